@@ -1,0 +1,247 @@
+/** Typed face of the native addon: batched sockets and TUN, epoll, CPU affinity, GF(2^8) kernels, AEAD in batches. */
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * The memory of one run's packets, as typed arrays over SharedArrayBuffers. Slot `h` owns the bytes
+ * `[h * slotBytes, (h + 1) * slotBytes)` of `data`; its packet lies at `offset[h]` (absolute in `data`) and is
+ * `length[h]` bytes long. Fresh packets start at `h * slotBytes + headroom` and end `tailroom` before the slot's end.
+ */
+export interface PacketMemory {
+  /** Slab bytes, `slots * slotBytes` of them. */
+  readonly data: Uint8Array
+  /** First byte of each packet, absolute in `data`. */
+  readonly offset: Int32Array
+  /** Bytes of each packet. */
+  readonly length: Int32Array
+  /** Arrival time of each packet, nanoseconds on the run's clock. */
+  readonly arrival: Float64Array
+  /** Remote address of each packet: 32-byte records, see `REMOTE_BYTES`. */
+  readonly remote: Uint8Array
+  /** Free slots: `free[0]` is how many, `free[1..free[0]]` the stack of handles, the top last. */
+  readonly free: Int32Array
+  readonly slotBytes: number
+  readonly headroom: number
+  readonly tailroom: number
+}
+
+/**
+ * A remote address record: u8 family (0 none, 4, 6), u8 reserved, u16 port (host order), u32 scope id (host order),
+ * 16 address bytes (IPv4 uses the first 4), 8 reserved. Host order means a Uint16Array view reads it.
+ */
+export const REMOTE_BYTES = 32
+
+/** UDP_GRO/UDP_SEGMENT (2), recvmmsg/sendmmsg (1), recvfrom/sendto one by one (0). */
+export type UdpBackendCode = 0 | 1 | 2
+
+export interface UdpOpenOptions {
+  /** `UdpBackend` of the configuration. */
+  backend: UdpBackendCode
+  /** Bound here; absent: an ephemeral port of `family`. */
+  local?: { address: string; port: number }
+  /** Connected to this; absent: unconnected, `udpSend` uses each packet's remote record. */
+  remote?: { address: string; port: number }
+  /** 4 or 6, used when neither address says. */
+  family: 4 | 6
+  /** SO_BINDTODEVICE. */
+  interface?: string
+  /** SO_RCVBUF and SO_SNDBUF, bytes (the FORCE twins are tried first). */
+  bufferBytes?: number
+  multicastGroup?: string
+  multicastTtl?: number
+  /** Longest datagram taken; longer ones are dropped and counted by `udpReceive`. */
+  mtu: number
+}
+
+export interface TunOpenOptions {
+  /** 'tun' carries IP packets, 'tap' Ethernet frames. */
+  kind: 'tun' | 'tap'
+  name: string
+  /** Addresses to put on the interface. */
+  address: string
+  /** Prefix length; from `netmask`. */
+  prefix: number
+  mtu: number
+  defaultRoute: boolean
+  /** IFF_VNET_HDR with checksum, TSO4/6 and USO offloads: GSO frames are split and GRO runs joined in the addon. */
+  offload: boolean
+}
+
+/** Counters a receive or send call adds to; a Float64Array of `IO_COUNTERS.length`. */
+export const IO_COUNTERS = [
+  'oversize', // datagrams longer than the mtu, dropped
+  'noSlot', // datagrams dropped because no slot was free
+  'socketErrors', // ECONNREFUSED and its like
+  'sendErrors', // packets the kernel refused for good (EMSGSIZE, ENETUNREACH, EPERM, no remote address), consumed
+  'sendBlocked', // times the kernel's buffer was full (EAGAIN/ENOBUFS): the packets stay with the caller
+  'malformed', // frames a TUN device could not split
+] as const
+
+export interface Native {
+  /** CLOCK_MONOTONIC in nanoseconds. */
+  now(): number
+
+  /**
+   * Owners group what a run opens, so that another thread can close all of it when the run's thread died.
+   * Every open below takes an owner; `ownerRelease` closes what is still open and may be called from any thread.
+   */
+  ownerOpen(): number
+  ownerRelease(owner: number): void
+  /** How many descriptors all owners hold, for leak tests. */
+  openDescriptors(): number
+
+  /** Registers a run's memory with the calling thread; every length relation above is checked. Returns its id. */
+  memoryOpen(memory: PacketMemory): number
+  memoryClose(memory: number): void
+
+  /** eventfd: `eventSignal` from any thread makes the poller it was added to ready until `eventClear`. */
+  eventOpen(owner: number): number
+  eventSignal(event: number): void
+  eventClear(event: number): void
+
+  pollerOpen(owner: number): number
+  /** Watches a socket, device or event for reading under `token` (0..2^31-1). */
+  pollerAdd(poller: number, source: number, token: number): void
+  pollerRemove(poller: number, source: number): void
+  /** Also (or no longer) reports `source` when it can be written. */
+  pollerWatchWrite(poller: number, source: number, on: boolean): void
+  /**
+   * Waits for readiness: `timeoutNs` < 0 without limit, 0 not at all, else that long (epoll_pwait2, timer slack 1 ns).
+   * Writes up to `ready.length` tokens and returns how many. A token ready for writing only is written as `-token - 1`.
+   */
+  pollerWait(poller: number, timeoutNs: number, ready: Int32Array): number
+
+  udpOpen(owner: number, options: UdpOpenOptions): number
+  /** `{address, port, backend}` really bound and used. */
+  udpAddress(socket: number): { address: string; port: number; backend: UdpBackendCode }
+  /**
+   * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, `arrival` = `now`, and their
+   * remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.
+   * Returns how many packets were taken. Never blocks.
+   */
+  udpReceive(
+    socket: number,
+    memory: number,
+    handles: Int32Array,
+    max: number,
+    now: number,
+    counters: Float64Array,
+  ): number
+  /**
+   * Sends `handles[from..from+count)` and frees the slots of what was sent or refused for good; returns how many that
+   * were, in order. Fewer than `count`: the kernel's buffer is full, the rest still belongs to the caller. With LINUX,
+   * neighbours of equal size (the last may be shorter) and equal destination leave as one UDP_SEGMENT message.
+   */
+  udpSend(
+    socket: number,
+    memory: number,
+    handles: Int32Array,
+    from: number,
+    count: number,
+    counters: Float64Array,
+  ): number
+
+  /** Throws EPERM without CAP_NET_ADMIN. The interface goes away when it is closed. */
+  tunOpen(owner: number, options: TunOpenOptions): number
+  tunName(device: number): string
+  tunReceive(
+    device: number,
+    memory: number,
+    handles: Int32Array,
+    max: number,
+    now: number,
+    counters: Float64Array,
+  ): number
+  tunSend(
+    device: number,
+    memory: number,
+    handles: Int32Array,
+    from: number,
+    count: number,
+    counters: Float64Array,
+  ): number
+
+  /** Closes a socket, device, event or poller. Closing twice throws. */
+  close(handle: number): void
+
+  /** CPUs this process may use. */
+  affinity(): number[]
+  /** Pins the calling thread; an empty list gives back what the process had at load. */
+  setAffinity(cpus: number[]): void
+  /** The CPU the calling thread runs on now. */
+  currentCpu(): number
+  /** CPU time of the calling thread, nanoseconds. */
+  threadCpuTime(): number
+
+  /** Kernels of GF(2^8) with polynomial 0x11D that this CPU runs, fastest first; always ends with 'scalar'. */
+  gfKernels(): string[]
+  /** The kernel in use; `gfUse` picks one (for tests and benches). */
+  gfKernel(): string
+  gfUse(kernel: string): void
+  /**
+   * dst_j = sum_i matrix[j * k + i] * src_i for j < m, over `bytes` bytes, all inside the memory's slab.
+   * `sources[k]` and `targets[m]` are absolute offsets in `data`; targets are overwritten.
+   * With `lengths` (k of them), source i counts as zero from `lengths[i]` on.
+   */
+  gfMatrixMultiply(
+    memory: number,
+    matrix: Uint8Array,
+    sources: Int32Array,
+    targets: Int32Array,
+    k: number,
+    m: number,
+    bytes: number,
+    lengths: Int32Array | null,
+  ): void
+  /** The same on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
+  gfMultiplyRows(
+    matrix: Uint8Array,
+    sources: Uint8Array,
+    targets: Uint8Array,
+    k: number,
+    m: number,
+    bytes: number,
+    stride: number,
+  ): void
+
+  /** AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305. The key is copied and wiped at close. */
+  aeadOpen(owner: number, suite: 0 | 1 | 2, key: Uint8Array): number
+  /**
+   * Seals `handles[0..count)` in place: the packet becomes salt (8) | counter (8, big-endian) | ciphertext | tag (16), the
+   * 16-byte header being written into headroom and authenticated as associated data, the tag into tailroom. The nonce is
+   * 4 zero bytes followed by the counter; counters run from `counter[0]` (a Float64Array, < 2^53), which is advanced.
+   * Packets without the room are left alone, and their index is put into `failed` (count returned).
+   */
+  aeadSeal(
+    aead: number,
+    memory: number,
+    handles: Int32Array,
+    count: number,
+    salt: Uint8Array,
+    counter: Float64Array,
+    failed: Int32Array,
+  ): number
+  /**
+   * Opens `handles[0..count)` in place, after which the packet is the plain text. Writes each packet's counter to
+   * `counters[i]`, or -1 where it was malformed or the tag did not match (packet bytes then undefined). The caller has
+   * checked that all carry this context's salt. Returns how many opened.
+   */
+  aeadOpenPackets(
+    aead: number,
+    memory: number,
+    handles: Int32Array,
+    count: number,
+    counters: Float64Array,
+  ): number
+
+  /** CRC-32C of `bytes` bytes at `at` in the slab, seeded with 0 (iSCSI's: initial and final inversion included). */
+  crc32c(memory: number, at: number, bytes: number): number
+}
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../../..')
+
+/** The package root: this file sits at src/dataplane/native in the sources and at dist/src/dataplane/native when built. */
+export const packageRoot = root.endsWith('/dist') ? dirname(root) : root
+
+export const native: Native = createRequire(import.meta.url)('node-gyp-build')(packageRoot)
