@@ -1,0 +1,68 @@
+/** Socket addresses as text and as the 32-byte remote records that packets carry. */
+import { isIPv4, isIPv6 } from 'node:net'
+import { REMOTE_BYTES } from '../native/native.ts'
+import type { SocketAddress } from './io.ts'
+
+/** Reads `ip:port` or `[ip6]:port`; null when it is neither. */
+export function parseSocketAddress(text: string): SocketAddress | null {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
+  if (!match) return null
+  const port = Number(match[3])
+  if (port > 65535) return null
+  if (match[1] !== undefined) return isIPv6(match[1]) ? { address: match[1], port, family: 6 } : null
+  const address = match[2] as string
+  return isIPv4(address) ? { address, port, family: 4 } : null
+}
+
+/** `socketAddress` for text that has been validated. */
+export function socketAddress(text: string): SocketAddress {
+  const address = parseSocketAddress(text)
+  if (!address) throw new Error(`"${text}" is not an address: write 192.0.2.1:5000 or [2001:db8::1]:5000`)
+  return address
+}
+
+export function formatSocketAddress({ address, port }: { address: string; port: number }): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+}
+
+/** The remote record of an address, as `REMOTE_BYTES / 4` words. */
+export function remoteRecord({ address, port, family }: SocketAddress): Int32Array {
+  const words = new Int32Array(REMOTE_BYTES / 4)
+  const bytes = new Uint8Array(words.buffer)
+  bytes[0] = family
+  new Uint16Array(words.buffer)[1] = port
+  if (family === 4) bytes.set(address.split('.').map(Number), 8)
+  else bytes.set(ipv6Bytes(address), 8)
+  return words
+}
+
+/** The text of a remote record, '' where there is none. */
+export function formatRemote(words: Int32Array): string {
+  const bytes = new Uint8Array(words.buffer, words.byteOffset, REMOTE_BYTES)
+  const port = new Uint16Array(words.buffer, words.byteOffset, 2)[1]
+  if (bytes[0] === 4) return `${bytes.subarray(8, 12).join('.')}:${port}`
+  if (bytes[0] !== 6) return ''
+  const groups: string[] = []
+  for (let i = 0; i < 8; i++) groups.push(((bytes[8 + i * 2] << 8) | bytes[9 + i * 2]).toString(16))
+  return `[${groups.join(':')}]:${port}`
+}
+
+/** The 16 bytes of an IPv6 address that `net.isIPv6` accepts. */
+export function ipv6Bytes(text: string): Uint8Array {
+  const plain = text.split('%')[0]
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(plain)
+  const hex = dotted
+    ? `${dotted[1]}${((Number(dotted[2]) << 8) | Number(dotted[3])).toString(16)}:${((Number(dotted[4]) << 8) | Number(dotted[5])).toString(16)}`
+    : plain
+  const [head, tail] = hex.split('::')
+  const left = head ? head.split(':') : []
+  const right = tail ? tail.split(':') : []
+  const groups = tail === undefined ? left : [...left, ...Array(8 - left.length - right.length).fill('0'), ...right]
+  const bytes = new Uint8Array(16)
+  groups.forEach((group, i) => {
+    const value = Number.parseInt(group, 16)
+    bytes[i * 2] = value >> 8
+    bytes[i * 2 + 1] = value
+  })
+  return bytes
+}

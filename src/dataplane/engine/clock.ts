@@ -1,0 +1,41 @@
+/** The clock of a run: nanoseconds since it began, read once a breath; real or virtual. */
+import { native } from '../native/native.ts'
+
+export const NS_PER_MS = 1e6
+export const NS_PER_S = 1e9
+
+export interface Clock {
+  /** Nanoseconds since the run began, as of the start of this breath; a double, exact for 104 days. */
+  readonly now: number
+  /** Nanoseconds since the Unix epoch at `now` = 0; the virtual clock says 0. */
+  readonly epoch: number
+}
+
+/** CLOCK_MONOTONIC from the moment of construction. */
+export class MonotonicClock implements Clock {
+  now = 0
+  readonly epoch: number
+  private readonly origin: number
+
+  constructor() {
+    this.origin = native.now()
+    this.epoch = Date.now() * 1e6
+  }
+
+  /** Takes the time. */
+  tick(): number {
+    this.now = native.now() - this.origin
+    return this.now
+  }
+}
+
+/** Stands still until it is told to move. */
+export class VirtualClock implements Clock {
+  now = 0
+  readonly epoch = 0
+
+  /** Moves to `time`, never backwards. */
+  advanceTo(time: number): void {
+    if (time > this.now) this.now = time
+  }
+}

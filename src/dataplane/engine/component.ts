@@ -1,0 +1,131 @@
+/** What a component is: a value made with `defineComponent`, its configuration schema, metrics, live fields and factory. */
+import type { Static, TObject } from '@sinclair/typebox'
+import type { Batch } from './batch.ts'
+import type { Clock } from './clock.ts'
+import type { Io } from './io.ts'
+import type { MetricDeclarations, Metrics } from './metrics.ts'
+import type { Outlet } from './outlet.ts'
+import type { Packets } from './packets.ts'
+import type { Random } from './random.ts'
+import type { InputName, OutputName } from './schema.ts'
+import type { Timer } from './timers.ts'
+
+export type Family = 'sources' | 'endpoints' | 'fec' | 'crypto' | 'emulation' | 'routing' | 'trackers' | 'multipath'
+
+/** Signals that travel with the flow: FLUSH, encoders emit what is pending; RESET, decoders forget. */
+export type Notification = 'FLUSH' | 'RESET'
+
+/** Takes a batch and owns its packets from then on. */
+export type Receiver = (batch: Batch) => void
+
+export type LogLevel = 'STATE' | 'DEBUG' | 'INFO' | 'WARN' | 'ERROR' | 'FATAL'
+
+/** A line into the run log. Not for the packet path. */
+export type Log = (level: LogLevel, message: string, fields?: Record<string, string | number | boolean>) => void
+
+/** The shape of `T` with every output name replaced by its outlet, everything else left out. */
+export type Outlets<T> = T extends OutputName
+  ? Outlet
+  : T extends readonly (infer U)[]
+    ? Outlets<U>[]
+    : T extends object
+      ? { [K in keyof T as HasPort<T[K], OutputName> extends true ? K : never]: Outlets<T[K]> }
+      : never
+
+/** The shape of `T` with every input name replaced by its receiver, everything else left out. */
+export type Receivers<T> = T extends InputName
+  ? Receiver
+  : T extends readonly (infer U)[]
+    ? Receivers<U>[]
+    : T extends object
+      ? { [K in keyof T as HasPort<T[K], InputName> extends true ? K : never]: Receivers<T[K]> }
+      : never
+
+type HasPort<T, P> =
+  Exclude<T, undefined> extends infer D
+    ? D extends P
+      ? true
+      : D extends readonly (infer U)[]
+        ? HasPort<U, P>
+        : D extends string | number | boolean
+          ? false
+          : D extends object
+            ? true extends { [K in keyof D]-?: HasPort<D[K], P> }[keyof D]
+              ? true
+              : false
+            : false
+    : false
+
+export interface ComponentContext<C, M extends MetricDeclarations> {
+  /** The component's name in the configuration. */
+  readonly name: string
+  readonly packets: Packets
+  readonly clock: Clock
+  /** Mirrors the configuration: `outlets.output`, `outlets.outputs[1]`, `outlets.flows[0].output`. */
+  readonly outlets: Outlets<C>
+  readonly metrics: Metrics<M>
+  readonly io: Io
+  readonly log: Log
+  /** A generator for this component; without a seed one is drawn and logged. */
+  random(seed?: number): Random
+  /** `bytes` random bytes for salts and session ids: from the system, in a simulation from its seed. */
+  entropy(bytes: number): Uint8Array
+  /** An unarmed timer. */
+  timer(fire: () => void): Timer
+  /** An empty batch of this component's own. */
+  batch(): Batch
+  /** Asked every breath; returns true while there is more to do at once, which keeps the loop from sleeping. */
+  source(poll: () => boolean): void
+  /** Ends the run: COMPLETED without an error, FAILED with one. */
+  end(error?: Error): void
+}
+
+export type Instance<C> = Receivers<C> & {
+  /** End of a breath: send what was gathered. */
+  flush?(): void
+  /** Every `publish` of metrics, for gauges that need computing. */
+  observe?(): void
+  /** Takes over changed `live` fields. */
+  reconfigure?(config: C): void
+  /** FLUSH or RESET arrived; absent: it is forwarded to the component's outlets. */
+  notify?(notification: Notification): void
+  /** The run ends: release what is held, close what is open. */
+  stop?(): void
+}
+
+/** A cross-field fault in a configuration; `pointer` is relative to the component's own configuration ('/symbols'). */
+export interface Fault {
+  pointer: string
+  message: string
+}
+
+export interface ComponentDefinition<S extends TObject = TObject, M extends MetricDeclarations = MetricDeclarations> {
+  readonly key: string
+  readonly family: Family
+  /** One sentence for the catalogue. */
+  readonly summary: string
+  /** More for the reference page: what it does on the wire, what to watch. */
+  readonly details?: string
+  readonly config: S
+  readonly metrics: M
+  /** Names of the top-level fields that a running component takes over through `reconfigure`. */
+  readonly live?: readonly (keyof Static<S> & string)[]
+  /** True when what comes in never comes out inside the node (sockets): cycles through it are allowed. */
+  readonly decoupled?: boolean
+  /** Most bytes of a packet that this component brings in; absent: it only passes on. */
+  mtu?(config: Static<S>): number
+  /** Rules over several fields. */
+  check?(config: Static<S>): Fault[]
+  create(config: Static<S>, context: ComponentContext<Static<S>, M>): Instance<Static<S>>
+}
+
+/** Gives a definition its types; that is all. */
+export function defineComponent<S extends TObject, const M extends MetricDeclarations>(
+  definition: ComponentDefinition<S, M>,
+): ComponentDefinition<S, M> {
+  return definition
+}
+
+/** A definition whose schema and metrics are not known at compile time. */
+// biome-ignore lint/suspicious/noExplicitAny: a registry holds definitions of every shape
+export type AnyComponent = ComponentDefinition<any, any>

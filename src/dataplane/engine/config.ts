@@ -1,0 +1,21 @@
+/** The pipeline configuration: from the text of jsonConfig to a checked, normalised value, or every problem in it. */
+
+/** A problem in a configuration. */
+export interface Problem {
+  /** JSON pointer (RFC 6901) into the configuration as it was given. */
+  pointer: string
+  message: string
+}
+
+/** One component as the engine takes it: its key and its checked configuration, defaults filled in. */
+export interface ComponentConfig {
+  key: string
+  config: Record<string, unknown>
+}
+
+/** A checked configuration, keys in snake_case, enums by name. Plain data: it crosses threads. */
+export interface PipelineConfig {
+  version: number
+  components: Record<string, ComponentConfig>
+  variables: { id: string; label: string; description: string; paths: string[] }[]
+}

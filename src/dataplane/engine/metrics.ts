@@ -1,0 +1,300 @@
+/** Metrics of a run: declared by components as data, laid out by the engine, counted as plain numbers, published to shared memory. */
+
+export type MetricKind = 'counter' | 'gauge'
+/**
+ * What a counter says about packets, so that in + created = out + dropped + consumed + held can be checked:
+ * `created` brought into being here, `consumed` ended here as meant, `drop` lost here, `intended` lost on purpose.
+ */
+export type PacketRole = 'created' | 'consumed' | 'drop' | 'intended' | 'held'
+
+export interface MetricDeclaration {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly unit: string
+  readonly help: string
+  readonly role?: PacketRole
+}
+
+export type MetricDeclarations = Readonly<Record<string, MetricDeclaration>>
+
+export const counter = (help: string, unit = '') => ({ type: 'counter', unit, help }) as const
+export const gauge = (help: string, unit = '') => ({ type: 'gauge', unit, help }) as const
+/** Appears as `<name>_count`, `_min`, `_max`, `_mean`, `_p50`, `_p90` and `_p99`. Values ≥ 0, 1/32 resolution. */
+export const histogram = (help: string, unit = '') => ({ type: 'histogram', unit, help }) as const
+/** Packets lost here though nobody asked for it. */
+export const drop = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'drop' }) as const
+/** Packets lost here because that is what the component emulates. */
+export const intendedDrop = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'intended' }) as const
+/** Packets that this component brought into being. */
+export const created = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'created' }) as const
+/** Packets that ended here as they should. */
+export const consumed = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'consumed' }) as const
+/** Packets that this component holds now. */
+export const held = (help: string) => ({ type: 'gauge', unit: 'packets', help, role: 'held' }) as const
+
+/** One published number. */
+export interface MetricEntry {
+  /** Component name. */
+  path: string
+  name: string
+  kind: MetricKind
+  unit: string
+  description: string
+  /** Counters are whole numbers; gauges may be fractions. */
+  integer: boolean
+  role?: PacketRole
+  /** Index into the region's values. Two entries may share one (both ends of a connection). */
+  index: number
+}
+
+/** A number that only rises. */
+export class Counter {
+  private readonly values: Float64Array
+  private readonly index: number
+  constructor(values: Float64Array, index: number) {
+    this.values = values
+    this.index = index
+  }
+  add(amount: number): void {
+    this.values[this.index] += amount
+  }
+  get value(): number {
+    return this.values[this.index]
+  }
+}
+
+/** A number that is set. */
+export class Gauge {
+  private readonly values: Float64Array
+  private readonly index: number
+  constructor(values: Float64Array, index: number) {
+    this.values = values
+    this.index = index
+  }
+  set(value: number): void {
+    this.values[this.index] = value
+  }
+  add(amount: number): void {
+    this.values[this.index] += amount
+  }
+  get value(): number {
+    return this.values[this.index]
+  }
+}
+
+const SUB = 32
+const HISTOGRAM_PARTS = ['count', 'min', 'max', 'mean', 'p50', 'p90', 'p99'] as const
+
+/** Log-linear histogram (after HdrHistogram): 32 buckets an octave, values 0..2^47, so quantiles are within 1/32. */
+export class Histogram {
+  private readonly buckets = new Float64Array(SUB * 44)
+  private readonly values: Float64Array
+  private readonly index: number
+  private sum = 0
+  private dirty = false
+
+  constructor(values: Float64Array, index: number) {
+    this.values = values
+    this.index = index
+  }
+
+  record(value: number): void {
+    this.recordMany(value, 1)
+  }
+
+  /** Records `times` observations of `value`. */
+  recordMany(value: number, times: number): void {
+    const { values, index } = this
+    const at = value > 0 ? value : 0
+    if (values[index] === 0 || at < values[index + 1]) values[index + 1] = at
+    if (at > values[index + 2]) values[index + 2] = at
+    values[index] += times
+    this.sum += at * times
+    this.buckets[Histogram.bucketOf(at)] += times
+    this.dirty = true
+  }
+
+  /** Brings mean and quantiles up to date; cheap when nothing was recorded since. */
+  summarise(): void {
+    if (!this.dirty) return
+    this.dirty = false
+    const { values, index, buckets } = this
+    const count = values[index]
+    values[index + 3] = this.sum / count
+    let seen = 0
+    let part = 4
+    for (let bucket = 0; bucket < buckets.length && part < 7; bucket++) {
+      seen += buckets[bucket]
+      while (part < 7 && seen >= count * QUANTILES[part - 4]) {
+        values[index + part++] = Math.min(Math.max(Histogram.middleOf(bucket), values[index + 1]), values[index + 2])
+      }
+    }
+  }
+
+  private static bucketOf(value: number): number {
+    if (value < SUB) return value | 0
+    if (value >= 70368744177664) return SUB * 44 - 1
+    const octave = value < 2147483648 ? 31 - Math.clz32(value | 0) : 63 - Math.clz32((value / 4294967296) | 0)
+    if (octave < 31) return (octave - 4) * SUB + (((value | 0) >>> (octave - 5)) - SUB)
+    const exact = Math.floor(Math.log2(value))
+    return (exact - 4) * SUB + (Math.floor(value / 2 ** (exact - 5)) - SUB)
+  }
+
+  private static middleOf(bucket: number): number {
+    if (bucket < SUB) return bucket
+    const octave = Math.floor(bucket / SUB) + 4
+    const width = 2 ** (octave - 5)
+    return ((bucket % SUB) + SUB) * width + (width - 1) / 2
+  }
+}
+
+const QUANTILES = [0.5, 0.9, 0.99] as const
+
+export type MetricOf<D> = D extends { type: 'counter' } ? Counter : D extends { type: 'gauge' } ? Gauge : Histogram
+export type Metrics<M extends MetricDeclarations> = { readonly [K in keyof M]: MetricOf<M[K]> }
+
+/** Assigns every declared metric its place; the same calls in the same order give the same layout in every thread. */
+export class MetricLayout {
+  readonly entries: MetricEntry[] = []
+  private size = 0
+
+  /** Places one number; `shareWith` puts it where an earlier one is. */
+  number(entry: Omit<MetricEntry, 'index'>, shareWith?: number): number {
+    const index = shareWith ?? this.size++
+    this.entries.push({ ...entry, index })
+    return index
+  }
+
+  /** Places a component's declared metrics; returns the index of each. */
+  declare(path: string, declarations: MetricDeclarations): Map<string, number> {
+    const places = new Map<string, number>()
+    for (const [name, { type, unit, help, role }] of Object.entries(declarations)) {
+      if (type !== 'histogram') {
+        const entry = { path, name, kind: type, unit, description: help, integer: type === 'counter' }
+        places.set(name, this.number(role === undefined ? entry : { ...entry, role }))
+        continue
+      }
+      HISTOGRAM_PARTS.forEach((part, i) => {
+        const index = this.number({
+          path,
+          name: `${name}_${part}`,
+          kind: i === 0 ? 'counter' : 'gauge',
+          unit: i === 0 ? '' : unit,
+          description: `${help} (${part})`,
+          integer: i === 0,
+        })
+        if (i === 0) places.set(name, index)
+      })
+    }
+    return places
+  }
+
+  /** How many numbers a region of this layout holds. */
+  get values(): number {
+    return this.size
+  }
+}
+
+/** Makes the objects a component counts with, over the run's private values. */
+export function bindMetrics(
+  declarations: MetricDeclarations,
+  places: Map<string, number>,
+  values: Float64Array,
+  histograms: Histogram[],
+): Record<string, Counter | Gauge | Histogram> {
+  const bound: Record<string, Counter | Gauge | Histogram> = {}
+  for (const [name, { type }] of Object.entries(declarations)) {
+    const index = places.get(name) as number
+    if (type === 'counter') bound[name] = new Counter(values, index)
+    else if (type === 'gauge') bound[name] = new Gauge(values, index)
+    else {
+      const made = new Histogram(values, index)
+      histograms.push(made)
+      bound[name] = made
+    }
+  }
+  return bound
+}
+
+const MAGIC = 0x50454e53 // 'PENS'
+const HEADER_BYTES = 64
+
+/**
+ * The region in shared memory: header of 64 bytes (u32 magic, u32 version 1, u32 sequence, u32 directory bytes, u32 values
+ * offset, u32 value count, 8 reserved, f64 time of the last publication as ns since the epoch), the directory as JSON, the
+ * values as f64. The sequence is odd while the writer writes (a seqlock).
+ */
+export function createRegion(layout: MetricLayout): SharedArrayBuffer {
+  const directory = new TextEncoder().encode(JSON.stringify(layout.entries))
+  const valuesAt = (HEADER_BYTES + directory.length + 7) & ~7
+  const region = new SharedArrayBuffer(valuesAt + layout.values * 8)
+  const header = new Uint32Array(region, 0, 6)
+  header.set([MAGIC, 1, 0, directory.length, valuesAt, layout.values])
+  new Uint8Array(region, HEADER_BYTES, directory.length).set(directory)
+  return region
+}
+
+/** The writing side, in the run's thread. */
+export class RegionWriter {
+  private readonly sequence: Int32Array
+  private readonly time: Float64Array
+  private readonly shared: Float64Array
+
+  constructor(region: SharedArrayBuffer) {
+    const header = new Uint32Array(region, 0, 6)
+    this.sequence = new Int32Array(region, 8, 1)
+    this.time = new Float64Array(region, 32, 1)
+    this.shared = new Float64Array(region, header[4], header[5])
+  }
+
+  get values(): number {
+    return this.shared.length
+  }
+
+  /** Copies the private values into the region. `time` in ns since the epoch. */
+  publish(values: Float64Array, time: number): void {
+    Atomics.add(this.sequence, 0, 1)
+    this.shared.set(values)
+    this.time[0] = time
+    Atomics.add(this.sequence, 0, 1)
+  }
+}
+
+/** One consistent copy of a region's numbers. */
+export interface MetricSnapshot {
+  /** Nanoseconds since the epoch when the run last published; 0 before the first time. */
+  time: number
+  /** By `MetricEntry.index`. */
+  values: Float64Array
+}
+
+/** The reading side: any thread, any number of them; never disturbs the writer. */
+export class RegionReader {
+  readonly entries: readonly MetricEntry[]
+  private readonly sequence: Int32Array
+  private readonly time: Float64Array
+  private readonly shared: Float64Array
+
+  constructor(region: SharedArrayBuffer) {
+    const header = new Uint32Array(region, 0, 6)
+    if (header[0] !== MAGIC || header[1] !== 1) throw new Error('not a penstock metrics region of version 1')
+    const directory = new Uint8Array(header[3])
+    directory.set(new Uint8Array(region, HEADER_BYTES, header[3]))
+    this.entries = JSON.parse(new TextDecoder().decode(directory))
+    this.sequence = new Int32Array(region, 8, 1)
+    this.time = new Float64Array(region, 32, 1)
+    this.shared = new Float64Array(region, header[4], header[5])
+  }
+
+  /** Copies the numbers; retries while the writer is at it (a writer that died within a write is not waited for). */
+  snapshot(): MetricSnapshot {
+    const values = new Float64Array(this.shared.length)
+    let time = 0
+    for (let attempt = 0; attempt < 1000; attempt++) {
+      const before = Atomics.load(this.sequence, 0)
+      values.set(this.shared)
+      time = this.time[0]
+      if ((before & 1) === 0 && Atomics.load(this.sequence, 0) === before) break
+    }
+    return { time, values }
+  }
+}

@@ -1,0 +1,64 @@
+/** The sending end of a connection: counts what leaves and calls the one receiver directly. */
+import { BATCH_CAPACITY, Batch } from './batch.ts'
+import type { Notification, Receiver } from './component.ts'
+import type { Packets } from './packets.ts'
+
+export class Outlet {
+  private readonly pending: Batch
+  private readonly packets: Packets
+  private readonly values: Float64Array
+  private readonly index: number
+  private receiver: Receiver
+  private listener: (notification: Notification) => void = () => {}
+
+  /** `values[index]` counts packets, `values[index + 1]` bytes; they serve as the input's counters too. */
+  constructor(packets: Packets, values: Float64Array, index: number) {
+    this.packets = packets
+    this.values = values
+    this.index = index
+    this.pending = new Batch(packets)
+    this.receiver = (batch) => packets.releaseAll(batch)
+  }
+
+  connect(receiver: Receiver, listener: (notification: Notification) => void): void {
+    this.receiver = receiver
+    this.listener = listener
+  }
+
+  /** Hands over every packet of `batch`, which is empty afterwards. */
+  send(batch: Batch): void {
+    if (this.pending.length > 0) this.flush()
+    const count = batch.length
+    if (count === 0) return
+    const { values, index } = this
+    values[index] += count
+    values[index + 1] += this.packets.bytesOf(batch)
+    this.receiver(batch)
+    batch.length = 0
+  }
+
+  /** Gathers one packet; it leaves when 256 are there or at `flush`, which the caller owes before it returns. */
+  push(packet: number): void {
+    const { pending } = this
+    pending.handles[pending.length++] = packet
+    if (pending.length === BATCH_CAPACITY) this.flush()
+  }
+
+  /** Hands over what `push` gathered. */
+  flush(): void {
+    const { pending } = this
+    const count = pending.length
+    if (count === 0) return
+    const { values, index } = this
+    values[index] += count
+    values[index + 1] += this.packets.bytesOf(pending)
+    this.receiver(pending)
+    pending.length = 0
+  }
+
+  /** Sends a notification behind the packets sent so far. */
+  notify(notification: Notification): void {
+    this.flush()
+    this.listener(notification)
+  }
+}

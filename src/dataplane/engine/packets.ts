@@ -1,0 +1,207 @@
+/** The packets of one run: a slab cut in slots, handles into it, and their annotations in parallel arrays. */
+import { type PacketMemory, REMOTE_BYTES } from '../native/native.ts'
+import type { Batch } from './batch.ts'
+
+export interface PacketsOptions {
+  /** How many packets can exist at once. */
+  slots: number
+  /** Longest packet that a component of the graph brings in, bytes. */
+  mtu: number
+  /** Room for headers in front of a fresh packet, bytes (default 128). */
+  headroom?: number
+  /** Room for trailers behind a packet of `mtu` bytes (default 64). */
+  tailroom?: number
+}
+
+const REMOTE_WORDS = REMOTE_BYTES / 4
+
+function shared(bytes: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(bytes)
+}
+
+/**
+ * A packet is an integer handle, 0 ≤ handle < slots. Whoever holds a handle owns its slot and sends, holds or releases
+ * it exactly once. The slab is reserved whole and touched lazily: low handles are used first and reused soonest.
+ */
+export class Packets implements PacketMemory {
+  readonly slots: number
+  readonly slotBytes: number
+  readonly headroom: number
+  readonly tailroom: number
+  readonly data: Uint8Array
+  /** Big-endian access to `data`. */
+  readonly view: DataView
+  readonly offset: Int32Array
+  readonly length: Int32Array
+  readonly arrival: Float64Array
+  readonly remote: Uint8Array
+  /** Client id annotation, -1 where there is none. */
+  readonly client: Int32Array
+  readonly free: Int32Array
+  private readonly remoteWords: Int32Array
+
+  constructor(options: PacketsOptions) {
+    this.slots = options.slots
+    this.headroom = options.headroom ?? 128
+    this.tailroom = options.tailroom ?? 64
+    this.slotBytes = (this.headroom + options.mtu + this.tailroom + 63) & ~63
+    if (this.slots * this.slotBytes > 0x7fffffff) {
+      throw new RangeError(`${this.slots} slots of ${this.slotBytes} bytes exceed the 2 GiB that a slab can hold`)
+    }
+    const slab = shared(this.slots * this.slotBytes)
+    this.data = new Uint8Array(slab)
+    this.view = new DataView(slab)
+    this.offset = new Int32Array(shared(this.slots * 4))
+    this.length = new Int32Array(shared(this.slots * 4))
+    this.arrival = new Float64Array(shared(this.slots * 8))
+    const remote = shared(this.slots * REMOTE_BYTES)
+    this.remote = new Uint8Array(remote)
+    this.remoteWords = new Int32Array(remote)
+    this.client = new Int32Array(shared(this.slots * 4)).fill(-1)
+    this.free = new Int32Array(shared((this.slots + 1) * 4))
+    this.free[0] = this.slots
+    for (let i = 0; i < this.slots; i++) this.free[i + 1] = this.slots - 1 - i
+  }
+
+  /** Slots that nobody owns. */
+  get available(): number {
+    return this.free[0]
+  }
+
+  /** Slots that somebody owns. */
+  get held(): number {
+    return this.slots - this.free[0]
+  }
+
+  /** A fresh packet of no bytes and no annotations, or -1 when every slot is taken. */
+  allocate(): number {
+    const top = this.free[0]
+    if (top === 0) return -1
+    const packet = this.free[top]
+    this.free[0] = top - 1
+    this.offset[packet] = packet * this.slotBytes + this.headroom
+    this.length[packet] = 0
+    this.arrival[packet] = 0
+    this.remoteWords[packet * REMOTE_WORDS] = 0
+    this.client[packet] = -1
+    return packet
+  }
+
+  /** Gives a slot back. The caller owned it. */
+  release(packet: number): void {
+    const top = this.free[0] + 1
+    this.client[packet] = -1
+    this.free[top] = packet
+    this.free[0] = top
+  }
+
+  /** Gives back every packet of a batch and empties it. */
+  releaseAll(batch: Batch): void {
+    const { free, client } = this
+    const { handles, length } = batch
+    let top = free[0]
+    for (let i = 0; i < length; i++) {
+      const packet = handles[i]
+      client[packet] = -1
+      free[++top] = packet
+    }
+    free[0] = top
+    batch.length = 0
+  }
+
+  /** Bytes that fit in front of a packet. */
+  headroomOf(packet: number): number {
+    return this.offset[packet] - packet * this.slotBytes
+  }
+
+  /** Bytes that fit behind a packet. */
+  tailroomOf(packet: number): number {
+    return (packet + 1) * this.slotBytes - this.offset[packet] - this.length[packet]
+  }
+
+  /** Grows a packet by `bytes` at its front; returns where they start in `data`, or -1 when there is no room. */
+  prepend(packet: number, bytes: number): number {
+    const at = this.offset[packet] - bytes
+    if (at < packet * this.slotBytes) return -1
+    this.offset[packet] = at
+    this.length[packet] += bytes
+    return at
+  }
+
+  /** Grows a packet by `bytes` at its end; returns where they start in `data`, or -1 when there is no room. */
+  append(packet: number, bytes: number): number {
+    const at = this.offset[packet] + this.length[packet]
+    if (at + bytes > (packet + 1) * this.slotBytes) return -1
+    this.length[packet] += bytes
+    return at
+  }
+
+  /** Cuts `bytes` off the front; the packet has at least that many. Returns where they started. */
+  trimFront(packet: number, bytes: number): number {
+    const at = this.offset[packet]
+    this.offset[packet] = at + bytes
+    this.length[packet] -= bytes
+    return at
+  }
+
+  /** Cuts `bytes` off the end; the packet has at least that many. Returns where they start. */
+  trimBack(packet: number, bytes: number): number {
+    this.length[packet] -= bytes
+    return this.offset[packet] + this.length[packet]
+  }
+
+  /** Copies the annotations of `from` to `to`. */
+  annotateAs(to: number, from: number): void {
+    this.arrival[to] = this.arrival[from]
+    this.client[to] = this.client[from]
+    this.copyRemote(to, from)
+  }
+
+  /** Copies the remote address annotation of `from` to `to`. */
+  copyRemote(to: number, from: number): void {
+    const { remoteWords } = this
+    const source = from * REMOTE_WORDS
+    const target = to * REMOTE_WORDS
+    for (let i = 0; i < REMOTE_WORDS; i++) remoteWords[target + i] = remoteWords[source + i]
+  }
+
+  /** Annotates a packet with a remote record of `REMOTE_BYTES` bytes. */
+  setRemote(packet: number, record: Int32Array): void {
+    const at = packet * REMOTE_WORDS
+    for (let i = 0; i < REMOTE_WORDS; i++) this.remoteWords[at + i] = record[i]
+  }
+
+  /** Reads a packet's remote record into `record`, `REMOTE_BYTES / 4` words. */
+  readRemote(packet: number, record: Int32Array): void {
+    const at = packet * REMOTE_WORDS
+    for (let i = 0; i < REMOTE_WORDS; i++) record[i] = this.remoteWords[at + i]
+  }
+
+  /** Whether a packet's remote record equals `record`. */
+  remoteIs(packet: number, record: Int32Array): boolean {
+    const at = packet * REMOTE_WORDS
+    for (let i = 0; i < REMOTE_WORDS - 2; i++) if (this.remoteWords[at + i] !== record[i]) return false
+    return true
+  }
+
+  /** A copy of a packet, its bytes and annotations, in a slot of its own; -1 when every slot is taken. */
+  clone(packet: number): number {
+    const copy = this.allocate()
+    if (copy < 0) return -1
+    const at = copy * this.slotBytes + this.headroomOf(packet)
+    this.offset[copy] = at
+    this.length[copy] = this.length[packet]
+    this.data.copyWithin(at, this.offset[packet], this.offset[packet] + this.length[packet])
+    this.annotateAs(copy, packet)
+    return copy
+  }
+
+  /** Sum of the lengths of a batch's packets, bytes. */
+  bytesOf(batch: Batch): number {
+    const { length } = this
+    const { handles, length: count } = batch
+    let bytes = 0
+    for (let i = 0; i < count; i++) bytes += length[handles[i]]
+    return bytes
+  }
+}

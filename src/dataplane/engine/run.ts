@@ -1,0 +1,61 @@
+/** What a run is to the rest of the node: what it is started with, what it reports, how it ends. */
+import type { LogLevel } from './component.ts'
+import type { PipelineConfig } from './config.ts'
+
+/** One line of a run's log. */
+export interface LogLine {
+  /** Milliseconds since the Unix epoch, with fraction. */
+  timestamp: number
+  level: LogLevel
+  /** The component that speaks, '' for the run itself. */
+  component: string
+  message: string
+  fields: Record<string, string | number | boolean>
+}
+
+/** STOPPED on request, COMPLETED by itself (all sources done), FAILED with a cause. */
+export type Outcome = 'STOPPED' | 'FAILED' | 'COMPLETED'
+
+export interface RunEnd {
+  outcome: Outcome
+  /** Why it failed: what, where and what to do, for people. */
+  error?: string
+}
+
+export interface RunOptions {
+  runId: string
+  config: PipelineConfig
+  /** CPU thread to pin to, index into the node's thread list; absent: not pinned. */
+  cpu?: number
+  /** Never sleep: spin on the sockets. */
+  performanceMode: boolean
+  /** Lines below this level are not sent. */
+  level: LogLevel
+}
+
+/** A run in its thread, seen from the main thread. */
+export interface RunHandle {
+  readonly id: string
+  /** Metrics in shared memory, readable at any time with `RegionReader`, also after the end. */
+  readonly region: SharedArrayBuffer
+  /** Resolves once packets flow; rejects with the cause when the run fails while starting. */
+  readonly running: Promise<void>
+  /** Resolves when the thread is done and all it held is closed; never rejects. */
+  readonly ended: Promise<RunEnd>
+  /** Asks the run to stop; safe at any time. */
+  stop(): void
+  /** Ends the thread by force (outcome FAILED with `cause`) and closes what it left open. */
+  kill(cause: string): void
+  /** Applies a configuration that differs in live fields only; rejects when the run ends first. */
+  reconfigure(config: PipelineConfig): Promise<void>
+}
+
+/** Starts runs, each in a worker thread of its own. */
+export interface RunPool {
+  /** CPU threads a run can be pinned to: `cpuPin` must be lower. */
+  readonly threads: number
+  /** `onLog` gets lines in order, also before `running` resolves. */
+  start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle
+  /** Stops every run and ends the threads. */
+  close(): Promise<void>
+}

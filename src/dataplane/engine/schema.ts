@@ -1,0 +1,101 @@
+/** Vocabulary of component schemas: ports, probabilities, durations, rates, seeds, addresses, keys. */
+import { type SchemaOptions, type TSchema, Type } from '@sinclair/typebox'
+
+declare const port: unique symbol
+/** The name of a connection point that a component reads from. */
+export type InputName = string & { readonly [port]: 'input' }
+/** The name of a connection point that a component writes to. */
+export type OutputName = string & { readonly [port]: 'output' }
+
+/** Own annotations that schemas carry beside JSON Schema's. */
+export interface Annotations {
+  /** 'input' or 'output': the value names a connection point. */
+  port?: 'input' | 'output'
+  /** ms, s, bytes, packets, Mbit/s, … for the reference page. */
+  unit?: string
+  /** Type in the proto contract: i32, u32, u64, double, float, bool, string or an enum's name. */
+  proto?: string
+  /** Appended to the error when the value is out of range. */
+  hint?: string
+  /** Name to number, for enums, which are accepted by both. */
+  enumeration?: Readonly<Record<string, number>>
+  /** Never shown in logs, errors or tables. */
+  secret?: boolean
+}
+
+type Options = SchemaOptions & Annotations
+
+export const Input = (description = 'Connection point to read from.') =>
+  Type.Unsafe<InputName>(Type.String({ port: 'input', proto: 'string', minLength: 1, maxLength: 256, description }))
+
+export const Output = (description = 'Connection point to write to.') =>
+  Type.Unsafe<OutputName>(Type.String({ port: 'output', proto: 'string', minLength: 1, maxLength: 256, description }))
+
+export const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
+
+/** A list of `item`. */
+export const List = <T extends TSchema>(item: T, description: string, options: Options & { minItems?: number } = {}) =>
+  Type.Array(item, { maxItems: 256, minItems: 1, ...options, description })
+
+export const Int32 = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
+  Type.Integer({ minimum: -2147483648, maximum: 2147483647, proto: 'i32', ...options, description })
+
+export const Uint32 = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
+  Type.Integer({ minimum: 0, maximum: 4294967295, proto: 'u32', ...options, description })
+
+export const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
+  Type.Number({ proto: 'double', ...options, description })
+
+export const Bool = (description: string, options: Options = {}) =>
+  Type.Boolean({ proto: 'bool', ...options, description })
+
+export const Text = (description: string, options: Options & { minLength?: number; maxLength?: number } = {}) =>
+  Type.String({ proto: 'string', maxLength: 4096, ...options, description })
+
+/** 0..1. */
+export const Probability = (description: string) =>
+  Double(description, { minimum: 0, maximum: 1, unit: 'probability', hint: 'a probability is 0..1: 5 % is 0.05' })
+
+/** Milliseconds, at most a day. */
+export const Milliseconds = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
+  Uint32(description, { maximum: 86_400_000, unit: 'ms', ...options })
+
+/** Megabit (10^6) per second, more than 0, at most 400 Gbit/s. */
+export const Megabits = (description: string, options: Options = {}) =>
+  Double(description, { exclusiveMinimum: 0, maximum: 400_000, unit: 'Mbit/s', ...options })
+
+export const Seed = (proto: 'i32' | 'u32' = 'i32') =>
+  proto === 'i32'
+    ? Int32('Seed of the random numbers; unset: drawn at start and shown in the run log.')
+    : Uint32('Seed of the random numbers; unset: drawn at start and shown in the run log.')
+
+/** Largest packet payload, bytes. */
+export const Mtu = (proto: 'i32' | 'u32', options: Options & { default?: number; minimum?: number } = {}) => {
+  const description = 'Largest packet; larger ones are dropped and counted.'
+  const limits = { minimum: 68, maximum: 65_535, unit: 'bytes', ...options }
+  return proto === 'i32' ? Int32(description, limits) : Uint32(description, limits)
+}
+
+/** `ip:port` or `[ip6]:port`. */
+export const Address = (description: string) =>
+  Text(description, { format: 'socket-address', unit: 'ip:port', maxLength: 80 })
+
+/** One of `names`, given by name or number. */
+export const Enumeration = <const T extends Record<string, number>>(
+  description: string,
+  name: string,
+  enumeration: T,
+  options: Options = {},
+) =>
+  Type.Unsafe<keyof T & string>(
+    Type.String({ enum: Object.keys(enumeration), enumeration, proto: name, ...options, description }),
+  )
+
+/** A cipher key of `bytes` bytes, hex or `base64:…`. */
+export const Key = (bytes: number, description: string) =>
+  Text(description, {
+    format: `key-${bytes}`,
+    secret: true,
+    unit: `${bytes * 2} hex digits or base64:`,
+    maxLength: 256,
+  })
