@@ -1,0 +1,19 @@
+/** Holds src/services/types.ts against the protos. `UPDATE_TYPES=1 npx vitest run src/api/declarations.test.ts` rewrites it. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { declarations } from './declarations.ts'
+import { packageRoot } from './package-root.ts'
+import { loadSchema } from './schema.ts'
+
+test('src/services/types.ts is what the protos say', () => {
+  const file = join(packageRoot(), 'src/services/types.ts')
+  const text = declarations(loadSchema())
+  if (process.env.UPDATE_TYPES === '1') writeFileSync(file, text)
+  expect(normal(readFileSync(file, 'utf8'))).toBe(normal(text))
+})
+
+/** Without what the formatter may change: line breaks, indentation and the bar before a union. */
+function normal(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/= \| /g, '= ').trim()
+}

@@ -1,0 +1,64 @@
+/** The one error type operations fail with, and the table of its codes. */
+
+/** gRPC status codes by name (google.rpc.Code). */
+export const codeNumbers = {
+  OK: 0,
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  OUT_OF_RANGE: 11,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+} as const
+
+/** A code an operation can fail with. */
+export type Code = Exclude<keyof typeof codeNumbers, 'OK'>
+
+/** One thing wrong with a request. */
+export interface Problem {
+  /** JSON pointer (RFC 6901) of the field: `/jsonConfig`, `/metadata/items/region`. Empty for the whole request. */
+  readonly pointer: string
+  /** What is wrong there and what to do about it. */
+  readonly message: string
+}
+
+/**
+ * A failure that is part of an operation's contract: its code, its message and its problems reach the caller word for word, on
+ * every transport. Anything else that is thrown reaches the caller as INTERNAL without its message.
+ */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError'
+  readonly code: Code
+  /** Every problem of the request, for INVALID_ARGUMENT; travels as google.rpc.BadRequest in the error's details. */
+  readonly problems: readonly Problem[]
+
+  /** `message` says what was wrong and what to do about it; secrets never appear in it. `cause` stays in the log. */
+  constructor(code: Code, message: string, options: { problems?: readonly Problem[]; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.problems = options.problems ?? []
+  }
+}
+
+/** The name of a numeric code; UNKNOWN for a number that is none. */
+export function codeName(number: number): Code | 'OK' {
+  for (const [name, value] of Object.entries(codeNumbers)) if (value === number) return name as Code | 'OK'
+  return 'UNKNOWN'
+}
+
+/** INVALID_ARGUMENT for one field of a request. */
+export function invalidArgument(pointer: string, message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', pointer === '' ? message : `${pointer}: ${message}`, {
+    problems: [{ pointer, message }],
+  })
+}
