@@ -10,10 +10,10 @@ test('src/services/types.ts is what the protos say', () => {
   const file = join(packageRoot(), 'src/services/types.ts')
   const text = declarations(loadSchema())
   if (process.env.UPDATE_TYPES === '1') writeFileSync(file, text)
-  expect(normal(readFileSync(file, 'utf8'))).toBe(normal(text))
+  expect(normal(readFileSync(file, 'utf8'))).toEqual(normal(text))
 })
 
-/** Without what the formatter may change: line breaks, indentation and the bar before a union. */
-function normal(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/= \| /g, '= ').trim()
+/** Words only: line breaks, separators and the bar before a union are the formatter's to choose. */
+function normal(text: string): string[] {
+  return text.replace(/= \| /g, '= ').split(/[\s;]+/)
 }
