@@ -104,7 +104,7 @@ export class Histogram {
   /** Records `times` observations of `value`. */
   recordMany(value: number, times: number): void {
     const { values, index } = this
-    const at = value > 0 ? value : 0
+    const at = Math.max(value, 0)
     if (values[index] === 0 || at < values[index + 1]) values[index + 1] = at
     if (at > values[index + 2]) values[index + 2] = at
     values[index] += times

@@ -1,0 +1,352 @@
+/** Checks the text of a jsonConfig against the components' schemas and the graph; lists every problem. */
+import { isIP } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
+import { type TSchema, Type } from '@sinclair/typebox'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { COMPONENT_KEYS } from '../components/keys.ts'
+import { components as available } from '../components/registry.ts'
+import { parseSocketAddress } from './address.ts'
+import type { AnyComponent } from './component.ts'
+import type { ComponentConfig, PipelineConfig, Problem } from './config.ts'
+import { keyBytes } from './keys.ts'
+import { camelCase, pointerToken, suggestion } from './names.ts'
+import { connect } from './ports.ts'
+import type { Annotations } from './schema.ts'
+
+/** Longest jsonConfig taken, bytes of UTF-8. */
+export const MAX_CONFIG_BYTES = 1 << 20
+/** Most components in one pipeline. */
+export const MAX_COMPONENTS = 1000
+
+const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
+ajv.addFormat('socket-address', { type: 'string', validate: (text: string) => parseSocketAddress(text) !== null })
+ajv.addFormat('ip', { type: 'string', validate: (text: string) => isIP(text) !== 0 })
+for (const bytes of [16, 32]) {
+  ajv.addFormat(`key-${bytes}`, { type: 'string', validate: (text: string) => keyBytes(text)?.length === bytes })
+}
+
+const FORMATS: Record<string, string> = {
+  'socket-address': 'an address and port, written 192.0.2.1:5000 or [2001:db8::1]:5000',
+  ip: 'an IPv4 or IPv6 address',
+  'key-16': 'a key of 16 bytes: 32 hex digits, or base64:…',
+  'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
+}
+
+const Coordinates = Type.Object({ x: Type.Optional(Type.Integer()), y: Type.Optional(Type.Integer()) })
+
+/** Everything around the components. Members typed `Type.Unknown()` are known but not available yet. */
+const Shell = Type.Object({
+  version: Type.Optional(Type.Integer({ minimum: 0, maximum: 4294967295 })),
+  engine_config: Type.Object({
+    pipeline: Type.Record(Type.String(), Type.Unknown()),
+    shm_config: Type.Optional(Type.Unknown()),
+    log_filters: Type.Optional(Type.Unknown()),
+    lifecycle_handler: Type.Optional(Type.Unknown()),
+  }),
+  meta: Type.Optional(
+    Type.Object({
+      component_display_coordinates: Type.Optional(Type.Record(Type.String(), Coordinates)),
+      component_display_order: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+    }),
+  ),
+  kpis: Type.Optional(Type.Unknown()),
+  variables: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String({ minLength: 1 }),
+        label: Type.String({ default: '' }),
+        description: Type.String({ default: '' }),
+        paths: Type.Array(Type.String(), { default: [] }),
+      }),
+    ),
+  ),
+})
+
+const validators = new WeakMap<TSchema, ValidateFunction>()
+
+function validatorOf(schema: TSchema): ValidateFunction {
+  let validate = validators.get(schema)
+  if (!validate) {
+    validate = ajv.compile(schema)
+    validators.set(schema, validate)
+  }
+  return validate
+}
+
+type SchemaNode = TSchema &
+  Annotations & {
+    properties?: Record<string, SchemaNode>
+    patternProperties?: Record<string, SchemaNode>
+    items?: SchemaNode
+  }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Puts `name` into an object as data, whatever it is called ("__proto__" included). */
+function put(target: Record<string, unknown>, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true })
+}
+
+/**
+ * Renames lowerCamelCase keys and numbered enums to what the schema says; reports keys that it does not know.
+ * `given` collects, for normalised pointers, what was written.
+ */
+function normalise(
+  node: SchemaNode,
+  value: unknown,
+  at: string,
+  givenAt: string,
+  given: Map<string, string>,
+  problems: Problem[],
+): unknown {
+  given.set(at, givenAt)
+  if (node.enumeration && typeof value === 'number') {
+    const name = Object.keys(node.enumeration).find((key) => node.enumeration?.[key] === value)
+    return name ?? value
+  }
+  if (node.properties && isObject(value)) {
+    const result: Record<string, unknown> = {}
+    const known = new Map<string, string>()
+    for (const key of Object.keys(node.properties)) known.set(key, key).set(camelCase(key), key)
+    for (const [key, item] of Object.entries(value)) {
+      const name = known.get(key)
+      const itemAt = `${givenAt}/${pointerToken(key)}`
+      if (name === undefined) {
+        problems.push({
+          pointer: itemAt,
+          message: `unknown field "${key}".${suggestion(key, Object.keys(node.properties))}`,
+        })
+      } else if (Object.hasOwn(result, name)) {
+        problems.push({
+          pointer: itemAt,
+          message: `field "${name}" is given twice, in snake_case and in lowerCamelCase`,
+        })
+      } else if (item !== null) {
+        put(
+          result,
+          name,
+          normalise(node.properties[name], item, `${at}/${pointerToken(name)}`, itemAt, given, problems),
+        )
+      }
+    }
+    return result
+  }
+  if (node.patternProperties && isObject(value)) {
+    const [child] = Object.values(node.patternProperties)
+    const result: Record<string, unknown> = {}
+    for (const [key, item] of Object.entries(value)) {
+      const token = pointerToken(key)
+      put(result, key, normalise(child, item, `${at}/${token}`, `${givenAt}/${token}`, given, problems))
+    }
+    return result
+  }
+  if (node.items && Array.isArray(value)) {
+    const { items } = node
+    return value.map((item, i) => normalise(items, item, `${at}/${i}`, `${givenAt}/${i}`, given, problems))
+  }
+  return value
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return (
+    { object: 'an object', string: 'a string', number: 'a number', boolean: 'true or false' }[typeof value as string] ??
+    typeof value
+  )
+}
+
+function wording(error: ErrorObject): string {
+  const schema = (error.parentSchema ?? {}) as Annotations & { unit?: string }
+  const unit = schema.unit && schema.unit !== 'probability' ? ` ${schema.unit}` : ''
+  const hint = schema.hint ? ` (${schema.hint})` : ''
+  const value = schema.secret ? 'this value' : JSON.stringify(error.data)?.slice(0, 80)
+  switch (error.keyword) {
+    case 'type':
+      return error.params.type === 'integer' && typeof error.data === 'number'
+        ? `${value} is not a whole number`
+        : `must be ${{ integer: 'a whole number', number: 'a number', string: 'a string', boolean: 'true or false', object: 'an object', array: 'a list' }[error.params.type as string] ?? error.params.type}, not ${typeName(error.data)}`
+    case 'minimum':
+      return `${value} is below the minimum of ${error.params.limit}${unit}${hint}`
+    case 'maximum':
+      return `${value} is above the maximum of ${error.params.limit}${unit}${hint}`
+    case 'exclusiveMinimum':
+      return `${value} must be greater than ${error.params.limit}${unit}${hint}`
+    case 'enum': {
+      const allowed = error.params.allowedValues as string[]
+      return `${value} is none of ${allowed.join(', ')}.${typeof error.data === 'string' ? suggestion(error.data, allowed) : ''}`
+    }
+    case 'format':
+      return `must be ${FORMATS[error.params.format as string] ?? error.params.format}${schema.secret ? '' : `, not ${value}`}`
+    case 'minLength':
+      return error.params.limit === 1 ? 'must not be empty' : `must have at least ${error.params.limit} characters`
+    case 'maxLength':
+      return `must have at most ${error.params.limit} characters`
+    case 'minItems':
+      return `needs at least ${error.params.limit} ${error.params.limit === 1 ? 'entry' : 'entries'}`
+    case 'maxItems':
+      return `takes at most ${error.params.limit} entries`
+    default:
+      return error.message ?? error.keyword
+  }
+}
+
+/** Normalises and validates `value` in place of the schema; problems carry pointers as given. */
+function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems: Problem[]): unknown {
+  const given = new Map<string, string>()
+  const result = normalise(schema as SchemaNode, value, '', givenAt, given, problems)
+  const validate = validatorOf(schema)
+  if (!validate(result)) {
+    for (const error of validate.errors ?? []) {
+      const pointer = given.get(error.instancePath) ?? givenAt + error.instancePath
+      if (error.keyword === 'required') {
+        const field = error.params.missingProperty as string
+        problems.push({ pointer: `${pointer}/${pointerToken(field)}`, message: `required field "${field}" is missing` })
+      } else problems.push({ pointer, message: wording(error) })
+    }
+  }
+  return result
+}
+
+const componentNames = new Map<string, string>()
+for (const key of COMPONENT_KEYS) componentNames.set(key, key).set(camelCase(key), key)
+
+function checkComponent(value: unknown, at: string, problems: Problem[]): ComponentConfig | null {
+  if (!isObject(value)) {
+    problems.push({ pointer: at, message: `must be an object with one component in it, not ${typeName(value)}` })
+    return null
+  }
+  const members = Object.keys(value).filter((key) => value[key] !== null)
+  if (members.length !== 1) {
+    const found = members.length === 0 ? 'none' : members.map((member) => `"${member}"`).join(', ')
+    problems.push({ pointer: at, message: `exactly one component must be set here, found ${found}` })
+    if (members.length === 0) return null
+  }
+  let result: ComponentConfig | null = null
+  for (const member of members) {
+    const pointer = `${at}/${pointerToken(member)}`
+    const key = componentNames.get(member)
+    if (!key) {
+      problems.push({ pointer, message: `unknown component "${member}".${suggestion(member, COMPONENT_KEYS)}` })
+      continue
+    }
+    const definition = available.get(key)
+    if (!definition) {
+      problems.push({
+        pointer,
+        message: `component "${key}" is known but not available yet in this version of penstock`,
+      })
+      continue
+    }
+    const before = problems.length
+    const config = checkAgainst(definition.config, value[member], pointer, problems) as Record<string, unknown>
+    if (problems.length === before) {
+      for (const fault of definition.check?.(config) ?? []) {
+        problems.push({ pointer: pointer + fault.pointer, message: fault.message })
+      }
+    }
+    if (problems.length === before) result = { key, config }
+  }
+  return result
+}
+
+function position(text: string, error: Error): string {
+  const match = /position (\d+)/.exec(error.message)
+  const at = match ? Number(match[1]) : text.length
+  const lines = text.slice(0, at).split('\n')
+  return `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`
+}
+
+/**
+ * Reads a jsonConfig. `config` is null exactly when there are problems. Keys are taken in snake_case and lowerCamelCase,
+ * enums by name and number.
+ */
+export function checkPipelineConfig(json: string): { config: PipelineConfig | null; problems: Problem[] } {
+  const problems: Problem[] = []
+  const refuse = (pointer: string, message: string) => ({ config: null, problems: [{ pointer, message }] })
+  const bytes = Buffer.byteLength(json)
+  if (bytes > MAX_CONFIG_BYTES) {
+    return refuse('', `the configuration has ${bytes} bytes, more than the ${MAX_CONFIG_BYTES} that are taken`)
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch (error) {
+    return refuse('', `not JSON (${position(json, error as Error)}): ${(error as Error).message}`)
+  }
+  if (!isObject(value)) return refuse('', `the configuration must be a JSON object, not ${typeName(value)}`)
+  const shell = checkAgainst(Shell, value, '', problems) as {
+    version?: number
+    engine_config?: Record<string, unknown>
+    kpis?: unknown
+    variables?: PipelineConfig['variables']
+  }
+  if (typeof shell.version === 'number' && shell.version > 1) {
+    problems.push({ pointer: '/version', message: `version ${shell.version} is newer than 1, the one this node reads` })
+  }
+  const engine = isObject(shell.engine_config) ? shell.engine_config : {}
+  const engineAt = 'engine_config' in value ? '/engine_config' : '/engineConfig'
+  const engineGiven = (value[engineAt.slice(1)] ?? {}) as Record<string, unknown>
+  for (const key of ['shm_config', 'log_filters', 'lifecycle_handler']) {
+    if (engine[key] === undefined || (Array.isArray(engine[key]) && (engine[key] as unknown[]).length === 0)) continue
+    const name = key in engineGiven ? key : camelCase(key)
+    problems.push({
+      pointer: `${engineAt}/${name}`,
+      message: `"${key}" is known but not available yet in this version of penstock`,
+    })
+  }
+  if (shell.kpis !== undefined) {
+    problems.push({ pointer: '/kpis', message: '"kpis" is known but not available yet in this version of penstock' })
+  }
+  const pipeline = isObject(engine.pipeline) ? engine.pipeline : {}
+  const names = Object.keys(pipeline)
+  if (isObject(engine.pipeline) && names.length === 0) {
+    problems.push({ pointer: `${engineAt}/pipeline`, message: 'the pipeline has no components' })
+  }
+  if (names.length > MAX_COMPONENTS) {
+    return refuse(
+      `${engineAt}/pipeline`,
+      `${names.length} components are more than the ${MAX_COMPONENTS} that are taken`,
+    )
+  }
+  const components: Record<string, ComponentConfig> = {}
+  for (const name of names) {
+    const at = `${engineAt}/pipeline/${pointerToken(name)}`
+    if (name === '' || name.length > 256) {
+      problems.push({ pointer: at, message: 'a component needs a name of 1 to 256 characters' })
+      continue
+    }
+    const component = checkComponent(pipeline[name], at, problems)
+    if (component) put(components, name, component)
+  }
+  // Half a graph would only report what the problems above have caused.
+  if (problems.length === 0) problems.push(...connect(components, available).problems)
+  if (problems.length > 0) return { config: null, problems }
+  return { config: { version: 1, components, variables: shell.variables ?? [] }, problems }
+}
+
+/**
+ * What changed between two checked configurations, as JSON pointers: `live` can be applied to a running pipeline,
+ * `restart` cannot. Both empty: they are the same to a run.
+ */
+export function diffConfig(old: PipelineConfig, next: PipelineConfig): { restart: string[]; live: string[] } {
+  const restart: string[] = []
+  const live: string[] = []
+  for (const name of new Set([...Object.keys(old.components), ...Object.keys(next.components)])) {
+    const at = `/engine_config/pipeline/${pointerToken(name)}`
+    const before = Object.hasOwn(old.components, name) ? old.components[name] : undefined
+    const after = Object.hasOwn(next.components, name) ? next.components[name] : undefined
+    if (!before || !after || before.key !== after.key) {
+      restart.push(at)
+      continue
+    }
+    const definition = available.get(after.key) as AnyComponent
+    for (const field of new Set([...Object.keys(before.config), ...Object.keys(after.config)])) {
+      if (isDeepStrictEqual(before.config[field], after.config[field])) continue
+      const list = definition.live?.includes(field) ? live : restart
+      list.push(`${at}/${after.key}/${field}`)
+    }
+  }
+  return { restart, live }
+}

@@ -1,0 +1,166 @@
+/** Runs in worker threads: a Piscina pool whose tasks are runs, and the main thread's hold on each. */
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { Piscina } from 'piscina'
+import { native, packageRoot } from '../native/native.ts'
+import type { PipelineConfig } from './config.ts'
+import { layoutOf } from './graph.ts'
+import { createRegion } from './metrics.ts'
+import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from './run.ts'
+import {
+  COMMAND_MESSAGE,
+  COMMAND_STOP,
+  type ReconfigureMessage,
+  type WorkerMessage,
+  type WorkerTask,
+} from './worker.ts'
+
+/** Threads run built code, also when the main thread runs the sources (tests). */
+function workerFile(): string {
+  const here = fileURLToPath(import.meta.url)
+  if (here.endsWith('.js')) return join(dirname(here), 'worker.js')
+  return join(packageRoot, 'dist/src/dataplane/engine/worker.js')
+}
+
+export interface RunPoolOptions {
+  /** Threads kept ready for the next runs (default 2). */
+  warm?: number
+  /** Most runs at once (default 256). */
+  maximum?: number
+}
+
+/** A run in its thread; see `RunHandle`. */
+class PooledRun implements RunHandle {
+  readonly id: string
+  readonly region: SharedArrayBuffer
+  readonly running: Promise<void>
+  readonly ended: Promise<RunEnd>
+  private readonly command = new SharedArrayBuffer(4)
+  private readonly abort = new AbortController()
+  private readonly owner: number
+  private readonly event: number
+  private readonly port: MessagePort
+  private readonly waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>()
+  private readonly onLog: (lines: LogLine[]) => void
+  private markRunning!: () => void
+  private markFailed!: (error: Error) => void
+  private killed: string | null = null
+  private over = false
+  private serial = 0
+
+  constructor(piscina: Piscina, options: RunOptions, cpus: number[], onLog: (lines: LogLine[]) => void) {
+    this.id = options.runId
+    this.onLog = onLog
+    this.region = createRegion(layoutOf(options.config).metrics)
+    this.owner = native.ownerOpen()
+    this.event = native.eventOpen(this.owner)
+    const { port1, port2 } = new MessageChannel()
+    this.port = port1
+    port1.on('message', (message: WorkerMessage) => this.hear(message))
+    this.running = new Promise((resolve, reject) => {
+      this.markRunning = resolve
+      this.markFailed = reject
+    })
+    this.running.catch(() => {})
+    const task: WorkerTask = {
+      config: options.config,
+      region: this.region,
+      command: this.command,
+      owner: this.owner,
+      event: this.event,
+      port: port2,
+      cpus,
+      performanceMode: options.performanceMode,
+      level: options.level,
+    }
+    const done = piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>
+    this.ended = done.then(
+      (end) => this.finish(end),
+      (error: Error) =>
+        this.finish({ outcome: 'FAILED', error: this.killed ?? `the run's thread died: ${error.message}` }),
+    )
+  }
+
+  private hear(message: WorkerMessage): void {
+    if (message.type === 'log') this.onLog(message.lines)
+    else if (message.type === 'running') this.markRunning()
+    else {
+      const caller = this.waiting.get(message.serial)
+      this.waiting.delete(message.serial)
+      if (message.error === undefined) caller?.resolve()
+      else caller?.reject(new Error(message.error))
+    }
+  }
+
+  /** The thread is done with the run: take its last words, close what it left open. */
+  private async finish(end: RunEnd): Promise<RunEnd> {
+    // Messages posted before the task's end are still on their way to this thread.
+    await new Promise((resolve) => setImmediate(resolve))
+    this.over = true
+    this.port.close()
+    native.ownerRelease(this.owner)
+    const gone = new Error(end.error ?? 'the run ended')
+    this.markFailed(gone)
+    for (const { reject } of this.waiting.values()) reject(gone)
+    this.waiting.clear()
+    return end
+  }
+
+  private signal(bit: number): void {
+    if (this.over) return
+    Atomics.or(new Int32Array(this.command), 0, bit)
+    native.eventSignal(this.event)
+  }
+
+  stop(): void {
+    this.signal(COMMAND_STOP)
+  }
+
+  kill(cause: string): void {
+    if (this.over) return
+    this.killed ??= cause
+    this.abort.abort()
+  }
+
+  reconfigure(config: PipelineConfig): Promise<void> {
+    if (this.over) return Promise.reject(new Error('the run has ended'))
+    const serial = ++this.serial
+    return new Promise((resolve, reject) => {
+      this.waiting.set(serial, { resolve, reject })
+      this.port.postMessage({ type: 'reconfigure', serial, config } satisfies ReconfigureMessage)
+      this.signal(COMMAND_MESSAGE)
+    })
+  }
+}
+
+/** Opens the pool. Its threads are started at once, so that the first runs find them warm. */
+export function createRunPool({ warm = 2, maximum = 256 }: RunPoolOptions = {}): RunPool {
+  const cpus = native.affinity()
+  const piscina = new Piscina({
+    filename: workerFile(),
+    minThreads: Math.min(warm, maximum),
+    maxThreads: maximum,
+    idleTimeout: 10_000,
+    concurrentTasksPerWorker: 1,
+  })
+  const runs = new Set<PooledRun>()
+  return {
+    threads: cpus.length,
+    start(options, onLog) {
+      if (options.cpu !== undefined && !(options.cpu < cpus.length)) {
+        throw new RangeError(`CPU thread ${options.cpu} does not exist: this node has ${cpus.length}, counted from 0`)
+      }
+      const run = new PooledRun(piscina, options, options.cpu === undefined ? [] : [cpus[options.cpu]], onLog)
+      runs.add(run)
+      run.ended.then(() => runs.delete(run))
+      return run
+    },
+    async close() {
+      const ends = [...runs].map((run) => run.ended)
+      for (const run of runs) run.stop()
+      await Promise.all(ends)
+      await piscina.destroy()
+    },
+  }
+}

@@ -1,0 +1,164 @@
+/** The I/O face of a simulation: sockets are queues in memory, joined by their addresses; devices swallow what they get. */
+import { IO_COUNTERS, REMOTE_BYTES, type TunOpenOptions } from '../native/native.ts'
+import { formatRemote, formatSocketAddress, remoteRecord } from './address.ts'
+import { BATCH_CAPACITY, type Batch } from './batch.ts'
+import type { Clock } from './clock.ts'
+import type { Io, IoEvents, PacketIo, SocketAddress, UdpOptions } from './io.ts'
+import type { Packets } from './packets.ts'
+
+const FIRST_EPHEMERAL_PORT = 49_152
+const OVERSIZE = IO_COUNTERS.indexOf('oversize')
+const SEND_ERRORS = IO_COUNTERS.indexOf('sendErrors')
+
+class SimulatedSocket implements PacketIo {
+  readonly counters = new Float64Array(IO_COUNTERS.length)
+  readonly name: string
+  readonly backend = 'simulated'
+  readonly record: Int32Array
+  readonly mtu: number
+  private readonly io: SimulatedIo
+  private readonly remote: SocketAddress | undefined
+  private readonly queue: number[] = []
+  private readonly target = new Int32Array(REMOTE_BYTES / 4)
+
+  constructor(io: SimulatedIo, local: SocketAddress, remote: SocketAddress | undefined, mtu: number) {
+    this.io = io
+    this.name = formatSocketAddress(local)
+    this.record = remoteRecord(local)
+    this.remote = remote
+    this.mtu = mtu
+  }
+
+  get pending(): boolean {
+    return this.queue.length > 0
+  }
+
+  receive(batch: Batch): void {
+    const count = Math.min(BATCH_CAPACITY - batch.length, this.queue.length)
+    for (const packet of this.queue.splice(0, count)) batch.push(packet)
+  }
+
+  send(handles: Int32Array, from: number, count: number): number {
+    const { packets } = this.io
+    for (let i = from; i < from + count; i++) {
+      const packet = handles[i]
+      if (!this.remote) packets.readRemote(packet, this.target)
+      const address = this.remote ? formatSocketAddress(this.remote) : formatRemote(this.target)
+      if (address === '') this.counters[SEND_ERRORS]++
+      const peer = this.io.find(address)
+      if (peer?.accepts(this)) peer.deliver(packet, this.record)
+      else packets.release(packet)
+    }
+    return count
+  }
+
+  /** A connected socket hears its peer only. */
+  accepts(sender: SimulatedSocket): boolean {
+    return !this.remote || formatSocketAddress(this.remote) === sender.name
+  }
+
+  deliver(packet: number, from: Int32Array): void {
+    const { packets, clock } = this.io
+    if (packets.length[packet] > this.mtu) {
+      this.counters[OVERSIZE]++
+      packets.release(packet)
+      return
+    }
+    const at = packet * packets.slotBytes + packets.headroom
+    packets.data.copyWithin(at, packets.offset[packet], packets.offset[packet] + packets.length[packet])
+    packets.offset[packet] = at
+    packets.arrival[packet] = clock.now
+    packets.client[packet] = -1
+    packets.setRemote(packet, from)
+    this.queue.push(packet)
+  }
+
+  close(): void {
+    for (const packet of this.queue.splice(0)) this.io.packets.release(packet)
+    this.io.forget(this)
+  }
+}
+
+/** Swallows what is sent to it and never has anything to give. */
+class SimulatedDevice implements PacketIo {
+  readonly counters = new Float64Array(IO_COUNTERS.length)
+  readonly name: string
+  readonly backend = 'simulated'
+  private readonly io: SimulatedIo
+
+  constructor(io: SimulatedIo, name: string) {
+    this.io = io
+    this.name = name
+  }
+
+  receive(): void {}
+
+  send(handles: Int32Array, from: number, count: number): number {
+    for (let i = from; i < from + count; i++) this.io.packets.release(handles[i])
+    return count
+  }
+
+  close(): void {}
+}
+
+export class SimulatedIo implements Io {
+  readonly simulated = true
+  readonly clock: Clock
+  /** Set once the packets exist, before anything is opened. */
+  packets!: Packets
+  private readonly sockets = new Map<string, { socket: SimulatedSocket; events: IoEvents }>()
+  private ephemeral = FIRST_EPHEMERAL_PORT
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  attach(packets: Packets): void {
+    this.packets = packets
+  }
+
+  udp(options: UdpOptions, events: IoEvents): PacketIo {
+    const family = options.local?.family ?? options.remote?.family ?? 4
+    const loopback = family === 6 ? '::1' : '127.0.0.1'
+    const asked = options.local ?? { address: loopback, port: 0, family }
+    const port = asked.port === 0 ? this.ephemeral++ : asked.port
+    const wildcard = asked.address === '0.0.0.0' || asked.address === '::'
+    const socket = new SimulatedSocket(
+      this,
+      { address: wildcard ? loopback : asked.address, port, family },
+      options.remote,
+      options.mtu,
+    )
+    if (this.sockets.has(socket.name)) {
+      throw Object.assign(new Error(`address ${socket.name} is taken (EADDRINUSE)`), { code: 'EADDRINUSE' })
+    }
+    this.sockets.set(socket.name, { socket, events })
+    return socket
+  }
+
+  tun(options: TunOpenOptions): PacketIo {
+    return new SimulatedDevice(this, options.name)
+  }
+
+  find(address: string): SimulatedSocket | undefined {
+    return this.sockets.get(address)?.socket
+  }
+
+  forget(socket: SimulatedSocket): void {
+    this.sockets.delete(socket.name)
+  }
+
+  get pending(): boolean {
+    for (const { socket } of this.sockets.values()) if (socket.pending) return true
+    return false
+  }
+
+  /** Calls the readers of sockets that have something. */
+  dispatch(): void {
+    for (const { socket, events } of this.sockets.values()) {
+      if (!socket.pending) continue
+      if (events.readable) events.readable()
+      else socket.close()
+    }
+  }
+}

@@ -1,0 +1,232 @@
+/** The run loop in its worker thread: one Piscina task is one run, from creating the graph to closing everything. */
+import { randomBytes, randomInt } from 'node:crypto'
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { native } from '../native/native.ts'
+import { MonotonicClock, NS_PER_MS } from './clock.ts'
+import type { LogLevel } from './component.ts'
+import type { PipelineConfig } from './config.ts'
+import { Graph } from './graph.ts'
+import { RegionWriter } from './metrics.ts'
+import { NativeIo } from './native-io.ts'
+import type { LogLine, RunEnd } from './run.ts'
+
+/** What the main thread hands to the worker. */
+export interface WorkerTask {
+  config: PipelineConfig
+  region: SharedArrayBuffer
+  /** One word of `COMMAND_*` bits, looked at every breath. */
+  command: SharedArrayBuffer
+  /** Descriptor owner and eventfd, made by the main thread so that it can clean up after a dead worker. */
+  owner: number
+  event: number
+  port: MessagePort
+  cpus: number[]
+  performanceMode: boolean
+  level: LogLevel
+}
+
+export const COMMAND_STOP = 1
+/** A message waits on the port. */
+export const COMMAND_MESSAGE = 2
+
+/** From the worker to the main thread. */
+export type WorkerMessage =
+  | { type: 'running' }
+  | { type: 'log'; lines: LogLine[] }
+  | { type: 'reconfigured'; serial: number; error?: string }
+
+/** From the main thread to the worker. */
+export interface ReconfigureMessage {
+  type: 'reconfigure'
+  serial: number
+  config: PipelineConfig
+}
+
+const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
+const PUBLISH_NS = 10 * NS_PER_MS
+/** Log lines a run may send in one second; more are counted and summed up in one line. */
+const LINES_PER_SECOND = 500
+
+class RunLog {
+  private readonly port: MessagePort
+  private readonly threshold: number
+  private window = 0
+  private sent = 0
+  private suppressed = 0
+
+  constructor(port: MessagePort, level: LogLevel) {
+    this.port = port
+    this.threshold = LEVELS.indexOf(level)
+  }
+
+  write(level: LogLevel, component: string, message: string, fields: LogLine['fields'] = {}): void {
+    // STATE lines tell what the run does; they are never filtered.
+    if (level !== 'STATE' && LEVELS.indexOf(level) < this.threshold) return
+    const timestamp = performance.timeOrigin + performance.now()
+    const window = Math.floor(timestamp / 1000)
+    const lines: LogLine[] = []
+    if (window !== this.window) {
+      if (this.suppressed > 0) {
+        const text = `${this.suppressed} log lines were dropped: more than ${LINES_PER_SECOND} in one second`
+        lines.push({ timestamp, level: 'WARN', component: '', message: text, fields: { dropped: this.suppressed } })
+      }
+      this.window = window
+      this.sent = 0
+      this.suppressed = 0
+    }
+    if (this.sent++ < LINES_PER_SECOND) lines.push({ timestamp, level, component, message, fields })
+    else this.suppressed++
+    if (lines.length > 0) this.port.postMessage({ type: 'log', lines } satisfies WorkerMessage)
+  }
+}
+
+/** One run in this thread. */
+class Run {
+  private readonly task: WorkerTask
+  private readonly log: RunLog
+  private readonly clock = new MonotonicClock()
+  private readonly io: NativeIo
+  private readonly command: Int32Array
+  private readonly writer: RegionWriter
+  private readonly graph: Graph
+  private ending = false
+  private failure: Error | null = null
+
+  constructor(task: WorkerTask) {
+    this.task = task
+    this.log = new RunLog(task.port, task.level)
+    this.command = new Int32Array(task.command)
+    this.writer = new RegionWriter(task.region)
+    this.io = new NativeIo(task.owner, task.event, this.clock)
+    try {
+      this.graph = this.compile()
+    } catch (error) {
+      this.io.detach()
+      throw error
+    }
+  }
+
+  private compile(): Graph {
+    const { task } = this
+    return new Graph(task.config, {
+      clock: this.clock,
+      io: this.io,
+      attach: (packets) => this.io.attach(packets),
+      drawSeed: () => randomInt(0x7fffffff),
+      entropy: (bytes) => new Uint8Array(randomBytes(bytes)),
+      log: (level, component, message, fields) => this.log.write(level, component, message, fields),
+      end: (error) => {
+        this.ending = true
+        this.failure ??= error ?? null
+      },
+    })
+  }
+
+  /** Runs until it is stopped, ended by a component, or a component throws. */
+  loop(): RunEnd {
+    this.task.port.postMessage({ type: 'running' } satisfies WorkerMessage)
+    this.log.write('STATE', '', 'running')
+    let outcome: RunEnd
+    try {
+      const stopped = this.breathe()
+      outcome = this.failure
+        ? { outcome: 'FAILED', error: this.failure.message }
+        : { outcome: stopped ? 'STOPPED' : 'COMPLETED' }
+    } catch (error) {
+      outcome = { outcome: 'FAILED', error: `the run threw: ${(error as Error).message}` }
+      this.log.write('ERROR', '', `the run threw: ${(error as Error).stack ?? error}`)
+    }
+    const failure = this.graph.stop()
+    if (failure && outcome.outcome !== 'FAILED') {
+      outcome = { outcome: 'FAILED', error: `stopping failed: ${failure.message}` }
+    }
+    this.publish()
+    this.io.detach()
+    this.log.write('STATE', '', `ended: ${outcome.outcome}${outcome.error ? `, ${outcome.error}` : ''}`)
+    return outcome
+  }
+
+  /** Breath after breath; true when it was stopped by command. */
+  private breathe(): boolean {
+    const { graph, io, clock, command } = this
+    const { timers, sources } = graph
+    const spin = this.task.performanceMode
+    let lastPublish = clock.tick()
+    let dirty = true
+    let busy = false
+    while (!this.ending) {
+      const timeout = busy || spin ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : Number.POSITIVE_INFINITY)
+      const ready = io.wait(timeout)
+      const now = clock.tick()
+      if (Atomics.load(command, 0) !== 0 && this.obey()) return true
+      if (ready > 0) {
+        io.dispatch(ready)
+        dirty = true
+      }
+      busy = false
+      for (let i = 0; i < sources.length; i++) if (sources[i]()) busy = true
+      if (timers.next <= now) {
+        timers.fireDue(now)
+        dirty = true
+      }
+      graph.flush()
+      dirty ||= busy
+      if (dirty && now - lastPublish >= PUBLISH_NS) {
+        this.publish()
+        lastPublish = now
+        dirty = false
+      }
+    }
+    return false
+  }
+
+  /** How long the loop may sleep, ns; negative without limit. */
+  private idleTime(publishAt: number): number {
+    const until = Math.min(this.graph.timers.next, publishAt)
+    if (until === Number.POSITIVE_INFINITY) return -1
+    return Math.max(0, until - this.clock.tick())
+  }
+
+  /** Carries out what the command word asks for; true to stop. */
+  private obey(): boolean {
+    native.eventClear(this.task.event)
+    const bits = Atomics.exchange(this.command, 0, 0)
+    if ((bits & COMMAND_MESSAGE) !== 0) {
+      for (;;) {
+        const received = receiveMessageOnPort(this.task.port)
+        if (!received) break
+        this.reconfigure(received.message as ReconfigureMessage)
+      }
+    }
+    return (bits & COMMAND_STOP) !== 0
+  }
+
+  private reconfigure({ serial, config }: ReconfigureMessage): void {
+    const reply: WorkerMessage = { type: 'reconfigured', serial }
+    try {
+      this.graph.reconfigure(config)
+      this.log.write('STATE', '', 'configuration applied')
+    } catch (error) {
+      reply.error = (error as Error).message
+    }
+    this.task.port.postMessage(reply)
+  }
+
+  private publish(): void {
+    this.graph.observe()
+    this.writer.publish(this.graph.values, this.clock.epoch + this.clock.now)
+  }
+}
+
+/** Piscina's entry point. Never rejects: what goes wrong is the run's end. */
+export default function work(task: WorkerTask): RunEnd {
+  try {
+    if (task.cpus.length > 0) native.setAffinity(task.cpus)
+    return new Run(task).loop()
+  } catch (error) {
+    return { outcome: 'FAILED', error: (error as Error).message }
+  } finally {
+    native.setAffinity([])
+    task.port.close()
+  }
+}
