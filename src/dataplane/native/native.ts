@@ -227,13 +227,7 @@ export interface Native {
    * `counters[i]`, or -1 where it was malformed or the tag did not match (packet bytes then undefined). The caller has
    * checked that all carry this context's salt. Returns how many opened.
    */
-  aeadOpenPackets(
-    aead: number,
-    memory: number,
-    handles: Int32Array,
-    count: number,
-    counters: Float64Array,
-  ): number
+  aeadOpenPackets(aead: number, memory: number, handles: Int32Array, count: number, counters: Float64Array): number
 
   /** CRC-32C of `bytes` bytes at `at` in the slab, seeded with 0 (iSCSI's: initial and final inversion included). */
   crc32c(memory: number, at: number, bytes: number): number

@@ -1,0 +1,23 @@
+{
+  "targets": [
+    {
+      "target_name": "penstock",
+      "sources": [
+        "src/dataplane/native/addon.cc",
+        "src/dataplane/native/arguments.cc",
+        "src/dataplane/native/memory.cc",
+        "src/dataplane/native/descriptors.cc",
+        "src/dataplane/native/poller.cc",
+        "src/dataplane/native/address.cc",
+        "src/dataplane/native/udp.cc",
+        "src/dataplane/native/udp_receive.cc",
+        "src/dataplane/native/udp_send.cc",
+        "src/dataplane/native/affinity.cc"
+      ],
+      "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
+      "cflags_cc!": ["-O2", "-std=gnu++14"],
+      "cflags_cc": ["-std=gnu++17", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-missing-field-initializers"],
+      "ldflags": ["-Wl,-z,nodelete"]
+    }
+  ]
+}

@@ -1,0 +1,56 @@
+/** What JavaScript sees of the addon: one table of functions, and the state of the environment that loaded it. */
+#include <node_api.h>
+
+#include "affinity.h"
+#include "descriptors.h"
+#include "memory.h"
+#include "poller.h"
+#include "udp.h"
+
+namespace penstock {
+
+static const Export kExports[] = {
+    {"now", now},
+    {"ownerOpen", ownerOpen},
+    {"ownerRelease", ownerRelease},
+    {"openDescriptors", openDescriptors},
+    {"memoryOpen", memoryOpen},
+    {"memoryClose", memoryClose},
+    {"eventOpen", eventOpen},
+    {"eventSignal", eventSignal},
+    {"eventClear", eventClear},
+    {"pollerOpen", pollerOpen},
+    {"pollerAdd", pollerAdd},
+    {"pollerRemove", pollerRemove},
+    {"pollerWatchWrite", pollerWatchWrite},
+    {"pollerWait", pollerWait},
+    {"udpOpen", udpOpen},
+    {"udpAddress", udpAddress},
+    {"udpReceive", udpReceive},
+    {"udpSend", udpSend},
+    {"close", closeHandle},
+    {"affinity", affinity},
+    {"setAffinity", setAffinity},
+    {"currentCpu", currentCpu},
+    {"threadCpuTime", threadCpuTime},
+};
+
+static napi_value initialise(napi_env env, napi_value exports) {
+  rememberAffinity();
+  auto* state = new State;
+  // The references a forgotten memory still holds go with the environment.
+  napi_set_instance_data(env, state, [](napi_env, void* data, void*) { delete static_cast<State*>(data); }, nullptr);
+  for (const Export& entry : kExports) {
+    napi_value function = nullptr;
+    if (napi_create_function(env, entry.name, NAPI_AUTO_LENGTH, entry.function, state, &function) != napi_ok ||
+        napi_set_named_property(env, exports, entry.name, function) != napi_ok) {
+      napi_throw_error(env, nullptr, "penstock: the addon's functions could not be made");
+      return nullptr;
+    }
+  }
+  return exports;
+}
+
+}  // namespace penstock
+
+NAPI_MODULE_INIT() { return penstock::initialise(env, exports); }

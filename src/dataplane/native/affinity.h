@@ -1,0 +1,16 @@
+/** The calling thread's CPU: pinning it, asking for it, its time; and the monotonic clock. */
+#pragma once
+#include <node_api.h>
+
+namespace penstock {
+
+/** Remembers the CPUs the process had when the addon was first loaded. */
+void rememberAffinity();
+
+napi_value now(napi_env env, napi_callback_info info);
+napi_value affinity(napi_env env, napi_callback_info info);
+napi_value setAffinity(napi_env env, napi_callback_info info);
+napi_value currentCpu(napi_env env, napi_callback_info info);
+napi_value threadCpuTime(napi_env env, napi_callback_info info);
+
+}  // namespace penstock

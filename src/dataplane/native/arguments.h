@@ -1,0 +1,91 @@
+/** Reading and checking the arguments of a call from JavaScript, and throwing what is wrong with them. */
+#pragma once
+#include <node_api.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string>
+
+namespace penstock {
+
+struct State;
+
+/** A typed array's elements, valid during the call only. */
+template <class T>
+struct Span {
+  T* data = nullptr;
+  size_t length = 0;
+};
+
+void throwType(napi_env env, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void throwRange(napi_env env, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/** Throws an Error with `code`, `errno` (negative, as Node does) and `syscall`; the message names `subject`. */
+void throwSystem(napi_env env, int error, const char* syscall, const std::string& subject);
+
+/**
+ * The arguments of one call. Every getter checks type and range and throws a JavaScript exception that names the function
+ * and the argument; after the first failure the others do nothing and `failed()` is true: the caller returns nullptr.
+ */
+class Arguments {
+ public:
+  Arguments(napi_env env, napi_callback_info info, const char* function, size_t count);
+
+  napi_env env() const { return env_; }
+  State& state() const { return *state_; }
+  const char* function() const { return function_; }
+  bool failed() const { return failed_; }
+  void fail() { failed_ = true; }
+  napi_value raw(size_t index) const { return values_[index]; }
+
+  double number(size_t index, const char* name);
+  /** A whole number in [low, high]. */
+  int64_t integer(size_t index, const char* name, int64_t low, int64_t high);
+  bool boolean(size_t index, const char* name);
+  bool isNull(size_t index) const;
+
+  Span<uint8_t> bytes(size_t index, const char* name, size_t atLeast);
+  Span<int32_t> int32s(size_t index, const char* name, size_t atLeast);
+  Span<double> float64s(size_t index, const char* name, size_t atLeast);
+
+  /** Properties of an options object; `has` is false for undefined and null. */
+  bool has(napi_value object, const char* name);
+  napi_value property(napi_value object, const char* name);
+  double propertyNumber(napi_value object, const char* name, double low, double high);
+  std::string propertyString(napi_value object, const char* name, size_t longest);
+  bool propertyBoolean(napi_value object, const char* name);
+
+  void type(const char* name, const char* wanted);
+
+ private:
+  void* typedArray(size_t index, const char* name, napi_typedarray_type type, const char* wanted, size_t atLeast,
+                   size_t* length);
+
+  static constexpr size_t kMost = 10;
+  napi_env env_;
+  State* state_ = nullptr;
+  const char* function_;
+  bool failed_ = false;
+  napi_value values_[kMost];
+};
+
+inline napi_value toNumber(napi_env env, double value) {
+  napi_value result = nullptr;
+  napi_create_double(env, value, &result);
+  return result;
+}
+
+inline napi_value toInteger(napi_env env, int32_t value) {
+  napi_value result = nullptr;
+  napi_create_int32(env, value, &result);
+  return result;
+}
+
+napi_value toString(napi_env env, const std::string& value);
+
+/** Adds a function of `state` to the addon's exports. */
+struct Export {
+  const char* name;
+  napi_callback function;
+};
+
+}  // namespace penstock

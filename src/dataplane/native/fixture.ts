@@ -1,0 +1,95 @@
+/** Packet memory and waiting for the addon's tests and benches. */
+import { IO_COUNTERS, native, type PacketMemory, REMOTE_BYTES } from './native.ts'
+
+/** Shared packet memory with every slot free; slot 0 is the first to be taken. */
+export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, tailroom = 64): PacketMemory {
+  const memory: PacketMemory = {
+    data: new Uint8Array(new SharedArrayBuffer(slots * slotBytes)),
+    offset: new Int32Array(new SharedArrayBuffer(slots * 4)),
+    length: new Int32Array(new SharedArrayBuffer(slots * 4)),
+    arrival: new Float64Array(new SharedArrayBuffer(slots * 8)),
+    remote: new Uint8Array(new SharedArrayBuffer(slots * REMOTE_BYTES)),
+    free: new Int32Array(new SharedArrayBuffer((slots + 1) * 4)),
+    slotBytes,
+    headroom,
+    tailroom,
+  }
+  memory.free[0] = slots
+  for (let i = 0; i < slots; i++) memory.free[i + 1] = slots - 1 - i
+  return memory
+}
+
+/** Takes a free slot for a packet holding `bytes`. */
+export function packetOf(memory: PacketMemory, bytes: Uint8Array): number {
+  const count = memory.free[0]!
+  if (count === 0) throw new Error('no slot is free')
+  const handle = memory.free[count]!
+  memory.free[0] = count - 1
+  const at = handle * memory.slotBytes + memory.headroom
+  memory.offset[handle] = at
+  memory.length[handle] = bytes.length
+  memory.data.set(bytes, at)
+  memory.remote.fill(0, handle * REMOTE_BYTES, (handle + 1) * REMOTE_BYTES)
+  return handle
+}
+
+/** A copy of a packet's bytes. */
+export function bytesOf(memory: PacketMemory, handle: number): Uint8Array {
+  const at = memory.offset[handle]!
+  return memory.data.slice(at, at + memory.length[handle]!)
+}
+
+/** Gives a packet's slot back. */
+export function freePacket(memory: PacketMemory, handle: number): void {
+  const count = memory.free[0]! + 1
+  memory.free[count] = handle
+  memory.free[0] = count
+}
+
+/** `bytes` bytes that tell which packet and which position they are. */
+export function pattern(bytes: number, seed: number): Uint8Array {
+  const data = new Uint8Array(bytes)
+  let state = (seed * 2654435761 + 12345) >>> 0
+  for (let i = 0; i < bytes; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    data[i] = state >>> 24
+  }
+  return data
+}
+
+/** A zeroed counter array for one direction of one socket. */
+export function ioCounters(): Float64Array {
+  return new Float64Array(IO_COUNTERS.length)
+}
+
+/** The value of one counter. */
+export function counter(counters: Float64Array, name: (typeof IO_COUNTERS)[number]): number {
+  return counters[IO_COUNTERS.indexOf(name)]!
+}
+
+/** Writes the remote record of a packet. */
+export function setRemote(memory: PacketMemory, handle: number, family: 4 | 6, address: number[], port: number): void {
+  const at = handle * REMOTE_BYTES
+  memory.remote.fill(0, at, at + REMOTE_BYTES)
+  memory.remote[at] = family
+  new Uint16Array(memory.remote.buffer, memory.remote.byteOffset + at + 2, 1)[0] = port
+  memory.remote.set(address, at + 8)
+}
+
+/** Family, port and address bytes of a packet's remote record. */
+export function remoteOf(memory: PacketMemory, handle: number): { family: number; port: number; address: number[] } {
+  const at = handle * REMOTE_BYTES
+  const family = memory.remote[at]!
+  const port = new Uint16Array(memory.remote.buffer, memory.remote.byteOffset + at + 2, 1)[0]!
+  return { family, port, address: [...memory.remote.subarray(at + 8, at + 8 + (family === 4 ? 4 : 16))] }
+}
+
+/** Blocks until `source` is ready for reading; fails after two seconds. */
+export function awaitReadable(owner: number, source: number): void {
+  const poller = native.pollerOpen(owner)
+  native.pollerAdd(poller, source, 7)
+  const ready = new Int32Array(4)
+  const count = native.pollerWait(poller, 2e9, ready)
+  native.close(poller)
+  if (count !== 1 || ready[0] !== 7) throw new Error('nothing to read within two seconds')
+}

@@ -1,0 +1,136 @@
+/** Registering packet memory with a thread, and finding its packets again with every access checked. */
+#include "memory.h"
+
+#include <atomic>
+
+namespace penstock {
+
+static std::atomic<int32_t> nextMemory{1};
+
+namespace {
+
+/** Reads the typed arrays of a PacketMemory; `failed` once one is not what it must be. */
+struct Shape {
+  Arguments& arguments;
+  napi_value object;
+
+  void* array(const char* name, napi_typedarray_type type, const char* wanted, size_t* length) {
+    napi_value value = arguments.property(object, name);
+    if (arguments.failed()) return nullptr;
+    napi_typedarray_type found;
+    void* data = nullptr;
+    napi_value buffer = nullptr;
+    if (napi_get_typedarray_info(arguments.env(), value, &found, length, &data, &buffer, nullptr) != napi_ok ||
+        found != type) {
+      arguments.type(name, wanted);
+      return nullptr;
+    }
+    // A plain ArrayBuffer can be detached or shrunk behind our back, a shared one cannot.
+    bool plain = true;
+    if (napi_is_arraybuffer(arguments.env(), buffer, &plain) != napi_ok || plain) {
+      arguments.type(name, "over a SharedArrayBuffer");
+      return nullptr;
+    }
+    return data;
+  }
+};
+
+}  // namespace
+
+napi_value memoryOpen(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "memoryOpen", 1);
+  if (arguments.failed()) return nullptr;
+  Shape shape{arguments, arguments.raw(0)};
+  Memory memory;
+  size_t data = 0, offset = 0, length = 0, arrival = 0, remote = 0, free = 0;
+  memory.data = static_cast<uint8_t*>(shape.array("data", napi_uint8_array, "a Uint8Array", &data));
+  memory.offset = static_cast<int32_t*>(shape.array("offset", napi_int32_array, "an Int32Array", &offset));
+  memory.length = static_cast<int32_t*>(shape.array("length", napi_int32_array, "an Int32Array", &length));
+  memory.arrival = static_cast<double*>(shape.array("arrival", napi_float64_array, "a Float64Array", &arrival));
+  memory.remote = static_cast<uint8_t*>(shape.array("remote", napi_uint8_array, "a Uint8Array", &remote));
+  memory.free = static_cast<int32_t*>(shape.array("free", napi_int32_array, "an Int32Array", &free));
+  const double most = 2147483647.0;
+  memory.slotBytes = static_cast<int32_t>(arguments.propertyNumber(shape.object, "slotBytes", 1, most));
+  memory.headroom = static_cast<int32_t>(arguments.propertyNumber(shape.object, "headroom", 0, most));
+  memory.tailroom = static_cast<int32_t>(arguments.propertyNumber(shape.object, "tailroom", 0, most));
+  if (arguments.failed()) return nullptr;
+
+  const char* wrong = nullptr;
+  const size_t slots = offset;
+  if (slots == 0) wrong = "offset has no elements";
+  else if (data != slots * static_cast<size_t>(memory.slotBytes)) wrong = "data is not slots * slotBytes long";
+  else if (data > 2147483647u) wrong = "data is longer than 2^31 - 1 bytes";
+  else if (length != slots) wrong = "length and offset differ in length";
+  else if (arrival != slots) wrong = "arrival and offset differ in length";
+  else if (remote != slots * kRemoteBytes) wrong = "remote is not slots * 32 bytes long";
+  else if (free != slots + 1) wrong = "free is not slots + 1 long";
+  else if (static_cast<int64_t>(memory.headroom) + memory.tailroom >= memory.slotBytes)
+    wrong = "headroom and tailroom leave no room for a packet";
+  if (wrong) {
+    throwRange(env, "memoryOpen: %s", wrong);
+    return nullptr;
+  }
+  memory.slots = static_cast<int32_t>(slots);
+  if (memory.freeCount() < 0) {
+    throwFreeStack(arguments);
+    return nullptr;
+  }
+  // A holder of our own: the caller may replace the properties of its object, not of this one.
+  napi_value holder = nullptr;
+  napi_create_array(env, &holder);
+  uint32_t index = 0;
+  for (const char* name : {"data", "offset", "length", "arrival", "remote", "free"}) {
+    napi_set_element(env, holder, index++, arguments.property(shape.object, name));
+  }
+  if (napi_create_reference(env, holder, 1, &memory.reference) != napi_ok) {
+    throwType(env, "memoryOpen: no reference could be made");
+    return nullptr;
+  }
+  memory.id = nextMemory.fetch_add(1);
+  arguments.state().memories.push_back(memory);
+  return toInteger(env, memory.id);
+}
+
+Memory* memoryArgument(Arguments& arguments, size_t index) {
+  const double id = arguments.number(index, "memory");
+  if (arguments.failed()) return nullptr;
+  for (Memory& memory : arguments.state().memories) {
+    if (memory.id == id) return &memory;
+  }
+  throwRange(arguments.env(), "%s: memory %.17g is not open in this thread", arguments.function(), id);
+  arguments.fail();
+  return nullptr;
+}
+
+napi_value memoryClose(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "memoryClose", 1);
+  Memory* memory = memoryArgument(arguments, 0);
+  if (!memory) return nullptr;
+  napi_delete_reference(env, memory->reference);
+  auto& memories = arguments.state().memories;
+  memories.erase(memories.begin() + (memory - memories.data()));
+  return nullptr;
+}
+
+bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count) {
+  auto& packets = arguments.state().packets;
+  if (packets.size() < count) packets.resize(count);
+  for (size_t i = 0; i < count; i++) {
+    const int32_t handle = loadOnce(handles.data + from + i);
+    if (!memory.packet(handle, &packets[i])) {
+      throwRange(arguments.env(), "%s: handles[%zu] = %d is no packet: its offset and length must stay in one of %d slots",
+                 arguments.function(), from + i, handle, memory.slots);
+      arguments.fail();
+      return false;
+    }
+  }
+  return true;
+}
+
+void throwFreeStack(Arguments& arguments) {
+  throwRange(arguments.env(), "%s: the memory's free stack is damaged (a count or handle out of range)",
+             arguments.function());
+  arguments.fail();
+}
+
+}  // namespace penstock

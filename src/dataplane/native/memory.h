@@ -1,0 +1,134 @@
+/** A run's packet memory as the addon sees it: checked slots, the free stack, and what a thread keeps between calls. */
+#pragma once
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <memory>
+#include <vector>
+
+#include "arguments.h"
+
+namespace penstock {
+
+constexpr size_t kRemoteBytes = 32;
+
+/** The arrays are shared with JavaScript, which may write them at any time: every value is loaded once, then checked. */
+inline int32_t loadOnce(const int32_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+
+/** A packet whose place was checked: its bytes lie inside its own slot. */
+struct Packet {
+  uint8_t* data;
+  int32_t length;
+  int32_t handle;
+};
+
+struct Memory {
+  int32_t id = 0;
+  napi_ref reference = nullptr;
+  uint8_t* data = nullptr;
+  int32_t* offset = nullptr;
+  int32_t* length = nullptr;
+  double* arrival = nullptr;
+  uint8_t* remote = nullptr;
+  int32_t* free = nullptr;
+  int32_t slots = 0;
+  int32_t slotBytes = 0;
+  int32_t headroom = 0;
+  int32_t tailroom = 0;
+
+  int32_t room() const { return slotBytes - headroom - tailroom; }
+  size_t bytes() const { return static_cast<size_t>(slots) * static_cast<size_t>(slotBytes); }
+  uint8_t* fresh(int32_t handle) const {
+    return data + static_cast<size_t>(handle) * static_cast<size_t>(slotBytes) + headroom;
+  }
+  uint8_t* slot(int32_t handle) const {
+    return data + static_cast<size_t>(handle) * static_cast<size_t>(slotBytes);
+  }
+  uint8_t* remoteOf(int32_t handle) const { return remote + static_cast<size_t>(handle) * kRemoteBytes; }
+
+  /** Looks a packet up; false when the handle, its offset or its length lead outside of its slot. */
+  bool packet(int32_t handle, Packet* out) const {
+    if (handle < 0 || handle >= slots) return false;
+    const int64_t begin = static_cast<int64_t>(handle) * slotBytes;
+    const int64_t at = loadOnce(offset + handle);
+    const int64_t size = loadOnce(length + handle);
+    if (at < begin || size < 0 || at + size > begin + slotBytes) return false;
+    out->data = data + at;
+    out->length = static_cast<int32_t>(size);
+    out->handle = handle;
+    return true;
+  }
+
+  /** How many slots are free; -1 when the stack is damaged. */
+  int32_t freeCount() const {
+    const int32_t count = loadOnce(free);
+    return count < 0 || count > slots ? -1 : count;
+  }
+  /** The handle `depth` below the top of a stack of `count`; -1 when the stack is damaged. */
+  int32_t freeAt(int32_t count, int32_t depth) const {
+    const int32_t handle = loadOnce(free + count - depth);
+    return handle < 0 || handle >= slots ? -1 : handle;
+  }
+  bool release(int32_t handle) const {
+    const int32_t count = loadOnce(free);
+    if (count < 0 || count >= slots) return false;
+    free[count + 1] = handle;
+    free[0] = count + 1;
+    return true;
+  }
+  /** Makes `handle` a fresh packet of `size` bytes. */
+  void admit(int32_t handle, int32_t size, double now, const uint8_t* from) const {
+    offset[handle] = handle * slotBytes + headroom;
+    length[handle] = size;
+    arrival[handle] = now;
+    if (from) {
+      memcpy(remoteOf(handle), from, kRemoteBytes);
+    } else {
+      memset(remoteOf(handle), 0, kRemoteBytes);
+    }
+  }
+};
+
+/** Indices into the counters a receive or send call adds to: IO_COUNTERS of native.ts. */
+enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kCounters };
+
+constexpr size_t kTrainBytes = 65536;
+
+/** What one thread (one Node environment) keeps between calls. */
+struct State {
+  std::vector<Memory> memories;
+  /** The packets of the send in hand. */
+  std::vector<Packet> packets;
+  std::vector<iovec> iovecs;
+  std::vector<mmsghdr> messages;
+  std::vector<sockaddr_storage> names;
+  std::vector<uint8_t> controls;
+  std::vector<int32_t> groups;
+  std::vector<const uint8_t*> sources;
+  std::vector<uint8_t*> targets;
+  std::vector<uint64_t> coefficients;
+  /** Where bytes go that no slot was predicted for, and where a mispredicted train is put together again. */
+  std::unique_ptr<uint8_t[]> overflow{new uint8_t[kTrainBytes]};
+  std::unique_ptr<uint8_t[]> linear{new uint8_t[2 * kTrainBytes]};
+};
+
+/** The memory named by argument `index`; nullptr after throwing. */
+Memory* memoryArgument(Arguments& arguments, size_t index);
+
+/**
+ * Checks `handles[from..from+count)` and puts their places into `state().packets`; throws and returns false when one leads
+ * outside of its slot.
+ */
+bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count);
+
+/** Throws what a damaged free stack deserves. */
+void throwFreeStack(Arguments& arguments);
+
+napi_value memoryOpen(napi_env env, napi_callback_info info);
+napi_value memoryClose(napi_env env, napi_callback_info info);
+
+}  // namespace penstock

@@ -1,0 +1,206 @@
+/** Opening UDP sockets: addresses, backend, buffers, interface and multicast membership. */
+#include "udp.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+
+namespace penstock {
+
+namespace {
+
+struct Options {
+  int backend = kGeneric;
+  bool hasLocal = false, hasRemote = false, hasGroup = false;
+  sockaddr_storage local{}, remote{}, group{};
+  socklen_t localLength = 0, remoteLength = 0, groupLength = 0;
+  std::string localText, remoteText, groupText, interface;
+  int family = AF_INET;
+  int buffer = 0;
+  int ttl = -1;
+  int32_t mtu = 0;
+};
+
+bool endpoint(Arguments& arguments, napi_value options, const char* name, sockaddr_storage* out, socklen_t* length,
+              std::string* text) {
+  if (!arguments.has(options, name)) return false;
+  napi_value value = arguments.property(options, name);
+  const std::string address = arguments.propertyString(value, "address", 128);
+  const auto port = static_cast<uint16_t>(arguments.propertyNumber(value, "port", 0, 65535));
+  if (arguments.failed()) return false;
+  if (!parseAddress(address, port, out, length)) {
+    throwType(arguments.env(), "udpOpen: %s.address \"%s\" is not a numeric IP address", name, address.c_str());
+    arguments.fail();
+    return false;
+  }
+  *text = address.find(':') == std::string::npos ? address + ":" + std::to_string(port)
+                                                 : "[" + address + "]:" + std::to_string(port);
+  return true;
+}
+
+Options readOptions(Arguments& arguments, napi_value value) {
+  Options options;
+  options.backend = static_cast<int>(arguments.propertyNumber(value, "backend", 0, 2));
+  options.hasLocal = endpoint(arguments, value, "local", &options.local, &options.localLength, &options.localText);
+  options.hasRemote = endpoint(arguments, value, "remote", &options.remote, &options.remoteLength, &options.remoteText);
+  const double family = arguments.propertyNumber(value, "family", 4, 6);
+  options.mtu = static_cast<int32_t>(arguments.propertyNumber(value, "mtu", 1, 65535));
+  if (arguments.has(value, "interface")) options.interface = arguments.propertyString(value, "interface", IFNAMSIZ - 1);
+  if (arguments.has(value, "bufferBytes"))
+    options.buffer = static_cast<int>(arguments.propertyNumber(value, "bufferBytes", 0, 1073741823));
+  if (arguments.has(value, "multicastTtl"))
+    options.ttl = static_cast<int>(arguments.propertyNumber(value, "multicastTtl", 0, 255));
+  if (arguments.has(value, "multicastGroup")) {
+    options.groupText = arguments.propertyString(value, "multicastGroup", 128);
+    options.hasGroup = true;
+    if (!arguments.failed() && !parseAddress(options.groupText, 0, &options.group, &options.groupLength)) {
+      throwType(arguments.env(), "udpOpen: multicastGroup \"%s\" is not a numeric IP address", options.groupText.c_str());
+      arguments.fail();
+    }
+  }
+  if (arguments.failed()) return options;
+  options.family = options.hasLocal    ? options.local.ss_family
+                   : options.hasRemote ? options.remote.ss_family
+                   : family == 6       ? AF_INET6
+                                       : AF_INET;
+  if (options.hasRemote && options.family == AF_INET6) mapToV6(&options.remote, &options.remoteLength);
+  if (options.hasRemote && options.family != options.remote.ss_family) {
+    throwType(arguments.env(), "udpOpen: local %s cannot reach remote %s: IPv4 and IPv6", options.localText.c_str(),
+              options.remoteText.c_str());
+    arguments.fail();
+  }
+  return options;
+}
+
+/** A step of opening: the call that failed and what it was about. */
+struct Failure {
+  const char* syscall = nullptr;
+  std::string subject;
+};
+
+Failure joinGroup(int fd, const Options& options) {
+  const unsigned interface = options.interface.empty() ? 0 : if_nametoindex(options.interface.c_str());
+  if (options.group.ss_family == AF_INET) {
+    ip_mreqn request{};
+    request.imr_multiaddr = reinterpret_cast<const sockaddr_in&>(options.group).sin_addr;
+    request.imr_ifindex = static_cast<int>(interface);
+    if (!interface && options.hasLocal && options.local.ss_family == AF_INET) {
+      const in_addr local = reinterpret_cast<const sockaddr_in&>(options.local).sin_addr;
+      // Bound to a unicast address: that interface is meant. Bound to the group or to any: the routing table decides.
+      if (!IN_MULTICAST(ntohl(local.s_addr))) request.imr_address = local;
+    }
+    if (setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request) < 0)
+      return {"setsockopt IP_ADD_MEMBERSHIP", options.groupText};
+    if ((interface || request.imr_address.s_addr) &&
+        setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request) < 0)
+      return {"setsockopt IP_MULTICAST_IF", options.interface};
+    return {};
+  }
+  ipv6_mreq request{};
+  request.ipv6mr_multiaddr = reinterpret_cast<const sockaddr_in6&>(options.group).sin6_addr;
+  const uint32_t scope = reinterpret_cast<const sockaddr_in6&>(options.group).sin6_scope_id;
+  request.ipv6mr_interface = interface ? interface : scope;
+  if (setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request) < 0)
+    return {"setsockopt IPV6_JOIN_GROUP", options.groupText};
+  if (request.ipv6mr_interface && setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &request.ipv6mr_interface,
+                                             sizeof request.ipv6mr_interface) < 0)
+    return {"setsockopt IPV6_MULTICAST_IF", options.interface};
+  return {};
+}
+
+void setBuffer(int fd, int forced, int plain, int bytes) {
+  // The FORCE twin needs CAP_NET_ADMIN; the plain one is silently capped by net.core.*mem_max.
+  if (setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof bytes) < 0)
+    setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof bytes);
+}
+
+Failure configure(int fd, const Options& options, int* backend) {
+  const int on = 1, off = 0;
+  if (options.family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0)
+    return {"setsockopt IPV6_V6ONLY", options.localText};
+  if (options.hasGroup && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
+    return {"setsockopt SO_REUSEADDR", options.localText};
+  if (!options.interface.empty() &&
+      setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, options.interface.c_str(),
+                 static_cast<socklen_t>(options.interface.size())) < 0)
+    return {"setsockopt SO_BINDTODEVICE", options.interface};
+  if (options.buffer > 0) {
+    setBuffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, options.buffer);
+    setBuffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, options.buffer);
+  }
+  if (options.ttl >= 0) {
+    if (options.family == AF_INET6 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &options.ttl, sizeof options.ttl) < 0)
+      return {"setsockopt IPV6_MULTICAST_HOPS", options.localText};
+    if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &options.ttl, sizeof options.ttl) < 0 && options.family == AF_INET)
+      return {"setsockopt IP_MULTICAST_TTL", options.localText};
+  }
+  sockaddr_storage any{};
+  any.ss_family = static_cast<sa_family_t>(options.family);
+  const socklen_t length = options.family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  const auto* local = reinterpret_cast<const sockaddr*>(options.hasLocal ? &options.local : &any);
+  if (bind(fd, local, options.hasLocal ? options.localLength : length) < 0) return {"bind", options.localText};
+  if (options.hasGroup) {
+    Failure failure = joinGroup(fd, options);
+    if (failure.syscall) return failure;
+  }
+  if (options.hasRemote &&
+      connect(fd, reinterpret_cast<const sockaddr*>(&options.remote), options.remoteLength) < 0)
+    return {"connect", options.remoteText};
+  *backend = options.backend;
+  if (options.backend == kLinux) {
+    int segment = 0;
+    socklen_t size = sizeof segment;
+    const bool gso = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &size) == 0;
+    const bool gro = gso && setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
+    if (!gro) *backend = kLinuxNoGro;
+  }
+  return {};
+}
+
+}  // namespace
+
+napi_value udpOpen(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpOpen", 2);
+  const uint32_t owner = ownerArgument(arguments, 0);
+  if (!owner) return nullptr;
+  const Options options = readOptions(arguments, arguments.raw(1));
+  if (arguments.failed()) return nullptr;
+  const int fd = socket(options.family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+  if (fd < 0) {
+    throwSystem(env, errno, "socket", options.localText);
+    return nullptr;
+  }
+  auto udp = std::make_unique<Udp>(fd);
+  const Failure failure = configure(fd, options, &udp->backend);
+  if (failure.syscall) {
+    throwSystem(env, errno, failure.syscall, failure.subject);
+    return nullptr;
+  }
+  udp->family = options.family;
+  udp->connected = options.hasRemote;
+  udp->mtu = options.mtu;
+  return adopt(arguments, owner, std::move(udp));
+}
+
+napi_value udpAddress(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpAddress", 1);
+  Lease<Udp> udp(arguments, 0, "socket", Kind::udp, true);
+  if (!udp) return nullptr;
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (getsockname(udp->fd, reinterpret_cast<sockaddr*>(&address), &length) < 0) {
+    throwSystem(env, errno, "getsockname", "socket");
+    return nullptr;
+  }
+  uint16_t port = 0;
+  const std::string text = formatAddress(address, &port);
+  napi_value result = nullptr;
+  napi_create_object(env, &result);
+  napi_set_named_property(env, result, "address", toString(env, text));
+  napi_set_named_property(env, result, "port", toInteger(env, port));
+  napi_set_named_property(env, result, "backend", toInteger(env, udp->backend));
+  return result;
+}
+
+}  // namespace penstock

@@ -1,0 +1,51 @@
+/** UDP sockets: opening them, and taking and sending batches of datagrams. */
+#pragma once
+#include <netinet/in.h>
+
+#include <vector>
+
+#include "address.h"
+#include "descriptors.h"
+#include "memory.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+namespace penstock {
+
+enum Backend { kGeneric = 0, kLinuxNoGro = 1, kLinux = 2 };
+
+struct Udp : Descriptor {
+  explicit Udp(int fd) : Descriptor(Kind::udp, fd) {}
+
+  int backend = kGeneric;
+  int family = AF_INET;
+  bool connected = false;
+  int32_t mtu = 0;
+  std::string name;
+
+  /** Segment size of the last train, 0 while datagrams come alone; how many segments it had; singles since. */
+  int32_t predicted = 0;
+  int32_t trainSegments = 0;
+  int32_t singles = 0;
+
+  /** The rest of a train that had more segments than the last call could take. */
+  std::vector<uint8_t> spill;
+  size_t spillAt = 0;
+  size_t spillSegment = 0;
+  uint8_t spillRemote[kRemoteBytes];
+
+  /** Set once the device refused UDP_SEGMENT (EIO: it cannot checksum). */
+  bool gsoRefused = false;
+};
+
+napi_value udpOpen(napi_env env, napi_callback_info info);
+napi_value udpAddress(napi_env env, napi_callback_info info);
+napi_value udpReceive(napi_env env, napi_callback_info info);
+napi_value udpSend(napi_env env, napi_callback_info info);
+
+}  // namespace penstock

@@ -1,0 +1,371 @@
+/** UDP sockets of every backend over loopback: boundaries, trains, counters, errors. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  awaitReadable,
+  bytesOf,
+  counter,
+  freePacket,
+  ioCounters,
+  packetMemory,
+  packetOf,
+  pattern,
+  remoteOf,
+  setRemote,
+} from './fixture.ts'
+import { native, type PacketMemory, type UdpBackendCode } from './native.ts'
+
+const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
+const LOOPBACK_BYTES = { 4: [127, 0, 0, 1], 6: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1] }
+const SLOTS = 600
+
+let owner = 0
+let opened: number[] = []
+let before = 0
+
+beforeEach(() => {
+  before = native.openDescriptors()
+  owner = native.ownerOpen()
+  opened = []
+})
+
+afterEach(() => {
+  native.ownerRelease(owner)
+  for (const id of opened) native.memoryClose(id)
+  expect(native.openDescriptors()).toBe(before)
+})
+
+function register(memory: PacketMemory): number {
+  const id = native.memoryOpen(memory)
+  opened.push(id)
+  return id
+}
+
+function bound(family: 4 | 6, backend: UdpBackendCode, mtu = 1500): number {
+  const local = { address: LOOPBACK[family], port: 0 }
+  return native.udpOpen(owner, { backend, family, local, mtu, bufferBytes: 4 << 20 })
+}
+
+function connected(family: 4 | 6, backend: UdpBackendCode, to: number, mtu = 1500): number {
+  const remote = { address: LOOPBACK[family], port: native.udpAddress(to).port }
+  return native.udpOpen(owner, { backend, family, remote, mtu, bufferBytes: 4 << 20 })
+}
+
+/** Receives until `count` datagrams came (dropped ones counted too); the handles in order. */
+function receiveAll(socket: number, id: number, count: number, counters: Float64Array, max = 256): number[] {
+  const handles = new Int32Array(max)
+  const all: number[] = []
+  const seen = () => all.length + counter(counters, 'oversize') + counter(counters, 'noSlot')
+  while (seen() < count) {
+    awaitReadable(owner, socket)
+    const taken = native.udpReceive(socket, id, handles, max, 5, counters)
+    for (let i = 0; i < taken; i++) all.push(handles[i]!)
+  }
+  return all
+}
+
+function sendAll(socket: number, id: number, handles: number[], counters: Float64Array): void {
+  const list = Int32Array.from(handles)
+  expect(native.udpSend(socket, id, list, 0, list.length, counters)).toBe(handles.length)
+}
+
+const backends: [string, UdpBackendCode][] = [
+  ['GENERIC', 0],
+  ['LINUX_NO_GRO', 1],
+  ['LINUX', 2],
+]
+
+for (const [name, backend] of backends) {
+  for (const family of [4, 6] as const) {
+    describe(`${name} over IPv${family}`, () => {
+      test('datagrams of mixed sizes keep their boundaries, their sender and their order', () => {
+        const memory = packetMemory(SLOTS)
+        const id = register(memory)
+        const receiver = bound(family, backend)
+        const sender = connected(family, backend, receiver)
+        expect(native.udpAddress(receiver)).toEqual({
+          address: LOOPBACK[family],
+          port: native.udpAddress(receiver).port,
+          backend,
+        })
+        const sizes = [1200, 1200, 1200, 700, 1200, 1, 0, 1400, 1400, 1399, 1400, 0, 0, 20, 20, 20, 20, 1300]
+        for (let i = 0; i < 90; i++) sizes.push(500)
+        for (let i = 0; i < 30; i++) sizes.push(i % 2 ? 1000 : 1001)
+        const counters = ioCounters()
+        for (let round = 0; round < 3; round++) {
+          sendAll(
+            sender,
+            id,
+            sizes.map((size, i) => packetOf(memory, pattern(size, i + round))),
+            counters,
+          )
+          const handles = receiveAll(receiver, id, sizes.length, counters)
+          expect(handles.map((handle) => memory.length[handle])).toEqual(sizes)
+          handles.forEach((handle, i) => {
+            expect(Buffer.compare(bytesOf(memory, handle), pattern(sizes[i]!, i + round))).toBe(0)
+            expect(memory.offset[handle]).toBe(handle * memory.slotBytes + memory.headroom)
+            expect(memory.arrival[handle]).toBe(5)
+            expect(remoteOf(memory, handle)).toEqual({
+              family,
+              port: native.udpAddress(sender).port,
+              address: LOOPBACK_BYTES[family],
+            })
+            freePacket(memory, handle)
+          })
+          expect(memory.free[0]).toBe(SLOTS)
+        }
+        expect([...counters]).toEqual([0, 0, 0, 0, 0, 0])
+      })
+
+      test('an unconnected socket sends each packet to its remote record', () => {
+        const memory = packetMemory(SLOTS)
+        const id = register(memory)
+        const receivers = [bound(family, backend), bound(family, backend)]
+        const sender = bound(family, backend)
+        const counters = ioCounters()
+        const handles: number[] = []
+        for (let i = 0; i < 40; i++) {
+          const handle = packetOf(memory, pattern(300, i))
+          const receiver = receivers[i < 20 ? i % 2 : 0]!
+          setRemote(memory, handle, family, LOOPBACK_BYTES[family], native.udpAddress(receiver).port)
+          handles.push(handle)
+        }
+        const lost = packetOf(memory, pattern(10, 99))
+        handles.splice(25, 0, lost)
+        sendAll(sender, id, handles, counters)
+        expect(counter(counters, 'sendErrors')).toBe(1)
+        const first = receiveAll(receivers[0]!, id, 30, ioCounters())
+        const second = receiveAll(receivers[1]!, id, 10, ioCounters())
+        expect(first.length).toBe(30)
+        expect(second.length).toBe(10)
+        const firstSeeds = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18]
+        for (let i = 20; i < 40; i++) firstSeeds.push(i)
+        first.forEach((handle, i) => {
+          expect(Buffer.compare(bytesOf(memory, handle), pattern(300, firstSeeds[i]!))).toBe(0)
+        })
+        expect(memory.free[0]).toBe(SLOTS - 40)
+      })
+
+      test('datagrams over the mtu are dropped and counted', () => {
+        const memory = packetMemory(SLOTS)
+        const id = register(memory)
+        const receiver = bound(family, backend, 1000)
+        const sender = connected(family, backend, receiver)
+        const sizes = [1000, 1001, 1200, 1200, 1200, 500, 1000, 1000, 1001, 1]
+        const sent = ioCounters()
+        sendAll(
+          sender,
+          id,
+          sizes.map((size, i) => packetOf(memory, pattern(size, i))),
+          sent,
+        )
+        const counters = ioCounters()
+        const handles = receiveAll(receiver, id, sizes.length, counters)
+        expect(handles.map((handle) => memory.length[handle])).toEqual([1000, 500, 1000, 1000, 1])
+        expect(counter(counters, 'oversize')).toBe(5)
+        expect(memory.free[0]).toBe(SLOTS - 5)
+      })
+
+      test('without free slots datagrams are read away and counted', () => {
+        const sending = packetMemory(SLOTS)
+        const sendingId = register(sending)
+        const receiving = packetMemory(10)
+        const receivingId = register(receiving)
+        const receiver = bound(family, backend)
+        const sender = connected(family, backend, receiver)
+        const packets = Array.from({ length: 100 }, (_, i) => packetOf(sending, pattern(800, i)))
+        sendAll(sender, sendingId, packets, ioCounters())
+        const counters = ioCounters()
+        const handles = receiveAll(receiver, receivingId, 100, counters)
+        expect(handles.length).toBe(10)
+        handles.forEach((handle, i) => {
+          expect(Buffer.compare(bytesOf(receiving, handle), pattern(800, i))).toBe(0)
+        })
+        expect(counter(counters, 'noSlot')).toBe(90)
+        expect(receiving.free[0]).toBe(0)
+        expect(native.udpReceive(receiver, receivingId, new Int32Array(64), 64, 0, counters)).toBe(0)
+      })
+
+      test('a refused datagram is counted and the next one still leaves', () => {
+        const memory = packetMemory(SLOTS)
+        const id = register(memory)
+        const receiver = bound(family, backend)
+        const address = native.udpAddress(receiver)
+        const sender = connected(family, backend, receiver)
+        native.close(receiver)
+        const counters = ioCounters()
+        sendAll(sender, id, [packetOf(memory, pattern(10, 1))], counters)
+        // Loopback answers with the ICMP error before the send returns.
+        const again = native.udpOpen(owner, { backend, family, local: address, mtu: 1500 })
+        sendAll(sender, id, [packetOf(memory, pattern(11, 2))], counters)
+        expect(counter(counters, 'socketErrors')).toBe(1)
+        const handles = receiveAll(again, id, 1, counters)
+        expect(handles.map((handle) => memory.length[handle])).toEqual([11])
+      })
+
+      test('a datagram too long for the kernel is consumed and counted', () => {
+        const memory = packetMemory(4, 70_000, 128, 64)
+        const id = register(memory)
+        const receiver = bound(family, backend, 65_535)
+        const sender = connected(family, backend, receiver, 65_535)
+        const counters = ioCounters()
+        const packets = [packetOf(memory, pattern(66_000, 1)), packetOf(memory, pattern(65_000, 2))]
+        sendAll(sender, id, packets, counters)
+        expect(counter(counters, 'sendErrors')).toBe(1)
+        const handles = receiveAll(receiver, id, 1, counters)
+        expect(Buffer.compare(bytesOf(memory, handles[0]!), pattern(65_000, 2))).toBe(0)
+      })
+    })
+  }
+}
+
+describe('LINUX trains', () => {
+  test('sizes that change from train to train, against the prediction of the last', () => {
+    const memory = packetMemory(SLOTS)
+    const id = register(memory)
+    const receiver = bound(4, 2)
+    const sender = connected(4, 2, receiver)
+    const counters = ioCounters()
+    let seed = 1
+    for (const [size, count, last] of [
+      [1200, 54, 1200],
+      [1200, 54, 3],
+      [600, 64, 599],
+      [1400, 46, 1400],
+      [100, 64, 1],
+      [1472, 44, 1000],
+      [1472, 1, 1472],
+      [1200, 2, 100],
+      [1201, 2, 1201],
+      [1, 64, 1],
+    ] as const) {
+      const sizes = [...Array<number>(count - 1).fill(size), last]
+      const first = seed
+      sendAll(
+        sender,
+        id,
+        sizes.map((bytes) => packetOf(memory, pattern(bytes, seed++))),
+        counters,
+      )
+      const handles = receiveAll(receiver, id, count, counters)
+      expect(handles.map((handle) => memory.length[handle])).toEqual(sizes)
+      handles.forEach((handle, i) => {
+        expect(Buffer.compare(bytesOf(memory, handle), pattern(sizes[i]!, first + i))).toBe(0)
+        freePacket(memory, handle)
+      })
+    }
+    expect([...counters]).toEqual([0, 0, 0, 0, 0, 0])
+  })
+
+  test('a train longer than the call can take waits for the next call, and the poller says so', () => {
+    const memory = packetMemory(SLOTS)
+    const id = register(memory)
+    const receiver = bound(4, 2)
+    const sender = connected(4, 2, receiver)
+    const counters = ioCounters()
+    for (let round = 0; round < 2; round++) {
+      sendAll(
+        sender,
+        id,
+        Array.from({ length: 64 }, (_, i) => packetOf(memory, pattern(900, i))),
+        counters,
+      )
+      const handles = receiveAll(receiver, id, 64, counters, 10)
+      handles.forEach((handle, i) => {
+        expect(Buffer.compare(bytesOf(memory, handle), pattern(900, i))).toBe(0)
+        freePacket(memory, handle)
+      })
+      const poller = native.pollerOpen(owner)
+      native.pollerAdd(poller, receiver, 1)
+      expect(native.pollerWait(poller, 0, new Int32Array(4))).toBe(0)
+      native.close(poller)
+    }
+  })
+
+  test('several trains come with one call', () => {
+    const memory = packetMemory(SLOTS)
+    const id = register(memory)
+    const receiver = bound(4, 2)
+    const sender = connected(4, 2, receiver)
+    const counters = ioCounters()
+    const handles = new Int32Array(256)
+    for (let round = 0; round < 2; round++) {
+      sendAll(
+        sender,
+        id,
+        Array.from({ length: 200 }, (_, i) => packetOf(memory, pattern(1200, i))),
+        counters,
+      )
+      awaitReadable(owner, receiver)
+      const taken = native.udpReceive(receiver, id, handles, 256, 0, counters)
+      expect(taken).toBe(200)
+      for (let i = 0; i < taken; i++) {
+        expect(Buffer.compare(bytesOf(memory, handles[i]!), pattern(1200, i))).toBe(0)
+        freePacket(memory, handles[i]!)
+      }
+    }
+  })
+})
+
+test('a dual-stack socket reports and reaches IPv4 peers as family 4', () => {
+  const memory = packetMemory(16)
+  const id = register(memory)
+  const dual = native.udpOpen(owner, { backend: 2, family: 6, mtu: 1500 })
+  const four = native.udpOpen(owner, {
+    backend: 2,
+    family: 4,
+    local: { address: '127.0.0.1', port: 0 },
+    remote: { address: '127.0.0.1', port: native.udpAddress(dual).port },
+    mtu: 1500,
+  })
+  const counters = ioCounters()
+  sendAll(four, id, [packetOf(memory, pattern(50, 1))], counters)
+  const [handle] = receiveAll(dual, id, 1, counters)
+  expect(remoteOf(memory, handle!)).toEqual({
+    family: 4,
+    port: native.udpAddress(four).port,
+    address: [127, 0, 0, 1],
+  })
+  sendAll(dual, id, [handle!], counters)
+  const [answer] = receiveAll(four, id, 1, counters)
+  expect(Buffer.compare(bytesOf(memory, answer!), pattern(50, 1))).toBe(0)
+})
+
+test('a taken port is EADDRINUSE, naming the address', () => {
+  const first = bound(4, 2)
+  const local = { address: '127.0.0.1', port: native.udpAddress(first).port }
+  expect(() => native.udpOpen(owner, { backend: 2, family: 4, local, mtu: 1500 })).toThrow(
+    expect.objectContaining({
+      code: 'EADDRINUSE',
+      syscall: 'bind',
+      message: expect.stringContaining(`127.0.0.1:${local.port}`),
+    }),
+  )
+  expect(() => native.udpOpen(owner, { backend: 2, family: 4, interface: 'nosuchif0', mtu: 1500 })).toThrow(
+    expect.objectContaining({ code: 'ENODEV', message: expect.stringContaining('nosuchif0') }),
+  )
+})
+
+test('multicast reaches a member of the group', () => {
+  const memory = packetMemory(16)
+  const id = register(memory)
+  const member = native.udpOpen(owner, {
+    backend: 2,
+    family: 4,
+    local: { address: '0.0.0.0', port: 0 },
+    multicastGroup: '239.255.17.3',
+    multicastTtl: 0,
+    interface: 'lo',
+    mtu: 1500,
+  })
+  const sender = native.udpOpen(owner, {
+    backend: 2,
+    family: 4,
+    interface: 'lo',
+    remote: { address: '239.255.17.3', port: native.udpAddress(member).port },
+    mtu: 1500,
+  })
+  const counters = ioCounters()
+  sendAll(sender, id, [packetOf(memory, pattern(60, 3))], counters)
+  const [handle] = receiveAll(member, id, 1, counters)
+  expect(Buffer.compare(bytesOf(memory, handle!), pattern(60, 3))).toBe(0)
+})

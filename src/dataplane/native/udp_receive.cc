@@ -1,0 +1,332 @@
+/** Receiving batches of datagrams: GRO trains scattered straight into slots, recvmmsg, or one by one. */
+#include <errno.h>
+
+#include <algorithm>
+
+#include "udp.h"
+
+namespace penstock {
+
+namespace {
+
+constexpr int32_t kMostSegments = 128;  // UDP_MAX_SEGMENTS since Linux 6.10; 64 before
+constexpr int32_t kMostMessages = 64;
+constexpr int kMostErrors = 16;  // pending socket errors read in one call
+
+/** One receive call in progress. */
+struct Receive {
+  Udp& socket;
+  const Memory& memory;
+  int32_t* handles;
+  const int32_t max;
+  const double now;
+  double* counters;
+  const int32_t limit;
+  int32_t taken = 0;
+  int32_t seen = 0;
+  bool damaged = false;
+
+  /** Takes one free slot; -1 when there is none or the stack is damaged. */
+  int32_t pop() {
+    const int32_t count = memory.freeCount();
+    if (count < 0) damaged = true;
+    if (count <= 0) return -1;
+    const int32_t handle = memory.freeAt(count, 0);
+    if (handle < 0) {
+      damaged = true;
+      return -1;
+    }
+    memory.free[0] = count - 1;
+    return handle;
+  }
+
+  void deliver(int32_t handle, int32_t size, const uint8_t* remote) {
+    memory.admit(handle, size, now, remote);
+    handles[taken++] = handle;
+  }
+
+  /** Copies one datagram into a slot of its own, or counts why not. */
+  void copy(const uint8_t* from, size_t size, const uint8_t* remote) {
+    if (size > static_cast<size_t>(limit)) {
+      counters[kOversize]++;
+      return;
+    }
+    const int32_t handle = pop();
+    if (handle < 0) {
+      counters[kNoSlot]++;
+      return;
+    }
+    memcpy(memory.fresh(handle), from, size);
+    deliver(handle, static_cast<int32_t>(size), remote);
+  }
+
+  /** Datagrams of `segment` bytes lying one after the other; what `max` leaves no place for is kept for the next call. */
+  void copyTrain(const uint8_t* from, size_t bytes, size_t segment, const uint8_t* remote) {
+    size_t at = 0;
+    do {
+      if (taken == max || damaged) {
+        socket.spill.assign(from + at, from + bytes);
+        socket.spillAt = 0;
+        socket.spillSegment = segment;
+        memcpy(socket.spillRemote, remote, kRemoteBytes);
+        setSpilled(&socket, true);
+        return;
+      }
+      const size_t size = std::min(segment, bytes - at);
+      copy(from + at, size, remote);
+      seen++;
+      at += size;
+    } while (at < bytes);
+  }
+
+  void takeSpill() {
+    while (socket.spilled && taken < max && !damaged) {
+      const size_t size = std::min(socket.spillSegment, socket.spill.size() - socket.spillAt);
+      copy(socket.spill.data() + socket.spillAt, size, socket.spillRemote);
+      seen++;
+      socket.spillAt += size;
+      if (socket.spillAt == socket.spill.size()) setSpilled(&socket, false);
+    }
+  }
+};
+
+enum class Next { go, stop, error };
+
+/** What to do after a failed receive: read a pending error away, or stop. */
+Next afterError(Receive& receive, int* errors) {
+  if (errno == EINTR) return Next::go;
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return Next::stop;
+  if (errno == EBADF || errno == ENOTSOCK || errno == EFAULT || errno == EINVAL) return Next::error;
+  receive.counters[kSocketErrors]++;
+  return ++*errors < kMostErrors ? Next::go : Next::stop;
+}
+
+/** No slot at all: reads `receive.max` datagrams away, so that the socket does not stay readable for ever. */
+Next discard(Receive& receive, State& state) {
+  int errors = 0;
+  while (receive.seen < receive.max) {
+    const ssize_t size = recv(receive.socket.fd, state.overflow.get(), kTrainBytes, MSG_DONTWAIT);
+    if (size < 0) {
+      const Next next = afterError(receive, &errors);
+      if (next == Next::go) continue;
+      return next;
+    }
+    receive.seen++;
+    receive.counters[kNoSlot]++;
+  }
+  return Next::stop;
+}
+
+int32_t segmentOf(msghdr& message) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level == IPPROTO_UDP && part->cmsg_type == UDP_GRO) {
+      int size;
+      memcpy(&size, CMSG_DATA(part), sizeof size);
+      return size;
+    }
+  }
+  return 0;
+}
+
+/**
+ * UDP_GRO: one recvmsg brings a train of equal datagrams. Its iovec lays one slot after the other, each as long as the last
+ * train's datagrams, so that a train like the last needs no copy; the overflow buffer behind them always holds the rest. A
+ * train cut differently is put together and copied: right in any case, and the prediction is mended.
+ */
+Next receiveTrains(Receive& receive, State& state) {
+  Udp& socket = receive.socket;
+  const Memory& memory = receive.memory;
+  int32_t slots[kMostSegments];
+  iovec iov[kMostSegments + 1];
+  alignas(cmsghdr) uint8_t control[128];
+  sockaddr_storage from;
+  uint8_t remote[kRemoteBytes];
+  int errors = 0;
+  while (receive.taken < receive.max && receive.seen < receive.max && !receive.damaged) {
+    const int32_t available = receive.max - receive.taken;
+    const bool train = socket.predicted > 0 && socket.predicted <= receive.limit;
+    if (train && receive.taken > 0 && available < socket.trainSegments) return Next::stop;
+    const int32_t piece = train ? socket.predicted : receive.limit;
+    const int32_t free = memory.freeCount();
+    if (free < 0) {
+      receive.damaged = true;
+      return Next::stop;
+    }
+    int32_t want = train ? std::min<int32_t>(kMostSegments, 65535 / piece + 1) : 1;
+    want = std::min(want, std::min(available, free));
+    for (int32_t i = 0; i < want; i++) {
+      slots[i] = memory.freeAt(free, i);
+      if (slots[i] < 0) {
+        receive.damaged = true;
+        return Next::stop;
+      }
+      iov[i] = {memory.fresh(slots[i]), static_cast<size_t>(piece)};
+    }
+    iov[want] = {state.overflow.get(), kTrainBytes};
+    msghdr message{};
+    message.msg_name = &from;
+    message.msg_namelen = sizeof from;
+    message.msg_iov = iov;
+    message.msg_iovlen = static_cast<size_t>(want) + 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t bytes = recvmsg(socket.fd, &message, MSG_DONTWAIT);
+    if (bytes < 0) {
+      const Next next = afterError(receive, &errors);
+      if (next == Next::go) continue;
+      return next;
+    }
+    writeRemote(from, remote);
+    int32_t segment = segmentOf(message);
+    const int32_t size = static_cast<int32_t>(bytes);
+    if (segment <= 0 || segment >= size) segment = size;
+    const int32_t segments = size > segment ? (size + segment - 1) / segment : 1;
+
+    if (want > 0 && (segments > 1 ? segment == piece : size <= piece)) {
+      const int32_t direct = std::min(segments, want);
+      memory.free[0] = free - direct;
+      for (int32_t i = 0; i < direct; i++) {
+        receive.deliver(slots[i], i + 1 < segments ? segment : size - (segments - 1) * segment, remote);
+      }
+      receive.seen += direct;
+      if (segments > want) {
+        const size_t rest = static_cast<size_t>(size) - static_cast<size_t>(want) * static_cast<size_t>(segment);
+        receive.copyTrain(state.overflow.get(), rest, static_cast<size_t>(segment), remote);
+      }
+    } else {
+      size_t at = 0;
+      for (int32_t i = 0; i < want && at < static_cast<size_t>(size); i++) {
+        const size_t part = std::min(static_cast<size_t>(piece), static_cast<size_t>(size) - at);
+        memcpy(state.linear.get() + at, iov[i].iov_base, part);
+        at += part;
+      }
+      if (at < static_cast<size_t>(size)) memcpy(state.linear.get() + at, state.overflow.get(), size - at);
+      receive.copyTrain(state.linear.get(), static_cast<size_t>(size), static_cast<size_t>(segment), remote);
+    }
+
+    if (segments > 1) {
+      socket.predicted = segment;
+      socket.trainSegments = segments;
+      socket.singles = 0;
+    } else if (train && (size > piece || ++socket.singles > 8)) {
+      socket.predicted = 0;
+    }
+  }
+  return Next::stop;
+}
+
+/** recvmmsg: up to 64 datagrams a call, each into a slot of its own. */
+Next receiveMessages(Receive& receive) {
+  const Memory& memory = receive.memory;
+  int32_t slots[kMostMessages];
+  iovec iov[kMostMessages];
+  mmsghdr messages[kMostMessages];
+  sockaddr_storage names[kMostMessages];
+  uint8_t remote[kRemoteBytes];
+  int errors = 0;
+  while (receive.seen < receive.max) {
+    const int32_t free = memory.freeCount();
+    if (free < 0) {
+      receive.damaged = true;
+      return Next::stop;
+    }
+    const int32_t want = std::min(std::min(receive.max - receive.seen, free), kMostMessages);
+    if (want == 0) return Next::go;
+    for (int32_t i = 0; i < want; i++) {
+      slots[i] = memory.freeAt(free, i);
+      if (slots[i] < 0) {
+        receive.damaged = true;
+        return Next::stop;
+      }
+      iov[i] = {memory.fresh(slots[i]), static_cast<size_t>(receive.limit)};
+      messages[i] = {};
+      messages[i].msg_hdr.msg_name = &names[i];
+      messages[i].msg_hdr.msg_namelen = sizeof names[i];
+      messages[i].msg_hdr.msg_iov = &iov[i];
+      messages[i].msg_hdr.msg_iovlen = 1;
+    }
+    const int count = recvmmsg(receive.socket.fd, messages, static_cast<unsigned>(want), MSG_DONTWAIT, nullptr);
+    if (count < 0) {
+      const Next next = afterError(receive, &errors);
+      if (next == Next::go) continue;
+      return next;
+    }
+    memory.free[0] = free - count;
+    for (int i = 0; i < count; i++) {
+      receive.seen++;
+      if (messages[i].msg_hdr.msg_flags & MSG_TRUNC) {
+        receive.counters[kOversize]++;
+        memory.release(slots[i]);
+        continue;
+      }
+      writeRemote(names[i], remote);
+      receive.deliver(slots[i], static_cast<int32_t>(messages[i].msg_len), remote);
+    }
+    if (count < want) return Next::stop;
+  }
+  return Next::stop;
+}
+
+/** recvfrom, one datagram a call. */
+Next receiveSingles(Receive& receive) {
+  const Memory& memory = receive.memory;
+  uint8_t remote[kRemoteBytes];
+  int errors = 0;
+  while (receive.seen < receive.max) {
+    const int32_t handle = receive.pop();
+    if (handle < 0) return receive.damaged ? Next::stop : Next::go;
+    sockaddr_storage from;
+    socklen_t length = sizeof from;
+    const ssize_t size = recvfrom(receive.socket.fd, memory.fresh(handle), static_cast<size_t>(receive.limit),
+                                  MSG_DONTWAIT | MSG_TRUNC, reinterpret_cast<sockaddr*>(&from), &length);
+    if (size < 0 || size > receive.limit) memory.release(handle);
+    if (size < 0) {
+      const Next next = afterError(receive, &errors);
+      if (next == Next::go) continue;
+      return next;
+    }
+    receive.seen++;
+    if (size > receive.limit) {
+      receive.counters[kOversize]++;
+      continue;
+    }
+    writeRemote(from, remote);
+    receive.deliver(handle, static_cast<int32_t>(size), remote);
+  }
+  return Next::stop;
+}
+
+}  // namespace
+
+napi_value udpReceive(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpReceive", 6);
+  Lease<Udp> socket(arguments, 0, "socket", Kind::udp, true);
+  Memory* memory = memoryArgument(arguments, 1);
+  Span<int32_t> handles = arguments.int32s(2, "handles", 1);
+  const int64_t max = arguments.integer(3, "max", 1, static_cast<int64_t>(handles.length));
+  const double now = arguments.number(4, "now");
+  Span<double> counters = arguments.float64s(5, "counters", kCounters);
+  if (arguments.failed()) return nullptr;
+
+  State& state = arguments.state();
+  Receive receive{*socket,        *memory, handles.data, static_cast<int32_t>(max), now, counters.data,
+                  std::min(socket->mtu, memory->room())};
+  receive.takeSpill();
+  Next next = Next::stop;
+  if (receive.taken < receive.max && !receive.damaged) {
+    if (socket->backend == kLinux) {
+      next = receiveTrains(receive, state);
+    } else {
+      next = socket->backend == kLinuxNoGro ? receiveMessages(receive) : receiveSingles(receive);
+      if (next == Next::go) next = discard(receive, state);
+    }
+  }
+  if (receive.damaged) {
+    throwFreeStack(arguments);
+  } else if (next == Next::error && receive.taken == 0) {
+    throwSystem(env, errno, "recvmsg", "socket " + std::to_string(socket->handle));
+  }
+  return arguments.failed() ? nullptr : toInteger(env, receive.taken);
+}
+
+}  // namespace penstock
