@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { remoteRecord } from './address.ts'
+import { Batch } from './batch.ts'
+import { Packets } from './packets.ts'
+
+describe('packets', () => {
+  it('hands out every slot once, takes them back, reuses the last first', () => {
+    const packets = new Packets({ slots: 4, mtu: 100 })
+    const taken = [0, 1, 2, 3].map(() => packets.allocate())
+    expect(new Set(taken).size).toBe(4)
+    expect(packets.allocate()).toBe(-1)
+    packets.release(taken[2])
+    expect(packets.allocate()).toBe(taken[2])
+    const batch = new Batch(packets)
+    for (const packet of taken) batch.push(packet)
+    packets.releaseAll(batch)
+    expect(packets.held).toBe(0)
+    expect(batch.length).toBe(0)
+  })
+
+  it('grows and shrinks at both ends within the slot and says no beyond', () => {
+    const packets = new Packets({ slots: 1, mtu: 100, headroom: 16, tailroom: 8 })
+    const packet = packets.allocate()
+    expect(packets.append(packet, 100)).toBe(16)
+    expect(packets.prepend(packet, 16)).toBe(0)
+    expect(packets.prepend(packet, 1)).toBe(-1)
+    const rest = packets.tailroomOf(packet)
+    expect(packets.append(packet, rest)).toBe(116)
+    expect(packets.append(packet, 1)).toBe(-1)
+    expect(packets.trimFront(packet, 16)).toBe(0)
+    expect(packets.length[packet]).toBe(100 + rest)
+  })
+
+  it('a clone has bytes and annotations of its own', () => {
+    const packets = new Packets({ slots: 2, mtu: 100 })
+    const record = remoteRecord({ address: '2001:db8::1', port: 7, family: 6 })
+    const packet = packets.allocate()
+    const at = packets.append(packet, 3)
+    packets.data.set([1, 2, 3], at)
+    packets.arrival[packet] = 5
+    packets.client[packet] = 9
+    packets.setRemote(packet, record)
+    const copy = packets.clone(packet)
+    packets.data.fill(0, at, at + 3)
+    expect([...packets.data.subarray(packets.offset[copy], packets.offset[copy] + 3)]).toEqual([1, 2, 3])
+    expect([packets.arrival[copy], packets.client[copy], packets.remoteIs(copy, record)]).toEqual([5, 9, true])
+    expect(packets.clone(packet)).toBe(-1)
+  })
+})
