@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { COMPONENT_KEYS } from '../components/keys.ts'
-import { components as available } from '../components/registry.ts'
+import { components as registry } from '../components/registry.ts'
 import { parseSocketAddress } from './address.ts'
 import type { AnyComponent } from './component.ts'
 import type { ComponentConfig, PipelineConfig, Problem } from './config.ts'
@@ -212,7 +212,12 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
 const componentNames = new Map<string, string>()
 for (const key of COMPONENT_KEYS) componentNames.set(key, key).set(camelCase(key), key)
 
-function checkComponent(value: unknown, at: string, problems: Problem[]): ComponentConfig | null {
+function checkComponent(
+  value: unknown,
+  at: string,
+  available: ReadonlyMap<string, AnyComponent>,
+  problems: Problem[],
+): ComponentConfig | null {
   if (!isObject(value)) {
     problems.push({ pointer: at, message: `must be an object with one component in it, not ${typeName(value)}` })
     return null
@@ -226,7 +231,7 @@ function checkComponent(value: unknown, at: string, problems: Problem[]): Compon
   let result: ComponentConfig | null = null
   for (const member of members) {
     const pointer = `${at}/${pointerToken(member)}`
-    const key = componentNames.get(member)
+    const key = componentNames.get(member) ?? (available.has(member) ? member : undefined)
     if (!key) {
       problems.push({ pointer, message: `unknown component "${member}".${suggestion(member, COMPONENT_KEYS)}` })
       continue
@@ -260,9 +265,12 @@ function position(text: string, error: Error): string {
 
 /**
  * Reads a jsonConfig. `config` is null exactly when there are problems. Keys are taken in snake_case and lowerCamelCase,
- * enums by name and number.
+ * enums by name and number. `available` holds the components that can be used.
  */
-export function checkPipelineConfig(json: string): { config: PipelineConfig | null; problems: Problem[] } {
+export function checkPipelineConfig(
+  json: string,
+  available: ReadonlyMap<string, AnyComponent> = registry,
+): { config: PipelineConfig | null; problems: Problem[] } {
   const problems: Problem[] = []
   const refuse = (pointer: string, message: string) => ({ config: null, problems: [{ pointer, message }] })
   const bytes = Buffer.byteLength(json)
@@ -317,7 +325,7 @@ export function checkPipelineConfig(json: string): { config: PipelineConfig | nu
       problems.push({ pointer: at, message: 'a component needs a name of 1 to 256 characters' })
       continue
     }
-    const component = checkComponent(pipeline[name], at, problems)
+    const component = checkComponent(pipeline[name], at, available, problems)
     if (component) put(components, name, component)
   }
   // Half a graph would only report what the problems above have caused.
@@ -341,7 +349,7 @@ export function diffConfig(old: PipelineConfig, next: PipelineConfig): { restart
       restart.push(at)
       continue
     }
-    const definition = available.get(after.key) as AnyComponent
+    const definition = registry.get(after.key) as AnyComponent
     for (const field of new Set([...Object.keys(before.config), ...Object.keys(after.config)])) {
       if (isDeepStrictEqual(before.config[field], after.config[field])) continue
       const list = definition.live?.includes(field) ? live : restart

@@ -1,5 +1,5 @@
 /** Compiles a checked configuration into component instances whose outlets call each other directly. */
-import { components as available } from '../components/registry.ts'
+import { components as registry } from '../components/registry.ts'
 import { Batch } from './batch.ts'
 import type { Clock } from './clock.ts'
 import type { AnyComponent, ComponentContext, Instance, Log, LogLevel, Notification, Receiver } from './component.ts'
@@ -17,6 +17,7 @@ const DEFAULT_SLOTS = 131_072
 /** Most bytes of address space a slab takes. */
 const SLAB_BYTES = 1 << 30
 
+type Registry = ReadonlyMap<string, AnyComponent>
 type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
 
 /** Everything a graph needs from its surroundings. */
@@ -43,7 +44,7 @@ interface Layout {
 }
 
 /** The metric layout of a configuration: pure, so every thread that knows the configuration gets the same. */
-export function layoutOf(config: PipelineConfig): Layout {
+export function layoutOf(config: PipelineConfig, available: Registry = registry): Layout {
   const metrics = new MetricLayout()
   const { connections, problems } = connect(config.components, available)
   if (problems.length > 0) throw new Error(`unchecked configuration: ${problems[0].message}`)
@@ -77,7 +78,7 @@ export function layoutOf(config: PipelineConfig): Layout {
 }
 
 /** Slot size follows the largest packet that any component brings in. */
-function packetsFor(config: PipelineConfig): Packets {
+function packetsFor(config: PipelineConfig, available: Registry): Packets {
   let mtu = 1500
   for (const { key, config: own } of Object.values(config.components)) {
     mtu = Math.max(mtu, (available.get(key) as AnyComponent).mtu?.(own) ?? 0)
@@ -111,14 +112,16 @@ export class Graph {
   private readonly instances = new Map<string, AnyInstance>()
   private readonly flushes: (() => void)[] = []
   private readonly observers: (() => void)[] = []
+  private readonly available: Registry
   private config: PipelineConfig
 
   /** Creates every component; when one throws, those made before are stopped and the error names the component. */
-  constructor(config: PipelineConfig, environment: GraphEnvironment) {
+  constructor(config: PipelineConfig, environment: GraphEnvironment, available: Registry = registry) {
     this.config = config
-    this.layout = layoutOf(config)
+    this.available = available
+    this.layout = layoutOf(config, available)
     this.values = new Float64Array(this.layout.metrics.values)
-    this.packets = packetsFor(config)
+    this.packets = packetsFor(config, available)
     environment.attach(this.packets)
     const outletsByName = new Map<string, Outlet>()
     const portsByComponent = new Map<string, Port[]>()
@@ -214,7 +217,7 @@ export class Graph {
     outlets: Map<string, Outlet>,
   ): (notification: Notification) => void {
     if (target.notify) return (notification) => (target.notify as (n: Notification) => void)(notification)
-    const definition = available.get(this.config.components[to.component].key) as AnyComponent
+    const definition = this.available.get(this.config.components[to.component].key) as AnyComponent
     if (definition.decoupled) return () => {}
     const outputs = (ports.get(to.component) as Port[]).filter((port) => port.kind === 'output')
     const sameFlow = outputs.filter((port) => port.steps.slice(0, -1).join() === to.steps.slice(0, -1).join())

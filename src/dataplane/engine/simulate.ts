@@ -1,7 +1,8 @@
 /** Runs a configuration on a virtual clock with seeded randomness and no sockets: same seed, same result. */
 import { VirtualClock } from './clock.ts'
+import type { AnyComponent } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import { Graph, layoutOf } from './graph.ts'
+import { Graph, type GraphEnvironment, layoutOf } from './graph.ts'
 import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
 import { Random } from './random.ts'
 import type { LogLine, RunEnd } from './run.ts'
@@ -13,6 +14,8 @@ export interface SimulateOptions {
   /** Seeds every component that has no seed of its own (default 1). */
   seed?: number
   onLog?: (line: LogLine) => void
+  /** Components to build with in place of the product's own. */
+  registry?: ReadonlyMap<string, AnyComponent>
 }
 
 /** How far the virtual clock moves in a breath of a source that is never done, nanoseconds. */
@@ -30,13 +33,13 @@ export class Simulation {
   private readonly reader: RegionReader
   private end: RunEnd | null = null
 
-  constructor(config: PipelineConfig, { seed = 1, onLog }: Omit<SimulateOptions, 'duration'> = {}) {
+  constructor(config: PipelineConfig, { seed = 1, onLog, registry }: Omit<SimulateOptions, 'duration'> = {}) {
     const random = new Random(seed)
-    this.region = createRegion(layoutOf(config).metrics)
+    this.region = createRegion(layoutOf(config, registry).metrics)
     this.writer = new RegionWriter(this.region)
     this.reader = new RegionReader(this.region)
     this.io = new SimulatedIo(this.clock)
-    this.graph = new Graph(config, {
+    const environment: GraphEnvironment = {
       clock: this.clock,
       io: this.io,
       attach: (packets) => this.io.attach(packets),
@@ -52,7 +55,8 @@ export class Simulation {
       end: (error) => {
         this.end ??= error ? { outcome: 'FAILED', error: error.message } : { outcome: 'COMPLETED' }
       },
-    })
+    }
+    this.graph = new Graph(config, environment, registry)
   }
 
   /** Moves virtual time on to `until` (nanoseconds), breath by breath. Stops early when a component ended the run. */
