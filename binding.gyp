@@ -12,7 +12,12 @@
         "src/dataplane/native/udp.cc",
         "src/dataplane/native/udp_receive.cc",
         "src/dataplane/native/udp_send.cc",
-        "src/dataplane/native/affinity.cc"
+        "src/dataplane/native/affinity.cc",
+        "src/dataplane/native/gf256.cc",
+        "src/dataplane/native/gf256_x86.cc",
+        "src/dataplane/native/gf256_neon.cc",
+        "src/dataplane/native/aead.cc",
+        "src/dataplane/native/crc32c.cc"
       ],
       "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
       "cflags_cc!": ["-O2", "-std=gnu++14"],

@@ -1,8 +1,11 @@
 /** What JavaScript sees of the addon: one table of functions, and the state of the environment that loaded it. */
 #include <node_api.h>
 
+#include "aead.h"
 #include "affinity.h"
+#include "crc32c.h"
 #include "descriptors.h"
+#include "gf256.h"
 #include "memory.h"
 #include "poller.h"
 #include "udp.h"
@@ -33,6 +36,15 @@ static const Export kExports[] = {
     {"setAffinity", setAffinity},
     {"currentCpu", currentCpu},
     {"threadCpuTime", threadCpuTime},
+    {"gfKernels", gfKernels},
+    {"gfKernel", gfKernel},
+    {"gfUse", gfUse},
+    {"gfMatrixMultiply", gfMatrixMultiply},
+    {"gfMultiplyRows", gfMultiplyRows},
+    {"aeadOpen", aeadOpen},
+    {"aeadSeal", aeadSeal},
+    {"aeadOpenPackets", aeadOpenPackets},
+    {"crc32c", crc32c},
 };
 
 static napi_value initialise(napi_env env, napi_value exports) {

@@ -1,0 +1,260 @@
+/** GF(2^8) kernels against each other and the definition, AEAD against node:crypto and the RFCs, CRC-32C. */
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { bytesOf, packetMemory, packetOf, pattern } from './fixture.ts'
+import { native } from './native.ts'
+
+/** Multiplication in GF(2^8) with 0x11D, from the definition. */
+function multiply(a: number, b: number): number {
+  let product = 0
+  let x = a
+  for (let bits = b; bits; bits >>= 1) {
+    if (bits & 1) product ^= x
+    x <<= 1
+    if (x & 0x100) x ^= 0x11d
+  }
+  return product
+}
+
+describe('GF(2^8) kernels', () => {
+  const fastest = native.gfKernel()
+  afterEach(() => native.gfUse(fastest))
+
+  test('the fastest is in use and the last one is scalar', () => {
+    expect(native.gfKernels()[0]).toBe(fastest)
+    expect(native.gfKernels().at(-1)).toBe('scalar')
+    expect(() => native.gfUse('abacus')).toThrow(/abacus/)
+  })
+
+  for (const kernel of native.gfKernels()) {
+    test(`${kernel}: every product of two elements`, () => {
+      native.gfUse(kernel)
+      expect(native.gfKernel()).toBe(kernel)
+      const all = Uint8Array.from({ length: 256 }, (_, i) => i)
+      const row = new Uint8Array(256)
+      for (let a = 0; a < 256; a++) {
+        native.gfMultiplyRows(Uint8Array.of(a), all, row, 1, 1, 256, 256)
+        expect(row.every((value, b) => value === multiply(a, b))).toBe(true)
+      }
+    })
+
+    test(`${kernel}: shapes, tails, offsets and lengths agree with the definition, and nothing else is touched`, () => {
+      native.gfUse(kernel)
+      const slab = packetMemory(80, 2048)
+      const id = native.memoryOpen(slab)
+      const shapes: [number, number, number][] = []
+      for (const bytes of [0, 1, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1200, 1279]) {
+        shapes.push([3, 2, bytes])
+      }
+      for (let m = 0; m <= 14; m++) shapes.push([4, m, 200])
+      shapes.push([0, 3, 100], [1, 1, 77], [50, 10, 1200], [20, 5, 1199])
+      let seed = 1
+      for (const [k, m, bytes] of shapes) {
+        for (const ragged of [false, true]) {
+          slab.data.set(pattern(slab.data.length, seed++))
+          const original = slab.data.slice()
+          const matrix = pattern(k * m, seed++)
+          const shifts = pattern(k + m, seed++)
+          const sources = Int32Array.from({ length: k }, (_, i) => i * 2048 + shifts[i]!)
+          const targets = Int32Array.from({ length: m }, (_, j) => (60 + j) * 2048 + shifts[k + j]!)
+          const cuts = pattern(k, seed++)
+          const lengths = ragged ? Int32Array.from({ length: k }, (_, i) => (cuts[i]! * (bytes + 20)) >> 8) : null
+          native.gfMatrixMultiply(id, matrix, sources, targets, k, m, bytes, lengths)
+          const expected = original
+          for (let j = 0; j < m; j++) {
+            for (let x = 0; x < bytes; x++) {
+              let sum = 0
+              for (let i = 0; i < k; i++) {
+                if (lengths && x >= lengths[i]!) continue
+                sum ^= multiply(matrix[j * k + i]!, original[sources[i]! + x]!)
+              }
+              expected[targets[j]! + x] = sum
+            }
+          }
+          expect(Buffer.compare(slab.data, expected), `k ${k}, m ${m}, ${bytes} bytes, ragged ${ragged}`).toBe(0)
+        }
+      }
+      native.memoryClose(id)
+    })
+  }
+
+  test('the last bytes of the slab are reached, the ones behind refused', () => {
+    const slab = packetMemory(4, 256, 16, 16)
+    const id = native.memoryOpen(slab)
+    slab.data.set(pattern(1024, 1))
+    for (const kernel of native.gfKernels()) {
+      native.gfUse(kernel)
+      const call = (source: number, target: number, bytes: number, lengths: Int32Array | null) =>
+        native.gfMatrixMultiply(
+          id,
+          Uint8Array.of(3),
+          Int32Array.of(source),
+          Int32Array.of(target),
+          1,
+          1,
+          bytes,
+          lengths,
+        )
+      call(1024 - 77, 0, 77, null)
+      expect(slab.data[76]).toBe(multiply(3, slab.data[1023]!))
+      call(0, 1024 - 77, 77, null)
+      call(1000, 0, 77, Int32Array.of(24))
+      expect(slab.data[24]).toBe(0)
+      expect(() => call(1024 - 76, 0, 77, null)).toThrow(RangeError)
+      expect(() => call(0, 1024 - 76, 77, null)).toThrow(RangeError)
+      expect(() => call(-1, 0, 77, null)).toThrow(RangeError)
+      expect(() => call(1000, 0, 77, Int32Array.of(25))).toThrow(RangeError)
+      expect(() => call(0, 512, 77, Int32Array.of(-1))).toThrow(RangeError)
+    }
+    native.memoryClose(id)
+  })
+
+  test('a matrix times its inverse gives the sources back', () => {
+    // [[1, 1], [1, 2]] has determinant 3; its inverse is 1/3 * [[2, 1], [1, 1]].
+    let inverse = 1
+    while (multiply(inverse, 3) !== 1) inverse++
+    const sources = pattern(2 * 999, 4)
+    const middle = new Uint8Array(2 * 999)
+    const back = new Uint8Array(2 * 999)
+    native.gfMultiplyRows(Uint8Array.of(1, 1, 1, 2), sources, middle, 2, 2, 999, 999)
+    const undo = Uint8Array.of(multiply(inverse, 2), inverse, inverse, inverse)
+    native.gfMultiplyRows(undo, middle, back, 2, 2, 999, 999)
+    expect(Buffer.compare(back, sources)).toBe(0)
+  })
+})
+
+const suites = [
+  ['aes-128-gcm', 0, 16],
+  ['aes-256-gcm', 1, 32],
+  ['chacha20-poly1305', 2, 32],
+] as const
+
+describe('AEAD', () => {
+  let owner = 0
+  const salt = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)
+  beforeEach(() => {
+    owner = native.ownerOpen()
+  })
+  afterEach(() => {
+    native.ownerRelease(owner)
+    expect(native.openDescriptors()).toBe(0)
+  })
+
+  for (const [name, suite, keyBytes] of suites) {
+    test(`${name}: node:crypto opens what was sealed, and the other way round`, () => {
+      const memory = packetMemory(32)
+      const id = native.memoryOpen(memory)
+      const key = pattern(keyBytes, 9)
+      const aead = native.aeadOpen(owner, suite, key)
+      const sizes = [0, 1, 15, 16, 17, 1200, 1500, 64]
+      const handles = Int32Array.from(sizes, (size, i) => packetOf(memory, pattern(size, i)))
+      const counter = Float64Array.of(4294967290)
+      expect(native.aeadSeal(aead, id, handles, sizes.length, salt, counter, new Int32Array(8))).toBe(0)
+      expect(counter[0]).toBe(4294967290 + sizes.length)
+      handles.forEach((handle, i) => {
+        const sealed = Buffer.from(bytesOf(memory, handle))
+        expect(sealed.length).toBe(sizes[i]! + 32)
+        expect([...sealed.subarray(0, 8)]).toEqual([...salt])
+        expect(sealed.readBigUInt64BE(8)).toBe(4294967290n + BigInt(i))
+        const nonce = Buffer.concat([Buffer.alloc(4), sealed.subarray(8, 16)])
+        const decipher = createDecipheriv(name as 'aes-128-gcm', key, nonce, { authTagLength: 16 })
+        decipher.setAAD(sealed.subarray(0, 16))
+        decipher.setAuthTag(sealed.subarray(-16))
+        const plain = Buffer.concat([decipher.update(sealed.subarray(16, -16)), decipher.final()])
+        expect(Buffer.compare(plain, pattern(sizes[i]!, i))).toBe(0)
+      })
+      const counters = new Float64Array(sizes.length)
+      expect(native.aeadOpenPackets(aead, id, handles, sizes.length, counters)).toBe(sizes.length)
+      handles.forEach((handle, i) => {
+        expect(counters[i]).toBe(4294967290 + i)
+        expect(Buffer.compare(bytesOf(memory, handle), pattern(sizes[i]!, i))).toBe(0)
+      })
+
+      const header = Buffer.concat([salt, Buffer.from([0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])])
+      const cipher = createCipheriv(name as 'aes-128-gcm', key, Buffer.concat([Buffer.alloc(4), header.subarray(8)]), {
+        authTagLength: 16,
+      })
+      cipher.setAAD(header)
+      const foreign = Buffer.concat([header, cipher.update(pattern(333, 5)), cipher.final(), cipher.getAuthTag()])
+      const one = Int32Array.of(packetOf(memory, foreign))
+      expect(native.aeadOpenPackets(aead, id, one, 1, counters)).toBe(1)
+      expect(counters[0]).toBe(2 ** 53 - 1)
+      expect(Buffer.compare(bytesOf(memory, one[0]!), pattern(333, 5))).toBe(0)
+      native.memoryClose(id)
+    })
+
+    test(`${name}: any changed bit, a short packet and a foreign key are refused one by one`, () => {
+      const memory = packetMemory(400)
+      const id = native.memoryOpen(memory)
+      const aead = native.aeadOpen(owner, suite, pattern(keyBytes, 9))
+      const first = packetOf(memory, pattern(10, 1))
+      native.aeadSeal(aead, id, Int32Array.of(first), 1, salt, new Float64Array(1), new Int32Array(1))
+      const sealed = bytesOf(memory, first)
+      const bad: Uint8Array[] = []
+      for (let bit = 0; bit < sealed.length * 8; bit += 3) {
+        const copy = sealed.slice()
+        copy[bit >> 3]! ^= 1 << (bit & 7)
+        bad.push(copy)
+      }
+      bad.push(sealed.slice(0, 31), sealed.slice(0, -1), new Uint8Array(0))
+      const list = Int32Array.from([...bad, sealed], (bytes) => packetOf(memory, bytes))
+      const counters = new Float64Array(list.length)
+      expect(native.aeadOpenPackets(aead, id, list, list.length, counters)).toBe(1)
+      expect([...counters]).toEqual([...bad.map(() => -1), 0])
+      expect(Buffer.compare(bytesOf(memory, list.at(-1)!), pattern(10, 1))).toBe(0)
+      const other = native.aeadOpen(owner, suite, pattern(keyBytes, 10))
+      expect(native.aeadOpenPackets(other, id, Int32Array.of(packetOf(memory, sealed)), 1, counters)).toBe(0)
+      native.memoryClose(id)
+    })
+  }
+
+  test('packets without headroom or tailroom are left alone and named', () => {
+    const memory = packetMemory(4, 256, 16, 16)
+    const id = native.memoryOpen(memory)
+    const aead = native.aeadOpen(owner, 0, pattern(16, 1))
+    const handles = Int32Array.from([0, 1, 2], (i) => packetOf(memory, pattern(100, i)))
+    memory.offset[handles[0]!]! -= 1
+    memory.length[handles[1]!] = 225
+    const failed = new Int32Array(3)
+    const counter = Float64Array.of(7)
+    expect(native.aeadSeal(aead, id, handles, 3, salt, counter, failed)).toBe(2)
+    expect([...failed]).toEqual([0, 1, 0])
+    expect(counter[0]).toBe(8)
+    expect(memory.length[handles[0]!]).toBe(100)
+    expect(memory.length[handles[2]!]).toBe(132)
+    native.memoryClose(id)
+  })
+
+  test('wrong keys, suites and counters throw', () => {
+    const memory = packetMemory(4)
+    const id = native.memoryOpen(memory)
+    expect(() => native.aeadOpen(owner, 0, new Uint8Array(15))).toThrow(/15 bytes/)
+    expect(() => native.aeadOpen(owner, 3 as 0, new Uint8Array(16))).toThrow(RangeError)
+    expect(() => native.aeadOpen(owner, 0, 'key' as unknown as Uint8Array)).toThrow(TypeError)
+    const aead = native.aeadOpen(owner, 2, new Uint8Array(32))
+    const list = Int32Array.of(packetOf(memory, pattern(5, 1)))
+    for (const wrong of [-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => native.aeadSeal(aead, id, list, 1, salt, Float64Array.of(wrong), new Int32Array(1))).toThrow(
+        RangeError,
+      )
+    }
+    expect(Buffer.compare(bytesOf(memory, list[0]!), pattern(5, 1))).toBe(0)
+    native.memoryClose(id)
+  })
+})
+
+test('CRC-32C of the check string and of RFC 3720 B.4', () => {
+  const memory = packetMemory(2)
+  const id = native.memoryOpen(memory)
+  memory.data.set(new TextEncoder().encode('123456789'), 100)
+  expect(native.crc32c(id, 100, 9)).toBe(0xe3069283)
+  memory.data.fill(0, 0, 32)
+  expect(native.crc32c(id, 0, 32)).toBe(0x8a9136aa)
+  memory.data.fill(0xff, 0, 32)
+  expect(native.crc32c(id, 0, 32)).toBe(0x62a8ab43)
+  for (let i = 0; i < 32; i++) memory.data[i] = i
+  expect(native.crc32c(id, 0, 32)).toBe(0x46dd794e)
+  expect(native.crc32c(id, 4096, 0)).toBe(0)
+  expect(() => native.crc32c(id, 4090, 7)).toThrow(RangeError)
+  native.memoryClose(id)
+})

@@ -1,0 +1,9 @@
+/** CRC-32C (Castagnoli), as iSCSI and SCTP compute it (RFC 3720 appendix B.4, RFC 9260 appendix A). */
+#pragma once
+#include <node_api.h>
+
+namespace penstock {
+
+napi_value crc32c(napi_env env, napi_callback_info info);
+
+}  // namespace penstock

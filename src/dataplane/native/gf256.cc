@@ -1,0 +1,195 @@
+/** GF(2^8) products: tables, the scalar kernel, the choice of kernel, and the calls from JavaScript. */
+#include "gf256.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "memory.h"
+
+namespace penstock {
+
+static GfTables makeTables() {
+  GfTables tables;
+  for (int a = 0; a < 256; a++) {
+    for (int b = 0; b < 256; b++) {
+      int product = 0;
+      for (int bit = 7; bit >= 0; bit--) {
+        product <<= 1;
+        if (product & 0x100) product ^= 0x11d;
+        if (b >> bit & 1) product ^= a;
+      }
+      tables.product[a][b] = static_cast<uint8_t>(product);
+    }
+    for (int nibble = 0; nibble < 16; nibble++) {
+      tables.nibbles[a][nibble] = tables.product[a][nibble];
+      tables.nibbles[a][16 + nibble] = tables.product[a][nibble << 4];
+    }
+    uint64_t matrix = 0;
+    for (int row = 0; row < 8; row++) {
+      uint64_t bits = 0;
+      for (int column = 0; column < 8; column++) bits |= static_cast<uint64_t>(tables.product[a][1 << column] >> row & 1) << column;
+      matrix |= bits << (8 * (7 - row));
+    }
+    tables.affine[a] = matrix;
+  }
+  return tables;
+}
+
+static const GfTables made = makeTables();
+const GfTables& gfTables = made;
+
+void multiplyScalarColumns(const Product& product, size_t from, size_t count) {
+  for (size_t j = 0; j < product.m; j++) {
+    uint8_t* target = product.targets[j] + from;
+    memset(target, 0, count);
+    for (size_t i = 0; i < product.k; i++) {
+      const uint8_t* row = gfTables.product[product.matrix[j * product.k + i]];
+      const uint8_t* source = product.sources[i] + from;
+      const auto length = static_cast<size_t>(product.lengths[i]);
+      const size_t end = length <= from ? 0 : length - from < count ? length - from : count;
+      for (size_t x = 0; x < end; x++) target[x] = static_cast<uint8_t>(target[x] ^ row[source[x]]);
+    }
+  }
+}
+
+void multiplyScalar(const Product& product) { multiplyScalarColumns(product, 0, product.bytes); }
+
+static const Kernel scalar = {"scalar", multiplyScalar, [] { return true; }};
+
+static const Kernel* kernelAt(size_t index) { return index < archKernelCount ? &archKernels[index] : &scalar; }
+
+static const Kernel* fastest() {
+  size_t index = 0;
+  while (!kernelAt(index)->supported()) index++;
+  return kernelAt(index);
+}
+
+static std::atomic<const Kernel*>& current() {
+  static std::atomic<const Kernel*> kernel{fastest()};
+  return kernel;
+}
+
+napi_value gfKernels(napi_env env, napi_callback_info) {
+  napi_value list = nullptr;
+  napi_create_array(env, &list);
+  uint32_t length = 0;
+  for (size_t i = 0; i <= archKernelCount; i++) {
+    if (kernelAt(i)->supported()) napi_set_element(env, list, length++, toString(env, kernelAt(i)->name));
+  }
+  return list;
+}
+
+napi_value gfKernel(napi_env env, napi_callback_info) { return toString(env, current().load()->name); }
+
+napi_value gfUse(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "gfUse", 1);
+  if (arguments.failed()) return nullptr;
+  char name[64] = "";
+  size_t size = 0;
+  if (napi_get_value_string_utf8(env, arguments.raw(0), name, sizeof name, &size) != napi_ok) {
+    arguments.type("kernel", "a string");
+    return nullptr;
+  }
+  for (size_t i = 0; i <= archKernelCount; i++) {
+    if (strcmp(kernelAt(i)->name, name) == 0 && kernelAt(i)->supported()) {
+      current().store(kernelAt(i));
+      return nullptr;
+    }
+  }
+  throwRange(env, "gfUse: this CPU has no kernel \"%s\"", name);
+  return nullptr;
+}
+
+/** Field elements, so neither dimension is larger in any code; also bounds what a call may take. */
+static constexpr int64_t kMostRows = 4096;
+
+static void reserve(State& state, size_t k, size_t m) {
+  if (state.sources.size() < k) state.sources.resize(k);
+  if (state.groups.size() < k) state.groups.resize(k);
+  if (state.targets.size() < m) state.targets.resize(m);
+  if (state.coefficients.size() < k * m) state.coefficients.resize(k * m);
+}
+
+static void run(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded) {
+  if (m == 0 || bytes == 0) return;
+  const Product product{matrix,        k,     m, state.sources.data(), state.groups.data(), padded, state.targets.data(),
+                        bytes, state.coefficients.data()};
+  current().load(std::memory_order_relaxed)->multiply(product);
+}
+
+napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "gfMatrixMultiply", 8);
+  Memory* memory = memoryArgument(arguments, 0);
+  const auto k = static_cast<size_t>(arguments.integer(4, "k", 0, kMostRows));
+  const auto m = static_cast<size_t>(arguments.integer(5, "m", 0, kMostRows));
+  Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
+  Span<int32_t> sources = arguments.int32s(2, "sources", k);
+  Span<int32_t> targets = arguments.int32s(3, "targets", m);
+  if (arguments.failed()) return nullptr;
+  const auto slab = static_cast<int64_t>(memory->bytes());
+  const int64_t bytes = arguments.integer(6, "bytes", 0, slab);
+  Span<int32_t> lengths;
+  if (!arguments.isNull(7)) lengths = arguments.int32s(7, "lengths", k);
+  if (arguments.failed()) return nullptr;
+
+  State& state = arguments.state();
+  reserve(state, k, m);
+  bool padded = false;
+  for (size_t i = 0; i < k; i++) {
+    int64_t length = bytes;
+    if (lengths.data) {
+      const int32_t given = loadOnce(lengths.data + i);
+      if (given < 0) {
+        throwRange(env, "gfMatrixMultiply: lengths[%zu] = %d is negative", i, given);
+        return nullptr;
+      }
+      if (given < bytes) {
+        length = given;
+        padded = true;
+      }
+    }
+    const int64_t at = loadOnce(sources.data + i);
+    if (at < 0 || at + length > slab) {
+      throwRange(env, "gfMatrixMultiply: sources[%zu] = %lld: %lld bytes from there are not in the slab", i,
+                 static_cast<long long>(at), static_cast<long long>(length));
+      return nullptr;
+    }
+    state.sources[i] = memory->data + at;
+    state.groups[i] = static_cast<int32_t>(length);
+  }
+  for (size_t j = 0; j < m; j++) {
+    const int64_t at = loadOnce(targets.data + j);
+    if (at < 0 || at + bytes > slab) {
+      throwRange(env, "gfMatrixMultiply: targets[%zu] = %lld: %lld bytes from there are not in the slab", j,
+                 static_cast<long long>(at), static_cast<long long>(bytes));
+      return nullptr;
+    }
+    state.targets[j] = memory->data + at;
+  }
+  run(state, matrix.data, k, m, static_cast<size_t>(bytes), padded);
+  return nullptr;
+}
+
+napi_value gfMultiplyRows(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "gfMultiplyRows", 7);
+  const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMostRows));
+  const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMostRows));
+  const auto bytes = static_cast<size_t>(arguments.integer(5, "bytes", 0, 0x7fffffff));
+  const auto stride = static_cast<size_t>(arguments.integer(6, "stride", static_cast<int64_t>(bytes), 0x7fffffff));
+  Span<uint8_t> matrix = arguments.bytes(0, "matrix", k * m);
+  Span<uint8_t> sources = arguments.bytes(1, "sources", k ? (k - 1) * stride + bytes : 0);
+  Span<uint8_t> targets = arguments.bytes(2, "targets", m ? (m - 1) * stride + bytes : 0);
+  if (arguments.failed()) return nullptr;
+  State& state = arguments.state();
+  reserve(state, k, m);
+  for (size_t i = 0; i < k; i++) {
+    state.sources[i] = sources.data + i * stride;
+    state.groups[i] = static_cast<int32_t>(bytes);
+  }
+  for (size_t j = 0; j < m; j++) state.targets[j] = targets.data + j * stride;
+  run(state, matrix.data, k, m, bytes, false);
+  return nullptr;
+}
+
+}  // namespace penstock

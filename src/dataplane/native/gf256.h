@@ -1,0 +1,58 @@
+/** Matrix products over GF(2^8) with polynomial 0x11D: what every kernel computes, and the tables they share. */
+#pragma once
+#include <node_api.h>
+#include <stddef.h>
+#include <stdint.h>
+
+namespace penstock {
+
+/**
+ * targets[j] = sum over i of matrix[j * k + i] * sources[i], for j < m, over `bytes` bytes. Source i is read up to
+ * `lengths[i]` (at most `bytes`) and counts as zero from there on; nothing else is read or written. Targets overlap neither
+ * sources nor each other.
+ */
+struct Product {
+  const uint8_t* matrix;
+  size_t k;
+  size_t m;
+  const uint8_t* const* sources;
+  const int32_t* lengths;
+  /** Whether some length is below `bytes`. */
+  bool padded;
+  uint8_t* const* targets;
+  size_t bytes;
+  /** Room for k * m values, for kernels that expand the matrix. */
+  uint64_t* coefficients;
+};
+
+struct Kernel {
+  const char* name;
+  void (*multiply)(const Product&);
+  bool (*supported)();
+};
+
+struct GfTables {
+  uint8_t product[256][256];
+  /** Products with the 16 low nibbles, then with the 16 high nibbles: the operands of PSHUFB and TBL. */
+  alignas(64) uint8_t nibbles[256][32];
+  /** Multiplication as an 8x8 bit matrix: the operand of GF2P8AFFINEQB (Intel SDM: row i in byte 7 - i). */
+  uint64_t affine[256];
+};
+
+extern const GfTables& gfTables;
+
+void multiplyScalar(const Product& product);
+/** Columns [from, from + count) only, without vectors. */
+void multiplyScalarColumns(const Product& product, size_t from, size_t count);
+
+/** Kernels of this architecture, fastest first, whether or not this CPU runs them. */
+extern const Kernel* const archKernels;
+extern const size_t archKernelCount;
+
+napi_value gfKernels(napi_env env, napi_callback_info info);
+napi_value gfKernel(napi_env env, napi_callback_info info);
+napi_value gfUse(napi_env env, napi_callback_info info);
+napi_value gfMatrixMultiply(napi_env env, napi_callback_info info);
+napi_value gfMultiplyRows(napi_env env, napi_callback_info info);
+
+}  // namespace penstock
