@@ -46,4 +46,27 @@ describe('packets', () => {
     expect([packets.arrival[copy], packets.client[copy], packets.remoteIs(copy, record)]).toEqual([5, 9, true])
     expect(packets.clone(packet)).toBe(-1)
   })
+
+  it('a packet in a train moves to its slot to grow, and the last to leave frees the train', () => {
+    const packets = new Packets({ slots: 2, mtu: 100, trains: 1 })
+    const base = packets.slots * packets.slotBytes
+    const both = [packets.allocate(), packets.allocate()]
+    expect(packets.trainFree[packets.trainFree[0]--]).toBe(0)
+    packets.data.set([1, 2, 3, 4, 5], base)
+    both.forEach((packet, i) => {
+      packets.train[packet] = 0
+      packets.trainReferences[0]++
+      packets.offset[packet] = base + i * 3
+      packets.length[packet] = 3 - i
+    })
+    expect(packets.headroomOf(both[0])).toBe(128)
+    const copy = packets.prepend(both[0], 1)
+    expect([...packets.data.subarray(copy + 1, copy + 4)]).toEqual([1, 2, 3])
+    expect(packets.trainFree[0]).toBe(0)
+    packets.release(both[1])
+    expect(packets.trainFree[0]).toBe(1)
+    expect(packets.train[both[1]]).toBe(-1)
+    packets.release(both[0])
+    expect(packets.held).toBe(0)
+  })
 })

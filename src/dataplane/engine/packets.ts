@@ -1,5 +1,5 @@
 /** The packets of one run: a slab cut in slots, handles into it, and their annotations in parallel arrays. */
-import { type PacketMemory, REMOTE_BYTES } from '../native/native.ts'
+import { type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from '../native/native.ts'
 import type { Batch } from './batch.ts'
 
 export interface PacketsOptions {
@@ -11,6 +11,8 @@ export interface PacketsOptions {
   headroom?: number
   /** Room for trailers behind a packet of `mtu` bytes (default 64). */
   tailroom?: number
+  /** Trains of `TRAIN_BYTES` that can exist at once (default 0: every packet lies in its own slot). */
+  trains?: number
 }
 
 const REMOTE_WORDS = REMOTE_BYTES / 4
@@ -22,6 +24,10 @@ function shared(bytes: number): SharedArrayBuffer {
 /**
  * A packet is an integer handle, 0 ≤ handle < slots. Whoever holds a handle owns its slot and sends, holds or releases
  * it exactly once. The slab is reserved whole and touched lazily: low handles are used first and reused soonest.
+ *
+ * The bytes lie in the packet's own slot, or, as they came in with UDP_GRO, side by side with their neighbours in a train,
+ * which is free again when its last packet has gone. A packet that grows moves from its train to its slot first, so only
+ * graphs that change packets pay for the copy, and those that merely pass on send a train as the one piece it arrived in.
  */
 export class Packets implements PacketMemory {
   readonly slots: number
@@ -38,6 +44,9 @@ export class Packets implements PacketMemory {
   /** Client id annotation, -1 where there is none. */
   readonly client: Int32Array
   readonly free: Int32Array
+  readonly train: Int32Array
+  readonly trainReferences: Int32Array
+  readonly trainFree: Int32Array
   private readonly remoteWords: Int32Array
 
   constructor(options: PacketsOptions) {
@@ -45,10 +54,12 @@ export class Packets implements PacketMemory {
     this.headroom = options.headroom ?? 128
     this.tailroom = options.tailroom ?? 64
     this.slotBytes = (this.headroom + options.mtu + this.tailroom + 63) & ~63
-    if (this.slots * this.slotBytes > 0x7fffffff) {
+    const trains = options.trains ?? 0
+    const bytes = this.slots * this.slotBytes + trains * TRAIN_BYTES
+    if (bytes > 0x7fffffff) {
       throw new RangeError(`${this.slots} slots of ${this.slotBytes} bytes exceed the 2 GiB that a slab can hold`)
     }
-    const slab = shared(this.slots * this.slotBytes)
+    const slab = shared(bytes)
     this.data = new Uint8Array(slab)
     this.view = new DataView(slab)
     this.offset = new Int32Array(shared(this.slots * 4))
@@ -61,6 +72,11 @@ export class Packets implements PacketMemory {
     this.free = new Int32Array(shared((this.slots + 1) * 4))
     this.free[0] = this.slots
     for (let i = 0; i < this.slots; i++) this.free[i + 1] = this.slots - 1 - i
+    this.train = new Int32Array(shared(this.slots * 4)).fill(-1)
+    this.trainReferences = new Int32Array(shared(trains * 4))
+    this.trainFree = new Int32Array(shared((trains + 1) * 4))
+    this.trainFree[0] = trains
+    for (let i = 0; i < trains; i++) this.trainFree[i + 1] = trains - 1 - i
   }
 
   /** Slots that nobody owns. */
@@ -89,6 +105,7 @@ export class Packets implements PacketMemory {
 
   /** Gives a slot back. The caller owned it. */
   release(packet: number): void {
+    if (this.train[packet] >= 0) this.leaveTrain(packet)
     const top = this.free[0] + 1
     this.client[packet] = -1
     this.free[top] = packet
@@ -97,11 +114,12 @@ export class Packets implements PacketMemory {
 
   /** Gives back every packet of a batch and empties it. */
   releaseAll(batch: Batch): void {
-    const { free, client } = this
+    const { free, client, train } = this
     const { handles, length } = batch
     let top = free[0]
     for (let i = 0; i < length; i++) {
       const packet = handles[i]
+      if (train[packet] >= 0) this.leaveTrain(packet)
       client[packet] = -1
       free[++top] = packet
     }
@@ -109,18 +127,38 @@ export class Packets implements PacketMemory {
     batch.length = 0
   }
 
+  /** The packet's bytes are no longer in its train. */
+  private leaveTrain(packet: number): void {
+    const { trainReferences, trainFree } = this
+    const train = this.train[packet]
+    this.train[packet] = -1
+    if (--trainReferences[train] === 0) trainFree[++trainFree[0]] = train
+  }
+
+  /** Moves a packet out of its train into its own slot, where it has head and tail room; nothing to do in a slot. */
+  settle(packet: number): void {
+    if (this.train[packet] < 0) return
+    const from = this.offset[packet]
+    const to = packet * this.slotBytes + this.headroom
+    this.data.copyWithin(to, from, from + this.length[packet])
+    this.offset[packet] = to
+    this.leaveTrain(packet)
+  }
+
   /** Bytes that fit in front of a packet. */
   headroomOf(packet: number): number {
-    return this.offset[packet] - packet * this.slotBytes
+    return this.train[packet] < 0 ? this.offset[packet] - packet * this.slotBytes : this.headroom
   }
 
   /** Bytes that fit behind a packet. */
   tailroomOf(packet: number): number {
+    if (this.train[packet] >= 0) return this.slotBytes - this.headroom - this.length[packet]
     return (packet + 1) * this.slotBytes - this.offset[packet] - this.length[packet]
   }
 
   /** Grows a packet by `bytes` at its front; returns where they start in `data`, or -1 when there is no room. */
   prepend(packet: number, bytes: number): number {
+    if (this.train[packet] >= 0) this.settle(packet)
     const at = this.offset[packet] - bytes
     if (at < packet * this.slotBytes) return -1
     this.offset[packet] = at
@@ -130,6 +168,7 @@ export class Packets implements PacketMemory {
 
   /** Grows a packet by `bytes` at its end; returns where they start in `data`, or -1 when there is no room. */
   append(packet: number, bytes: number): number {
+    if (this.train[packet] >= 0) this.settle(packet)
     const at = this.offset[packet] + this.length[packet]
     if (at + bytes > (packet + 1) * this.slotBytes) return -1
     this.length[packet] += bytes

@@ -21,6 +21,12 @@ export interface PacketMemory {
   readonly remote: Uint8Array
   /** Free slots: `free[0]` is how many, `free[1..free[0]]` the stack of handles, the top last. */
   readonly free: Int32Array
+  /** The train each packet's bytes lie in, -1 where they lie in its own slot. */
+  readonly train?: Int32Array
+  /** Packets in each train. Train `t` owns the `TRAIN_BYTES` bytes of `data` from `slots * slotBytes + t * TRAIN_BYTES` on. */
+  readonly trainReferences?: Int32Array
+  /** Free trains: a stack like `free`. */
+  readonly trainFree?: Int32Array
   readonly slotBytes: number
   readonly headroom: number
   readonly tailroom: number
@@ -31,6 +37,9 @@ export interface PacketMemory {
  * 16 address bytes (IPv4 uses the first 4), 8 reserved. Host order means a Uint16Array view reads it.
  */
 export const REMOTE_BYTES = 32
+
+/** Longest train of datagrams that UDP_GRO brings in one piece, bytes. */
+export const TRAIN_BYTES = 65536
 
 /** UDP_GRO/UDP_SEGMENT (2), recvmmsg/sendmmsg (1), recvfrom/sendto one by one (0). */
 export type UdpBackendCode = 0 | 1 | 2
