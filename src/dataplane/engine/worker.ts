@@ -1,9 +1,10 @@
 /** The run loop in its worker thread: one Piscina task is one run, from creating the graph to closing everything. */
 import { randomBytes, randomInt } from 'node:crypto'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { register } from '../components/registry.ts'
 import { native } from '../native/native.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
-import type { LogLevel } from './component.ts'
+import type { AnyComponent, LogLevel } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { Graph } from './graph.ts'
 import { RegionWriter } from './metrics.ts'
@@ -23,6 +24,8 @@ export interface WorkerTask {
   cpus: number[]
   performanceMode: boolean
   level: LogLevel
+  /** URL of a module whose default export is a list of further components; the main thread has registered them, too. */
+  extra?: string
 }
 
 export const COMMAND_STOP = 1
@@ -158,11 +161,12 @@ class Run {
       const timeout = busy || spin ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : Number.POSITIVE_INFINITY)
       const ready = io.wait(timeout)
       const now = clock.tick()
-      if (Atomics.load(command, 0) !== 0 && this.obey()) return true
       if (ready > 0) {
         io.dispatch(ready)
         dirty = true
       }
+      // After dispatch, which clears the event: a command whose event has been cleared is never missed.
+      if (Atomics.load(command, 0) !== 0 && this.obey()) return true
       busy = false
       for (let i = 0; i < sources.length; i++) if (sources[i]()) busy = true
       if (timers.next <= now) {
@@ -189,7 +193,6 @@ class Run {
 
   /** Carries out what the command word asks for; true to stop. */
   private obey(): boolean {
-    native.eventClear(this.task.event)
     const bits = Atomics.exchange(this.command, 0, 0)
     if ((bits & COMMAND_MESSAGE) !== 0) {
       for (;;) {
@@ -219,8 +222,12 @@ class Run {
 }
 
 /** Piscina's entry point. Never rejects: what goes wrong is the run's end. */
-export default function work(task: WorkerTask): RunEnd {
+export default async function work(task: WorkerTask): Promise<RunEnd> {
   try {
+    if (task.extra !== undefined) {
+      const { default: extra } = (await import(task.extra)) as { default: AnyComponent[] }
+      extra.forEach(register)
+    }
     if (task.cpus.length > 0) native.setAffinity(task.cpus)
     return new Run(task).loop()
   } catch (error) {
