@@ -1,0 +1,115 @@
+/** The run machine on a simulated clock, its thread replaced. */
+
+import { describe, expect, test } from 'vitest'
+import { createActor, fromCallback, SimulatedClock } from 'xstate'
+import type { RunHandle } from '../dataplane/engine/run.ts'
+import {
+  KILL_GRACE_MS,
+  pipelineRun,
+  type RunEvent,
+  type RunPlan,
+  START_DEADLINE_MS,
+  type ThreadCommand,
+  type ThreadEvent,
+} from './pipeline-run.ts'
+
+function rig() {
+  const clock = new SimulatedClock()
+  const commands: ThreadCommand[] = []
+  let send: (event: ThreadEvent) => void = () => {}
+  const machine = pipelineRun.provide({
+    actors: {
+      thread: fromCallback<ThreadCommand, RunPlan, ThreadEvent>(({ sendBack, receive }) => {
+        send = sendBack
+        receive((command) => commands.push(command))
+      }),
+    },
+  })
+  const plan: RunPlan = {
+    pipelineId: 'p',
+    options: {
+      runId: 'r',
+      config: { version: 1, components: {}, variables: [] },
+      cpu: 1,
+      performanceMode: false,
+      level: 'INFO',
+    },
+    onLog: () => {},
+    now: () => 1_000 + clock.now(),
+  }
+  const actor = createActor(machine, { input: plan, clock }).start()
+  return { actor, clock, commands, thread: (event: ThreadEvent) => send(event) }
+}
+
+const running: ThreadEvent = { type: 'thread.running' }
+const stop: RunEvent = { type: 'STOP', timeout: 5_000 }
+const ended = (outcome: 'STOPPED' | 'FAILED' | 'COMPLETED', error?: string): ThreadEvent => ({
+  type: 'thread.ended',
+  end: error === undefined ? { outcome } : { outcome, error },
+})
+
+describe('transitions', () => {
+  // From a state, reached by these events, an event leads to a state with these commands to the thread.
+  const table: [string, RunEvent[], RunEvent | number, string, ThreadCommand['type'][]][] = [
+    ['starting', [], running, 'running', []],
+    ['starting', [], stop, 'stopping', ['stop']],
+    ['starting', [], ended('FAILED', 'port taken'), 'ended', []],
+    ['starting', [], START_DEADLINE_MS - 1, 'starting', []],
+    ['starting', [], START_DEADLINE_MS, 'killing', ['kill']],
+    ['running', [running], stop, 'stopping', ['stop']],
+    ['running', [running], START_DEADLINE_MS * 10, 'running', []],
+    ['running', [running], ended('COMPLETED'), 'ended', []],
+    ['running', [running], ended('FAILED', 'threw'), 'ended', []],
+    ['stopping', [running, stop], ended('STOPPED'), 'ended', ['stop']],
+    ['stopping', [running, stop], stop, 'stopping', ['stop']],
+    ['stopping', [running, stop], running, 'stopping', ['stop']],
+    ['stopping', [running, stop], 4_999, 'stopping', ['stop']],
+    ['stopping', [running, stop], 5_000, 'killing', ['stop', 'kill']],
+  ]
+  test.each(table)('%s after %j, then %j: %s', (from, before, then, to, commands) => {
+    const { actor, clock, commands: sent, thread } = rig()
+    const apply = (event: RunEvent) => (event.type === 'STOP' ? actor.send(event) : thread(event as ThreadEvent))
+    before.forEach(apply)
+    expect(actor.getSnapshot().value).toBe(from)
+    if (typeof then === 'number') clock.increment(then)
+    else apply(then)
+    expect(actor.getSnapshot().value).toBe(to)
+    expect(sent.map(({ type }) => type)).toEqual(commands)
+  })
+})
+
+test('the record follows the run', () => {
+  const { actor, clock, thread } = rig()
+  const record = () => actor.getSnapshot().context.record
+  expect(record()).toEqual({ id: 'r', pipelineId: 'p', state: 'STARTING', startedAt: 1_000, cpu: 1 })
+  thread({ type: 'thread.launched', handle: { id: 'r' } as RunHandle })
+  thread(running)
+  expect(record().state).toBe('RUNNING')
+  expect(actor.getSnapshot().context.handle?.id).toBe('r')
+  clock.increment(500)
+  actor.send(stop)
+  expect(record().state).toBe('STOPPING')
+  thread(ended('STOPPED'))
+  expect(actor.getSnapshot().output).toEqual({
+    reachedRunning: true,
+    record: { id: 'r', pipelineId: 'p', state: 'ENDED', startedAt: 1_000, endedAt: 1_500, cpu: 1, outcome: 'STOPPED' },
+  })
+})
+
+test('a run that misses its start deadline is killed and says so', () => {
+  const { actor, clock, commands, thread } = rig()
+  clock.increment(START_DEADLINE_MS)
+  const cause = (commands[0] as { cause: string }).cause
+  expect(cause).toContain('within 10 s')
+  thread(ended('FAILED', cause))
+  const { context } = actor.getSnapshot()
+  expect(context).toMatchObject({ missedDeadline: true, reachedRunning: false })
+  expect(context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED', error: cause })
+})
+
+test('a killed thread that never reports is given up', () => {
+  const { actor, clock } = rig()
+  clock.increment(START_DEADLINE_MS)
+  clock.increment(KILL_GRACE_MS)
+  expect(actor.getSnapshot().context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED' })
+})

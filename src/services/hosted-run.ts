@@ -1,0 +1,133 @@
+/** A run of a pipeline on this node: its record, its log, its telemetry, and who follows them. */
+import type { LogLevel } from '../dataplane/engine/component.ts'
+import type { LogLine } from '../dataplane/engine/run.ts'
+import type { RunRecord } from '../store/runs.ts'
+import { RunLog } from '../telemetry/run-log.ts'
+import { Sampler, Telemetry } from '../telemetry/sampler.ts'
+import { ServiceError } from './errors.ts'
+import { Fanout } from './fanout.ts'
+import type { Sink } from './operations.ts'
+import { logMessageView } from './pipelines-view.ts'
+import { SharedMessage } from './shared-message.ts'
+import type { LogStreamMessages, TelemetrySample } from './types.ts'
+
+/** Messages of log lines that wait for a slow follower before lines are dropped for it. */
+const LOG_BACKLOG = 256
+
+export class HostedRun {
+  readonly pipelineId: string
+  readonly id: string
+  readonly log: RunLog
+  readonly #logFollowers: Fanout<LogStreamMessages>
+  readonly #telemetryFollowers = new Fanout<TelemetrySample>({ kind: 'latest' })
+  #telemetry: Telemetry<SharedMessage<TelemetrySample>> | undefined
+  #unfollow: (() => void) | undefined
+  #awaitingRegion: Sink<TelemetrySample>[] = []
+  #ended = false
+
+  constructor(pipelineId: string, id: string, level: LogLevel) {
+    this.pipelineId = pipelineId
+    this.id = id
+    this.log = new RunLog(level)
+    this.#logFollowers = new Fanout({ kind: 'counted', limit: LOG_BACKLOG, dropped: droppedNotice })
+    this.log.follow((lines) => {
+      if (this.#logFollowers.size > 0) this.#logFollowers.publish({ messages: lines.map(logMessageView) })
+    })
+    this.#telemetryFollowers.onIdle(() => {
+      this.#unfollow?.()
+      this.#unfollow = undefined
+    })
+  }
+
+  /** A run of an earlier life of the node, whose log is gone but for its end. */
+  static ended(record: RunRecord, level: LogLevel): HostedRun {
+    const run = new HostedRun(record.pipelineId, record.id, level)
+    run.end(record)
+    return run
+  }
+
+  /** Adds a line of the run itself. */
+  note(level: LogLevel, message: string, timestamp: number): void {
+    this.log.append([{ timestamp, level, component: '', message, fields: {} }])
+  }
+
+  /** The lowest level logged from now on. */
+  setLevel(level: LogLevel): void {
+    this.log.level = level
+  }
+
+  append(lines: readonly LogLine[]): void {
+    this.log.append(lines)
+  }
+
+  /** The run has a thread: its metrics can be read from `region`, every `interval` ms. */
+  launched(region: SharedArrayBuffer, interval: number): void {
+    if (this.#telemetry !== undefined || this.#ended) return
+    const sampler = new Sampler(region)
+    this.#telemetry = new Telemetry(() => new SharedMessage<TelemetrySample>(sampler.sample(Date.now())), interval)
+    const waiting = this.#awaitingRegion
+    this.#awaitingRegion = []
+    for (const sink of waiting) this.followTelemetry(sink)
+  }
+
+  /** The run is over: followers of its telemetry get the last values and are told, its log stays. */
+  end(record: RunRecord): void {
+    if (this.#ended) return
+    this.#ended = true
+    const error = record.outcome === 'FAILED' ? `run ended: ${record.error ?? 'it failed'}` : 'run ended'
+    const endedAt = record.endedAt ?? Date.now()
+    if (record.outcome === 'FAILED') this.note('ERROR', error, endedAt)
+    else
+      this.note('INFO', record.outcome === 'COMPLETED' ? 'run ended: all work is done' : 'run ended: stopped', endedAt)
+    const telemetry = this.#telemetry
+    this.#telemetry = undefined
+    if (telemetry !== undefined) {
+      if (this.#telemetryFollowers.size > 0) this.#telemetryFollowers.publish(telemetry.take())
+      telemetry.close()
+    }
+    this.#telemetryFollowers.end(runEnded())
+    for (const sink of this.#awaitingRegion) sink.end(runEnded())
+    this.#awaitingRegion = []
+  }
+
+  /** The last `lines` lines first, then new ones, for as long as the log is kept. */
+  followLog(sink: Sink<LogStreamMessages>, lines: number): void {
+    const past = this.log.past(lines)
+    this.#logFollowers.add(sink, past.length === 0 ? undefined : { messages: past.map(logMessageView) })
+  }
+
+  /** A sample at once, then one at every tick, until the run ends. Throws ABORTED when it has. */
+  followTelemetry(sink: Sink<TelemetrySample>): void {
+    if (this.#ended) throw runEnded()
+    const telemetry = this.#telemetry
+    if (telemetry === undefined) {
+      this.#awaitingRegion.push(sink)
+      sink.onClose(() => {
+        this.#awaitingRegion = this.#awaitingRegion.filter((waiting) => waiting !== sink)
+      })
+      return
+    }
+    this.#telemetryFollowers.add(sink, telemetry.fresh())
+    if (!sink.closed) this.#unfollow ??= telemetry.follow((sample) => this.#telemetryFollowers.publish(sample))
+  }
+
+  /** The log is not kept any longer: its followers' streams end. */
+  forget(): void {
+    this.#logFollowers.end()
+  }
+
+  /** The node goes: all streams end with `error`. */
+  abandon(error: ServiceError): void {
+    this.#logFollowers.end(error)
+    this.#telemetryFollowers.end(error)
+  }
+}
+
+function runEnded(): ServiceError {
+  return new ServiceError('ABORTED', 'run ended')
+}
+
+function droppedNotice(count: number): LogStreamMessages {
+  const message = `${count} batches of lines were dropped: the follower reads too slowly`
+  return { messages: [{ timestamp: new Date(), level: 'WARN', component: '', message, fields: {} }] }
+}

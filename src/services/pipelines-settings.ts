@@ -1,0 +1,105 @@
+/** Settings of a pipeline: from a request to checked settings or every problem in it, and what a change of them means to a run. */
+import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
+import { type Problem, ServiceError } from './errors.ts'
+import type { CreatePipelineRequest, UpdatePipelineRequest } from './types.ts'
+
+/** Seconds a pipeline gets for an instruction when its creator names none. */
+export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
+
+/** Settings that can run: the settings and what their jsonConfig says. */
+export interface CheckedSettings {
+  settings: PipelineSettings
+  config: PipelineConfig
+}
+
+/** Checks a create request on a node with `threads` CPU threads. Throws INVALID_ARGUMENT with every problem. */
+export function settingsOfCreate(request: CreatePipelineRequest, threads: number): CheckedSettings {
+  return checked(
+    {
+      ...common(request),
+      defaultLoggingLevel: request.defaultLoggingLevel ?? 'INFO',
+      instructionsTimeout: request.instructionsTimeout ?? DEFAULT_INSTRUCTIONS_TIMEOUT,
+    },
+    threads,
+  )
+}
+
+/** The same for an update, which replaces the settings: what it leaves out goes back to its default. */
+export function settingsOfUpdate(request: UpdatePipelineRequest, threads: number): CheckedSettings {
+  return checked(
+    {
+      ...common(request),
+      defaultLoggingLevel: request.defaultLoggingLevel,
+      instructionsTimeout: request.instructionsTimeout,
+    },
+    threads,
+  )
+}
+
+function common(request: CreatePipelineRequest | UpdatePipelineRequest) {
+  const { name, jsonConfig, nodeReferenceId, cpuPin } = request
+  return {
+    name,
+    jsonConfig,
+    restartPolicy: restartPolicyOf(request.restartPolicy),
+    startupPolicy: (request.startupPolicy?.auto ? { auto: {} } : { manual: {} }) as StartupPolicy,
+    performanceMode: request.performanceMode ?? false,
+    ...(nodeReferenceId === undefined ? {} : { nodeReferenceId }),
+    ...(cpuPin === undefined ? {} : { cpuPin }),
+  }
+}
+
+function restartPolicyOf(policy: CreatePipelineRequest['restartPolicy']): RestartPolicy {
+  if (policy?.always) return { always: { maxRestarts: policy.always.maxRestarts } }
+  if (policy?.onFailure) return { onFailure: { maxRestarts: policy.onFailure.maxRestarts } }
+  return { never: {} }
+}
+
+function checked(settings: PipelineSettings, threads: number): CheckedSettings {
+  const problems: Problem[] = []
+  if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
+  if (settings.instructionsTimeout <= 0) {
+    problems.push({ pointer: '/instructionsTimeout', message: 'must be greater than 0 (seconds)' })
+  }
+  if (settings.cpuPin !== undefined && settings.cpuPin >= threads) {
+    problems.push({ pointer: '/cpuPin', message: cpuPinProblem(settings.cpuPin, threads) })
+  }
+  const { config, problems: inConfig } = checkPipelineConfig(settings.jsonConfig)
+  // The pointers of a configuration's problems lead into the configuration itself.
+  problems.push(
+    ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),
+  )
+  if (config === null || problems.length > 0) {
+    throw new ServiceError('INVALID_ARGUMENT', describeProblems(problems), { problems })
+  }
+  return { settings, config }
+}
+
+/** Why `cpuPin` is refused on a node with `threads` CPU threads. */
+export function cpuPinProblem(cpuPin: number, threads: number): string {
+  return `CPU thread ${cpuPin} does not exist: this node has ${threads} (0 to ${threads - 1})`
+}
+
+/** All problems in one line. */
+export function describeProblems(problems: readonly Problem[]): string {
+  const list = problems.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ')
+  return problems.length === 1 ? list : `${problems.length} problems: ${list}`
+}
+
+/** What a change of settings asks of a run that is on: the fields it can take over, and those that need another run. */
+export interface SettingsChange {
+  /** JSON pointers into the configuration; names of settings. */
+  restart: string[]
+  live: string[]
+}
+
+/** Compares the settings of a run pinned to `cpu` with the wanted ones. Name, policies, timeout and log level never touch a run. */
+export function compareSettings(old: CheckedSettings, next: CheckedSettings, cpu: number | undefined): SettingsChange {
+  const { restart, live } = diffConfig(old.config, next.config)
+  const settings: string[] = []
+  if (next.settings.cpuPin !== undefined && next.settings.cpuPin !== cpu) settings.push('/cpuPin')
+  if (next.settings.performanceMode !== old.settings.performanceMode) settings.push('/performanceMode')
+  return { restart: [...settings, ...restart], live }
+}

@@ -1,0 +1,310 @@
+/** The pipelines operations on the pipelines of this node: create, read, update, delete, start, stop, follow. */
+import { randomUUID } from 'node:crypto'
+import { type ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
+import { type pipelineRun, pooledRun } from '../actors/pipeline-run.ts'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import type { RunPool } from '../dataplane/engine/run.ts'
+import type { PipelineRecord } from '../store/pipelines.ts'
+import type { RunRecord } from '../store/runs.ts'
+import type { Store } from '../store/store.ts'
+import { ServiceError } from './errors.ts'
+import { Fanout } from './fanout.ts'
+import { HostedPipeline, type PipelineHost, RUNS_KEPT } from './hosted-pipeline.ts'
+import type { HostedRun } from './hosted-run.ts'
+import { type LocalNode, requireLocal } from './local-node.ts'
+import type { Handlers, Sink } from './operations.ts'
+import { settingsOfCreate, settingsOfUpdate } from './pipelines-settings.ts'
+import type { LogStreamMessages, StreamPipelinesEvent, TelemetrySample } from './types.ts'
+
+/** How long getPipelineByRunId waits for an unknown run to appear. */
+export const RUN_LOOKUP_MS = 2_000
+/** Events that wait for a slow subscriber of streamPipelines before its stream ends. */
+export const EVENT_BACKLOG = 1_024
+
+export interface PipelinesOptions {
+  node: LocalNode
+  store: Store
+  pool: RunPool
+  /** Milliseconds between telemetry samples. */
+  telemetryInterval: number
+  /** Gets what goes wrong in the background: a write to disk that failed. */
+  onError(error: unknown): void
+  /** Replaces the run actor and the clock of its deadlines, for tests. */
+  run?: typeof pipelineRun
+  clock?: ActorClock
+}
+
+export type PipelinesHandlers = Pick<
+  Handlers,
+  | 'getPipelines'
+  | 'getPipelineById'
+  | 'getPipelineByName'
+  | 'getPipelineByRunId'
+  | 'createPipeline'
+  | 'updatePipeline'
+  | 'deletePipeline'
+  | 'startPipeline'
+  | 'stopPipeline'
+  | 'streamPipelines'
+  | 'openLogStream'
+  | 'openTelemetryStream'
+>
+
+export class PipelinesService implements PipelineHost {
+  readonly store: Store
+  readonly machine: typeof pipelineMachine
+  readonly clock?: ActorClock
+  readonly threads: number
+  readonly telemetryInterval: number
+  readonly #node: LocalNode
+  readonly #onError: (error: unknown) => void
+  readonly #pipelines = new Map<string, HostedPipeline>()
+  /** Run id → pipeline, for every remembered run. */
+  readonly #pipelineOfRun = new Map<string, HostedPipeline>()
+  /** Run id → lookups that wait for it. */
+  readonly #awaitedRuns = new Map<string, Set<() => void>>()
+  readonly #events = new Fanout<StreamPipelinesEvent>({ kind: 'bounded', limit: EVENT_BACKLOG })
+  /** Pipelines with a change that is not told yet. */
+  readonly #changed = new Set<HostedPipeline>()
+  #closing = false
+
+  /** Takes the pipelines over from the store; runs that a crash cut off are marked FAILED. Await `open` before use. */
+  constructor(options: PipelinesOptions) {
+    this.store = options.store
+    this.threads = options.pool.threads
+    this.telemetryInterval = options.telemetryInterval
+    this.machine = pipelineMachine.provide({ actors: { run: options.run ?? pooledRun(options.pool) } })
+    if (options.clock !== undefined) this.clock = options.clock
+    this.#node = options.node
+    this.#onError = options.onError
+  }
+
+  /** Loads what is stored and starts the pipelines whose startup policy says so. */
+  async open(): Promise<void> {
+    const runs = new Map<string, RunRecord[]>()
+    for (const run of (await this.#recoverRuns()).sort((a, b) => a.startedAt - b.startedAt)) {
+      const siblings = runs.get(run.pipelineId)
+      if (siblings === undefined) runs.set(run.pipelineId, [run])
+      else siblings.push(run)
+    }
+    const records = this.store.pipelines.all().sort((a, b) => a.createdAt - b.createdAt)
+    for (const record of records) {
+      const hosted = this.#host(record, (runs.get(record.id) ?? []).slice(-RUNS_KEPT))
+      for (const id of hosted.runIds) this.#pipelineOfRun.set(id, hosted)
+    }
+    for (const hosted of this.#pipelines.values()) if (hosted.startsWithNode) hosted.startWithNode()
+  }
+
+  /** Refuses further operations, stops every run and waits for its end. */
+  async close(): Promise<void> {
+    this.#closing = true
+    this.#events.end(closing())
+    await Promise.all([...this.#pipelines.values()].map((hosted) => hosted.close()))
+  }
+
+  /** The operations, for the router. */
+  readonly handlers: PipelinesHandlers = {
+    getPipelines: async ({ nodeId }) => {
+      this.#check(nodeId)
+      return { pipelines: [...this.#pipelines.values()].map((hosted) => hosted.view()) }
+    },
+    getPipelineById: async ({ nodeId, id }) => {
+      this.#check(nodeId)
+      return { pipeline: this.#byId(id).view() }
+    },
+    getPipelineByName: async ({ nodeId, name }) => {
+      this.#check(nodeId)
+      return { pipeline: this.#byName(name, 'NOT_FOUND').view() }
+    },
+    getPipelineByRunId: async ({ nodeId, id }, call) => {
+      this.#check(nodeId)
+      if (!this.#pipelineOfRun.has(id)) await this.#runAppears(id, call.signal)
+      const hosted = this.#pipelineOfRun.get(id)
+      if (hosted === undefined) {
+        throw new ServiceError('DEADLINE_EXCEEDED', `no run ${id} appeared within ${RUN_LOOKUP_MS / 1000} s`)
+      }
+      return { pipeline: hosted.view() }
+    },
+    createPipeline: async (request) => {
+      this.#check(request.nodeId)
+      const { settings, config } = settingsOfCreate(request, this.threads)
+      const record = { id: randomUUID(), settings, createdAt: Date.now() }
+      await this.store.pipelines.put(record)
+      const pipeline = this.#host(record, [], config).view()
+      this.#tell({ create: { pipeline } })
+      return { pipeline }
+    },
+    updatePipeline: async (request) => {
+      this.#check(request.nodeId)
+      const hosted = this.#byId(request.id)
+      const pipeline = await hosted.update(settingsOfUpdate(request, this.threads), request.forceRestart)
+      return { pipeline }
+    },
+    /** A started pipeline is refused: what moves traffic is stopped first, on purpose. One that is stopping is awaited. */
+    deletePipeline: async ({ nodeId, id }) => {
+      this.#check(nodeId)
+      const hosted = this.#byId(id)
+      const pipeline = await hosted.delete()
+      this.#pipelines.delete(id)
+      this.#changed.delete(hosted)
+      this.#tell({ delete: { pipeline } })
+      return {}
+    },
+    startPipeline: async ({ nodeId, id, name }) => {
+      this.#check(nodeId)
+      return { runId: await this.#identified({ id, name }).start() }
+    },
+    stopPipeline: async ({ nodeId, id, name, runId }) => {
+      this.#check(nodeId)
+      await this.#identified({ id, name, runId }).stop(runId)
+      return {}
+    },
+    streamPipelines: async ({ nodeId }, _call, sink) => {
+      this.#check(nodeId)
+      this.#events.add(sink)
+    },
+    openLogStream: async ({ nodeId, runId, options }, _call, sink: Sink<LogStreamMessages>) => {
+      this.#check(nodeId)
+      const lines = options?.lines
+      this.#run(runId, 'log').followLog(sink, lines === undefined ? 0 : Number(lines))
+    },
+    openTelemetryStream: async ({ nodeId, runId }, _call, sink: Sink<TelemetrySample>) => {
+      this.#check(nodeId)
+      this.#run(runId, 'telemetry').followTelemetry(sink)
+    },
+  }
+
+  // What hosted pipelines need of their node.
+
+  /** The CPU thread with the fewest runs; of several the highest, as the lowest has the machine's own work more often. */
+  leastLoadedCpu(): number {
+    const load = new Array<number>(this.threads).fill(0)
+    for (const { cpu } of this.#pipelines.values()) if (cpu !== undefined && cpu < load.length) load[cpu]!++
+    return load.lastIndexOf(Math.min(...load))
+  }
+
+  changed(hosted: HostedPipeline): void {
+    if (this.#pipelines.get(hosted.id) !== hosted || this.#changed.has(hosted)) return
+    this.#changed.add(hosted)
+    // Changes of one turn are told together; those of an operation once it is answered.
+    setImmediate(() => {
+      if (!hosted.busy) this.#tellChange(hosted)
+    })
+  }
+
+  answered(hosted: HostedPipeline): void {
+    if (!this.#changed.delete(hosted) || hosted.deleted) return
+    this.#tell({ update: { pipeline: hosted.view() } })
+  }
+
+  runPlanned(run: HostedRun): void {
+    const hosted = this.#pipelines.get(run.pipelineId)
+    if (hosted !== undefined) this.#pipelineOfRun.set(run.id, hosted)
+    for (const appear of this.#awaitedRuns.get(run.id) ?? []) appear()
+  }
+
+  runForgotten(runId: string): void {
+    this.#pipelineOfRun.delete(runId)
+  }
+
+  failed(error: unknown): void {
+    this.#onError(error)
+  }
+
+  #tellChange(hosted: HostedPipeline): void {
+    if (this.#changed.delete(hosted)) this.#events.publish({ update: { pipeline: hosted.view() } })
+  }
+
+  /** Tells once the answer that is being made has gone out. */
+  #tell(event: StreamPipelinesEvent): void {
+    setImmediate(() => this.#events.publish(event))
+  }
+
+  #host(record: PipelineRecord, runs: readonly RunRecord[], config?: PipelineConfig) {
+    const hosted = new HostedPipeline(this, record, runs, config)
+    this.#pipelines.set(record.id, hosted)
+    return hosted
+  }
+
+  async #recoverRuns(): Promise<RunRecord[]> {
+    return Promise.all(
+      this.store.runs.all().map(async (run) => {
+        if (run.state === 'ENDED') return run
+        const ended: RunRecord = {
+          ...run,
+          state: 'ENDED',
+          endedAt: Date.now(),
+          outcome: 'FAILED',
+          error: 'node was restarted',
+        }
+        await this.store.runs.put(ended)
+        return ended
+      }),
+    )
+  }
+
+  #check(nodeId: string): void {
+    if (this.#closing) throw closing()
+    requireLocal(this.#node, nodeId)
+  }
+
+  #byId(id: string): HostedPipeline {
+    const hosted = this.#pipelines.get(id)
+    if (hosted === undefined) throw new ServiceError('NOT_FOUND', `no pipeline has the id ${id}`)
+    return hosted
+  }
+
+  #byName(name: string, severalCode: 'NOT_FOUND' | 'FAILED_PRECONDITION'): HostedPipeline {
+    const named = [...this.#pipelines.values()].filter((hosted) => hosted.name === name)
+    if (named.length === 0) throw new ServiceError('NOT_FOUND', `no pipeline has the name "${name}"`)
+    if (named.length > 1) {
+      const ids = named.map(({ id }) => id).join(', ')
+      throw new ServiceError(severalCode, `${named.length} pipelines have the name "${name}" (${ids}): use the id`)
+    }
+    return named[0] as HostedPipeline
+  }
+
+  #identified(which: {
+    id?: string | undefined
+    name?: string | undefined
+    runId?: string | undefined
+  }): HostedPipeline {
+    if (which.id !== undefined) return this.#byId(which.id)
+    if (which.name !== undefined) return this.#byName(which.name, 'FAILED_PRECONDITION')
+    if (which.runId !== undefined) {
+      const hosted = this.#pipelineOfRun.get(which.runId)
+      if (hosted === undefined) throw new ServiceError('NOT_FOUND', `no pipeline has a run ${which.runId}`)
+      return hosted
+    }
+    throw new ServiceError('INVALID_ARGUMENT', 'say which pipeline: by id, name or run id')
+  }
+
+  #run(runId: string, what: string): HostedRun {
+    const hosted = this.#pipelineOfRun.get(runId)
+    if (hosted === undefined) throw new ServiceError('NOT_FOUND', `no pipeline has a run ${runId}`)
+    const run = hosted.run(runId)
+    if (run === undefined) throw new ServiceError('NOT_FOUND', `the ${what} of run ${runId} is not kept any longer`)
+    return run
+  }
+
+  #runAppears(runId: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const waiting = this.#awaitedRuns.get(runId) ?? new Set()
+      this.#awaitedRuns.set(runId, waiting)
+      const done = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        waiting.delete(done)
+        if (waiting.size === 0) this.#awaitedRuns.delete(runId)
+        resolve()
+      }
+      const timer = setTimeout(done, RUN_LOOKUP_MS)
+      waiting.add(done)
+      signal.addEventListener('abort', done)
+    })
+  }
+}
+
+function closing(): ServiceError {
+  return new ServiceError('UNAVAILABLE', 'the node is closing')
+}

@@ -1,0 +1,65 @@
+/** The pipelines of the node on disk: the settings as they were last answered, nothing about runs. */
+import type { Database, RootDatabase } from 'lmdb'
+import type { LogLevel } from '../dataplane/engine/component.ts'
+
+/** What follows a run that ended by itself; at most one key. `maxRestarts` counts restarts in a row, 0 is no limit. */
+export interface RestartPolicy {
+  never?: Record<string, never>
+  always?: { maxRestarts: number }
+  onFailure?: { maxRestarts: number }
+}
+
+/** Whether the pipeline starts with the node; at most one key. */
+export interface StartupPolicy {
+  manual?: Record<string, never>
+  auto?: Record<string, never>
+}
+
+/** Everything a caller sets on a pipeline, defaults filled in. */
+export interface PipelineSettings {
+  name: string
+  /** As it was given. */
+  jsonConfig: string
+  restartPolicy: RestartPolicy
+  startupPolicy: StartupPolicy
+  defaultLoggingLevel: LogLevel
+  nodeReferenceId?: string
+  /** Seconds, above 0. */
+  instructionsTimeout: number
+  /** CPU thread from 0; absent: the node chooses. */
+  cpuPin?: number
+  performanceMode: boolean
+}
+
+export interface PipelineRecord {
+  id: string
+  settings: PipelineSettings
+  /** Milliseconds since the epoch. */
+  createdAt: number
+}
+
+export class PipelineCollection {
+  readonly #root: RootDatabase
+  readonly #records: Database<PipelineRecord, string>
+
+  constructor(root: RootDatabase) {
+    this.#root = root
+    this.#records = root.openDB<PipelineRecord, string>({ name: 'pipelines', encoding: 'msgpack' })
+  }
+
+  all(): PipelineRecord[] {
+    return [...this.#records.getRange()].map(({ value }) => value)
+  }
+
+  /** Resolves once the record is on disk. */
+  async put(record: PipelineRecord): Promise<void> {
+    await this.#records.put(record.id, record)
+    await this.#root.flushed
+  }
+
+  /** Resolves once the removal is on disk. */
+  async remove(id: string): Promise<void> {
+    await this.#records.remove(id)
+    await this.#root.flushed
+  }
+}

@@ -1,0 +1,47 @@
+/** The runs of the node's pipelines on disk: how each began and ended, and which pipeline it belongs to. */
+import type { Database, RootDatabase } from 'lmdb'
+import type { Outcome } from '../dataplane/engine/run.ts'
+
+export type RunState = 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED'
+
+export interface RunRecord {
+  id: string
+  pipelineId: string
+  state: RunState
+  /** Milliseconds since the epoch. */
+  startedAt: number
+  /** Milliseconds since the epoch. */
+  endedAt?: number
+  /** CPU thread the run is pinned to. */
+  cpu?: number
+  /** How it ended. */
+  outcome?: Outcome
+  /** Why it failed. */
+  error?: string
+}
+
+export class RunCollection {
+  readonly #root: RootDatabase
+  readonly #records: Database<RunRecord, string>
+
+  constructor(root: RootDatabase) {
+    this.#root = root
+    this.#records = root.openDB<RunRecord, string>({ name: 'runs', encoding: 'msgpack' })
+  }
+
+  all(): RunRecord[] {
+    return [...this.#records.getRange()].map(({ value }) => value)
+  }
+
+  /** Resolves once the record is on disk. */
+  async put(record: RunRecord): Promise<void> {
+    await this.#records.put(record.id, record)
+    await this.#root.flushed
+  }
+
+  /** Resolves once none of the runs is on disk any more. */
+  async remove(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((id) => this.#records.remove(id)))
+    await this.#root.flushed
+  }
+}

@@ -1,0 +1,38 @@
+/** The node's state on disk: one LMDB environment in the data directory, one collection per kind of record. */
+import { chmodSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { open, type RootDatabase } from 'lmdb'
+import { OwnerCollection } from './owner.ts'
+import { PipelineCollection } from './pipelines.ts'
+import { RunCollection } from './runs.ts'
+
+export class Store {
+  readonly pipelines: PipelineCollection
+  readonly runs: RunCollection
+  readonly #root: RootDatabase
+  readonly #owner: OwnerCollection
+
+  /** Opens the store in `directory`, made with mode 0700 when missing. Throws DirectoryInUse when another node has it. */
+  constructor(directory: string) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const path = join(directory, 'penstock.lmdb')
+    this.#root = open({ path, noSubdir: true, maxDbs: 16 })
+    chmodSync(path, 0o600)
+    this.#owner = new OwnerCollection(this.#root)
+    try {
+      this.#owner.claim(directory)
+    } catch (error) {
+      void this.#root.close()
+      throw error
+    }
+    this.pipelines = new PipelineCollection(this.#root)
+    this.runs = new RunCollection(this.#root)
+  }
+
+  /** Brings everything to disk and gives the directory back. */
+  async close(): Promise<void> {
+    await this.#root.flushed
+    this.#owner.release()
+    await this.#root.close()
+  }
+}
