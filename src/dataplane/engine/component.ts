@@ -70,6 +70,10 @@ export interface ComponentContext<C, M extends MetricDeclarations> {
   random(seed?: number): Random
   /** `bytes` random bytes for salts and session ids: from the system, in a simulation from its seed. */
   entropy(bytes: number): Uint8Array
+  /** Id under which the addon knows `packets`, for its batched calls. */
+  memory(): number
+  /** Descriptor owner of this run, for what the addon opens; what a component forgets or cannot close goes with it. */
+  owner(): number
   /** An unarmed timer. */
   timer(fire: () => void): Timer
   /** An empty batch of this component's own. */

@@ -1,5 +1,6 @@
 /** Compiles a checked configuration into component instances whose outlets call each other directly. */
 import { components as registry } from '../components/registry.ts'
+import { native } from '../native/native.ts'
 import { Batch } from './batch.ts'
 import type { Clock } from './clock.ts'
 import type { AnyComponent, ComponentContext, Instance, Log, LogLevel, Notification, Receiver } from './component.ts'
@@ -29,6 +30,8 @@ export interface GraphEnvironment {
   /** Draws the seed of a component that has none. */
   drawSeed(): number
   entropy(bytes: number): Uint8Array
+  /** Descriptor owner of the run; absent: the graph has one of its own, released at its stop. */
+  owner?: number
   log(level: LogLevel, component: string, message: string, fields?: Record<string, string | number | boolean>): void
   /** A component ends the run. */
   end(error?: Error): void
@@ -114,6 +117,9 @@ export class Graph {
   private readonly observers: (() => void)[] = []
   private readonly available: Registry
   private config: PipelineConfig
+  /** The addon's id of `packets` and the graph's own owner, -1 until a component asks. */
+  private memory = -1
+  private owner = -1
 
   /** Creates every component; when one throws, those made before are stopped and the error names the component. */
   constructor(config: PipelineConfig, environment: GraphEnvironment, available: Registry = registry) {
@@ -182,6 +188,8 @@ export class Graph {
         return new Random(used)
       },
       entropy: (bytes) => environment.entropy(bytes),
+      memory: () => this.nativeMemory(),
+      owner: () => environment.owner ?? this.ownOwner(),
       timer: (fire) => this.timers.create(fire),
       batch: () => new Batch(this.packets),
       source: (poll) => {
@@ -189,6 +197,16 @@ export class Graph {
       },
       end: (error) => environment.end(error && new Error(`component "${name}" (${key}): ${error.message}`)),
     }
+  }
+
+  private nativeMemory(): number {
+    if (this.memory < 0) this.memory = native.memoryOpen(this.packets)
+    return this.memory
+  }
+
+  private ownOwner(): number {
+    if (this.owner < 0) this.owner = native.ownerOpen()
+    return this.owner
   }
 
   private create(
@@ -264,6 +282,10 @@ export class Graph {
       }
     }
     this.instances.clear()
+    if (this.memory >= 0) native.memoryClose(this.memory)
+    if (this.owner >= 0) native.ownerRelease(this.owner)
+    this.memory = -1
+    this.owner = -1
     return first
   }
 }

@@ -115,6 +115,7 @@ class Run {
       clock: this.clock,
       io: this.io,
       attach: (packets) => this.io.attach(packets),
+      owner: task.owner,
       drawSeed: () => randomInt(0x7fffffff),
       entropy: (bytes) => new Uint8Array(randomBytes(bytes)),
       log: (level, component, message, fields) => this.log.write(level, component, message, fields),
