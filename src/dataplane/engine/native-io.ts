@@ -80,12 +80,14 @@ export class NativeIo implements Io {
   /** Set once the packets exist, before anything is opened. */
   memory = -1
   private readonly owner: number
+  private readonly command: number
   private readonly watched: ({ io: NativePacketIo; events: IoEvents } | null)[] = [null]
   private readonly ready = new Int32Array(64)
 
   /** `command` is an eventfd that wakes the poller. */
   constructor(owner: number, command: number, clock: Clock) {
     this.owner = owner
+    this.command = command
     this.clock = clock
     this.poller = native.pollerOpen(owner)
     native.pollerAdd(this.poller, command, COMMAND_TOKEN)
@@ -138,10 +140,14 @@ export class NativeIo implements Io {
     return native.pollerWait(this.poller, timeoutNs, this.ready)
   }
 
-  /** Calls whoever waits for the first `count` ready tokens. */
+  /** Calls whoever waits for the first `count` ready tokens; clears the command event when it is among them. */
   dispatch(count: number): void {
     for (let i = 0; i < count; i++) {
       const token = this.ready[i]
+      if (token === COMMAND_TOKEN) {
+        native.eventClear(this.command)
+        continue
+      }
       const entry = this.watched[token < 0 ? -token - 1 : token]
       if (!entry) continue
       if (token < 0) {

@@ -3,7 +3,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
+import { components } from '../components/registry.ts'
 import { native, packageRoot } from '../native/native.ts'
+import type { AnyComponent } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { layoutOf } from './graph.ts'
 import { createRegion } from './metrics.ts'
@@ -28,6 +30,8 @@ export interface RunPoolOptions {
   warm?: number
   /** Most runs at once (default 256). */
   maximum?: number
+  /** Components beside the product's own; `url` names a module that exports the same list as its default. */
+  extra?: { url: string; components: readonly AnyComponent[] }
 }
 
 /** A run in its thread; see `RunHandle`. */
@@ -49,10 +53,18 @@ class PooledRun implements RunHandle {
   private over = false
   private serial = 0
 
-  constructor(piscina: Piscina, options: RunOptions, cpus: number[], onLog: (lines: LogLine[]) => void) {
+  constructor(
+    piscina: Piscina,
+    options: RunOptions,
+    cpus: number[],
+    extra: RunPoolOptions['extra'],
+    onLog: (lines: LogLine[]) => void,
+  ) {
     this.id = options.runId
     this.onLog = onLog
-    this.region = createRegion(layoutOf(options.config).metrics)
+    const more = (extra?.components ?? []).map((definition) => [definition.key, definition] as const)
+    const registry = more.length > 0 ? new Map([...components, ...more]) : components
+    this.region = createRegion(layoutOf(options.config, registry).metrics)
     this.owner = native.ownerOpen()
     this.event = native.eventOpen(this.owner)
     const { port1, port2 } = new MessageChannel()
@@ -73,6 +85,7 @@ class PooledRun implements RunHandle {
       cpus,
       performanceMode: options.performanceMode,
       level: options.level,
+      ...(extra && { extra: extra.url }),
     }
     const done = piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>
     this.ended = done.then(
@@ -135,7 +148,7 @@ class PooledRun implements RunHandle {
 }
 
 /** Opens the pool. Its threads are started at once, so that the first runs find them warm. */
-export function createRunPool({ warm = 2, maximum = 256 }: RunPoolOptions = {}): RunPool {
+export function createRunPool({ warm = 2, maximum = 256, extra }: RunPoolOptions = {}): RunPool {
   const cpus = native.affinity()
   const piscina = new Piscina({
     filename: workerFile(),
@@ -151,7 +164,7 @@ export function createRunPool({ warm = 2, maximum = 256 }: RunPoolOptions = {}):
       if (options.cpu !== undefined && !(options.cpu < cpus.length)) {
         throw new RangeError(`CPU thread ${options.cpu} does not exist: this node has ${cpus.length}, counted from 0`)
       }
-      const run = new PooledRun(piscina, options, options.cpu === undefined ? [] : [cpus[options.cpu]], onLog)
+      const run = new PooledRun(piscina, options, options.cpu === undefined ? [] : [cpus[options.cpu]], extra, onLog)
       runs.add(run)
       run.ended.then(() => runs.delete(run))
       return run

@@ -1,12 +1,12 @@
 /** The run loop in its worker thread: one Piscina task is one run, from creating the graph to closing everything. */
 import { randomBytes, randomInt } from 'node:crypto'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { register } from '../components/registry.ts'
+import { components } from '../components/registry.ts'
 import { native } from '../native/native.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
 import type { AnyComponent, LogLevel } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import { Graph } from './graph.ts'
+import { Graph, type GraphEnvironment } from './graph.ts'
 import { RegionWriter } from './metrics.ts'
 import { NativeIo } from './native-io.ts'
 import type { LogLine, RunEnd } from './run.ts'
@@ -24,7 +24,7 @@ export interface WorkerTask {
   cpus: number[]
   performanceMode: boolean
   level: LogLevel
-  /** URL of a module whose default export is a list of further components; the main thread has registered them, too. */
+  /** URL of a module whose default export is a list of components beside the product's own. */
   extra?: string
 }
 
@@ -95,27 +95,26 @@ class Run {
   private ending = false
   private failure: Error | null = null
 
-  constructor(task: WorkerTask) {
+  constructor(task: WorkerTask, registry: ReadonlyMap<string, AnyComponent>) {
     this.task = task
     this.log = new RunLog(task.port, task.level)
     this.command = new Int32Array(task.command)
     this.writer = new RegionWriter(task.region)
     this.io = new NativeIo(task.owner, task.event, this.clock)
     try {
-      this.graph = this.compile()
+      this.graph = this.compile(registry)
     } catch (error) {
       this.io.detach()
       throw error
     }
   }
 
-  private compile(): Graph {
-    const { task } = this
-    return new Graph(task.config, {
+  private compile(registry: ReadonlyMap<string, AnyComponent>): Graph {
+    const environment: GraphEnvironment = {
       clock: this.clock,
       io: this.io,
       attach: (packets) => this.io.attach(packets),
-      owner: task.owner,
+      owner: this.task.owner,
       drawSeed: () => randomInt(0x7fffffff),
       entropy: (bytes) => new Uint8Array(randomBytes(bytes)),
       log: (level, component, message, fields) => this.log.write(level, component, message, fields),
@@ -123,7 +122,8 @@ class Run {
         this.ending = true
         this.failure ??= error ?? null
       },
-    })
+    }
+    return new Graph(this.task.config, environment, registry)
   }
 
   /** Runs until it is stopped, ended by a component, or a component throws. */
@@ -222,15 +222,18 @@ class Run {
   }
 }
 
+/** The components a task may use. */
+async function registryOf({ extra }: WorkerTask): Promise<ReadonlyMap<string, AnyComponent>> {
+  if (extra === undefined) return components
+  const { default: more } = (await import(extra)) as { default: AnyComponent[] }
+  return new Map([...components, ...more.map((definition) => [definition.key, definition] as const)])
+}
+
 /** Piscina's entry point. Never rejects: what goes wrong is the run's end. */
 export default async function work(task: WorkerTask): Promise<RunEnd> {
   try {
-    if (task.extra !== undefined) {
-      const { default: extra } = (await import(task.extra)) as { default: AnyComponent[] }
-      extra.forEach(register)
-    }
     if (task.cpus.length > 0) native.setAffinity(task.cpus)
-    return new Run(task).loop()
+    return new Run(task, await registryOf(task)).loop()
   } catch (error) {
     return { outcome: 'FAILED', error: (error as Error).message }
   } finally {

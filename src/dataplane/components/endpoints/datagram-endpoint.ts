@@ -1,0 +1,177 @@
+/** A UDP socket as an endpoint: whom packets go to, and whose datagrams are heard. */
+import { isIP, isIPv4 } from 'node:net'
+import { ipv6Bytes, remoteRecord } from '../../engine/address.ts'
+import type { Batch } from '../../engine/batch.ts'
+import type { Log } from '../../engine/component.ts'
+import type { Io, SocketAddress } from '../../engine/io.ts'
+import { counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
+import type { Outlet } from '../../engine/outlet.ts'
+import type { Packets } from '../../engine/packets.ts'
+import { Enumeration } from '../../engine/schema.ts'
+import { IO_COUNTERS, REMOTE_BYTES, type UdpBackendCode } from '../../native/native.ts'
+import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
+
+export const DATAGRAM_METRICS = {
+  ...ENDPOINT_METRICS,
+  unaddressed_packets: drop('Packets to send that had no address to go to.'),
+  ignored_packets: drop('Datagrams heard from somebody else than the peer, or with no output to go to.'),
+  socket_errors: counter('Errors the network reported, such as a refused connection (ICMP).'),
+  local_port: gauge('Port the socket is bound to.'),
+} as const
+
+const UDP_BACKENDS = { GENERIC: 0, LINUX_NO_GRO: 1, LINUX: 2 } as const
+
+export const UdpBackend = () =>
+  Enumeration(
+    'How the kernel is talked to: GENERIC one datagram a call, LINUX_NO_GRO many datagrams a call (recvmmsg, sendmmsg), LINUX also joins datagrams of equal size (UDP_GRO, UDP_SEGMENT) where the kernel can.',
+    'UdpBackend',
+    UDP_BACKENDS,
+    { default: 'LINUX' },
+  )
+
+/** Ethernet's 1500 bytes less the headers of IP and UDP. */
+const PAYLOAD_V4 = 1472
+const PAYLOAD_V6 = 1452
+
+/** Longest datagram a socket brings in, bytes; `family` 0 for one that speaks both. */
+export function datagramMtu(mtu: number | undefined, family: 0 | 4 | 6): number {
+  return mtu ?? (family === 6 ? PAYLOAD_V6 : PAYLOAD_V4)
+}
+
+/** Whether an IP address is one of a group (224.0.0.0/4, ff00::/8); false also for what is no address. */
+export function isMulticast(address: string): boolean {
+  if (isIP(address) === 0) return false
+  if (!isIPv4(address)) return ipv6Bytes(address)[0] === 0xff
+  return Number(address.split('.')[0]) >> 4 === 14
+}
+
+const SOCKET_ERRORS = IO_COUNTERS.indexOf('socketErrors')
+
+export interface DatagramOptions {
+  mtu: number | undefined
+  local: SocketAddress | undefined
+  /** Every packet goes here; absent: to its remote annotation. */
+  remote?: SocketAddress | undefined
+  /** Without `remote`: the first address heard becomes the peer, the only one heard and answered. */
+  lock?: boolean
+  backend?: keyof typeof UDP_BACKENDS
+  interface?: string | undefined
+  bufferBytes?: number | undefined
+  multicastGroup?: string | undefined
+  multicastTtl?: number | undefined
+}
+
+/** The parts of a component's context that a socket needs. */
+export interface DatagramContext {
+  packets: Packets
+  io: Io
+  log: Log
+  metrics: Metrics<typeof DATAGRAM_METRICS>
+}
+
+/** The families an unconnected socket speaks: bound to `::` it is both. */
+function familyOf(local: SocketAddress | undefined): 0 | 4 | 6 {
+  if (!local) return 4
+  return local.family === 6 && ipv6Bytes(local.address).every((byte) => byte === 0) ? 0 : local.family
+}
+
+export class DatagramEndpoint extends Endpoint {
+  private readonly counts: Metrics<typeof DATAGRAM_METRICS>
+  /** Packets carry their own address into the kernel. */
+  private readonly connected: boolean
+  private readonly lock: boolean
+  /** Remote record of whom all packets go to. */
+  private peer: Int32Array | null
+  private readonly mtuV6: number
+
+  constructor({ packets, io, log, metrics }: DatagramContext, outlet: Outlet | undefined, options: DatagramOptions) {
+    const { local, remote, multicastGroup, multicastTtl, bufferBytes } = options
+    // A socket connected to a group would hear nobody: members answer from their own addresses.
+    const connected = remote !== undefined && !isMulticast(remote.address)
+    const mtu = datagramMtu(options.mtu, remote ? remote.family : familyOf(local))
+    super({ packets, metrics, outlet, mtu }, (events) =>
+      io.udp(
+        {
+          backend: UDP_BACKENDS[options.backend ?? 'LINUX'] as UdpBackendCode,
+          mtu,
+          ...(local && { local }),
+          ...(!local && remote && !connected && { local: { address: anyOf(remote), port: 0, family: remote.family } }),
+          ...(connected && { remote }),
+          ...(options.interface !== undefined && { interface: options.interface }),
+          ...(bufferBytes !== undefined && { bufferBytes }),
+          ...(multicastGroup !== undefined && { multicastGroup }),
+          ...(multicastTtl !== undefined && { multicastTtl }),
+        },
+        events,
+      ),
+    )
+    this.counts = metrics
+    this.connected = connected
+    this.lock = options.lock === true && !remote
+    this.peer = remote && !connected ? remoteRecord(remote) : null
+    this.mtuV6 = datagramMtu(options.mtu, 6)
+    const { name, backend } = this.io
+    metrics.local_port.set(Number(name.slice(name.lastIndexOf(':') + 1)))
+    log('INFO', `bound to ${name} (${backend})`, { address: name, backend })
+  }
+
+  /** Addresses a batch's packets and queues them for sending. */
+  input(batch: Batch): void {
+    if (this.peer) this.addressAll(batch, this.peer)
+    else if (!this.connected) this.checkAddresses(batch)
+    this.enqueue(batch)
+  }
+
+  private addressAll(batch: Batch, peer: Int32Array): void {
+    for (let i = 0; i < batch.length; i++) this.packets.setRemote(batch.handles[i], peer)
+  }
+
+  /** Keeps the packets that know where to go. */
+  private checkAddresses(batch: Batch): void {
+    const { packets, mtuV6, counts, lock } = this
+    const { handles, length: count } = batch
+    let kept = 0
+    for (let i = 0; i < count; i++) {
+      const packet = handles[i]
+      const family = lock ? 0 : packets.remote[packet * REMOTE_BYTES]
+      if (family === 4 || (family === 6 && packets.length[packet] <= mtuV6)) handles[kept++] = packet
+      else {
+        packets.release(packet)
+        if (family === 6) counts.oversize_packets.add(1)
+        else counts.unaddressed_packets.add(1)
+      }
+    }
+    batch.length = kept
+  }
+
+  protected override accept(batch: Batch): void {
+    if (!this.lock) return
+    const { packets } = this
+    const { handles, length: count } = batch
+    if (!this.peer) {
+      this.peer = new Int32Array(REMOTE_BYTES / 4)
+      packets.readRemote(handles[0], this.peer)
+    }
+    let kept = 0
+    for (let i = 0; i < count; i++) {
+      if (packets.remoteIs(handles[i], this.peer)) handles[kept++] = handles[i]
+      else packets.release(handles[i])
+    }
+    if (kept < count) this.counts.ignored_packets.add(count - kept)
+    batch.length = kept
+  }
+
+  protected override unread(batch: Batch): void {
+    this.counts.ignored_packets.add(batch.length)
+    super.unread(batch)
+  }
+
+  override observe(): void {
+    super.observe()
+    this.counts.socket_errors.add(this.grown(SOCKET_ERRORS))
+  }
+}
+
+function anyOf({ family }: SocketAddress): string {
+  return family === 6 ? '::' : '0.0.0.0'
+}

@@ -1,0 +1,145 @@
+/** Moves packets between a graph and one socket or device: a batch a breath in, large calls with a bounded queue out. */
+import { Batch } from '../../engine/batch.ts'
+import type { IoEvents, PacketIo } from '../../engine/io.ts'
+import { consumed, counter, created, drop, held, type Metrics } from '../../engine/metrics.ts'
+import type { Outlet } from '../../engine/outlet.ts'
+import type { Packets } from '../../engine/packets.ts'
+import { IO_COUNTERS } from '../../native/native.ts'
+
+/** Packets that wait while the kernel's buffer is full; what comes on top is dropped. */
+export const SEND_QUEUE_PACKETS = 1024
+
+/** What every endpoint counts. What never became a packet (too long, no slot) has no part in the balance of packets. */
+export const ENDPOINT_METRICS = {
+  received_packets: created('Packets taken from the socket or device.'),
+  received_oversize_packets: counter('Packets longer than the MTU, not taken.', 'packets'),
+  received_without_slot_packets: counter('Packets not taken because every packet slot was in use.', 'packets'),
+  sent_packets: consumed('Packets handed to the kernel.'),
+  oversize_packets: drop('Packets to send that were longer than the MTU.'),
+  refused_packets: drop('Packets that the kernel refused for good: no route, not permitted, too long.'),
+  send_queue_drops: drop('Packets dropped because the kernel took no more and the send queue was full.'),
+  send_blocked: counter('Times the kernel took no more packets for now.'),
+  queued_packets: held('Packets waiting to be sent.'),
+} as const
+
+const OVERSIZE = IO_COUNTERS.indexOf('oversize')
+const NO_SLOT = IO_COUNTERS.indexOf('noSlot')
+const SEND_ERRORS = IO_COUNTERS.indexOf('sendErrors')
+const SEND_BLOCKED = IO_COUNTERS.indexOf('sendBlocked')
+
+export interface EndpointOptions {
+  packets: Packets
+  metrics: Metrics<typeof ENDPOINT_METRICS>
+  /** Where received packets go; absent: `unread` gets them. */
+  outlet: Outlet | undefined
+  /** Longest packet sent, bytes. */
+  mtu: number
+}
+
+/** Owns the packets given to `enqueue` until they are sent, and the socket or device until `stop`. */
+export class Endpoint {
+  readonly io: PacketIo
+  protected readonly packets: Packets
+  private readonly metrics: Metrics<typeof ENDPOINT_METRICS>
+  private readonly outlet: Outlet | undefined
+  private readonly mtu: number
+  private readonly received: Batch
+  private readonly queue = new Int32Array(SEND_QUEUE_PACKETS)
+  private queued = 0
+  /** The kernel took less than it was given in this breath. */
+  private blocked = false
+  /** What `io.counters` said when it was last looked at. */
+  private readonly seen = new Float64Array(IO_COUNTERS.length)
+
+  constructor({ packets, metrics, outlet, mtu }: EndpointOptions, open: (events: IoEvents) => PacketIo) {
+    this.packets = packets
+    this.metrics = metrics
+    this.outlet = outlet
+    this.mtu = mtu
+    this.received = new Batch(packets)
+    this.io = open({ readable: () => this.receive(), writable: () => this.flush() })
+  }
+
+  /** How much a counter of the socket has grown since it was last asked for. */
+  protected grown(index: number): number {
+    const value = this.io.counters[index]
+    const by = value - this.seen[index]
+    this.seen[index] = value
+    return by
+  }
+
+  /** One batch, so that every socket gets its turn in a breath. */
+  private receive(): void {
+    const batch = this.received
+    this.io.receive(batch)
+    if (batch.length === 0) return
+    this.metrics.received_packets.add(batch.length)
+    this.accept(batch)
+    if (this.outlet) this.outlet.send(batch)
+    else this.unread(batch)
+  }
+
+  /** Takes out of a received batch what is not to be passed on. */
+  protected accept(_batch: Batch): void {}
+
+  /** Received where nobody reads. */
+  protected unread(batch: Batch): void {
+    this.packets.releaseAll(batch)
+  }
+
+  /** Queues a batch's packets; they leave at the end of the breath, or when the queue is full. */
+  enqueue(batch: Batch): void {
+    const { packets, queue, metrics, mtu } = this
+    const { handles, length: count } = batch
+    for (let i = 0; i < count; i++) {
+      const packet = handles[i]
+      if (packets.length[packet] > mtu) {
+        packets.release(packet)
+        metrics.oversize_packets.add(1)
+        continue
+      }
+      if (this.queued === SEND_QUEUE_PACKETS && !this.blocked) this.send()
+      if (this.queued < SEND_QUEUE_PACKETS) queue[this.queued++] = packet
+      else {
+        packets.release(packet)
+        metrics.send_queue_drops.add(1)
+      }
+    }
+    batch.length = 0
+  }
+
+  /** End of a breath, or the kernel has room again. */
+  flush(): void {
+    if (this.queued > 0) this.send()
+    this.blocked = false
+  }
+
+  private send(): void {
+    const { queue, queued, metrics } = this
+    const done = this.io.send(queue, 0, queued)
+    const refused = this.grown(SEND_ERRORS)
+    metrics.sent_packets.add(done - refused)
+    if (refused > 0) metrics.refused_packets.add(refused)
+    this.queued = queued - done
+    this.blocked = this.queued > 0
+    if (this.blocked) queue.copyWithin(0, done, queued)
+  }
+
+  observe(): void {
+    const { metrics } = this
+    metrics.received_oversize_packets.add(this.grown(OVERSIZE))
+    metrics.received_without_slot_packets.add(this.grown(NO_SLOT))
+    metrics.send_blocked.add(this.grown(SEND_BLOCKED))
+    metrics.queued_packets.set(this.queued)
+  }
+
+  /** Sends what the kernel still takes, gives the rest back and closes the socket or device. */
+  stop(): void {
+    this.flush()
+    for (let i = 0; i < this.queued; i++) this.packets.release(this.queue[i])
+    this.metrics.send_queue_drops.add(this.queued)
+    this.queued = 0
+    this.observe()
+    this.io.close()
+  }
+}

@@ -1,0 +1,34 @@
+/** peer_writer: tells packets where to go. */
+import { Type } from '@sinclair/typebox'
+import { parseSocketAddress, remoteRecord, socketAddress } from '../../engine/address.ts'
+import { defineComponent } from '../../engine/component.ts'
+import { Address, Input, Output } from '../../engine/schema.ts'
+
+export const peerWriter = defineComponent({
+  key: 'peer_writer',
+  family: 'endpoints',
+  summary: 'Annotates every packet with a remote address, for udp_remote or udp_local to send it to.',
+  config: Type.Object({
+    input: Input(),
+    output: Output(),
+    remote_address: Address('Where the packets are to go.'),
+  }),
+  metrics: {},
+  live: ['remote_address'],
+  check({ remote_address }) {
+    if (parseSocketAddress(remote_address)?.port !== 0) return []
+    return [{ pointer: '/remote_address', message: 'a peer has a port other than 0' }]
+  },
+  create(config, { packets, outlets }) {
+    let record = remoteRecord(socketAddress(config.remote_address))
+    return {
+      input(batch) {
+        for (let i = 0; i < batch.length; i++) packets.setRemote(batch.handles[i], record)
+        outlets.output.send(batch)
+      },
+      reconfigure(next) {
+        record = remoteRecord(socketAddress(next.remote_address))
+      },
+    }
+  },
+})

@@ -1,0 +1,114 @@
+/** tun: a network interface of the machine whose IP packets go through the graph. */
+import { isIPv4 } from 'node:net'
+import { Type } from '@sinclair/typebox'
+import { ipv6Bytes } from '../../engine/address.ts'
+import { defineComponent, type Fault } from '../../engine/component.ts'
+import { counter } from '../../engine/metrics.ts'
+import { Bool, Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
+import { IO_COUNTERS } from '../../native/native.ts'
+import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
+
+const DEFAULT_MTU = 1280
+const MALFORMED = IO_COUNTERS.indexOf('malformed')
+
+/**
+ * Prefix length of a netmask for `ip`: '24', '/24', '255.255.255.0', 'ffff:ffff::'; unset: 24 for IPv4, 64 for IPv6.
+ * Null when it is none of these.
+ */
+export function prefixLength(ip: string, netmask: string | undefined): number | null {
+  const bits = isIPv4(ip) ? 32 : 128
+  if (netmask === undefined) return bits === 32 ? 24 : 64
+  const plain = /^\/?(\d{1,3})$/.exec(netmask)
+  if (plain) return Number(plain[1]) <= bits ? Number(plain[1]) : null
+  let mask: Uint8Array
+  if (isIPv4(netmask) && bits === 32) mask = Uint8Array.from(netmask.split('.').map(Number))
+  else if (netmask.includes(':') && bits === 128 && /^[0-9a-f:]+$/i.test(netmask)) mask = ipv6Bytes(netmask)
+  else return null
+  const text = [...mask].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  return /^1*0*$/.test(text) ? text.lastIndexOf('1') + 1 : null
+}
+
+export const tun = defineComponent({
+  key: 'tun',
+  family: 'endpoints',
+  summary:
+    'Creates a TUN interface: what the machine routes into it goes out, what comes in is received by the machine.',
+  details:
+    'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it. With generic_offload the machine hands over large TCP and UDP packets in one piece, which are cut to the MTU here, and packets of one flow are joined on their way back.',
+  config: Type.Object({
+    input: Input('Connection point whose IP packets the machine receives.'),
+    output: Output('Connection point that gets the IP packets the machine sends.'),
+    interface_name: Text('Name of the interface.', { minLength: 1, maxLength: 15 }),
+    ip: Text('Address of the interface, IPv4 or IPv6.', { format: 'ip', maxLength: 45 }),
+    netmask: Optional(Text('Network the address is in: 255.255.255.0 or a prefix length.', { maxLength: 45 })),
+    is_default_route: Bool('Route everything through the interface.', { default: false }),
+    generic_offload: Bool('Exchange large packets with the machine (GSO, GRO).', { default: false }),
+    mtu: Mtu('u32', { default: DEFAULT_MTU }),
+  }),
+  metrics: {
+    ...ENDPOINT_METRICS,
+    malformed_packets: counter('Large packets from the machine that could not be cut.', 'packets'),
+  },
+  decoupled: true,
+  mtu: ({ mtu }) => mtu,
+  check({ interface_name, ip, netmask, mtu }) {
+    const faults: Fault[] = []
+    if (!/^[^\s/%:]+$/.test(interface_name) || interface_name === '.' || interface_name === '..') {
+      faults.push({
+        pointer: '/interface_name',
+        message: `"${interface_name}" cannot name an interface: no spaces, "/", ":" or "%"`,
+      })
+    }
+    if (prefixLength(ip, netmask) === null) {
+      faults.push({
+        pointer: '/netmask',
+        message: isIPv4(ip)
+          ? `"${netmask}" is no netmask: write 255.255.255.0 or 24`
+          : `"${netmask}" is no IPv6 prefix length: write 64`,
+      })
+    }
+    if (!isIPv4(ip) && mtu < 1280) {
+      faults.push({ pointer: '/mtu', message: `${mtu} is below 1280, the least that IPv6 takes (RFC 8200)` })
+    }
+    return faults
+  },
+  create(config, { packets, io, log, metrics, outlets }) {
+    const { mtu, interface_name: name, ip } = config
+    const endpoint = new Endpoint({ packets, metrics, outlet: outlets.output, mtu }, (events) => {
+      try {
+        return io.tun(
+          {
+            kind: 'tun',
+            name,
+            address: ip,
+            prefix: prefixLength(ip, config.netmask) as number,
+            mtu,
+            defaultRoute: config.is_default_route,
+            offload: config.generic_offload,
+          },
+          events,
+        )
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException
+        if (code !== 'EPERM' && code !== 'EACCES') throw error
+        throw Object.assign(
+          new Error(`interface "${name}" needs the capability CAP_NET_ADMIN: run as root or grant it (${message})`),
+          { code },
+        )
+      }
+    })
+    log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })
+    let malformed = 0
+    return {
+      input: (batch) => endpoint.enqueue(batch),
+      flush: () => endpoint.flush(),
+      observe() {
+        endpoint.observe()
+        const now = endpoint.io.counters[MALFORMED]
+        metrics.malformed_packets.add(now - malformed)
+        malformed = now
+      },
+      stop: () => endpoint.stop(),
+    }
+  },
+})

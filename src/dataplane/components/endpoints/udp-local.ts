@@ -1,0 +1,39 @@
+/** udp_local: a UDP socket at a known address that many peers may send to. */
+import { Type } from '@sinclair/typebox'
+import { socketAddress } from '../../engine/address.ts'
+import { defineComponent } from '../../engine/component.ts'
+import { Address, Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
+import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, UdpBackend } from './datagram-endpoint.ts'
+
+export const udpLocal = defineComponent({
+  key: 'udp_local',
+  family: 'endpoints',
+  summary: 'Receives datagrams at an address and answers the peers they came from.',
+  details:
+    'Every packet received is annotated with the address it came from; every packet sent goes to the address it is annotated with. Bound to [::] it speaks IPv4 as well. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.',
+  config: Type.Object({
+    input: Optional(Input('Connection point whose packets are sent to the address they are annotated with.')),
+    output: Output('Connection point that gets what is received, annotated with its sender.'),
+    mtu: Optional(Mtu('i32')),
+    address: Address('Address to bind to; port 0 lets the system choose.'),
+    interface: Optional(Text('Network interface to be bound to (SO_BINDTODEVICE).', { minLength: 1, maxLength: 15 })),
+    backend: UdpBackend(),
+  }),
+  metrics: DATAGRAM_METRICS,
+  decoupled: true,
+  mtu: ({ mtu }) => datagramMtu(mtu, 0),
+  create(config, context) {
+    const endpoint = new DatagramEndpoint(context, context.outlets.output, {
+      mtu: config.mtu,
+      local: socketAddress(config.address),
+      interface: config.interface,
+      backend: config.backend,
+    })
+    return {
+      input: (batch) => endpoint.input(batch),
+      flush: () => endpoint.flush(),
+      observe: () => endpoint.observe(),
+      stop: () => endpoint.stop(),
+    }
+  },
+})

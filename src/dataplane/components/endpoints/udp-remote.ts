@@ -1,0 +1,53 @@
+/** udp_remote: a UDP socket that sends each packet to the address the packet itself carries. */
+import { Type } from '@sinclair/typebox'
+import { defineComponent } from '../../engine/component.ts'
+import { Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
+import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, UdpBackend } from './datagram-endpoint.ts'
+
+const ANY_V6 = { address: '::', port: 0, family: 6 } as const
+const ANY_V4 = { address: '0.0.0.0', port: 0, family: 4 } as const
+
+export const udpRemote = defineComponent({
+  key: 'udp_remote',
+  family: 'endpoints',
+  summary: 'Sends each packet to the address it is annotated with.',
+  details:
+    'The annotation comes from peer_writer or from the endpoint that received the packet. One socket at a port of the system’s choice serves IPv4 and IPv6; what comes back to it goes to output. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.',
+  config: Type.Object({
+    input: Input('Connection point whose packets are sent.'),
+    output: Optional(Output('Connection point that gets what comes back, annotated with its sender.')),
+    mtu: Optional(Mtu('i32')),
+    interface: Optional(Text('Network interface to be bound to (SO_BINDTODEVICE).', { minLength: 1, maxLength: 15 })),
+    backend: UdpBackend(),
+  }),
+  metrics: DATAGRAM_METRICS,
+  decoupled: true,
+  mtu: ({ mtu }) => datagramMtu(mtu, 0),
+  create(config, context) {
+    const open = (local: typeof ANY_V6 | typeof ANY_V4): DatagramEndpoint =>
+      new DatagramEndpoint(context, context.outlets.output, {
+        mtu: config.mtu,
+        local,
+        interface: config.interface,
+        backend: config.backend,
+      })
+    const endpoint = firstThatOpens(open)
+    return {
+      input: (batch) => endpoint.input(batch),
+      flush: () => endpoint.flush(),
+      observe: () => endpoint.observe(),
+      stop: () => endpoint.stop(),
+    }
+  },
+})
+
+/** IPv6 carries IPv4 too; a machine without IPv6 gets an IPv4 socket. */
+function firstThatOpens(open: (local: typeof ANY_V6 | typeof ANY_V4) => DatagramEndpoint): DatagramEndpoint {
+  try {
+    return open(ANY_V6)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error
+    return open(ANY_V4)
+  }
+}

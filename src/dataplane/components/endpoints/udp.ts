@@ -1,0 +1,96 @@
+/** udp: one UDP socket with one peer, or answering whoever sent. */
+import { Type } from '@sinclair/typebox'
+import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
+import { defineComponent, type Fault } from '../../engine/component.ts'
+import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32 } from '../../engine/schema.ts'
+import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, isMulticast } from './datagram-endpoint.ts'
+
+export const udp = defineComponent({
+  key: 'udp',
+  family: 'endpoints',
+  summary: 'Sends and receives datagrams on one UDP socket.',
+  details:
+    'With remote_address every packet goes there and only that peer is heard (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.',
+  config: Type.Object({
+    input: Optional(Input('Connection point whose packets are sent.')),
+    output: Optional(Output('Connection point that gets what is received.')),
+    local_address: Optional(Address('Address to bind to; port 0 lets the system choose.')),
+    remote_address: Optional(Address('The peer.')),
+    interface: Optional(Text('Network interface to be bound to (SO_BINDTODEVICE).', { minLength: 1, maxLength: 15 })),
+    mtu: Optional(Mtu('i32')),
+    socket_buffer_size: Optional(
+      Int32('Size of the socket buffers in each direction.', { minimum: 1, maximum: 1_073_741_823, unit: 'bytes' }),
+    ),
+    multicast_ttl: Optional(Uint32('Routers that multicast datagrams may pass.', { maximum: 255, unit: 'hops' })),
+    multicast_group: Optional(Text('Multicast group to join.', { format: 'ip', maxLength: 45 })),
+    lock_to_first_peer: Bool('Hear and answer nobody but the first peer heard.', { default: false }),
+  }),
+  metrics: DATAGRAM_METRICS,
+  decoupled: true,
+  mtu: ({ mtu }) => datagramMtu(mtu, 0),
+  check(config) {
+    const faults: Fault[] = []
+    const local = config.local_address === undefined ? null : parseSocketAddress(config.local_address)
+    const remote = config.remote_address === undefined ? null : parseSocketAddress(config.remote_address)
+    const group = config.multicast_group
+    if (!config.input && !config.output) {
+      faults.push({ pointer: '', message: 'neither input nor output is set: the socket would have nothing to do' })
+    }
+    if (!local && !remote) {
+      faults.push({ pointer: '', message: 'local_address or remote_address is needed, or both' })
+    }
+    if (remote?.port === 0) faults.push({ pointer: '/remote_address', message: 'a peer has a port other than 0' })
+    if (local && remote && local.family !== remote.family) {
+      faults.push({
+        pointer: '/remote_address',
+        message: `is IPv${remote.family}, but local_address is IPv${local.family}: both must be of one family`,
+      })
+    }
+    if (remote && config.lock_to_first_peer) {
+      faults.push({
+        pointer: '/lock_to_first_peer',
+        message: 'the peer is given by remote_address; leave one of them out',
+      })
+    }
+    if (group !== undefined) {
+      const family = group.includes(':') ? 6 : 4
+      if (!isMulticast(group)) {
+        faults.push({
+          pointer: '/multicast_group',
+          message: `"${group}" is no multicast address (224.0.0.0 to 239.255.255.255, or ff00::/8)`,
+        })
+      }
+      if (!local) {
+        faults.push({
+          pointer: '/multicast_group',
+          message: 'local_address is needed as well: its port is where the group is heard',
+        })
+      } else if (local.family !== family) {
+        faults.push({
+          pointer: '/multicast_group',
+          message: `is IPv${family}, but local_address is IPv${local.family}`,
+        })
+      }
+    }
+    return faults
+  },
+  create(config, context) {
+    const { local_address, remote_address } = config
+    const endpoint = new DatagramEndpoint(context, context.outlets.output, {
+      mtu: config.mtu,
+      local: local_address === undefined ? undefined : socketAddress(local_address),
+      remote: remote_address === undefined ? undefined : socketAddress(remote_address),
+      lock: config.lock_to_first_peer,
+      interface: config.interface,
+      bufferBytes: config.socket_buffer_size,
+      multicastGroup: config.multicast_group,
+      multicastTtl: config.multicast_ttl,
+    })
+    return {
+      input: (batch) => endpoint.input(batch),
+      flush: () => endpoint.flush(),
+      observe: () => endpoint.observe(),
+      stop: () => endpoint.stop(),
+    }
+  },
+})
