@@ -1,0 +1,44 @@
+/** forward: UDP → six components → UDP against a C program doing GRO receive and GSO send, and against node:dgram. */
+import type { Link } from './chain.ts'
+import { cForwarder, dgramForwarder, penstockForwarder } from './forwarding.ts'
+import { type Bench, inTurn, runAlone } from './measure.ts'
+
+export const SIX: readonly Link[] = [
+  { throughput_tracker: {} },
+  { flow_combiner: {} },
+  { uniform_loss: { loss_prob: 0, seed: 1 } },
+  { observer: {} },
+  { splitter: {} },
+  { throughput_tracker: {} },
+]
+
+export const bench: Bench = async () => {
+  const rates = await inTurn(5, {
+    c: () => cForwarder(1),
+    penstock: () => penstockForwarder(1, SIX, 'LINUX'),
+    dgram: () => dgramForwarder(1),
+  })
+  return {
+    name: 'forward: 1200 B datagrams through six components',
+    rows: [
+      { label: 'C forwarder, GRO and GSO', value: rates.c, unit: 'packets/s' },
+      {
+        label: 'penstock against C',
+        value: rates.penstock,
+        unit: 'packets/s',
+        ratio: rates.penstock / rates.c,
+        goal: '≥ 0.85',
+      },
+      { label: 'node:dgram', value: rates.dgram, unit: 'packets/s' },
+      {
+        label: 'penstock against node:dgram',
+        value: rates.penstock,
+        unit: 'packets/s',
+        ratio: rates.penstock / rates.dgram,
+        goal: '≥ 30',
+      },
+    ],
+  }
+}
+
+await runAlone(import.meta.url, bench)
