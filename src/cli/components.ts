@@ -1,0 +1,109 @@
+/** `penstock components`: the catalogue, and one component's fields and metrics. */
+import type { Command } from 'commander'
+import { COMPONENT_KEYS } from '../dataplane/components/keys.ts'
+import { components } from '../dataplane/components/registry.ts'
+import type { AnyComponent } from '../dataplane/engine/component.ts'
+import { suggestion } from '../dataplane/engine/names.ts'
+import { Failure } from './failure.ts'
+import { type Format, withOutput } from './options.ts'
+import { fieldsOf, metricsOf } from './reference.ts'
+import { type Column, paint, print, printJson, table } from './terminal.ts'
+
+/** Every key with what is known of it, available ones first within a family. */
+function catalogue(): { key: string; available: boolean; family?: string; summary?: string }[] {
+  return [...COMPONENT_KEYS].sort().map((key) => {
+    const definition = components.get(key)
+    if (!definition) return { key, available: false }
+    return { key, available: true, family: definition.family, summary: definition.summary }
+  })
+}
+
+function printCatalogue(all: boolean): void {
+  const entries = catalogue()
+  const columns: Column[] = [{ title: 'KEY' }, { title: 'FAMILY' }, { title: 'WHAT IT DOES', wrap: true }]
+  const shown = entries.filter(({ available }) => all || available)
+  print(
+    table(
+      columns,
+      shown.map(({ key, family, summary }) => [key, family ?? '-', summary ?? paint('not available yet', 'dim')]),
+    ),
+  )
+  const missing = entries.filter(({ available }) => !available).length
+  if (missing > 0 && !all) {
+    print(`\n${entries.length - missing} of ${entries.length} components are available; --all lists the others too.`)
+  }
+}
+
+function printComponent(definition: AnyComponent): void {
+  print(`${paint(definition.key, 'bold')} (${definition.family})`)
+  print(definition.summary)
+  if (definition.details) print(`\n${definition.details}`)
+  print(`\n${paint('Fields', 'bold')}`)
+  print(
+    table(
+      [
+        { title: 'FIELD' },
+        { title: 'TYPE' },
+        { title: 'UNIT' },
+        { title: 'RANGE' },
+        { title: 'DEFAULT' },
+        { title: 'LIVE' },
+        { title: 'DESCRIPTION', wrap: true },
+      ],
+      fieldsOf(definition).map((field) => [
+        field.name,
+        field.type,
+        field.unit,
+        field.range,
+        field.required ? 'required' : field.default,
+        field.live ? 'yes' : '',
+        field.description,
+      ]),
+    ),
+  )
+  const metrics = metricsOf(definition)
+  if (metrics.length === 0) return
+  print(`\n${paint('Metrics', 'bold')} (beside packets and bytes of every port)`)
+  print(
+    table(
+      [{ title: 'METRIC' }, { title: 'KIND' }, { title: 'UNIT' }, { title: 'DESCRIPTION', wrap: true }],
+      metrics.map(({ name, kind, unit, help }) => [name, kind, unit, help]),
+    ),
+  )
+}
+
+export function addComponents(program: Command): void {
+  withOutput(program.command('components'))
+    .summary('the catalogue of components')
+    .description('Lists the components, or the fields, units, defaults and metrics of one.')
+    .argument('[key]', 'a component key')
+    .option('-a, --all', 'also list components that are not available yet')
+    .action((key: string | undefined, { output, all }: { output: Format; all?: boolean }) => {
+      if (key === undefined) {
+        if (output === 'json') printJson(catalogue())
+        else printCatalogue(all ?? false)
+        return
+      }
+      const definition = components.get(key)
+      if (!definition) {
+        if ((COMPONENT_KEYS as readonly string[]).includes(key)) {
+          throw new Failure(`component "${key}" is known but not available yet in this version`)
+        }
+        throw new Failure(`unknown component "${key}".${suggestion(key, COMPONENT_KEYS)}`)
+      }
+      if (output !== 'json') printComponent(definition)
+      else {
+        const { summary, family, details } = definition
+        const schema = definition.config
+        printJson({
+          key,
+          family,
+          summary,
+          details,
+          fields: fieldsOf(definition),
+          metrics: metricsOf(definition),
+          schema,
+        })
+      }
+    })
+}

@@ -1,0 +1,23 @@
+/** How a command fails: one line for people on stderr, exit code 1, or 2 for wrong usage. */
+
+/** A command could not do what it was asked; the message says why and what to do. */
+export class Failure extends Error {
+  readonly exitCode: number = 1
+}
+
+/** The command line itself is wrong. */
+export class UsageFailure extends Failure {
+  override readonly exitCode: number = 2
+}
+
+/** The output has been printed already; only the exit code is left to give. */
+export class SilentFailure extends Failure {
+  constructor() {
+    super('')
+  }
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

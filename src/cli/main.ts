@@ -1,0 +1,53 @@
+/** The command line: what each command is called, and what its failures exit with. */
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { packageRoot } from '../api/package-root.ts'
+import { addComponents } from './components.ts'
+import { Failure, messageOf } from './failure.ts'
+import { addRun } from './run.ts'
+import { addSimulate } from './simulate.ts'
+import { paint } from './terminal.ts'
+import { addValidate } from './validate.ts'
+
+/** The package's version. */
+export function version(): string {
+  return JSON.parse(readFileSync(`${packageRoot()}/package.json`, 'utf8')).version
+}
+
+/** The whole command tree. */
+export function createProgram(): Command {
+  const program = new Command('penstock')
+    .description('A node that moves network traffic through pipelines of components.')
+    .exitOverride()
+    .showHelpAfterError('Add --help to see what it takes.')
+    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+  for (const add of [addRun, addSimulate, addValidate, addComponents]) {
+    add(program)
+  }
+  return program
+}
+
+/** Runs one command line (without node and script); gives the exit code. */
+export async function main(args: string[]): Promise<number> {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader has seen enough (`| head`).
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  try {
+    await createProgram().parseAsync(args, { from: 'user' })
+    return Number(process.exitCode ?? 0)
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (error instanceof Failure) {
+      if (error.message) complain(error.message)
+      return error.exitCode
+    }
+    complain(process.env.PENSTOCK_DEBUG && error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
+    return 1
+  }
+}
+
+function complain(message: string): void {
+  process.stderr.write(`${paint('penstock:', 'red', process.stderr)} ${message}\n`)
+}

@@ -1,0 +1,106 @@
+/** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { checkPipelineConfig } from '../dataplane/engine/check.ts'
+import type { LogLevel } from '../dataplane/engine/component.ts'
+import type { PipelineConfig, Problem } from '../dataplane/engine/config.ts'
+import { Failure, messageOf } from './failure.ts'
+import { paint } from './terminal.ts'
+
+export type Format = 'table' | 'json'
+
+/** Adds `-o, --output`. */
+export function withOutput(command: Command): Command {
+  return command.addOption(
+    new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'),
+  )
+}
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** Reads `500ms`, `10s`, `5m`, `1h30m`; gives milliseconds. */
+export function duration(given: string): number {
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(given)) {
+    throw new InvalidArgumentError('A duration is written 500ms, 10s, 5m or 1h30m.')
+  }
+  let total = 0
+  for (const [, amount, unit] of given.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) total += Number(amount) * UNITS[unit]
+  if (!(total > 0)) throw new InvalidArgumentError('A duration must be more than zero.')
+  return total
+}
+
+/** A whole number from `minimum` to `maximum`. */
+export function whole(minimum: number, maximum: number): (given: string) => number {
+  return (given) => {
+    const value = Number(given)
+    if (!/^-?\d+$/.test(given) || value < minimum || value > maximum) {
+      throw new InvalidArgumentError(`Expected a whole number from ${minimum} to ${maximum}.`)
+    }
+    return value
+  }
+}
+
+const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
+
+/** A log level in any case. */
+export function logLevel(given: string): LogLevel {
+  const level = LEVELS.find((known) => known === given.toUpperCase())
+  if (!level) throw new InvalidArgumentError(`Expected one of ${LEVELS.join(', ')}.`)
+  return level
+}
+
+/** The text of a file, `-` being standard input. */
+export async function readInput(file: string): Promise<string> {
+  if (file === '-') return await text(process.stdin)
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') throw new Failure(`no such file: ${file}`)
+    if (code === 'EISDIR') throw new Failure(`${file} is a directory, not a configuration file`)
+    throw new Failure(`cannot read ${file}: ${messageOf(error)}`)
+  }
+}
+
+/** `/engine_config/…: what is wrong`, one problem a line. */
+export function problemLines(problems: readonly Problem[], stream: { isTTY?: boolean } = process.stderr): string {
+  return problems.map(({ pointer, message }) => `  ${paint(pointer || '/', 'cyan', stream)}: ${message}`).join('\n')
+}
+
+/** Reads and checks a pipeline configuration; all problems at once are the failure. */
+export async function loadPipeline(file: string): Promise<PipelineConfig> {
+  const { config, problems } = checkPipelineConfig(await readInput(file))
+  if (config) return config
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+  throw new Failure(`${file}: ${count}\n${problemLines(problems)}`)
+}
+
+/** Aborts at the first SIGINT or SIGTERM; the second ends the process at once. */
+export function interruption(): AbortSignal {
+  const controller = new AbortController()
+  const onSignal = (name: NodeJS.Signals) => {
+    if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143)
+    controller.abort(name)
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return controller.signal
+}
+
+/** Resolves after `milliseconds`, or earlier when `signal` aborts. */
+export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve()
+      return
+    }
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, milliseconds)
+    signal.addEventListener('abort', done)
+  })
+}

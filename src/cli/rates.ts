@@ -1,0 +1,120 @@
+/** Rates of a run between two readings of its metrics region: per component, and over the whole run by packet role. */
+import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
+import { number, scaled, table } from './terminal.ts'
+
+const ROLES: readonly PacketRole[] = ['created', 'consumed', 'drop', 'intended', 'held']
+
+/** What a component did in the last interval, per second; `held` is an amount. */
+export interface ComponentRates {
+  path: string
+  inPackets: number
+  inBits: number
+  outPackets: number
+  outBits: number
+  roles: Record<PacketRole, number>
+}
+
+type Group = { path: string; sums: Map<string, number[]> }
+
+/** Reads a region again and again. */
+export class RateMeter {
+  private readonly reader: RegionReader
+  private readonly groups: Group[] = []
+  private before: Float64Array
+  private beforeTime: number
+
+  constructor(region: SharedArrayBuffer) {
+    this.reader = new RegionReader(region)
+    const { values, time } = this.reader.snapshot()
+    this.before = values
+    this.beforeTime = time
+    const byPath = new Map<string, Group>()
+    for (const entry of this.reader.entries) {
+      let group = byPath.get(entry.path)
+      if (!group) {
+        group = { path: entry.path, sums: new Map() }
+        byPath.set(entry.path, group)
+        this.groups.push(group)
+      }
+      for (const sum of RateMeter.sumsOf(entry)) group.sums.set(sum, [...(group.sums.get(sum) ?? []), entry.index])
+    }
+  }
+
+  private static sumsOf(entry: MetricEntry): string[] {
+    if (entry.role) return [entry.role]
+    if (entry.kind !== 'counter') return []
+    // The engine's port counters: their descriptions are its own.
+    const side = /^(Packets|Bytes) that (came in|left) at (input|output) /.exec(entry.description)
+    return side ? [`${side[3]}-${side[1]}`] : []
+  }
+
+  /** Rates since the last call, over `seconds` when the run has not published since. */
+  read(seconds: number): { components: ComponentRates[]; total: Record<PacketRole, number> } {
+    const { values, time } = this.reader.snapshot()
+    const elapsed = this.beforeTime > 0 && time > this.beforeTime ? (time - this.beforeTime) / 1e9 : seconds
+    const { before } = this
+    this.before = values
+    this.beforeTime = time
+    const total = Object.fromEntries(ROLES.map((role) => [role, 0])) as Record<PacketRole, number>
+    const components = this.groups.map(({ path, sums }) => {
+      const amount = (name: string): number => (sums.get(name) ?? []).reduce((sum, index) => sum + values[index], 0)
+      const rate = (name: string): number =>
+        (sums.get(name) ?? []).reduce((sum, index) => sum + values[index] - before[index], 0) / elapsed
+      const roles = { ...total }
+      for (const role of ROLES) {
+        roles[role] = role === 'held' ? amount(role) : rate(role)
+        total[role] += roles[role]
+      }
+      return {
+        path,
+        inPackets: rate('input-Packets'),
+        inBits: rate('input-Bytes') * 8,
+        outPackets: rate('output-Packets'),
+        outBits: rate('output-Bytes') * 8,
+        roles,
+      }
+    })
+    return { components, total }
+  }
+
+  /** All numbers now. */
+  values(): { entry: MetricEntry; value: number }[] {
+    const { values } = this.reader.snapshot()
+    return this.reader.entries.map((entry) => ({ entry, value: values[entry.index] }))
+  }
+}
+
+/** The live table: a row per component. */
+export function ratesTable(components: readonly ComponentRates[], keys: ReadonlyMap<string, string>): string {
+  const right = { align: 'right' } as const
+  return table(
+    [
+      { title: 'COMPONENT' },
+      { title: 'KIND' },
+      { title: 'IN PKT/S', ...right },
+      { title: 'IN BIT/S', ...right },
+      { title: 'OUT PKT/S', ...right },
+      { title: 'OUT BIT/S', ...right },
+      { title: 'DROPS/S', ...right },
+      { title: 'EMULATED/S', ...right },
+      { title: 'HELD', ...right },
+    ],
+    components.map(({ path, inPackets, inBits, outPackets, outBits, roles }) => [
+      path,
+      keys.get(path) ?? '',
+      ...[inPackets, inBits, outPackets, outBits, roles.drop, roles.intended].map((value) =>
+        value === 0 ? '·' : scaled(value),
+      ),
+      roles.held === 0 ? '·' : number(roles.held),
+    ]),
+  )
+}
+
+/** The same in one line for logs. */
+export function ratesLine(total: Record<PacketRole, number>, components: readonly ComponentRates[]): string {
+  const bits = Math.max(0, ...components.map(({ inBits, outBits }) => Math.max(inBits, outBits)))
+  return (
+    `entered ${scaled(total.created)}/s  finished ${scaled(total.consumed)}/s  dropped ${scaled(total.drop)}/s  ` +
+    `emulated loss ${scaled(total.intended)}/s  held ${number(total.held)}  busiest ${scaled(bits)}bit/s`
+  )
+}

@@ -1,0 +1,113 @@
+/** `penstock run`: one pipeline in the foreground, no server, live rates and a summary. */
+import { randomUUID } from 'node:crypto'
+import type { Command } from 'commander'
+import type { LogLevel } from '../dataplane/engine/component.ts'
+import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
+import { Failure, messageOf } from './failure.ts'
+import { metricsTable } from './metrics-table.ts'
+import { duration, type Format, interruption, loadPipeline, logLevel, pause, whole, withOutput } from './options.ts'
+import { RateMeter, ratesLine, ratesTable } from './rates.ts'
+import { LiveRegion, paint, print, printJson } from './terminal.ts'
+
+interface RunCommandOptions {
+  duration?: number
+  cpu?: number
+  performanceMode?: boolean
+  logLevel: LogLevel
+  output: Format
+}
+
+const LEVEL_COLOURS = { STATE: 'dim', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow', ERROR: 'red', FATAL: 'red' } as const
+
+/** Redraws rates every second until the run has ended. */
+async function watch(handle: RunHandle, live: LiveRegion, keys: Map<string, string>, quiet: boolean): Promise<RunEnd> {
+  const over = new AbortController()
+  handle.ended.then(() => over.abort())
+  const meter = new RateMeter(handle.region)
+  const started = performance.now()
+  let last = started
+  for (let tick = 1; !over.signal.aborted; tick++) {
+    await pause(started + tick * 1000 - performance.now(), over.signal)
+    if (over.signal.aborted) break
+    const now = performance.now()
+    const { components, total } = meter.read((now - last) / 1000)
+    last = now
+    const elapsed = `${((now - started) / 1000).toFixed(0)} s`
+    if (live.available)
+      live.draw(`${paint(elapsed, 'bold')}  ${ratesLine(total, components)}\n${ratesTable(components, keys)}`)
+    else if (!quiet) print(`${elapsed}  ${ratesLine(total, components)}`)
+  }
+  live.clear()
+  return await handle.ended
+}
+
+async function run(file: string, options: RunCommandOptions): Promise<void> {
+  const config = await loadPipeline(file)
+  const json = options.output === 'json'
+  const live = new LiveRegion(json ? process.stderr : process.stdout)
+  const onLog = (lines: LogLine[]) => {
+    live.clear()
+    for (const { timestamp, level, component, message } of lines) {
+      const clock = new Date(timestamp).toISOString().slice(11, 23)
+      const label = paint(level.padEnd(5), LEVEL_COLOURS[level], process.stderr)
+      process.stderr.write(`${clock} ${label} ${component ? `${component}: ` : ''}${message}\n`)
+    }
+  }
+  const { createRunPool } = await import('../dataplane/engine/pool.ts')
+  const pool = createRunPool({ warm: 1, maximum: 1 })
+  try {
+    if (options.cpu !== undefined && options.cpu >= pool.threads) {
+      throw new Failure(`CPU thread ${options.cpu} does not exist: this machine offers ${pool.threads}, counted from 0`)
+    }
+    const stop = interruption()
+    const handle = pool.start(
+      {
+        runId: randomUUID(),
+        config,
+        ...(options.cpu === undefined ? {} : { cpu: options.cpu }),
+        performanceMode: options.performanceMode ?? false,
+        level: options.logLevel,
+      },
+      onLog,
+    )
+    stop.addEventListener('abort', () => handle.stop())
+    if (stop.aborted) handle.stop()
+    try {
+      await handle.running
+    } catch (error) {
+      throw new Failure(`the pipeline did not start: ${messageOf(error)}`)
+    }
+    const started = performance.now()
+    const timer = options.duration === undefined ? null : setTimeout(() => handle.stop(), options.duration)
+    const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
+    const end = await watch(handle, live, keys, json)
+    if (timer) clearTimeout(timer)
+    const seconds = (performance.now() - started) / 1000
+    const rows = new RateMeter(handle.region).values().map(({ entry: { path, name, unit, kind }, value }) => {
+      return { path, name, unit, kind, value, rate: kind === 'counter' && value > 0 ? value / seconds : undefined }
+    })
+    if (json) {
+      const metrics: Record<string, Record<string, number>> = {}
+      for (const { path, name, value } of rows) {
+        metrics[path] ??= {}
+        metrics[path][name] = value
+      }
+      printJson({ outcome: end.outcome, error: end.error, seconds, metrics })
+    } else print(`${metricsTable(rows, keys)}\n\n${end.outcome.toLowerCase()} after ${seconds.toFixed(2)} s`)
+    if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
+  } finally {
+    await pool.close()
+  }
+}
+
+export function addRun(program: Command): void {
+  withOutput(program.command('run'))
+    .summary('run one pipeline in the foreground, without a server')
+    .description('Runs one pipeline in the foreground: live rates every second, a summary at the end. Ctrl-C stops it.')
+    .argument('<config.json>', 'the configuration, - for standard input')
+    .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', duration)
+    .option('--cpu <number>', 'pin the run to this CPU thread, counted from 0', whole(0, 1023))
+    .option('--performance-mode', 'never sleep: spin on the sockets')
+    .option('--log-level <level>', 'least level of log lines shown on stderr', logLevel, 'INFO')
+    .action(run)
+}

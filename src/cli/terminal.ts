@@ -1,0 +1,151 @@
+/** What the commands print with: tables that fit the terminal, numbers, colours, a region that is redrawn in place. */
+import { styleText } from 'node:util'
+
+export interface Column {
+  title: string
+  align?: 'left' | 'right'
+  /** Takes the width that is left and wraps; without one, the widest column is cut when the table is too wide. */
+  wrap?: boolean
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
+const ESCAPES = /\x1b\[[0-9;]*m/g
+
+const visible = (text: string): number => text.replace(ESCAPES, '').length
+
+/** Columns of the terminal; COLUMNS when the output is no terminal, else without limit. */
+export function terminalWidth(): number {
+  const columns = process.stdout.columns ?? Number(process.env.COLUMNS)
+  return columns > 0 ? columns : Number.POSITIVE_INFINITY
+}
+
+export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'bold' | 'dim'
+
+/** Colours `text` when `stream` is a terminal and NO_COLOR is unset. */
+export function paint(text: string, colour: Colour, stream: { isTTY?: boolean } = process.stdout): string {
+  if (!stream.isTTY || process.env.NO_COLOR || process.env.TERM === 'dumb') return text
+  return styleText(colour, text)
+}
+
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const paragraph of text.split('\n')) {
+    let line = ''
+    for (const given of paragraph.split(' ')) {
+      let word = given
+      if (line && visible(line) + 1 + visible(word) > width) {
+        lines.push(line)
+        line = ''
+      }
+      while (visible(word) > width) {
+        lines.push(word.slice(0, width))
+        word = word.slice(width)
+      }
+      line = line ? `${line} ${word}` : word
+    }
+    lines.push(line)
+  }
+  return lines
+}
+
+function cut(text: string, width: number): string {
+  return visible(text) <= width ? text : `${text.replace(ESCAPES, '').slice(0, Math.max(0, width - 1))}…`
+}
+
+/** Lays a table out in at most `width` columns; the result has no trailing newline. */
+export function table(columns: readonly Column[], rows: readonly string[][], width = terminalWidth()): string {
+  const gap = 2
+  const widths = columns.map(({ title }, i) => Math.max(title.length, ...rows.map((row) => visible(row[i] ?? ''))))
+  const total = (): number => widths.reduce((sum, each) => sum + each, gap * (columns.length - 1))
+  if (total() > width) {
+    const flexible = columns.findIndex((column) => column.wrap)
+    const shrink = (i: number, least: number) => {
+      widths[i] = Math.max(Math.min(least, widths[i]), widths[i] - (total() - width))
+    }
+    if (flexible >= 0) shrink(flexible, 24)
+    for (let guard = columns.length; total() > width && guard > 0; guard--)
+      shrink(widths.indexOf(Math.max(...widths)), 8)
+  }
+  const lines: string[] = []
+  const line = (cells: string[]): string =>
+    cells
+      .map((cell, i) => {
+        const space = ' '.repeat(Math.max(0, widths[i] - visible(cell)))
+        return columns[i].align === 'right' ? space + cell : cell + space
+      })
+      .join(' '.repeat(gap))
+      .trimEnd()
+  if (columns.some(({ title }) => title)) {
+    lines.push(line(columns.map(({ title }, i) => paint(cut(title, widths[i]), 'bold'))))
+  }
+  for (const row of rows) {
+    const cells = columns.map((column, i) =>
+      column.wrap ? wrapped(row[i] ?? '', widths[i]) : [cut(row[i] ?? '', widths[i])],
+    )
+    const height = Math.max(...cells.map((cell) => cell.length))
+    for (let y = 0; y < height; y++) lines.push(line(cells.map((cell) => cell[y] ?? '')))
+  }
+  return lines.join('\n')
+}
+
+const plain = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 })
+
+/** `1,234,567.891` */
+export const number = (value: number): string => plain.format(value)
+
+/** Three significant digits and an SI prefix: `1.25 M`. */
+export function scaled(value: number): string {
+  const magnitude = Math.abs(value)
+  for (const [factor, prefix] of [
+    [1e9, ' G'],
+    [1e6, ' M'],
+    [1e4, ' k'],
+  ] as const) {
+    if (magnitude >= factor) return (value / (factor === 1e4 ? 1e3 : factor)).toPrecision(3) + prefix
+  }
+  return magnitude >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(3)
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2))
+}
+
+/** A block of lines at the bottom of a terminal that every `draw` replaces; nothing is drawn elsewhere. */
+export class LiveRegion {
+  private readonly stream: NodeJS.WriteStream
+  private height = 0
+
+  constructor(stream: NodeJS.WriteStream = process.stdout) {
+    this.stream = stream
+  }
+
+  get available(): boolean {
+    return this.stream.isTTY === true && process.env.TERM !== 'dumb'
+  }
+
+  draw(text: string): void {
+    if (!this.available) return
+    const room = Math.max(3, (this.stream.rows ?? 24) - 1)
+    let lines = text.split('\n')
+    if (lines.length > room) lines = [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
+    const width = this.stream.columns ?? 80
+    this.clear()
+    this.stream.write(`${lines.map((line) => cut(line, width)).join('\n')}\n`)
+    this.height = lines.length
+  }
+
+  /** Removes the block, so that ordinary lines can be written; the next draw comes below them. */
+  clear(): void {
+    if (this.height > 0) this.stream.write(`\x1b[${this.height}A\x1b[0J`)
+    this.height = 0
+  }
+
+  /** Leaves the last drawing where it is. */
+  keep(): void {
+    this.height = 0
+  }
+}
