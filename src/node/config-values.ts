@@ -1,0 +1,102 @@
+/** The kinds of values in the node's configuration: how each is read and what is said when it cannot be. */
+import { resolve } from 'node:path'
+import type { NodeMetadataItem } from '../services/types.ts'
+
+/** Reads a value as YAML gave it; `base` is the directory that relative paths start from. */
+export type Read<T> = (value: unknown, base: string) => { value: T } | { problem: string }
+
+export type TlsSetting = 'none' | 'auto' | { certificate: string; key: string }
+
+const bad = (problem: string) => ({ problem })
+
+export const text: Read<string> = (value) =>
+  typeof value === 'string' || typeof value === 'number' ? { value: String(value) } : bad('must be text')
+
+export const boolean: Read<boolean> = (value) => (typeof value === 'boolean' ? { value } : bad('must be true or false'))
+
+export const path: Read<string> = (value, base) =>
+  typeof value === 'string' && value !== '' ? { value: resolve(base, value) } : bad('must be a path')
+
+export const list: Read<string[]> = (value) => {
+  const items = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
+  if (!Array.isArray(items) || !items.every((item) => typeof item === 'string' && item !== '')) {
+    return bad('must be a list of names, as in [a.example, b.example]')
+  }
+  return { value: items }
+}
+
+export function oneOf<const T extends string>(...choices: readonly T[]): Read<T> {
+  return (value) => {
+    const choice = choices.find((known) => known === value)
+    return choice === undefined ? bad(`must be one of ${choices.join(', ')}`) : { value: choice }
+  }
+}
+
+/** `127.0.0.1:8769`, `[::1]:8769`, `node.example:8769`, or `none`; port 0 lets the system choose. */
+export const address: Read<string> = (value) => {
+  if (value === 'none') return { value }
+  const match = typeof value === 'string' ? /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+):(\d{1,5})$/.exec(value) : null
+  if (match === null || Number(match[2]) > 65_535) return bad('must be host:port, as in 127.0.0.1:8769, or none')
+  return { value: value as string }
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `500ms`, `10s`, `5m`, `1h30m`, as milliseconds within [least, most]. */
+export function duration(least: number, most: number): Read<number> {
+  return (value) => {
+    const parts = typeof value === 'string' && /^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(value)
+    if (!parts) return bad('must be a duration, as in 500ms, 10s or 5m')
+    let sum = 0
+    for (const [, number, unit] of (value as string).matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
+      sum += Number(number) * (UNITS[unit as string] as number)
+    }
+    if (sum < least || sum > most) return bad(`must be between ${durationText(least)} and ${durationText(most)}`)
+    return { value: sum }
+  }
+}
+
+/** Milliseconds as they are written in the configuration: `1s`, `1500ms`. */
+export function durationText(milliseconds: number): string {
+  for (const unit of ['d', 'h', 'm', 's'] as const) {
+    const size = UNITS[unit] as number
+    if (milliseconds >= size && milliseconds % size === 0) return `${milliseconds / size}${unit}`
+  }
+  return `${milliseconds}ms`
+}
+
+export const tls: Read<TlsSetting> = (value, base) => {
+  if (value === 'none' || value === 'auto') return { value }
+  const { certificate, key, ...others } = (isObject(value) ? value : {}) as Record<string, unknown>
+  if (typeof certificate !== 'string' || typeof key !== 'string' || Object.keys(others).length > 0) {
+    return bad('must be none, auto, or {certificate: FILE, key: FILE}')
+  }
+  return { value: { certificate: resolve(base, certificate), key: resolve(base, key) } }
+}
+
+/** Text, whole numbers, fractions and booleans keep their type; bytes are written `{bytesValue: BASE64}`. */
+export const metadata: Read<Record<string, NodeMetadataItem>> = (value) => {
+  if (!isObject(value)) return bad('must be a map, as in {region: eu, rack: 4}')
+  const items: Record<string, NodeMetadataItem> = {}
+  for (const [key, item] of Object.entries(value)) {
+    const read = metadataItem(item)
+    if (read === undefined) return bad(`${key} must be text, a number, true or false, or {bytesValue: BASE64}`)
+    items[key] = read
+  }
+  return { value: items }
+}
+
+function metadataItem(item: unknown): NodeMetadataItem | undefined {
+  if (typeof item === 'string') return { stringValue: item }
+  if (typeof item === 'boolean') return { boolValue: item }
+  if (typeof item === 'number') return Number.isSafeInteger(item) ? { intValue: BigInt(item) } : { doubleValue: item }
+  if (isObject(item) && Object.keys(item).length === 1 && typeof item.bytesValue === 'string') {
+    const base64 = item.bytesValue
+    return /^[A-Za-z0-9+/]*={0,2}$/.test(base64) ? { bytesValue: Buffer.from(base64, 'base64') } : undefined
+  }
+  return undefined
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

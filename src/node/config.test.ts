@@ -1,0 +1,128 @@
+/** Reading the node's configuration from its four sources. */
+import { describe, expect, test } from 'vitest'
+import { type ConfigError, loadConfig, settings } from './config.ts'
+
+const file = (text: string) => ({ name: 'conf/penstock.yaml', text })
+
+function problemsOf(sources: Parameters<typeof loadConfig>[0]): readonly string[] {
+  try {
+    loadConfig(sources)
+  } catch (error) {
+    return (error as ConfigError).problems
+  }
+  return []
+}
+
+test('defaults hold where nothing is said', () => {
+  const { config, effective } = loadConfig()
+  expect(config).toMatchObject({
+    'http.address': '127.0.0.1:8769',
+    'grpc.address': '127.0.0.1:8770',
+    'access.open': false,
+    hubServer: false,
+    'hubServer.authenticationByRequest.timeout': 300_000,
+    'telemetry.interval': 1_000,
+    'log.level': 'info',
+    'log.format': 'text',
+  })
+  expect(new Set(effective.map(({ origin }) => origin))).toEqual(new Set(['default']))
+  expect(effective.map(({ key }) => key)).toEqual(settings.map(({ key }) => key))
+})
+
+test('flags win over variables, variables over the file, the file over defaults', () => {
+  const { config, effective } = loadConfig({
+    file: file('http:\n  address: 127.0.0.1:1\ngrpc:\n  address: 127.0.0.1:2\ntelemetry: { interval: 500ms }\n'),
+    environment: { PENSTOCK_GRPC_ADDRESS: '127.0.0.1:3', PENSTOCK_HTTP_ADDRESS: '127.0.0.1:4', PATH: '/bin' },
+    flags: { http: '127.0.0.1:5' },
+  })
+  expect(config).toMatchObject({
+    'http.address': '127.0.0.1:5',
+    'grpc.address': '127.0.0.1:3',
+    'telemetry.interval': 500,
+  })
+  const origins = Object.fromEntries(effective.map(({ key, origin }) => [key, origin]))
+  expect(origins).toMatchObject({
+    'http.address': '--http',
+    'grpc.address': 'PENSTOCK_GRPC_ADDRESS',
+    'telemetry.interval': 'conf/penstock.yaml:5',
+    'log.level': 'default',
+  })
+})
+
+test('every key has a flag and a variable of its own', () => {
+  expect(new Set(settings.map(({ flag }) => flag)).size).toBe(settings.length)
+  expect(settings.map(({ variable }) => variable)).toContain('PENSTOCK_HUB_SERVER_AUTHENTICATION_BY_REQUEST_TIMEOUT')
+  const environment = { PENSTOCK_HTTP_HOSTNAMES: '[a.example, b.example]', PENSTOCK_ACCESS_OPEN: 'true' }
+  expect(loadConfig({ environment }).config).toMatchObject({
+    'http.hostnames': ['a.example', 'b.example'],
+    'access.open': true,
+  })
+  expect(loadConfig({ flags: { hub: true, 'node-name': 'true', http: '[::1]:80' } }).config).toMatchObject({
+    hubServer: true,
+    'node.name': 'true',
+    'http.address': '[::1]:80',
+  })
+})
+
+test('metadata keeps the types of its values', () => {
+  const text =
+    'node:\n  metadata:\n    region: eu\n    rack: 4\n    load: 0.5\n    spare: true\n    seal: { bytesValue: AQI= }\n'
+  const { config, isNodeFromFile } = loadConfig({ file: file(text) })
+  expect(config['node.metadata']).toEqual({
+    region: { stringValue: 'eu' },
+    rack: { intValue: 4n },
+    load: { doubleValue: 0.5 },
+    spare: { boolValue: true },
+    seal: { bytesValue: Buffer.from([1, 2]) },
+  })
+  expect(isNodeFromFile).toBe(true)
+})
+
+test.each([
+  ['hubServer:\n', true, 300_000],
+  ['hubServer: {}\n', true, 300_000],
+  ['hubServer: false\n', false, 300_000],
+  ['hubServer:\n  authenticationByRequest:\n    timeout: 1m30s\n', true, 90_000],
+  ['log:\n', false, 300_000],
+  ['', false, 300_000],
+])('%j: hub server %s', (text, hubServer, timeout) => {
+  expect(loadConfig({ file: file(text) }).config).toMatchObject({
+    hubServer,
+    'hubServer.authenticationByRequest.timeout': timeout,
+  })
+})
+
+test('paths in the file start at the file', () => {
+  const { config } = loadConfig({ file: { name: '/etc/penstock/penstock.yaml', text: 'dataDirectory: state\n' } })
+  expect(config.dataDirectory).toBe('/etc/penstock/state')
+})
+
+describe('every problem is told with its place', () => {
+  test.each([
+    ['http:\n  adress: 127.0.0.1:1\n', 'conf/penstock.yaml:2: unknown key http.adress'],
+    ['nodes: 3\n', 'conf/penstock.yaml:1: unknown key nodes'],
+    ['http: 3\n', 'conf/penstock.yaml:1: http: must be a map of keys'],
+    ['- a\n', 'conf/penstock.yaml: the configuration must be a map of keys'],
+    ['telemetry: { interval: 99ms }\n', 'between 100ms and 1h'],
+    ['telemetry: { interval: 1000 }\n', 'must be a duration'],
+    ['http: { address: 127.0.0.1:65536 }\n', 'must be host:port'],
+    ['access: { open: maybe }\n', 'must be true or false'],
+    ['log: { level: loud }\n', 'must be one of debug, info'],
+    ['http: { tls: { certificate: a } }\n', 'must be none, auto, or'],
+    ['node: { metadata: { a: [1] } }\n', 'a must be text'],
+    ['a: 1\na: 2\n', 'conf/penstock.yaml:2: Map keys must be unique'],
+  ])('%j', (text, problem) => {
+    const problems = problemsOf({ file: file(text) })
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toContain(problem)
+  })
+
+  test('all at once', () => {
+    const problems = problemsOf({
+      file: file('x: 1\nlog: { level: loud }\n'),
+      environment: { PENSTOCK_ACCESS_OPEN: 'perhaps' },
+      flags: { nonsense: 'x' },
+    })
+    expect(problems).toHaveLength(4)
+  })
+})

@@ -1,0 +1,240 @@
+/** The node's configuration: defaults, a YAML file, PENSTOCK_ variables and flags, each over the one before, every value with its origin. */
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
+import type { NodeMetadataItem } from '../services/types.ts'
+import {
+  address,
+  boolean,
+  duration,
+  list,
+  metadata,
+  oneOf,
+  path,
+  type Read,
+  type TlsSetting,
+  text,
+  tls,
+} from './config-values.ts'
+import { LOG_LEVELS, type NodeLogFormat, type NodeLogLevel } from './log.ts'
+
+/** Everything a node is started with; durations in milliseconds. */
+export interface NodeConfig {
+  /** Empty: the host's name. */
+  'node.name': string
+  'node.metadata': Record<string, NodeMetadataItem>
+  dataDirectory: string
+  /** `host:port`, or `none`. */
+  'http.address': string
+  'http.tls': TlsSetting
+  'http.hostnames': string[]
+  /** `host:port`, or `none`. */
+  'grpc.address': string
+  'access.open': boolean
+  /** Whether this node hosts a hub server. */
+  hubServer: boolean
+  'hubServer.authenticationByRequest.timeout': number
+  'telemetry.interval': number
+  'log.level': NodeLogLevel
+  'log.format': NodeLogFormat
+}
+
+export type SettingKey = keyof NodeConfig
+
+/** One key of the configuration. */
+export interface Setting<K extends SettingKey = SettingKey> {
+  readonly key: K
+  /** The flag of `penstock up`, without dashes. */
+  readonly flag: string
+  readonly variable: string
+  readonly help: string
+  readonly read: Read<NodeConfig[K]>
+  readonly fallback: () => NodeConfig[K]
+}
+
+function setting<K extends SettingKey>(
+  key: K,
+  flag: string,
+  help: string,
+  read: Read<NodeConfig[K]>,
+  fallback: () => NodeConfig[K],
+): Setting<K> {
+  const variable = `PENSTOCK_${key
+    .replaceAll('.', '_')
+    .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+    .toUpperCase()}`
+  return { key, flag, variable, help, read, fallback }
+}
+
+/** Where the node keeps its state unless told otherwise. */
+function defaultDataDirectory(): string {
+  if (process.getuid?.() === 0) return '/var/lib/penstock'
+  return join(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'penstock')
+}
+
+/** All keys, in the order of the documentation. */
+export const settings: readonly Setting[] = [
+  setting('node.name', 'node-name', 'name of the node (default: the name of the host)', text, () => ''),
+  setting('node.metadata', 'node-metadata', 'metadata of the node, as in {region: eu, rack: 4}', metadata, () => ({})),
+  setting('dataDirectory', 'data-dir', 'where the node keeps its state', path, defaultDataDirectory),
+  setting('http.address', 'http', 'where HTTP listens, host:port, or none', address, () => '127.0.0.1:8769'),
+  setting('http.tls', 'http-tls', 'none, auto, or {certificate: FILE, key: FILE}', tls, (): TlsSetting => 'none'),
+  setting('http.hostnames', 'http-hostnames', 'names besides localhost that callers use for this node', list, () => []),
+  setting('grpc.address', 'grpc', 'where gRPC listens, host:port, or none', address, () => '127.0.0.1:8770'),
+  setting('access.open', 'open', 'serve callers from other machines without a token', boolean, () => false),
+  setting('hubServer', 'hub', 'host a hub server', boolean, () => false),
+  setting(
+    'hubServer.authenticationByRequest.timeout',
+    'authentication-request-timeout',
+    'how long a request to join waits for its answer',
+    duration(1_000, 86_400_000),
+    () => 300_000,
+  ),
+  setting(
+    'telemetry.interval',
+    'telemetry-interval',
+    'time between telemetry samples, 100ms at least',
+    duration(100, 3_600_000),
+    () => 1_000,
+  ),
+  setting('log.level', 'log-level', LOG_LEVELS.join(', '), oneOf(...LOG_LEVELS), (): NodeLogLevel => 'info'),
+  setting('log.format', 'log-format', 'text or json', oneOf('text', 'json'), (): NodeLogFormat => 'text'),
+] as readonly Setting[]
+
+/** A value in force and where it came from: `default`, `penstock.yaml:3`, `PENSTOCK_HTTP_ADDRESS`, `--http`. */
+export interface Effective {
+  readonly key: SettingKey
+  readonly value: unknown
+  readonly origin: string
+}
+
+export interface LoadedConfig {
+  readonly config: NodeConfig
+  /** One entry per key, in the order of `settings`. */
+  readonly effective: readonly Effective[]
+  /** The node's name or metadata come from the file: setNode is refused. */
+  readonly isNodeFromFile: boolean
+}
+
+/** Everything wrong with a configuration, each fault with its place. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+export interface ConfigSources {
+  /** The YAML file's name, for messages and to resolve paths in it, and its text. */
+  file?: { name: string; text: string }
+  /** Environment variables; those that are no setting are left alone. */
+  environment?: Readonly<Record<string, string | undefined>>
+  /** Values of flags by the settings' flag name, as typed. */
+  flags?: Readonly<Record<string, string | boolean | undefined>>
+}
+
+interface Given {
+  value: unknown
+  origin: string
+  /** Relative paths start here. */
+  base: string
+}
+
+/** Reads and checks a configuration. Throws ConfigError with every problem. */
+export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources = {}): LoadedConfig {
+  const problems: string[] = []
+  const given = new Map<SettingKey, Given>()
+  if (file !== undefined) readFile(file, given, problems)
+  for (const entry of settings) {
+    const { key, variable } = entry
+    const typed = environment[variable]
+    if (typed !== undefined) given.set(key, { value: typedValue(entry, typed), origin: variable, base: '.' })
+  }
+  const byFlag = new Map(settings.map((entry) => [entry.flag, entry]))
+  for (const [flag, typed] of Object.entries(flags)) {
+    if (typed === undefined) continue
+    const known = byFlag.get(flag)
+    if (known === undefined) problems.push(`--${flag}: no such flag`)
+    else given.set(known.key, { value: typedValue(known, typed), origin: `--${flag}`, base: '.' })
+  }
+  const config: Record<string, unknown> = {}
+  const effective: Effective[] = []
+  for (const { key, read, fallback } of settings) {
+    const source = given.get(key)
+    if (source === undefined) {
+      config[key] = fallback()
+      effective.push({ key, value: config[key], origin: 'default' })
+      continue
+    }
+    const outcome = read(source.value, source.base)
+    if ('problem' in outcome) problems.push(`${source.origin}: ${key}: ${outcome.problem}`)
+    else {
+      config[key] = outcome.value
+      effective.push({ key, value: outcome.value, origin: source.origin })
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  const isFromFile = (key: SettingKey) =>
+    file !== undefined && given.get(key)?.origin.startsWith(`${file.name}:`) === true
+  return {
+    config: config as unknown as NodeConfig,
+    effective,
+    isNodeFromFile: isFromFile('node.name') || isFromFile('node.metadata'),
+  }
+}
+
+/** Settings that are no plain text: what is typed for them is YAML: `true`, `[a, b]`, `{region: eu}`. */
+const structured: ReadonlySet<unknown> = new Set([boolean, list, metadata, tls])
+
+/** What a flag or variable says; a bare flag says true. */
+function typedValue({ read }: Setting, typed: string | boolean): unknown {
+  if (typeof typed === 'boolean' || !structured.has(read)) return typed
+  try {
+    return parse(typed) ?? ''
+  } catch {
+    return typed
+  }
+}
+
+const settingKeys: ReadonlySet<string> = new Set(settings.map(({ key }) => key))
+/** Keys that only hold others. */
+const sections: ReadonlySet<string> = new Set(
+  settings.flatMap(({ key }) => {
+    const parts = key.split('.')
+    return parts.slice(1).map((_, i) => parts.slice(0, i + 1).join('.'))
+  }),
+)
+
+function readFile(file: { name: string; text: string }, given: Map<SettingKey, Given>, problems: string[]): void {
+  const lines = new LineCounter()
+  const document = parseDocument(file.text, { lineCounter: lines, uniqueKeys: true })
+  for (const error of document.errors) {
+    problems.push(`${file.name}:${lines.linePos(error.pos[0]).line}: ${error.message.split('\n')[0]}`)
+  }
+  if (document.errors.length > 0 || document.contents === null) return
+  if (!isMap(document.contents)) {
+    problems.push(`${file.name}: the configuration must be a map of keys`)
+    return
+  }
+  const base = resolve(file.name, '..')
+  const walk = (map: YAMLMap, prefix: string): void => {
+    for (const { key: node, value } of map.items) {
+      const name = `${prefix}${isScalar(node) ? node.value : node}`
+      const range = isScalar(node) ? node.range : undefined
+      const origin = `${file.name}:${lines.linePos(range?.[0] ?? 0).line}`
+      const isEmpty = value === null || (isScalar(value) && value.value === null)
+      // The presence of hubServer, empty or with keys below, makes the node a hub server; `false` says it is none.
+      if (name === 'hubServer' && (isEmpty || isMap(value))) given.set('hubServer', { value: true, origin, base })
+      if (sections.has(name) && isMap(value)) walk(value, `${name}.`)
+      else if (sections.has(name) && isEmpty) continue
+      else if (settingKeys.has(name)) {
+        given.set(name as SettingKey, { value: document.createNode(value).toJS(document), origin, base })
+      } else if (sections.has(name)) problems.push(`${origin}: ${name}: must be a map of keys`)
+      else problems.push(`${origin}: unknown key ${name}`)
+    }
+  }
+  walk(document.contents as YAMLMap, '')
+}
