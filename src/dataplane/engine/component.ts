@@ -116,6 +116,8 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   readonly live?: readonly (keyof Static<S> & string)[]
   /** True when what comes in never comes out inside the node (sockets): cycles through it are allowed. */
   readonly decoupled?: boolean
+  /** True when packets grow here (headers, tags), so that those received get slots with room around them at once. */
+  readonly grows?: boolean
   /** Most bytes of a packet that this component brings in; absent: it only passes on. */
   mtu?(config: Static<S>): number
   /** Rules over several fields. */

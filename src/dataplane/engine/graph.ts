@@ -17,6 +17,8 @@ import { Timers } from './timers.ts'
 const DEFAULT_SLOTS = 131_072
 /** Most bytes of address space a slab takes. */
 const SLAB_BYTES = 1 << 30
+/** Trains a run can hold, where no component makes packets grow: 16 MiB. */
+const TRAINS = 256
 
 type Registry = ReadonlyMap<string, AnyComponent>
 type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
@@ -83,11 +85,14 @@ export function layoutOf(config: PipelineConfig, available: Registry = registry)
 /** Slot size follows the largest packet that any component brings in. */
 function packetsFor(config: PipelineConfig, available: Registry): Packets {
   let mtu = 1500
+  let trains = TRAINS
   for (const { key, config: own } of Object.values(config.components)) {
-    mtu = Math.max(mtu, (available.get(key) as AnyComponent).mtu?.(own) ?? 0)
+    const definition = available.get(key) as AnyComponent
+    mtu = Math.max(mtu, definition.mtu?.(own) ?? 0)
+    if (definition.grows) trains = 0
   }
   const slotBytes = mtu + 256
-  return new Packets({ mtu, slots: Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes)) })
+  return new Packets({ mtu, trains, slots: Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes)) })
 }
 
 function at(value: unknown, steps: readonly (string | number)[]): unknown {

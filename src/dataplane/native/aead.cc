@@ -78,7 +78,11 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
   memcpy(salted, salt.data, sizeof salted);
   int32_t failures = 0;
   for (size_t i = 0; i < count; i++) {
-    const Packet& packet = arguments.state().packets[i];
+    Packet& packet = arguments.state().packets[i];
+    if (!memory->settle(&packet)) {
+      failed.data[failures++] = static_cast<int32_t>(i);
+      continue;
+    }
     const uint8_t* slot = memory->slot(packet.handle);
     uint8_t* header = packet.data - kHeader;
     uint8_t* tag = packet.data + packet.length;

@@ -1,19 +1,24 @@
 /** Packet memory and waiting for the addon's tests and benches. */
-import { IO_COUNTERS, native, type PacketMemory, REMOTE_BYTES } from './native.ts'
+import { IO_COUNTERS, native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from './native.ts'
 
 /** Shared packet memory with every slot free; slot 0 is the first to be taken. */
-export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, tailroom = 64): PacketMemory {
+export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, tailroom = 64, trains = 0): PacketMemory {
   const memory: PacketMemory = {
-    data: new Uint8Array(new SharedArrayBuffer(slots * slotBytes)),
+    data: new Uint8Array(new SharedArrayBuffer(slots * slotBytes + trains * TRAIN_BYTES)),
     offset: new Int32Array(new SharedArrayBuffer(slots * 4)),
     length: new Int32Array(new SharedArrayBuffer(slots * 4)),
     arrival: new Float64Array(new SharedArrayBuffer(slots * 8)),
     remote: new Uint8Array(new SharedArrayBuffer(slots * REMOTE_BYTES)),
     free: new Int32Array(new SharedArrayBuffer((slots + 1) * 4)),
+    train: new Int32Array(new SharedArrayBuffer(slots * 4)).fill(-1),
+    trainReferences: new Int32Array(new SharedArrayBuffer(trains * 4)),
+    trainFree: new Int32Array(new SharedArrayBuffer((trains + 1) * 4)),
     slotBytes,
     headroom,
     tailroom,
   }
+  memory.trainFree[0] = trains
+  for (let i = 0; i < trains; i++) memory.trainFree[i + 1] = trains - 1 - i
   memory.free[0] = slots
   for (let i = 0; i < slots; i++) memory.free[i + 1] = slots - 1 - i
   return memory

@@ -43,12 +43,17 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
   Shape shape{arguments, arguments.raw(0)};
   Memory memory;
   size_t data = 0, offset = 0, length = 0, arrival = 0, remote = 0, free = 0;
+  size_t train = 0, trains = 0, trainFree = 0;
   memory.data = static_cast<uint8_t*>(shape.array("data", napi_uint8_array, "a Uint8Array", &data));
   memory.offset = static_cast<int32_t*>(shape.array("offset", napi_int32_array, "an Int32Array", &offset));
   memory.length = static_cast<int32_t*>(shape.array("length", napi_int32_array, "an Int32Array", &length));
   memory.arrival = static_cast<double*>(shape.array("arrival", napi_float64_array, "a Float64Array", &arrival));
   memory.remote = static_cast<uint8_t*>(shape.array("remote", napi_uint8_array, "a Uint8Array", &remote));
   memory.free = static_cast<int32_t*>(shape.array("free", napi_int32_array, "an Int32Array", &free));
+  memory.train = static_cast<int32_t*>(shape.array("train", napi_int32_array, "an Int32Array", &train));
+  memory.trainReferences =
+      static_cast<int32_t*>(shape.array("trainReferences", napi_int32_array, "an Int32Array", &trains));
+  memory.trainFree = static_cast<int32_t*>(shape.array("trainFree", napi_int32_array, "an Int32Array", &trainFree));
   const double most = 2147483647.0;
   memory.slotBytes = static_cast<int32_t>(arguments.propertyNumber(shape.object, "slotBytes", 1, most));
   memory.headroom = static_cast<int32_t>(arguments.propertyNumber(shape.object, "headroom", 0, most));
@@ -58,12 +63,15 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
   const char* wrong = nullptr;
   const size_t slots = offset;
   if (slots == 0) wrong = "offset has no elements";
-  else if (data != slots * static_cast<size_t>(memory.slotBytes)) wrong = "data is not slots * slotBytes long";
+  else if (data != slots * static_cast<size_t>(memory.slotBytes) + trains * kTrainBytes)
+    wrong = "data is not slots * slotBytes + trains * 65536 long";
   else if (data > 2147483647u) wrong = "data is longer than 2^31 - 1 bytes";
   else if (length != slots) wrong = "length and offset differ in length";
   else if (arrival != slots) wrong = "arrival and offset differ in length";
   else if (remote != slots * kRemoteBytes) wrong = "remote is not slots * 32 bytes long";
   else if (free != slots + 1) wrong = "free is not slots + 1 long";
+  else if (train != slots) wrong = "train and offset differ in length";
+  else if (trainFree != trains + 1) wrong = "trainFree is not one longer than trainReferences";
   else if (static_cast<int64_t>(memory.headroom) + memory.tailroom >= memory.slotBytes)
     wrong = "headroom and tailroom leave no room for a packet";
   if (wrong) {
@@ -71,6 +79,7 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   memory.slots = static_cast<int32_t>(slots);
+  memory.trains = static_cast<int32_t>(trains);
   if (memory.freeCount() < 0) {
     throwFreeStack(arguments);
     return nullptr;
@@ -79,7 +88,7 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
   napi_value holder = nullptr;
   napi_create_array(env, &holder);
   uint32_t index = 0;
-  for (const char* name : {"data", "offset", "length", "arrival", "remote", "free"}) {
+  for (const char* name : {"data", "offset", "length", "arrival", "remote", "free", "train", "trainReferences", "trainFree"}) {
     napi_set_element(env, holder, index++, arguments.property(shape.object, name));
   }
   if (napi_create_reference(env, holder, 1, &memory.reference) != napi_ok) {
@@ -118,7 +127,7 @@ bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> h
   for (size_t i = 0; i < count; i++) {
     const int32_t handle = loadOnce(handles.data + from + i);
     if (!memory.packet(handle, &packets[i])) {
-      throwRange(arguments.env(), "%s: handles[%zu] = %d is no packet: its offset and length must stay in one of %d slots",
+      throwRange(arguments.env(), "%s: handles[%zu] = %d is no packet: its offset and length must stay in its slot (of %d) or train",
                  arguments.function(), from + i, handle, memory.slots);
       arguments.fail();
       return false;

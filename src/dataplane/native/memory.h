@@ -19,7 +19,9 @@ constexpr size_t kRemoteBytes = 32;
 /** The arrays are shared with JavaScript, which may write them at any time: every value is loaded once, then checked. */
 inline int32_t loadOnce(const int32_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 
-/** A packet whose place was checked: its bytes lie inside its own slot. */
+constexpr size_t kTrainBytes = 65536;
+
+/** A packet whose place was checked: its bytes lie inside its own slot, or inside the train it belongs to. */
 struct Packet {
   uint8_t* data;
   int32_t length;
@@ -35,13 +37,19 @@ struct Memory {
   double* arrival = nullptr;
   uint8_t* remote = nullptr;
   int32_t* free = nullptr;
+  int32_t* train = nullptr;
+  int32_t* trainReferences = nullptr;
+  int32_t* trainFree = nullptr;
   int32_t slots = 0;
+  int32_t trains = 0;
   int32_t slotBytes = 0;
   int32_t headroom = 0;
   int32_t tailroom = 0;
 
   int32_t room() const { return slotBytes - headroom - tailroom; }
-  size_t bytes() const { return static_cast<size_t>(slots) * static_cast<size_t>(slotBytes); }
+  size_t slotsEnd() const { return static_cast<size_t>(slots) * static_cast<size_t>(slotBytes); }
+  size_t bytes() const { return slotsEnd() + static_cast<size_t>(trains) * kTrainBytes; }
+  uint8_t* trainAt(int32_t index) const { return data + slotsEnd() + static_cast<size_t>(index) * kTrainBytes; }
   uint8_t* fresh(int32_t handle) const {
     return data + static_cast<size_t>(handle) * static_cast<size_t>(slotBytes) + headroom;
   }
@@ -53,10 +61,13 @@ struct Memory {
   /** Looks a packet up; false when the handle, its offset or its length lead outside of its slot. */
   bool packet(int32_t handle, Packet* out) const {
     if (handle < 0 || handle >= slots) return false;
-    const int64_t begin = static_cast<int64_t>(handle) * slotBytes;
+    const int32_t index = loadOnce(train + handle);
+    if (index >= trains) return false;
+    const int64_t begin = index < 0 ? static_cast<int64_t>(handle) * slotBytes : trainAt(index) - data;
+    const int64_t end = begin + (index < 0 ? slotBytes : static_cast<int64_t>(kTrainBytes));
     const int64_t at = loadOnce(offset + handle);
     const int64_t size = loadOnce(length + handle);
-    if (at < begin || size < 0 || at + size > begin + slotBytes) return false;
+    if (at < begin || size < 0 || at + size > end) return false;
     out->data = data + at;
     out->length = static_cast<int32_t>(size);
     out->handle = handle;
@@ -73,7 +84,45 @@ struct Memory {
     const int32_t handle = loadOnce(free + count - depth);
     return handle < 0 || handle >= slots ? -1 : handle;
   }
+  /** The top of the stack of free trains, -1 when there is none or the stack is damaged. It stays there until taken. */
+  int32_t nextTrain() const {
+    const int32_t count = loadOnce(trainFree);
+    if (count <= 0 || count > trains) return -1;
+    const int32_t index = loadOnce(trainFree + count);
+    return index < 0 || index >= trains ? -1 : index;
+  }
+  /** Takes the train that `nextTrain` named, for `packets` packets. */
+  void takeTrain(int32_t index, int32_t packets) const {
+    trainFree[0] = loadOnce(trainFree) - 1;
+    trainReferences[index] = packets;
+  }
+  /** The packet's bytes are no longer in its train; the last one frees it. False when the bookkeeping is damaged. */
+  bool leaveTrain(int32_t handle) const {
+    const int32_t index = loadOnce(train + handle);
+    if (index < 0) return true;
+    train[handle] = -1;
+    if (index >= trains) return false;
+    const int32_t references = loadOnce(trainReferences + index) - 1;
+    trainReferences[index] = references;
+    if (references != 0) return true;
+    const int32_t count = loadOnce(trainFree);
+    if (count < 0 || count >= trains) return false;
+    trainFree[count + 1] = index;
+    trainFree[0] = count + 1;
+    return true;
+  }
+  /** Moves a packet out of its train into its own slot, where it has room to grow; false when it does not fit. */
+  bool settle(Packet* packet) const {
+    if (loadOnce(train + packet->handle) < 0) return true;
+    if (packet->length > slotBytes - headroom) return false;
+    uint8_t* to = fresh(packet->handle);
+    memcpy(to, packet->data, static_cast<size_t>(packet->length));
+    offset[packet->handle] = static_cast<int32_t>(to - data);
+    packet->data = to;
+    return leaveTrain(packet->handle);
+  }
   bool release(int32_t handle) const {
+    if (!leaveTrain(handle)) return false;
     const int32_t count = loadOnce(free);
     if (count < 0 || count >= slots) return false;
     free[count + 1] = handle;
@@ -95,8 +144,6 @@ struct Memory {
 
 /** Indices into the counters a receive or send call adds to: IO_COUNTERS of native.ts. */
 enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kCounters };
-
-constexpr size_t kTrainBytes = 65536;
 
 /** What one thread (one Node environment) keeps between calls. */
 struct State {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
  * `length[h]` bytes long. Fresh packets start at `h * slotBytes + headroom` and end `tailroom` before the slot's end.
  */
 export interface PacketMemory {
-  /** Slab bytes, `slots * slotBytes` of them. */
+  /** Slab bytes: `slots * slotBytes` of the slots, then `trains * TRAIN_BYTES` of the trains. */
   readonly data: Uint8Array
   /** First byte of each packet, absolute in `data`. */
   readonly offset: Int32Array
@@ -22,11 +22,11 @@ export interface PacketMemory {
   /** Free slots: `free[0]` is how many, `free[1..free[0]]` the stack of handles, the top last. */
   readonly free: Int32Array
   /** The train each packet's bytes lie in, -1 where they lie in its own slot. */
-  readonly train?: Int32Array
+  readonly train: Int32Array
   /** Packets in each train. Train `t` owns the `TRAIN_BYTES` bytes of `data` from `slots * slotBytes + t * TRAIN_BYTES` on. */
-  readonly trainReferences?: Int32Array
+  readonly trainReferences: Int32Array
   /** Free trains: a stack like `free`. */
-  readonly trainFree?: Int32Array
+  readonly trainFree: Int32Array
   readonly slotBytes: number
   readonly headroom: number
   readonly tailroom: number

@@ -128,6 +128,71 @@ int32_t segmentOf(msghdr& message) {
   return 0;
 }
 
+/** Learns from a train what the next will be like. */
+void predict(Udp& socket, int32_t segment, int32_t segments, bool misfit) {
+  if (segments > 1) {
+    socket.predicted = segment;
+    socket.trainSegments = segments;
+    socket.singles = 0;
+  } else if (socket.predicted > 0 && (misfit || ++socket.singles > 8)) {
+    socket.predicted = 0;
+  }
+}
+
+/** Takes one train in one piece into the free train `whole`; its packets lie in it side by side. */
+Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
+  Udp& socket = receive.socket;
+  const Memory& memory = receive.memory;
+  alignas(cmsghdr) uint8_t control[128];
+  sockaddr_storage from;
+  uint8_t remote[kRemoteBytes];
+  uint8_t* data = memory.trainAt(whole);
+  iovec iov{data, kTrainBytes};
+  msghdr message{};
+  message.msg_name = &from;
+  message.msg_namelen = sizeof from;
+  message.msg_iov = &iov;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t bytes = recvmsg(socket.fd, &message, MSG_DONTWAIT);
+  if (bytes < 0) return afterError(receive, errors);
+  writeRemote(from, remote);
+  const int32_t size = static_cast<int32_t>(bytes);
+  int32_t segment = segmentOf(message);
+  if (segment <= 0 || segment >= size) segment = size;
+  const int32_t segments = size > segment ? (size + segment - 1) / segment : 1;
+  predict(socket, segment, segments, false);
+  const int32_t free = memory.freeCount();
+  if (free < 0) {
+    receive.damaged = true;
+    return Next::stop;
+  }
+  // A few packets would keep the whole train from being free; they are copied into their slots.
+  const int32_t direct = std::min(segments, std::min(receive.max - receive.taken, free));
+  if (segments < 4 || segment > receive.limit || direct < segments) {
+    receive.copyTrain(data, static_cast<size_t>(size), static_cast<size_t>(segment), remote);
+    return Next::go;
+  }
+  for (int32_t i = 0; i < segments; i++) {
+    if (memory.freeAt(free, i) < 0) {
+      receive.damaged = true;
+      return Next::stop;
+    }
+  }
+  memory.takeTrain(whole, segments);
+  memory.free[0] = free - segments;
+  int32_t at = static_cast<int32_t>(data - memory.data);
+  for (int32_t i = 0; i < segments; i++, at += segment) {
+    const int32_t handle = memory.freeAt(free, i);
+    receive.deliver(handle, i + 1 < segments ? segment : size - (segments - 1) * segment, remote);
+    memory.offset[handle] = at;
+    memory.train[handle] = whole;
+  }
+  receive.seen += segments;
+  return Next::go;
+}
+
 /**
  * UDP_GRO: one recvmsg brings a train of equal datagrams. Its iovec lays one slot after the other, each as long as the last
  * train's datagrams, so that a train like the last needs no copy; the overflow buffer behind them always holds the rest. A
@@ -151,6 +216,12 @@ Next receiveTrains(Receive& receive, State& state) {
     if (free < 0) {
       receive.damaged = true;
       return Next::stop;
+    }
+    const int32_t whole = train && available >= socket.trainSegments ? memory.nextTrain() : -1;
+    if (whole >= 0) {
+      const Next next = receiveWhole(receive, whole, &errors);
+      if (next == Next::go) continue;
+      return next;
     }
     int32_t want = train ? std::min<int32_t>(kMostSegments, 65535 / piece + 1) : 1;
     want = std::min(want, std::min(available, free));
@@ -204,13 +275,7 @@ Next receiveTrains(Receive& receive, State& state) {
       receive.copyTrain(state.linear.get(), static_cast<size_t>(size), static_cast<size_t>(segment), remote);
     }
 
-    if (segments > 1) {
-      socket.predicted = segment;
-      socket.trainSegments = segments;
-      socket.singles = 0;
-    } else if (train && (size > piece || ++socket.singles > 8)) {
-      socket.predicted = 0;
-    }
+    predict(socket, segment, segments, size > piece);
   }
   return Next::stop;
 }
