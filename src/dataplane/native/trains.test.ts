@@ -1,0 +1,154 @@
+/** GRO trains received in one piece: boundaries, sharing, settling, exhaustion, and what a forged train index meets. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Batch } from '../engine/batch.ts'
+import { Packets } from '../engine/packets.ts'
+import { awaitReadable, bytesOf, ioCounters, packetMemory, packetOf, pattern } from './fixture.ts'
+import { native } from './native.ts'
+
+const SEGMENTS = 40
+const BYTES = 1000
+
+let owner = 0
+let sender: { memory: ReturnType<typeof packetMemory>; id: number; socket: number }
+let inbox = 0
+const opened: number[] = []
+
+beforeEach(() => {
+  owner = native.ownerOpen()
+  const local = { address: '127.0.0.1', port: 0 }
+  inbox = native.udpOpen(owner, { backend: 2, family: 4, local, mtu: 1472, bufferBytes: 4 << 20 })
+  const memory = packetMemory(256)
+  sender = { memory, id: register(memory), socket: towards(native.udpAddress(inbox).port) }
+})
+
+afterEach(() => {
+  native.ownerRelease(owner)
+  for (const id of opened.splice(0)) native.memoryClose(id)
+})
+
+function register(memory: Parameters<typeof native.memoryOpen>[0]): number {
+  const id = native.memoryOpen(memory)
+  opened.push(id)
+  return id
+}
+
+function towards(port: number): number {
+  const remote = { address: '127.0.0.1', port }
+  return native.udpOpen(owner, { backend: 2, family: 4, remote, mtu: 1472, bufferBytes: 4 << 20 })
+}
+
+/** One UDP_SEGMENT message of `segments` datagrams, the last one shorter; what is in each. */
+function sendTrain(seed: number, segments = SEGMENTS): Uint8Array[] {
+  const payloads = Array.from({ length: segments }, (_, i) =>
+    pattern(i === segments - 1 ? BYTES - 7 : BYTES, seed * 1000 + i),
+  )
+  const handles = Int32Array.from(payloads.map((payload) => packetOf(sender.memory, payload)))
+  expect(native.udpSend(sender.socket, sender.id, handles, 0, segments, ioCounters())).toBe(segments)
+  return payloads
+}
+
+/** Receives `count` datagrams, at most `max` a call. */
+function receive(id: number, count: number, max = 256): number[] {
+  const handles = new Int32Array(256)
+  const taken: number[] = []
+  while (taken.length < count) {
+    awaitReadable(owner, inbox)
+    const got = native.udpReceive(inbox, id, handles, max, 0, ioCounters())
+    taken.push(...handles.subarray(0, got))
+  }
+  return taken
+}
+
+/** The first train teaches the socket what trains look like; it lands in slots. */
+function taught(trains: number, slots = 600): { packets: Packets; id: number } {
+  const packets = new Packets({ slots, mtu: 1472, trains })
+  const id = register(packets)
+  sendTrain(0)
+  for (const packet of receive(id, SEGMENTS)) packets.release(packet)
+  return { packets, id }
+}
+
+test('a train stays in one piece, its packets have the right bytes, and the last to go frees it', () => {
+  const { packets, id } = taught(4)
+  const payloads = sendTrain(1)
+  const taken = receive(id, SEGMENTS)
+  expect(taken.map((packet) => bytesOf(packets, packet))).toEqual(payloads)
+  expect(new Set(taken.map((packet) => packets.train[packet]))).toEqual(new Set([packets.train[taken[0]]]))
+  expect(packets.train[taken[0]]).toBeGreaterThanOrEqual(0)
+  expect(packets.trainFree[0]).toBe(3)
+  for (const packet of taken.slice(1)) packets.release(packet)
+  expect(packets.trainFree[0]).toBe(3)
+  packets.release(taken[0])
+  expect(packets.trainFree[0]).toBe(4)
+  expect(packets.held).toBe(0)
+})
+
+test('a packet that settles leaves its neighbours as they were', () => {
+  const { packets, id } = taught(4)
+  const payloads = sendTrain(2)
+  const taken = receive(id, SEGMENTS)
+  const at = packets.prepend(taken[3], 64)
+  packets.data.fill(0xee, at, at + 64)
+  expect(taken.filter((_, i) => i !== 3).map((packet) => bytesOf(packets, packet))).toEqual(
+    payloads.filter((_, i) => i !== 3),
+  )
+  expect(bytesOf(packets, taken[3]).subarray(64)).toEqual(payloads[3])
+  const batch = new Batch(packets)
+  for (const packet of taken) batch.push(packet)
+  packets.releaseAll(batch)
+  expect([packets.held, packets.trainFree[0]]).toEqual([0, 4])
+})
+
+test('sealing a packet in a train does not touch its neighbours', () => {
+  const { packets, id } = taught(4)
+  const payloads = sendTrain(3)
+  const taken = receive(id, SEGMENTS)
+  const key = new Uint8Array(16).fill(9)
+  const aead = native.aeadOpen(owner, 0, key)
+  const sealed = Int32Array.from(taken.filter((_, i) => i % 2 === 0))
+  const failed = new Int32Array(sealed.length)
+  expect(native.aeadSeal(aead, id, sealed, sealed.length, new Uint8Array(8), new Float64Array(1), failed)).toBe(0)
+  const clear = taken.filter((_, i) => i % 2 === 1)
+  expect(clear.map((packet) => bytesOf(packets, packet))).toEqual(payloads.filter((_, i) => i % 2 === 1))
+  expect(native.aeadOpenPackets(aead, id, sealed, sealed.length, new Float64Array(sealed.length))).toBe(sealed.length)
+  expect([...sealed].map((packet) => bytesOf(packets, packet))).toEqual(payloads.filter((_, i) => i % 2 === 0))
+})
+
+test('a train passed on as it is arrives as it was, and the addon frees it', () => {
+  const { packets, id } = taught(4)
+  const payloads = sendTrain(4)
+  const taken = Int32Array.from(receive(id, SEGMENTS))
+  const outbox = towards(native.udpAddress(inbox).port)
+  expect(native.udpSend(outbox, id, taken, 0, taken.length, ioCounters())).toBe(SEGMENTS)
+  expect([packets.held, packets.trainFree[0]]).toEqual([0, 4])
+  expect(receive(id, SEGMENTS).map((packet) => bytesOf(packets, packet))).toEqual(payloads)
+})
+
+test('trains that are all taken, and calls with too little room, fall back to slots', () => {
+  const { packets, id } = taught(1)
+  const expected = [...sendTrain(5), ...sendTrain(6), ...sendTrain(7)]
+  const taken = receive(id, 3 * SEGMENTS)
+  expect(taken.map((packet) => bytesOf(packets, packet))).toEqual(expected)
+  expect(packets.trainFree[0]).toBe(0)
+  expect(taken.filter((packet) => packets.train[packet] >= 0).length).toBe(SEGMENTS)
+  for (const packet of taken) packets.release(packet)
+  const small = sendTrain(8)
+  expect(receive(id, SEGMENTS, 7).map((packet) => bytesOf(packets, packet))).toEqual(small)
+})
+
+test('a forged train index or place is refused before any memory is touched', () => {
+  const { packets, id } = taught(2)
+  const packet = packets.allocate()
+  packets.length[packet] = 10
+  const send = () => native.udpSend(sender.socket, id, Int32Array.of(packet), 0, 1, ioCounters())
+  packets.train[packet] = 2
+  expect(send).toThrow(/is no packet/)
+  packets.train[packet] = 1
+  expect(send).toThrow(/is no packet/)
+  packets.offset[packet] = packets.data.length - 5
+  expect(send).toThrow(/is no packet/)
+  packets.trainFree[0] = 2
+  packets.trainReferences[1] = 1
+  packets.offset[packet] = packets.data.length - 10
+  expect(send).toThrow(/damaged/)
+})
