@@ -7,8 +7,24 @@ import { udpLocal } from './endpoints/udp-local.ts'
 import { udpRemote } from './endpoints/udp-remote.ts'
 import { flowCombiner } from './routing/flow-combiner.ts'
 import { splitter } from './routing/splitter.ts'
+import { bandwidthTrafficSource } from './sources/bandwidth-traffic-source.ts'
+import { throughputTrafficSource } from './sources/throughput-traffic-source.ts'
+import { trafficSink } from './sources/traffic-sink.ts'
+import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
 
-const definitions: AnyComponent[] = [flowCombiner, peerWriter, splitter, tun, udp, udpLocal, udpRemote]
+const definitions: AnyComponent[] = [
+  bandwidthTrafficSource,
+  flowCombiner,
+  peerWriter,
+  splitter,
+  throughputTrafficSource,
+  trafficSink,
+  tun,
+  udp,
+  udpLocal,
+  udpRemote,
+  uniformTrafficSource,
+]
 
 export const components: ReadonlyMap<string, AnyComponent> = new Map(
   definitions.map((definition) => [definition.key, definition]),

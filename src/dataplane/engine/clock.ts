@@ -19,7 +19,8 @@ export class MonotonicClock implements Clock {
 
   constructor() {
     this.origin = native.now()
-    this.epoch = Date.now() * 1e6
+    // Date.now() is cut to whole milliseconds, too coarse to compare the clocks of two runs.
+    this.epoch = (performance.timeOrigin + performance.now()) * 1e6
   }
 
   /** Takes the time. */

@@ -71,7 +71,7 @@ export class Simulation {
       timers.fireDue(clock.now)
       graph.flush()
       if (io.pending) continue
-      const next = busy ? clock.now + BUSY_BREATH_NS : timers.next
+      const next = busy ? Math.min(clock.now + BUSY_BREATH_NS, timers.next) : timers.next
       if (next > until) break
       clock.advanceTo(next)
     }

@@ -1,0 +1,46 @@
+/** throughput_traffic_source: packets of one size at a constant rate, in groups. */
+import { Type } from '@sinclair/typebox'
+import { BATCH_CAPACITY } from '../../engine/batch.ts'
+import { NS_PER_MS } from '../../engine/clock.ts'
+import { defineComponent } from '../../engine/component.ts'
+import { Megabits, Milliseconds, Optional, Output, Seed, Uint32 } from '../../engine/schema.ts'
+import { LARGEST_PACKET, nsPerByte, Paced, sourceMetrics } from './generator.ts'
+import { PROBE_BYTES } from './probe.ts'
+
+export const throughputTrafficSource = defineComponent({
+  key: 'throughput_traffic_source',
+  family: 'sources',
+  summary: 'Sends probe packets of one size, paced to a rate, in groups of batch_size.',
+  details: 'The rate counts the bytes of the packets, not those of headers that later components add.',
+  config: Type.Object({
+    output: Output(),
+    throughput_mbit: Megabits('Rate to send at.'),
+    duration_ms: Milliseconds('How long to send; 0: no limit.', { default: 0 }),
+    payload_size: Uint32('Size of every packet.', { minimum: PROBE_BYTES, maximum: LARGEST_PACKET, unit: 'bytes' }),
+    seed: Optional(Seed('u32')),
+    batch_size: Uint32('Packets sent back to back.', {
+      default: 1,
+      minimum: 1,
+      maximum: BATCH_CAPACITY,
+      unit: 'packets',
+    }),
+  }),
+  metrics: sourceMetrics,
+  live: ['throughput_mbit'],
+  mtu: (config) => config.payload_size,
+  create(config, context) {
+    const { payload_size: size } = config
+    const generator = new Paced(context, context.random(config.seed), { smallest: size, largest: size }, 0, {
+      perPacket: 0,
+      perByte: nsPerByte(config.throughput_mbit),
+      group: config.batch_size,
+      duration: config.duration_ms * NS_PER_MS,
+    })
+    return {
+      reconfigure(next) {
+        generator.pace.perByte = nsPerByte(next.throughput_mbit)
+      },
+      stop: () => generator.stop(),
+    }
+  },
+})
