@@ -161,7 +161,7 @@ export function createRunPool({ warm = 2, maximum = 256, extra }: RunPoolOptions
   return {
     threads: cpus.length,
     start(options, onLog) {
-      if (options.cpu !== undefined && !(options.cpu < cpus.length)) {
+      if (options.cpu !== undefined && cpus[options.cpu] === undefined) {
         throw new RangeError(`CPU thread ${options.cpu} does not exist: this node has ${cpus.length}, counted from 0`)
       }
       const run = new PooledRun(piscina, options, options.cpu === undefined ? [] : [cpus[options.cpu]], extra, onLog)

@@ -89,12 +89,10 @@ export const tun = defineComponent({
           events,
         )
       } catch (error) {
-        const { code, message } = error as NodeJS.ErrnoException
+        const { code } = error as NodeJS.ErrnoException
         if (code !== 'EPERM' && code !== 'EACCES') throw error
-        throw Object.assign(
-          new Error(`interface "${name}" needs the capability CAP_NET_ADMIN: run as root or grant it (${message})`),
-          { code },
-        )
+        const message = `interface "${name}" cannot be made without the capability CAP_NET_ADMIN: run as root or grant it (${code})`
+        throw Object.assign(new Error(message, { cause: error }), { code })
       }
     })
     log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })

@@ -1,0 +1,4 @@
+import type { AnyComponent } from '../../src/dataplane/engine/component.ts'
+
+declare const extra: AnyComponent[]
+export default extra

@@ -1,0 +1,125 @@
+/** Starts pipelines in real worker threads and talks to them through real sockets, for tests. */
+import dgram from 'node:dgram'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { components } from '../../src/dataplane/components/registry.ts'
+import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
+import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
+import { RegionReader } from '../../src/dataplane/engine/metrics.ts'
+import { createRunPool, type RunPoolOptions } from '../../src/dataplane/engine/pool.ts'
+import type { LogLine, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
+import { type Pipeline, Refused } from '../harness/component.ts'
+import extra from './extra.mjs'
+
+/** A checked configuration of these components; throws `Refused` with what is wrong. */
+export function configure(pipeline: Pipeline): PipelineConfig {
+  const registry = new Map([...components, ...extra.map((definition) => [definition.key, definition] as const)])
+  const json = JSON.stringify({ version: 1, engine_config: { pipeline } })
+  const { config, problems } = checkPipelineConfig(json, registry)
+  if (!config) throw new Refused(problems)
+  return config
+}
+
+/** A pool whose threads know the test components. */
+export function testPool(options: RunPoolOptions = {}): RunPool {
+  const url = new URL('./extra.mjs', import.meta.url).href
+  return createRunPool({ ...options, extra: { url, components: extra } })
+}
+
+/** A run with its log and its metrics at hand. */
+export class TestRun {
+  readonly handle: RunHandle
+  readonly log: LogLine[] = []
+  private readonly reader: RegionReader
+
+  constructor(pool: RunPool, pipeline: Pipeline, options: Partial<RunOptions> = {}) {
+    const whole = { runId: 'test', performanceMode: false, level: 'DEBUG' as const, ...options }
+    this.handle = pool.start({ ...whole, config: configure(pipeline) }, (lines) => this.log.push(...lines))
+    this.reader = new RegionReader(this.handle.region)
+  }
+
+  /** Published numbers: component, then metric. */
+  metrics(): Record<string, Record<string, number>> {
+    const { values } = this.reader.snapshot()
+    const result: Record<string, Record<string, number>> = {}
+    for (const { path, name, index } of this.reader.entries) {
+      result[path] ??= {}
+      result[path][name] = values[index]
+    }
+    return result
+  }
+
+  /** The port that a socket component is bound to, from the log. */
+  port(component: string): number {
+    const line = this.log.find((entry) => entry.component === component && entry.message.startsWith('bound to'))
+    if (!line) throw new Error(`"${component}" has not said where it is bound to`)
+    return Number(/:(\d+)$/.exec(String(line.fields.address))?.[1])
+  }
+
+  async stop(): Promise<void> {
+    this.handle.stop()
+    await this.handle.ended
+  }
+}
+
+/** Starts a run and waits until packets flow. */
+export async function startRun(pool: RunPool, pipeline: Pipeline, options?: Partial<RunOptions>): Promise<TestRun> {
+  const run = new TestRun(pool, pipeline, options)
+  await run.handle.running
+  return run
+}
+
+/** Waits until `holds` says yes; fails after ten seconds, naming `what`. */
+export async function until(what: string, holds: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`not within ten seconds: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** A plain socket at the other end: sends, and keeps what it hears. */
+export class Peer {
+  readonly heard: { text: string; bytes: Buffer; port: number }[] = []
+  readonly socket: dgram.Socket
+  readonly host: string
+
+  private constructor(family: 4 | 6) {
+    this.socket = dgram.createSocket(family === 4 ? 'udp4' : 'udp6')
+    this.host = family === 4 ? '127.0.0.1' : '::1'
+    this.socket.on('message', (bytes, { port }) => this.heard.push({ text: bytes.toString('latin1'), bytes, port }))
+    this.socket.on('error', () => {})
+  }
+
+  static async open(family: 4 | 6 = 4): Promise<Peer> {
+    const peer = new Peer(family)
+    peer.socket.bind(0, peer.host)
+    await once(peer.socket, 'listening')
+    return peer
+  }
+
+  get port(): number {
+    return (this.socket.address() as AddressInfo).port
+  }
+
+  /** `ip:port` as configurations have it. */
+  get address(): string {
+    return this.host === '::1' ? `[::1]:${this.port}` : `${this.host}:${this.port}`
+  }
+
+  send(to: number, ...payloads: (string | Uint8Array)[]): Promise<unknown> {
+    return Promise.all(
+      payloads.map(
+        (payload) => new Promise((resolve) => this.socket.send(payload, to, this.host, (error) => resolve(error))),
+      ),
+    )
+  }
+
+  async hears(count: number): Promise<void> {
+    await until(`${count} datagrams heard`, () => this.heard.length >= count)
+  }
+
+  close(): void {
+    this.socket.close()
+  }
+}

@@ -1,0 +1,278 @@
+/** Runs in worker threads: how they start, end, fail, die and take changes, and what they leave behind. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { native } from '../../src/dataplane/native/native.ts'
+import { configure, Peer, startRun, TestRun, testPool, until } from './running.ts'
+
+const pool = testPool()
+const before = native.openDescriptors()
+const runs: TestRun[] = []
+
+async function start(...args: Parameters<typeof startRun> extends [unknown, ...infer R] ? R : never): Promise<TestRun> {
+  const run = await startRun(pool, ...args)
+  runs.push(run)
+  return run
+}
+
+afterEach(async () => {
+  for (const run of runs.splice(0)) await run.stop()
+  expect(native.openDescriptors()).toBe(before)
+})
+afterAll(() => pool.close())
+
+/** Datagrams of front leave at back, through the test trigger. */
+const forward = (to: Peer, trigger: Record<string, unknown> = {}) => ({
+  front: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+  trigger: { test_trigger: { input: 'a', output: 'b', ...trigger } },
+  back: { udp: { remote_address: to.address, input: 'b' } },
+})
+
+async function withPeer(use: (peer: Peer) => Promise<void>): Promise<void> {
+  const peer = await Peer.open()
+  try {
+    await use(peer)
+  } finally {
+    peer.close()
+  }
+}
+
+/** That port is free: it can be bound. */
+async function canBind(port: number): Promise<boolean> {
+  const owner = native.ownerOpen()
+  try {
+    native.udpOpen(owner, { backend: 0, family: 4, mtu: 1500, local: { address: '127.0.0.1', port } })
+    return true
+  } catch {
+    return false
+  } finally {
+    native.ownerRelease(owner)
+  }
+}
+
+describe('starting', () => {
+  it('fails with the cause when a port is taken, and leaves nothing open', () =>
+    withPeer(async (peer) => {
+      const run = new TestRun(pool, {
+        first: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+        second: { udp_local: { address: peer.address, output: 'b' } },
+        join: { flow_combiner: { inputs: ['a', 'b'], output: 'c' } },
+        out: { udp_remote: { input: 'c' } },
+      })
+      const cause = `component "second" (udp_local): bind EADDRINUSE ${peer.address}: address already in use`
+      await expect(run.handle.running).rejects.toThrow(cause)
+      expect(await run.handle.ended).toEqual({ outcome: 'FAILED', error: cause })
+      expect(native.openDescriptors()).toBe(before)
+      expect(await canBind(run.port('first'))).toBe(true)
+    }))
+
+  it('fails with the cause when a component throws, and the thread serves the next run', () =>
+    withPeer(async (peer) => {
+      const run = new TestRun(pool, forward(peer, { throw_at_start: true }))
+      await expect(run.handle.running).rejects.toThrow('component "trigger" (test_trigger): refused to start')
+      expect((await run.handle.ended).outcome).toBe('FAILED')
+      const next = await start(forward(peer))
+      await peer.send(next.port('front'), 'abc')
+      await peer.hears(1)
+    }))
+
+  it('refuses a CPU thread that does not exist', () =>
+    withPeer(async (peer) => {
+      const config = configure(forward(peer))
+      const options = { runId: 'x', config, performanceMode: false, level: 'INFO' as const }
+      expect(() => pool.start({ ...options, cpu: pool.threads }, () => {})).toThrow(RangeError)
+      expect(() => pool.start({ ...options, cpu: -1 }, () => {})).toThrow(RangeError)
+      expect(() => pool.start({ ...options, cpu: 0.5 }, () => {})).toThrow(RangeError)
+    }))
+})
+
+describe('ending', () => {
+  it('by a throw in the loop: FAILED with the cause, sockets closed, other runs go on', () =>
+    withPeer(async (peer) => {
+      const [bad, good] = [await start(forward(peer)), await start(forward(peer))]
+      await peer.send(bad.port('front'), '!')
+      expect(await bad.handle.ended).toEqual({ outcome: 'FAILED', error: 'the run threw: told to throw' })
+      expect(bad.log.some(({ level, message }) => level === 'ERROR' && message.includes('told to throw'))).toBe(true)
+      expect(await canBind(bad.port('front'))).toBe(true)
+      await peer.send(good.port('front'), 'abc')
+      await peer.hears(1)
+    }))
+
+  it('by a component: COMPLETED, or FAILED with its error', () =>
+    withPeer(async (peer) => {
+      const [done, failed] = [await start(forward(peer)), await start(forward(peer))]
+      await peer.send(done.port('front'), '.')
+      await peer.send(failed.port('front'), '-')
+      expect(await done.handle.ended).toEqual({ outcome: 'COMPLETED' })
+      expect(await failed.handle.ended).toEqual({
+        outcome: 'FAILED',
+        error: 'component "trigger" (test_trigger): told to end',
+      })
+    }))
+
+  it('by force: a thread that never comes back is killed, what it held is closed', () =>
+    withPeer(async (peer) => {
+      const [stuck, good] = [await start(forward(peer)), await start(forward(peer))]
+      const port = stuck.port('front')
+      await peer.send(port, '?')
+      await until('the datagram was taken', () => receiveQueue(port) === 0)
+      stuck.handle.stop()
+      stuck.handle.kill('did not stop in time')
+      expect(await stuck.handle.ended).toEqual({ outcome: 'FAILED', error: 'did not stop in time' })
+      expect(await canBind(port)).toBe(true)
+      await peer.send(good.port('front'), 'abc')
+      await peer.hears(1)
+    }))
+
+  it('by command, also twice, also before it runs, also in performance mode', () =>
+    withPeer(async (peer) => {
+      const run = new TestRun(pool, forward(peer))
+      run.handle.stop()
+      run.handle.stop()
+      expect(await run.handle.ended).toEqual({ outcome: 'STOPPED' })
+      run.handle.stop()
+      run.handle.kill('too late')
+      const spinning = await start(forward(peer), { performanceMode: true })
+      await spinning.stop()
+      expect(await spinning.handle.ended).toEqual({ outcome: 'STOPPED' })
+    }))
+
+  it('many runs, one after the other, leave nothing behind', () =>
+    withPeer(async (peer) => {
+      for (let i = 0; i < 20; i++) {
+        const run = await start(forward(peer))
+        await peer.send(run.port('front'), `run ${i}`)
+        await peer.hears(i + 1)
+        await run.stop()
+      }
+      expect(native.openDescriptors()).toBe(before)
+    }))
+
+  it('logs what happened, in order', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer))
+      await run.stop()
+      expect(run.log.map(({ component, message }) => [component, message.split(' ')[0]])).toEqual([
+        ['front', 'bound'],
+        ['back', 'bound'],
+        ['', 'running'],
+        ['', 'ended:'],
+      ])
+    }))
+})
+
+/** Bytes that wait in the receive queue of the UDP socket bound to `port`. */
+function receiveQueue(port: number): number {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0')
+  const line = readFileSync('/proc/net/udp', 'utf8')
+    .split('\n')
+    .find((row) => row.includes(`0100007F:${hex} `))
+  return Number.parseInt(/ [0-9A-F]{8}:([0-9A-F]{8}) /.exec(line ?? '')?.[1] ?? '1', 16)
+}
+
+describe('while running', () => {
+  it('live fields change at once, without losing a packet', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer, { mark: 65 }))
+      await peer.send(run.port('front'), 'one_')
+      await peer.hears(1)
+      for (const mark of [66, 67]) {
+        const next = configure(forward(peer, { mark }))
+        await run.handle.reconfigure(next)
+      }
+      await peer.send(run.port('front'), 'two_')
+      await peer.hears(2)
+      expect(peer.heard.map(({ text }) => text)).toEqual(['oneA', 'twoC'])
+      await run.stop()
+      await expect(run.handle.reconfigure(configure(forward(peer)))).rejects.toThrow('ended')
+    }))
+
+  it('a change that meets the end of its run is refused, not forgotten', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer))
+      await peer.send(run.port('front'), '?')
+      await until('the datagram was taken', () => receiveQueue(run.port('front')) === 0)
+      const change = run.handle.reconfigure(configure(forward(peer, { mark: 1 })))
+      run.handle.kill('stuck')
+      await expect(change).rejects.toThrow('stuck')
+    }))
+
+  it('two runs pass packets to each other', () =>
+    withPeer(async (peer) => {
+      const second = await start(forward(peer))
+      const first = await start({
+        front: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+        back: { udp: { remote_address: `127.0.0.1:${second.port('front')}`, input: 'a' } },
+      })
+      await peer.send(first.port('front'), ...Array.from({ length: 100 }, (_, i) => `packet ${i}_`))
+      await peer.hears(100)
+      await first.stop()
+      expect(first.metrics().back.sent_packets).toBe(100)
+    }))
+
+  it.each(Array.from({ length: Math.min(pool.threads, 2) }, (_, cpu) => cpu))('is pinned to CPU thread %i', (cpu) =>
+    withPeer(async (peer) => {
+      const cpus = native.affinity()
+      const pinned = (): number => threadsOn(String(cpus[cpu]))
+      expect(cpus.length === 1 ? 0 : pinned()).toBe(0)
+      const run = await start(forward(peer), { cpu, performanceMode: true })
+      if (cpus.length > 1) expect(pinned()).toBe(1)
+      await peer.send(run.port('front'), 'abc')
+      await peer.hears(1)
+      await run.stop()
+      if (cpus.length > 1) expect(pinned()).toBe(0)
+    }),
+  )
+
+  it('uses next to no CPU while nothing happens, and all of it in performance mode', () =>
+    withPeer(async (peer) => {
+      const idle = await share(await start(forward(peer), { cpu: 0 }))
+      expect(idle).toBeLessThan(0.05)
+      expect(await share(await start(forward(peer), { cpu: 0, performanceMode: true }))).toBeGreaterThan(idle)
+    }))
+
+  it('a stop or a change is never followed by a busy loop', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer), { cpu: 0 })
+      for (let mark = 1; mark <= 200; mark++) void run.handle.reconfigure(configure(forward(peer, { mark })))
+      await run.handle.reconfigure(configure(forward(peer)))
+      expect(await share(run)).toBeLessThan(0.05)
+    }))
+})
+
+/** Threads of this process that may run on the CPUs of `list` only. */
+function threadsOn(list: string): number {
+  return readdirSync('/proc/self/task').filter((task) => {
+    const status = readFileSync(`/proc/self/task/${task}/status`, 'utf8')
+    return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] === list
+  }).length
+}
+
+/** Part of a CPU that the threads pinned to the first CPU take over a third of a second; ends the run. */
+async function share(run: TestRun): Promise<number> {
+  const cpu = String(native.affinity()[0])
+  const task = readdirSync('/proc/self/task').find((name) =>
+    new RegExp(`^Cpus_allowed_list:\\s*${cpu}$`, 'm').test(readFileSync(`/proc/self/task/${name}/status`, 'utf8')),
+  )
+  const spent = () => Number(readFileSync(`/proc/self/task/${task}/schedstat`, 'utf8').split(' ')[0])
+  const [from, begin] = [spent(), performance.now()]
+  await new Promise((resolve) => setTimeout(resolve, 330))
+  const used = (spent() - from) / 1e6 / (performance.now() - begin)
+  await run.stop()
+  return used
+}
+
+describe('memory', () => {
+  it('of a hundred thousand packets is given back when the run ends', async () => {
+    const rss = () => process.memoryUsage.rss() / 1e6
+    const idle = rss()
+    const run = await start({
+      hoard: { test_hoard: { count: 100_000, output: 'a' } },
+      out: { udp_remote: { input: 'a' } },
+    })
+    expect(rss() - idle).toBeGreaterThan(140)
+    await until('all are held', () => run.metrics().hoard.held_packets === 100_000)
+    await run.stop()
+    expect(run.metrics().hoard).toMatchObject({ held_packets: 0, dropped_packets: 100_000 })
+    expect(rss() - idle).toBeLessThan(30)
+  })
+})

@@ -1,0 +1,57 @@
+/** TUN devices in network namespaces of their own: made, used, taken away; refused with the cause without the privilege. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const script = fileURLToPath(new URL('./device.mjs', import.meta.url))
+const privileged = spawnSync('unshare', ['-n', 'sh', '-c', 'ip link set lo up && ip tuntap add mode tun']).status === 0
+if (!privileged) console.warn('SKIPPED: tests of TUN devices need root, unshare and ip')
+
+function run(command: string[], device: Record<string, unknown>): Record<string, unknown> {
+  const [program, ...args] = [...command, 'node', script, JSON.stringify({ interface_name: 'pst0', ...device })]
+  const output = execFileSync(program, args, { timeout: 20_000, encoding: 'utf8' })
+  return JSON.parse(output.trim().split('\n').at(-1) as string)
+}
+
+const NAMESPACE = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
+
+describe.skipIf(!privileged)('a TUN device', () => {
+  it.each([
+    [{ ip: '10.99.0.1' }, { mtu: 1280, prefix: 24, version: 4, defaultRoute: false }],
+    [
+      { ip: '10.99.0.1', netmask: '255.255.0.0', mtu: 1400, generic_offload: true, is_default_route: true },
+      { mtu: 1400, prefix: 16, version: 4, defaultRoute: true },
+    ],
+    [{ ip: 'fd00:99::1' }, { mtu: 1280, prefix: 64, version: 6, defaultRoute: false }],
+    [
+      { ip: 'fd00:99::1', netmask: '48', generic_offload: true, is_default_route: true },
+      { mtu: 1280, prefix: 48, version: 6, defaultRoute: true },
+    ],
+  ])('%j carries packets both ways and goes away at stop', (device, expected) => {
+    const { left, returned, end, gone, descriptors, ...rest } = run(NAMESPACE, device)
+    expect(rest).toEqual(expected)
+    expect({ left, returned, gone, descriptors }).toEqual({ left: true, returned: true, gone: true, descriptors: 0 })
+    expect(end).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('whose name is taken is refused with the cause', () => {
+    const taken = [...NAMESPACE.slice(0, 4), 'ip tuntap add dev pst0 mode tap && exec "$@"', 'sh']
+    const { end, descriptors } = run(taken, { ip: '10.99.0.1' })
+    expect(end).toMatchObject({ outcome: 'FAILED', error: expect.stringMatching(/"device" \(tun\).*pst0/) })
+    expect(descriptors).toBe(0)
+  })
+})
+
+describe('a TUN device without CAP_NET_ADMIN', () => {
+  const drop = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-net_admin', '--inh-caps=-net_admin'] : ['env']
+  const possible = spawnSync(drop[0], [...drop.slice(1), 'true']).status === 0
+  if (!possible) console.warn('SKIPPED: dropping CAP_NET_ADMIN needs setpriv')
+
+  it.skipIf(!possible)('is refused by name, and nothing is left open', () => {
+    const { error, end, gone, descriptors } = run(drop, { ip: '10.99.0.1' })
+    const cause = expect.stringMatching(/^component "device" \(tun\): interface "pst0" .*CAP_NET_ADMIN.*(EPERM|EACCES)/)
+    expect(error).toEqual(cause)
+    expect(end).toEqual({ outcome: 'FAILED', error: cause })
+    expect({ gone, descriptors }).toEqual({ gone: true, descriptors: 0 })
+  })
+})
