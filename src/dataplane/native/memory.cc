@@ -1,6 +1,9 @@
 /** Registering packet memory with a thread, and finding its packets again with every access checked. */
 #include "memory.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 
 namespace penstock {
@@ -111,11 +114,25 @@ Memory* memoryArgument(Arguments& arguments, size_t index) {
   return nullptr;
 }
 
+/**
+ * Returns the pages that lie wholly inside of an array to the system, which reads as zeros from then on. The buffers
+ * themselves live until their isolate collects garbage, and a thread that waits for its next run may not do so for hours.
+ */
+static void giveBack(void* from, size_t bytes) {
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(from) + page - 1) & ~(page - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(from) + bytes) & ~(page - 1);
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 napi_value memoryClose(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "memoryClose", 1);
   Memory* memory = memoryArgument(arguments, 0);
   if (!memory) return nullptr;
   napi_delete_reference(env, memory->reference);
+  giveBack(memory->data, memory->bytes());
+  giveBack(memory->arrival, static_cast<size_t>(memory->slots) * sizeof(double));
+  giveBack(memory->remote, static_cast<size_t>(memory->slots) * kRemoteBytes);
   auto& memories = arguments.state().memories;
   memories.erase(memories.begin() + (memory - memories.data()));
   return nullptr;

@@ -102,6 +102,7 @@ export interface Native {
 
   /** Registers a run's memory with the calling thread; every length relation above is checked. Returns its id. */
   memoryOpen(memory: PacketMemory): number
+  /** The pages of slab, arrival times and remote records go back to the system at once and read as zeros from then on. */
   memoryClose(memory: number): void
 
   /** eventfd: `eventSignal` from any thread makes the poller it was added to ready until `eventClear`. */
