@@ -1,8 +1,6 @@
 /** Writes the TypeScript declarations of what services receive and return (src/services/types.ts) from the protos. */
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Schema, TIMESTAMP } from './schema.ts'
 
-const INTEGERS_64 = new Set(['int64', 'uint64', 'sint64', 'fixed64', 'sfixed64'])
-
 /** The text of src/services/types.ts: every message and enum an operation can reach, and the operations by kind. */
 export function declarations(schema: Schema): string {
   const requests = new Set<MessageSchema>()
@@ -92,6 +90,6 @@ function valueText({ type }: FieldSchema, isRequest: boolean): string {
   if (type.scalar === 'string') return 'string'
   if (type.scalar === 'bool') return 'boolean'
   if (type.scalar === 'bytes') return 'Uint8Array'
-  if (INTEGERS_64.has(type.scalar)) return isRequest ? 'bigint' : 'bigint | number'
+  if (type.scalar === 'int64' || type.scalar === 'uint64') return isRequest ? 'bigint' : 'bigint | number'
   return 'number'
 }

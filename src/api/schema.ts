@@ -5,23 +5,20 @@ import { dirname, join } from 'node:path'
 import protobuf from 'protobufjs'
 import { packageRoot } from './package-root.ts'
 
-/** Scalar types of proto3. */
-export type Scalar =
-  | 'double'
-  | 'float'
-  | 'int32'
-  | 'int64'
-  | 'uint32'
-  | 'uint64'
-  | 'sint32'
-  | 'sint64'
-  | 'fixed32'
-  | 'fixed64'
-  | 'sfixed32'
-  | 'sfixed64'
-  | 'bool'
-  | 'string'
-  | 'bytes'
+/** The scalar types the protos use. */
+export type Scalar = 'double' | 'float' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'bool' | 'string' | 'bytes'
+
+const SCALARS: ReadonlySet<string> = new Set<Scalar>([
+  'double',
+  'float',
+  'int32',
+  'int64',
+  'uint32',
+  'uint64',
+  'bool',
+  'string',
+  'bytes',
+])
 
 export interface EnumSchema {
   /** Full name, without a leading dot. */
@@ -186,6 +183,9 @@ class SchemaReader {
     const optional = oneof?.isProto3Optional === true
     const resolved = field.resolvedType
     const mapKey = field instanceof protobuf.MapField ? (field.keyType as Scalar) : undefined
+    if (resolved === null && !SCALARS.has(field.type)) {
+      throw new Error(`${field.fullName}: the codecs know no ${field.type}; use one of ${[...SCALARS].join(', ')}`)
+    }
     const type: FieldSchema['type'] =
       resolved === null
         ? { kind: 'scalar', scalar: field.type as Scalar }

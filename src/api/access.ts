@@ -1,0 +1,122 @@
+/** Who may call: loopback callers freely, others with a token; and what a browser may do on a person's behalf. */
+import { isIP } from 'node:net'
+import { ServiceError } from '../services/errors.ts'
+import type { Caller } from './call.ts'
+
+/** Looks a bearer token up; returns the name it was made under, or undefined when it is none of ours. */
+export type VerifyToken = (token: string) => string | undefined
+
+export interface AccessOptions {
+  /** Lets everyone in without a token. */
+  readonly open?: boolean
+  /** Names, besides the loopback ones, that a Host header may hold; without ports. */
+  readonly hostnames?: readonly string[]
+  readonly verifyToken?: VerifyToken
+}
+
+/** The headers access depends on; absent ones are empty. */
+export interface AccessHeaders {
+  readonly host: string
+  readonly origin: string
+  readonly authorization: string
+  /** `sec-fetch-site`, which browsers send with every request. */
+  readonly fetchSite: string
+}
+
+/** The access rules of one node, shared by all its listeners. */
+export class Access {
+  readonly #open: boolean
+  readonly #hostnames: ReadonlySet<string>
+  readonly #verifyToken: VerifyToken
+
+  constructor({ open = false, hostnames = [], verifyToken = () => undefined }: AccessOptions = {}) {
+    this.#open = open
+    this.#hostnames = new Set(hostnames.map((name) => name.toLowerCase()))
+    this.#verifyToken = verifyToken
+  }
+
+  /** The caller behind a connection from `remoteAddress` with this Authorization value; throws UNAUTHENTICATED. */
+  caller(remoteAddress: string, authorization: string): Caller {
+    const isLoopback = isLoopbackAddress(remoteAddress)
+    if (authorization !== '') {
+      const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+      const identity = token === undefined ? undefined : this.#verifyToken(token)
+      // A wrong token is refused even where none is needed: its holder believes it counts.
+      if (identity === undefined) {
+        throw new ServiceError(
+          'UNAUTHENTICATED',
+          'the bearer token is not known here; make one with `penstock token create`',
+        )
+      }
+      return { remoteAddress, isLoopback, identity }
+    }
+    if (!isLoopback && !this.#open) {
+      throw new ServiceError(
+        'UNAUTHENTICATED',
+        'callers from another machine need `Authorization: Bearer TOKEN`; make a token on the node with `penstock token create`',
+      )
+    }
+    return { remoteAddress, isLoopback }
+  }
+
+  /**
+   * The caller behind an HTTP request; throws UNAUTHENTICATED, or PERMISSION_DENIED for what a foreign web page could make a
+   * browser send: a Host header that is not ours (DNS rebinding), a cross-origin request. A token lifts the latter two, since a
+   * browser never adds one by itself.
+   */
+  httpCaller(remoteAddress: string, headers: AccessHeaders): Caller {
+    const caller = this.caller(remoteAddress, headers.authorization)
+    if (caller.identity !== undefined) return caller
+    const host = hostname(headers.host)
+    if (!this.#isOurs(host)) {
+      throw new ServiceError(
+        'PERMISSION_DENIED',
+        `the Host header names ${JSON.stringify(host.slice(0, 100))}, which is not a name of this node; add it to http.hostnames or send a token`,
+      )
+    }
+    const isForeign = headers.fetchSite === 'cross-site' || headers.fetchSite === 'same-site'
+    if (isForeign || (headers.origin !== '' && !isSameOrigin(headers.origin, headers.host))) {
+      throw new ServiceError('PERMISSION_DENIED', 'cross-origin requests need `Authorization: Bearer TOKEN`')
+    }
+    return caller
+  }
+
+  #isOurs(host: string): boolean {
+    if (host === 'localhost' || host.endsWith('.localhost') || isLoopbackAddress(host)) return true
+    // An address cannot be rebound to another machine by its owner's name server.
+    if (this.#open && isIP(host) !== 0) return true
+    return this.#hostnames.has(host)
+  }
+}
+
+/** The name in a Host header, lower case, without port, brackets and trailing dot. */
+function hostname(host: string): string {
+  const match = /^\[([^\]]*)\](?::\d*)?$/.exec(host)
+  if (match?.[1] !== undefined) return match[1].toLowerCase()
+  return host.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase()
+}
+
+function isSameOrigin(origin: string, host: string): boolean {
+  // The scheme is not compared: behind a TLS terminator the node cannot know it.
+  return /^https?:\/\//.test(origin) && origin.replace(/^https?:\/\//, '').toLowerCase() === host.toLowerCase()
+}
+
+/** Whether an IP address, as text, is of this machine's loopback interface. */
+export function isLoopbackAddress(address: string): boolean {
+  const plain = address.replace(/^::ffff:/i, '')
+  return address === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'))
+}
+
+/** An IP address as text, from its 4 or 16 bytes: `127.0.0.1`, `::1`; IPv4 in IPv6 reads as IPv4. */
+export function addressText(bytes: Uint8Array): string {
+  if (bytes.length === 4) return bytes.join('.')
+  if (bytes.length !== 16) return ''
+  if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff) {
+    return bytes.subarray(12).join('.')
+  }
+  const groups = Array.from({ length: 8 }, (_, index) =>
+    (((bytes[2 * index] as number) << 8) | (bytes[2 * index + 1] as number)).toString(16),
+  )
+  // The URL parser writes the shortest form (RFC 5952).
+  return new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1)
+}

@@ -1,0 +1,40 @@
+/** The context of one call, whichever transport it came by. */
+import type { CallContext } from '../services/operations.ts'
+
+/** Who calls, once access was granted. */
+export interface Caller {
+  readonly remoteAddress: string
+  readonly isLoopback: boolean
+  readonly identity?: string
+}
+
+/** CallContext whose AbortController is made at the first use of `signal`: most streams never use it. */
+export class Call implements CallContext {
+  readonly remoteAddress: string
+  readonly isLoopback: boolean
+  readonly transport: CallContext['transport']
+  declare readonly identity?: string
+  #controller: AbortController | undefined
+  #aborted = false
+
+  constructor(caller: Caller, transport: CallContext['transport']) {
+    this.remoteAddress = caller.remoteAddress
+    this.isLoopback = caller.isLoopback
+    this.transport = transport
+    if (caller.identity !== undefined) this.identity = caller.identity
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#aborted) this.#controller.abort()
+    }
+    return this.#controller.signal
+  }
+
+  /** The caller is gone, or the stream is over. */
+  abort(): void {
+    this.#aborted = true
+    this.#controller?.abort()
+  }
+}

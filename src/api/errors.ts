@@ -1,0 +1,75 @@
+/** What a failed operation looks like on the wire: HTTP status and JSON body, gRPC status and details. */
+import { Metadata, type StatusObject } from '@grpc/grpc-js'
+import protobuf from 'protobufjs'
+import { type Code, codeNumbers, ServiceError } from '../services/errors.ts'
+
+const STATUS_LINES: Readonly<Record<Code, string>> = {
+  CANCELLED: '499 Client Closed Request',
+  UNKNOWN: '500 Internal Server Error',
+  INVALID_ARGUMENT: '400 Bad Request',
+  DEADLINE_EXCEEDED: '504 Gateway Timeout',
+  NOT_FOUND: '404 Not Found',
+  ALREADY_EXISTS: '409 Conflict',
+  PERMISSION_DENIED: '403 Forbidden',
+  RESOURCE_EXHAUSTED: '429 Too Many Requests',
+  FAILED_PRECONDITION: '400 Bad Request',
+  ABORTED: '409 Conflict',
+  OUT_OF_RANGE: '400 Bad Request',
+  UNIMPLEMENTED: '501 Not Implemented',
+  INTERNAL: '500 Internal Server Error',
+  UNAVAILABLE: '503 Service Unavailable',
+  DATA_LOSS: '500 Internal Server Error',
+  UNAUTHENTICATED: '401 Unauthorized',
+}
+
+const BAD_REQUEST = 'type.googleapis.com/google.rpc.BadRequest'
+
+/** Receives what was thrown that is no ServiceError, with the operation's name: for the log. */
+export type Report = (error: unknown, operation: string) => void
+
+/**
+ * The failure to tell the caller: a ServiceError as it is; anything else is reported and becomes INTERNAL with a message that gives nothing
+ * of it away.
+ */
+export function failure(error: unknown, operation: string, report: Report): ServiceError {
+  if (error instanceof ServiceError) return error
+  report(error, operation)
+  return new ServiceError('INTERNAL', 'internal error; the log of the node says more')
+}
+
+/** HTTP status line of a failure, as google.rpc.Code maps. */
+export function statusLine(error: ServiceError): string {
+  return STATUS_LINES[error.code]
+}
+
+/** The JSON object of a failure: `{"code", "message", "details"}`; problems become one google.rpc.BadRequest. */
+export function errorBody(error: ServiceError): string {
+  const details =
+    error.problems.length === 0
+      ? []
+      : [
+          {
+            '@type': BAD_REQUEST,
+            fieldViolations: error.problems.map(({ pointer, message }) => ({ field: pointer, description: message })),
+          },
+        ]
+  return JSON.stringify({ code: codeNumbers[error.code], message: error.message, details })
+}
+
+/** The gRPC status of a failure; problems travel in `grpc-status-details-bin` as google.rpc.Status. */
+export function grpcFailure(error: ServiceError): StatusObject {
+  const metadata = new Metadata()
+  if (error.problems.length > 0) metadata.set('grpc-status-details-bin', statusDetails(error))
+  return { code: codeNumbers[error.code], details: error.message, metadata }
+}
+
+/** google.rpc.Status{code 1, message 2, details 3} holding one Any{type_url 1, value 2} of BadRequest{field_violations 1}. */
+function statusDetails(error: ServiceError): Buffer {
+  const violations = protobuf.Writer.create()
+  for (const { pointer, message } of error.problems) {
+    violations.uint32(10).fork().uint32(10).string(pointer).uint32(18).string(message).ldelim()
+  }
+  const status = protobuf.Writer.create().uint32(8).int32(codeNumbers[error.code]).uint32(18).string(error.message)
+  status.uint32(26).fork().uint32(10).string(BAD_REQUEST).uint32(18).bytes(violations.finish()).ldelim()
+  return Buffer.from(status.finish())
+}

@@ -1,0 +1,275 @@
+/** The gRPC listener: every operation, health and reflection on one port. */
+import * as grpc from '@grpc/grpc-js'
+import { ReflectionService } from '@grpc/reflection'
+import { HealthImplementation } from 'grpc-health-check'
+import { ServiceError } from '../services/errors.ts'
+import type { Receiver } from '../services/operations.ts'
+import { SharedMessage } from '../services/shared-message.ts'
+import type { Access } from './access.ts'
+import { decodeBinary, encodeBinary } from './binary.ts'
+import { Call } from './call.ts'
+import type { Operation } from './contract.ts'
+import { descriptorPackage } from './descriptors.ts'
+import { grpcFailure } from './errors.ts'
+import type { Router } from './router.ts'
+import { loadSchema } from './schema.ts'
+import { StreamSink } from './sink.ts'
+
+export interface GrpcListenerOptions {
+  readonly router: Router
+  readonly access: Access
+  /** IP address or name to listen on. */
+  readonly address: string
+  /** 0: any free port. */
+  readonly port: number
+  readonly tls?: { readonly key: Buffer; readonly cert: Buffer }
+}
+
+type Stream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
+
+/** Milliseconds that stop waits for calls to finish before it cuts them. */
+const STOP_MS = 1000
+
+export class GrpcListener {
+  readonly #options: GrpcListenerOptions
+  readonly #router: Router
+  readonly #streams = new Set<GrpcSink>()
+  #server: grpc.Server | undefined
+
+  constructor(options: GrpcListenerOptions) {
+    this.#options = options
+    this.#router = options.router
+  }
+
+  /** Listens; rejects when the address cannot be had. */
+  async start(): Promise<{ address: string; port: number }> {
+    const { address, port, tls } = this.#options
+    const server = new grpc.Server({
+      interceptors: [(_method, call) => this.#guard(call)],
+      // A second process must not share the port in silence.
+      'grpc.so_reuseport': 0,
+      'grpc.keepalive_time_ms': 30_000,
+    })
+    this.#addOperations(server)
+    new ReflectionService(descriptorPackage(loadSchema())).addToServer(server)
+    new HealthImplementation({ '': 'SERVING', ...this.#servingServices() }).addToServer(server)
+    const credentials =
+      tls === undefined
+        ? grpc.ServerCredentials.createInsecure()
+        : grpc.ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
+    const host = address.includes(':') ? `[${address}]` : address
+    const bound = await new Promise<number>((resolve, reject) => {
+      server.bindAsync(`${host}:${port}`, credentials, (error, boundPort) => {
+        if (error === null) resolve(boundPort)
+        else reject(new ServiceError('UNAVAILABLE', `cannot listen on ${host}:${port} for gRPC: ${error.message}`))
+      })
+    })
+    this.#server = server
+    return { address, port: bound }
+  }
+
+  /** Ends every stream with UNAVAILABLE, lets other calls finish for a second, then cuts what is left. */
+  async stop(): Promise<void> {
+    const server = this.#server
+    if (server === undefined) return
+    this.#server = undefined
+    const error = new ServiceError('UNAVAILABLE', 'the node is shutting down')
+    for (const stream of [...this.#streams]) stream.end(error)
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        server.forceShutdown()
+        resolve()
+      }, STOP_MS)
+      server.tryShutdown(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+
+  #servingServices(): Record<string, 'SERVING'> {
+    return Object.fromEntries(this.#router.operations.map(({ service }) => [service, 'SERVING' as const]))
+  }
+
+  /** Refuses callers without access before any handler hears of them, health and reflection included. */
+  #guard(call: grpc.ServerInterceptingCallInterface): grpc.ServerInterceptingCall {
+    return new grpc.ServerInterceptingCall(call, {
+      start: (next) => {
+        next({
+          onReceiveMetadata: (metadata, proceed) => {
+            try {
+              this.#options.access.caller(peerAddress(call.getPeer()), authorization(metadata))
+              proceed(metadata)
+            } catch (error) {
+              call.sendStatus(grpcFailure(error as ServiceError))
+            }
+          },
+        })
+      },
+    })
+  }
+
+  #addOperations(server: grpc.Server): void {
+    const definitions = new Map<string, Record<string, grpc.MethodDefinition<Buffer, Buffer>>>()
+    const implementations = new Map<string, grpc.UntypedServiceImplementation>()
+    for (const operation of this.#router.operations) {
+      const { service, name, kind } = operation
+      const methods = definitions.get(service) ?? {}
+      const handlers = implementations.get(service) ?? {}
+      definitions.set(service, methods)
+      implementations.set(service, handlers)
+      methods[name] = {
+        path: operation.grpcPath,
+        requestStream: kind === 'bidi',
+        responseStream: kind !== 'unary',
+        // Bytes pass through: they are decoded where a bad request can be answered as INVALID_ARGUMENT.
+        requestSerialize: (bytes) => bytes,
+        requestDeserialize: (bytes) => bytes,
+        responseSerialize: (bytes) => bytes,
+        responseDeserialize: (bytes) => bytes,
+      }
+      handlers[name] = this.#implementation(operation)
+    }
+    for (const [service, methods] of definitions) {
+      server.addService(methods, implementations.get(service) as grpc.UntypedServiceImplementation)
+    }
+  }
+
+  #implementation(operation: Operation): grpc.UntypedHandleCall {
+    switch (operation.kind) {
+      case 'unary':
+        return (call: grpc.ServerUnaryCall<Buffer, Buffer>, callback: grpc.sendUnaryData<Buffer>) =>
+          void this.#unary(operation, call, callback)
+      case 'server':
+        return (stream: grpc.ServerWritableStream<Buffer, Buffer>) => void this.#serverStream(operation, stream)
+      case 'bidi':
+        return (stream: grpc.ServerDuplexStream<Buffer, Buffer>) => void this.#bidiStream(operation, stream)
+    }
+  }
+
+  #context(call: { getPeer(): string; metadata: grpc.Metadata }): Call {
+    return new Call(this.#options.access.caller(peerAddress(call.getPeer()), authorization(call.metadata)), 'grpc')
+  }
+
+  async #unary(
+    operation: Operation,
+    call: grpc.ServerUnaryCall<Buffer, Buffer>,
+    callback: grpc.sendUnaryData<Buffer>,
+  ): Promise<void> {
+    try {
+      const context = this.#context(call)
+      call.on('cancelled', () => context.abort())
+      const request = decodeBinary(operation.request, call.request)
+      callback(null, encodeBinary(operation.response, await this.#router.unary(operation, request, context)))
+    } catch (error) {
+      callback(grpcFailure(this.#router.failure(error, operation)))
+    }
+  }
+
+  async #serverStream(operation: Operation, stream: grpc.ServerWritableStream<Buffer, Buffer>): Promise<void> {
+    const call = this.#admit(stream)
+    if (call === undefined) return
+    const sink = this.#open(operation, stream, call)
+    try {
+      const request = decodeBinary(operation.request, stream.request)
+      await this.#router.stream(operation, request, call, sink)
+      sink.ready()
+    } catch (error) {
+      if (sink.closed) this.#router.failure(error, operation)
+      else sink.end(error)
+    }
+  }
+
+  async #bidiStream(operation: Operation, stream: grpc.ServerDuplexStream<Buffer, Buffer>): Promise<void> {
+    const call = this.#admit(stream)
+    if (call === undefined) return
+    const sink = this.#open(operation, stream, call)
+    try {
+      // Nothing is read before the receiver is there: flow control holds the client back.
+      const receiver = await this.#router.bidi(operation, call, sink)
+      sink.ready()
+      stream.on('data', (bytes: Buffer) => deliver(operation, receiver, sink, bytes))
+      stream.on('end', () => receiver.end?.())
+    } catch (error) {
+      if (sink.closed) this.#router.failure(error, operation)
+      else sink.end(error)
+    }
+  }
+
+  /** The context of a stream; undefined, with the stream ended, when access was lost since the guard looked. */
+  #admit(stream: Stream): Call | undefined {
+    try {
+      return this.#context(stream)
+    } catch (error) {
+      stream.emit('error', grpcFailure(error as ServiceError))
+      return undefined
+    }
+  }
+
+  #open(operation: Operation, stream: Stream, call: Call): GrpcSink {
+    const sink = new GrpcSink(stream, operation, this.#router, call)
+    this.#streams.add(sink)
+    sink.onClose(() => this.#streams.delete(sink))
+    stream.on('cancelled', () => sink.lose())
+    stream.on('drain', () => sink.drained())
+    // A broken connection shows as a cancellation too; without a listener the error would end the process.
+    stream.on('error', () => sink.lose())
+    return sink
+  }
+}
+
+/** gRPC has no frame for the failure of one message, so it ends the stream. */
+function deliver(operation: Operation, receiver: Receiver<unknown>, sink: GrpcSink, bytes: Buffer): void {
+  if (sink.closed) return
+  try {
+    const result = receiver.message(decodeBinary(operation.request, bytes))
+    if (result instanceof Promise) result.catch((error: unknown) => sink.end(error))
+  } catch (error) {
+    sink.end(error)
+  }
+}
+
+/** One open server stream or bidirectional stream. */
+class GrpcSink extends StreamSink {
+  readonly #stream: Stream
+  readonly #operation: Operation
+  readonly #router: Router
+
+  constructor(stream: Stream, operation: Operation, router: Router, call: Call) {
+    super(call)
+    this.#stream = stream
+    this.#operation = operation
+    this.#router = router
+  }
+
+  protected override open(): void {
+    this.#stream.sendMetadata(new grpc.Metadata())
+  }
+
+  protected override write(message: unknown): number {
+    const encode = (value: unknown): Uint8Array => encodeBinary(this.#operation.response, value)
+    const bytes = (message instanceof SharedMessage ? message.encoded('proto', encode) : encode(message)) as Buffer
+    if (!this.#stream.write(bytes)) this.writable = false
+    return bytes.length
+  }
+
+  protected override finish(error: unknown): void {
+    if (error === undefined) {
+      this.#stream.end()
+      return
+    }
+    this.#stream.emit('error', grpcFailure(this.#router.failure(error, this.#operation)))
+  }
+}
+
+function authorization(metadata: grpc.Metadata): string {
+  return metadata.get('authorization')[0]?.toString() ?? ''
+}
+
+/** The IP address of a grpc-js peer: `127.0.0.1:5000`, `[::1]:5000`, `::1:5000`. */
+function peerAddress(peer: string): string {
+  return peer
+    .replace(/:\d+$/, '')
+    .replace(/^\[|\]$/g, '')
+    .replace(/^::ffff:(?=\d+\.)/i, '')
+}

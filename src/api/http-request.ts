@@ -1,0 +1,49 @@
+/** A request object from the three parts of an HTTP request: path, query, JSON body. */
+import { invalidArgument, type Problem } from '../services/errors.ts'
+import { decodeJson, refuse } from './json-decode.ts'
+import { parseJson } from './json-parse.ts'
+import { readQuery } from './query.ts'
+import type { Route } from './routes.ts'
+
+/**
+ * Reads the service object of a request. `path` holds the decoded path parameters by field name, `query` the raw query string, `body` the
+ * raw body (empty: none). Throws INVALID_ARGUMENT with every problem.
+ */
+export function readRequest(
+  { operation, binding }: Route,
+  path: Readonly<Record<string, string>>,
+  query: string,
+  body: string,
+): Record<string, unknown> {
+  const { request } = operation
+  const problems: Problem[] = []
+  const object: Record<string, unknown> = {}
+  if (body.trim() !== '') {
+    const parsed = parseJson(body)
+    if (!binding.body && !isEmptyObject(parsed)) {
+      throw invalidArgument('', `${binding.verb} ${binding.path} takes no body; leave it out or send {}`)
+    }
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) decodeJson(request, parsed)
+    Object.assign(object, parsed)
+  }
+  if (binding.body && query !== '') {
+    problems.push({ pointer: '', message: 'takes its fields from the body; leave the query out' })
+  } else readQuery(request, query, object, problems)
+  for (const [name, value] of Object.entries(path)) {
+    const key = request.byName.get(name)?.key ?? name
+    for (const spelling of new Set([name, key])) {
+      if (!Object.hasOwn(object, spelling)) continue
+      if (object[spelling] !== value) {
+        problems.push({ pointer: `/${spelling}`, message: 'differs from the value in the path; leave it out' })
+      }
+      delete object[spelling]
+    }
+    object[key] = value
+  }
+  refuse(problems)
+  return decodeJson(request, object)
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+}

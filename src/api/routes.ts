@@ -1,0 +1,101 @@
+/** From a method and a path to an operation: the HTTP forms of the contract as a tree of segments. */
+import type { HttpBinding, Operation } from './contract.ts'
+
+export interface Route {
+  readonly operation: Operation
+  readonly binding: HttpBinding
+}
+
+interface Segment {
+  readonly literals: Map<string, Segment>
+  /** The segment that is a parameter. */
+  parameter: Segment | undefined
+  /** Routes that end here, by verb, with the names of their path parameters in order. */
+  readonly routes: Map<string, Route & { readonly parameters: readonly string[] }>
+}
+
+export type Match =
+  | { readonly kind: 'route'; readonly route: Route; readonly path: Readonly<Record<string, string>> }
+  /** The path is known, the method is not: those that are. */
+  | { readonly kind: 'method'; readonly allow: readonly string[] }
+  | { readonly kind: 'none' }
+  /** A path parameter is not percent-encoded UTF-8. */
+  | { readonly kind: 'malformed'; readonly segment: string }
+
+/** The HTTP forms of all operations. */
+export class Routes {
+  readonly #root = segment()
+
+  /** Throws when two operations claim the same method and path. */
+  constructor(operations: readonly Operation[]) {
+    for (const operation of operations) for (const binding of operation.http) this.#add({ operation, binding })
+  }
+
+  #add(route: Route): void {
+    let at = this.#root
+    const parameters: string[] = []
+    for (const part of parts(route.binding.path)) {
+      const parameter = /^\{(\w+)\}$/.exec(part)?.[1]
+      if (parameter !== undefined) {
+        parameters.push(parameter)
+        at.parameter ??= segment()
+        at = at.parameter
+      } else {
+        let next = at.literals.get(part)
+        if (next === undefined) {
+          next = segment()
+          at.literals.set(part, next)
+        }
+        at = next
+      }
+    }
+    const { verb, path } = route.binding
+    if (at.routes.has(verb)) throw new Error(`two operations claim ${verb} ${path}`)
+    at.routes.set(verb, { ...route, parameters })
+  }
+
+  /** Finds the route of an upper-case verb and a raw path, without its query. A literal segment goes before a parameter. */
+  match(verb: string, path: string): Match {
+    const values: string[] = []
+    const end = find(this.#root, parts(path), 0, values)
+    if (end === undefined) return { kind: 'none' }
+    const route = end.routes.get(verb) ?? (verb === 'HEAD' ? end.routes.get('GET') : undefined)
+    if (route === undefined) {
+      const verbs = [...end.routes.keys()]
+      return { kind: 'method', allow: [...(verbs.includes('GET') ? ['HEAD'] : []), ...verbs, 'OPTIONS'].sort() }
+    }
+    const bound: Record<string, string> = {}
+    for (const [index, name] of route.parameters.entries()) {
+      const raw = values[index] as string
+      try {
+        bound[name] = decodeURIComponent(raw)
+      } catch {
+        return { kind: 'malformed', segment: raw }
+      }
+    }
+    return { kind: 'route', route, path: bound }
+  }
+}
+
+function segment(): Segment {
+  return { literals: new Map(), parameter: undefined, routes: new Map() }
+}
+
+function parts(path: string): string[] {
+  return path.split('/').slice(1)
+}
+
+function find(at: Segment, path: readonly string[], index: number, values: string[]): Segment | undefined {
+  if (index === path.length) return at.routes.size > 0 ? at : undefined
+  const part = path[index] as string
+  const literal = at.literals.get(part)
+  if (literal !== undefined) {
+    const end = find(literal, path, index + 1, values)
+    if (end !== undefined) return end
+  }
+  if (at.parameter === undefined || part === '') return undefined
+  values.push(part)
+  const end = find(at.parameter, path, index + 1, values)
+  if (end === undefined) values.pop()
+  return end
+}

@@ -1,0 +1,103 @@
+/** The transport-free half of every stream a listener serves: its states, its listeners, its last line against growth. */
+import { ServiceError } from '../services/errors.ts'
+import type { Sink } from '../services/operations.ts'
+import type { Call } from './call.ts'
+
+/** Bytes that may be sent to a full transport before the stream ends; Outbox never comes near. */
+const OVERRUN_BYTES = 4 * 1024 * 1024
+
+/**
+ * Who closes whom: `end` (service or listener) writes the ending and then counts as closed; `lose` (the peer is gone) writes nothing.
+ * Either way the close listeners run once and the call's signal aborts.
+ */
+export abstract class StreamSink implements Sink<unknown> {
+  readonly #call: Call
+  #isReady = false
+  #closed = false
+  #overrun = 0
+  #drain: (() => void) | undefined
+  #closeListeners: (() => void)[] | undefined
+  writable = true
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /** Tells the peer that the stream stands. */
+  protected abstract open(): void
+  /** Sends one message, sets `writable` to false when the transport is full; returns the bytes sent. */
+  protected abstract write(message: unknown): number
+  /** Ends the stream towards the peer; `isReady` is false when the peer was told nothing yet. */
+  protected abstract finish(error: unknown, isReady: boolean): void
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  ready(): void {
+    if (this.#closed || this.#isReady) return
+    this.#isReady = true
+    this.open()
+  }
+
+  send(message: unknown): boolean {
+    if (this.#closed) return false
+    this.ready()
+    const wasFull = !this.writable
+    const bytes = this.write(message)
+    this.#overrun = wasFull ? this.#overrun + bytes : 0
+    if (this.#overrun > OVERRUN_BYTES) {
+      this.end(
+        new ServiceError(
+          'RESOURCE_EXHAUSTED',
+          'the subscriber reads too slowly; open the stream again and read faster',
+        ),
+      )
+    }
+    return this.writable
+  }
+
+  end(error?: unknown): void {
+    if (this.#closed) return
+    if (error === undefined) this.ready()
+    this.#closed = true
+    this.finish(error, this.#isReady)
+    this.#close()
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drain = listener
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#closed) {
+      listener()
+      return
+    }
+    this.#closeListeners ??= []
+    this.#closeListeners.push(listener)
+  }
+
+  /** The transport has room again. */
+  drained(): void {
+    if (this.#closed) return
+    this.writable = true
+    this.#drain?.()
+  }
+
+  /** The peer is gone. */
+  lose(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#close()
+  }
+
+  #close(): void {
+    this.writable = false
+    this.#drain = undefined
+    const listeners = this.#closeListeners
+    this.#closeListeners = undefined
+    if (listeners !== undefined) for (const listener of listeners) listener()
+    this.#call.abort()
+  }
+}

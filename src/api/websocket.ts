@@ -1,0 +1,106 @@
+/** WebSockets: a bidirectional operation as JSON text messages, `{"result": …}` or `{"error": {…}}` towards the client. */
+import type { WebSocket } from 'uWebSockets.js'
+import { codeNumbers, ServiceError } from '../services/errors.ts'
+import type { Receiver } from '../services/operations.ts'
+import { SharedMessage } from '../services/shared-message.ts'
+import type { Call } from './call.ts'
+import type { Operation } from './contract.ts'
+import { errorBody } from './errors.ts'
+import { decodeJson } from './json-decode.ts'
+import { jsonEncoder } from './json-encode.ts'
+import { parseJson } from './json-parse.ts'
+import type { Router } from './router.ts'
+import { StreamSink } from './sink.ts'
+
+/** Messages kept for a receiver that is not there yet. */
+const EARLY_MESSAGES = 256
+
+/** What uWebSockets.js keeps with each socket. */
+export interface SocketData {
+  readonly call: Call
+  readonly operation: Operation
+  sink?: WebSocketSink
+}
+
+/** One open WebSocket. A failure of the stream is an error frame and close code 4000 + the gRPC code. */
+export class WebSocketSink extends StreamSink {
+  readonly #socket: WebSocket<SocketData>
+  readonly #operation: Operation
+  readonly #router: Router
+  #receiver: Receiver<unknown> | undefined
+  #early: unknown[] = []
+
+  constructor(socket: WebSocket<SocketData>, operation: Operation, router: Router, call: Call) {
+    super(call)
+    this.#socket = socket
+    this.#operation = operation
+    this.#router = router
+  }
+
+  /** The handler is ready: hands it what came before. */
+  receive(receiver: Receiver<unknown>): void {
+    this.#receiver = receiver
+    const early = this.#early
+    this.#early = []
+    for (const request of early) this.#deliver(receiver, request)
+  }
+
+  /** One frame from the client; what is wrong with it is answered in a frame, and the socket stays open. */
+  message(frame: ArrayBuffer, isBinary: boolean): void {
+    if (this.closed) return
+    try {
+      if (isBinary) throw new ServiceError('INVALID_ARGUMENT', 'send JSON as text frames, not binary ones')
+      // Copied to text at once: the buffer is only lent.
+      const request = decodeJson(this.#operation.request, parseJson(Buffer.from(frame).toString('utf8')))
+      if (this.#receiver !== undefined) this.#deliver(this.#receiver, request)
+      else if (this.#early.length < EARLY_MESSAGES) this.#early.push(request)
+      else throw new ServiceError('RESOURCE_EXHAUSTED', 'too many messages before the stream was established')
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  #deliver(receiver: Receiver<unknown>, request: unknown): void {
+    try {
+      const result = receiver.message(request)
+      if (result instanceof Promise) result.catch((error: unknown) => this.#reject(error))
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  #reject(error: unknown): void {
+    if (this.closed) return
+    this.#send(errorFrame(this.#router.failure(error, this.#operation)))
+  }
+
+  /** The open socket says it all. */
+  protected override open(): void {}
+
+  protected override write(message: unknown): number {
+    const encode = (value: unknown): Uint8Array =>
+      Buffer.from(`{"result":${jsonEncoder(this.#operation.response)(value)}}`)
+    const bytes = message instanceof SharedMessage ? message.encoded('websocket', encode) : encode(message)
+    this.#send(bytes)
+    return bytes.length
+  }
+
+  protected override finish(error: unknown): void {
+    if (error === undefined) {
+      this.#socket.end(1000)
+      return
+    }
+    const failure = this.#router.failure(error, this.#operation)
+    this.#send(errorFrame(failure))
+    this.#socket.end(4000 + codeNumbers[failure.code])
+  }
+
+  #send(frame: string | Uint8Array): void {
+    // 1: sent, 0: kept in a buffer that drains later, 2: dropped, the buffer's limit closes the socket.
+    if (this.#socket.send(frame, false) !== 1) this.writable = false
+  }
+}
+
+function errorFrame(error: ServiceError): string {
+  return `{"error":${errorBody(error)}}`
+}
