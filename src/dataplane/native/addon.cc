@@ -8,6 +8,7 @@
 #include "gf256.h"
 #include "memory.h"
 #include "poller.h"
+#include "tun.h"
 #include "udp.h"
 
 namespace penstock {
@@ -31,6 +32,10 @@ static const Export kExports[] = {
     {"udpAddress", udpAddress},
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},
+    {"tunOpen", tunOpen},
+    {"tunName", tunName},
+    {"tunReceive", tunReceive},
+    {"tunSend", tunSend},
     {"close", closeHandle},
     {"affinity", affinity},
     {"setAffinity", setAffinity},

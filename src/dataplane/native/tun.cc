@@ -1,0 +1,324 @@
+/** TUN and TAP devices: opening them, and taking and sending batches of packets. */
+#include "tun.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "descriptors.h"
+#include "interface.h"
+#include "memory.h"
+#include "segments.h"
+
+#ifndef TUN_F_USO4
+#define TUN_F_USO4 0x20
+#define TUN_F_USO6 0x40
+#endif
+
+namespace penstock {
+
+namespace {
+
+constexpr size_t kFrameBytes = kTrainBytes + 256;
+constexpr int32_t kMostJoined = 128;
+
+struct Tun : Descriptor {
+  explicit Tun(int fd) : Descriptor(Kind::tun, fd) {}
+  std::string name;
+  bool vnet = false;
+  /** The kernel takes and gives UDP GSO frames (Linux 6.2). */
+  bool uso = false;
+  std::unique_ptr<uint8_t[]> buffer{new uint8_t[kFrameBytes]};
+  /** The frame being cut; kept over calls while it has packets left. */
+  Frame frame;
+};
+
+struct Receive {
+  Tun& device;
+  const Memory& memory;
+  int32_t* handles;
+  const int32_t max;
+  const double now;
+  double* counters;
+  int32_t taken = 0;
+  int32_t seen = 0;
+  bool damaged = false;
+
+  int32_t top() {
+    const int32_t count = memory.freeCount();
+    const int32_t handle = count > 0 ? memory.freeAt(count, 0) : -1;
+    if (count < 0 || (count > 0 && handle < 0)) damaged = true;
+    return handle;
+  }
+  void deliver(int32_t handle, size_t bytes) {
+    memory.free[0] = loadOnce(memory.free) - 1;
+    memory.admit(handle, static_cast<int32_t>(bytes), now, nullptr);
+    handles[taken++] = handle;
+  }
+
+  /** Cuts packets off the frame in hand until it or `max` is used up. */
+  void cut() {
+    Frame& frame = device.frame;
+    while (frame.next < frame.segments && taken < max && !damaged) {
+      const size_t index = frame.next++;
+      const size_t bytes = segmentBytes(frame, index);
+      seen++;
+      if (bytes > static_cast<size_t>(memory.room())) {
+        counters[kOversize]++;
+        continue;
+      }
+      const int32_t handle = top();
+      if (handle < 0) {
+        counters[kNoSlot]++;
+        continue;
+      }
+      writeSegment(frame, index, memory.fresh(handle));
+      deliver(handle, bytes);
+    }
+    setSpilled(&device, frame.next < frame.segments);
+  }
+
+  /** Reads frames until the device is empty or `max` is reached; 0 or the errno that ended it. */
+  int all(State& state) {
+    cut();
+    while (taken < max && seen < max && !damaged) {
+      ssize_t size;
+      if (device.vnet) {
+        VnetHeader vnet;
+        iovec parts[2] = {{&vnet, sizeof vnet}, {device.buffer.get(), kFrameBytes}};
+        size = readv(device.fd, parts, 2);
+        if (size >= 0) {
+          if (size < static_cast<ssize_t>(sizeof vnet)) {
+            counters[kMalformed]++;
+            seen++;
+            continue;
+          }
+          device.frame = openFrame(vnet, device.buffer.get(), static_cast<size_t>(size) - sizeof vnet);
+          if (device.frame.segments == 0) {
+            counters[kMalformed]++;
+            seen++;
+          }
+          cut();
+          continue;
+        }
+      } else {
+        const int32_t handle = top();
+        if (damaged) return 0;
+        const size_t room = handle < 0 ? 0 : static_cast<size_t>(memory.room());
+        iovec parts[2] = {{handle < 0 ? nullptr : memory.fresh(handle), room}, {state.overflow.get(), kTrainBytes}};
+        size = handle < 0 ? readv(device.fd, parts + 1, 1) : readv(device.fd, parts, 2);
+        if (size >= 0) {
+          seen++;
+          if (handle < 0) {
+            counters[kNoSlot]++;
+          } else if (static_cast<size_t>(size) > room) {
+            counters[kOversize]++;
+          } else {
+            deliver(handle, static_cast<size_t>(size));
+          }
+          continue;
+        }
+      }
+      if (errno == EINTR) continue;
+      return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
+    }
+    return 0;
+  }
+};
+
+struct Send {
+  Tun& device;
+  const Packet* packets;
+  double* counters;
+
+  enum class Sent { yes, refused, blocked };
+
+  /** Writes one frame made of `parts`. */
+  Sent frame(const iovec* parts, int count) {
+    for (;;) {
+      if (writev(device.fd, parts, count) >= 0) return Sent::yes;
+      if (errno == EINTR) continue;
+      const bool full = errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM;
+      return full ? Sent::blocked : Sent::refused;
+    }
+  }
+
+  Sent single(const Packet& packet) {
+    VnetHeader vnet{};
+    const iovec parts[2] = {{&vnet, sizeof vnet}, {packet.data, static_cast<size_t>(packet.length)}};
+    return device.vnet ? frame(parts, 2) : frame(parts + 1, 1);
+  }
+
+  /** How many packets from `from` on are one flow's next bytes, with right checksums. */
+  size_t run(size_t from, size_t count, Flow* first) const {
+    if (!device.vnet || from + 1 >= count) return 1;
+    const Packet& head = packets[from];
+    *first = readFlow(head.data, static_cast<size_t>(head.length));
+    if (first->payload == 0 || first->ends || (first->udp && !device.uso)) return 1;
+    size_t bytes = static_cast<size_t>(head.length);
+    size_t length = 1;
+    while (from + length < count && length < kMostJoined) {
+      const Packet& packet = packets[from + length];
+      const Flow flow = readFlow(packet.data, static_cast<size_t>(packet.length));
+      if (!continues(*first, head.data, flow, packet.data, length) || bytes + flow.payload > 65535) break;
+      if (length == 1 && !checksumHolds(*first, head.data, static_cast<size_t>(head.length))) break;
+      if (!checksumHolds(flow, packet.data, static_cast<size_t>(packet.length))) break;
+      bytes += flow.payload;
+      length++;
+      if (flow.ends || flow.payload < first->payload) break;
+    }
+    return length;
+  }
+
+  Sent joined(size_t from, size_t length, const Flow& first) {
+    uint8_t headers[128];
+    iovec parts[kMostJoined + 2];
+    size_t payload = 0;
+    for (size_t i = 0; i < length; i++) {
+      const Packet& packet = packets[from + i];
+      const size_t bytes = static_cast<size_t>(packet.length) - first.headers;
+      parts[i + 2] = {packet.data + first.headers, bytes};
+      payload += bytes;
+    }
+    VnetHeader vnet = joinHeaders(first, packets[from].data, packets[from + length - 1].data, payload, headers);
+    parts[0] = {&vnet, sizeof vnet};
+    parts[1] = {headers, first.headers};
+    return frame(parts, static_cast<int>(length) + 2);
+  }
+
+  size_t all(size_t count) {
+    size_t done = 0;
+    while (done < count) {
+      Flow first;
+      const size_t length = run(done, count, &first);
+      Sent sent = length > 1 ? joined(done, length, first) : single(packets[done]);
+      if (length > 1 && sent == Sent::refused) {
+        // The device takes no such frame: its packets go one by one.
+        for (size_t i = 0; i < length; i++) {
+          sent = single(packets[done]);
+          if (sent == Sent::blocked) break;
+          if (sent == Sent::refused) counters[kSendErrors]++;
+          done++;
+        }
+        if (sent != Sent::blocked) continue;
+      }
+      if (sent == Sent::blocked) {
+        counters[kSendBlocked]++;
+        return done;
+      }
+      if (sent == Sent::refused) counters[kSendErrors]++;
+      done += length;
+    }
+    return done;
+  }
+};
+
+}  // namespace
+
+napi_value tunOpen(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "tunOpen", 2);
+  const uint32_t owner = ownerArgument(arguments, 0);
+  if (!owner) return nullptr;
+  napi_value options = arguments.raw(1);
+  const std::string kind = arguments.propertyString(options, "kind", 8);
+  const std::string name = arguments.propertyString(options, "name", IFNAMSIZ - 1);
+  const std::string address = arguments.propertyString(options, "address", 128);
+  const int prefix = static_cast<int>(arguments.propertyNumber(options, "prefix", 0, 128));
+  const auto mtu = static_cast<uint32_t>(arguments.propertyNumber(options, "mtu", 68, 65535));
+  const bool defaultRoute = arguments.propertyBoolean(options, "defaultRoute");
+  const bool offload = arguments.propertyBoolean(options, "offload");
+  if (!arguments.failed() && kind != "tun" && kind != "tap") arguments.type("kind", "'tun' or 'tap'");
+  if (arguments.failed()) return nullptr;
+
+  const int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) {
+    throwSystem(env, errno, "open", "/dev/net/tun");
+    return nullptr;
+  }
+  auto device = std::make_unique<Tun>(fd);
+  device->vnet = offload && kind == "tun";
+  ifreq request{};
+  request.ifr_flags = static_cast<short>((kind == "tun" ? IFF_TUN : IFF_TAP) | IFF_NO_PI | (device->vnet ? IFF_VNET_HDR : 0));
+  memcpy(request.ifr_name, name.data(), name.size());
+  if (ioctl(fd, TUNSETIFF, &request) < 0) {
+    throwSystem(env, errno, "TUNSETIFF", name + (errno == EPERM ? " (CAP_NET_ADMIN is needed)" : ""));
+    return nullptr;
+  }
+  device->name = request.ifr_name;
+  if (device->vnet) {
+    const int size = sizeof(VnetHeader);
+    const unsigned base = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6;
+    if (ioctl(fd, TUNSETVNETHDRSZ, &size) < 0) {
+      throwSystem(env, errno, "TUNSETVNETHDRSZ", device->name);
+      return nullptr;
+    }
+    device->uso = ioctl(fd, TUNSETOFFLOAD, base | TUN_F_USO4 | TUN_F_USO6) == 0;
+    if (!device->uso && ioctl(fd, TUNSETOFFLOAD, base) < 0) {
+      throwSystem(env, errno, "TUNSETOFFLOAD", device->name);
+      return nullptr;
+    }
+  }
+  const InterfaceFailure failure = configureInterface(device->name, address, prefix, mtu, defaultRoute);
+  if (failure.error) {
+    throwSystem(env, failure.error, failure.syscall, failure.subject);
+    return nullptr;
+  }
+  return adopt(arguments, owner, std::move(device));
+}
+
+napi_value tunName(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "tunName", 1);
+  Lease<Tun> device(arguments, 0, "device", Kind::tun, false);
+  return device ? toString(env, device->name) : nullptr;
+}
+
+napi_value tunReceive(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "tunReceive", 6);
+  Lease<Tun> device(arguments, 0, "device", Kind::tun, true);
+  Memory* memory = memoryArgument(arguments, 1);
+  Span<int32_t> handles = arguments.int32s(2, "handles", 1);
+  const int64_t max = arguments.integer(3, "max", 1, static_cast<int64_t>(handles.length));
+  const double now = arguments.number(4, "now");
+  Span<double> counters = arguments.float64s(5, "counters", kCounters);
+  if (arguments.failed()) return nullptr;
+  Receive receive{*device, *memory, handles.data, static_cast<int32_t>(max), now, counters.data};
+  const int error = receive.all(arguments.state());
+  if (receive.damaged) {
+    throwFreeStack(arguments);
+    return nullptr;
+  }
+  if (error && receive.taken == 0) {
+    throwSystem(env, error, "read", device->name);
+    return nullptr;
+  }
+  return toInteger(env, receive.taken);
+}
+
+napi_value tunSend(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "tunSend", 6);
+  Lease<Tun> device(arguments, 0, "device", Kind::tun, true);
+  Memory* memory = memoryArgument(arguments, 1);
+  Span<int32_t> handles = arguments.int32s(2, "handles", 0);
+  const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, static_cast<int64_t>(handles.length)));
+  const auto count = static_cast<size_t>(arguments.integer(4, "count", 0, static_cast<int64_t>(handles.length - from)));
+  Span<double> counters = arguments.float64s(5, "counters", kCounters);
+  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, count)) return nullptr;
+  const Packet* packets = arguments.state().packets.data();
+  Send send{*device, packets, counters.data};
+  const size_t consumed = send.all(count);
+  for (size_t i = 0; i < consumed; i++) {
+    if (!memory->release(packets[i].handle)) {
+      throwFreeStack(arguments);
+      return nullptr;
+    }
+  }
+  return toInteger(env, static_cast<int32_t>(consumed));
+}
+
+}  // namespace penstock
