@@ -1,27 +1,40 @@
 /** The command line: what each command is called, and what its failures exit with. */
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { packageRoot } from '../api/package-root.ts'
+import { addCompletion } from './completion.ts'
 import { addComponents } from './components.ts'
+import { addConfig } from './config.ts'
+import { addDoctor } from './doctor.ts'
 import { Failure, messageOf } from './failure.ts'
+import { addPipelines } from './pipelines.ts'
 import { addRun } from './run.ts'
 import { addSimulate } from './simulate.ts'
+import { addStatus } from './status.ts'
 import { paint } from './terminal.ts'
+import { addUp } from './up.ts'
 import { addValidate } from './validate.ts'
-
-/** The package's version. */
-export function version(): string {
-  return JSON.parse(readFileSync(`${packageRoot()}/package.json`, 'utf8')).version
-}
+import { addVersion, packageVersion } from './version.ts'
 
 /** The whole command tree. */
 export function createProgram(): Command {
   const program = new Command('penstock')
     .description('A node that moves network traffic through pipelines of components.')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .exitOverride()
     .showHelpAfterError('Add --help to see what it takes.')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
-  for (const add of [addRun, addSimulate, addValidate, addComponents]) {
+  for (const add of [
+    addUp,
+    addRun,
+    addSimulate,
+    addValidate,
+    addComponents,
+    addPipelines,
+    addStatus,
+    addConfig,
+    addDoctor,
+    addCompletion,
+    addVersion,
+  ]) {
     add(program)
   }
   return program

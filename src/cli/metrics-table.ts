@@ -34,7 +34,7 @@ function lines(rows: readonly MetricRow[]): Line[] {
     if (base !== null && parts.every((part) => part !== undefined)) {
       for (const part of parts) taken.add(`${part?.path}\n${part?.name}`)
       const [count, ...rest] = parts.map((part) => Number(part?.value))
-      const shape = PARTS.slice(1).map((part, i) => `${part} ${number(rest[i])}`)
+      const shape = PARTS.slice(1).map((part, i) => `${part} ${scaled(rest[i])}`)
       const value = count === 0 ? 'nothing recorded' : shape.join('  ')
       const unit = parts[1]?.unit ?? ''
       result.push({ path: row.path, name: base, value, rate: count === 0 ? '' : `n=${number(count)}`, unit })
@@ -47,7 +47,7 @@ function lines(rows: readonly MetricRow[]): Line[] {
   return result
 }
 
-/** The table of `rows`, each component's name on its first row; `keys` names the component's kind where it is known. */
+/** The table of `rows`, each component's name on its first row, its key from `keys` below it. */
 export function metricsTable(rows: readonly MetricRow[], keys: ReadonlyMap<string, string> = new Map()): string {
   const columns: Column[] = [
     { title: 'COMPONENT' },
@@ -57,9 +57,11 @@ export function metricsTable(rows: readonly MetricRow[], keys: ReadonlyMap<strin
     { title: 'RATE', align: 'right' },
   ]
   let last: string | null = null
+  let below = ''
   const cells = lines(rows).map(({ path, name, value, rate, unit }) => {
+    const first = path === last ? below : paint(path || '(run)', 'cyan')
     const key = keys.get(path)
-    const first = path === last ? '' : paint(path || '(run)', 'cyan') + (key ? ` ${paint(`(${key})`, 'dim')}` : '')
+    below = path !== last && key ? paint(`(${key})`, 'dim') : ''
     last = path
     return [first, name, value, unit, rate]
   })

@@ -1,0 +1,82 @@
+/** `penstock completion`: scripts that complete commands, options, choices and component keys in bash and zsh. */
+import { Argument, type Command } from 'commander'
+import { COMPONENT_KEYS } from '../dataplane/components/keys.ts'
+import { print } from './terminal.ts'
+
+interface Words {
+  /** 'pipelines start'; '' for the program itself. */
+  path: string
+  words: string[]
+}
+
+/** What can follow each command path. */
+function wordsOf(command: Command, path: string): Words[] {
+  const subcommands = command.commands.map((each) => each.name())
+  const options = command.options.flatMap(({ long }) => (long ? [long] : []))
+  const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
+  const keys = path === 'components' ? COMPONENT_KEYS : []
+  const own = { path, words: [...subcommands, ...choices, ...keys, ...options, '--help'] }
+  return [own, ...command.commands.flatMap((each) => wordsOf(each, path ? `${path} ${each.name()}` : each.name()))]
+}
+
+const FILES = 'run|simulate|validate|"pipelines create"|"pipelines update"|up|"config check"'
+
+/** Finds the command path typed so far, then what can follow it; `$1` is the word being typed. */
+function lookup(program: Command): string {
+  const cases = wordsOf(program, '').map(({ path, words }) => `    "${path}") candidates="${words.join(' ')}" ;;`)
+  const paths = wordsOf(program, '').map(({ path }) => `"${path}"`)
+  return `_penstock_candidates() {
+  local path="" word
+  shift
+  for word in "$@"; do
+    case "\${path:+$path }$word" in
+      ${paths.filter((path) => path !== '""').join('|')}) path="\${path:+$path }$word" ;;
+    esac
+  done
+  case "$path" in
+${cases.join('\n')}
+  esac
+  case "$path" in
+    ${FILES}) files=yes ;;
+  esac
+}`
+}
+
+const bash = (
+  program: Command,
+): string => `# penstock completion for bash; load it with: source <(penstock completion bash)
+${lookup(program)}
+_penstock() {
+  local candidates="" files=""
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
+  _penstock_candidates "\${COMP_WORDS[@]:0:COMP_CWORD}"
+  case "$previous" in
+    -o|--output) candidates="table json"; files="" ;;
+  esac
+  COMPREPLY=($(compgen -W "$candidates" -- "$current"))
+  if [[ -n "$files" && "$current" != -* ]]; then COMPREPLY+=($(compgen -f -- "$current")); fi
+}
+complete -o filenames -F _penstock penstock`
+
+const zsh = (program: Command): string => `#compdef penstock
+# penstock completion for zsh; load it with: source <(penstock completion zsh)
+${lookup(program)}
+_penstock() {
+  local candidates="" files=""
+  _penstock_candidates "\${(@)words[1,CURRENT-1]}"
+  case "\${words[CURRENT-1]}" in
+    -o|--output) candidates="table json"; files="" ;;
+  esac
+  compadd -- \${=candidates}
+  [[ -n "$files" ]] && _files
+}
+compdef _penstock penstock`
+
+export function addCompletion(program: Command): void {
+  program
+    .command('completion')
+    .summary('print a completion script for bash or zsh')
+    .description('Prints a completion script. Load it with: source <(penstock completion bash)')
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh']))
+    .action((shell: 'bash' | 'zsh') => print(shell === 'bash' ? bash(program) : zsh(program)))
+}

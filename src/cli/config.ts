@@ -1,0 +1,38 @@
+/** `penstock config check`: the effective configuration of a node, and where each value came from. */
+import type { Command } from 'commander'
+import { durationText } from '../node/config-values.ts'
+import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
+import { type Format, withOutput } from './options.ts'
+import { print, printJson, table } from './terminal.ts'
+
+const DURATIONS = new Set(['telemetry.interval', 'hubServer.authenticationByRequest.timeout'])
+
+/** The value as the configuration file would have it. */
+function written(key: string, value: unknown): unknown {
+  return DURATIONS.has(key) ? durationText(value as number) : value
+}
+
+const asJson = (value: unknown): string =>
+  JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? item.toString() : item))
+
+export function addConfig(program: Command): void {
+  const config = program
+    .command('config')
+    .summary("a node's configuration")
+    .description("Works on a node's configuration.")
+  withNodeSettings(withOutput(config.command('check')))
+    .summary('show the effective configuration')
+    .description('Checks the configuration that "penstock up" would take and shows where each value came from.')
+    .action(async (options: Record<string, unknown> & { output: Format }) => {
+      const { effective } = await loadNodeConfig(options)
+      if (options.output === 'json') {
+        printJson(JSON.parse(asJson(effective.map((entry) => ({ ...entry, value: written(entry.key, entry.value) })))))
+        return
+      }
+      const rows = effective.map(({ key, value, origin }) => {
+        const shown = written(key, value)
+        return [key, typeof shown === 'string' ? shown : asJson(shown), origin]
+      })
+      print(table([{ title: 'KEY' }, { title: 'VALUE', wrap: true }, { title: 'FROM' }], rows))
+    })
+}

@@ -1,0 +1,194 @@
+/** `npm run docs`: writes the component reference, docs/components/, from the components' schemas and metrics. */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { TSchema } from '@sinclair/typebox'
+import { packageRoot } from '../api/package-root.ts'
+import { COMPONENT_KEYS } from '../dataplane/components/keys.ts'
+import { components } from '../dataplane/components/registry.ts'
+import type { AnyComponent } from '../dataplane/engine/component.ts'
+import { portsOf } from '../dataplane/engine/ports.ts'
+import type { Annotations } from '../dataplane/engine/schema.ts'
+import { fieldsOf, metricsOf } from './reference.ts'
+
+/** Where the pages are, from the package's root. */
+export const REFERENCE_DIRECTORY = 'docs/components'
+
+const KEY_16 = '000102030405060708090a0b0c0d0e0f'
+
+/** Values in examples that say more than what the schema alone would give. */
+const VALUES: Record<string, Record<string, unknown>> = {
+  bandwidth_limit_constant: { bandwidth_limit_mbit: 10, max_queue_size: 100 },
+  delay_constant: { delay: 40 },
+  gilbert_elliot_loss: {
+    good_loss_prob: 0.001,
+    bad_loss_prob: 0.5,
+    good_to_bad_prob: 0.01,
+    bad_to_good_prob: 0.2,
+    seed: 7,
+  },
+  peer_writer: { remote_address: '192.0.2.1:5000' },
+  reed_solomon_encoder: { symbols: 8, repair: 2 },
+  ssl_decrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
+  ssl_encrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
+  tun: { interface_name: 'pen0', ip: '10.9.0.1', netmask: '255.255.255.0' },
+  udp: { local_address: '0.0.0.0:5000', remote_address: '192.0.2.1:5000' },
+  udp_local: { address: '0.0.0.0:5000' },
+  uniform_loss: { loss_prob: 0.05 },
+  uniform_traffic_source: { total_packets: 1000, interval: 10, min_packet_size: 64, max_packet_size: 1200 },
+}
+
+type Node = TSchema &
+  Annotations & {
+    properties?: Record<string, Node>
+    required?: string[]
+    items?: Node
+    minimum?: number
+    maximum?: number
+    format?: string
+    unit?: string
+  }
+
+/** A plausible value of a required field. */
+function sample(node: Node, port: string): unknown {
+  if (node.port) return port
+  if (node.properties) return sampleObject(node, port)
+  if (node.type === 'array') return [1, 2].map((i) => sample(node.items as Node, `${port}_${i}`))
+  if (node.enumeration) return Object.keys(node.enumeration)[0]
+  if (node.type === 'boolean') return false
+  if (node.type === 'string') {
+    const texts: Record<string, string> = { 'socket-address': '192.0.2.1:5000', ip: '192.0.2.1' }
+    return node.format?.startsWith('key-')
+      ? '00'.repeat(Number(node.format.slice(4)))
+      : (texts[node.format ?? ''] ?? 'text')
+  }
+  const typical: Record<string, number> = { probability: 0.05, ms: 10, bytes: 1500, 'Mbit/s': 10 }
+  const value = typical[node.unit ?? ''] ?? 8
+  return Math.min(Math.max(value, node.minimum ?? value), node.maximum ?? value)
+}
+
+function containsPort(node: Node): boolean {
+  return Boolean(
+    node.port || Object.values(node.properties ?? {}).some(containsPort) || (node.items && containsPort(node.items)),
+  )
+}
+
+function sampleObject(node: Node, prefix: string): Record<string, unknown> {
+  const result: Record<string, unknown> = {}
+  for (const [name, child] of Object.entries(node.properties ?? {})) {
+    if (!containsPort(child) && !node.required?.includes(name)) continue
+    const port = name
+      .replace(/^input/, 'in')
+      .replace(/^output/, 'out')
+      .replace(/s$/, '')
+    result[name] = sample(child, prefix ? `${prefix}_${port}` : port)
+  }
+  return result
+}
+
+/** A whole pipeline configuration around one component: a source before every input, a sink behind every output. */
+export function exampleOf(definition: AnyComponent): unknown {
+  const config = { ...sampleObject(definition.config as Node, ''), ...VALUES[definition.key] }
+  const before: Record<string, unknown> = {}
+  const behind: Record<string, unknown> = {}
+  for (const { kind, name } of portsOf(definition.key, definition.config, config)) {
+    if (kind === 'input') {
+      before[`source_${name}`] = { uniform_traffic_source: { output: name, total_packets: 1000, interval: 10 } }
+    } else behind[`sink_${name}`] = { traffic_sink: { input: name, mtu: 1500 } }
+  }
+  return {
+    version: 1,
+    engine_config: { pipeline: { ...before, [definition.key]: { [definition.key]: config }, ...behind } },
+  }
+}
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+
+function markdownTable(head: readonly string[], rows: readonly string[][]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+const ROLES: Record<string, string> = {
+  created: 'packets that begin here',
+  consumed: 'packets that end here as they should',
+  drop: 'packets lost here',
+  intended: 'packets lost here on purpose',
+  held: 'packets waiting here now',
+}
+
+function pageOf(definition: AnyComponent): string {
+  const { key, family, summary, details } = definition
+  const fields = fieldsOf(definition).map((field) => [
+    `\`${field.name}\``,
+    field.type,
+    field.unit,
+    field.range,
+    field.required ? 'required' : field.default && `\`${field.default}\``,
+    field.live ? 'yes' : '',
+    field.description,
+  ])
+  const metrics = metricsOf(definition).map(({ name, kind, unit, help, role }) => [
+    `\`${name}\``,
+    kind,
+    unit,
+    help,
+    ROLES[role] ?? '',
+  ])
+  const sections = [
+    '<!-- Written by "npm run docs" from the component\'s schema; do not edit. -->',
+    `# ${key}`,
+    summary,
+    ...(details ? [details] : []),
+    `Family: ${family}.`,
+    '## Fields',
+    markdownTable(['field', 'type', 'unit', 'range', 'default', 'live', 'description'], fields),
+    'A *live* field can be changed while the pipeline runs.',
+    '## Metrics',
+    ...(metrics.length > 0
+      ? [markdownTable(['metric', 'kind', 'unit', 'description', 'says of packets'], metrics), 'Besides, every']
+      : ['Every']
+    ).map((text, i, all) =>
+      i === all.length - 1 ? `${text} connected port counts \`<port>_packets\` and \`<port>_bytes\`.` : text,
+    ),
+    '## Example',
+    `\`\`\`json\n${JSON.stringify(exampleOf(definition), null, 2)}\n\`\`\``,
+  ]
+  return `${sections.join('\n\n')}\n`
+}
+
+function indexPage(): string {
+  const rows = [...COMPONENT_KEYS].sort().map((key) => {
+    const definition = components.get(key)
+    if (!definition) return [`\`${key}\``, '', 'not yet', '']
+    return [`[\`${key}\`](${key}.md)`, definition.family, 'yes', definition.summary]
+  })
+  const sections = [
+    '<!-- Written by "npm run docs" from the components\' schemas; do not edit. -->',
+    '# Components',
+    `${components.size} of ${COMPONENT_KEYS.length} components are available in this version. A configuration that uses another one is refused.`,
+    markdownTable(['component', 'family', 'available', 'what it does'], rows),
+  ]
+  return `${sections.join('\n\n')}\n`
+}
+
+/** The reference: file name in `REFERENCE_DIRECTORY` to text. */
+export function referencePages(): Map<string, string> {
+  const pages = new Map([['README.md', indexPage()]])
+  for (const definition of components.values()) pages.set(`${definition.key}.md`, pageOf(definition))
+  return pages
+}
+
+/** Writes the pages and removes those of components that are gone. */
+export function writeReference(directory: string): number {
+  const pages = referencePages()
+  mkdirSync(directory, { recursive: true })
+  for (const file of readdirSync(directory)) if (!pages.has(file)) rmSync(join(directory, file))
+  for (const [file, text] of pages) writeFileSync(join(directory, file), text)
+  return pages.size
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const count = writeReference(join(packageRoot(), REFERENCE_DIRECTORY))
+  process.stdout.write(`${count} pages written to ${REFERENCE_DIRECTORY}\n`)
+}

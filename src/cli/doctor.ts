@@ -1,0 +1,196 @@
+/** `penstock doctor`: what this machine can do for pipelines, and what to do about what it cannot. */
+import { existsSync, readFileSync } from 'node:fs'
+import { release } from 'node:os'
+import type { Command } from 'commander'
+import type { Native } from '../dataplane/native/native.ts'
+import { messageOf, SilentFailure } from './failure.ts'
+import { type Format, withOutput } from './options.ts'
+import { paint, print, printJson, table } from './terminal.ts'
+
+type Grade = 'ok' | 'warn' | 'fail'
+
+interface Finding {
+  check: string
+  grade: Grade
+  found: string
+  /** What to do, when there is something. */
+  advice?: string
+}
+
+const BUFFER_BYTES = 4 << 20
+
+function read(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return null
+  }
+}
+
+function nodeVersion(): Finding {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  const supported = (major === 20 && minor >= 19) || major === 21 || major === 22
+  const found = `Node.js ${process.versions.node}`
+  if (supported) return { check: 'node', grade: 'ok', found }
+  return { check: 'node', grade: 'fail', found, advice: 'use Node.js 20.19 or later, below 23' }
+}
+
+function kernel(): Finding {
+  const found = `${process.platform} ${release()}`
+  if (process.platform !== 'linux') return { check: 'kernel', grade: 'fail', found, advice: 'penstock runs on Linux' }
+  const [major, minor] = release().split('.').map(Number)
+  const version = major * 1000 + minor
+  if (version < 5000) {
+    return { check: 'kernel', grade: 'warn', found, advice: 'UDP GRO needs Linux 5.0: the LINUX backend falls back' }
+  }
+  if (version < 5011) {
+    return { check: 'kernel', grade: 'warn', found, advice: 'timers are accurate to 1 ms only before Linux 5.11' }
+  }
+  return { check: 'kernel', grade: 'ok', found }
+}
+
+function cpus(native: Native): Finding {
+  const threads = native.affinity()
+  const found = `${threads.length} CPU threads (${threads.slice(0, 8).join(', ')}${threads.length > 8 ? ', …' : ''})`
+  if (threads.length > 1) return { check: 'cpus', grade: 'ok', found }
+  return { check: 'cpus', grade: 'warn', found, advice: 'runs share one thread with the API; give it two or more' }
+}
+
+/** Opens a socket of the fastest kind and asks which one it got. */
+function udp(native: Native): Finding {
+  const owner = native.ownerOpen()
+  try {
+    const socket = native.udpOpen(owner, {
+      backend: 2,
+      local: { address: '127.0.0.1', port: 0 },
+      family: 4,
+      mtu: 1500,
+    })
+    const { backend } = native.udpAddress(socket)
+    if (backend === 2) return { check: 'udp', grade: 'ok', found: 'segmentation offload: GSO and GRO' }
+    const found = backend === 1 ? 'batched calls, no GRO' : 'single calls, no GSO or GRO'
+    return { check: 'udp', grade: 'warn', found, advice: 'Linux 5.0 or later makes UDP many times faster' }
+  } catch (error) {
+    return { check: 'udp', grade: 'fail', found: messageOf(error), advice: 'allow this process to open sockets' }
+  } finally {
+    native.ownerRelease(owner)
+  }
+}
+
+/** Makes a TUN interface and takes it away again. */
+function tun(native: Native): Finding {
+  if (!existsSync('/dev/net/tun')) {
+    const advice = 'load the module (modprobe tun), in a container add --device /dev/net/tun'
+    return { check: 'tun', grade: 'warn', found: '/dev/net/tun is missing: no tun and tap components', advice }
+  }
+  const owner = native.ownerOpen()
+  try {
+    native.tunOpen(owner, {
+      kind: 'tun',
+      name: `doctor${process.pid % 100_000}`,
+      // TEST-NET-2 (RFC 5737), a single address: no route of the machine changes.
+      address: '198.51.100.1',
+      prefix: 32,
+      mtu: 1280,
+      defaultRoute: false,
+      offload: true,
+    })
+    return { check: 'tun', grade: 'ok', found: 'interfaces can be created' }
+  } catch (error) {
+    const advice = 'run as root, or with CAP_NET_ADMIN (setcap cap_net_admin+ep on node)'
+    return { check: 'tun', grade: 'warn', found: messageOf(error), advice }
+  } finally {
+    native.ownerRelease(owner)
+  }
+}
+
+function buffers(): Finding {
+  const limits = ['rmem_max', 'wmem_max'].map((name) => ({ name, bytes: Number(read(`/proc/sys/net/core/${name}`)) }))
+  const found = limits.map(({ name, bytes }) => `${name} ${Math.round(bytes / 1024)} KiB`).join(', ')
+  const low = limits.filter(({ bytes }) => !(bytes >= BUFFER_BYTES))
+  if (low.length === 0) return { check: 'buffers', grade: 'ok', found }
+  if (capabilities().has('CAP_NET_ADMIN')) {
+    return { check: 'buffers', grade: 'ok', found: `${found}; CAP_NET_ADMIN lifts the limit` }
+  }
+  const advice = `sysctl ${low.map(({ name }) => `-w net.core.${name}=${BUFFER_BYTES}`).join(' ')}`
+  return { check: 'buffers', grade: 'warn', found, advice }
+}
+
+const CAPABILITIES: Record<string, number> = { CAP_NET_ADMIN: 12, CAP_NET_RAW: 13, CAP_SYS_NICE: 23 }
+
+/** Effective capabilities of this process, of those that matter here. */
+function capabilities(): Set<string> {
+  const mask = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(read('/proc/self/status') ?? '')?.[1] ?? '0'}`)
+  return new Set(Object.keys(CAPABILITIES).filter((name) => (mask >> BigInt(CAPABILITIES[name])) & 1n))
+}
+
+function privileges(): Finding {
+  const held = capabilities()
+  const found = Object.keys(CAPABILITIES)
+    .map((name) => `${name} ${held.has(name) ? 'yes' : 'no'}`)
+    .join(', ')
+  if (held.has('CAP_NET_ADMIN')) return { check: 'capabilities', grade: 'ok', found }
+  const advice = 'only tun, tap and large socket buffers need CAP_NET_ADMIN'
+  return { check: 'capabilities', grade: 'warn', found, advice }
+}
+
+function descriptors(): Finding {
+  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(read('/proc/self/limits') ?? '')?.[1] ?? 'unknown'
+  const found = `${soft} open files`
+  if (soft === 'unlimited' || Number(soft) >= 4096) return { check: 'descriptors', grade: 'ok', found }
+  return {
+    check: 'descriptors',
+    grade: 'warn',
+    found,
+    advice: 'ulimit -n 65536 before a node with many runs or clients',
+  }
+}
+
+function clock(): Finding {
+  const source = read('/sys/devices/system/clocksource/clocksource0/current_clocksource') ?? 'unknown'
+  const found = `clock source ${source}`
+  if (!/^(hpet|acpi_pm|jiffies)$/.test(source)) return { check: 'clock', grade: 'ok', found }
+  return { check: 'clock', grade: 'warn', found, advice: 'reading this clock is a system call; use tsc where possible' }
+}
+
+function kernels(native: Native): Finding {
+  const [fastest, ...others] = native.gfKernels()
+  const found = `GF(2^8) on ${fastest}${others.length > 0 ? ` (also ${others.join(', ')})` : ''}`
+  if (fastest !== 'scalar') return { check: 'simd', grade: 'ok', found }
+  return { check: 'simd', grade: 'warn', found, advice: 'error correction is slow on this CPU' }
+}
+
+async function examine(): Promise<Finding[]> {
+  const findings = [nodeVersion(), kernel()]
+  let native: Native
+  try {
+    native = (await import('../dataplane/native/native.ts')).native
+  } catch (error) {
+    const advice = 'build it: npm run build:native (needs g++, make and python3)'
+    return [...findings, { check: 'addon', grade: 'fail', found: messageOf(error).split('\n')[0], advice }]
+  }
+  findings.push({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
+  for (const check of [cpus, kernels, udp, tun]) findings.push(check(native))
+  return [...findings, buffers(), privileges(), descriptors(), clock()]
+}
+
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
+
+export function addDoctor(program: Command): void {
+  withOutput(program.command('doctor'))
+    .summary('what this machine can do')
+    .description('Looks at what pipelines need of this machine and says what to do about what is missing.')
+    .action(async ({ output }: { output: Format }) => {
+      const findings = await examine()
+      if (output === 'json') printJson(findings)
+      else {
+        const rows = findings.map(({ check, grade, found, advice }) => [
+          paint(grade, COLOURS[grade]),
+          check,
+          advice === undefined ? found : `${found}\n→ ${advice}`,
+        ])
+        print(table([{ title: '' }, { title: 'CHECK' }, { title: 'FOUND', wrap: true }], rows))
+      }
+      if (findings.some(({ grade }) => grade === 'fail')) throw new SilentFailure()
+    })
+}

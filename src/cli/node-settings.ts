@@ -1,0 +1,36 @@
+/** The node's settings as flags, and their effective values with file, environment and flags taken together. */
+import type { Command } from 'commander'
+import { ConfigError, type LoadedConfig, loadConfig, settings } from '../node/config.ts'
+import { Failure } from './failure.ts'
+import { readInput } from './options.ts'
+
+/** Flags without a value. */
+const SWITCHES = new Set(['open', 'hub'])
+
+/** Adds `-c` and the flag of every setting. */
+export function withNodeSettings(command: Command): Command {
+  command.option('-c, --config <file>', 'configuration file (YAML)')
+  for (const { flag, help, variable } of settings) {
+    command.option(SWITCHES.has(flag) ? `--${flag}` : `--${flag} <value>`, `${help} [${variable}]`)
+  }
+  return command
+}
+
+const optionName = (flag: string): string => flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** Reads what `withNodeSettings` added; every problem is in the failure. */
+export async function loadNodeConfig(options: Record<string, unknown>): Promise<LoadedConfig> {
+  const file = options.config as string | undefined
+  const flags: Record<string, string | boolean | undefined> = {}
+  for (const { flag } of settings) flags[flag] = options[optionName(flag)] as string | boolean | undefined
+  try {
+    return loadConfig({
+      ...(file === undefined ? {} : { file: { name: file, text: await readInput(file) } }),
+      environment: process.env,
+      flags,
+    })
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Failure(`the configuration is wrong:\n  ${error.problems.join('\n  ')}`)
+    throw error
+  }
+}

@@ -1,0 +1,302 @@
+/** `penstock pipelines`: the operations on pipelines of a node. */
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Level } from '../services/types.ts'
+import type { CreateSettings, Pipeline, UpdateSettings } from './client.ts'
+import { Failure, UsageFailure } from './failure.ts'
+import { followLog, followTelemetry } from './follow.ts'
+import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
+import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'
+import { type Column, paint, print, printJson, table } from './terminal.ts'
+import { setVariables } from './variables.ts'
+
+interface Common extends TargetOptions {
+  output: Format
+}
+
+interface SettingOptions {
+  cpuPin?: number | null
+  performanceMode?: boolean
+  restartPolicy?: NonNullable<CreateSettings['restartPolicy']>
+  startupPolicy?: NonNullable<CreateSettings['startupPolicy']>
+  logLevel?: Level
+  instructionsTimeout?: number
+  nodeReference?: string
+}
+
+const MAX_RESTARTS = 4294967295
+
+/** `never`, `always`, `always:5`, `on-failure`, `on-failure:5`. */
+function restartPolicy(given: string): NonNullable<CreateSettings['restartPolicy']> {
+  const [, policy, count = '0'] = /^(never|always|on-failure)(?::(\d+))?$/.exec(given) ?? []
+  const maxRestarts = Number(count)
+  if (policy === undefined || maxRestarts > MAX_RESTARTS || (policy === 'never' && given !== 'never')) {
+    throw new InvalidArgumentError('Expected never, always, on-failure, or with a limit always:5, on-failure:5.')
+  }
+  if (policy === 'never') return { never: {} }
+  return policy === 'always' ? { always: { maxRestarts } } : { onFailure: { maxRestarts } }
+}
+
+function startupPolicy(given: string): NonNullable<CreateSettings['startupPolicy']> {
+  if (given === 'manual') return { manual: {} }
+  if (given === 'auto') return { auto: {} }
+  throw new InvalidArgumentError('Expected manual or auto.')
+}
+
+/** `none` gives the choice back to the node. */
+function cpuPin(given: string): number | null {
+  return given === 'none' ? null : whole(0, 4294967295)(given)
+}
+
+function seconds(given: string): number {
+  const value = /^\d+$/.test(given) ? Number(given) : Math.ceil(duration(given) / 1000)
+  if (value < 1 || value > 2147483647) throw new InvalidArgumentError('Expected at least one second.')
+  return value
+}
+
+function withSettings(command: Command): Command {
+  return command
+    .option('--cpu-pin <number>', 'CPU thread to pin the run to, counted from 0, or none', cpuPin)
+    .option('--performance-mode', 'never sleep: spin on the sockets')
+    .option('--no-performance-mode', 'sleep when there is nothing to do')
+    .option('--restart-policy <policy>', 'never, always, on-failure; with a limit on-failure:5', restartPolicy)
+    .option('--startup-policy <policy>', 'manual, or auto to start with the node', startupPolicy)
+    .option('--log-level <level>', 'default logging level of its runs', logLevel)
+    .option('--instructions-timeout <seconds>', 'when an instruction to a run counts as timed out', seconds)
+    .option('--node-reference <id>', 'id of the related node')
+}
+
+function policyName(policy: Record<string, unknown> | undefined): string {
+  const [[name, value] = ['', {}]] = Object.entries(policy ?? {})
+  const limit = (value as { maxRestarts?: number }).maxRestarts
+  const written = name === 'onFailure' ? 'on-failure' : name
+  return limit ? `${written}, ${limit} times at most` : written
+}
+
+function stateOf({ started, currentRun }: Pipeline): string {
+  const state = currentRun?.state.toLowerCase() ?? (started ? 'started' : 'stopped')
+  if (currentRun?.outcome) return `${state} (${currentRun.outcome.toLowerCase()})`
+  return state
+}
+
+function coloured(state: string): string {
+  if (state === 'running') return paint(state, 'green')
+  return /fail/.test(state) ? paint(state, 'red') : state
+}
+
+function printPipelines(pipelines: readonly Pipeline[]): void {
+  if (pipelines.length === 0) {
+    print('no pipelines; create one with "penstock pipelines create NAME CONFIG.json"')
+    return
+  }
+  const columns: Column[] = ['ID', 'NAME', 'STATE', 'RUN', 'CPU', 'RESTART', 'STARTUP'].map((title) => ({ title }))
+  const rows = pipelines.map((pipeline) => [
+    pipeline.id,
+    pipeline.name,
+    coloured(stateOf(pipeline)),
+    pipeline.currentRun?.id ?? '',
+    String(pipeline.currentRun?.cpu ?? pipeline.cpuPin ?? ''),
+    policyName(pipeline.restartPolicy),
+    policyName(pipeline.startupPolicy),
+  ])
+  print(table(columns, rows))
+}
+
+function printPipeline(pipeline: Pipeline, output: Format, withConfig = false): void {
+  if (output === 'json') {
+    printJson(pipeline)
+    return
+  }
+  const run = pipeline.currentRun
+  const facts: [string, string | undefined][] = [
+    ['id', pipeline.id],
+    ['name', pipeline.name],
+    ['state', coloured(stateOf(pipeline))],
+    ['run', run?.id],
+    ['started', run?.startedAt],
+    ['ended', run?.endedAt],
+    ['error', run?.error],
+    ['cpu', run?.cpu === undefined ? undefined : String(run.cpu)],
+    ['cpu pin', pipeline.cpuPin === undefined ? 'chosen by the node' : String(pipeline.cpuPin)],
+    ['performance mode', pipeline.performanceMode ? 'on' : 'off'],
+    ['restart policy', policyName(pipeline.restartPolicy)],
+    ['startup policy', policyName(pipeline.startupPolicy)],
+    ['log level', pipeline.defaultLoggingLevel],
+    ['instructions timeout', `${pipeline.instructionsTimeout} s`],
+    ['node reference', pipeline.nodeReferenceId],
+  ]
+  const rows = facts.filter((fact): fact is [string, string] => Boolean(fact[1]))
+  print(table([{ title: '' }, { title: '', wrap: true }], rows))
+  if (withConfig) print(`\n${pipeline.jsonConfig}`)
+}
+
+/** The settings of a pipeline as it is: what an update that changes nothing would send. */
+function settingsOf(pipeline: Pipeline): UpdateSettings {
+  const { name, jsonConfig, restartPolicy, startupPolicy, cpuPin, performanceMode, nodeReferenceId } = pipeline
+  const { defaultLoggingLevel, instructionsTimeout } = pipeline
+  return {
+    name,
+    jsonConfig,
+    restartPolicy,
+    startupPolicy,
+    defaultLoggingLevel,
+    instructionsTimeout,
+    cpuPin,
+    performanceMode,
+    nodeReferenceId,
+    forceRestart: false,
+  }
+}
+
+function given(options: SettingOptions): Partial<UpdateSettings> {
+  const settings: Partial<UpdateSettings> = {}
+  if (options.cpuPin !== undefined) settings.cpuPin = options.cpuPin ?? undefined
+  if (options.performanceMode !== undefined) settings.performanceMode = options.performanceMode
+  if (options.restartPolicy) settings.restartPolicy = options.restartPolicy
+  if (options.startupPolicy) settings.startupPolicy = options.startupPolicy
+  if (options.logLevel) settings.defaultLoggingLevel = options.logLevel
+  if (options.instructionsTimeout) settings.instructionsTimeout = options.instructionsTimeout
+  if (options.nodeReference !== undefined) settings.nodeReferenceId = options.nodeReference || undefined
+  return settings
+}
+
+async function watchPipelines(options: Common): Promise<void> {
+  const { client, node } = await targetOf(options)
+  for await (const event of client.streamPipelines(node, interruption())) {
+    if (options.output === 'json') print(JSON.stringify(event))
+    else {
+      const [[kind, { pipeline }]] = Object.entries(event) as [string, { pipeline?: Pipeline }][]
+      if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${pipeline.name}  ${coloured(stateOf(pipeline))}`)
+    }
+  }
+}
+
+export function addPipelines(program: Command): void {
+  const pipelines = program
+    .command('pipelines')
+    .summary("a node's pipelines")
+    .description("Works on a node's pipelines.")
+  const add = (usage: string, summary: string): Command =>
+    withTarget(withOutput(pipelines.command(usage)))
+      .summary(summary)
+      .description(`${summary[0].toUpperCase()}${summary.slice(1)}.`)
+  const ID = 'id or name of the pipeline'
+
+  add('list', 'list the pipelines')
+    .option('-w, --watch', 'then show every change until Ctrl-C')
+    .action(async (options: Common & { watch?: boolean }) => {
+      const { client, node } = await targetOf(options)
+      const found = await client.getPipelines(node)
+      if (options.output === 'json') printJson(found)
+      else printPipelines(found)
+      if (options.watch) await watchPipelines(options)
+    })
+
+  add('get', 'show one pipeline and its configuration')
+    .argument('<pipeline>', ID)
+    .option('--config', 'print the configuration only, as it was given')
+    .action(async (name: string, options: Common & { config?: boolean }) => {
+      const { client, node } = await targetOf(options)
+      const pipeline = await findPipeline(client, node, name)
+      if (options.config) print(pipeline.jsonConfig)
+      else printPipeline(pipeline, options.output, true)
+    })
+
+  withSettings(add('create', 'create a pipeline; it is not started'))
+    .argument('<name>', 'name of the pipeline')
+    .argument('<config.json>', 'its configuration, - for standard input')
+    .action(async (name: string, file: string, options: Common & SettingOptions) => {
+      const jsonConfig = await readInput(file)
+      const { client, node } = await targetOf(options)
+      printPipeline(await client.createPipeline(node, { name, jsonConfig, ...given(options) }), options.output)
+    })
+
+  withSettings(add('update', 'change a pipeline; what is not given stays as it is'))
+    .argument('<pipeline>', ID)
+    .argument('[config.json]', 'its new configuration, - for standard input')
+    .option('--name <name>', 'its new name')
+    .option('--force-restart', 'restart it when the running one cannot take the change over')
+    .action(
+      async (
+        name: string,
+        file: string | undefined,
+        options: Common & SettingOptions & { name?: string; forceRestart?: boolean },
+      ) => {
+        const { client, node } = await targetOf(options)
+        const pipeline = await findPipeline(client, node, name)
+        const settings = { ...settingsOf(pipeline), ...given(options), forceRestart: options.forceRestart ?? false }
+        if (file !== undefined) settings.jsonConfig = await readInput(file)
+        if (options.name !== undefined) settings.name = options.name
+        printPipeline(await client.updatePipeline(node, pipeline.id, settings), options.output)
+      },
+    )
+
+  add('set', 'set variables of a pipeline')
+    .description(
+      'Writes values to every place in the configuration that a variable points to: penstock pipelines set ID loss=0.05',
+    )
+    .argument('<pipeline>', ID)
+    .argument('<variable=value...>', 'variables of its configuration and their values')
+    .option('--force-restart', 'restart it when the running one cannot take the change over')
+    .action(async (name: string, assignments: string[], options: Common & { forceRestart?: boolean }) => {
+      const { client, node } = await targetOf(options)
+      const pipeline = await findPipeline(client, node, name)
+      const settings = { ...settingsOf(pipeline), forceRestart: options.forceRestart ?? false }
+      settings.jsonConfig = setVariables(pipeline.jsonConfig, assignments)
+      printPipeline(await client.updatePipeline(node, pipeline.id, settings), options.output)
+    })
+
+  add('delete', 'delete a pipeline')
+    .argument('<pipeline>', ID)
+    .action(async (name: string, options: Common) => {
+      const { client, node } = await targetOf(options)
+      const { id } = await findPipeline(client, node, name)
+      await client.deletePipeline(node, id)
+      if (options.output === 'json') printJson({ id })
+      else print(`deleted ${id}`)
+    })
+
+  add('start', 'start a new run')
+    .argument('<pipeline>', ID)
+    .option('-f, --follow', 'then show the log of the run until it ends or Ctrl-C')
+    .action(async (name: string, options: Common & { follow?: boolean }) => {
+      const { client, node } = await targetOf(options)
+      const { id } = await findPipeline(client, node, name)
+      const runId = await client.startPipeline(node, id)
+      if (options.output === 'json') printJson({ runId })
+      else print(`started run ${runId}`)
+      if (options.follow) await followLog(client, node, runId, { lines: 1000, output: options.output })
+    })
+
+  add('stop', 'ask the current run to stop')
+    .argument('[pipeline]', ID)
+    .option('--run <id>', 'the run to stop, instead of a pipeline')
+    .action(async (name: string | undefined, options: Common & { run?: string }) => {
+      const { client, node } = await targetOf(options)
+      if (options.run !== undefined) await client.stopRun(node, options.run)
+      else if (name === undefined) throw new UsageFailure('name a pipeline, or a run with --run')
+      else await client.stopPipeline(node, (await findPipeline(client, node, name)).id)
+      if (options.output === 'json') printJson({})
+      else print('stopping')
+    })
+
+  add('logs', 'show the log of a run')
+    .argument('[pipeline]', ID)
+    .option('--run <id>', 'a run, instead of the current one of a pipeline')
+    .option('-n, --lines <number>', 'past lines shown first', whole(0, 1_000_000), 100)
+    .action(async (name: string | undefined, options: Common & { run?: string; lines: number }) => {
+      const { client, node } = await targetOf(options)
+      await followLog(client, node, await findRun(client, node, name, options.run), options)
+    })
+
+  add('telemetry', 'show the metrics of a run, live')
+    .argument('[pipeline]', ID)
+    .argument('[component...]', 'only these components')
+    .option('--run <id>', 'a run, instead of the current one of a pipeline')
+    .option('-c, --count <number>', 'end after this many samples', whole(1, 1_000_000_000))
+    .action(async (name: string | undefined, parts: string[], options: Common & { run?: string; count?: number }) => {
+      const { client, node } = await targetOf(options)
+      const run = await findRun(client, node, name, options.run)
+      const seen = await followTelemetry(client, node, run, { ...options, components: parts })
+      if (seen === 0) throw new Failure('the stream ended before the first sample')
+    })
+}

@@ -1,0 +1,26 @@
+/** `penstock up`: runs a node until SIGTERM or SIGINT. */
+import type { Command } from 'commander'
+import { Failure, messageOf } from './failure.ts'
+import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
+import { interruption } from './options.ts'
+import { print } from './terminal.ts'
+
+export function addUp(program: Command): void {
+  withNodeSettings(program.command('up'))
+    .summary('run a node')
+    .description(
+      'Runs a node until SIGTERM or Ctrl-C. Prints one line when it is ready: ' +
+        'penstock ready http=127.0.0.1:8769 grpc=127.0.0.1:8770 node=<id>',
+    )
+    .action(async (options: Record<string, unknown>) => {
+      const { config } = await loadNodeConfig(options)
+      const stop = interruption()
+      const { startNode } = await import('../node/node.ts')
+      const node = await startNode(config).catch((error: unknown) => {
+        throw new Failure(`the node did not start: ${messageOf(error)}`)
+      })
+      print(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)
+      if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))
+      await node.close()
+    })
+}

@@ -1,0 +1,69 @@
+/** Writes values to the places that a configuration's variables point to. */
+import { camelCase, suggestion } from '../dataplane/engine/names.ts'
+import { Failure, UsageFailure } from './failure.ts'
+
+interface Variable {
+  id: string
+  paths?: string[]
+}
+
+type Container = Record<string, unknown>
+
+const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
+
+/** The member of `container` that `token` names, in whichever casing the configuration has. */
+function memberOf(container: Container, token: string): string | undefined {
+  return [token, camelCase(token)].find((name) => Object.hasOwn(container, name))
+}
+
+/** A value as it was typed: JSON where it is JSON, else text; what was text stays text. */
+function parsedAs(text: string, before: unknown): unknown {
+  if (typeof before === 'string') return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function write(config: unknown, pointer: string, text: string, variable: string): void {
+  if (!pointer.startsWith('/')) {
+    throw new Failure(`variable "${variable}": path "${pointer}" is no JSON pointer, which starts with /`)
+  }
+  const tokens = pointer
+    .slice(1)
+    .split('/')
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = tokens.pop() as string
+  let container = config
+  for (const token of tokens) {
+    const name = isContainer(container) ? memberOf(container, token) : undefined
+    if (name === undefined)
+      throw new Failure(`variable "${variable}": "${pointer}" does not exist in the configuration`)
+    container = (container as Container)[name]
+  }
+  if (!isContainer(container)) {
+    throw new Failure(`variable "${variable}": "${pointer}" does not exist in the configuration`)
+  }
+  const name = memberOf(container, last) ?? last
+  container[name] = parsedAs(text, container[name])
+}
+
+/** The configuration with every `variable=value` written to all of the variable's paths. */
+export function setVariables(jsonConfig: string, assignments: readonly string[]): string {
+  const config = JSON.parse(jsonConfig) as { variables?: Variable[] }
+  const variables = new Map((config.variables ?? []).map((variable) => [variable.id, variable.paths ?? []]))
+  for (const assignment of assignments) {
+    const [, id, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? []
+    if (id === undefined) throw new UsageFailure(`"${assignment}" is no assignment: write it variable=value`)
+    const paths = variables.get(id)
+    if (!paths) {
+      const known = [...variables.keys()]
+      const hint = suggestion(id, known) || (known.length > 0 ? ` It has ${known.join(', ')}.` : ' It has none.')
+      throw new Failure(`the configuration has no variable "${id}".${hint}`)
+    }
+    if (paths.length === 0) throw new Failure(`variable "${id}" points to nothing: its paths are empty`)
+    for (const path of paths) write(config, path, value, id)
+  }
+  return JSON.stringify(config, null, 2)
+}
