@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Builds the C programs that benches compare with into bench/.build; installs libisal-dev and libssl-dev when root and missing.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out="$here/../.build"
+mkdir -p "$out"
+
+missing=()
+[ -e /usr/include/isa-l.h ] || [ -e /usr/include/isa-l/erasure_code.h ] || missing+=(libisal-dev)
+[ -e /usr/include/openssl/evp.h ] || missing+=(libssl-dev)
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -q >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}" >&2 || true
+  else
+    echo "install ${missing[*]} to build every program" >&2
+  fi
+fi
+
+libraries() {
+  case $1 in
+    isal) echo -lisal ;;
+    evp) echo -lcrypto ;;
+  esac
+}
+
+failed=0
+for source in "$here"/*.c; do
+  name=$(basename "$source" .c)
+  [ "$out/$name" -nt "$source" ] && continue
+  # Into a new file, so that a program that is running keeps its own.
+  if gcc -O3 -march=native -Wall -Wextra -o "$out/$name.new" "$source" $(libraries "$name"); then
+    mv "$out/$name.new" "$out/$name"
+  else
+    failed=1
+  fi
+done
+exit $failed
