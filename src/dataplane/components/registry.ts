@@ -5,6 +5,8 @@ import { tun } from './endpoints/tun.ts'
 import { udp } from './endpoints/udp.ts'
 import { udpLocal } from './endpoints/udp-local.ts'
 import { udpRemote } from './endpoints/udp-remote.ts'
+import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
+import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
 import { flowCombiner } from './routing/flow-combiner.ts'
 import { splitter } from './routing/splitter.ts'
 import { bandwidthTrafficSource } from './sources/bandwidth-traffic-source.ts'
@@ -16,6 +18,8 @@ const definitions: AnyComponent[] = [
   bandwidthTrafficSource,
   flowCombiner,
   peerWriter,
+  reedSolomonDecoder,
+  reedSolomonEncoder,
   splitter,
   throughputTrafficSource,
   trafficSink,
