@@ -91,8 +91,8 @@ export type Instance<C> = Receivers<C> & {
   observe?(): void
   /** Takes over changed `live` fields. */
   reconfigure?(config: C): void
-  /** FLUSH or RESET arrived; absent: it is forwarded to the component's outlets. */
-  notify?(notification: Notification): void
+  /** FLUSH or RESET arrived at an input, `['flows', 0, 'input']`; absent: it is forwarded to the outlets beside it. */
+  notify?(notification: Notification, input: readonly (string | number)[]): void
   /** The run ends: release what is held, close what is open. */
   stop?(): void
 }

@@ -239,7 +239,8 @@ export class Graph {
     ports: Map<string, Port[]>,
     outlets: Map<string, Outlet>,
   ): (notification: Notification) => void {
-    if (target.notify) return (notification) => (target.notify as (n: Notification) => void)(notification)
+    const { notify } = target
+    if (notify) return (notification) => notify.call(target, notification, to.steps)
     const definition = this.available.get(this.config.components[to.component].key) as AnyComponent
     if (definition.decoupled) return () => {}
     const outputs = (ports.get(to.component) as Port[]).filter((port) => port.kind === 'output')

@@ -50,6 +50,4 @@ export interface Io {
   readonly simulated: boolean
   udp(options: UdpOptions, events: IoEvents): PacketIo
   tun(options: TunOpenOptions, events: IoEvents): PacketIo
-  /** CRC-32C of the `bytes` bytes at `at` in the packets' slab. */
-  crc32c(at: number, bytes: number): number
 }

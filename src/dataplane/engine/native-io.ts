@@ -1,5 +1,4 @@
 /** The real I/O face: kernel sockets and TUN devices through the addon, watched by one poller per run. */
-import { crc32c } from '../codes/crc32c.ts'
 import { IO_COUNTERS, native, type TunOpenOptions } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
@@ -9,8 +8,6 @@ import type { Packets } from './packets.ts'
 
 const BACKENDS = ['GENERIC', 'LINUX_NO_GRO', 'LINUX'] as const
 const COMMAND_TOKEN = 0
-/** Up to here a CRC by table costs less than the call into the addon. */
-const SHORT_CRC = 64
 
 type ReceiveCall = typeof native.udpReceive
 type SendCall = typeof native.udpSend
@@ -82,7 +79,6 @@ export class NativeIo implements Io {
   readonly poller: number
   /** Set once the packets exist, before anything is opened. */
   memory = -1
-  private data!: Uint8Array
   private readonly owner: number
   private readonly command: number
   private readonly watched: ({ io: NativePacketIo; events: IoEvents } | null)[] = [null]
@@ -99,13 +95,6 @@ export class NativeIo implements Io {
 
   attach(packets: Packets): void {
     this.memory = native.memoryOpen(packets)
-    this.data = packets.data
-  }
-
-  crc32c(at: number, bytes: number): number {
-    return bytes <= SHORT_CRC || !native.crc32c
-      ? crc32c(this.data, at, at + bytes)
-      : native.crc32c(this.memory, at, bytes)
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {

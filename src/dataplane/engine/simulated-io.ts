@@ -1,5 +1,4 @@
 /** The I/O face of a simulation: sockets are queues in memory, joined by their addresses; devices swallow what they get. */
-import { crc32c } from '../codes/crc32c.ts'
 import { IO_COUNTERS, REMOTE_BYTES, type TunOpenOptions } from '../native/native.ts'
 import { formatRemote, formatSocketAddress, remoteRecord } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
@@ -139,10 +138,6 @@ export class SimulatedIo implements Io {
 
   tun(options: TunOpenOptions): PacketIo {
     return new SimulatedDevice(this, options.name)
-  }
-
-  crc32c(at: number, bytes: number): number {
-    return crc32c(this.packets.data, at, at + bytes)
   }
 
   find(address: string): SimulatedSocket | undefined {

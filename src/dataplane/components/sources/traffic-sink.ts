@@ -49,11 +49,11 @@ export const trafficSink = defineComponent({
     finished: gauge('1 while packets have come before but none for timeout_ms.'),
   },
   live: ['mtu', 'latency_budget', 'timeout_ms'],
-  create(config, { packets, clock, io, metrics, log, timer }) {
+  create(config, { packets, clock, memory, metrics, log, timer }) {
     let { mtu } = config
     let budget = config.latency_budget * NS_PER_MS
     let timeout = config.timeout_ms * NS_PER_MS
-    const probe = new ProbeReader({ packets, clock, io })
+    const probe = new ProbeReader({ packets, clock, memory })
     const flows = new Map<number, ProbeFlow>()
     // The flow of the packet before, which is most often the flow of this one.
     let source = -1
