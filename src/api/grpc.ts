@@ -44,6 +44,8 @@ export class GrpcListener {
   /** Listens; rejects when the address cannot be had. */
   async start(): Promise<{ address: string; port: number }> {
     const { address, port, tls } = this.#options
+    // What grpc-js would print is in the errors it gives.
+    grpc.setLogVerbosity(grpc.logVerbosity.NONE)
     const server = new grpc.Server({
       interceptors: [(_method, call) => this.#guard(call)],
       // A second process must not share the port in silence.

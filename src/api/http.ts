@@ -132,7 +132,7 @@ export class HttpListener {
     return {
       verb: request.getMethod().toUpperCase(),
       path: request.getUrl(),
-      query: request.getQuery(),
+      query: request.getQuery() ?? '',
       contentLength: request.getHeader('content-length'),
       caller: () => this.#options.access.httpCaller(remoteAddress, headers),
     }

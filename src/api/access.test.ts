@@ -1,0 +1,75 @@
+/** Who may call, from which address, with which headers. */
+import { describe, expect, test } from 'vitest'
+import { Access, addressText, isLoopbackAddress } from './access.ts'
+
+const verifyToken = (token: string) => (token === 'good' ? 'laptop' : undefined)
+const none = { host: 'localhost', origin: '', authorization: '', fetchSite: '' }
+
+describe('callers', () => {
+  test('from loopback need nothing, others a token, unless access is open', () => {
+    const access = new Access({ verifyToken })
+    expect(access.caller('127.0.0.1', '')).toEqual({ remoteAddress: '127.0.0.1', isLoopback: true })
+    expect(access.caller('::1', '')).toEqual({ remoteAddress: '::1', isLoopback: true })
+    expect(() => access.caller('10.0.0.5', '')).toThrow('need `Authorization: Bearer TOKEN`')
+    expect(access.caller('10.0.0.5', 'bearer good')).toEqual({
+      remoteAddress: '10.0.0.5',
+      isLoopback: false,
+      identity: 'laptop',
+    })
+    expect(() => access.caller('10.0.0.5', 'Bearer bad')).toThrow('not known')
+    expect(() => access.caller('10.0.0.5', 'Basic good')).toThrow('not known')
+    expect(new Access({ open: true }).caller('10.0.0.5', '')).toMatchObject({ isLoopback: false })
+  })
+
+  test.each([
+    ['localhost:8769', true],
+    ['LOCALHOST', true],
+    ['penstock.localhost', true],
+    ['127.0.0.1:8769', true],
+    ['[::1]:8769', true],
+    ['node.example:8769', true],
+    ['evil.example', false],
+    ['127.0.0.1.evil.example', false],
+    ['localhost.evil.example', false],
+    ['10.0.0.5', false],
+    ['', false],
+  ])('Host %j: %s', (host, isOurs) => {
+    const access = new Access({ verifyToken, hostnames: ['Node.example'] })
+    const call = () => access.httpCaller('127.0.0.1', { ...none, host })
+    if (isOurs) expect(call()).toMatchObject({ isLoopback: true })
+    else expect(call).toThrow('Host header')
+  })
+
+  test('open access takes addresses as Host, since a name server cannot rebind them', () => {
+    const access = new Access({ open: true })
+    expect(access.httpCaller('10.0.0.9', { ...none, host: '10.0.0.5:8769' })).toMatchObject({ isLoopback: false })
+    expect(() => access.httpCaller('10.0.0.9', { ...none, host: 'evil.example' })).toThrow('Host header')
+  })
+
+  test('cross-origin requests need a token', () => {
+    const access = new Access({ verifyToken })
+    const foreign = { ...none, origin: 'https://evil.example' }
+    expect(() => access.httpCaller('127.0.0.1', foreign)).toThrow('cross-origin')
+    expect(() => access.httpCaller('127.0.0.1', { ...none, fetchSite: 'same-site' })).toThrow('cross-origin')
+    expect(access.httpCaller('127.0.0.1', { ...foreign, authorization: 'Bearer good' })).toMatchObject({
+      identity: 'laptop',
+    })
+    expect(access.httpCaller('127.0.0.1', { ...none, host: 'localhost:1', origin: 'http://localhost:1' })).toBeDefined()
+    expect(() =>
+      access.httpCaller('127.0.0.1', { ...none, host: 'localhost:1', origin: 'http://localhost:2' }),
+    ).toThrow()
+  })
+})
+
+describe('addresses', () => {
+  test.each([
+    [[127, 0, 0, 1], '127.0.0.1', true],
+    [[10, 0, 0, 5], '10.0.0.5', false],
+    [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], '::1', true],
+    [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 9, 9, 9], '127.9.9.9', true],
+    [[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], '2001:db8::1', false],
+  ])('%j is %s', (bytes, text, isLoopback) => {
+    expect(addressText(Uint8Array.from(bytes))).toBe(text)
+    expect(isLoopbackAddress(text)).toBe(isLoopback)
+  })
+})

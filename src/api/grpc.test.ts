@@ -1,0 +1,241 @@
+/** The gRPC listener with real clients: calls, streams, errors, access, health and reflection. */
+import * as grpc from '@grpc/grpc-js'
+import protobuf from 'protobufjs'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { asks, created, handlers, Seen } from '../../test/contract/handlers.ts'
+import { ServiceError } from '../services/errors.ts'
+import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../services/types.ts'
+import { Access } from './access.ts'
+import { decodeBinary, encodeBinary } from './binary.ts'
+import { loadOperations, type Operation } from './contract.ts'
+import { GrpcListener } from './grpc.ts'
+import { Router } from './router.ts'
+
+const seen = new Seen()
+const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+const access = new Access({ verifyToken: (token) => (token === 'good' ? 'laptop' : undefined) })
+const pass = (bytes: Buffer): Buffer => bytes
+let listener: GrpcListener
+let client: grpc.Client
+let port: number
+
+beforeAll(async () => {
+  listener = new GrpcListener({ router, access, address: '127.0.0.1', port: 0 })
+  ;({ port } = await listener.start())
+  client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
+})
+
+afterAll(async () => {
+  client.close()
+  await listener.stop()
+})
+
+beforeEach(() => {
+  seen.requests.length = 0
+  seen.reports.length = 0
+})
+
+function operation(name: string): Operation {
+  const found = loadOperations().find((candidate) => candidate.name === name)
+  if (found === undefined) throw new Error(`no operation ${name}`)
+  return found
+}
+
+function unary(name: string, request: object, metadata = new grpc.Metadata()): Promise<Record<string, unknown>> {
+  const { grpcPath, request: type, response } = operation(name)
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(grpcPath, pass, pass, encodeBinary(type, request), metadata, (error, bytes) => {
+      if (error !== null) reject(error)
+      else resolve(decodeBinary(response, bytes as Buffer))
+    })
+  })
+}
+
+function serverStream(name: string, request: object): grpc.ClientReadableStream<Buffer> {
+  const { grpcPath, request: type } = operation(name)
+  return client.makeServerStreamRequest(grpcPath, pass, pass, encodeBinary(type, request))
+}
+
+function next(stream: grpc.ClientReadableStream<Buffer>): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    stream.once('data', resolve)
+    stream.once('error', reject)
+  })
+}
+
+function failed(stream: NodeJS.EventEmitter): Promise<grpc.ServiceError> {
+  return new Promise((resolve) => stream.once('error', resolve))
+}
+
+describe('unary', () => {
+  test('a request reaches its handler', async () => {
+    expect(await unary('getNode', { nodeId: 'n1' })).toMatchObject({
+      node: { id: 'n1', services: ['HUB_SERVER', 'PIPELINES'], lastSeen: new Date('2026-01-02T03:04:05.678Z') },
+    })
+    expect(seen.requests).toEqual([{ nodeId: 'n1' }])
+    expect(seen.calls.at(-1)).toMatchObject({ remoteAddress: '127.0.0.1', isLoopback: true, transport: 'grpc' })
+  })
+
+  test('failures carry code, message and details', async () => {
+    await expect(unary('getNode', { nodeId: 'other' })).rejects.toMatchObject({
+      code: grpc.status.NOT_FOUND,
+      details: 'no node other on this hub',
+    })
+    const error = await unary('createPipeline', { nodeId: 'n1' }).catch((reason: grpc.ServiceError) => reason)
+    const details = (error as grpc.ServiceError).metadata.get('grpc-status-details-bin')[0] as Buffer
+    expect(details.toString('latin1')).toContain('type.googleapis.com/google.rpc.BadRequest')
+    expect(details.toString('latin1')).toContain('/jsonConfig/version')
+    await expect(unary('removeNode', { nodeId: 'n1' })).rejects.toMatchObject({ code: grpc.status.UNIMPLEMENTED })
+  })
+
+  test('what a handler throws by mistake is reported and hidden', async () => {
+    await expect(unary('getNode', { nodeId: 'bug' })).rejects.toMatchObject({
+      code: grpc.status.INTERNAL,
+      details: expect.not.stringContaining('secret'),
+    })
+    expect(seen.reports).toEqual([new TypeError('secret detail of a bug')])
+  })
+
+  test('bytes that are no message are an invalid argument', async () => {
+    const { grpcPath } = operation('getNode')
+    const answer = new Promise((_resolve, reject) => {
+      client.makeUnaryRequest(grpcPath, pass, pass, Buffer.from([0xff, 0xff]), reject)
+    })
+    await expect(answer).rejects.toMatchObject({ code: grpc.status.INVALID_ARGUMENT })
+  })
+
+  test('a cancelled call aborts the signal of its handler', async () => {
+    const { grpcPath, request } = operation('getNode')
+    const call = client.makeUnaryRequest(
+      grpcPath,
+      pass,
+      pass,
+      encodeBinary(request, { nodeId: 'never' }),
+      () => undefined,
+    )
+    await seen.until(() => seen.requests.length === 1)
+    const signal = seen.calls.at(-1)?.signal as AbortSignal
+    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+    call.cancel()
+    await aborted
+    expect(signal.aborted).toBe(true)
+  })
+
+  test('a token names its holder, a wrong one is refused', async () => {
+    const metadata = new grpc.Metadata()
+    metadata.set('authorization', 'Bearer good')
+    await unary('getNode', { nodeId: 'n1' }, metadata)
+    expect(seen.calls.at(-1)?.identity).toBe('laptop')
+    metadata.set('authorization', 'Bearer bad')
+    await expect(unary('getNode', { nodeId: 'n1' }, metadata)).rejects.toMatchObject({
+      code: grpc.status.UNAUTHENTICATED,
+    })
+  })
+})
+
+describe('streams', () => {
+  test('metadata says that the stream is ready, then come messages, then the failure', async () => {
+    const stream = serverStream('streamPipelines', { nodeId: 'g' })
+    await new Promise((resolve) => stream.once('metadata', resolve))
+    const sink = seen.sink<StreamPipelinesEvent>('pipelines g')
+    sink.send(created('p7'))
+    const type = operation('streamPipelines').response
+    expect(decodeBinary(type, await next(stream))).toMatchObject({
+      create: { pipeline: { id: 'p7', restartPolicy: { onFailure: { maxRestarts: 3 } } } },
+    })
+    const failure = failed(stream)
+    sink.end(new ServiceError('ABORTED', 'run ended'))
+    expect(await failure).toMatchObject({ code: grpc.status.ABORTED, details: 'run ended' })
+  })
+
+  test('a failure before the stream is ready', async () => {
+    expect(await failed(serverStream('streamPipelines', { nodeId: 'unknown' }))).toMatchObject({
+      code: grpc.status.NOT_FOUND,
+    })
+  })
+
+  test('a stream that the handler ends', async () => {
+    const stream = serverStream('openLogStream', { nodeId: 'n', runId: 'r', options: { lines: 3n } })
+    const lines: unknown[] = []
+    for await (const bytes of stream) lines.push(decodeBinary(operation('openLogStream').response, bytes as Buffer))
+    expect(lines).toMatchObject([0, 1, 2].map((line) => ({ messages: [{ message: `line ${line}` }] })))
+  })
+
+  test('a client that cancels closes the sink', async () => {
+    const stream = serverStream('streamPipelines', { nodeId: 'c' })
+    stream.on('error', () => undefined)
+    await seen.until(() => seen.sinks.has('pipelines c'))
+    stream.cancel()
+    await seen.until(() => !seen.sinks.has('pipelines c'))
+    expect(seen.sinks.has('pipelines c')).toBe(false)
+  })
+
+  test('both ways: requests out, answers in, a bad answer ends the call', async () => {
+    const { grpcPath, request, response } = operation('authenticationByRequests')
+    const stream = client.makeBidiStreamRequest(grpcPath, pass, pass)
+    await seen.until(() => seen.sinks.has('authentication'))
+    seen.sink<AuthenticationByRequestRequest>('authentication').send(asks(9n))
+    expect(decodeBinary(response, await next(stream))).toMatchObject({ node: { id: 'n1' }, requestId: 9n })
+    stream.write(encodeBinary(request, { requestId: 9n, accept: true }))
+    await seen.until(() => seen.answers.length === 1)
+    expect(seen.answers).toEqual([{ requestId: 9n, accept: true }])
+    const failure = failed(stream)
+    stream.write(encodeBinary(request, { requestId: 404n, accept: true }))
+    expect(await failure).toMatchObject({ code: grpc.status.NOT_FOUND })
+  })
+})
+
+describe('health, reflection, listening', () => {
+  test('health says SERVING', async () => {
+    const bytes = await new Promise<Buffer>((resolve, reject) => {
+      const request = Buffer.from(
+        protobuf.Writer.create().uint32(10).string('servicegrpc.hub.HubServerService').finish(),
+      )
+      client.makeUnaryRequest('/grpc.health.v1.Health/Check', pass, pass, request, (error, answer) =>
+        error === null ? resolve(answer as Buffer) : reject(error),
+      )
+    })
+    expect([...bytes]).toEqual([8, 1])
+  })
+
+  test('reflection lists the services and finds the file of a method', async () => {
+    const ask = async (field: number, text: string): Promise<string> => {
+      const stream = client.makeBidiStreamRequest(
+        '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+        pass,
+        pass,
+      )
+      const request = protobuf.Writer.create()
+        .uint32((field << 3) | 2)
+        .string(text)
+        .finish()
+      stream.write(Buffer.from(request))
+      const answer = await next(stream)
+      stream.end()
+      return answer.toString('latin1')
+    }
+    const services = await ask(7, '*')
+    for (const service of new Set(loadOperations().map((candidate) => candidate.service)))
+      expect(services).toContain(service)
+    const file = await ask(4, 'servicegrpc.pipeline.PipelinesService.createPipeline')
+    expect(file).toContain('optional_cpu_pin')
+  })
+
+  test('a taken port is an error that says so', async () => {
+    const second = new GrpcListener({ router, access, address: '127.0.0.1', port })
+    await expect(second.start()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`)
+  })
+
+  test('stop ends streams with UNAVAILABLE', async () => {
+    const other = new GrpcListener({ router, access, address: '127.0.0.1', port: 0 })
+    const { port: otherPort } = await other.start()
+    const otherClient = new grpc.Client(`127.0.0.1:${otherPort}`, grpc.credentials.createInsecure())
+    const { grpcPath, request } = operation('streamPipelines')
+    const stream = otherClient.makeServerStreamRequest(grpcPath, pass, pass, encodeBinary(request, { nodeId: 's' }))
+    await new Promise((resolve) => stream.once('metadata', resolve))
+    const failure = failed(stream)
+    await other.stop()
+    expect(await failure).toMatchObject({ code: grpc.status.UNAVAILABLE })
+    otherClient.close()
+  })
+})

@@ -1,0 +1,379 @@
+/** The HTTP listener over real sockets: REST, event streams, WebSockets, access. */
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { asks, created, handlers, pipeline, Seen } from '../../test/contract/handlers.ts'
+import { WebSocketClient } from '../../test/contract/websocket-client.ts'
+import { ServiceError } from '../services/errors.ts'
+import { Outbox } from '../services/outbox.ts'
+import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../services/types.ts'
+import { Access } from './access.ts'
+import { HttpListener } from './http.ts'
+import { Router } from './router.ts'
+
+const seen = new Seen()
+const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+const access = new Access({ verifyToken: (token) => (token === 'good' ? 'laptop' : undefined) })
+let listener: HttpListener
+let port: number
+let base: string
+
+beforeAll(async () => {
+  listener = new HttpListener({ router, access, address: '127.0.0.1', port: 0, keepAliveMs: 60 })
+  ;({ port } = await listener.start())
+  base = `http://127.0.0.1:${port}`
+})
+
+afterAll(() => listener.stop())
+
+beforeEach(() => {
+  seen.requests.length = 0
+  seen.reports.length = 0
+})
+
+async function json(method: string, path: string, body?: string, headers: Record<string, string> = {}) {
+  const response = await fetch(base + path, { method, headers, ...(body === undefined ? {} : { body }) })
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  }
+}
+
+describe('REST', () => {
+  test('a request reaches its handler, the response carries every field', async () => {
+    const { status, headers, body } = await json('GET', '/v1/nodes?serviceFilters=HUB_SERVER')
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toBe('application/json')
+    expect(body).toMatchObject({ nodes: [{ id: 'n1', lastSeen: '2026-01-02T03:04:05.678Z' }] })
+    expect(seen.requests).toEqual([{ metadataFilters: {}, serviceFilters: ['HUB_SERVER'] }])
+    expect(seen.calls.at(-1)).toMatchObject({ remoteAddress: '127.0.0.1', isLoopback: true, transport: 'rest' })
+  })
+
+  test('path parameters, bodies and the forms of one operation', async () => {
+    expect((await json('PUT', '/v1/nodes/n%201', '{"name":"new","metadata":{"items":{}}}')).body).toMatchObject({
+      node: { name: 'new', metadata: { items: {} } },
+    })
+    expect((await json('POST', '/v1/nodes/n1/pipelines-by-name/a%2Fb/start')).body).toEqual({ runId: 'run of a/b' })
+    expect((await json('POST', '/v1/nodes/n1/pipelines/p1/start', '{}')).body).toEqual({ runId: 'run of p1' })
+    expect((await json('POST', '/v1/nodes/n1/pipeline-runs/r1/stop')).body).toEqual({})
+    expect((await json('POST', '/v1/hub-client/disconnect', '{}')).body).toEqual({})
+    expect(seen.requests).toEqual([
+      { nodeId: 'n 1', name: 'new', metadata: { items: {} } },
+      { nodeId: 'n1', name: 'a/b' },
+      { nodeId: 'n1', id: 'p1' },
+      { nodeId: 'n1', runId: 'r1' },
+      {},
+    ])
+  })
+
+  test('failures have the status of their code and a body', async () => {
+    expect(await json('GET', '/v1/nodes/other')).toMatchObject({
+      status: 404,
+      body: { code: 5, message: 'no node other on this hub', details: [] },
+    })
+    expect(await json('POST', '/v1/nodes/n1/pipelines', '{}')).toMatchObject({
+      status: 400,
+      body: {
+        code: 3,
+        message: 'two things are wrong',
+        details: [
+          {
+            '@type': 'type.googleapis.com/google.rpc.BadRequest',
+            fieldViolations: [
+              { field: '/name', description: 'must not be empty' },
+              { field: '/jsonConfig/version', description: 'must be 1' },
+            ],
+          },
+        ],
+      },
+    })
+    expect(await json('DELETE', '/v1/nodes/n1')).toMatchObject({ status: 501, body: { code: 12 } })
+  })
+
+  test('what a handler throws by mistake is reported and hidden', async () => {
+    const { status, body } = await json('GET', '/v1/nodes/bug')
+    expect(status).toBe(500)
+    expect(body.code).toBe(13)
+    expect(JSON.stringify(body)).not.toContain('secret')
+    expect(seen.reports).toEqual([new TypeError('secret detail of a bug')])
+  })
+
+  test('unknown paths, wrong methods, malformed and unknown fields', async () => {
+    expect((await json('GET', '/v1/nope')).status).toBe(404)
+    expect((await json('GET', '/v1/nodes/')).status).toBe(404)
+    const wrong = await json('PATCH', '/v1/nodes/n1')
+    expect(wrong.status).toBe(405)
+    expect(wrong.headers.get('allow')).toBe('DELETE, GET, HEAD, OPTIONS, PUT')
+    expect(await json('POST', '/v1/nodes/search', '{"serviceFilters": [}')).toMatchObject({
+      status: 400,
+      body: { message: 'malformed JSON at position 20 (line 1, column 21)' },
+    })
+    expect(await json('POST', '/v1/nodes/search', '{"serviceFilter": []}')).toMatchObject({
+      status: 400,
+      body: { message: '/serviceFilter: unknown field "serviceFilter"; did you mean "serviceFilters"?' },
+    })
+    expect((await json('GET', '/v1/nodes/%E0%A4')).status).toBe(400)
+    expect((await json('GET', '/v1/streams/hub-server/authentication-requests')).status).toBe(426)
+  })
+
+  test('HEAD and OPTIONS', async () => {
+    const head = await fetch(`${base}/v1/nodes`, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    expect(Number(head.headers.get('content-length'))).toBeGreaterThan(100)
+    const options = await fetch(`${base}/v1/nodes`, { method: 'OPTIONS' })
+    expect([options.status, options.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS'])
+  })
+
+  test('a body over 4 MiB is refused, one just below is taken', async () => {
+    const config = (length: number): string => JSON.stringify({ name: 'x', jsonConfig: 'y'.repeat(length) })
+    const taken = await json('POST', '/v1/nodes/n1/pipelines', config(4 * 1024 * 1024 - 100))
+    expect(taken.status).toBe(200)
+    expect(
+      (await raw(`POST /v1/nodes/n1/pipelines HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000000\r\n\r\n`)).status,
+    ).toBe(413)
+    const chunk = 'z'.repeat(1024 * 1024)
+    const chunked = `100000\r\n${chunk}\r\n`.repeat(5)
+    const head = 'POST /v1/nodes/n1/pipelines HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n'
+    expect((await raw(head + chunked)).status).toBe(413)
+  })
+
+  test('a caller that leaves aborts the signal of its call', async () => {
+    const leaving = new AbortController()
+    const answer = fetch(`${base}/v1/nodes/never`, { signal: leaving.signal })
+    await seen.until(() => seen.requests.length === 1)
+    const { signal } = seen.calls.at(-1) as { signal: AbortSignal }
+    const aborted = once(signal, 'abort')
+    leaving.abort()
+    await expect(answer).rejects.toThrow()
+    await aborted
+    expect(signal.aborted).toBe(true)
+  })
+})
+
+describe('event streams', () => {
+  test('ready first, then one data line for each message, then the error event and the end', async () => {
+    const stream = await events('/v1/streams/nodes/n1/pipelines')
+    expect(stream.response.headers['content-type']).toBe('text/event-stream')
+    expect(await stream.next()).toBe(': ready')
+    await seen.until(() => seen.sinks.has('pipelines n1'))
+    const sink = seen.sink<StreamPipelinesEvent>('pipelines n1')
+    sink.send({ delete: { pipeline: pipeline('one\ntwo') } })
+    const event = await stream.next()
+    expect(event.startsWith('data: {"delete":')).toBe(true)
+    expect(event).not.toContain('\n')
+    expect(JSON.parse(event.slice(6))).toMatchObject({ delete: { pipeline: { id: 'one\ntwo' } } })
+    sink.end(new ServiceError('ABORTED', 'run ended'))
+    expect(await stream.next()).toBe('event: error\ndata: {"code":10,"message":"run ended","details":[]}')
+    expect(await stream.next()).toBe('')
+  })
+
+  test('an error before the stream is ready is an ordinary answer', async () => {
+    expect(await json('GET', '/v1/streams/nodes/unknown/pipelines')).toMatchObject({ status: 404, body: { code: 5 } })
+    expect(await json('GET', '/v1/streams/nodes/n/pipeline-runs/r/logs?option.lines=1')).toMatchObject({ status: 400 })
+  })
+
+  test('options in the query; the end of the stream ends the response', async () => {
+    const stream = await events('/v1/streams/nodes/n/pipeline-runs/r/logs?options.lines=3')
+    const lines = [await stream.next(), await stream.next(), await stream.next(), await stream.next()]
+    expect(lines.slice(1).map((line) => JSON.parse(line.slice(6)).messages[0].message)).toEqual([
+      'line 0',
+      'line 1',
+      'line 2',
+    ])
+    expect(await stream.next()).toBe('')
+  })
+
+  test('a quiet stream is kept alive', async () => {
+    const stream = await events('/v1/streams/nodes/quiet/pipelines')
+    expect([await stream.next(), await stream.next(), await stream.next()]).toEqual([
+      ': ready',
+      ': keep-alive',
+      ': keep-alive',
+    ])
+    stream.response.destroy()
+  })
+
+  test('one encoding serves all subscribers, and a caller that leaves closes its sink', async () => {
+    const streams = [await events('/v1/streams/nodes/a/pipelines'), await events('/v1/streams/nodes/b/pipelines')]
+    await seen.until(() => seen.sinks.has('pipelines a') && seen.sinks.has('pipelines b'))
+    const event = created('shared')
+    for (const name of ['a', 'b']) seen.sink<StreamPipelinesEvent>(`pipelines ${name}`).send(event)
+    for (const stream of streams) {
+      await stream.next()
+      expect(await stream.next()).toContain('"shared"')
+    }
+    expect(event.encoded('sse', () => Buffer.from('encoded again')).toString()).toContain('"shared"')
+    const { signal } = seen.calls.at(-1) as { signal: AbortSignal }
+    streams[1]?.response.destroy()
+    await seen.until(() => !seen.sinks.has('pipelines b'))
+    expect(signal.aborted).toBe(true)
+    expect(seen.sinks.has('pipelines a')).toBe(true)
+    streams[0]?.response.destroy()
+  })
+
+  test('a subscriber that does not read is bounded by its outbox and told so when it reads', async () => {
+    const stream = await events('/v1/streams/nodes/slow/pipelines', true)
+    await seen.until(() => seen.sinks.has('pipelines slow'))
+    const sink = seen.sink<StreamPipelinesEvent>('pipelines slow')
+    const outbox = new Outbox(sink, { kind: 'bounded', limit: 5 })
+    const big: StreamPipelinesEvent = { create: { pipeline: { ...pipeline('p'), jsonConfig: 'x'.repeat(100_000) } } }
+    let pushed = 0
+    while (!sink.closed && pushed < 1000) {
+      outbox.push(big)
+      pushed++
+      if (pushed % 10 === 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(sink.closed).toBe(true)
+    expect(outbox.waiting).toBe(0)
+    stream.response.resume()
+    let last = ''
+    for (let event = await stream.next(); event !== ''; event = await stream.next()) last = event
+    expect(last).toContain('event: error\ndata: {"code":8')
+  })
+
+  test('a subscriber that reads again gets what waited', async () => {
+    const stream = await events('/v1/streams/nodes/late/pipelines', true)
+    await seen.until(() => seen.sinks.has('pipelines late'))
+    const sink = seen.sink<StreamPipelinesEvent>('pipelines late')
+    const outbox = new Outbox<StreamPipelinesEvent>(sink, { kind: 'latest' })
+    for (let pushed = 0; pushed < 1000 && outbox.waiting === 0; pushed++) {
+      outbox.push({ create: { pipeline: { ...pipeline('p'), jsonConfig: 'x'.repeat(100_000) } } })
+    }
+    expect(outbox.waiting).toBe(1)
+    outbox.push({ create: { pipeline: pipeline('newer') } })
+    outbox.push({ create: { pipeline: pipeline('newest') } })
+    stream.response.resume()
+    let event = await stream.next()
+    while (!event.includes('"id":"newe')) event = await stream.next()
+    expect(event).toContain('"newest"')
+    stream.response.destroy()
+  })
+})
+
+describe('WebSocket', () => {
+  const path = '/v1/streams/hub-server/authentication-requests'
+
+  test('requests come as results, answers reach the receiver, bad ones get an error frame', async () => {
+    const socket = new WebSocketClient(port, path)
+    await seen.until(() => seen.sinks.has('authentication'))
+    seen.sink<AuthenticationByRequestRequest>('authentication').send(asks(2n ** 63n))
+    expect(JSON.parse(await socket.next())).toMatchObject({
+      result: { node: { id: 'n1' }, requestId: '9223372036854775808' },
+    })
+    await socket.send('{"requestId":"9223372036854775808","accept":true}')
+    await seen.until(() => seen.answers.length === 1)
+    expect(seen.answers).toEqual([{ requestId: 2n ** 63n, accept: true }])
+    await socket.send('{"requestId": 404}')
+    expect(JSON.parse(await socket.next())).toEqual({ error: { code: 5, message: 'no such request', details: [] } })
+    await socket.send('{"requestId": ')
+    expect(JSON.parse(await socket.next())).toMatchObject({ error: { code: 3 } })
+    await socket.send('{"requestID": "1"}')
+    expect(JSON.parse(await socket.next())).toMatchObject({ error: { code: 3 } })
+    seen.sink('authentication').end(new ServiceError('FAILED_PRECONDITION', 'this node has left the hub'))
+    expect(JSON.parse(await socket.next())).toMatchObject({ error: { code: 9 } })
+    expect(await socket.closed).toBe(4009)
+  })
+
+  test('a failure to establish is an error frame and a close code', async () => {
+    const refusing = new Router({
+      handlers: {
+        authenticationByRequests: async () => {
+          throw new ServiceError('FAILED_PRECONDITION', 'this node is on no hub')
+        },
+      },
+      report: () => undefined,
+    })
+    const other = new HttpListener({ router: refusing, access, address: '127.0.0.1', port: 0 })
+    const { port: otherPort } = await other.start()
+    const socket = new WebSocketClient(otherPort, path)
+    expect(JSON.parse(await socket.next())).toMatchObject({ error: { code: 9, message: 'this node is on no hub' } })
+    expect(await socket.closed).toBe(4009)
+    await other.stop()
+  })
+})
+
+describe('access', () => {
+  test('foreign Host headers and cross-origin requests are refused without a token', async () => {
+    const get = (headers: string) => raw(`GET /v1/nodes HTTP/1.1\r\nconnection: close\r\n${headers}\r\n\r\n`)
+    expect((await get('host: evil.example')).status).toBe(403)
+    expect((await get('host: localhost.')).status).toBe(200)
+    expect((await get(`host: [::1]:${port}`)).status).toBe(200)
+    expect((await get('host: localhost:1\r\norigin: http://evil.example')).status).toBe(403)
+    expect((await get('host: localhost:1\r\norigin: null')).status).toBe(403)
+    expect((await get('host: localhost:1\r\nsec-fetch-site: cross-site')).status).toBe(403)
+    expect((await get('host: localhost:1\r\norigin: http://localhost:1')).status).toBe(200)
+    expect((await get('host: evil.example\r\norigin: http://x\r\nauthorization: Bearer good')).status).toBe(200)
+    expect((await get('host: localhost\r\nauthorization: Bearer bad')).status).toBe(401)
+    expect(seen.calls.at(-1)?.identity).toBe('laptop')
+  })
+
+  test('a taken port is an error that says so', async () => {
+    const second = new HttpListener({ router, access, address: '127.0.0.1', port })
+    await expect(second.start()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`)
+  })
+
+  test('stop ends streams with UNAVAILABLE', async () => {
+    const other = new HttpListener({ router, access, address: '127.0.0.1', port: 0 })
+    const { port: otherPort } = await other.start()
+    const stream = await events('/v1/streams/nodes/stopping/pipelines', false, otherPort)
+    expect(await stream.next()).toBe(': ready')
+    await other.stop()
+    expect(await stream.next()).toContain('event: error\ndata: {"code":14')
+    await expect(fetch(`http://127.0.0.1:${otherPort}/v1/nodes`)).rejects.toThrow()
+  })
+})
+
+/** Sends raw bytes, returns the status of the answer. */
+function raw(text: string): Promise<{ status: number }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    let received = ''
+    socket.on('data', (chunk) => {
+      received += chunk.toString()
+      const status = /^HTTP\/1\.1 (\d+)/.exec(received)?.[1]
+      if (status === undefined) return
+      socket.destroy()
+      resolve({ status: Number(status) })
+    })
+    socket.on('error', reject)
+  })
+}
+
+/** An event stream; `next` gives one block at a time, '' at the end. */
+async function events(path: string, paused = false, onPort = port) {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    httpRequest({ port: onPort, host: '127.0.0.1', path }, resolve).on('error', reject).end()
+  })
+  expect(response.statusCode).toBe(200)
+  let buffered = ''
+  let isOver = false
+  let wake: (() => void) | undefined
+  response.setEncoding('utf8')
+  response.on('data', (chunk: string) => {
+    buffered += chunk
+    wake?.()
+  })
+  response.on('close', () => {
+    isOver = true
+    wake?.()
+  })
+  response.on('error', () => undefined)
+  if (paused) response.pause()
+  const next = async (): Promise<string> => {
+    for (;;) {
+      const end = buffered.indexOf('\n\n')
+      if (end >= 0) {
+        const block = buffered.slice(0, end)
+        buffered = buffered.slice(end + 2)
+        return block
+      }
+      if (isOver) return buffered
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+  return { response, next }
+}
