@@ -1,0 +1,467 @@
+/** Handles, owners, pollers and threads of the addon, and what every function does with wrong arguments. */
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { freePacket, ioCounters, packetMemory, packetOf, pattern } from './fixture.ts'
+import { native, type PacketMemory, packageRoot } from './native.ts'
+
+let owner = 0
+beforeEach(() => {
+  owner = native.ownerOpen()
+})
+afterEach(() => {
+  native.ownerRelease(owner)
+  expect(native.openDescriptors()).toBe(0)
+})
+
+const open = {
+  event: () => native.eventOpen(owner),
+  poller: () => native.pollerOpen(owner),
+  udp: () => native.udpOpen(owner, { backend: 2, family: 4, mtu: 1500 }),
+  aead: () => native.aeadOpen(owner, 0, new Uint8Array(16)),
+}
+
+describe('handles and owners', () => {
+  test('openDescriptors counts what is open, close closes once', () => {
+    const handles = Object.values(open).map((make) => make())
+    expect(native.openDescriptors()).toBe(4)
+    expect(new Set(handles).size).toBe(4)
+    for (const handle of handles) {
+      native.close(handle)
+      expect(() => native.close(handle)).toThrow(/closed or was never opened/)
+    }
+    expect(native.openDescriptors()).toBe(0)
+  })
+
+  test('a stale handle never names a later descriptor', () => {
+    const stale = open.event()
+    native.close(stale)
+    const later = Array.from({ length: 50 }, () => open.event())
+    expect(later).not.toContain(stale)
+    expect(() => native.eventSignal(stale)).toThrow(RangeError)
+    expect(() => native.eventClear(stale)).toThrow(RangeError)
+    for (const handle of later) native.eventSignal(handle)
+  })
+
+  test('an owner closes all of its own and nothing else, once or twice', () => {
+    const other = native.ownerOpen()
+    const mine = Object.values(open).map((make) => make())
+    const theirs = native.eventOpen(other)
+    native.ownerRelease(owner)
+    native.ownerRelease(owner)
+    expect(native.openDescriptors()).toBe(1)
+    for (const handle of mine) expect(() => native.close(handle)).toThrow(RangeError)
+    native.eventSignal(theirs)
+    expect(() => native.eventOpen(owner)).toThrow(/released/)
+    native.ownerRelease(other)
+    expect(() => native.ownerRelease(2 ** 30)).toThrow(/never opened/)
+  })
+})
+
+describe('pollers', () => {
+  test('an event is ready from signal to clear', () => {
+    const poller = open.poller()
+    const event = open.event()
+    native.pollerAdd(poller, event, 2 ** 31 - 1)
+    const ready = new Int32Array(4)
+    expect(native.pollerWait(poller, 0, ready)).toBe(0)
+    native.eventSignal(event)
+    native.eventSignal(event)
+    expect(native.pollerWait(poller, -1, ready)).toBe(1)
+    expect(ready[0]).toBe(2 ** 31 - 1)
+    native.eventClear(event)
+    native.eventClear(event)
+    expect(native.pollerWait(poller, 0, ready)).toBe(0)
+    native.eventSignal(event)
+    native.pollerRemove(poller, event)
+    expect(native.pollerWait(poller, 0, ready)).toBe(0)
+    expect(() => native.pollerRemove(poller, event)).toThrow(expect.objectContaining({ code: 'ENOENT' }))
+  })
+
+  test('a timeout ends the wait, not before its time', () => {
+    const poller = open.poller()
+    const before = native.now()
+    expect(native.pollerWait(poller, 300_000, new Int32Array(1))).toBe(0)
+    expect(native.now() - before).toBeGreaterThanOrEqual(300_000)
+  })
+
+  test('writing is reported as the negative token while watched', () => {
+    const poller = open.poller()
+    const udp = open.udp()
+    const ready = new Int32Array(4)
+    native.pollerAdd(poller, udp, 5)
+    expect(native.pollerWait(poller, 0, ready)).toBe(0)
+    native.pollerWatchWrite(poller, udp, true)
+    expect(native.pollerWait(poller, 0, ready)).toBe(1)
+    expect(ready[0]).toBe(-6)
+    native.pollerWatchWrite(poller, udp, false)
+    expect(native.pollerWait(poller, 0, ready)).toBe(0)
+    expect(() => native.pollerAdd(poller, udp, 5)).toThrow(expect.objectContaining({ code: 'EEXIST' }))
+    native.close(udp)
+    expect(native.pollerWait(poller, 0, ready)).toBe(0)
+  })
+
+  test('at most as many tokens as there is room for', () => {
+    const poller = open.poller()
+    for (let i = 0; i < 10; i++) {
+      const event = open.event()
+      native.eventSignal(event)
+      native.pollerAdd(poller, event, i)
+    }
+    expect(native.pollerWait(poller, 0, new Int32Array(3))).toBe(3)
+    const all = new Int32Array(20)
+    expect(native.pollerWait(poller, 0, all)).toBe(10)
+    expect([...all.subarray(0, 10)].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+  })
+
+  test('a source outlives its poller and can be given to another', () => {
+    const event = open.event()
+    const first = open.poller()
+    native.pollerAdd(first, event, 1)
+    native.close(first)
+    const second = open.poller()
+    native.pollerAdd(second, event, 2)
+    native.eventSignal(event)
+    const ready = new Int32Array(1)
+    expect(native.pollerWait(second, 0, ready)).toBe(1)
+    expect(ready[0]).toBe(2)
+    expect(() => native.pollerAdd(second, open.aead(), 1)).toThrow(TypeError)
+    expect(() => native.pollerAdd(second, open.poller(), 1)).toThrow(TypeError)
+  })
+})
+
+describe('threads', () => {
+  const load = `const native = require(${JSON.stringify(createRequire(import.meta.url).resolve('node-gyp-build'))})(${JSON.stringify(packageRoot)})
+    const { parentPort, workerData } = require('node:worker_threads')`
+
+  test('the parent closes what a dead worker left open', async () => {
+    const worker = new Worker(
+      `${load}
+      native.udpOpen(workerData, { backend: 2, family: 4, mtu: 1500 })
+      native.pollerAdd(native.pollerOpen(workerData), native.eventOpen(workerData), 1)
+      native.aeadOpen(workerData, 0, new Uint8Array(16))
+      process.exit(3)`,
+      { eval: true, workerData: owner },
+    )
+    const [code] = await once(worker, 'exit')
+    expect(code).toBe(3)
+    expect(native.openDescriptors()).toBe(4)
+    native.ownerRelease(owner)
+    expect(native.openDescriptors()).toBe(0)
+  })
+
+  test('an event wakes a worker that waits without limit, and releasing its owner meanwhile is safe', async () => {
+    const poller = open.poller()
+    const event = open.event()
+    native.pollerAdd(poller, event, 77)
+    const worker = new Worker(
+      `${load}
+      parentPort.postMessage('waiting')
+      const ready = new Int32Array(1)
+      native.pollerWait(workerData, -1, ready)
+      parentPort.postMessage(ready[0])
+      try { native.pollerWait(workerData, -1, ready) } catch (error) { parentPort.postMessage(error.name) }`,
+      { eval: true, workerData: poller },
+    )
+    const messages: unknown[] = []
+    worker.on('message', (message) => messages.push(message))
+    await once(worker, 'message')
+    native.eventSignal(event)
+    await once(worker, 'message')
+    // The worker may be inside the poller: it is closed when the worker leaves it.
+    native.close(poller)
+    await once(worker, 'exit')
+    expect(messages.slice(0, 2)).toEqual(['waiting', 77])
+  })
+
+  test('a socket, an owner and the clock are shared between threads, memory is not', async () => {
+    const memory = packetMemory(4)
+    const id = native.memoryOpen(memory)
+    const worker = new Worker(
+      `${load}
+      const messages = []
+      for (const call of [() => native.memoryClose(workerData.id), () => native.crc32c(workerData.id, 0, 1)]) {
+        try { call(); messages.push('no error') } catch (error) { messages.push(error.message) }
+      }
+      messages.push(native.udpAddress(workerData.udp).port, native.gfKernel())
+      native.setAffinity([native.affinity()[0]])
+      parentPort.postMessage([...messages, native.currentCpu()])`,
+      { eval: true, workerData: { id, udp: open.udp() } },
+    )
+    const [[first, second, port, kernel, cpu]] = await once(worker, 'message')
+    expect(first).toMatch(/not open in this thread/)
+    expect(second).toMatch(/not open in this thread/)
+    expect(port).toBeGreaterThan(0)
+    expect(kernel).toBe(native.gfKernel())
+    expect(cpu).toBe(native.affinity()[0])
+    await once(worker, 'exit')
+    native.memoryClose(id)
+  })
+})
+
+test('affinity pins, reports and gives back', () => {
+  const all = native.affinity()
+  expect(all.length).toBeGreaterThan(0)
+  native.setAffinity([all.at(-1)!])
+  expect(native.currentCpu()).toBe(all.at(-1))
+  native.setAffinity([])
+  expect(native.affinity()).toEqual(all)
+  expect(() => native.setAffinity([8000])).toThrow(expect.objectContaining({ code: 'EINVAL' }))
+  expect(() => native.setAffinity([-1])).toThrow(RangeError)
+  expect(() => native.setAffinity(['a' as unknown as number])).toThrow(TypeError)
+  const before = native.threadCpuTime()
+  for (let i = 0; i < 1e5; i++) Math.sqrt(i)
+  expect(native.threadCpuTime()).toBeGreaterThan(before)
+})
+
+describe('memory', () => {
+  const damaged = (change: (memory: Record<string, unknown>) => void) => {
+    const memory = { ...packetMemory(4) } as unknown as Record<string, unknown>
+    change(memory)
+    return () => native.memoryOpen(memory as unknown as PacketMemory)
+  }
+  const shared = (bytes: number) => new SharedArrayBuffer(bytes)
+
+  test('every array is checked for type, length and sharing', () => {
+    expect(() => native.memoryOpen(null as unknown as PacketMemory)).toThrow(TypeError)
+    for (const name of ['data', 'offset', 'length', 'arrival', 'remote', 'free']) {
+      expect(damaged((memory) => delete memory[name])).toThrow(TypeError)
+      expect(damaged((memory) => (memory[name] = new Int16Array(shared(8))))).toThrow(TypeError)
+      expect(damaged((memory) => (memory[name] = (memory[name] as Uint8Array).slice()))).toThrow(/SharedArrayBuffer/)
+    }
+    expect(damaged((memory) => (memory.data = new Uint8Array(shared(2048 * 4 - 1))))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.length = new Int32Array(shared(12))))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.arrival = new Float64Array(shared(24))))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.remote = new Uint8Array(shared(127))))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.free = new Int32Array(shared(16))))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.slotBytes = 0))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.slotBytes = 2047))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.headroom = -1))).toThrow(RangeError)
+    expect(damaged((memory) => (memory.tailroom = 2048 - 128))).toThrow(RangeError)
+    expect(damaged((memory) => ((memory.free as Int32Array)[0] = 5))).toThrow(/free stack/)
+  })
+
+  test('a packet outside of its slot, a bad handle and a damaged free stack throw, and nothing is sent', () => {
+    const memory = packetMemory(4)
+    const id = native.memoryOpen(memory)
+    const socket = native.udpOpen(owner, {
+      backend: 2,
+      family: 4,
+      remote: { address: '127.0.0.1', port: 9 },
+      mtu: 1500,
+    })
+    const aead = open.aead()
+    const good = packetOf(memory, pattern(10, 1))
+    const handles = new Int32Array([good, 0])
+    const calls = [
+      () => native.udpSend(socket, id, handles, 0, 2, ioCounters()),
+      () => native.aeadSeal(aead, id, handles, 2, new Uint8Array(8), new Float64Array(1), new Int32Array(2)),
+      () => native.aeadOpenPackets(aead, id, handles, 2, new Float64Array(2)),
+    ]
+    const bad = packetOf(memory, pattern(10, 2))
+    const original = memory.data.slice()
+    for (const call of calls) {
+      for (const handle of [-1, 4, 2 ** 31 - 1, -(2 ** 31)]) {
+        handles[1] = handle
+        expect(call).toThrow(RangeError)
+      }
+      handles[1] = bad
+      const start = bad * 2048
+      for (const [offset, length] of [
+        [start - 1, 10],
+        [start + 2048, 1],
+        [start + 2040, 9],
+        [start, -1],
+        [-1, 10],
+        [start, 2 ** 31 - 1],
+        [2 ** 31 - 1, 1],
+      ] as const) {
+        memory.offset[bad] = offset
+        memory.length[bad] = length
+        expect(call).toThrow(RangeError)
+      }
+      memory.offset[bad] = start + 128
+      memory.length[bad] = 10
+    }
+    expect(Buffer.compare(memory.data, original)).toBe(0)
+    expect(memory.free[0]).toBe(2)
+    const receiver = native.udpOpen(owner, {
+      backend: 2,
+      family: 4,
+      local: { address: '127.0.0.1', port: 0 },
+      mtu: 1500,
+    })
+    for (const count of [-1, 5]) {
+      memory.free[0] = count
+      expect(() => native.udpReceive(receiver, id, new Int32Array(64), 64, 0, ioCounters())).toThrow(/free stack/)
+    }
+    memory.free[0] = 2
+    memory.free[2] = 4
+    expect(() => native.udpReceive(receiver, id, new Int32Array(64), 64, 0, ioCounters())).toThrow(/free stack/)
+    // A stack that is full already cannot take one more.
+    memory.free.set([4, 0, 1, 2, 3])
+    expect(() => native.udpSend(socket, id, handles, 0, 2, ioCounters())).toThrow(/free stack/)
+    native.memoryClose(id)
+    expect(() => native.memoryClose(id)).toThrow(RangeError)
+  })
+
+  test('slots freed by JavaScript and by the addon are the same slots', () => {
+    const memory = packetMemory(3)
+    const id = native.memoryOpen(memory)
+    const receiver = native.udpOpen(owner, {
+      backend: 0,
+      family: 4,
+      local: { address: '127.0.0.1', port: 0 },
+      mtu: 1500,
+    })
+    const remote = { address: '127.0.0.1', port: native.udpAddress(receiver).port }
+    const sender = native.udpOpen(owner, { backend: 0, family: 4, remote, mtu: 1500 })
+    const handles = new Int32Array(3)
+    for (let round = 0; round < 20; round++) {
+      for (let i = 0; i < 3; i++) handles[i] = packetOf(memory, pattern(100, i))
+      expect(new Set(handles).size).toBe(3)
+      expect(native.udpSend(sender, id, handles, 1, 2, ioCounters())).toBe(2)
+      freePacket(memory, handles[0]!)
+      // Loopback delivers before the send returns.
+      expect(native.udpReceive(receiver, id, handles, 3, 0, ioCounters())).toBe(2)
+      freePacket(memory, handles[1]!)
+      freePacket(memory, handles[0]!)
+      expect(memory.free[0]).toBe(3)
+    }
+    native.memoryClose(id)
+  })
+})
+
+describe('wrong arguments', () => {
+  test('every function refuses missing, mistyped and foreign arguments', () => {
+    const memory = packetMemory(8)
+    const id = native.memoryOpen(memory)
+    const handles = new Int32Array(64)
+    const counters = ioCounters()
+    const udp = open.udp()
+    const aead = open.aead()
+    const event = open.event()
+    const poller = open.poller()
+    const bytes = new Uint8Array(64)
+    const ints = new Int32Array(4)
+    const options = { backend: 2, family: 4, mtu: 1500 }
+    const device = {
+      kind: 'tun',
+      name: 'x',
+      address: '10.0.0.1',
+      prefix: 8,
+      mtu: 1280,
+      defaultRoute: false,
+      offload: false,
+    }
+    const good: Record<string, unknown[]> = {
+      ownerRelease: [owner],
+      memoryOpen: [memory],
+      memoryClose: [id],
+      eventOpen: [owner],
+      eventSignal: [event],
+      eventClear: [event],
+      pollerOpen: [owner],
+      pollerAdd: [poller, event, 1],
+      pollerRemove: [poller, event],
+      pollerWatchWrite: [poller, udp, true],
+      pollerWait: [poller, 0, ints],
+      udpOpen: [owner, options],
+      udpAddress: [udp],
+      udpReceive: [udp, id, handles, 64, 0, counters],
+      udpSend: [udp, id, handles, 0, 0, counters],
+      tunOpen: [owner, device],
+      tunName: [1],
+      tunReceive: [1, id, handles, 64, 0, counters],
+      tunSend: [1, id, handles, 0, 0, counters],
+      close: [udp],
+      setAffinity: [[0]],
+      gfUse: ['scalar'],
+      gfMatrixMultiply: [id, bytes, ints, ints, 2, 2, 10, null],
+      gfMultiplyRows: [bytes, bytes, bytes, 2, 2, 10, 10],
+      aeadOpen: [owner, 0, new Uint8Array(16)],
+      aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
+      aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],
+      crc32c: [id, 0, 1],
+    }
+    const functions = native as unknown as Record<string, (...values: unknown[]) => unknown>
+    const untested = Object.keys(functions).filter((name) => !(name in good))
+    expect(untested.sort()).toEqual(
+      [
+        'affinity',
+        'currentCpu',
+        'gfKernel',
+        'gfKernels',
+        'now',
+        'openDescriptors',
+        'ownerOpen',
+        'threadCpuTime',
+      ].sort(),
+    )
+    const openBefore = native.openDescriptors()
+    for (const [name, values] of Object.entries(good)) {
+      const call = functions[name]!
+      for (let i = 0; i < values.length; i++) {
+        if (name === 'gfMatrixMultiply' && i === 7) continue // null is allowed there
+        const wrong = [
+          undefined,
+          null,
+          'x',
+          {},
+          Number.NaN,
+          -1,
+          1.5,
+          2 ** 40,
+          new Int8Array(64),
+          new DataView(new ArrayBuffer(9)),
+        ]
+        for (const value of wrong) {
+          // Any number is a timeout or a time; a fraction too.
+          const isTime =
+            (name === 'pollerWait' && i === 1) || ((name === 'udpReceive' || name === 'tunReceive') && i === 4)
+          if (isTime && typeof value === 'number' && !Number.isNaN(value)) continue
+          const changed = values.slice()
+          changed[i] = value
+          expect(() => call(...changed), `${name}, argument ${i} = ${String(value)}`).toThrow()
+        }
+        expect(() => call(...values.slice(0, i)), `${name} with ${i} arguments`).toThrow()
+      }
+    }
+    expect(native.openDescriptors()).toBe(openBefore)
+    native.memoryClose(id)
+  })
+
+  test('handles of another kind are named in the error', () => {
+    const memory = packetMemory(4)
+    const id = native.memoryOpen(memory)
+    const event = open.event()
+    const handles = new Int32Array(64)
+    expect(() => native.udpReceive(event, id, handles, 64, 0, ioCounters())).toThrow(/is an event, not a UDP socket/)
+    expect(() => native.tunSend(event, id, handles, 0, 0, ioCounters())).toThrow(/is an event, not a TUN/)
+    expect(() => native.pollerWait(open.udp(), 0, handles)).toThrow(/is a UDP socket, not a poller/)
+    expect(() => native.eventSignal(open.aead())).toThrow(/is an AEAD context, not an event/)
+    expect(() => native.udpReceive(open.udp(), id, handles, 65, 0, ioCounters())).toThrow(/max/)
+    expect(() => native.udpSend(open.udp(), id, handles, 60, 5, ioCounters())).toThrow(/count/)
+    expect(() => native.udpReceive(open.udp(), id, handles, 64, 0, new Float64Array(5))).toThrow(/counters/)
+    native.memoryClose(id)
+  })
+
+  test('options are checked one by one', () => {
+    const base = { backend: 2, family: 4, mtu: 1500 } as const
+    const refuse = (change: Record<string, unknown>, message: RegExp) =>
+      expect(() => native.udpOpen(owner, { ...base, ...change } as never)).toThrow(message)
+    refuse({ backend: 3 }, /backend/)
+    refuse({ mtu: 0 }, /mtu/)
+    refuse({ family: 'four' }, /family/)
+    refuse({ local: { address: 'localhost', port: 1 } }, /localhost/)
+    refuse({ local: { address: '127.0.0.1', port: 65_536 } }, /port/)
+    refuse({ local: '127.0.0.1' }, /object/)
+    refuse({ local: { address: '127.0.0.1', port: 0 }, remote: { address: '::1', port: 1 } }, /IPv4 and IPv6/)
+    refuse({ interface: 'a-name-that-is-too-long' }, /interface/)
+    refuse({ multicastGroup: 'everyone' }, /everyone/)
+    refuse({ multicastGroup: '10.0.0.1' }, /EINVAL/)
+    refuse({ multicastTtl: 256 }, /multicastTtl/)
+    expect(native.openDescriptors()).toBe(0)
+  })
+})
