@@ -17,14 +17,15 @@ export function readRequest(
 ): Record<string, unknown> {
   const { request } = operation
   const problems: Problem[] = []
-  const object: Record<string, unknown> = {}
+  let object: Record<string, unknown> = {}
   if (body.trim() !== '') {
     const parsed = parseJson(body)
     if (!binding.body && !isEmptyObject(parsed)) {
       throw invalidArgument('', `${binding.verb} ${binding.path} takes no body; leave it out or send {}`)
     }
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) decodeJson(request, parsed)
-    Object.assign(object, parsed)
+    // What is no object is refused there, and never comes back.
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return decodeJson(request, parsed)
+    object = parsed as Record<string, unknown>
   }
   if (binding.body && query !== '') {
     problems.push({ pointer: '', message: 'takes its fields from the body; leave the query out' })

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asks, created, handlers, pipeline, Seen } from '../../test/contract/handlers.ts'
 import { WebSocketClient } from '../../test/contract/websocket-client.ts'
@@ -307,6 +308,20 @@ describe('access', () => {
     expect((await get('host: evil.example\r\norigin: http://x\r\nauthorization: Bearer good')).status).toBe(200)
     expect((await get('host: localhost\r\nauthorization: Bearer bad')).status).toBe(401)
     expect(seen.calls.at(-1)?.identity).toBe('laptop')
+  })
+
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  const outer = own.find((candidate) => !candidate.internal && candidate.family === 'IPv4')?.address
+
+  test.skipIf(outer === undefined)('a caller that is not on loopback needs a token', async () => {
+    const other = new HttpListener({ router, access, address: '0.0.0.0', port: 0 })
+    const { port: otherPort } = await other.start()
+    const url = `http://${outer}:${otherPort}/v1/nodes`
+    const refused = await fetch(url)
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect((await fetch(url, { headers: { authorization: 'Bearer good' } })).status).toBe(200)
+    expect(seen.calls.at(-1)).toMatchObject({ isLoopback: false, identity: 'laptop' })
+    await other.stop()
   })
 
   test('a taken port is an error that says so', async () => {

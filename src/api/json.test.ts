@@ -198,6 +198,12 @@ describe('queries', () => {
     ).toContain(text)
   })
 
+  test('a body may not reach the prototype of the request', () => {
+    const problems = problemsOf(() => read('PUT', '/v1/nodes/n1', '', '{"__proto__":{"name":"x"}}'))
+    expect(problems.map((problem) => problem.pointer)).toEqual(['/__proto__'])
+    expect(problemsOf(() => read('POST', '/v1/nodes/search', '', '[]'))[0]?.message).toContain('must be a JSON object')
+  })
+
   test('path, query and body may not contradict each other', () => {
     expect(read('PUT', '/v1/nodes/n1', '', '{"nodeId":"n1","name":"x"}')).toEqual({ nodeId: 'n1', name: 'x' })
     expect(problemsOf(() => read('PUT', '/v1/nodes/n1', '', '{"node_id":"n2"}'))[0]?.pointer).toBe('/node_id')
