@@ -1,7 +1,7 @@
 /** Runs in worker threads: a Piscina pool whose tasks are runs, and the main thread's hold on each. */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { components } from '../components/registry.ts'
 import { native, packageRoot } from '../native/native.ts'
@@ -107,9 +107,14 @@ class PooledRun implements RunHandle {
   }
 
   /** The thread is done with the run: take its last words, close what it left open. */
-  private async finish(end: RunEnd): Promise<RunEnd> {
-    // Messages posted before the task's end are still on their way to this thread.
-    await new Promise((resolve) => setImmediate(resolve))
+  private finish(end: RunEnd): RunEnd {
+    // What was posted before the task's end lies in the port's queue, whether or not this thread was told of it yet.
+    // (The port's 'close' cannot be waited for: a worker that sleeps until its next task does not get to close its end.)
+    for (;;) {
+      const received = receiveMessageOnPort(this.port)
+      if (!received) break
+      this.hear(received.message as WorkerMessage)
+    }
     this.over = true
     this.port.close()
     native.ownerRelease(this.owner)
