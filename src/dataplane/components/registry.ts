@@ -1,5 +1,9 @@
 /** The one registry of components: key to definition, for those that are available. */
 import type { AnyComponent } from '../engine/component.ts'
+import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
+import { delayConstant } from './emulation/delay-constant.ts'
+import { gilbertElliotLoss } from './emulation/gilbert-elliot-loss.ts'
+import { uniformLoss } from './emulation/uniform-loss.ts'
 import { peerWriter } from './endpoints/peer-writer.ts'
 import { tun } from './endpoints/tun.ts'
 import { udp } from './endpoints/udp.ts'
@@ -15,8 +19,11 @@ import { trafficSink } from './sources/traffic-sink.ts'
 import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
 
 const definitions: AnyComponent[] = [
+  bandwidthLimitConstant,
   bandwidthTrafficSource,
+  delayConstant,
   flowCombiner,
+  gilbertElliotLoss,
   peerWriter,
   reedSolomonDecoder,
   reedSolomonEncoder,
@@ -27,6 +34,7 @@ const definitions: AnyComponent[] = [
   udp,
   udpLocal,
   udpRemote,
+  uniformLoss,
   uniformTrafficSource,
 ]
 

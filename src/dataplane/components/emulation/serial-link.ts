@@ -1,0 +1,123 @@
+/** A link of limited bandwidth: sends one packet after the other, each taking the time its bytes need; the others wait. */
+import type { Batch } from '../../engine/batch.ts'
+import type { Clock } from '../../engine/clock.ts'
+import type { Notification } from '../../engine/component.ts'
+import type { Counter } from '../../engine/metrics.ts'
+import type { Outlet } from '../../engine/outlet.ts'
+import type { Packets } from '../../engine/packets.ts'
+import type { Timer } from '../../engine/timers.ts'
+import { entryOf, notificationOf } from './flows.ts'
+import { Ring } from './waiting.ts'
+
+export interface SerialLinkContext {
+  readonly packets: Packets
+  readonly clock: Clock
+  timer(fire: () => void): Timer
+}
+
+/** ns that a byte takes at `mbit` megabit per second. */
+const nsPerByte = (mbit: number): number => 8000 / mbit
+
+export class SerialLink {
+  /** Packets on the link or waiting for it. */
+  held = 0
+  /** Most packets that wait, the one on the link not counted; Infinity: no limit. */
+  limit: number
+  private readonly packets: Packets
+  private readonly clock: Clock
+  private readonly outlets: readonly Outlet[]
+  private readonly full: Counter
+  private readonly timer: Timer
+  /** Packets with their flow, the one on the link first; notifications among them. */
+  private readonly queue = new Ring()
+  private perByte: number
+  /** When the packet on the link has left it, or the last one had. */
+  private due = 0
+
+  /** One link for all `outlets`, in the order packets come. `full` counts what found no room to wait. */
+  constructor(context: SerialLinkContext, outlets: readonly Outlet[], full: Counter, mbit: number, limit: number) {
+    this.packets = context.packets
+    this.clock = context.clock
+    this.outlets = outlets
+    this.full = full
+    this.limit = limit
+    this.perByte = nsPerByte(mbit)
+    this.timer = context.timer(() => this.release())
+  }
+
+  /** Takes every packet of a batch, or drops it. */
+  take(batch: Batch, flow: number): void {
+    const { queue, packets } = this
+    const { handles, length } = batch
+    // What has crossed but not left yet, because timers come later in this breath, must not take up room.
+    if (queue.length > 0 && this.due <= this.clock.now) this.release()
+    const room = this.limit + 1 - this.held
+    const taken = room < length ? Math.max(0, room) : length
+    for (let i = 0; i < taken; i++) {
+      const packet = handles[i]
+      if (queue.length === 0) this.put(packet, Math.max(this.clock.now, this.due))
+      queue.push(packet, flow)
+      this.held++
+    }
+    for (let i = taken; i < length; i++) packets.release(handles[i])
+    if (taken < length) this.full.add(length - taken)
+  }
+
+  /** Puts a packet on the link at the time `start`. */
+  private put(packet: number, start: number): void {
+    this.due = start + this.packets.length[packet] * this.perByte
+    this.timer.at(this.due)
+  }
+
+  /** A notification keeps its place among the packets. */
+  notify(notification: Notification, flow: number): void {
+    if (this.queue.length === 0) this.outlets[flow].notify(notification)
+    else this.queue.push(entryOf(notification), flow)
+  }
+
+  /** Lets out what has crossed the link. The next one starts when the one before was due, however late the timer is. */
+  private release(): void {
+    const { queue, outlets } = this
+    const { now } = this.clock
+    let last = -1
+    while (queue.length > 0 && this.due <= now) {
+      const { handle, value: flow } = queue
+      // Packets of several flows leave in their order.
+      if (last >= 0 && last !== flow) outlets[last].flush()
+      last = flow
+      queue.shift()
+      this.held--
+      outlets[flow].push(handle)
+      this.next()
+    }
+    if (last >= 0) outlets[last].flush()
+  }
+
+  /** Passes on the notifications that are first now, then puts the packet behind them on the link from `due`. */
+  private next(): void {
+    const { queue, outlets } = this
+    while (queue.length > 0 && queue.handle < 0) {
+      outlets[queue.value].notify(notificationOf(queue.handle))
+      queue.shift()
+    }
+    if (queue.length > 0) this.put(queue.handle, this.due)
+  }
+
+  /** From now on; what is left of the packet on the link crosses at the new rate. */
+  setBandwidth(mbit: number): void {
+    const before = this.perByte
+    this.perByte = nsPerByte(mbit)
+    const { now } = this.clock
+    if (this.queue.length === 0 || this.due <= now) return
+    this.due = now + ((this.due - now) / before) * this.perByte
+    this.timer.at(this.due)
+  }
+
+  /** Gives back every packet. */
+  stop(): void {
+    const { queue } = this
+    this.timer.cancel()
+    for (; queue.length > 0; queue.shift()) if (queue.handle >= 0) this.packets.release(queue.handle)
+    this.held = 0
+  }
+}
