@@ -1,5 +1,7 @@
 /** The one registry of components: key to definition, for those that are available. */
 import type { AnyComponent } from '../engine/component.ts'
+import { sslDecrypt } from './crypto/ssl-decrypt.ts'
+import { sslEncrypt } from './crypto/ssl-encrypt.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
 import { delayConstant } from './emulation/delay-constant.ts'
 import { gilbertElliotLoss } from './emulation/gilbert-elliot-loss.ts'
@@ -28,6 +30,8 @@ const definitions: AnyComponent[] = [
   reedSolomonDecoder,
   reedSolomonEncoder,
   splitter,
+  sslDecrypt,
+  sslEncrypt,
   throughputTrafficSource,
   trafficSink,
   tun,

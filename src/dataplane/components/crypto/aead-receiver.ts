@@ -1,0 +1,154 @@
+/** Opens packets of any number of senders and runs that share a key: one derived key and one replay window per salt. */
+import { BATCH_CAPACITY } from '../../engine/batch.ts'
+import type { Clock } from '../../engine/clock.ts'
+import { NS_PER_S } from '../../engine/clock.ts'
+import type { Packets } from '../../engine/packets.ts'
+import { native } from '../../native/native.ts'
+import { ReplayWindow } from './replay-window.ts'
+import { deriveKey, SALT_BYTES, type SuiteKey } from './suites.ts'
+
+/** Salts remembered. */
+export const SALTS = 64
+/** Keys derived for unknown salts: so many at once, then so many a second, whatever arrives. */
+export const TRIALS_AT_ONCE = 64
+export const TRIALS_PER_SECOND = 1000
+
+/** What became of a packet. */
+export const OPENED = 0
+export const FORGED = 1
+export const REPLAYED = 2
+export const UNTRIED = 3
+
+/** A run of a sender, known by its salt; admitted with its first packet that is authentic. */
+class Sender {
+  high = 0
+  low = 0
+  /** The addon's handle, -1 while nobody is here. */
+  aead = -1
+  /** When it was last heard, by the receiver's count. */
+  used = 0
+  readonly window = new ReplayWindow()
+}
+
+export class AeadReceiver {
+  private readonly packets: Packets
+  private readonly memory: number
+  private readonly owner: number
+  private readonly suite: SuiteKey
+  private readonly clock: Clock
+  private readonly senders = Array.from({ length: SALTS }, () => new Sender())
+  private readonly counters = new Float64Array(BATCH_CAPACITY)
+  private readonly salt = new Uint8Array(SALT_BYTES)
+  private readonly one = new Int32Array(1)
+  private latest: Sender
+  private heard = 0
+  private trials = TRIALS_AT_ONCE
+  private refilled: number
+
+  constructor(packets: Packets, memory: number, owner: number, suite: SuiteKey, clock: Clock) {
+    this.packets = packets
+    this.memory = memory
+    this.owner = owner
+    this.suite = suite
+    this.clock = clock
+    this.latest = this.senders[0]
+    this.refilled = clock.now
+  }
+
+  /** Senders admitted. */
+  get admitted(): number {
+    let count = 0
+    for (const { aead } of this.senders) if (aead >= 0) count++
+    return count
+  }
+
+  /**
+   * Opens `handles[0..count)`, all of the salt (`high`, `low`), in place; `outcome[i]` says what became of each. The packets
+   * have at least header and tag.
+   */
+  open(handles: Int32Array, count: number, high: number, low: number, outcome: Uint8Array): void {
+    let from = 0
+    let sender = this.find(high, low)
+    // Unknown: a first authentic packet admits the salt, and the rest goes the usual way.
+    while (!sender && from < count) {
+      if (this.mayTry()) {
+        sender = this.admit(handles[from], high, low)
+        outcome[from++] = sender ? OPENED : FORGED
+      } else outcome[from++] = UNTRIED
+    }
+    if (!sender || from === count) return
+    sender.used = ++this.heard
+    const { window } = sender
+    const { counters } = this
+    const rest = from > 0 ? handles.subarray(from, count) : handles
+    native.aeadOpenPackets(sender.aead, this.memory, rest, count - from, counters)
+    for (let i = from; i < count; i++) {
+      const counter = counters[i - from]
+      outcome[i] = counter < 0 ? FORGED : window.accept(counter) ? OPENED : REPLAYED
+    }
+  }
+
+  /** Closes every key. */
+  close(): void {
+    for (const sender of this.senders) {
+      if (sender.aead >= 0) native.close(sender.aead)
+      sender.aead = -1
+    }
+  }
+
+  private find(high: number, low: number): Sender | null {
+    const { latest } = this
+    if (latest.high === high && latest.low === low && latest.aead >= 0) return latest
+    for (const sender of this.senders) {
+      if (sender.high === high && sender.low === low && sender.aead >= 0) {
+        this.latest = sender
+        return sender
+      }
+    }
+    return null
+  }
+
+  private mayTry(): boolean {
+    const { now } = this.clock
+    const earned = ((now - this.refilled) / NS_PER_S) * TRIALS_PER_SECOND
+    this.trials = Math.min(TRIALS_AT_ONCE, this.trials + earned)
+    this.refilled = now
+    if (this.trials < 1) return false
+    this.trials--
+    return true
+  }
+
+  /** Opens `packet` with the key of a salt not known yet; it takes the place of the one longest unheard, if it is authentic. */
+  private admit(packet: number, high: number, low: number): Sender | null {
+    const { salt, one, counters } = this
+    const at = this.packets.offset[packet]
+    salt.set(this.packets.data.subarray(at, at + SALT_BYTES))
+    const key = deriveKey(this.suite, salt)
+    const aead = native.aeadOpen(this.owner, this.suite.code, key)
+    key.fill(0)
+    one[0] = packet
+    native.aeadOpenPackets(aead, this.memory, one, 1, counters)
+    const counter = counters[0]
+    if (counter < 0) {
+      native.close(aead)
+      return null
+    }
+    let sender = this.senders[0]
+    for (const other of this.senders) {
+      if (other.aead < 0) {
+        sender = other
+        break
+      }
+      if (other.used < sender.used) sender = other
+    }
+    if (sender.aead >= 0) native.close(sender.aead)
+    sender.aead = aead
+    sender.high = high
+    sender.low = low
+    sender.used = ++this.heard
+    sender.window.reset()
+    sender.window.accept(counter)
+    this.latest = sender
+    return sender
+  }
+}

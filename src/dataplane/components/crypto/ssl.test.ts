@@ -1,0 +1,289 @@
+/** ssl_encrypt and ssl_decrypt: every suite, node:crypto as the other end, forgery, replay, restarts, floods of salts. */
+import { createDecipheriv, hkdfSync } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
+import { native } from '../../native/native.ts'
+import { SALTS, TRIALS_AT_ONCE, TRIALS_PER_SECOND } from './aead-receiver.ts'
+import { ReplayWindow } from './replay-window.ts'
+
+const KEY16 = '000102030405060708090a0b0c0d0e0f'
+const KEY32 = `${KEY16}f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff`
+const SUITES = [
+  ['aes_128_gcm_sha_256', KEY16, 'aes-128-gcm'],
+  ['aes_256_gcm_sha_384', KEY32, 'aes-256-gcm'],
+  ['chacha20_poly1305_sha_256', KEY32, 'chacha20-poly1305'],
+] as const
+const AES = { aes_128_gcm_sha_256: { key: KEY16 } }
+
+const encrypter = (suite: object = AES, seed = 1) =>
+  drive({ enc: { ssl_encrypt: { input: 'in', output: 'out', ...suite } } }, { seed })
+const decrypter = (suite: object = AES) => drive({ dec: { ssl_decrypt: { input: 'in', output: 'out', ...suite } } })
+const bytesOut = (bench: Bench) => bench.take('out').map(({ bytes }) => bytes)
+/** Their tags count from 0, their lengths vary. */
+const some = (count: number, bytes = 100) => Array.from({ length: count }, (_, i) => payload(bytes + (i % 50), i))
+
+/** What `seed`'s encrypter makes of `payloads`. */
+function sealed(payloads: Uint8Array[], seed = 1, suite: object = AES): Uint8Array[] {
+  const bench = encrypter(suite, seed)
+  bench.send('in', payloads)
+  const out = bytesOut(bench)
+  bench.stop()
+  return out
+}
+
+describe.each(SUITES)('%s', (name, key, cipher) => {
+  const suite = { [name]: { key } }
+
+  it('is opened by node:crypto', () => {
+    const plain = [...some(5, 1200), payload(0)]
+    const out = sealed(plain, 1, suite)
+    const salt = out[0].subarray(0, 8)
+    const derived = new Uint8Array(
+      hkdfSync('sha256', Buffer.from(key, 'hex'), salt, `penstock ${name}`, key.length / 2),
+    )
+    out.forEach((packet, i) => {
+      expect(packet.length).toBe(plain[i].length + 32)
+      expect(packet.subarray(0, 8)).toEqual(salt)
+      expect(new DataView(packet.buffer).getBigUint64(8)).toBe(BigInt(i))
+      const nonce = Uint8Array.from([0, 0, 0, 0, ...packet.subarray(8, 16)])
+      const open = createDecipheriv(cipher as 'aes-128-gcm', derived, nonce, { authTagLength: 16 })
+      open.setAAD(packet.subarray(0, 16))
+      open.setAuthTag(packet.subarray(-16))
+      const text = Buffer.concat([open.update(packet.subarray(16, -16)), open.final()])
+      expect(new Uint8Array(text)).toEqual(plain[i])
+    })
+  })
+
+  it('opens what it sealed, and only that', () => {
+    const plain = [...some(300, 40), payload(0), payload(1, 1), payload(1500, 2)]
+    const out = sealed(plain, 1, suite)
+    const bench = decrypter(suite)
+    bench.send('in', out, { remote: '192.0.2.1:5000', client: 4 })
+    const opened = bench.take('out')
+    expect(opened.map(({ bytes }) => bytes)).toEqual(plain)
+    expect(opened[7]).toMatchObject({ remote: '192.0.2.1:5000', client: 4 })
+    expect(bench.metrics().dec).toMatchObject({ decrypted_packets: 303, authentication_failures: 0, known_runs: 1 })
+    bench.stop()
+  })
+
+  it('refuses a packet with any byte changed', () => {
+    const [first, second] = sealed(some(2, 50), 1, suite)
+    const bench = decrypter(suite)
+    bench.send('in', first)
+    expect(bytesOut(bench)).toHaveLength(1)
+    for (let at = 0; at < second.length; at++) {
+      // Altered salts are unknown runs, of which only so many are tried at once.
+      bench.advance(1e8)
+      const altered = Uint8Array.from(second)
+      altered[at] ^= 1 << (at & 7)
+      bench.send('in', altered)
+    }
+    bench.send('in', [second.slice(0, -1), second.slice(1), Uint8Array.from([...second, 0])])
+    expect(bytesOut(bench)).toEqual([])
+    expect(bench.metrics().dec).toMatchObject({ authentication_failures: second.length + 3, known_runs: 1 })
+    bench.send('in', second)
+    expect(bytesOut(bench)).toEqual([payload(51, 1)])
+    bench.stop()
+  })
+})
+
+describe('ssl_encrypt', () => {
+  it('takes exactly one suite, with a key of its length', () => {
+    const problems = (suite: object) => {
+      try {
+        encrypter(suite).stop()
+        return null
+      } catch (error) {
+        return (error as Refused).problems.map(
+          ({ pointer, message }) => `${pointer.split('ssl_encrypt')[1]} ${message}`,
+        )
+      }
+    }
+    expect(problems(AES)).toBeNull()
+    expect(problems({ aes_128_gcm_sha_256: { key: `base64:${Buffer.alloc(16, 7).toString('base64')}` } })).toBeNull()
+    expect(problems({})?.[0]).toContain('exactly one of')
+    expect(problems({ ...AES, chacha20_poly1305_sha_256: { key: KEY32 } })?.[0]).toContain('found aes_128')
+    expect(problems({ aes_128_gcm_sha_256: { key: KEY32 } })?.[0]).toContain('/aes_128_gcm_sha_256/key')
+    expect(problems({ aes_256_gcm_sha_384: { key: KEY16 } })?.join()).not.toContain(KEY16)
+    expect(problems({ aes_256_gcm_sha_384: {} })?.[0]).toContain('missing')
+  })
+
+  it('never uses a nonce under the same key twice, over runs and batches', () => {
+    const seen = new Set<string>()
+    for (let seed = 1; seed <= 5; seed++) {
+      const bench = encrypter(AES, seed)
+      for (let n = 0; n < 3; n++) bench.send('in', some(200, 4))
+      for (const bytes of bytesOut(bench)) seen.add(Buffer.from(bytes.subarray(0, 16)).toString('hex'))
+      bench.stop()
+    }
+    expect(seen.size).toBe(5 * 600)
+  })
+
+  it('drops packets without room for header and tag', () => {
+    const chain = Object.fromEntries(
+      Array.from({ length: 9 }, (_, n) => [
+        `enc${n}`,
+        { ssl_encrypt: { input: `c${n}`, output: `c${n + 1}`, ...AES } },
+      ]),
+    )
+    const bench = drive(chain)
+    bench.send('c0', some(10))
+    expect(bench.take('c9')).toEqual([])
+    expect(bench.metrics().enc8.no_room_packets).toBe(10)
+    bench.stop()
+  })
+
+  it('closes its keys when it stops', () => {
+    const before = native.openDescriptors()
+    const bench = decrypter()
+    bench.send('in', sealed(some(3)))
+    bench.stop()
+    expect(native.openDescriptors()).toBe(before)
+  })
+})
+
+describe('ssl_decrypt', () => {
+  it('lets every packet through once, in any order within the window', () => {
+    const wire = sealed(some(3000, 4))
+    fc.assert(
+      fc.property(fc.infiniteStream(fc.nat(900)), fc.integer({ min: 1, max: 256 }), (random, chunk) => {
+        const order = wire
+          .flatMap((bytes, i) => {
+            const once = { bytes, at: i + (random.next().value as number) }
+            return i % 7 === 0 ? [once, { bytes, at: i + (random.next().value as number) }] : [once]
+          })
+          .sort((a, b) => a.at - b.at)
+        const bench = decrypter()
+        for (let at = 0; at < order.length; at += chunk) {
+          bench.send(
+            'in',
+            order.slice(at, at + chunk).map(({ bytes }) => bytes),
+          )
+        }
+        const tags = bytesOut(bench).map(tagOf)
+        expect(tags).toHaveLength(3000)
+        expect(new Set(tags).size).toBe(3000)
+        expect(bench.metrics().dec.replayed_packets).toBe(Math.ceil(3000 / 7))
+        bench.stop()
+      }),
+      { seed: 7, numRuns: 8 },
+    )
+  })
+
+  it('takes a packet 1,023 behind the newest, and none 1,024 behind', () => {
+    const wire = sealed(some(1100, 4))
+    const bench = decrypter()
+    bench.send('in', [wire[1050], wire[26], wire[27], wire[27]])
+    expect(bytesOut(bench).map(tagOf)).toEqual([1050, 27])
+    expect(bench.metrics().dec.replayed_packets).toBe(2)
+    bench.stop()
+  })
+
+  it('drops what is too short, and opens several runs and restarted senders side by side', () => {
+    const bench = decrypter()
+    const [one, two, three] = [1, 2, 3].map((seed) => sealed(some(40, 4), seed))
+    const mixed = one.flatMap((bytes, i) => [bytes, two[i], bytes.slice(0, i % 32), three[i]])
+    bench.send('in', mixed)
+    expect(bytesOut(bench).map(tagOf)).toEqual(Array.from({ length: 120 }, (_, n) => Math.floor(n / 3)))
+    expect(bench.metrics().dec).toMatchObject({ malformed_packets: 40, known_runs: 3, decrypted_packets: 120 })
+    bench.send('in', [...one, ...two, ...three])
+    expect(bench.metrics().dec.replayed_packets).toBe(120)
+    bench.stop()
+  })
+
+  it('is not worn down by unknown salts: few are tried, none is admitted, and what is known goes on', () => {
+    const wire = sealed(some(200, 4))
+    const restarted = sealed(some(50, 4), 2)
+    const bench = decrypter()
+    const before = native.openDescriptors()
+    bench.send('in', wire[0])
+    let salt = 0
+    const flood = () =>
+      Array.from({ length: 100 }, () => {
+        const forged = Uint8Array.from(wire[1])
+        new DataView(forged.buffer).setUint32(0, ++salt)
+        return forged
+      })
+    for (let n = 1; n < 200; n++) bench.send('in', [...flood(), wire[n]])
+    expect(bytesOut(bench)).toHaveLength(200)
+    // The first trial admitted the sender.
+    const failed = TRIALS_AT_ONCE - 1
+    const { dec } = bench.metrics()
+    expect(dec).toMatchObject({ authentication_failures: failed, known_runs: 1, decrypted_packets: 200 })
+    expect(dec.untried_packets).toBe(199 * 100 - failed)
+    expect(native.openDescriptors()).toBe(before + 1)
+    // A second later a restarted sender gets in, in the middle of the flood.
+    for (const bytes of restarted) {
+      bench.advance(1e9 / TRIALS_PER_SECOND)
+      bench.send('in', [...flood().slice(0, 20), bytes, ...flood()])
+      bench.advance(1e9 / TRIALS_PER_SECOND)
+      bench.send('in', bytes)
+    }
+    expect(bytesOut(bench)).toHaveLength(50)
+    bench.stop()
+  })
+
+  it('remembers a limited number of runs, the ones heard last', () => {
+    const bench = decrypter()
+    const active = sealed(some(SALTS + 20, 4), 1000)
+    for (let seed = 0; seed < SALTS + 10; seed++) {
+      bench.advance(1e7)
+      bench.send('in', [...sealed(some(1, 4), seed), active[seed]])
+    }
+    bytesOut(bench)
+    expect(bench.metrics().dec).toMatchObject({ known_runs: SALTS, authentication_failures: 0 })
+    bench.send('in', active.slice(0, SALTS + 10))
+    expect(bench.metrics().dec.replayed_packets).toBe(SALTS + 10)
+    bench.stop()
+  })
+
+  it('survives any bytes', () => {
+    const bench = decrypter()
+    const wire = sealed(some(1, 64))
+    const mutated = fc.tuple(fc.nat(95), fc.nat(255)).map(([at, value]) => {
+      const bytes = Uint8Array.from(wire[0])
+      bytes[at] = value
+      return bytes
+    })
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.uint8Array({ maxLength: 1500 }), mutated), { maxLength: 300 }), (list) => {
+        bench.send('in', list)
+        bench.check()
+        for (const bytes of bytesOut(bench)) expect(bytes).toEqual(payload(64, 0))
+        bench.advance(1e6)
+      }),
+      { seed: 8, numRuns: 100 },
+    )
+    expect(bench.packets.held).toBe(0)
+    bench.stop()
+  })
+})
+
+describe('ReplayWindow', () => {
+  it('behaves as a set of all counters with an age limit', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom(0, 1, 2, 1000, 1023, 1024, 5000, 2 ** 31, 2 ** 40), fc.nat(3000)), {
+          maxLength: 300,
+        }),
+        fc.constantFrom(0, 2 ** 31 - 500, 2 ** 32 - 500, 2 ** 52),
+        (steps, start) => {
+          const window = new ReplayWindow()
+          const seen = new Set<number>()
+          let highest = -1
+          let base = start
+          for (const [jump, back] of steps) {
+            base = Math.min(base + jump, 2 ** 53 - 1)
+            const counter = Math.max(0, base - back)
+            const wanted = counter > highest || (highest - counter < 1024 && !seen.has(counter))
+            expect(window.accept(counter)).toBe(wanted)
+            if (wanted) seen.add(counter)
+            highest = Math.max(highest, counter)
+          }
+        },
+      ),
+      { seed: 9, numRuns: 300 },
+    )
+  })
+})
