@@ -10,7 +10,13 @@ import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { ServiceError } from './errors.ts'
 import { HostedRun } from './hosted-run.ts'
-import { type CheckedSettings, compareSettings, cpuPinProblem, describeProblems } from './pipelines-settings.ts'
+import {
+  type CheckedSettings,
+  compareSettings,
+  cpuPinProblem,
+  describeProblems,
+  type SettingsRules,
+} from './pipelines-settings.ts'
 import { pipelineView } from './pipelines-view.ts'
 import type { Pipeline } from './types.ts'
 
@@ -18,17 +24,17 @@ import type { Pipeline } from './types.ts'
 export const RUN_LOGS_KEPT = 10
 /** Runs of a pipeline that are remembered. */
 export const RUNS_KEPT = 100
+/** How long a run may take to stop when the node closes, whatever its instructionsTimeout. */
+export const CLOSE_MS = 10_000
 /** The longest a timer of Node.js can be set to. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 /** What a hosted pipeline needs of its node. */
-export interface PipelineHost {
+export interface PipelineHost extends SettingsRules {
   readonly store: Store
   /** The machine, its run actor provided. */
   readonly machine: typeof pipelineMachine
   readonly clock?: ActorClock
-  /** CPU threads of the node. */
-  readonly threads: number
   /** Milliseconds. */
   readonly telemetryInterval: number
   /** The CPU thread for a run whose pipeline names none. */
@@ -75,7 +81,7 @@ export class HostedPipeline {
     this.#record = record
     this.#config = config ?? null
     if (config === undefined) {
-      const check = checkPipelineConfig(record.settings.jsonConfig)
+      const check = checkPipelineConfig(record.settings.jsonConfig, host.registry)
       this.#config = check.config
       this.#problem = describeProblems(check.problems)
     }
@@ -221,7 +227,10 @@ export class HostedPipeline {
   /** Stops the run, waits for its end, and lets go; the pipeline starts again with the node only if its policy says so. */
   async close(): Promise<void> {
     this.#actor.send({ type: 'STOP' })
-    await this.#until((snapshot) => snapshot.matches('stopped'))
+    const isStopped = (snapshot: Snapshot) => snapshot.matches('stopped')
+    const { context } = await this.#until(isStopped, CLOSE_MS)
+    context.handle?.kill(`the run did not stop within ${CLOSE_MS / 1000} s as the node closed`)
+    await this.#until(isStopped)
     await this.#saved
     this.#actor.stop()
     for (const run of this.#runs.values()) run.abandon(new ServiceError('UNAVAILABLE', 'the node is closing'))

@@ -24,6 +24,7 @@ export class HostedRun {
   #unfollow: (() => void) | undefined
   #awaitingRegion: Sink<TelemetrySample>[] = []
   #ended = false
+  #saidEnd = false
 
   constructor(pipelineId: string, id: string, level: LogLevel) {
     this.pipelineId = pipelineId
@@ -46,8 +47,7 @@ export class HostedRun {
     return run
   }
 
-  /** Adds a line of the run itself. */
-  note(level: LogLevel, message: string, timestamp: number): void {
+  #note(level: LogLevel, message: string, timestamp: number): void {
     this.log.append([{ timestamp, level, component: '', message, fields: {} }])
   }
 
@@ -57,6 +57,7 @@ export class HostedRun {
   }
 
   append(lines: readonly LogLine[]): void {
+    this.#saidEnd ||= lines.some(({ component, message }) => component === '' && message.startsWith('ended: '))
     this.log.append(lines)
   }
 
@@ -74,11 +75,11 @@ export class HostedRun {
   end(record: RunRecord): void {
     if (this.#ended) return
     this.#ended = true
-    const error = record.outcome === 'FAILED' ? `run ended: ${record.error ?? 'it failed'}` : 'run ended'
-    const endedAt = record.endedAt ?? Date.now()
-    if (record.outcome === 'FAILED') this.note('ERROR', error, endedAt)
-    else
-      this.note('INFO', record.outcome === 'COMPLETED' ? 'run ended: all work is done' : 'run ended: stopped', endedAt)
+    // A thread that died or was killed could not say so itself.
+    if (!this.#saidEnd) {
+      const cause = record.error === undefined ? '' : `, ${record.error}`
+      this.#note('STATE', `ended: ${record.outcome}${cause}`, record.endedAt ?? Date.now())
+    }
     const telemetry = this.#telemetry
     this.#telemetry = undefined
     if (telemetry !== undefined) {

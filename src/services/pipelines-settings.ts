@@ -1,5 +1,6 @@
 /** Settings of a pipeline: from a request to checked settings or every problem in it, and what a change of them means to a run. */
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
+import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
 import { type Problem, ServiceError } from './errors.ts'
@@ -8,33 +9,41 @@ import type { CreatePipelineRequest, UpdatePipelineRequest } from './types.ts'
 /** Seconds a pipeline gets for an instruction when its creator names none. */
 export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
 
+/** What settings are checked against. */
+export interface SettingsRules {
+  /** CPU threads of the node. */
+  readonly threads: number
+  /** The components there are; absent: the product's own. */
+  readonly registry?: ReadonlyMap<string, AnyComponent>
+}
+
 /** Settings that can run: the settings and what their jsonConfig says. */
 export interface CheckedSettings {
   settings: PipelineSettings
   config: PipelineConfig
 }
 
-/** Checks a create request on a node with `threads` CPU threads. Throws INVALID_ARGUMENT with every problem. */
-export function settingsOfCreate(request: CreatePipelineRequest, threads: number): CheckedSettings {
+/** Checks a create request. Throws INVALID_ARGUMENT with every problem. */
+export function settingsOfCreate(request: CreatePipelineRequest, rules: SettingsRules): CheckedSettings {
   return checked(
     {
       ...common(request),
       defaultLoggingLevel: request.defaultLoggingLevel ?? 'INFO',
       instructionsTimeout: request.instructionsTimeout ?? DEFAULT_INSTRUCTIONS_TIMEOUT,
     },
-    threads,
+    rules,
   )
 }
 
 /** The same for an update, which replaces the settings: what it leaves out goes back to its default. */
-export function settingsOfUpdate(request: UpdatePipelineRequest, threads: number): CheckedSettings {
+export function settingsOfUpdate(request: UpdatePipelineRequest, rules: SettingsRules): CheckedSettings {
   return checked(
     {
       ...common(request),
       defaultLoggingLevel: request.defaultLoggingLevel,
       instructionsTimeout: request.instructionsTimeout,
     },
-    threads,
+    rules,
   )
 }
 
@@ -57,7 +66,7 @@ function restartPolicyOf(policy: CreatePipelineRequest['restartPolicy']): Restar
   return { never: {} }
 }
 
-function checked(settings: PipelineSettings, threads: number): CheckedSettings {
+function checked(settings: PipelineSettings, { threads, registry }: SettingsRules): CheckedSettings {
   const problems: Problem[] = []
   if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
   if (settings.instructionsTimeout <= 0) {
@@ -66,7 +75,7 @@ function checked(settings: PipelineSettings, threads: number): CheckedSettings {
   if (settings.cpuPin !== undefined && settings.cpuPin >= threads) {
     problems.push({ pointer: '/cpuPin', message: cpuPinProblem(settings.cpuPin, threads) })
   }
-  const { config, problems: inConfig } = checkPipelineConfig(settings.jsonConfig)
+  const { config, problems: inConfig } = checkPipelineConfig(settings.jsonConfig, registry)
   // The pointers of a configuration's problems lead into the configuration itself.
   problems.push(
     ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),

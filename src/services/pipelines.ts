@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import { type pipelineRun, pooledRun } from '../actors/pipeline-run.ts'
+import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
@@ -32,6 +33,8 @@ export interface PipelinesOptions {
   /** Replaces the run actor and the clock of its deadlines, for tests. */
   run?: typeof pipelineRun
   clock?: ActorClock
+  /** The components there are; absent: the product's own. */
+  registry?: ReadonlyMap<string, AnyComponent>
 }
 
 export type PipelinesHandlers = Pick<
@@ -55,6 +58,7 @@ export class PipelinesService implements PipelineHost {
   readonly machine: typeof pipelineMachine
   readonly clock?: ActorClock
   readonly threads: number
+  readonly registry?: ReadonlyMap<string, AnyComponent>
   readonly telemetryInterval: number
   readonly #node: LocalNode
   readonly #onError: (error: unknown) => void
@@ -68,18 +72,19 @@ export class PipelinesService implements PipelineHost {
   readonly #changed = new Set<HostedPipeline>()
   #closing = false
 
-  /** Takes the pipelines over from the store; runs that a crash cut off are marked FAILED. Await `open` before use. */
+  /** Await `open` before use. */
   constructor(options: PipelinesOptions) {
     this.store = options.store
     this.threads = options.pool.threads
     this.telemetryInterval = options.telemetryInterval
     this.machine = pipelineMachine.provide({ actors: { run: options.run ?? pooledRun(options.pool) } })
     if (options.clock !== undefined) this.clock = options.clock
+    if (options.registry !== undefined) this.registry = options.registry
     this.#node = options.node
     this.#onError = options.onError
   }
 
-  /** Loads what is stored and starts the pipelines whose startup policy says so. */
+  /** Loads what is stored; runs that a crash cut off are marked FAILED. */
   async open(): Promise<void> {
     const runs = new Map<string, RunRecord[]>()
     for (const run of (await this.#recoverRuns()).sort((a, b) => a.startedAt - b.startedAt)) {
@@ -92,6 +97,10 @@ export class PipelinesService implements PipelineHost {
       const hosted = this.#host(record, (runs.get(record.id) ?? []).slice(-RUNS_KEPT))
       for (const id of hosted.runIds) this.#pipelineOfRun.set(id, hosted)
     }
+  }
+
+  /** Starts the pipelines whose startup policy says so. */
+  startWithNode(): void {
     for (const hosted of this.#pipelines.values()) if (hosted.startsWithNode) hosted.startWithNode()
   }
 
@@ -127,7 +136,7 @@ export class PipelinesService implements PipelineHost {
     },
     createPipeline: async (request) => {
       this.#check(request.nodeId)
-      const { settings, config } = settingsOfCreate(request, this.threads)
+      const { settings, config } = settingsOfCreate(request, this)
       const record = { id: randomUUID(), settings, createdAt: Date.now() }
       await this.store.pipelines.put(record)
       const pipeline = this.#host(record, [], config).view()
@@ -137,7 +146,7 @@ export class PipelinesService implements PipelineHost {
     updatePipeline: async (request) => {
       this.#check(request.nodeId)
       const hosted = this.#byId(request.id)
-      const pipeline = await hosted.update(settingsOfUpdate(request, this.threads), request.forceRestart)
+      const pipeline = await hosted.update(settingsOfUpdate(request, this), request.forceRestart)
       return { pipeline }
     },
     /** A started pipeline is refused: what moves traffic is stopped first, on purpose. One that is stopping is awaited. */

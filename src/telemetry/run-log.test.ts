@@ -26,12 +26,12 @@ test('keeps the last lines, oldest first, over any number of wraps', () => {
   expect(messages(log, 9)).toEqual(['116', '117', '118', '119'])
 })
 
-test('drops lines below its level, which can change', () => {
+test('drops lines below its level, which can change, but no STATE line', () => {
   const log = new RunLog('WARN')
   log.append([line('a', 'STATE'), line('b', 'INFO'), line('c', 'WARN'), line('d', 'FATAL')])
   log.level = 'STATE'
-  log.append([line('e', 'STATE')])
-  expect(messages(log, 9)).toEqual(['c', 'd', 'e'])
+  log.append([line('e', 'DEBUG')])
+  expect(messages(log, 9)).toEqual(['a', 'c', 'd', 'e'])
 })
 
 test('past lines and followed lines make the whole log, without gap or repetition', () => {
@@ -40,7 +40,7 @@ test('past lines and followed lines make the whole log, without gap or repetitio
   const seen = log.past(20)
   const leave = log.follow((more) => seen.push(...more))
   log.append(lines(50, 60))
-  log.append([line('quiet', 'STATE')])
+  log.append([line('quiet', 'DEBUG')])
   leave()
   log.append(lines(61, 70))
   expect(seen.map(({ message }) => message)).toEqual([...lines(30, 60).map(({ message }) => message), 'quiet'])

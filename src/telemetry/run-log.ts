@@ -17,7 +17,7 @@ export class RunLog {
   #threshold: number
   readonly #listeners = new Set<LogListener>()
 
-  /** Keeps `capacity` lines of `level` and above. */
+  /** Keeps `capacity` lines of `level` and above, and STATE lines, which tell what the run does, at any level. */
   constructor(level: LogLevel, capacity = LOG_LINES_KEPT) {
     this.#threshold = levels.indexOf(level)
     this.#capacity = capacity
@@ -28,9 +28,9 @@ export class RunLog {
     this.#threshold = levels.indexOf(level)
   }
 
-  /** Takes lines in order; those below the level are dropped. */
+  /** Takes lines in order; those below the level are dropped, STATE lines never. */
   append(lines: readonly LogLine[]): void {
-    const kept = lines.filter(({ level }) => levels.indexOf(level) >= this.#threshold)
+    const kept = lines.filter(({ level }) => level === 'STATE' || levels.indexOf(level) >= this.#threshold)
     if (kept.length === 0) return
     for (const line of kept) {
       if (this.#ring.length < this.#capacity) this.#ring.push(line)

@@ -1,0 +1,201 @@
+/** The streams of pipelines on a real node: changes, logs and telemetry of runs, and what happens when a run fails. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Peer } from '../dataplane/running.ts'
+import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
+
+let node: RunningNode
+beforeAll(async () => {
+  node = await runNode(temporaryDirectory(), { 'telemetry-interval': '100ms' })
+})
+afterAll(() => node.node.close())
+
+const codeOf = async (promise: Promise<unknown>) => {
+  try {
+    await promise
+  } catch (error) {
+    return (error as { code: number }).code
+  }
+  return 0
+}
+
+describe('streamPipelines', () => {
+  test('nothing at first, then one event per change', async () => {
+    await node.create(traffic(), { name: 'earlier' })
+    const events = await node.follow('/pipelines')
+    const id = await node.create(traffic(), { name: 'later' })
+    expect(await events.next()).toEqual({ create: { pipeline: await node.get(id) } })
+    const runId = await node.start(id)
+    expect(await events.next()).toMatchObject({
+      update: { pipeline: { id, started: true, currentRun: { id: runId, state: 'RUNNING' } } },
+    })
+    await node.call('PUT', `/pipelines/${id}`, settingsOf(traffic(), { name: 'renamed', instructionsTimeout: 5 }))
+    expect(await events.next()).toMatchObject({ update: { pipeline: { id, name: 'renamed' } } })
+    await node.call('POST', `/pipelines/${id}/stop`)
+    let last = await events.next()
+    if (last.update.pipeline.currentRun.state === 'STOPPING') last = await events.next()
+    expect(last).toMatchObject({ update: { pipeline: { id, started: false, currentRun: { outcome: 'STOPPED' } } } })
+    await node.call('DELETE', `/pipelines/${id}`)
+    expect(await events.next()).toMatchObject({ delete: { pipeline: { id, name: 'renamed' } } })
+    events.close()
+  })
+
+  test('every subscriber hears the same', async () => {
+    const streams = await Promise.all([1, 2, 3].map(() => node.follow('/pipelines')))
+    const id = await node.create(traffic())
+    const heard = await Promise.all(streams.map((stream) => stream.next()))
+    expect(heard.map(({ create }) => create.pipeline.id)).toEqual([id, id, id])
+    for (const stream of streams) stream.close()
+  })
+})
+
+/** Bounces what it gets through a component that can be told to throw. */
+const fragile = (peer: Peer) => ({
+  front: { udp: { local_address: '127.0.0.1:0', remote_address: peer.address, output: 'x', input: 'y' } },
+  trigger: { test_trigger: { input: 'x', output: 'y' } },
+})
+
+/** The port a run's socket is bound to, from the log. */
+async function portOf(runId: string): Promise<number> {
+  const log = await node.follow(`/pipeline-runs/${runId}/logs?options.lines=100`)
+  for (;;) {
+    for (const { message, fields } of (await log.next()).messages) {
+      if (!message.startsWith('bound to')) continue
+      log.close()
+      return Number(/:(\d+)$/.exec(fields.address)?.[1])
+    }
+  }
+}
+
+describe('logs', () => {
+  test('past lines first, then new ones, without gap or repetition; kept after the end', async () => {
+    const peer = await Peer.open()
+    const id = await node.create(fragile(peer), { defaultLoggingLevel: 'STATE' })
+    const runId = await node.start(id)
+    await portOf(runId)
+    const past = await node.follow(`/pipeline-runs/${runId}/logs?options.lines=1000`)
+    const seen = (await past.next()).messages
+    const live = await node.follow(`/pipeline-runs/${runId}/logs`)
+    await node.call('POST', `/pipelines/${id}/stop`)
+    const last = 'ended: STOPPED'
+    const heard: { message: string }[] = []
+    while (heard.at(-1)?.message !== last) heard.push(...(await live.next()).messages)
+    while (seen.at(-1).message !== last) seen.push(...(await past.next()).messages)
+    const again = await node.follow(`/pipeline-runs/${runId}/logs?options.lines=1000`)
+    const all = (await again.next()).messages
+    expect(seen).toEqual(all)
+    expect(heard).toEqual(all.slice(all.length - heard.length))
+    expect(all.at(-1)).toMatchObject({ level: 'STATE', component: '', message: last, fields: {} })
+    for (const stream of [past, live, again]) stream.close()
+    peer.close()
+  })
+
+  test('lines below the level are left out; the level can be changed while the run is on', async () => {
+    const peer = await Peer.open()
+    const id = await node.create(fragile(peer), { defaultLoggingLevel: 'FATAL' })
+    const messagesOf = async (runId: string): Promise<string[]> => {
+      const log = await node.follow(`/pipeline-runs/${runId}/logs?options.lines=1000`)
+      const { messages } = await log.next()
+      log.close()
+      return messages.map(({ message }: { message: string }) => message)
+    }
+    const runId = await node.start(id)
+    await node.call('POST', `/pipelines/${id}/stop`)
+    await node.when(id, ({ started }) => !started)
+    expect(await messagesOf(runId)).toEqual(['running', 'ended: STOPPED'])
+    const loud = settingsOf(fragile(peer), { instructionsTimeout: 5, defaultLoggingLevel: 'INFO' })
+    await node.call('PUT', `/pipelines/${id}`, loud)
+    const next = await node.start(id)
+    await portOf(next)
+    expect((await messagesOf(next)).length).toBeGreaterThan(1)
+    await node.call('POST', `/pipelines/${id}/stop`)
+    peer.close()
+  })
+
+  test('of an unknown run: NOT_FOUND', async () => {
+    expect(await codeOf(node.follow('/pipeline-runs/none/logs'))).toBe(5)
+  })
+})
+
+describe('telemetry', () => {
+  test('a sample at once, then more, ending with an error when the run stops', async () => {
+    const id = await node.create(traffic(10))
+    const runId = await node.start(id)
+    const samples = await node.follow(`/pipeline-runs/${runId}/telemetry`)
+    const first = await samples.next()
+    expect(first.kpis).toEqual([])
+    const paths = first.metricCollections.map(({ path }: { path: string }) => path)
+    expect(paths).toEqual(expect.arrayContaining(['source', 'sink']))
+    for (const { metrics } of first.metricCollections) {
+      for (const metric of Object.values<Record<string, unknown>>(metrics)) {
+        expect(['GAUGE', 'COUNTER']).toContain(metric.kind)
+        expect(metric.description).not.toBe('')
+        expect('doubleValue' in metric || 'uint64Value' in metric).toBe(true)
+      }
+    }
+    const second = await samples.next()
+    expect(Date.parse(second.timestamp)).toBeGreaterThan(Date.parse(first.timestamp))
+    await node.call('POST', `/pipelines/${id}/stop`)
+    const untilTheEnd = async () => {
+      for (;;) await samples.next()
+    }
+    await expect(untilTheEnd()).rejects.toMatchObject({ code: 10, message: 'run ended' })
+    expect(await codeOf(node.follow(`/pipeline-runs/${runId}/telemetry`))).toBe(10)
+  })
+
+  test('of an unknown run: NOT_FOUND', async () => {
+    expect(await codeOf(node.follow('/pipeline-runs/none/telemetry'))).toBe(5)
+  })
+})
+
+test('a run that throws ends FAILED with the cause; other runs and the API go on; its sockets are closed', async () => {
+  const peer = await Peer.open()
+  const other = await node.create(traffic())
+  const otherRun = await node.start(other)
+  const id = await node.create(fragile(peer))
+  const runId = await node.start(id)
+  const port = await portOf(runId)
+  const samples = await node.follow(`/pipeline-runs/${runId}/telemetry`)
+  await peer.send(port, 'fine')
+  await peer.hears(1)
+  await peer.send(port, '!')
+  const failed = await node.when(id, ({ started }) => !started)
+  expect(failed.currentRun).toMatchObject({ id: runId, state: 'ENDED', outcome: 'FAILED' })
+  expect(failed.currentRun.error).toContain('told to throw')
+  const untilTheEnd = async () => {
+    for (;;) await samples.next()
+  }
+  await expect(untilTheEnd()).rejects.toMatchObject({ code: 10 })
+  expect(await node.get(other)).toMatchObject({ started: true, currentRun: { id: otherRun, state: 'RUNNING' } })
+  const successor = await node.create({
+    a: { udp: { local_address: `127.0.0.1:${port}`, output: 'x' } },
+    b: { traffic_sink: { input: 'x' } },
+  })
+  await node.start(successor)
+  for (const each of [other, successor]) await node.call('POST', `/pipelines/${each}/stop`)
+  peer.close()
+})
+
+test('a run that does not stop within its instructionsTimeout is killed', async () => {
+  const peer = await Peer.open()
+  const id = await node.create(fragile(peer), { instructionsTimeout: 1 })
+  const runId = await node.start(id)
+  const port = await portOf(runId)
+  await peer.send(port, '?')
+  expect((await node.call('POST', `/pipelines/${id}/stop`)).status).toBe(200)
+  const killed = await node.when(id, ({ started }) => !started)
+  expect(killed.currentRun).toMatchObject({ id: runId, outcome: 'FAILED' })
+  expect(killed.currentRun.error).toContain('instructionsTimeout')
+  peer.close()
+})
+
+test('the restart policy follows a failure with a new run', async () => {
+  const peer = await Peer.open()
+  const id = await node.create(fragile(peer), { restartPolicy: { onFailure: { maxRestarts: 1 } } })
+  const runId = await node.start(id)
+  await peer.send(await portOf(runId), '!')
+  const again = await node.when(id, ({ currentRun }) => currentRun.id !== runId && currentRun.state === 'RUNNING')
+  expect(again.started).toBe(true)
+  await node.call('POST', `/pipelines/${id}/stop`)
+  await node.when(id, ({ started }) => !started)
+  peer.close()
+})
