@@ -57,6 +57,7 @@ Arguments::Arguments(napi_env env, napi_callback_info info, const char* function
   void* data = nullptr;
   napi_get_cb_info(env, info, &given, values_, nullptr, &data);
   state_ = static_cast<State*>(data);
+  given_ = given;
   if (given < count) {
     throwType(env, "%s: %zu arguments needed, %zu given", function, count, given);
     failed_ = true;
@@ -68,26 +69,10 @@ void Arguments::type(const char* name, const char* wanted) {
   failed_ = true;
 }
 
-double Arguments::number(size_t index, const char* name) {
-  if (failed_) return 0;
-  double value = 0;
-  if (napi_get_value_double(env_, values_[index], &value) != napi_ok || isnan(value)) {
-    type(name, "a number");
-    return 0;
-  }
-  return value;
-}
-
-int64_t Arguments::integer(size_t index, const char* name, int64_t low, int64_t high) {
-  double value = number(index, name);
-  if (failed_) return low;
-  if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) || value != floor(value)) {
-    throwRange(env_, "%s: %s must be a whole number from %lld to %lld, not %.17g", function_, name,
-               static_cast<long long>(low), static_cast<long long>(high), value);
-    failed_ = true;
-    return low;
-  }
-  return static_cast<int64_t>(value);
+void Arguments::range(const char* name, int64_t low, int64_t high, double value) {
+  throwRange(env_, "%s: %s must be a whole number from %lld to %lld, not %.17g", function_, name,
+             static_cast<long long>(low), static_cast<long long>(high), value);
+  failed_ = true;
 }
 
 bool Arguments::boolean(size_t index, const char* name) {

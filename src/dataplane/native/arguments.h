@@ -33,13 +33,28 @@ class Arguments {
   napi_env env() const { return env_; }
   State& state() const { return *state_; }
   const char* function() const { return function_; }
+  /** How many arguments there are. */
+  size_t given() const { return given_; }
   bool failed() const { return failed_; }
   void fail() { failed_ = true; }
   napi_value raw(size_t index) const { return values_[index]; }
 
-  double number(size_t index, const char* name);
+  double number(size_t index, const char* name) {
+    double value = 0;
+    if (failed_) return 0;
+    if (napi_get_value_double(env_, values_[index], &value) == napi_ok && value == value) return value;
+    type(name, "a number");
+    return 0;
+  }
   /** A whole number in [low, high]. */
-  int64_t integer(size_t index, const char* name, int64_t low, int64_t high);
+  int64_t integer(size_t index, const char* name, int64_t low, int64_t high) {
+    const double value = number(index, name);
+    if (failed_) return low;
+    const auto whole = static_cast<int64_t>(value);
+    if (static_cast<double>(whole) == value && whole >= low && whole <= high) return whole;
+    range(name, low, high, value);
+    return low;
+  }
   bool boolean(size_t index, const char* name);
   bool isNull(size_t index) const;
 
@@ -57,10 +72,12 @@ class Arguments {
   void type(const char* name, const char* wanted);
 
  private:
+  void range(const char* name, int64_t low, int64_t high, double value);
   void* typedArray(size_t index, const char* name, napi_typedarray_type type, const char* wanted, size_t atLeast,
                    size_t* length);
 
   static constexpr size_t kMost = 10;
+  size_t given_ = 0;
   napi_env env_;
   State* state_ = nullptr;
   const char* function_;

@@ -55,7 +55,7 @@ void multiplyScalarColumns(const Product& product, size_t from, size_t count) {
 
 void multiplyScalar(const Product& product) { multiplyScalarColumns(product, 0, product.bytes); }
 
-static const Kernel scalar = {"scalar", multiplyScalar, [] { return true; }};
+static const Kernel scalar = {"scalar", multiplyScalar, [] { return true; }, false};
 
 static const Kernel* kernelAt(size_t index) { return index < archKernelCount ? &archKernels[index] : &scalar; }
 
@@ -108,18 +108,33 @@ static void reserve(State& state, size_t k, size_t m) {
   if (state.sources.size() < k) state.sources.resize(k);
   if (state.groups.size() < k) state.groups.resize(k);
   if (state.targets.size() < m) state.targets.resize(m);
-  if (state.coefficients.size() < k * m) state.coefficients.resize(k * m);
+}
+
+/** The matrix as bit matrices. An encoder comes with the same one every time, so the last one is kept. */
+static const uint64_t* coefficientsOf(State& state, const uint8_t* matrix, size_t k, size_t m) {
+  const size_t size = k * m;
+  if (state.matrixK == k && state.matrix.size() == size && memcmp(state.matrix.data(), matrix, size) == 0) {
+    return state.coefficients.data();
+  }
+  state.matrixK = k;
+  state.matrix.assign(matrix, matrix + size);
+  state.coefficients.resize(size);
+  uint64_t* out = state.coefficients.data();
+  for (size_t i = 0; i < k; i++) {
+    for (size_t j = 0; j < m; j++) *out++ = gfTables.affine[state.matrix[j * k + i]];
+  }
+  return state.coefficients.data();
 }
 
 static void run(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded) {
   if (m == 0 || bytes == 0) return;
-  const Product product{matrix,        k,     m, state.sources.data(), state.groups.data(), padded, state.targets.data(),
-                        bytes, state.coefficients.data()};
-  current().load(std::memory_order_relaxed)->multiply(product);
+  const Kernel* kernel = current().load(std::memory_order_relaxed);
+  const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
+  kernel->multiply({matrix, k, m, state.sources.data(), state.groups.data(), padded, state.targets.data(), bytes, coefficients});
 }
 
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "gfMatrixMultiply", 8);
+  Arguments arguments(env, info, "gfMatrixMultiply", 7);
   Memory* memory = memoryArgument(arguments, 0);
   const auto k = static_cast<size_t>(arguments.integer(4, "k", 0, kMostRows));
   const auto m = static_cast<size_t>(arguments.integer(5, "m", 0, kMostRows));
@@ -130,7 +145,7 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
   const auto slab = static_cast<int64_t>(memory->bytes());
   const int64_t bytes = arguments.integer(6, "bytes", 0, slab);
   Span<int32_t> lengths;
-  if (!arguments.isNull(7)) lengths = arguments.int32s(7, "lengths", k);
+  if (arguments.given() > 7 && !arguments.isNull(7)) lengths = arguments.int32s(7, "lengths", k);
   if (arguments.failed()) return nullptr;
 
   State& state = arguments.state();

@@ -21,14 +21,15 @@ struct Product {
   bool padded;
   uint8_t* const* targets;
   size_t bytes;
-  /** Room for k * m values, for kernels that expand the matrix. */
-  uint64_t* coefficients;
+  /** GfTables::affine of every coefficient, source by source: [i * m + j]. Only for kernels that say so. */
+  const uint64_t* coefficients;
 };
 
 struct Kernel {
   const char* name;
   void (*multiply)(const Product&);
   bool (*supported)();
+  bool coefficients;
 };
 
 struct GfTables {

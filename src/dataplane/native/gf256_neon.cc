@@ -45,7 +45,7 @@ static void multiplyNeon(const Product& product) {
   if (at < product.bytes) groups(product, product.bytes - 16);
 }
 
-static const Kernel kernels[] = {{"neon", multiplyNeon, [] { return true; }}};
+static const Kernel kernels[] = {{"neon", multiplyNeon, [] { return true; }, false}};
 const Kernel* const archKernels = kernels;
 const size_t archKernelCount = 1;
 

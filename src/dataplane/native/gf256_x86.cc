@@ -32,40 +32,39 @@ static inline __attribute__((always_inline)) const uint8_t* window(const Product
   return stage;
 }
 
-static void expand(const Product& product) {
-  uint64_t* out = product.coefficients;
-  for (size_t i = 0; i < product.k; i++) {
-    for (size_t j = 0; j < product.m; j++) *out++ = gfTables.affine[product.matrix[j * product.k + i]];
-  }
-}
-
 // --- GFNI, 512 bits -----------------------------------------------------------------------------------------------------
 
 INLINE(GFNI512) __mmask64 lowest(size_t count) { return count >= 64 ? ~0ull : (1ull << count) - 1; }
 
-/** `U` vectors of 64 columns from `at` on of targets [group, group + M); `tail` columns of the last when not all 64. */
-template <int M, int U, bool padded>
-INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, size_t at, size_t tail) {
+/**
+ * `U` vectors of 64 columns from `at` on, of targets [group, group + M). With `tailed` only the lowest `tail` columns of the last
+ * vector: masked-out bytes are neither read nor written.
+ */
+template <int M, int U, bool tailed, bool padded>
+INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, size_t at, __mmask64 tail) {
   __m512i sum[M][U];
   for (int j = 0; j < M; j++) {
     for (int u = 0; u < U; u++) sum[j][u] = _mm512_setzero_si512();
   }
   const uint64_t* coefficients = product.coefficients + group;
-  const __mmask64 last = lowest(tail);
-  for (size_t i = 0; i < product.k; i++, coefficients += product.m) {
-    const uint8_t* source = product.sources[i] + at;
+  const size_t k = product.k, m = product.m;
+  const uint8_t* const* sources = product.sources;
+  for (size_t i = 0; i < k; i++, coefficients += m) {
+    const uint8_t* source = sources[i] + at;
     __m512i in[U];
-    if (padded || U == 1) {
-      // Masked-out bytes are not accessed at all.
+    if (padded) {
       const size_t length = static_cast<size_t>(product.lengths[i]);
       const size_t left = length > at ? length - at : 0;
       for (int u = 0; u < U; u++) {
-        __mmask64 mask = left > static_cast<size_t>(u) * 64 ? lowest(left - static_cast<size_t>(u) * 64) : 0;
-        if (u == U - 1) mask &= last;
-        in[u] = _mm512_maskz_loadu_epi8(mask, source + u * 64);
+        const size_t skipped = static_cast<size_t>(u) * 64;
+        __mmask64 mask = left > skipped ? lowest(left - skipped) : 0;
+        if (tailed && u == U - 1) mask &= tail;
+        in[u] = _mm512_maskz_loadu_epi8(mask, source + skipped);
       }
     } else {
-      for (int u = 0; u < U; u++) in[u] = _mm512_loadu_si512(source + u * 64);
+      for (int u = 0; u < U; u++) {
+        in[u] = tailed && u == U - 1 ? _mm512_maskz_loadu_epi8(tail, source + u * 64) : _mm512_loadu_si512(source + u * 64);
+      }
     }
     for (int j = 0; j < M; j++) {
       const __m512i by = _mm512_set1_epi64(static_cast<long long>(coefficients[j]));
@@ -77,8 +76,8 @@ INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, size_t at
   for (int j = 0; j < M; j++) {
     uint8_t* target = product.targets[group + static_cast<size_t>(j)] + at;
     for (int u = 0; u < U; u++) {
-      if (U == 1) {
-        _mm512_mask_storeu_epi8(target, last, sum[j][u]);
+      if (tailed && u == U - 1) {
+        _mm512_mask_storeu_epi8(target + u * 64, tail, sum[j][u]);
       } else {
         _mm512_storeu_si512(target + u * 64, sum[j][u]);
       }
@@ -86,20 +85,37 @@ INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, size_t at
   }
 }
 
-template <int U, bool padded>
-TARGET(GFNI512) void groupsGfni512(const Product& product, size_t at, size_t tail) {
+/** All columns of targets [group, group + M). */
+template <int M, bool padded>
+TARGET(GFNI512) void stripGfni512(const Product& product, size_t group) {
+  size_t at = 0;
+  for (; at + 256 <= product.bytes; at += 256) tileGfni512<M, 4, false, padded>(product, group, at, 0);
+  const size_t rest = product.bytes - at;
+  if (rest == 0) return;
+  const __mmask64 tail = lowest((rest - 1) % 64 + 1);
+  switch ((rest + 63) / 64) {
+    case 1: return tileGfni512<M, 1, true, padded>(product, group, at, tail);
+    case 2: return tileGfni512<M, 2, true, padded>(product, group, at, tail);
+    case 3: return tileGfni512<M, 3, true, padded>(product, group, at, tail);
+    default: return tileGfni512<M, 4, true, padded>(product, group, at, tail);
+  }
+}
+
+template <bool padded>
+TARGET(GFNI512) void stripsGfni512(const Product& product) {
   size_t group = 0;
   size_t left = product.m;
   while (left) {
     // Even groups: 10 is 5 + 5, not 6 + 4.
-    const size_t count = left > 6 ? (left + (left + 5) / 6 - 1) / ((left + 5) / 6) : left;
+    const size_t groups = (left + 5) / 6;
+    const size_t count = (left + groups - 1) / groups;
     switch (count) {
-      case 1: tileGfni512<1, U, padded>(product, group, at, tail); break;
-      case 2: tileGfni512<2, U, padded>(product, group, at, tail); break;
-      case 3: tileGfni512<3, U, padded>(product, group, at, tail); break;
-      case 4: tileGfni512<4, U, padded>(product, group, at, tail); break;
-      case 5: tileGfni512<5, U, padded>(product, group, at, tail); break;
-      default: tileGfni512<6, U, padded>(product, group, at, tail); break;
+      case 1: stripGfni512<1, padded>(product, group); break;
+      case 2: stripGfni512<2, padded>(product, group); break;
+      case 3: stripGfni512<3, padded>(product, group); break;
+      case 4: stripGfni512<4, padded>(product, group); break;
+      case 5: stripGfni512<5, padded>(product, group); break;
+      default: stripGfni512<6, padded>(product, group); break;
     }
     group += count;
     left -= count;
@@ -107,16 +123,10 @@ TARGET(GFNI512) void groupsGfni512(const Product& product, size_t at, size_t tai
 }
 
 TARGET(GFNI512) void multiplyGfni512(const Product& product) {
-  expand(product);
-  size_t at = 0;
   if (product.padded) {
-    for (; at + 128 <= product.bytes; at += 128) groupsGfni512<2, true>(product, at, 64);
+    stripsGfni512<true>(product);
   } else {
-    for (; at + 256 <= product.bytes; at += 256) groupsGfni512<4, false>(product, at, 64);
-    for (; at + 128 <= product.bytes; at += 128) groupsGfni512<2, false>(product, at, 64);
-  }
-  for (; at < product.bytes; at += 64) {
-    groupsGfni512<1, true>(product, at, product.bytes - at < 64 ? product.bytes - at : 64);
+    stripsGfni512<false>(product);
   }
 }
 
@@ -165,7 +175,6 @@ INLINE(GFNI256) void tileGfni256(const Product& product, size_t group, size_t at
 GROUPS(GFNI256, groupsGfni256, tileGfni256)
 
 TARGET(GFNI256) void multiplyGfni256(const Product& product) {
-  expand(product);
   COLUMNS(64, groupsGfni256)
 }
 
@@ -252,11 +261,11 @@ static bool hasGfni() {
 }
 
 static const Kernel kernels[] = {
-    {"gfni-avx512", multiplyGfni512, [] { return hasGfni() && hasAvx512(); }},
-    {"gfni-avx2", multiplyGfni256, [] { return hasGfni() && hasAvx2(); }},
-    {"avx512bw", multiplyAvx512, hasAvx512},
-    {"avx2", multiplyAvx2, hasAvx2},
-    {"ssse3", multiplySsse3, hasSsse3},
+    {"gfni-avx512", multiplyGfni512, [] { return hasGfni() && hasAvx512(); }, true},
+    {"gfni-avx2", multiplyGfni256, [] { return hasGfni() && hasAvx2(); }, true},
+    {"avx512bw", multiplyAvx512, hasAvx512, false},
+    {"avx2", multiplyAvx2, hasAvx2, false},
+    {"ssse3", multiplySsse3, hasSsse3, false},
 };
 const Kernel* const archKernels = kernels;
 const size_t archKernelCount = sizeof kernels / sizeof kernels[0];

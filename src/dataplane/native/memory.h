@@ -157,6 +157,9 @@ struct State {
   std::vector<int32_t> groups;
   std::vector<const uint8_t*> sources;
   std::vector<uint8_t*> targets;
+  /** The last matrix multiplied by, and its coefficients as bit matrices. */
+  std::vector<uint8_t> matrix;
+  size_t matrixK = 0;
   std::vector<uint64_t> coefficients;
   /** Where bytes go that no slot was predicted for, and where a mispredicted train is put together again. */
   std::unique_ptr<uint8_t[]> overflow{new uint8_t[kTrainBytes]};

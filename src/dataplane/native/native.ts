@@ -192,7 +192,7 @@ export interface Native {
   /**
    * dst_j = sum_i matrix[j * k + i] * src_i for j < m, over `bytes` bytes, all inside the memory's slab.
    * `sources[k]` and `targets[m]` are absolute offsets in `data`; targets are overwritten.
-   * With `lengths` (k of them), source i counts as zero from `lengths[i]` on.
+   * With `lengths` (k of them), source i counts as zero from `lengths[i]` on; leaving it out is cheaper than null.
    */
   gfMatrixMultiply(
     memory: number,
@@ -202,7 +202,7 @@ export interface Native {
     k: number,
     m: number,
     bytes: number,
-    lengths: Int32Array | null,
+    lengths?: Int32Array | null,
   ): void
   /** The same on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
   gfMultiplyRows(
