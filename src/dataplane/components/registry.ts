@@ -19,6 +19,8 @@ import { bandwidthTrafficSource } from './sources/bandwidth-traffic-source.ts'
 import { throughputTrafficSource } from './sources/throughput-traffic-source.ts'
 import { trafficSink } from './sources/traffic-sink.ts'
 import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
+import { observer } from './trackers/observer.ts'
+import { throughputTracker } from './trackers/throughput-tracker.ts'
 
 const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
@@ -26,12 +28,14 @@ const definitions: AnyComponent[] = [
   delayConstant,
   flowCombiner,
   gilbertElliotLoss,
+  observer,
   peerWriter,
   reedSolomonDecoder,
   reedSolomonEncoder,
   splitter,
   sslDecrypt,
   sslEncrypt,
+  throughputTracker,
   throughputTrafficSource,
   trafficSink,
   tun,

@@ -1,0 +1,85 @@
+/** throughput_tracker and observer: what they show of traffic that is known. */
+import { describe, expect, test } from 'vitest'
+import { drive, payload } from '../../../../test/harness/component.ts'
+
+describe('throughput_tracker', () => {
+  const config = (fields = {}) => ({ tracker: { throughput_tracker: { input: 'in', output: 'out', ...fields } } })
+
+  test('rates of the last whole interval, totals, and 0 when silent', () => {
+    const bench = drive(config({ interval_ms: 100 }))
+    for (let i = 0; i < 100; i++) {
+      bench.send('in', payload(125, i))
+      bench.advance(1e6)
+    }
+    expect(bench.metrics().tracker).toMatchObject({
+      packets_per_second: 1000,
+      bits_per_second: 1e6,
+      total_packets: 100,
+      total_bytes: 12_500,
+    })
+    expect(bench.received('out')).toHaveLength(100)
+    bench.advance(50e6)
+    expect(bench.metrics().tracker.packets_per_second).toBe(1000)
+    bench.advance(50e6)
+    expect(bench.metrics().tracker).toMatchObject({ packets_per_second: 0, bits_per_second: 0, total_packets: 100 })
+    bench.stop()
+  })
+
+  test('an interval of a second unless told otherwise, and it changes while running', () => {
+    const bench = drive(config())
+    bench.send('in', [payload(1000), payload(1000)])
+    bench.advance(999e6)
+    expect(bench.metrics().tracker.packets_per_second).toBe(0)
+    bench.advance(1e6)
+    expect(bench.metrics().tracker).toMatchObject({ packets_per_second: 2, bits_per_second: 16_000 })
+    bench.reconfigure(config({ interval_ms: 10 }))
+    bench.send('in', payload(100))
+    bench.advance(10e6)
+    expect(bench.metrics().tracker.packets_per_second).toBe(100)
+    bench.stop()
+  })
+
+  test('agrees with a paced source within 0.5 %', () => {
+    const bench = drive(
+      {
+        source: { bandwidth_traffic_source: { output: 'in', bandwidth_mbit: 40, seed: 2 } },
+        ...config({ interval_ms: 2000 }),
+      },
+      { record: false },
+    )
+    bench.advance(2e9)
+    expect(Math.abs(bench.metrics().tracker.bits_per_second - 40e6)).toBeLessThan(0.005 * 40e6)
+    bench.stop()
+  })
+})
+
+describe('observer', () => {
+  test('sizes, rate and gaps', () => {
+    const bench = drive({ eye: { observer: { input: 'in', output: 'out' } } })
+    for (let i = 0; i < 100; i++) {
+      bench.send('in', [payload(100), payload(100), payload(1000), payload(500)])
+      bench.advance(10e6)
+    }
+    const { eye } = bench.metrics()
+    expect(eye).toMatchObject({
+      packet_size_count: 400,
+      packet_size_min: 100,
+      packet_size_max: 1000,
+      packet_size_mean: 425,
+      gap_count: 399,
+      gap_min: 0,
+      gap_max: 10e6,
+      packets_per_second: 400,
+      bits_per_second: 400 * 425 * 8,
+    })
+    expect(Math.abs(eye.packet_size_p50 - 100)).toBeLessThan(4)
+    expect(Math.abs(eye.packet_size_p99 - 1000)).toBeLessThan(33)
+    expect(eye.gap_p50).toBe(0)
+    expect(Math.abs(eye.gap_p90 - 10e6)).toBeLessThan(10e6 / 32)
+    expect(eye.gap_mean).toBeCloseTo((99 * 10e6) / 399, 3)
+    expect(bench.received('out')).toHaveLength(400)
+    bench.advance(1e9)
+    expect(bench.metrics().eye.packets_per_second).toBe(0)
+    bench.stop()
+  })
+})
