@@ -21,8 +21,28 @@ export function socketAddress(text: string): SocketAddress {
   return address
 }
 
+/** An address and port as text; the same address always gives the same text. */
 export function formatSocketAddress({ address, port }: { address: string; port: number }): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+  if (!address.includes(':')) return `${address}:${port}`
+  const zone = address.indexOf('%')
+  return `[${formatIpv6(ipv6Bytes(address), 0)}${zone < 0 ? '' : address.slice(zone)}]:${port}`
+}
+
+/** The text of the IPv6 address in `bytes[at..at+16)`, as RFC 5952 has it. */
+function formatIpv6(bytes: Uint8Array, at: number): string {
+  const groups = Array.from({ length: 8 }, (_, i) => (bytes[at + i * 2] << 8) | bytes[at + i * 2 + 1])
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    return `::ffff:${bytes.subarray(at + 12, at + 16).join('.')}`
+  }
+  // The longest run of two or more zero groups, the first of equals, becomes "::".
+  let [start, length] = [-1, 1]
+  for (let i = 0; i < 8; i++) {
+    let end = i
+    while (end < 8 && groups[end] === 0) end++
+    if (end - i > length) [start, length] = [i, end - i]
+  }
+  const text = (part: number[]) => part.map((group) => group.toString(16)).join(':')
+  return start < 0 ? text(groups) : `${text(groups.slice(0, start))}::${text(groups.slice(start + length))}`
 }
 
 /** The remote record of an address, as `REMOTE_BYTES / 4` words. */
@@ -42,9 +62,7 @@ export function formatRemote(words: Int32Array): string {
   const port = new Uint16Array(words.buffer, words.byteOffset, 2)[1]
   if (bytes[0] === 4) return `${bytes.subarray(8, 12).join('.')}:${port}`
   if (bytes[0] !== 6) return ''
-  const groups: string[] = []
-  for (let i = 0; i < 8; i++) groups.push(((bytes[8 + i * 2] << 8) | bytes[9 + i * 2]).toString(16))
-  return `[${groups.join(':')}]:${port}`
+  return `[${formatIpv6(bytes, 8)}]:${port}`
 }
 
 /** The 16 bytes of an IPv6 address that `net.isIPv6` accepts. */
