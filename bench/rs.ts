@@ -51,8 +51,8 @@ function products(k: number, r: number) {
   const kept = range(losses, k)
   const [encoded, decoded] = [range(k, r), range(k + r, losses)]
   return {
-    encode: () => native.gfMatrixMultiply(memory, encoding, sources, encoded, k, r, BYTES, null),
-    decode: () => native.gfMatrixMultiply(memory, decoding, kept, decoded, k, losses, BYTES, null),
+    encode: () => native.gfMatrixMultiply(memory, encoding, sources, encoded, k, r, BYTES),
+    decode: () => native.gfMatrixMultiply(memory, decoding, kept, decoded, k, losses, BYTES),
     close: () => native.memoryClose(memory),
   }
 }

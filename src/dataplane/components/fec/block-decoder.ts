@@ -6,7 +6,8 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { native } from '../../native/native.ts'
 import { BLOCK_HEADER_BYTES, KIND_REPAIR, KIND_SOURCE, LENGTH_BYTES, SYMBOL_AT, symbolPlace } from './block-header.ts'
-import { BlockWindow, DONE, OPEN, RECOVERED, SEEN, UNKNOWN, UNSEEN } from './block-window.ts'
+import { BlockSessions, CONTRADICTORY, LATE } from './block-sessions.ts'
+import { type BlockWindow, DONE, OPEN, RECOVERED, SEEN, UNKNOWN, UNSEEN } from './block-window.ts'
 
 export interface BlockDecoderCounters {
   readonly recovered_packets: Counter
@@ -20,11 +21,6 @@ export interface BlockDecoderCounters {
   readonly unkept_packets: Counter
 }
 
-/** Sessions followed at once: at most two that are believed, the others newcomers on trial. */
-const SESSIONS = 4
-const MOST_CONFIRMED = 2
-/** Packets after which a session is believed. */
-const PACKETS_TO_CONFIRM = 8
 /** The measured loss looks back over about as many packets. */
 const LOSS_MEMORY = 10_000
 
@@ -37,7 +33,7 @@ export class BlockDecoder {
   private readonly memory: number
   private readonly outlet: Outlet
   private readonly counters: BlockDecoderCounters
-  private readonly windows = Array.from({ length: SESSIONS }, () => new BlockWindow())
+  private readonly sessions = new BlockSessions()
   private readonly matrices = new DecodingMatrices()
   private runs = 0
   /** The run at hand: its window, block, and place there; sources that came in it, not sent yet. */
@@ -67,7 +63,7 @@ export class BlockDecoder {
     this.memory = memory
     this.outlet = outlet
     this.counters = counters
-    this.window = this.windows[0]
+    this.window = this.sessions.windows[0]
   }
 
   /** Share of packets, sources and repairs, that did not come before their block left the window. */
@@ -85,7 +81,7 @@ export class BlockDecoder {
 
   /** Gives up every block and forgets every session. */
   reset(): void {
-    for (const window of this.windows) this.leave(window)
+    for (const window of this.sessions.windows) this.leave(window)
   }
 
   private discard(packet: number, counter: Counter): void {
@@ -133,23 +129,15 @@ export class BlockDecoder {
   /** Finds the block, or the counter of those that cannot be placed. */
   private beginRun(session: number, k: number, r: number, block: number): Counter | null {
     this.endRun()
-    const { counters, windows } = this
-    let found: BlockWindow | null = null
-    let latest: BlockWindow | null = null
-    for (let n = 0; n < SESSIONS && !found; n++) {
-      const window = windows[n]
-      if (!window.active || window.session !== session) continue
-      if (window.k !== k || window.r !== r) return counters.malformed_packets
-      if (window.reaches(block)) found = window
-      else if (window.proven && (!latest || window.used > latest.used)) latest = window
-    }
-    if (!found) {
-      if (latest && latest.ahead(block) < 0) return counters.late_packets
-      // A session not heard before, or a leap far ahead, which is as hard to believe.
-      found = this.leastTrusted()
+    const match = this.sessions.match(session, k, r, block)
+    if (match === CONTRADICTORY) return this.counters.malformed_packets
+    if (match === LATE) return this.counters.late_packets
+    let found: BlockWindow
+    if (typeof match === 'number') {
+      found = this.sessions.leastTrusted()
       this.leave(found)
       found.open(session, k, r, block)
-    }
+    } else found = match
     found.used = ++this.runs
     this.advance(found, block)
     this.window = found
@@ -158,30 +146,6 @@ export class BlockDecoder {
     if (found.state[this.place] === UNKNOWN) found.beginBlock(this.place)
     this.inRun = true
     return null
-  }
-
-  /** A free window, else the one longest unused of those not confirmed. */
-  private leastTrusted(): BlockWindow {
-    let chosen: BlockWindow | null = null
-    for (const window of this.windows) {
-      if (!window.active) return window
-      if (!window.confirmed && (!chosen || window.used < chosen.used)) chosen = window
-    }
-    return chosen as BlockWindow
-  }
-
-  /** A window that has shown itself to be no junk is believed; the longest unused of three such goes back on trial. */
-  private confirm(window: BlockWindow): void {
-    window.confirmed = true
-    window.proven = true
-    let oldest = window
-    let confirmed = 0
-    for (const other of this.windows) {
-      if (!other.active || !other.confirmed) continue
-      confirmed++
-      if (other.used < oldest.used) oldest = other
-    }
-    if (confirmed > MOST_CONFIRMED) oldest.confirmed = false
   }
 
   /** Moves the window on to `block`, giving up the blocks that fall out of it. */
@@ -241,10 +205,6 @@ export class BlockDecoder {
     this.counters.held_packets.add(-repairs)
   }
 
-  private counted(window: BlockWindow): void {
-    if (++window.packets === PACKETS_TO_CONFIRM) this.confirm(window)
-  }
-
   /** `packet` begins with its symbol. */
   private takeSource(packet: number, index: number): void {
     const { window, place, counters } = this
@@ -274,7 +234,7 @@ export class BlockDecoder {
     this.fresh[this.freshCount] = packet
     this.freshIndex[this.freshCount++] = at
     this.last = packet
-    this.counted(window)
+    this.sessions.count(window)
   }
 
   /** `packet` begins with its symbol. */
@@ -298,7 +258,7 @@ export class BlockDecoder {
     window.closing[place] = closing
     window.repairBytes[place] = bytes
     window.repairs[place]++
-    this.counted(window)
+    this.sessions.count(window)
     if (window.state[place] === DONE) {
       window.symbols[at] = SEEN
       this.discard(packet, counters.redundant_packets)
@@ -405,7 +365,8 @@ export class BlockDecoder {
       targets[m] = packet * slotBytes + at
     }
     const matrix = this.matrices.get(points, wanted, missing, erasures)
-    native.gfMatrixMultiply(this.memory, matrix, sources, targets, wanted, erasures, bytes, uneven ? lengths : null)
+    if (uneven) native.gfMatrixMultiply(this.memory, matrix, sources, targets, wanted, erasures, bytes, lengths)
+    else native.gfMatrixMultiply(this.memory, matrix, sources, targets, wanted, erasures, bytes)
     let good = 0
     for (let m = 0; m < erasures; m++) {
       const packet = recovered[m]

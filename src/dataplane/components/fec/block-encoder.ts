@@ -166,8 +166,10 @@ export class BlockEncoder {
     if (made < r) this.counters.unsent_repair_packets.add(r - made)
     if (made === 0) return 0
     this.counters.repair_packets.add(made)
-    const lengths = this.uneven ? this.lengths : null
-    native.gfMatrixMultiply(this.memory, this.rows(made), this.sources, targets, count, made, longest, lengths)
+    const { memory, sources, lengths } = this
+    const matrix = this.rows(made)
+    if (this.uneven) native.gfMatrixMultiply(memory, matrix, sources, targets, count, made, longest, lengths)
+    else native.gfMatrixMultiply(memory, matrix, sources, targets, count, made, longest)
     return made
   }
 
