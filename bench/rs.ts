@@ -13,8 +13,8 @@ const SHAPES = [
   [20, 5],
   [50, 10],
 ] as const
-const ROUNDS = 9
-const MILLISECONDS = 20
+const ROUNDS = 25
+const MILLISECONDS = 8
 const GOAL = '≥ 0.9'
 
 /** Nanoseconds per source packet of `call`, which handles k of them. */
