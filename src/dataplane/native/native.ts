@@ -111,14 +111,18 @@ export interface Native {
   eventClear(event: number): void
 
   pollerOpen(owner: number): number
-  /** Watches a socket, device or event for reading under `token` (0..2^31-1). */
+  /**
+   * Watches a socket, device or event for reading under `token` (0..2^31-1). One poller each: a second one throws EEXIST.
+   * A source whose last receive could not take all of a train is ready too, though the kernel has nothing more.
+   */
   pollerAdd(poller: number, source: number, token: number): void
   pollerRemove(poller: number, source: number): void
   /** Also (or no longer) reports `source` when it can be written. */
   pollerWatchWrite(poller: number, source: number, on: boolean): void
   /**
    * Waits for readiness: `timeoutNs` < 0 without limit, 0 not at all, else that long (epoll_pwait2, timer slack 1 ns).
-   * Writes up to `ready.length` tokens and returns how many. A token ready for writing only is written as `-token - 1`.
+   * Writes up to `ready.length` tokens (256 at most) and returns how many. The thread cannot be terminated meanwhile: wake it
+   * with an event. A token ready for writing only is written as `-token - 1`.
    */
   pollerWait(poller: number, timeoutNs: number, ready: Int32Array): number
 
@@ -172,7 +176,7 @@ export interface Native {
     counters: Float64Array,
   ): number
 
-  /** Closes a socket, device, event or poller. Closing twice throws. */
+  /** Closes a socket, device, event, poller or AEAD context, once no thread is inside a call on it. Closing twice throws. */
   close(handle: number): void
 
   /** CPUs this process may use. */
