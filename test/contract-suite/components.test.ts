@@ -1,0 +1,273 @@
+/** What every available component owes, whatever it does: run over the whole registry. */
+import { createHash } from 'node:crypto'
+import type { TSchema } from '@sinclair/typebox'
+import { describe, expect, test } from 'vitest'
+import { loadSchema, type MessageSchema } from '../../src/api/schema.ts'
+import { COMPONENT_KEYS } from '../../src/dataplane/components/keys.ts'
+import { components } from '../../src/dataplane/components/registry.ts'
+import type { AnyComponent } from '../../src/dataplane/engine/component.ts'
+import type { MetricDeclarations } from '../../src/dataplane/engine/metrics.ts'
+import { camelCase } from '../../src/dataplane/engine/names.ts'
+import { Random } from '../../src/dataplane/engine/random.ts'
+import type { Annotations } from '../../src/dataplane/engine/schema.ts'
+import { type Bench, type DriveOptions, drive, type Pipeline, Refused } from '../harness/component.ts'
+import { type Example, examples } from './examples.ts'
+import { differences } from './schema-against-proto.ts'
+
+const MS = 1e6
+const LARGEST = 2048
+
+type Node = TSchema & Annotations & { properties?: Record<string, Node>; items?: Node; default?: unknown }
+
+const componentMessage = loadSchema().messages.get('servicegrpc.pipeline.Component') as MessageSchema
+
+function exampleOf(key: string): Example {
+  const example = examples[key]
+  if (!example) {
+    throw new Error(`"${key}" has no example: add a working configuration of it to test/contract-suite/examples.ts`)
+  }
+  return example
+}
+
+function pipelineOf(key: string, config?: Record<string, unknown>): Pipeline {
+  const example = exampleOf(key)
+  return { ...example.others, it: { [key]: config ?? example.config } }
+}
+
+function problemsOf(key: string, config: Record<string, unknown>): { pointer: string; message: string }[] {
+  try {
+    drive(pipelineOf(key, config)).stop()
+    return []
+  } catch (error) {
+    if (error instanceof Refused) return error.problems
+    throw error
+  }
+}
+
+/** The configuration as the check made it, defaults filled in. */
+function checked(key: string, config?: Record<string, unknown>): Record<string, unknown> {
+  const bench = drive(pipelineOf(key, config))
+  const made = bench.config.components.it.config
+  bench.stop()
+  return made
+}
+
+/** Every property of a schema, those of nested objects and lists included. */
+function propertiesOf(schema: Node, at = ''): [pointer: string, property: Node][] {
+  const nested = schema.items ? propertiesOf(schema.items, `${at}/0`) : []
+  return Object.entries(schema.properties ?? {}).reduce(
+    (all, [name, property]) => all.concat([[`${at}/${name}`, property]], propertiesOf(property, `${at}/${name}`)),
+    nested,
+  )
+}
+
+function renamed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(renamed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [camelCase(key), renamed(item)]))
+}
+
+function randomPacket(random: Random): Uint8Array {
+  const bytes = new Uint8Array(random.chance(0.1) ? random.below(40) : random.below(LARGEST - 600))
+  random.fill(bytes, 0, bytes.length)
+  return bytes
+}
+
+/** Traffic of every size at every open input, notifications among it, over 1.2 s; `each` sees the bench now and then. */
+function traffic(bench: Bench, seed: number, each: () => void = () => {}): void {
+  const random = new Random(seed)
+  const { inputs } = bench
+  for (let step = 0; step < 120; step++) {
+    for (const input of inputs) {
+      const count = random.chance(0.05) ? 300 : random.below(6)
+      const packets = Array.from({ length: count }, () => randomPacket(random))
+      bench.send(input, packets, random.chance(0.5) ? { remote: '198.51.100.7:4000', client: 5 } : {})
+      if (random.chance(0.03)) bench.notify(input, random.chance(0.5) ? 'FLUSH' : 'RESET')
+    }
+    bench.advance(random.below(20 * MS))
+    if (step % 10 === 0) each()
+  }
+}
+
+/** All that came out, and when, and every number at the end. */
+function fingerprint(key: string, seed: number, options: DriveOptions): string {
+  const bench = drive(pipelineOf(key), options)
+  traffic(bench, seed)
+  const hash = createHash('sha256')
+  for (const output of bench.outputs) {
+    hash.update(`${output} ${bench.notifications(output)}`)
+    for (const { bytes, time, remote, client } of bench.received(output)) {
+      hash.update(`${time} ${remote} ${client} ${bytes.length} `).update(bytes)
+    }
+  }
+  hash.update(JSON.stringify(bench.metrics()))
+  bench.stop()
+  return hash.digest('hex')
+}
+
+/** Genuine packets for a component: what its others make of random ones, or random ones. */
+function genuine(key: string, random: Random): Uint8Array[] {
+  const fresh = Array.from({ length: 200 }, () => randomPacket(random))
+  const { others } = exampleOf(key)
+  if (!others || (components.get(key) as AnyComponent).decoupled) return fresh
+  const bench = drive(others)
+  const wire: Uint8Array[] = []
+  for (const packet of fresh) {
+    for (const input of bench.inputs) bench.send(input, packet)
+    bench.advance(MS)
+    for (const output of bench.outputs) wire.push(...bench.take(output).map(({ bytes }) => bytes))
+  }
+  bench.stop()
+  return wire
+}
+
+/** Datagrams as an attacker or a broken network makes them. */
+function* junk(packets: readonly Uint8Array[], random: Random): Generator<Uint8Array[]> {
+  for (const packet of packets) {
+    const cut = packet.slice(0, random.below(packet.length + 1))
+    const long = new Uint8Array(LARGEST)
+    random.fill(long, 0, LARGEST)
+    long.set(packet.subarray(0, LARGEST))
+    const flipped = packet.slice()
+    for (let i = 0; i <= random.below(4) && flipped.length > 0; i++) {
+      flipped[random.below(random.chance(0.7) ? Math.min(48, flipped.length) : flipped.length)] ^= 1 << random.below(8)
+    }
+    const old = packets[random.below(packets.length)]
+    yield [cut, packet, packet, long, flipped, old, randomPacket(random), new Uint8Array(0)]
+  }
+  for (let bytes = 0; bytes < 64; bytes++) {
+    for (const value of [0, 1, 127, 255]) yield [new Uint8Array(bytes).fill(value), new Uint8Array(bytes).fill(value)]
+  }
+}
+
+test('every available component is one of the known keys', () => {
+  expect(COMPONENT_KEYS).toEqual(expect.arrayContaining([...components.keys()]))
+})
+
+test('every example belongs to an available component', () => {
+  for (const key of Object.keys(examples)) expect([...components.keys()]).toContain(key)
+})
+
+describe.each([...components.values()].map((definition): [string, AnyComponent] => [definition.key, definition]))(
+  '%s',
+  (key, definition) => {
+    const schema = definition.config as Node
+
+    test('fields and types are those of the proto message', () => {
+      const type = componentMessage.byName.get(key)?.type
+      expect(type?.kind).toBe('message')
+      if (type?.kind === 'message') expect(differences(schema, type.message)).toEqual([])
+    })
+
+    test('summary, fields and metrics say what they are', () => {
+      expect(definition.summary).toMatch(/^[A-Z].*\.$/s)
+      for (const [pointer, { description }] of propertiesOf(schema)) {
+        expect(description, `description of ${pointer}`).toMatch(/\.$/)
+      }
+      for (const [name, { help, unit }] of Object.entries(definition.metrics as MetricDeclarations)) {
+        expect(name).toMatch(/^[a-z][a-z0-9_]*$/)
+        expect(help, `help of ${name}`).toMatch(/^\S.*\.$/)
+        expect(typeof unit).toBe('string')
+      }
+    })
+
+    test('an unknown field is refused where it stands', () => {
+      const problems = problemsOf(key, { ...exampleOf(key).config, no_such_field: 1 })
+      expect(problems).toEqual([
+        {
+          pointer: `/engine_config/pipeline/it/${key}/no_such_field`,
+          message: expect.stringContaining('unknown field "no_such_field"'),
+        },
+      ])
+    })
+
+    test('a value of the wrong type is refused where it stands', () => {
+      for (const name of Object.keys(schema.properties ?? {})) {
+        const property = (schema.properties as Record<string, Node>)[name]
+        const wrong = property.type === 'object' || property.type === 'array' ? 'text' : { wrong: true }
+        const problems = problemsOf(key, { ...exampleOf(key).config, [name]: wrong })
+        expect(problems.map(({ pointer }) => pointer)).toContain(`/engine_config/pipeline/it/${key}/${name}`)
+      }
+    })
+
+    test('defaults are valid and stay as they are when given back', () => {
+      const full = checked(key)
+      for (const [name, property] of Object.entries(schema.properties ?? {})) {
+        if (property.default !== undefined) expect(full).toHaveProperty(name)
+      }
+      expect(checked(key, full)).toEqual(full)
+      expect(checked(key, renamed(full) as Record<string, unknown>)).toEqual(full)
+    })
+
+    test('packets are conserved at all times, and a stop in the middle of traffic frees every slot', () => {
+      for (const seed of [1, 2]) {
+        const bench = drive(pipelineOf(key), { record: false })
+        traffic(bench, seed, () => bench.check())
+        for (const input of bench.inputs) bench.send(input, randomPacket(new Random(seed)))
+        const moved = Object.entries(bench.metrics().it).some(([name, value]) => name.endsWith('_packets') && value > 0)
+        expect(moved).toBe(true)
+        expect(bench.stop().error).toBe(undefined)
+      }
+    })
+
+    test('same seed, same output, same numbers', () => {
+      expect(fingerprint(key, 1, { seed: 7 })).toBe(fingerprint(key, 1, { seed: 7 }))
+    })
+
+    test('without free slots packets are still conserved', () => {
+      const bench = drive(pipelineOf(key), { record: false })
+      const taken: number[] = []
+      while (bench.packets.available > 24) taken.push(bench.packets.allocate())
+      const random = new Random(3)
+      for (let step = 0; step < 60; step++) {
+        for (const input of bench.inputs) {
+          const count = Math.min(bench.packets.available, 1 + random.below(12))
+          bench.send(
+            input,
+            Array.from({ length: count }, () => randomPacket(random)),
+          )
+        }
+        bench.advance(random.below(10 * MS))
+        bench.check()
+      }
+      for (const packet of taken) bench.packets.release(packet)
+      expect(bench.stop().error).toBe(undefined)
+    })
+
+    test('junk is survived: random, cut, flipped, replayed, oversized and empty datagrams', () => {
+      const random = new Random(4)
+      const wire = genuine(key, random)
+      const alone = definition.decoupled ? pipelineOf(key) : { it: { [key]: exampleOf(key).config } }
+      const bench = drive(alone, { record: false, mtu: LARGEST })
+      for (const datagrams of junk(wire, random)) {
+        for (const input of bench.inputs) bench.send(input, datagrams)
+        bench.advance(random.below(5 * MS))
+      }
+      expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+    })
+
+    test('live fields exist, are no ports, and change without disturbing packets', () => {
+      const config = checked(key)
+      const bench = drive(pipelineOf(key), { record: false })
+      for (const name of definition.live ?? []) {
+        const property = schema.properties?.[name] as Node
+        expect(property, `field ${name}`).toBeDefined()
+        expect(property.port).toBe(undefined)
+        const candidates = property.type === 'boolean' ? [true, false] : [1, 2, 0.5, 100]
+        for (const value of candidates) {
+          const next = { ...config, [name]: value }
+          try {
+            bench.reconfigure({ it: { [key]: next } })
+          } catch (error) {
+            if (!(error instanceof Refused)) throw error
+            continue
+          }
+          for (const input of bench.inputs) bench.send(input, randomPacket(new Random(1)))
+          bench.advance(20 * MS)
+          bench.check()
+        }
+      }
+      bench.stop()
+    })
+  },
+)
