@@ -11,6 +11,8 @@ export const BATCH_CAPACITY = 256
 export class Batch {
   readonly handles = new Int32Array(BATCH_CAPACITY)
   length = 0
+  /** Sum of the packets' lengths as of the `send` that brought the batch; whoever passes it on with `passes` keeps it true. */
+  bytes = 0
   readonly packets: Packets
 
   constructor(packets: Packets) {
@@ -26,14 +28,20 @@ export class Batch {
     this.handles[this.length++] = packet
   }
 
+  /** Releases one of this batch's packets; the caller closes the gap and counts it. */
+  discard(packet: number): void {
+    this.bytes -= this.packets.length[packet]
+    this.packets.release(packet)
+  }
+
   /** Keeps the packets `keep` says true for, in order; releases the others and counts them as `dropped`. */
   filter(keep: (packet: number) => boolean, dropped: Counter): void {
-    const { handles, length, packets } = this
+    const { handles, length } = this
     let kept = 0
     for (let i = 0; i < length; i++) {
       const packet = handles[i]
       if (keep(packet)) handles[kept++] = packet
-      else packets.release(packet)
+      else this.discard(packet)
     }
     if (kept !== length) dropped.add(length - kept)
     this.length = kept

@@ -118,6 +118,11 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   readonly decoupled?: boolean
   /** True when packets grow here (headers, tags), so that those received get slots with room around them at once. */
   readonly grows?: boolean
+  /**
+   * True when whole batches are only ever passed on as they were received, packets dropped from them through the batch's own
+   * methods and no length changed: their bytes need not be summed up again.
+   */
+  readonly passes?: boolean
   /** Most bytes of a packet that this component brings in; absent: it only passes on. */
   mtu?(config: Static<S>): number
   /** Rules over several fields. */

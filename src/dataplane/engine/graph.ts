@@ -136,8 +136,10 @@ export class Graph {
     environment.attach(this.packets)
     const outletsByName = new Map<string, Outlet>()
     const portsByComponent = new Map<string, Port[]>()
-    for (const { name } of this.layout.connections) {
-      outletsByName.set(name, new Outlet(this.packets, this.values, this.layout.counters.get(name) as number))
+    for (const { name, from } of this.layout.connections) {
+      const counters = this.layout.counters.get(name) as number
+      const { passes } = available.get(config.components[from.component].key) as AnyComponent
+      outletsByName.set(name, new Outlet(this.packets, this.values, counters, passes))
     }
     try {
       for (const [name, { key, config: own }] of Object.entries(config.components)) {

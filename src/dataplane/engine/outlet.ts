@@ -8,14 +8,17 @@ export class Outlet {
   private readonly packets: Packets
   private readonly values: Float64Array
   private readonly index: number
+  /** Batches sent are those received, and say their bytes already. */
+  private readonly passes: boolean
   private receiver: Receiver
   private listener: (notification: Notification) => void = () => {}
 
   /** `values[index]` counts packets, `values[index + 1]` bytes; they serve as the input's counters too. */
-  constructor(packets: Packets, values: Float64Array, index: number) {
+  constructor(packets: Packets, values: Float64Array, index: number, passes = false) {
     this.packets = packets
     this.values = values
     this.index = index
+    this.passes = passes
     this.pending = new Batch(packets)
     this.receiver = (batch) => packets.releaseAll(batch)
   }
@@ -31,8 +34,9 @@ export class Outlet {
     const count = batch.length
     if (count === 0) return
     const { values, index } = this
+    if (!this.passes) batch.bytes = this.packets.bytesOf(batch)
     values[index] += count
-    values[index + 1] += this.packets.bytesOf(batch)
+    values[index + 1] += batch.bytes
     this.receiver(batch)
     batch.length = 0
   }
@@ -51,7 +55,8 @@ export class Outlet {
     if (count === 0) return
     const { values, index } = this
     values[index] += count
-    values[index + 1] += this.packets.bytesOf(pending)
+    pending.bytes = this.packets.bytesOf(pending)
+    values[index + 1] += pending.bytes
     this.receiver(pending)
     pending.length = 0
   }

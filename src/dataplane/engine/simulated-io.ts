@@ -15,9 +15,12 @@ class SimulatedSocket implements PacketIo {
   readonly name: string
   readonly backend = 'simulated'
   readonly record: Int32Array
+  /** The address in the one spelling that remote records give. */
+  readonly key: string
   readonly mtu: number
   private readonly io: SimulatedIo
-  private readonly remote: SocketAddress | undefined
+  /** Key of the peer, '' where packets carry their own address. */
+  private readonly peer: string
   private readonly queue: number[] = []
   private readonly target = new Int32Array(REMOTE_BYTES / 4)
 
@@ -25,7 +28,8 @@ class SimulatedSocket implements PacketIo {
     this.io = io
     this.name = formatSocketAddress(local)
     this.record = remoteRecord(local)
-    this.remote = remote
+    this.key = formatRemote(this.record)
+    this.peer = remote ? formatRemote(remoteRecord(remote)) : ''
     this.mtu = mtu
   }
 
@@ -42,8 +46,8 @@ class SimulatedSocket implements PacketIo {
     const { packets } = this.io
     for (let i = from; i < from + count; i++) {
       const packet = handles[i]
-      if (!this.remote) packets.readRemote(packet, this.target)
-      const address = this.remote ? formatSocketAddress(this.remote) : formatRemote(this.target)
+      packets.readRemote(packet, this.target)
+      const address = this.peer || formatRemote(this.target)
       if (address === '') this.counters[SEND_ERRORS]++
       const peer = this.io.find(address)
       if (peer?.accepts(this)) peer.deliver(packet, this.record)
@@ -54,7 +58,7 @@ class SimulatedSocket implements PacketIo {
 
   /** A connected socket hears its peer only. */
   accepts(sender: SimulatedSocket): boolean {
-    return !this.remote || formatSocketAddress(this.remote) === sender.name
+    return this.peer === '' || this.peer === sender.key
   }
 
   deliver(packet: number, from: Int32Array): void {
@@ -129,10 +133,10 @@ export class SimulatedIo implements Io {
       options.remote,
       options.mtu,
     )
-    if (this.sockets.has(socket.name)) {
+    if (this.sockets.has(socket.key)) {
       throw Object.assign(new Error(`address ${socket.name} is taken (EADDRINUSE)`), { code: 'EADDRINUSE' })
     }
-    this.sockets.set(socket.name, { socket, events })
+    this.sockets.set(socket.key, { socket, events })
     return socket
   }
 
@@ -140,12 +144,13 @@ export class SimulatedIo implements Io {
     return new SimulatedDevice(this, options.name)
   }
 
+  /** By `key`. */
   find(address: string): SimulatedSocket | undefined {
     return this.sockets.get(address)?.socket
   }
 
   forget(socket: SimulatedSocket): void {
-    this.sockets.delete(socket.name)
+    this.sockets.delete(socket.key)
   }
 
   get pending(): boolean {

@@ -19,6 +19,7 @@ export const sslEncrypt = defineComponent({
     no_room_packets: drop('Packets that had no room for header and tag.'),
   },
   check: checkSuite,
+  grows: true,
   create(config, { packets, outlets, metrics, memory, owner, entropy }) {
     const suite = suiteOf(config)
     const salt = entropy(SALT_BYTES)

@@ -36,6 +36,7 @@ export const gilbertElliotLoss = defineComponent({
     bad: gauge('1 while in the bad state.'),
   },
   live: ['good_loss_prob', 'bad_loss_prob', 'good_to_bad_prob', 'bad_to_good_prob'],
+  passes: true,
   create(given, { outlets, metrics, random }) {
     const chain = new GilbertElliott(parametersOf(given), random(given.seed))
     return {

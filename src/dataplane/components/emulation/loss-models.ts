@@ -1,26 +1,54 @@
-/** Models of packet loss, each drawn once per packet, and the loop that applies one to a batch. */
+/** Models of packet loss and the loop that applies one to a batch. */
 import type { Batch } from '../../engine/batch.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Random } from '../../engine/random.ts'
 
 export interface LossModel {
-  /** Whether the next packet is lost; moves the model on by one packet. */
-  loses(): boolean
+  /**
+   * How many of the next `count` packets come through before the first loss. The model moves on past them, and past the
+   * packet that is lost when there are fewer than `count`.
+   */
+  spares(count: number): number
 }
 
-/** Every packet with the same probability, independent of all others. */
+/**
+ * Every packet with the same probability, independent of all others. The packets between two losses are drawn at once: their
+ * number is geometrically distributed, floor(ln U / ln(1 - p)) (Devroye, "Non-Uniform Random Variate Generation", X.2).
+ */
 export class UniformLoss implements LossModel {
-  /** 0..1; may change at any time. */
-  probability: number
   private readonly random: Random
+  private p = 0
+  private gap = 0
 
   constructor(probability: number, random: Random) {
-    this.probability = probability
     this.random = random
+    this.probability = probability
   }
 
-  loses(): boolean {
-    return this.random.chance(this.probability)
+  /** 0..1; may change at any time. */
+  get probability(): number {
+    return this.p
+  }
+
+  set probability(p: number) {
+    this.p = p
+    this.gap = this.draw()
+  }
+
+  private draw(): number {
+    if (this.p <= 0) return Number.POSITIVE_INFINITY
+    if (this.p >= 1) return 0
+    return Math.floor(Math.log(this.random.float() + 2 ** -33) / Math.log1p(-this.p))
+  }
+
+  spares(count: number): number {
+    const { gap } = this
+    if (gap >= count) {
+      this.gap = gap - count
+      return count
+    }
+    this.gap = this.draw()
+    return gap
   }
 }
 
@@ -52,7 +80,12 @@ export class GilbertElliott implements LossModel {
     this.random = random
   }
 
-  loses(): boolean {
+  spares(count: number): number {
+    for (let i = 0; i < count; i++) if (this.loses()) return i
+    return count
+  }
+
+  private loses(): boolean {
     const { parameters, random } = this
     if (this.bad) {
       const lost = random.chance(parameters.badLoss)
@@ -67,13 +100,15 @@ export class GilbertElliott implements LossModel {
 
 /** Keeps in `batch` what `model` does not lose, in order; the rest is released and counted. */
 export function applyLoss(batch: Batch, model: LossModel, lost: Counter): void {
-  const { handles, length, packets } = batch
-  let kept = 0
-  for (let i = 0; i < length; i++) {
-    const packet = handles[i]
-    if (model.loses()) packets.release(packet)
-    else handles[kept++] = packet
+  const { handles, length } = batch
+  let kept = model.spares(length)
+  if (kept === length) return
+  batch.discard(handles[kept])
+  for (let i = kept + 1; i < length; ) {
+    const end = i + model.spares(length - i)
+    while (i < end) handles[kept++] = handles[i++]
+    if (i < length) batch.discard(handles[i++])
   }
-  if (kept !== length) lost.add(length - kept)
+  lost.add(length - kept)
   batch.length = kept
 }

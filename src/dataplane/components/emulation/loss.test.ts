@@ -18,7 +18,7 @@ describe('UniformLoss', () => {
     const model = new UniformLoss(p, new Random(seed))
     const n = 1_000_000
     let lost = 0
-    for (let i = 0; i < n; i++) if (model.loses()) lost++
+    for (let i = 0; i < n; i++) if (model.spares(1) === 0) lost++
     expect(Math.abs(lost - n * p)).toBeLessThan(Z * Math.sqrt(n * p * (1 - p)))
   })
 
@@ -29,7 +29,7 @@ describe('UniformLoss', () => {
     let pairs = 0
     let before = false
     for (let i = 0; i < n; i++) {
-      const lost = model.loses()
+      const lost = model.spares(1) === 0
       if (lost && before) pairs++
       before = lost
     }
@@ -43,8 +43,8 @@ describe('UniformLoss', () => {
     const always = new UniformLoss(1, new Random(1))
     let [lost, kept] = [0, 0]
     for (let i = 0; i < 1_000_000; i++) {
-      if (never.loses()) lost++
-      if (!always.loses()) kept++
+      if (never.spares(1) === 0) lost++
+      if (always.spares(1) !== 0) kept++
     }
     expect([lost, kept]).toEqual([0, 0])
   })
@@ -61,7 +61,7 @@ describe('GilbertElliott', () => {
     const chain = new GilbertElliott(parameters, new Random(seed))
     const n = 2_000_000
     let lost = 0
-    for (let i = 0; i < n; i++) if (chain.loses()) lost++
+    for (let i = 0; i < n; i++) if (chain.spares(1) === 0) lost++
     const bad = goodToBad / (goodToBad + badToGood)
     const mean = bad * badLoss + (1 - bad) * goodLoss
     // States are correlated by c = 1 - goodToBad - badToGood a step, which widens the state's part of the variance.
@@ -77,7 +77,7 @@ describe('GilbertElliott', () => {
     const lengths = { burst: 0, bursts: 0, gap: 0, gaps: 0 }
     let before = false
     for (let i = 0; i < 2_000_000; i++) {
-      const lost = chain.loses()
+      const lost = chain.spares(1) === 0
       if (lost) lengths.burst++
       else lengths.gap++
       if (lost && !before) lengths.bursts++

@@ -17,6 +17,7 @@ export const uniformLoss = defineComponent({
   }),
   metrics: { emulated_loss: intendedDrop('Packets dropped by the model.') },
   live: ['loss_prob'],
+  passes: true,
   create(config, { outlets, metrics, random }) {
     const model = new UniformLoss(config.loss_prob, random(config.seed))
     return {

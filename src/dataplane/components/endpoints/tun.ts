@@ -1,5 +1,5 @@
 /** tun: a network interface of the machine whose IP packets go through the graph. */
-import { isIPv4 } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import { Type } from '@sinclair/typebox'
 import { ipv6Bytes } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
@@ -22,7 +22,7 @@ export function prefixLength(ip: string, netmask: string | undefined): number | 
   if (plain) return Number(plain[1]) <= bits ? Number(plain[1]) : null
   let mask: Uint8Array
   if (isIPv4(netmask) && bits === 32) mask = Uint8Array.from(netmask.split('.').map(Number))
-  else if (netmask.includes(':') && bits === 128 && /^[0-9a-f:]+$/i.test(netmask)) mask = ipv6Bytes(netmask)
+  else if (bits === 128 && isIPv6(netmask)) mask = ipv6Bytes(netmask)
   else return null
   const text = [...mask].map((byte) => byte.toString(2).padStart(8, '0')).join('')
   return /^1*0*$/.test(text) ? text.lastIndexOf('1') + 1 : null

@@ -38,6 +38,7 @@ export const reedSolomonEncoder = defineComponent({
     const sum = `symbols + repair is ${symbols + repair}, more than the ${MAX_SYMBOLS} that a block can have`
     return [{ pointer: '/repair', message: sum }]
   },
+  grows: true,
   create({ symbols, repair }, { packets, outlets, metrics, memory, entropy }) {
     const [a, b, c] = entropy(3)
     const encoder = new BlockEncoder(packets, memory(), outlets.output, metrics, {

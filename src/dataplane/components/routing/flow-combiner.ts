@@ -12,6 +12,7 @@ export const flowCombiner = defineComponent({
     output: Output(),
   }),
   metrics: {},
+  passes: true,
   create(config, { outlets }) {
     const pass: Receiver = (batch) => outlets.output.send(batch)
     return { inputs: config.inputs.map(() => pass) }

@@ -16,6 +16,7 @@ export const splitter = defineComponent({
     copied_packets: created('Copies made for the second and further outputs.'),
     uncopied_packets: drop('Copies that could not be made because no packet slot was free.'),
   },
+  passes: true,
   create(_config, { packets, outlets, metrics }) {
     const [first, ...others] = outlets.outputs
     return {

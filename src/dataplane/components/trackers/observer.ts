@@ -17,6 +17,7 @@ export const observer = defineComponent({
     packet_size: histogram('Sizes of packets.', 'bytes'),
     gap: histogram('Time from one packet to the next.', 'ns'),
   },
+  passes: true,
   create(_config, context) {
     const { packets, clock, outlets, metrics } = context
     const meter = new RateMeter(context, NS_PER_S)
@@ -29,10 +30,8 @@ export const observer = defineComponent({
         // Neighbours of equal size, which most are, cost one record together.
         let size = sizes[handles[0]]
         let times = 1
-        let bytes = size
         for (let i = 1; i < length; i++) {
           const next = sizes[handles[i]]
-          bytes += next
           if (next === size) times++
           else {
             metrics.packet_size.recordMany(size, times)
@@ -41,7 +40,7 @@ export const observer = defineComponent({
           }
         }
         metrics.packet_size.recordMany(size, times)
-        meter.add(length, bytes)
+        meter.add(length, batch.bytes)
         const { now } = clock
         if (before >= 0) metrics.gap.record(now - before)
         if (length > 1) metrics.gap.recordMany(0, length - 1)

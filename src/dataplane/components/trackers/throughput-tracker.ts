@@ -22,15 +22,15 @@ export const throughputTracker = defineComponent({
     total_bytes: counter('Bytes that passed.', 'bytes'),
   },
   live: ['interval_ms'],
+  passes: true,
   create(config, context) {
-    const { packets, outlets, metrics } = context
+    const { outlets, metrics } = context
     const meter = new RateMeter(context, config.interval_ms * NS_PER_MS)
     return {
       input(batch) {
-        const bytes = packets.bytesOf(batch)
-        meter.add(batch.length, bytes)
+        meter.add(batch.length, batch.bytes)
         metrics.total_packets.add(batch.length)
-        metrics.total_bytes.add(bytes)
+        metrics.total_bytes.add(batch.bytes)
         outlets.output.send(batch)
       },
       reconfigure: (next) => meter.setInterval(next.interval_ms * NS_PER_MS),
