@@ -1,5 +1,4 @@
 /** A pipeline that lives on this node: its record, its actor, its runs, and the operations on it, one after the other. */
-import { randomUUID } from 'node:crypto'
 import { type ActorRefFrom, createActor, type SnapshotFrom } from 'xstate'
 import type { ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
@@ -34,7 +33,8 @@ export interface PipelineHost extends SettingsRules {
   readonly store: Store
   /** The machine, its run actor provided. */
   readonly machine: typeof pipelineMachine
-  readonly clock?: ActorClock
+  readonly clock: ActorClock
+  newId(): string
   /** Milliseconds. */
   readonly telemetryInterval: number
   /** The CPU thread for a run whose pipeline names none. */
@@ -91,7 +91,7 @@ export class HostedPipeline {
     if (lastRun !== null) this.#keepRun(HostedRun.ended(lastRun, record.settings.defaultLoggingLevel))
     this.#actor = createActor(host.machine, {
       input: { policy: this.#policy(), lastRun, plan: () => this.#plan() },
-      ...(host.clock === undefined ? {} : { clock: host.clock }),
+      clock: host.clock,
     })
     this.#actor.subscribe((snapshot) => this.#observe(snapshot))
     this.#actor.on('runEnded', ({ record }) => this.#runEnded(record))
@@ -251,9 +251,9 @@ export class HostedPipeline {
 
   async #reconfigure(handle: RunHandle, next: CheckedSettings): Promise<void> {
     const timeout = this.#policy().instructionsTimeout
-    let timer: NodeJS.Timeout | undefined
+    let timer: unknown
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
+      timer = this.#host.clock.setTimeout(() => {
         const message = `the run did not take the change over within ${timeout / 1000} s (instructionsTimeout)`
         reject(new ServiceError('DEADLINE_EXCEEDED', message))
       }, timeout)
@@ -267,7 +267,7 @@ export class HostedPipeline {
       const cause = error instanceof Error ? error.message : String(error)
       throw new ServiceError('ABORTED', `the run did not take the change over: ${cause}`, { cause: error })
     } finally {
-      clearTimeout(timer)
+      this.#host.clock.clearTimeout(timer)
     }
   }
 
@@ -290,7 +290,7 @@ export class HostedPipeline {
 
   #plan(): RunPlan {
     const { settings } = this.#record
-    const run = new HostedRun(this.id, randomUUID(), settings.defaultLoggingLevel)
+    const run = new HostedRun(this.id, this.#host.newId(), settings.defaultLoggingLevel)
     this.#runIds.push(run.id)
     this.#keepRun(run)
     this.#host.runPlanned(run)
@@ -368,13 +368,14 @@ export class HostedPipeline {
       }
       const done = (snapshot: Snapshot) => {
         subscription.unsubscribe()
-        clearTimeout(timer)
+        this.#host.clock.clearTimeout(timer)
         resolve(snapshot)
       }
       const subscription = this.#actor.subscribe((snapshot) => {
         if (condition(snapshot)) done(snapshot)
       })
-      const timer = most === undefined ? undefined : setTimeout(() => done(this.#actor.getSnapshot()), most)
+      const timer =
+        most === undefined ? undefined : this.#host.clock.setTimeout(() => done(this.#actor.getSnapshot()), most)
     })
   }
 

@@ -1,7 +1,7 @@
 /** The pipelines operations on the pipelines of this node: create, read, update, delete, start, stop, follow. */
 import { randomUUID } from 'node:crypto'
 import { type ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
-import { type pipelineRun, pooledRun } from '../actors/pipeline-run.ts'
+import { pooledRun } from '../actors/pipeline-run.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
@@ -30,9 +30,10 @@ export interface PipelinesOptions {
   telemetryInterval: number
   /** Gets what goes wrong in the background: a write to disk that failed. */
   onError(error: unknown): void
-  /** Replaces the run actor and the clock of its deadlines, for tests. */
-  run?: typeof pipelineRun
+  /** Drives every deadline; absent: the system's timers. */
   clock?: ActorClock
+  /** Makes the ids of pipelines and runs; absent: random UUIDs. */
+  newId?: () => string
   /** The components there are; absent: the product's own. */
   registry?: ReadonlyMap<string, AnyComponent>
 }
@@ -56,7 +57,8 @@ export type PipelinesHandlers = Pick<
 export class PipelinesService implements PipelineHost {
   readonly store: Store
   readonly machine: typeof pipelineMachine
-  readonly clock?: ActorClock
+  readonly clock: ActorClock
+  readonly newId: () => string
   readonly threads: number
   readonly registry?: ReadonlyMap<string, AnyComponent>
   readonly telemetryInterval: number
@@ -77,8 +79,9 @@ export class PipelinesService implements PipelineHost {
     this.store = options.store
     this.threads = options.pool.threads
     this.telemetryInterval = options.telemetryInterval
-    this.machine = pipelineMachine.provide({ actors: { run: options.run ?? pooledRun(options.pool) } })
-    if (options.clock !== undefined) this.clock = options.clock
+    this.machine = pipelineMachine.provide({ actors: { run: pooledRun(options.pool) } })
+    this.clock = options.clock ?? { setTimeout, clearTimeout }
+    this.newId = options.newId ?? randomUUID
     if (options.registry !== undefined) this.registry = options.registry
     this.#node = options.node
     this.#onError = options.onError
@@ -137,7 +140,7 @@ export class PipelinesService implements PipelineHost {
     createPipeline: async (request) => {
       this.#check(request.nodeId)
       const { settings, config } = settingsOfCreate(request, this)
-      const record = { id: randomUUID(), settings, createdAt: Date.now() }
+      const record = { id: this.newId(), settings, createdAt: Date.now() }
       await this.store.pipelines.put(record)
       const pipeline = this.#host(record, [], config).view()
       this.#tell({ create: { pipeline } })
@@ -301,13 +304,13 @@ export class PipelinesService implements PipelineHost {
       const waiting = this.#awaitedRuns.get(runId) ?? new Set()
       this.#awaitedRuns.set(runId, waiting)
       const done = () => {
-        clearTimeout(timer)
+        this.clock.clearTimeout(timer)
         signal.removeEventListener('abort', done)
         waiting.delete(done)
         if (waiting.size === 0) this.#awaitedRuns.delete(runId)
         resolve()
       }
-      const timer = setTimeout(done, RUN_LOOKUP_MS)
+      const timer = this.clock.setTimeout(done, RUN_LOOKUP_MS)
       waiting.add(done)
       signal.addEventListener('abort', done)
     })

@@ -1,0 +1,95 @@
+/** A node as a whole: up, who it is, what stops it from coming up, and down without leaving anything behind. */
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type RunningNode, runNode, temporaryDirectory, traffic } from '../../test/api/running-node.ts'
+import { native } from '../dataplane/native/native.ts'
+import { DirectoryInUse } from '../store/owner.ts'
+
+const withNode = async (flags: Record<string, string>, use: (node: RunningNode) => Promise<void>) => {
+  const node = await runNode(temporaryDirectory(), flags)
+  try {
+    await use(node)
+  } finally {
+    await node.node.close()
+  }
+}
+
+test('tells who it is', () =>
+  withNode({ 'node-name': 'edge-1', 'node-metadata': '{region: eu, rack: 4}' }, async (node) => {
+    const { id, http } = node.node
+    expect(await node.call('GET', `http://${http}/v1/hub-client/local-node-id`)).toEqual({
+      status: 200,
+      body: { nodeId: id, isAuthenticated: false },
+    })
+    const { body } = await node.call('GET', `http://${http}/v1/nodes/${id}`)
+    expect(body.node).toEqual({
+      id,
+      name: 'edge-1',
+      metadata: { items: { region: { stringValue: 'eu' }, rack: { intValue: '4' } } },
+      online: false,
+      services: ['PIPELINES'],
+      lastSeen: expect.any(String),
+    })
+    expect((await node.call('GET', `http://${http}/v1/nodes/other`)).body.code).toBe(9)
+  }))
+
+test('listeners can be switched off', () =>
+  withNode({ grpc: 'none' }, async (node) => {
+    expect(node.node.grpc).toBeUndefined()
+    expect(node.node.http).toMatch(/^127\.0\.0\.1:\d+$/)
+  }))
+
+test('open access is warned about at every start', () =>
+  withNode({ open: 'true' }, async (node) => {
+    expect(node.logged.some((line) => line.includes('"level":"warn"') && line.includes('access.open'))).toBe(true)
+  }))
+
+test('a second node on the same directory is refused, and the first goes on', async () => {
+  const directory = temporaryDirectory()
+  const first = await runNode(directory)
+  await expect(runNode(directory)).rejects.toThrow(DirectoryInUse)
+  expect((await first.call('GET', '/pipelines')).status).toBe(200)
+  await first.node.close()
+  const again = await runNode(directory)
+  expect(again.node.id).toBe(first.node.id)
+  await again.node.close()
+})
+
+test('a taken port: it says so and gives everything back', async () => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => holder.once('listening', resolve))
+  const { port } = holder.address() as { port: number }
+  const directory = temporaryDirectory()
+  await expect(runNode(directory, { grpc: `127.0.0.1:${port}` })).rejects.toThrow(`${port}`)
+  await expect(runNode(directory, { http: `127.0.0.1:${port}` })).rejects.toThrow(`${port}`)
+  holder.close()
+  await (await runNode(directory, { http: `127.0.0.1:${port}` })).node.close()
+})
+
+test.each([{ hub: 'true' }, { 'http-tls': 'auto' }])('%j is refused as not available yet', async (flags) => {
+  const directory = join(temporaryDirectory(), 'unused')
+  await expect(runNode(directory, flags)).rejects.toThrow('not available yet')
+  expect(() => readdirSync(directory)).toThrow('ENOENT')
+})
+
+test('close stops the runs, ends the streams, and leaves no descriptor; twice is once', async () => {
+  const directory = temporaryDirectory()
+  const before = native.openDescriptors()
+  const node = await runNode(directory)
+  const id = await node.create({
+    a: { udp: { local_address: '127.0.0.1:0', output: 'x' } },
+    b: { traffic_sink: { input: 'x' } },
+  })
+  await node.start(id)
+  await node.start(await node.create(traffic()))
+  const events = await node.follow('/pipelines')
+  const ended = expect(events.next()).rejects.toMatchObject({ code: 14 })
+  await Promise.all([node.node.close(), node.node.close()])
+  await ended
+  expect(native.openDescriptors()).toBe(before)
+  const again = await runNode(directory)
+  expect(await again.get(id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
+  await again.node.close()
+})

@@ -1,0 +1,517 @@
+/** The pipelines service on a real store and a simulated clock; runs are scripted, so that every moment of them can be held. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { SimulatedClock } from 'xstate'
+import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
+import { counter, createRegion, MetricLayout } from '../dataplane/engine/metrics.ts'
+import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../dataplane/engine/run.ts'
+import { Store } from '../store/store.ts'
+import type { ServiceError } from './errors.ts'
+import { RUN_LOGS_KEPT } from './hosted-pipeline.ts'
+import type { CallContext, Sink } from './operations.ts'
+import { EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
+import { SharedMessage } from './shared-message.ts'
+import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from './types.ts'
+
+/** A run that does what the test says, when it says so. */
+class ScriptedRun implements RunHandle {
+  readonly id: string
+  readonly options: RunOptions
+  readonly region: SharedArrayBuffer
+  readonly running: Promise<void>
+  readonly ended: Promise<RunEnd>
+  readonly asked: string[] = []
+  readonly log: (lines: LogLine[]) => void
+  run!: () => void
+  end!: (end: RunEnd) => void
+  reconfigured: () => Promise<void> = async () => {}
+
+  constructor(options: RunOptions, log: (lines: LogLine[]) => void) {
+    this.id = options.runId
+    this.options = options
+    this.log = log
+    const layout = new MetricLayout()
+    layout.declare('sink', { packets: counter('Packets taken', 'packets') })
+    this.region = createRegion(layout)
+    this.running = new Promise((resolve) => {
+      this.run = resolve
+    })
+    this.ended = new Promise((resolve) => {
+      this.end = resolve
+    })
+  }
+
+  stop(): void {
+    this.asked.push('stop')
+  }
+
+  kill(cause: string): void {
+    this.asked.push('kill')
+    this.end({ outcome: 'FAILED', error: cause })
+  }
+
+  reconfigure(): Promise<void> {
+    this.asked.push('reconfigure')
+    return this.reconfigured()
+  }
+}
+
+class ScriptedPool implements RunPool {
+  readonly threads = 4
+  readonly runs: ScriptedRun[] = []
+  /** Whether packets flow as soon as a run is launched. */
+  prompt = true
+
+  start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle {
+    const run = new ScriptedRun(options, onLog)
+    this.runs.push(run)
+    if (this.prompt) run.run()
+    return run
+  }
+
+  get last(): ScriptedRun {
+    return this.runs.at(-1) as ScriptedRun
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** A subscriber that can be made to read slowly. */
+class TestSink<M> implements Sink<M> {
+  readonly sent: M[] = []
+  readonly shared: SharedMessage<M>[] = []
+  writable = true
+  closed = false
+  error: ServiceError | undefined
+  #drain = () => {}
+  readonly #close: (() => void)[] = []
+  ready(): void {}
+  send(message: M | SharedMessage<M>): boolean {
+    if (message instanceof SharedMessage) this.shared.push(message)
+    this.sent.push(message instanceof SharedMessage ? message.value : message)
+    return this.writable
+  }
+  end(error?: unknown): void {
+    if (this.closed) return
+    this.closed = true
+    this.error = error as ServiceError
+    for (const listener of this.#close) listener()
+  }
+  onDrain(listener: () => void): void {
+    this.#drain = listener
+  }
+  onClose(listener: () => void): void {
+    this.#close.push(listener)
+  }
+  resume(): void {
+    this.writable = true
+    this.#drain()
+  }
+}
+
+const call: CallContext = {
+  remoteAddress: '',
+  isLoopback: true,
+  transport: 'internal',
+  signal: new AbortController().signal,
+}
+const nodeId = 'n'
+const config = (mbit = 1, size = 200) =>
+  JSON.stringify({
+    engine_config: {
+      pipeline: {
+        source: { throughput_traffic_source: { output: 'a', throughput_mbit: mbit, payload_size: size } },
+        sink: { traffic_sink: { input: 'a' } },
+      },
+    },
+  })
+/** Lets everything that is ready happen: promises, writes to the store and what waits for them, notifications. */
+async function settle(): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await store.runs.remove([])
+  }
+}
+
+let directory: string
+let store: Store
+let pool: ScriptedPool
+let clock: SimulatedClock
+let service: PipelinesService
+let ids: number
+
+async function open(): Promise<void> {
+  store = new Store(directory)
+  pool = new ScriptedPool()
+  clock = new SimulatedClock()
+  service = new PipelinesService({
+    node: { id: nodeId },
+    store,
+    pool,
+    telemetryInterval: 100,
+    onError: (error) => {
+      throw error
+    },
+    clock,
+    newId: () => `id-${++ids}`,
+  })
+  await service.open()
+}
+
+async function close(): Promise<void> {
+  const closed = service.close()
+  for (const run of pool.runs) run.end({ outcome: 'STOPPED' })
+  await closed
+  await store.close()
+}
+
+beforeEach(async () => {
+  ids = 0
+  directory = mkdtempSync(join(tmpdir(), 'penstock-service-'))
+  await open()
+})
+afterEach(async () => {
+  await close()
+  rmSync(directory, { recursive: true })
+})
+
+const create = async (settings: Partial<Parameters<typeof service.handlers.createPipeline>[0]> = {}) =>
+  (await service.handlers.createPipeline({ nodeId, name: 'p', jsonConfig: config(), ...settings }, call))
+    .pipeline as Pipeline
+const get = async (id: string) => (await service.handlers.getPipelineById({ nodeId, id }, call)).pipeline as Pipeline
+const start = async (id: string) => (await service.handlers.startPipeline({ nodeId, id }, call)).runId
+const stop = (id: string) => service.handlers.stopPipeline({ nodeId, id }, call)
+const update = (id: string, changes: Partial<Parameters<typeof service.handlers.updatePipeline>[0]> = {}) =>
+  service.handlers.updatePipeline(
+    {
+      nodeId,
+      id,
+      name: 'p',
+      jsonConfig: config(),
+      defaultLoggingLevel: 'INFO',
+      instructionsTimeout: 3,
+      forceRestart: false,
+      ...changes,
+    },
+    call,
+  )
+
+describe('start', () => {
+  test('not running within the deadline: DEADLINE_EXCEEDED, the attempt is torn down, the next start is free', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const late = expect(start(id)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    await settle()
+    clock.increment(START_DEADLINE_MS)
+    await late
+    expect(pool.last.asked).toEqual(['kill'])
+    expect(await get(id)).toMatchObject({ started: false, currentRun: { state: 'ENDED', outcome: 'FAILED' } })
+    pool.prompt = true
+    expect(await start(id)).toBe(pool.last.id)
+  })
+
+  test('operations on one pipeline follow each other; others are not held up', async () => {
+    const [a, b] = [await create(), await create()]
+    pool.prompt = false
+    const done: string[] = []
+    const starting = start(a.id).then(() => done.push('start a'))
+    const stopping = stop(a.id).then(() => done.push('stop a'))
+    await settle()
+    pool.prompt = true
+    await start(b.id).then(() => done.push('start b'))
+    expect(done).toEqual(['start b'])
+    pool.runs[0]?.run()
+    await Promise.all([starting, stopping])
+    expect(done).toEqual(['start b', 'start a', 'stop a'])
+    expect(pool.runs[0]?.asked).toEqual(['stop'])
+  })
+
+  test('while the restart policy waits, the pipeline counts as started and can be stopped', async () => {
+    const { id } = await create({ restartPolicy: { onFailure: { maxRestarts: 0 } } })
+    await start(id)
+    pool.last.end({ outcome: 'FAILED', error: 'threw' })
+    await settle()
+    expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'ENDED', error: 'threw' } })
+    await expect(start(id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
+    await expect(service.handlers.deletePipeline({ nodeId, id }, call)).rejects.toMatchObject({
+      code: 'FAILED_PRECONDITION',
+    })
+    await stop(id)
+    clock.increment(60_000)
+    expect(pool.runs).toHaveLength(1)
+    expect(await get(id)).toMatchObject({ started: false })
+  })
+
+  test('unset cpuPin: the CPU thread with the fewest runs', async () => {
+    const cpus: (number | undefined)[] = []
+    for (const cpuPin of [undefined, undefined, 1, undefined, undefined, undefined]) {
+      const { id } = await create(cpuPin === undefined ? {} : { cpuPin })
+      await start(id)
+      cpus.push(pool.last.options.cpu)
+    }
+    expect(cpus).toEqual([3, 2, 1, 0, 3, 2])
+  })
+})
+
+describe('getPipelineByRunId', () => {
+  test('waits for a run to appear', async () => {
+    const { id } = await create()
+    const found = service.handlers.getPipelineByRunId({ nodeId, id: `id-${ids + 1}` }, call)
+    await settle()
+    await start(id)
+    expect((await found).pipeline?.id).toBe(id)
+  })
+
+  test('gives up after two seconds', async () => {
+    const found = service.handlers.getPipelineByRunId({ nodeId, id: 'none' }, call)
+    const late = expect(found).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    clock.increment(RUN_LOOKUP_MS)
+    await late
+  })
+
+  test('is cut short by the caller leaving', async () => {
+    const abort = new AbortController()
+    const found = service.handlers.getPipelineByRunId({ nodeId, id: 'none' }, { ...call, signal: abort.signal })
+    abort.abort()
+    await expect(found).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+  })
+})
+
+describe('update', () => {
+  test('a run that does not take a change over in time: DEADLINE_EXCEEDED, nothing stored', async () => {
+    const before = await create({ instructionsTimeout: 3 })
+    await start(before.id)
+    pool.last.reconfigured = () => new Promise(() => {})
+    const late = expect(update(before.id, { jsonConfig: config(2) })).rejects.toMatchObject({
+      code: 'DEADLINE_EXCEEDED',
+    })
+    await settle()
+    clock.increment(3_000)
+    await late
+    expect((await get(before.id)).jsonConfig).toBe(before.jsonConfig)
+    expect(pool.last.asked).toEqual(['reconfigure'])
+  })
+
+  test('a run that refuses the change: ABORTED with the cause, nothing stored', async () => {
+    const before = await create()
+    await start(before.id)
+    pool.last.reconfigured = () => Promise.reject(new Error('no room'))
+    await expect(update(before.id, { jsonConfig: config(2) })).rejects.toMatchObject({
+      code: 'ABORTED',
+      message: expect.stringContaining('no room'),
+    })
+    expect((await get(before.id)).jsonConfig).toBe(before.jsonConfig)
+  })
+
+  test('a run that ends while it is asked: the settings are for the next one', async () => {
+    const { id } = await create()
+    await start(id)
+    const run = pool.last
+    run.reconfigured = async () => {
+      run.end({ outcome: 'COMPLETED' })
+      await settle()
+      throw new Error('the run ended')
+    }
+    await update(id, { jsonConfig: config(2) })
+    expect(await get(id)).toMatchObject({ jsonConfig: config(2), started: false })
+  })
+
+  test('a restart that fails leaves the new settings and a stopped pipeline', async () => {
+    const { id } = await create({ restartPolicy: { always: { maxRestarts: 0 } } })
+    await start(id)
+    pool.prompt = false
+    const failed = expect(
+      update(id, { jsonConfig: config(1, 300), forceRestart: true, restartPolicy: { always: { maxRestarts: 0 } } }),
+    ).rejects.toMatchObject({ code: 'ABORTED', message: expect.stringContaining('port taken') })
+    await settle()
+    pool.last.end({ outcome: 'STOPPED' })
+    await settle()
+    pool.last.end({ outcome: 'FAILED', error: 'port taken' })
+    await failed
+    expect(pool.runs).toHaveLength(2)
+    expect(await get(id)).toMatchObject({ jsonConfig: config(1, 300), started: false })
+  })
+})
+
+describe('streamPipelines', () => {
+  const follow = async () => {
+    const sink = new TestSink<StreamPipelinesEvent>()
+    await service.handlers.streamPipelines({ nodeId }, call, sink)
+    return sink
+  }
+
+  test('an event never overtakes the answer that it belongs to', async () => {
+    const sink = await follow()
+    const seen = async (operation: Promise<unknown>) => {
+      const before = sink.sent.length
+      await operation
+      // What a transport does with the answer happens in this turn.
+      for (let i = 0; i < 20; i++) await Promise.resolve()
+      const early = sink.sent.length - before
+      await settle()
+      return [early, sink.sent.length - before]
+    }
+    expect(await seen(create())).toEqual([0, 1])
+    const { id } = (await service.handlers.getPipelines({ nodeId }, call)).pipelines[0] as Pipeline
+    expect(await seen(start(id))).toEqual([0, 1])
+    expect(await seen(update(id))).toEqual([0, 1])
+    expect(await seen(stop(id))).toEqual([0, 1])
+    pool.last.end({ outcome: 'STOPPED' })
+    await settle()
+    expect(await seen(service.handlers.deletePipeline({ nodeId, id }, call))).toEqual([0, 1])
+    const states = sink.sent.map(({ create, update, delete: deleted }) => {
+      const { started, currentRun } = (create ?? update ?? deleted)?.pipeline as Pipeline
+      return [create ? 'create' : update ? 'update' : 'delete', started, currentRun?.state]
+    })
+    expect(states).toEqual([
+      ['create', false, undefined],
+      ['update', true, 'RUNNING'],
+      ['update', true, 'RUNNING'],
+      ['update', true, 'STOPPING'],
+      ['update', false, 'ENDED'],
+      ['delete', false, 'ENDED'],
+    ])
+  })
+
+  test('every subscriber gets the same message object, so that it is encoded once', async () => {
+    const [a, b] = [await follow(), await follow()]
+    await create()
+    await settle()
+    expect(a.shared).toHaveLength(1)
+    expect(a.shared[0]).toBe(b.shared[0])
+  })
+
+  test('a subscriber that does not read is cut off, others are not', async () => {
+    const [slow, quick] = [await follow(), await follow()]
+    slow.writable = false
+    const { id } = await create()
+    for (let i = 0; i < EVENT_BACKLOG + 1; i++) {
+      await start(id)
+      pool.last.end({ outcome: 'COMPLETED' })
+      await new Promise((resolve) => setImmediate(resolve))
+      if (slow.closed) break
+    }
+    expect(slow.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
+    expect(quick.closed).toBe(false)
+    expect(quick.sent.length).toBeGreaterThan(EVENT_BACKLOG)
+  })
+
+  test('ends with UNAVAILABLE when the node closes', async () => {
+    const sink = await follow()
+    await close()
+    expect(sink.error).toMatchObject({ code: 'UNAVAILABLE' })
+    await expect(create()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    await open()
+  })
+})
+
+describe('runs', () => {
+  const line = (message: string): LogLine => ({
+    timestamp: 0,
+    level: 'INFO',
+    component: 'c',
+    message,
+    fields: { n: 1, b: true },
+  })
+
+  test('a slow follower of a log is told how much it missed', async () => {
+    const { id } = await create()
+    const runId = await start(id)
+    const sink = new TestSink<LogStreamMessages>()
+    await service.handlers.openLogStream({ nodeId, runId }, call, sink)
+    sink.writable = false
+    for (let i = 0; i < 1_000; i++) pool.last.log([line(`${i}`)])
+    expect(sink.sent).toHaveLength(0)
+    sink.resume()
+    const heard = sink.sent.flatMap(({ messages }) => messages)
+    expect(heard[0]).toEqual({
+      timestamp: new Date(0),
+      level: 'INFO',
+      component: 'c',
+      message: '0',
+      fields: { n: '1', b: 'true' },
+    })
+    expect(heard.at(-1)?.level).toBe('WARN')
+    expect(heard.at(-1)?.message).toContain(`${1_000 - (heard.length - 1)} batches`)
+    pool.last.log([line('after')])
+    expect(sink.sent.at(-1)?.messages[0]?.message).toBe('after')
+  })
+
+  test('telemetry: many followers share a sample; the last values come before the end', async () => {
+    const { id } = await create()
+    const runId = await start(id)
+    const sinks = [new TestSink<TelemetrySample>(), new TestSink<TelemetrySample>()]
+    for (const sink of sinks) await service.handlers.openTelemetryStream({ nodeId, runId }, call, sink)
+    expect(sinks[0]?.shared[0]).toBe(sinks[1]?.shared[0])
+    expect(sinks[0]?.sent[0]?.metricCollections[0]).toMatchObject({
+      path: 'sink',
+      metrics: { packets: { uint64Value: 0 } },
+    })
+    pool.last.end({ outcome: 'COMPLETED' })
+    await settle()
+    for (const sink of sinks) {
+      expect(sink.sent.length).toBeGreaterThanOrEqual(2)
+      expect(sink.error).toMatchObject({ code: 'ABORTED', message: 'run ended' })
+    }
+  })
+
+  test('telemetry of a run that has not started yet comes once it has', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const starting = start(id)
+    await settle()
+    const sink = new TestSink<TelemetrySample>()
+    await service.handlers.openTelemetryStream({ nodeId, runId: pool.last.id }, call, sink)
+    expect(sink.sent).toHaveLength(1)
+    pool.last.run()
+    await starting
+  })
+
+  test('the logs of the last runs are kept, those before are forgotten', async () => {
+    const { id } = await create()
+    const runs: string[] = []
+    const first = new TestSink<LogStreamMessages>()
+    for (let i = 0; i <= RUN_LOGS_KEPT; i++) {
+      runs.push(await start(id))
+      if (i === 0) await service.handlers.openLogStream({ nodeId, runId: runs[0] as string }, call, first)
+      pool.last.end({ outcome: 'COMPLETED' })
+      await settle()
+    }
+    expect(first.closed).toBe(true)
+    const open = (runId: string) => service.handlers.openLogStream({ nodeId, runId }, call, new TestSink())
+    await expect(open(runs[0] as string)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await open(runs[1] as string)
+    // Its pipeline is still found.
+    expect((await service.handlers.getPipelineByRunId({ nodeId, id: runs[0] as string }, call)).pipeline?.id).toBe(id)
+  })
+
+  test('a node that closes stops its runs, and knows how they ended when it is back', async () => {
+    const { id } = await create({ startupPolicy: { auto: {} } })
+    const manual = await create()
+    const runId = await start(id)
+    await start(manual.id)
+    await close()
+    await open()
+    expect(await get(id)).toMatchObject({ started: false, currentRun: { id: runId, outcome: 'STOPPED' } })
+    service.startWithNode()
+    await settle()
+    expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
+    expect(await get(manual.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
+  })
+
+  test('what starts with the node and fails follows its restart policy', async () => {
+    const { id } = await create({ startupPolicy: { auto: {} }, restartPolicy: { onFailure: { maxRestarts: 1 } } })
+    pool.prompt = false
+    service.startWithNode()
+    await settle()
+    pool.last.end({ outcome: 'FAILED', error: 'no permission' })
+    await settle()
+    pool.prompt = true
+    clock.increment(1_000)
+    await settle()
+    expect(pool.runs).toHaveLength(2)
+    expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
+  })
+})
