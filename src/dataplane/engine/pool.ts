@@ -139,6 +139,7 @@ class PooledRun implements RunHandle {
     if (this.over) return
     this.killed ??= cause
     this.abort.abort()
+    native.eventSignal(this.event) // a thread that sleeps in the poller ends once it wakes
   }
 
   reconfigure(config: PipelineConfig): Promise<void> {
