@@ -91,20 +91,27 @@ export class Endpoint {
   enqueue(batch: Batch): void {
     const { packets, queue, metrics, mtu } = this
     const { handles, length: count } = batch
+    const { length } = packets
+    let { queued } = this
     for (let i = 0; i < count; i++) {
       const packet = handles[i]
-      if (packets.length[packet] > mtu) {
+      if (length[packet] > mtu) {
         packets.release(packet)
         metrics.oversize_packets.add(1)
         continue
       }
-      if (this.queued === SEND_QUEUE_PACKETS && !this.blocked) this.send()
-      if (this.queued < SEND_QUEUE_PACKETS) queue[this.queued++] = packet
+      if (queued === SEND_QUEUE_PACKETS && !this.blocked) {
+        this.queued = queued
+        this.send()
+        queued = this.queued
+      }
+      if (queued < SEND_QUEUE_PACKETS) queue[queued++] = packet
       else {
         packets.release(packet)
         metrics.send_queue_drops.add(1)
       }
     }
+    this.queued = queued
     batch.length = 0
   }
 
