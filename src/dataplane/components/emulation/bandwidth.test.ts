@@ -64,7 +64,12 @@ describe('bandwidth_limit_constant', () => {
       bench.send('in', payload(1000, i))
       bench.advance(1e6)
     }
-    expect(bench.received('out')).toHaveLength(10)
+    // Sockets and sources are asked before timers fire.
+    bench.send('in', payload(1000, 10))
+    bench.simulation.clock.advanceTo(bench.now + 1e6)
+    bench.send('in', payload(1000, 11))
+    bench.advance(1e6)
+    expect(bench.received('out')).toHaveLength(12)
     expect(bench.metrics().link.queue_full_packets).toBe(0)
     bench.stop()
   })

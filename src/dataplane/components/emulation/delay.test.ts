@@ -62,6 +62,8 @@ describe('delay_constant', () => {
     const delays = out.map(({ time, arrival }) => time - arrival)
     expect(Math.min(...delays)).toBe(0)
     expect(Math.max(...delays)).toBeLessThanOrEqual(8e6)
+    // One that waits for the packet before it is due with that one, not late.
+    expect(bench.metrics().delay.lag_max).toBe(0)
     bench.stop()
   })
 

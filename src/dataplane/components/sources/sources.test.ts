@@ -120,7 +120,7 @@ describe('paced sources', () => {
     [3.7, 1400, 1],
     [97.3, 512, 7],
     [400, 64, 256],
-  ])('throughput_traffic_source at %d Mbit/s, %i bytes in groups of %i, within 0.5 %%', (mbit, size, group) => {
+  ])('throughput_traffic_source at %d Mbit/s, %i bytes in groups of %i, within half a percent', (mbit, size, group) => {
     const bench = drive(
       {
         source: {

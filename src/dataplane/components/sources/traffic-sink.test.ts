@@ -84,9 +84,14 @@ describe('traffic_sink', () => {
     const view = new DataView(huge.buffer)
     view.setUint32(28, 0)
     view.setUint32(28, crc32c(huge, 0, huge.length))
-    bench.send('in', [flipped, header, cut, huge, payload(100), new Uint8Array(0), probe(4).subarray(0, 31)])
+    const misfit = probe(5)
+    const fields = new DataView(misfit.buffer)
+    fields.setUint32(24, 99)
+    fields.setUint32(28, 0)
+    fields.setUint32(28, crc32c(misfit, 0, misfit.length))
+    bench.send('in', [flipped, header, cut, huge, misfit, payload(100), new Uint8Array(0), probe(4).subarray(0, 31)])
     expect(of(bench)).toMatchObject({
-      corrupt_packets: 4,
+      corrupt_packets: 5,
       unmarked_packets: 3,
       probe_packets: 0,
       lost_packets: 0,
