@@ -11,8 +11,8 @@ import { logMessageView } from './pipelines-view.ts'
 import { SharedMessage } from './shared-message.ts'
 import type { LogStreamMessages, TelemetrySample } from './types.ts'
 
-/** Messages of log lines that wait for a slow follower before lines are dropped for it. */
-const LOG_BACKLOG = 256
+/** Log lines that wait for a slow follower before further ones are dropped for it. */
+const LOG_BACKLOG = 1_024
 
 export class HostedRun {
   readonly pipelineId: string
@@ -32,7 +32,9 @@ export class HostedRun {
     this.log = new RunLog(level)
     this.#logFollowers = new Fanout({ kind: 'counted', limit: LOG_BACKLOG, dropped: droppedNotice })
     this.log.follow((lines) => {
-      if (this.#logFollowers.size > 0) this.#logFollowers.publish({ messages: lines.map(logMessageView) })
+      if (this.#logFollowers.size === 0) return
+      // One line a message: what is dropped for a slow follower is counted in messages.
+      for (const line of lines) this.#logFollowers.publish({ messages: [logMessageView(line)] })
     })
     this.#telemetryFollowers.onIdle(() => {
       this.#unfollow?.()
@@ -129,6 +131,6 @@ function runEnded(): ServiceError {
 }
 
 function droppedNotice(count: number): LogStreamMessages {
-  const message = `${count} batches of lines were dropped: the follower reads too slowly`
+  const message = `${count} lines were dropped: the follower reads too slowly`
   return { messages: [{ timestamp: new Date(), level: 'WARN', component: '', message, fields: {} }] }
 }

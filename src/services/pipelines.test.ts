@@ -422,7 +422,7 @@ describe('runs', () => {
     const sink = new TestSink<LogStreamMessages>()
     await service.handlers.openLogStream({ nodeId, runId }, call, sink)
     sink.writable = false
-    for (let i = 0; i < 1_000; i++) pool.last.log([line(`${i}`)])
+    for (let i = 0; i < 3_000; i += 2) pool.last.log([line(`${i}`), line(`${i + 1}`)])
     expect(sink.sent).toHaveLength(0)
     sink.resume()
     const heard = sink.sent.flatMap(({ messages }) => messages)
@@ -434,7 +434,7 @@ describe('runs', () => {
       fields: { n: '1', b: 'true' },
     })
     expect(heard.at(-1)?.level).toBe('WARN')
-    expect(heard.at(-1)?.message).toContain(`${1_000 - (heard.length - 1)} batches`)
+    expect(heard.at(-1)?.message).toContain(`${3_000 - (heard.length - 1)} lines`)
     pool.last.log([line('after')])
     expect(sink.sent.at(-1)?.messages[0]?.message).toBe('after')
   })

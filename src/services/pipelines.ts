@@ -20,7 +20,7 @@ import type { LogStreamMessages, StreamPipelinesEvent, TelemetrySample } from '.
 /** How long getPipelineByRunId waits for an unknown run to appear. */
 export const RUN_LOOKUP_MS = 2_000
 /** Events that wait for a slow subscriber of streamPipelines before its stream ends. */
-export const EVENT_BACKLOG = 1_024
+export const EVENT_BACKLOG = 256
 
 export interface PipelinesOptions {
   node: LocalNode
