@@ -4,112 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import { ScriptedPool, TestSink } from '../../test/services/scripted.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
-import { counter, createRegion, MetricLayout } from '../dataplane/engine/metrics.ts'
-import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../dataplane/engine/run.ts'
+import type { LogLine } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
-import type { ServiceError } from './errors.ts'
 import { RUN_LOGS_KEPT } from './hosted-pipeline.ts'
-import type { CallContext, Sink } from './operations.ts'
+import type { CallContext } from './operations.ts'
 import { EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
-import { SharedMessage } from './shared-message.ts'
 import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from './types.ts'
-
-/** A run that does what the test says, when it says so. */
-class ScriptedRun implements RunHandle {
-  readonly id: string
-  readonly options: RunOptions
-  readonly region: SharedArrayBuffer
-  readonly running: Promise<void>
-  readonly ended: Promise<RunEnd>
-  readonly asked: string[] = []
-  readonly log: (lines: LogLine[]) => void
-  run!: () => void
-  end!: (end: RunEnd) => void
-  reconfigured: () => Promise<void> = async () => {}
-
-  constructor(options: RunOptions, log: (lines: LogLine[]) => void) {
-    this.id = options.runId
-    this.options = options
-    this.log = log
-    const layout = new MetricLayout()
-    layout.declare('sink', { packets: counter('Packets taken', 'packets') })
-    this.region = createRegion(layout)
-    this.running = new Promise((resolve) => {
-      this.run = resolve
-    })
-    this.ended = new Promise((resolve) => {
-      this.end = resolve
-    })
-  }
-
-  stop(): void {
-    this.asked.push('stop')
-  }
-
-  kill(cause: string): void {
-    this.asked.push('kill')
-    this.end({ outcome: 'FAILED', error: cause })
-  }
-
-  reconfigure(): Promise<void> {
-    this.asked.push('reconfigure')
-    return this.reconfigured()
-  }
-}
-
-class ScriptedPool implements RunPool {
-  readonly threads = 4
-  readonly runs: ScriptedRun[] = []
-  /** Whether packets flow as soon as a run is launched. */
-  prompt = true
-
-  start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle {
-    const run = new ScriptedRun(options, onLog)
-    this.runs.push(run)
-    if (this.prompt) run.run()
-    return run
-  }
-
-  get last(): ScriptedRun {
-    return this.runs.at(-1) as ScriptedRun
-  }
-
-  async close(): Promise<void> {}
-}
-
-/** A subscriber that can be made to read slowly. */
-class TestSink<M> implements Sink<M> {
-  readonly sent: M[] = []
-  readonly shared: SharedMessage<M>[] = []
-  writable = true
-  closed = false
-  error: ServiceError | undefined
-  #drain = () => {}
-  readonly #close: (() => void)[] = []
-  ready(): void {}
-  send(message: M | SharedMessage<M>): boolean {
-    if (message instanceof SharedMessage) this.shared.push(message)
-    this.sent.push(message instanceof SharedMessage ? message.value : message)
-    return this.writable
-  }
-  end(error?: unknown): void {
-    if (this.closed) return
-    this.closed = true
-    this.error = error as ServiceError
-    for (const listener of this.#close) listener()
-  }
-  onDrain(listener: () => void): void {
-    this.#drain = listener
-  }
-  onClose(listener: () => void): void {
-    this.#close.push(listener)
-  }
-  resume(): void {
-    this.writable = true
-    this.#drain()
-  }
-}
 
 const call: CallContext = {
   remoteAddress: '',
@@ -362,7 +264,7 @@ describe('streamPipelines', () => {
     await settle()
     expect(await seen(service.handlers.deletePipeline({ nodeId, id }, call))).toEqual([0, 1])
     const states = sink.sent.map(({ create, update, delete: deleted }) => {
-      const { started, currentRun } = (create ?? update ?? deleted)?.pipeline as Pipeline
+      const { started, currentRun } = (create ?? update ?? deleted ?? {}).pipeline as Pipeline
       return [create ? 'create' : update ? 'update' : 'delete', started, currentRun?.state]
     })
     expect(states).toEqual([

@@ -1,0 +1,102 @@
+/** What tests of services hold in their hands: runs that do what the test says, subscribers that read when it says. */
+import { counter, createRegion, MetricLayout } from '../../src/dataplane/engine/metrics.ts'
+import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
+import type { ServiceError } from '../../src/services/errors.ts'
+import type { Sink } from '../../src/services/operations.ts'
+import { SharedMessage } from '../../src/services/shared-message.ts'
+
+/** A run that does what the test says, when it says so. */
+export class ScriptedRun implements RunHandle {
+  readonly id: string
+  readonly options: RunOptions
+  readonly region: SharedArrayBuffer
+  readonly running: Promise<void>
+  readonly ended: Promise<RunEnd>
+  readonly asked: string[] = []
+  readonly log: (lines: LogLine[]) => void
+  run!: () => void
+  end!: (end: RunEnd) => void
+  reconfigured: () => Promise<void> = async () => {}
+
+  constructor(options: RunOptions, log: (lines: LogLine[]) => void) {
+    this.id = options.runId
+    this.options = options
+    this.log = log
+    const layout = new MetricLayout()
+    layout.declare('sink', { packets: counter('Packets taken', 'packets') })
+    this.region = createRegion(layout)
+    this.running = new Promise((resolve) => {
+      this.run = resolve
+    })
+    this.ended = new Promise((resolve) => {
+      this.end = resolve
+    })
+  }
+
+  stop(): void {
+    this.asked.push('stop')
+  }
+
+  kill(cause: string): void {
+    this.asked.push('kill')
+    this.end({ outcome: 'FAILED', error: cause })
+  }
+
+  reconfigure(): Promise<void> {
+    this.asked.push('reconfigure')
+    return this.reconfigured()
+  }
+}
+
+export class ScriptedPool implements RunPool {
+  readonly threads = 4
+  readonly runs: ScriptedRun[] = []
+  /** Whether packets flow as soon as a run is launched. */
+  prompt = true
+
+  start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle {
+    const run = new ScriptedRun(options, onLog)
+    this.runs.push(run)
+    if (this.prompt) run.run()
+    return run
+  }
+
+  get last(): ScriptedRun {
+    return this.runs.at(-1) as ScriptedRun
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** A subscriber that can be made to read slowly. */
+export class TestSink<M> implements Sink<M> {
+  readonly sent: M[] = []
+  readonly shared: SharedMessage<M>[] = []
+  writable = true
+  closed = false
+  error: ServiceError | undefined
+  #drain = () => {}
+  readonly #close: (() => void)[] = []
+  ready(): void {}
+  send(message: M | SharedMessage<M>): boolean {
+    if (message instanceof SharedMessage) this.shared.push(message)
+    this.sent.push(message instanceof SharedMessage ? message.value : message)
+    return this.writable
+  }
+  end(error?: unknown): void {
+    if (this.closed) return
+    this.closed = true
+    this.error = error as ServiceError
+    for (const listener of this.#close) listener()
+  }
+  onDrain(listener: () => void): void {
+    this.#drain = listener
+  }
+  onClose(listener: () => void): void {
+    this.#close.push(listener)
+  }
+  resume(): void {
+    this.writable = true
+    this.#drain()
+  }
+}
