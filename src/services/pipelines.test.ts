@@ -264,7 +264,7 @@ describe('streamPipelines', () => {
     await settle()
     expect(await seen(service.handlers.deletePipeline({ nodeId, id }, call))).toEqual([0, 1])
     const states = sink.sent.map(({ create, update, delete: deleted }) => {
-      const { started, currentRun } = (create ?? update ?? deleted ?? {}).pipeline as Pipeline
+      const { started, currentRun } = ((create ?? update ?? deleted) as { pipeline: Pipeline }).pipeline
       return [create ? 'create' : update ? 'update' : 'delete', started, currentRun?.state]
     })
     expect(states).toEqual([
