@@ -5,7 +5,7 @@ const port = (kind) => Type.String({ port: kind, proto: 'string', minLength: 1 }
 
 /**
  * Passes packets on with `mark` as their last byte. '!' as the first byte makes it throw, '.' ends the run, '-' ends it with
- * an error, '?' never comes back.
+ * an error, '?' never comes back, '%' ends the thread.
  */
 const trigger = {
   key: 'test_trigger',
@@ -30,6 +30,7 @@ const trigger = {
           if (first === '!') throw new Error('told to throw')
           if (first === '.') end()
           if (first === '-') end(new Error('told to end'))
+          if (first === '%') process.exit(7)
           while (first === '?');
           packets.data[packets.offset[packet] + packets.length[packet] - 1] = mark
         }

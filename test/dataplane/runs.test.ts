@@ -109,6 +109,28 @@ describe('ending', () => {
       })
     }))
 
+  it('by the death of its thread: FAILED with the cause, what it held is closed, other runs go on', () =>
+    withPeer(async (peer) => {
+      const [dying, good] = [await start(forward(peer)), await start(forward(peer))]
+      const port = dying.port('front')
+      await peer.send(port, '%')
+      expect(await dying.handle.ended).toEqual({ outcome: 'FAILED', error: expect.stringContaining('thread died') })
+      expect(await canBind(port)).toBe(true)
+      await peer.send(good.port('front'), 'abc')
+      await peer.hears(1)
+      const next = await start(forward(peer))
+      await peer.send(next.port('front'), 'def')
+      await peer.hears(2)
+    }))
+
+  it('by force while it sleeps', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer))
+      run.handle.kill('not wanted any more')
+      expect(await run.handle.ended).toEqual({ outcome: 'FAILED', error: 'not wanted any more' })
+      expect(await canBind(run.port('front'))).toBe(true)
+    }))
+
   it('by force: a thread that never comes back is killed, what it held is closed', () =>
     withPeer(async (peer) => {
       const [stuck, good] = [await start(forward(peer)), await start(forward(peer))]
