@@ -14,19 +14,31 @@ function printMessage({ timestamp = '', level, component, message, fields }: Log
   )
 }
 
-/** Prints a run's log until the run ends, the stream ends, or Ctrl-C. */
+/** The line that ends every run's log. */
+const ENDED = /^ended: ([A-Z]+)/
+
+/** Prints a run's log, `lines` past ones first, until the run has ended or Ctrl-C; gives the outcome once it has ended. */
 export async function followLog(
   client: ApiClient,
   node: string,
   run: string,
   { lines, output }: { lines: number; output: Format },
-): Promise<void> {
-  for await (const { messages } of client.openLogStream(node, run, lines, interruption())) {
+): Promise<string | undefined> {
+  // At least one past line is asked for: it tells whether the run has ended already.
+  let hidden = lines === 0
+  const asked = Math.max(lines, 1)
+  for await (const { messages } of client.openLogStream(node, run, asked, interruption())) {
     for (const message of messages) {
-      if (output === 'json') print(JSON.stringify(message))
-      else printMessage(message)
+      const outcome = message.component === '' ? ENDED.exec(message.message)?.[1] : undefined
+      if (!hidden || outcome) {
+        if (output === 'json') print(JSON.stringify(message))
+        else printMessage(message)
+      }
+      hidden = false
+      if (outcome) return outcome
     }
   }
+  return undefined
 }
 
 function rowsOf(sample: TelemetrySample, before: TelemetrySample | null, only: readonly string[]): MetricRow[] {

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { addCompletion } from './completion.ts'
 import { addComponents } from './components.ts'
 import { addConfig } from './config.ts'
+import { addDemo } from './demo.ts'
 import { addDoctor } from './doctor.ts'
 import { Failure, messageOf } from './failure.ts'
 import { addPipelines } from './pipelines.ts'
@@ -31,6 +32,7 @@ export function createProgram(): Command {
     addPipelines,
     addStatus,
     addConfig,
+    addDemo,
     addDoctor,
     addCompletion,
     addVersion,

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Level } from '../services/types.ts'
 import type { CreateSettings, Pipeline, UpdateSettings } from './client.ts'
-import { Failure, UsageFailure } from './failure.ts'
+import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { followLog, followTelemetry } from './follow.ts'
 import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
 import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'
@@ -264,7 +264,9 @@ export function addPipelines(program: Command): void {
       const runId = await client.startPipeline(node, id)
       if (options.output === 'json') printJson({ runId })
       else print(`started run ${runId}`)
-      if (options.follow) await followLog(client, node, runId, { lines: 1000, output: options.output })
+      if (!options.follow) return
+      const outcome = await followLog(client, node, runId, { lines: 1000, output: options.output })
+      if (outcome === 'FAILED') throw new SilentFailure()
     })
 
   add('stop', 'ask the current run to stop')
@@ -279,7 +281,7 @@ export function addPipelines(program: Command): void {
       else print('stopping')
     })
 
-  add('logs', 'show the log of a run')
+  add('logs', 'show the log of a run, until it ends')
     .argument('[pipeline]', ID)
     .option('--run <id>', 'a run, instead of the current one of a pipeline')
     .option('-n, --lines <number>', 'past lines shown first', whole(0, 1_000_000), 100)
