@@ -128,6 +128,8 @@ export class Bench {
         this.notified.set(config.input, notified)
         return {
           input: (batch) => {
+            const bytes = packets.bytesOf(batch)
+            if (batch.bytes !== bytes) throw new Error(`a batch of ${bytes} bytes says that it has ${batch.bytes}`)
             metrics.collected_packets.add(batch.length)
             for (let i = 0; record && i < batch.length; i++) {
               const packet = batch.handles[i]
