@@ -8,6 +8,8 @@ const HEADER_BYTES = 12
 const MAGIC = 0x70656e73
 /** Time between two bursts of the sender, ms. */
 const TICK_MS = 5
+/** Datagrams in a burst beyond what a tick's worth is: after a stall the sender goes on instead of flooding. */
+const CATCH_UP = 32
 
 /** Binds to `port` of the loopback interface, or to a free port when that one is taken (or `port` is 0). */
 export async function bindLoopback(port: number): Promise<Socket> {
@@ -62,7 +64,12 @@ export class Sender {
   }
 
   private send(): void {
-    const due = Math.floor(((performance.now() - this.started) * this.rate) / 1000)
+    const most = this.sent + CATCH_UP + Math.ceil((TICK_MS * this.rate) / 1000)
+    let due = Math.floor(((performance.now() - this.started) * this.rate) / 1000)
+    if (due > most) {
+      this.started += ((due - most) * 1000) / this.rate
+      due = most
+    }
     while (this.sent < due) {
       const datagram = Buffer.alloc(this.bytes, this.sent & 0xff)
       datagram.writeUInt32BE(MAGIC, 0)

@@ -14,7 +14,7 @@ interface Common extends TargetOptions {
 }
 
 interface SettingOptions {
-  cpuPin?: number | null
+  cpuPin?: number | 'none'
   performanceMode?: boolean
   restartPolicy?: NonNullable<CreateSettings['restartPolicy']>
   startupPolicy?: NonNullable<CreateSettings['startupPolicy']>
@@ -43,8 +43,8 @@ function startupPolicy(given: string): NonNullable<CreateSettings['startupPolicy
 }
 
 /** `none` gives the choice back to the node. */
-function cpuPin(given: string): number | null {
-  return given === 'none' ? null : whole(0, 4294967295)(given)
+function cpuPin(given: string): number | 'none' {
+  return given === 'none' ? given : whole(0, 4294967295)(given)
 }
 
 function seconds(given: string): number {
@@ -149,7 +149,7 @@ function settingsOf(pipeline: Pipeline): UpdateSettings {
 
 function given(options: SettingOptions): Partial<UpdateSettings> {
   const settings: Partial<UpdateSettings> = {}
-  if (options.cpuPin !== undefined) settings.cpuPin = options.cpuPin ?? undefined
+  if (options.cpuPin !== undefined) settings.cpuPin = options.cpuPin === 'none' ? undefined : options.cpuPin
   if (options.performanceMode !== undefined) settings.performanceMode = options.performanceMode
   if (options.restartPolicy) settings.restartPolicy = options.restartPolicy
   if (options.startupPolicy) settings.startupPolicy = options.startupPolicy

@@ -1,0 +1,82 @@
+/** Runs the real command line, as a person would, in a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { packageRoot } from '../../src/api/package-root.ts'
+
+const launcher = join(packageRoot(), 'bin/penstock.js')
+
+export interface Result {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+export interface RunOptions {
+  env?: Record<string, string>
+  input?: string
+  /** Told of the process once it runs. */
+  onStart?: (child: ChildProcess) => void
+}
+
+/** Starts `penstock …args` without waiting. */
+export function start(args: string[], env: Record<string, string> = {}): ChildProcess {
+  const clean = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(PENSTOCK_|COLUMNS|NODE_OPTIONS)/.test(name)),
+  )
+  return spawn(process.execPath, [launcher, ...args], { stdio: 'pipe', env: { ...clean, ...env } })
+}
+
+/** Runs `penstock …args` to its end. */
+export async function penstock(args: string[], { env, input = '', onStart }: RunOptions = {}): Promise<Result> {
+  const child = start(args, env)
+  // A command that ends before it has read its input is its own affair.
+  child.stdin!.on('error', () => {})
+  child.stdin!.end(input)
+  onStart?.(child)
+  const ended = once(child, 'close')
+  const [stdout, stderr] = await Promise.all([text(child.stdout!), text(child.stderr!)])
+  const [code, signal] = await ended
+  return { code, signal, stdout, stderr }
+}
+
+/** Resolves with the first line of standard output that matches. */
+export async function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const match = pattern.exec(line)
+    if (match) return match
+  }
+  throw new Error(`the command ended without a line like ${pattern}`)
+}
+
+/** A directory that `dispose` removes. */
+export function scratch(): { path: string; file(name: string, content: unknown): string; dispose(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'penstock-test-'))
+  return {
+    path,
+    file(name, content) {
+      const at = join(path, name)
+      writeFileSync(at, typeof content === 'string' ? content : JSON.stringify(content))
+      return at
+    },
+    dispose: () => rmSync(path, { recursive: true, force: true }),
+  }
+}
+
+/** Random losses between a source and a sink, without sockets. */
+export const lossy = {
+  version: 1,
+  engine_config: {
+    pipeline: {
+      source: { uniform_traffic_source: { output: 'sent', total_packets: 0, interval: 1 } },
+      loss: { uniform_loss: { input: 'sent', output: 'kept', loss_prob: 0.1 } },
+      sink: { traffic_sink: { input: 'kept', mtu: 1500 } },
+    },
+  },
+  variables: [{ id: 'loss', paths: ['/engine_config/pipeline/loss/uniform_loss/loss_prob'] }],
+}

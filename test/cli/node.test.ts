@@ -1,0 +1,168 @@
+/** The commands that talk to a node: up, status and the life of a pipeline, over REST, from start to SIGTERM. */
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
+
+const directory = scratch()
+let node: ChildProcess
+let id: string
+let url: string
+
+/** Against the node under test. */
+const call = (...args: string[]): Promise<Result> => penstock(args, { env: { PENSTOCK_URL: url } })
+
+/** The same, as JSON; fails unless the command succeeds. */
+async function json<T = Record<string, never>>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await call(...args, '-o', 'json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout) as T
+}
+
+async function up(): Promise<void> {
+  const flags = ['--data-dir', `${directory.path}/data`, '--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0']
+  node = start(['up', ...flags, '--telemetry-interval', '100ms', '--log-level', 'error'])
+  const match = await lineOf(node, /^penstock ready http=(\S+) grpc=127\.0\.0\.1:\d+ node=(\S+)$/)
+  url = `http://${match[1]}`
+  id = match[2]
+}
+
+async function down(): Promise<number | null> {
+  const gone = once(node, 'exit')
+  node.kill('SIGTERM')
+  return (await gone)[0]
+}
+
+interface Pipeline {
+  id: string
+  name: string
+  started: boolean
+  cpuPin?: number
+  jsonConfig: string
+  restartPolicy: object
+  currentRun?: { id: string; state: string; outcome?: string }
+}
+
+beforeAll(up)
+afterAll(async () => {
+  if (node.exitCode === null && node.signalCode === null) node.kill('SIGKILL')
+  directory.dispose()
+})
+
+describe('a node and its pipelines', () => {
+  const config = directory.file('lossy.json', lossy)
+
+  it('tells what it is', async () => {
+    expect(await json('status')).toMatchObject({ nodeId: id, isAuthenticated: false, pipelines: 0, running: 0 })
+    expect((await call('pipelines', 'list')).stdout).toContain('no pipelines')
+  })
+
+  it('creates, starts, follows, changes, stops and deletes a pipeline', async () => {
+    const made = await json<Pipeline>(
+      'pipelines',
+      'create',
+      'lossy',
+      config,
+      '--cpu-pin',
+      '0',
+      '--restart-policy',
+      'on-failure:3',
+    )
+    expect(made).toMatchObject({
+      name: 'lossy',
+      started: false,
+      cpuPin: 0,
+      restartPolicy: { onFailure: { maxRestarts: 3 } },
+    })
+    const { runId } = await json<{ runId: string }>('pipelines', 'start', 'lossy')
+    expect((await call('pipelines', 'list')).stdout).toMatch(/lossy +running +/)
+
+    const telemetry = await call('pipelines', 'telemetry', 'lossy', 'sink', '--count', '2')
+    expect(telemetry.code).toBe(0)
+    expect(telemetry.stdout.match(/COMPONENT +METRIC/g)).toHaveLength(2)
+    expect(telemetry.stdout).toMatch(/input_packets +[\d,]+ +packets +[\d.]+( k)?\/s/)
+
+    const changed = await json<Pipeline>('pipelines', 'set', made.id, 'loss=0.5')
+    expect(JSON.parse(changed.jsonConfig).engine_config.pipeline.loss.uniform_loss.loss_prob).toBe(0.5)
+    expect(changed.currentRun?.id).toBe(runId)
+    expect(changed.cpuPin).toBe(0)
+
+    const renamed = await json<Pipeline>(
+      'pipelines',
+      'update',
+      'lossy',
+      '--name',
+      'worse',
+      '--cpu-pin',
+      'none',
+      '--force-restart',
+    )
+    expect(renamed).toMatchObject({ name: 'worse', restartPolicy: { onFailure: { maxRestarts: 3 } } })
+    expect(renamed.cpuPin).toBeUndefined()
+    const run = renamed.currentRun?.id as string
+
+    const follower = call('pipelines', 'logs', '--run', run)
+    await json('pipelines', 'stop', 'worse')
+    const log = await follower
+    expect(log.code).toBe(0)
+    expect(log.stdout).toMatch(/ended: STOPPED\n$/)
+    // A log of a run that is over is shown, then the command ends.
+    expect((await call('pipelines', 'logs', '--run', run)).stdout).toBe(log.stdout)
+
+    expect((await call('pipelines', 'delete', 'worse')).stdout).toBe(`deleted ${made.id}\n`)
+    expect(await json('pipelines', 'list')).toEqual([])
+  })
+
+  it('says what is wrong on stderr and exits 1', async () => {
+    const bad = directory.file('bad.json', { engine_config: { pipeline: { a: { uniform_loss: { loss_prob: 7 } } } } })
+    const refused = await call('pipelines', 'create', 'bad', bad)
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('/engine_config/pipeline/a/uniform_loss/loss_prob')
+    expect((await call('pipelines', 'get', 'none')).stderr).toContain('no pipeline has the id or name "none"')
+    expect((await call('pipelines', 'list', '--node', 'elsewhere')).code).toBe(1)
+    const created = await json<Pipeline>('pipelines', 'create', 'idle', config)
+    expect((await call('pipelines', 'stop', 'idle')).code).toBe(1)
+    expect((await call('pipelines', 'logs', 'idle')).stderr).toContain('has no run now')
+    expect((await call('pipelines', 'set', 'idle', 'los=1')).stderr).toContain('Did you mean "loss"?')
+    await json('pipelines', 'delete', created.id)
+  })
+
+  it('tells where no node answers', async () => {
+    const { code, stderr } = await penstock(['status', '--url', 'http://127.0.0.1:9'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('no penstock node answers at http://127.0.0.1:9')
+    expect(stderr).toContain('penstock up')
+  })
+
+  it('goes down at SIGTERM with runs in progress, and comes back with its pipelines and its id', async () => {
+    const before = id
+    await json('pipelines', 'create', 'kept', config)
+    await json('pipelines', 'start', 'kept')
+    expect(await down()).toBe(0)
+    await up()
+    expect(id).toBe(before)
+    expect(await json<Pipeline[]>('pipelines', 'list')).toMatchObject([{ name: 'kept', started: false }])
+  })
+
+  it('refuses to share its data directory', async () => {
+    const args = ['up', '--data-dir', `${directory.path}/data`, '--http', 'none', '--grpc', 'none']
+    const { code, stderr } = await penstock(args)
+    expect(code).toBe(1)
+    expect(stderr).toContain('the node did not start')
+  })
+})
+
+describe('demo', () => {
+  it('recovers what is lost on the way, over real sockets', async () => {
+    const { code, stdout, stderr } = await penstock(['demo', '--duration', '2s', '--rate', '2000', '-o', 'json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { sent, lost, recovered, delivered, corrupt } = JSON.parse(stdout)
+    expect(sent).toBeGreaterThan(0)
+    expect(lost).toBeGreaterThan(0)
+    expect(recovered).toBeGreaterThan(0)
+    expect(delivered).toBeLessThanOrEqual(sent)
+    // Without error correction one in ten is lost; a (10, 4) code leaves less than one in a hundred.
+    expect(delivered).toBeGreaterThan(sent * 0.95)
+    expect(corrupt).toBe(0)
+  })
+})
