@@ -6,6 +6,9 @@ import { histogram } from '../../engine/metrics.ts'
 import { Input, Output } from '../../engine/schema.ts'
 import { RateMeter, rateMetrics } from './rate-meter.ts'
 
+/** Longest packet there is, bytes. */
+const LONGEST = 65_535
+
 export const observer = defineComponent({
   key: 'observer',
   family: 'trackers',
@@ -21,25 +24,32 @@ export const observer = defineComponent({
   create(_config, context) {
     const { packets, clock, outlets, metrics } = context
     const meter = new RateMeter(context, NS_PER_S)
+    // Sizes are counted one by one here and go into the histogram when somebody looks, which is what makes this cheap.
+    const sizes = packets.length
+    const counts = new Uint32Array(Math.max(LONGEST, packets.slotBytes) + 1)
+    let lowest = Number.POSITIVE_INFINITY
+    let highest = -1
     let before = -1
+
+    function recordSizes(): void {
+      for (let size = lowest; size <= highest; size++) {
+        if (counts[size] > 0) metrics.packet_size.recordMany(size, counts[size])
+        counts[size] = 0
+      }
+      lowest = Number.POSITIVE_INFINITY
+      highest = -1
+    }
+
     return {
       input(batch) {
         const { handles, length } = batch
         if (length === 0) return
-        const sizes = packets.length
-        // Neighbours of equal size, which most are, cost one record together.
-        let size = sizes[handles[0]]
-        let times = 1
-        for (let i = 1; i < length; i++) {
-          const next = sizes[handles[i]]
-          if (next === size) times++
-          else {
-            metrics.packet_size.recordMany(size, times)
-            size = next
-            times = 1
-          }
+        for (let i = 0; i < length; i++) {
+          const size = sizes[handles[i]]
+          counts[size]++
+          if (size < lowest) lowest = size
+          if (size > highest) highest = size
         }
-        metrics.packet_size.recordMany(size, times)
         meter.add(length, batch.bytes)
         const { now } = clock
         if (before >= 0) metrics.gap.record(now - before)
@@ -47,6 +57,7 @@ export const observer = defineComponent({
         before = now
         outlets.output.send(batch)
       },
+      observe: recordSizes,
       stop: () => meter.stop(),
     }
   },
