@@ -20,6 +20,12 @@ const SLAB_BYTES = 1 << 30
 /** Trains a run can hold, where no component makes packets grow: 16 MiB. */
 const TRAINS = 256
 
+/**
+ * The packets of this thread's last graph, for the next: a thread that waits for its next run does not collect garbage, and
+ * slabs are large.
+ */
+let spare: Packets | null = null
+
 type Registry = ReadonlyMap<string, AnyComponent>
 type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
 
@@ -92,7 +98,12 @@ function packetsFor(config: PipelineConfig, available: Registry): Packets {
     if (definition.grows) trains = 0
   }
   const slotBytes = mtu + 256
-  return new Packets({ mtu, trains, slots: Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes)) })
+  const options = { mtu, trains, slots: Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes)) }
+  if (!spare?.fits(options)) return new Packets(options)
+  const packets = spare
+  spare = null
+  packets.reset()
+  return packets
 }
 
 function at(value: unknown, steps: readonly (string | number)[]): unknown {
@@ -294,6 +305,7 @@ export class Graph {
     if (this.owner >= 0) native.ownerRelease(this.owner)
     this.memory = -1
     this.owner = -1
+    spare = this.packets
     return first
   }
 }

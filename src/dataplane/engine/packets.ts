@@ -68,15 +68,36 @@ export class Packets implements PacketMemory {
     const remote = shared(this.slots * REMOTE_BYTES)
     this.remote = new Uint8Array(remote)
     this.remoteWords = new Int32Array(remote)
-    this.client = new Int32Array(shared(this.slots * 4)).fill(-1)
+    this.client = new Int32Array(shared(this.slots * 4))
     this.free = new Int32Array(shared((this.slots + 1) * 4))
-    this.free[0] = this.slots
-    for (let i = 0; i < this.slots; i++) this.free[i + 1] = this.slots - 1 - i
-    this.train = new Int32Array(shared(this.slots * 4)).fill(-1)
+    this.train = new Int32Array(shared(this.slots * 4))
     this.trainReferences = new Int32Array(shared(trains * 4))
     this.trainFree = new Int32Array(shared((trains + 1) * 4))
-    this.trainFree[0] = trains
-    for (let i = 0; i < trains; i++) this.trainFree[i + 1] = trains - 1 - i
+    this.reset()
+  }
+
+  /** Makes every slot and train free again, whoever owned it. */
+  reset(): void {
+    const { slots, free, trainFree } = this
+    const trains = trainFree.length - 1
+    free[0] = slots
+    for (let i = 0; i < slots; i++) free[i + 1] = slots - 1 - i
+    trainFree[0] = trains
+    for (let i = 0; i < trains; i++) trainFree[i + 1] = trains - 1 - i
+    this.trainReferences.fill(0)
+    this.train.fill(-1)
+    this.client.fill(-1)
+  }
+
+  /** Whether packets made with `options` would be like these. */
+  fits(options: PacketsOptions): boolean {
+    return (
+      this.slots === options.slots &&
+      this.headroom === (options.headroom ?? 128) &&
+      this.tailroom === (options.tailroom ?? 64) &&
+      this.slotBytes === ((this.headroom + options.mtu + this.tailroom + 63) & ~63) &&
+      this.trainFree.length === (options.trains ?? 0) + 1
+    )
   }
 
   /** Slots that nobody owns. */

@@ -1,7 +1,7 @@
 /** Runs in worker threads: a Piscina pool whose tasks are runs, and the main thread's hold on each. */
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { components } from '../components/registry.ts'
 import { native, packageRoot } from '../native/native.ts'
@@ -49,6 +49,7 @@ class PooledRun implements RunHandle {
   private readonly onLog: (lines: LogLine[]) => void
   private markRunning!: () => void
   private markFailed!: (error: Error) => void
+  private markHeard!: () => void
   private killed: string | null = null
   private over = false
   private serial = 0
@@ -70,6 +71,15 @@ class PooledRun implements RunHandle {
     const { port1, port2 } = new MessageChannel()
     this.port = port1
     port1.on('message', (message: WorkerMessage) => this.hear(message))
+    // The task's result does not travel in line with what the run had to say: its last message does.
+    const heardOut = new Promise<void>((resolve) => {
+      this.markHeard = resolve
+    })
+    const closed = new Promise<void>((resolve) => {
+      port1.once('close', () => {
+        resolve()
+      })
+    })
     this.running = new Promise((resolve, reject) => {
       this.markRunning = resolve
       this.markFailed = reject
@@ -89,15 +99,22 @@ class PooledRun implements RunHandle {
     }
     const done = piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>
     this.ended = done.then(
-      (end) => this.finish(end),
-      (error: Error) =>
-        this.finish({ outcome: 'FAILED', error: this.killed ?? `the run's thread died: ${error.message}` }),
+      async (end) => {
+        await heardOut
+        return this.finish(end)
+      },
+      async (error: Error) => {
+        port2.close() // still here when the task never reached a thread
+        await closed // by the end of the thread, which may be inside of the addon until then
+        return this.finish({ outcome: 'FAILED', error: this.killed ?? `the run's thread died: ${error.message}` })
+      },
     )
   }
 
   private hear(message: WorkerMessage): void {
     if (message.type === 'log') this.onLog(message.lines)
     else if (message.type === 'running') this.markRunning()
+    else if (message.type === 'ended') this.markHeard()
     else {
       const caller = this.waiting.get(message.serial)
       this.waiting.delete(message.serial)
@@ -106,15 +123,8 @@ class PooledRun implements RunHandle {
     }
   }
 
-  /** The thread is done with the run: take its last words, close what it left open. */
+  /** The thread is done with the run and was heard out: close what it left open. */
   private finish(end: RunEnd): RunEnd {
-    // What was posted before the task's end lies in the port's queue, whether or not this thread was told of it yet.
-    // (The port's 'close' cannot be waited for: a worker that sleeps until its next task does not get to close its end.)
-    for (;;) {
-      const received = receiveMessageOnPort(this.port)
-      if (!received) break
-      this.hear(received.message as WorkerMessage)
-    }
     this.over = true
     this.port.close()
     native.ownerRelease(this.owner)

@@ -37,6 +37,8 @@ export type WorkerMessage =
   | { type: 'running' }
   | { type: 'log'; lines: LogLine[] }
   | { type: 'reconfigured'; serial: number; error?: string }
+  /** The last one. */
+  | { type: 'ended' }
 
 /** From the main thread to the worker. */
 export interface ReconfigureMessage {
@@ -238,6 +240,7 @@ export default async function work(task: WorkerTask): Promise<RunEnd> {
     return { outcome: 'FAILED', error: (error as Error).message }
   } finally {
     native.setAffinity([])
+    task.port.postMessage({ type: 'ended' } satisfies WorkerMessage)
     task.port.close()
   }
 }
