@@ -123,6 +123,20 @@ describe('ending', () => {
       await peer.hears(2)
     }))
 
+  it('before it gets a thread: a run that waits for one can be stopped or killed', () =>
+    withPeer(async (peer) => {
+      const small = testPool({ warm: 1, maximum: 1 })
+      const first = await startRun(small, forward(peer))
+      const killed = new TestRun(small, forward(peer))
+      const stopped = new TestRun(small, forward(peer))
+      killed.handle.kill('not wanted any more')
+      expect(await killed.handle.ended).toEqual({ outcome: 'FAILED', error: 'not wanted any more' })
+      stopped.handle.stop()
+      await first.stop()
+      expect(await stopped.handle.ended).toEqual({ outcome: 'STOPPED' })
+      await small.close()
+    }))
+
   it('by force while it sleeps', () =>
     withPeer(async (peer) => {
       const run = await start(forward(peer))
