@@ -17,6 +17,9 @@ const OUT = 9001
 
 /** What telemetry says of the pipeline, summed over its components. */
 interface Counts {
+  /** Datagrams that its socket took in, and that it sent. */
+  entered: number
+  left: number
   lost: number
   recovered: number
   unrecovered: number
@@ -33,6 +36,8 @@ function countsOf(sample: TelemetrySample): Counts {
     return total
   }
   return {
+    entered: sum(/^received_packets$/),
+    left: sum(/^sent_packets$/),
     lost: sum(/^emulated_loss(_packets)?$/),
     recovered: sum(/^recovered_packets$/),
     unrecovered: sum(/^unrecovered_packets$/),
@@ -61,7 +66,7 @@ class Display {
   private readonly receiver: Receiver
   private readonly started = performance.now()
   private readonly quiet: boolean
-  private before = { sent: 0, delivered: 0, lost: 0, recovered: 0, unrecovered: 0 }
+  private before = { entered: 0, left: 0, sent: 0, delivered: 0, lost: 0, recovered: 0, unrecovered: 0 }
 
   constructor(sender: Sender, receiver: Receiver, quiet: boolean) {
     this.sender = sender
@@ -134,7 +139,7 @@ async function demo(options: DemoOptions): Promise<void> {
     const sender = new Sender(sendSocket, inPort, options.rate, options.size)
     const display = new Display(sender, receiver, json)
     const over = new AbortController()
-    let counts: Counts = { lost: 0, recovered: 0, unrecovered: 0 }
+    let counts: Counts = { entered: 0, left: 0, lost: 0, recovered: 0, unrecovered: 0 }
     const follow = async () => {
       for await (const sample of client.openTelemetryStream((node as NodeProcess).id, run, over.signal)) {
         counts = countsOf(sample)
@@ -168,6 +173,9 @@ async function demo(options: DemoOptions): Promise<void> {
         `${number(delivered)} delivered (${((100 * delivered) / Math.max(sent, 1)).toFixed(2)} %), ${number(sent - delivered)} missing, ${number(duplicate)} duplicate, ${number(corrupt)} corrupt`,
       )
     }
+    const overflow = sent - counts.entered + counts.left - delivered
+    if (overflow > 0)
+      say(`${number(overflow)} of them found a socket buffer full before or behind the pipeline: try a lower --rate`)
     if (delivered === 0) throw new Failure('nothing was delivered')
     if (counts.recovered === 0) throw new Failure('nothing was recovered')
     if (corrupt > 0) throw new Failure(`${corrupt} datagrams arrived corrupt`)
