@@ -88,10 +88,11 @@ export function table(columns: readonly Column[], rows: readonly string[][], wid
   return lines.join('\n')
 }
 
-const plain = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 })
+const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 })
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
-/** `1,234,567.891` */
-export const number = (value: number): string => plain.format(value)
+/** `1,234,568` and `123.457`: fractions only where they matter. */
+export const number = (value: number): string => (Math.abs(value) < 1e4 ? exact : whole).format(value)
 
 /** Three significant digits and an SI prefix: `1.25 M`. */
 export function scaled(value: number): string {
