@@ -6,8 +6,8 @@ import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { suggestion } from '../dataplane/engine/names.ts'
 import { Failure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'
-import { fieldsOf, metricsOf } from './reference.ts'
-import { type Column, paint, print, printJson, table } from './terminal.ts'
+import { type Field, fieldsOf, metricsOf } from './reference.ts'
+import { type Column, paint, print, printJson, table, terminalWidth } from './terminal.ts'
 
 /** Every key with what is known of it, available ones first within a family. */
 function catalogue(): { key: string; available: boolean; family?: string; summary?: string }[] {
@@ -34,33 +34,41 @@ function printCatalogue(all: boolean): void {
   }
 }
 
+/** Columns that the table of fields needs to be readable; a narrower terminal gets a list. */
+const WIDE = 110
+
+function fieldTable(fields: readonly Field[]): string {
+  const columns: Column[] = ['FIELD', 'TYPE', 'UNIT', 'RANGE', 'DEFAULT', 'LIVE'].map((title) => ({ title }))
+  return table(
+    [...columns, { title: 'DESCRIPTION', wrap: true }],
+    fields.map((field) => [
+      field.name,
+      field.type,
+      field.unit,
+      field.range,
+      field.required ? 'required' : field.default,
+      field.live ? 'yes' : '',
+      field.description,
+    ]),
+  )
+}
+
+function fieldList(fields: readonly Field[]): string {
+  return table(
+    [{ title: '' }, { title: '', wrap: true }],
+    fields.map(({ name, type, unit, range, required, default: value, live, description }) => {
+      const facts = [type, unit, range, required ? 'required' : value && `default ${value}`, live ? 'live' : '']
+      return [paint(name, 'cyan'), `${facts.filter((fact) => fact).join(', ')}\n${description}`]
+    }),
+  )
+}
+
 function printComponent(definition: AnyComponent): void {
   print(`${paint(definition.key, 'bold')} (${definition.family})`)
   print(definition.summary)
   if (definition.details) print(`\n${definition.details}`)
   print(`\n${paint('Fields', 'bold')}`)
-  print(
-    table(
-      [
-        { title: 'FIELD' },
-        { title: 'TYPE' },
-        { title: 'UNIT' },
-        { title: 'RANGE' },
-        { title: 'DEFAULT' },
-        { title: 'LIVE' },
-        { title: 'DESCRIPTION', wrap: true },
-      ],
-      fieldsOf(definition).map((field) => [
-        field.name,
-        field.type,
-        field.unit,
-        field.range,
-        field.required ? 'required' : field.default,
-        field.live ? 'yes' : '',
-        field.description,
-      ]),
-    ),
-  )
+  print(terminalWidth() < WIDE ? fieldList(fieldsOf(definition)) : fieldTable(fieldsOf(definition)))
   const metrics = metricsOf(definition)
   if (metrics.length === 0) return
   print(`\n${paint('Metrics', 'bold')} (beside packets and bytes of every port)`)

@@ -79,7 +79,7 @@ export function fieldsOf(definition: AnyComponent): Field[] {
         unit: child.unit ?? '',
         range: rangeOf(child),
         default: child.default === undefined ? '' : JSON.stringify(child.default),
-        required: node.required?.includes(key) ?? false,
+        required: (node.required?.includes(key) ?? false) && child.default === undefined,
         live: fieldLive,
         description: child.description ?? '',
       })
