@@ -1,5 +1,15 @@
 /** Requests and responses of every operation, as services see them; generated from the protos by declarations.ts. */
 
+export interface CreateTokenRequest {
+  name: string
+}
+
+export type GetTokensRequest = Record<string, never>
+
+export interface RevokeTokenRequest {
+  name: string
+}
+
 export type GetLocalNodeIdRequest = Record<string, never>
 
 export interface GetNodeRequest {
@@ -212,6 +222,27 @@ export interface OpenTelemetryStreamRequest {
   nodeId: string
   runId: string
 }
+
+export interface CreateTokenResponse {
+  token?: Token | undefined
+  /** What a caller sends as `Authorization: Bearer SECRET`. Told once: the node keeps only its hash. */
+  secret: string
+}
+
+/** What the node knows of a token; not the token itself. */
+export interface Token {
+  /** Letters, digits, dots, dashes and underscores, at most 64; unique. */
+  name: string
+  createdAt?: Date | undefined
+  /** To the minute; absent: never used. */
+  lastUsed?: Date | undefined
+}
+
+export interface GetTokensResponse {
+  tokens: Token[]
+}
+
+export type RevokeTokenResponse = Record<string, never>
 
 export interface GetLocalNodeIdResponse {
   nodeId: string
@@ -537,6 +568,12 @@ export interface KpiMultipleValues {
 
 /** Operations with one request and one response. */
 export interface UnaryOperations {
+  /** Makes a token. Fails with ALREADY_EXISTS when the name is taken. */
+  createToken: { request: CreateTokenRequest; response: CreateTokenResponse }
+  /** Lists the tokens, without their secrets, by name. */
+  getTokens: { request: GetTokensRequest; response: GetTokensResponse }
+  /** Revokes a token: calls with it are refused from now on, its open streams end. */
+  revokeToken: { request: RevokeTokenRequest; response: RevokeTokenResponse }
   /** Tells the id of the node hosting the API and whether it holds a sign-in to a hub server. */
   getLocalNodeId: { request: GetLocalNodeIdRequest; response: GetLocalNodeIdResponse }
   /** Reads a node's details from the node itself. */
@@ -552,10 +589,7 @@ export interface UnaryOperations {
   /** Disconnects a node from the hub server and removes it from the hub. */
   removeNode: { request: RemoveNodeRequest; response: RemoveNodeResponse }
   /** Lists the authentication requests that wait for an answer now. */
-  getPendingAuthenticationRequests: {
-    request: GetPendingAuthenticationRequestsRequest
-    response: GetPendingAuthenticationRequestsResponse
-  }
+  getPendingAuthenticationRequests: { request: GetPendingAuthenticationRequestsRequest; response: GetPendingAuthenticationRequestsResponse }
   /** Lists the node's pipelines, in no particular order. */
   getPipelines: { request: GetPipelinesRequest; response: GetPipelinesResponse }
   getPipelineById: { request: GetPipelineByIdRequest; response: GetPipelineByIdResponse }

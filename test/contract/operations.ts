@@ -40,6 +40,12 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Expecte
       'GET /v1/hub-server/authentication-requests',
     ),
   },
+  // Decided by the project: tokens for callers from other machines.
+  'servicegrpc.hub.AccessService': {
+    createToken: unary('hub.CreateTokenRequest', 'hub.CreateTokenResponse', 'POST /v1/access/tokens *'),
+    getTokens: unary('hub.GetTokensRequest', 'hub.GetTokensResponse', 'GET /v1/access/tokens'),
+    revokeToken: unary('hub.RevokeTokenRequest', 'hub.RevokeTokenResponse', 'DELETE /v1/access/tokens/{name}'),
+  },
   'servicegrpc.hub.HubClientService': {
     getLocalNodeId: unary(
       'hub.GetLocalNodeIdRequest',
@@ -152,6 +158,13 @@ export const messages: Readonly<Record<string, string>> = {
   'hub.AuthenticationByRequestRequest': 'node Node; request_id u64',
   'hub.GetPendingAuthenticationRequestsRequest': '',
   'hub.GetPendingAuthenticationRequestsResponse': 'requests AuthenticationByRequestRequest[]',
+  'hub.Token': 'name; created_at google.protobuf.Timestamp; last_used google.protobuf.Timestamp',
+  'hub.CreateTokenRequest': 'name',
+  'hub.CreateTokenResponse': 'token Token; secret',
+  'hub.GetTokensRequest': '',
+  'hub.GetTokensResponse': 'tokens Token[]',
+  'hub.RevokeTokenRequest': 'name',
+  'hub.RevokeTokenResponse': '',
   'hub.GetLocalNodeIdRequest': '',
   'hub.GetLocalNodeIdResponse': 'node_id; is_authenticated bool',
   'hub.GetNodeRequest': 'node_id',
