@@ -5,10 +5,12 @@ import { open, type RootDatabase } from 'lmdb'
 import { OwnerCollection } from './owner.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RunCollection } from './runs.ts'
+import { TokenCollection } from './tokens.ts'
 
 export class Store {
   readonly pipelines: PipelineCollection
   readonly runs: RunCollection
+  readonly tokens: TokenCollection
   readonly #root: RootDatabase
   readonly #owner: OwnerCollection
 
@@ -27,6 +29,7 @@ export class Store {
     }
     this.pipelines = new PipelineCollection(this.#root)
     this.runs = new RunCollection(this.#root)
+    this.tokens = new TokenCollection(this.#root)
   }
 
   /** Brings everything to disk and gives the directory back. */

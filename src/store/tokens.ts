@@ -1,0 +1,39 @@
+/** The tokens of callers from other machines on disk: names and SHA-256 hashes, never the secrets themselves. */
+import type { Database, RootDatabase } from 'lmdb'
+
+export interface TokenRecord {
+  name: string
+  /** SHA-256 of the secret's text, hexadecimal. */
+  hash: string
+  /** Milliseconds since the epoch. */
+  createdAt: number
+  /** Milliseconds since the epoch. */
+  lastUsedAt?: number
+}
+
+export class TokenCollection {
+  readonly #root: RootDatabase
+  readonly #records: Database<TokenRecord, string>
+
+  constructor(root: RootDatabase) {
+    this.#root = root
+    this.#records = root.openDB<TokenRecord, string>({ name: 'tokens', encoding: 'msgpack' })
+  }
+
+  /** By name. */
+  all(): TokenRecord[] {
+    return [...this.#records.getRange()].map(({ value }) => value)
+  }
+
+  /** Resolves once the record is on disk. */
+  async put(record: TokenRecord): Promise<void> {
+    await this.#records.put(record.name, record)
+    await this.#root.flushed
+  }
+
+  /** Resolves once the removal is on disk. */
+  async remove(name: string): Promise<void> {
+    await this.#records.remove(name)
+    await this.#root.flushed
+  }
+}
