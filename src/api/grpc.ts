@@ -13,7 +13,7 @@ import { descriptorPackage } from './descriptors.ts'
 import { grpcFailure } from './errors.ts'
 import type { Router } from './router.ts'
 import { loadSchema } from './schema.ts'
-import { StreamSink } from './sink.ts'
+import { endStreamsOf, StreamSink } from './sink.ts'
 
 export interface GrpcListenerOptions {
   readonly router: Router
@@ -87,6 +87,11 @@ export class GrpcListener {
         resolve()
       })
     })
+  }
+
+  /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
+  endStreamsOf(identity: string): void {
+    endStreamsOf(this.#streams, identity)
   }
 
   #servingServices(): Record<string, 'SERVING'> {

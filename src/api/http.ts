@@ -10,6 +10,7 @@ import { jsonEncoder } from './json-encode.ts'
 import { KeepAlive } from './keep-alive.ts'
 import type { Router } from './router.ts'
 import { type Route, Routes } from './routes.ts'
+import { endStreamsOf } from './sink.ts'
 import { SseSink } from './sse.ts'
 import { listenExclusively, NO_COMPRESSION } from './uws.ts'
 import { type SocketData, WebSocketSink } from './websocket.ts'
@@ -92,12 +93,17 @@ export class HttpListener {
     app.close()
   }
 
+  /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
+  endStreamsOf(identity: string): void {
+    endStreamsOf(this.#streams, identity)
+  }
+
   #request(response: uWS.HttpResponse, request: uWS.HttpRequest): void {
     const head = this.#head(response, request)
     const isHead = head.verb === 'HEAD'
     const match = this.#routes.match(head.verb, head.path)
     try {
-      if (match.kind !== 'none') head.caller()
+      head.caller()
       if (match.kind === 'none') {
         throw new ServiceError('NOT_FOUND', `no such path: ${head.path.slice(0, 200)}`)
       }
@@ -151,6 +157,8 @@ export class HttpListener {
     const begin = (body: string): void => {
       let request: Record<string, unknown>
       try {
+        // A body may have taken its time: the token can be gone by now.
+        if (body !== '') head.caller()
         request = readRequest(route, path, head.query, body)
       } catch (error) {
         sendError(response, this.#router.failure(error, operation), { head: isHead })

@@ -34,6 +34,11 @@ export abstract class StreamSink implements Sink<unknown> {
     return this.#closed
   }
 
+  /** Name of the token its caller proved. */
+  get identity(): string | undefined {
+    return this.#call.identity
+  }
+
   ready(): void {
     if (this.#closed || this.#isReady) return
     this.#isReady = true
@@ -99,5 +104,12 @@ export abstract class StreamSink implements Sink<unknown> {
     this.#closeListeners = undefined
     if (listeners !== undefined) for (const listener of listeners) listener()
     this.#call.abort()
+  }
+}
+
+/** Ends those of `streams` whose callers proved the token `identity`, since it was revoked. */
+export function endStreamsOf(streams: Iterable<StreamSink>, identity: string): void {
+  for (const stream of [...streams]) {
+    if (stream.identity === identity) stream.end(new ServiceError('UNAUTHENTICATED', 'the token was revoked'))
   }
 }

@@ -1,7 +1,7 @@
 /** A node: everything composed from a configuration, from the store to the listeners, and taken down in reverse. */
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import { Access } from '../api/access.ts'
+import { Access, isLoopbackAddress } from '../api/access.ts'
 import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
 import { Router } from '../api/router.ts'
@@ -9,11 +9,13 @@ import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { createRunPool } from '../dataplane/engine/pool.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
 import { loadIdentity } from '../hub/identity.ts'
+import { AccessService } from '../services/access.ts'
 import { HubClientService } from '../services/hub-client.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Store } from '../store/store.ts'
 import type { NodeConfig } from './config.ts'
 import { createLog } from './log.ts'
+import { readTls, type Tls } from './tls.ts'
 
 /** A node that is up. */
 export interface Node {
@@ -68,22 +70,35 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       name: config['node.name'] || hostname(),
       metadata: config['node.metadata'],
     })
+    const tokens = new AccessService({
+      tokens: store.tokens,
+      onError: (error) => log.error({ err: error }, 'the use of a token could not be noted'),
+    })
     const router = new Router({
-      handlers: { ...pipelines.handlers, ...hubClient.handlers },
+      handlers: { ...pipelines.handlers, ...hubClient.handlers, ...tokens.handlers },
       report: (error, operation) => log.error({ err: error, operation }, 'operation failed'),
     })
-    const access = new Access({ open: config['access.open'], hostnames: config['http.hostnames'] })
+    const access = new Access({
+      open: config['access.open'],
+      hostnames: config['http.hostnames'],
+      verifyToken: tokens.verify,
+    })
     if (config['access.open']) {
       log.warn('access.open is set: everyone who reaches this node can control it')
     }
-    const http = await listenHttp(config, router, access, opened)
-    const grpc = await listenGrpc(config, router, access, opened)
+    const tls = tlsOf(config, log)
+    const listeners = { router, access, tls, opened }
+    const http = await listenHttp(config, listeners)
+    const grpc = await listenGrpc(config, listeners)
+    tokens.onRevoked((name) => {
+      for (const listener of [http?.listener, grpc?.listener]) listener?.endStreamsOf(name)
+    })
     pipelines.startWithNode()
-    log.info({ node: node.id, http, grpc, dataDirectory: config.dataDirectory }, 'node is up')
+    log.info({ node: node.id, http: http?.text, grpc: grpc?.text, dataDirectory: config.dataDirectory }, 'node is up')
     return {
       id: node.id,
-      http,
-      grpc,
+      http: http?.text,
+      grpc: grpc?.text,
       log,
       close: () => {
         closed ??= close().then(() => log.info('node is down'))
@@ -101,36 +116,49 @@ function refuseUnavailable(config: NodeConfig): void {
   if (asked !== undefined) throw new Error(`${asked} is not available yet in this version of penstock`)
 }
 
-async function listenHttp(
-  config: NodeConfig,
-  router: Router,
-  access: Access,
-  opened: (() => void | Promise<void>)[],
-): Promise<string | undefined> {
-  if (config['http.address'] === 'none') return undefined
-  const tls = config['http.tls']
-  const listener = new HttpListener({
-    router,
-    access,
-    ...hostAndPort(config['http.address']),
-    ...(typeof tls === 'object' ? { tls: { certFile: tls.certificate, keyFile: tls.key } } : {}),
-  })
-  const bound = await listener.start()
-  opened.push(() => listener.stop())
-  return addressText(bound)
+/** The certificate for all listeners; undefined: none. Says what is dangerous about the addresses chosen. */
+function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
+  const setting = config['http.tls']
+  if (typeof setting === 'object') {
+    const tls = readTls(setting)
+    if (tls.warning !== undefined) log.warn(tls.warning)
+    log.info({ fingerprint: tls.fingerprint }, 'TLS certificate')
+    return tls
+  }
+  for (const key of ['http.address', 'grpc.address'] as const) {
+    if (config[key] === 'none' || isLoopback(hostAndPort(config[key]).address)) continue
+    log.warn(`${key} ${config[key]} is served without TLS: for trusted networks only; see http.tls`)
+  }
+  return undefined
 }
 
-async function listenGrpc(
-  config: NodeConfig,
-  router: Router,
-  access: Access,
-  opened: (() => void | Promise<void>)[],
-): Promise<string | undefined> {
-  if (config['grpc.address'] === 'none') return undefined
-  const listener = new GrpcListener({ router, access, ...hostAndPort(config['grpc.address']) })
-  const bound = await listener.start()
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host)
+}
+
+interface Listeners {
+  readonly router: Router
+  readonly access: Access
+  readonly tls: Tls | undefined
+  readonly opened: (() => void | Promise<void>)[]
+}
+
+async function listenHttp(config: NodeConfig, { router, access, tls, opened }: Listeners) {
+  if (config['http.address'] === 'none') return undefined
+  const at = hostAndPort(config['http.address'])
+  const listener = new HttpListener({ router, access, ...at, ...(tls === undefined ? {} : { tls }) })
+  const text = addressText(await listener.start())
   opened.push(() => listener.stop())
-  return addressText(bound)
+  return { listener, text }
+}
+
+async function listenGrpc(config: NodeConfig, { router, access, tls, opened }: Listeners) {
+  if (config['grpc.address'] === 'none') return undefined
+  const at = hostAndPort(config['grpc.address'])
+  const listener = new GrpcListener({ router, access, ...at, ...(tls === undefined ? {} : { tls }) })
+  const text = addressText(await listener.start())
+  opened.push(() => listener.stop())
+  return { listener, text }
 }
 
 function hostAndPort(text: string): { address: string; port: number } {
