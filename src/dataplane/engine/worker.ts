@@ -160,9 +160,11 @@ class Run {
     let lastPublish = clock.tick()
     let dirty = true
     let busy = false
+    let ready = 0
     while (!this.ending) {
-      const timeout = busy || spin ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : Number.POSITIVE_INFINITY)
-      const ready = io.wait(timeout)
+      // Where something has just come, more is likely: how long to sleep is worth finding out after a breath without.
+      const awake = busy || spin || ready > 0
+      ready = io.wait(awake ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : Number.POSITIVE_INFINITY))
       const now = clock.tick()
       if (ready > 0) {
         io.dispatch(ready)

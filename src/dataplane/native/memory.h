@@ -101,8 +101,12 @@ struct Memory {
     const int32_t index = loadOnce(train + handle);
     if (index < 0) return true;
     train[handle] = -1;
+    return dropTrain(index, 1);
+  }
+  /** `packets` packets have left the train. */
+  bool dropTrain(int32_t index, int32_t packets) const {
     if (index >= trains) return false;
-    const int32_t references = loadOnce(trainReferences + index) - 1;
+    const int32_t references = loadOnce(trainReferences + index) - packets;
     trainReferences[index] = references;
     if (references != 0) return true;
     const int32_t count = loadOnce(trainFree);
@@ -120,6 +124,29 @@ struct Memory {
     offset[packet->handle] = static_cast<int32_t>(to - data);
     packet->data = to;
     return leaveTrain(packet->handle);
+  }
+  /** Gives back `count` packets at once; false when the bookkeeping is damaged. */
+  bool release(const Packet* packets, size_t count) const {
+    int32_t top = loadOnce(free);
+    if (top < 0 || static_cast<size_t>(top) + count > static_cast<size_t>(slots)) return false;
+    int32_t leaving = -1;
+    int32_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+      const int32_t handle = packets[i].handle;
+      const int32_t index = loadOnce(train + handle);
+      if (index >= 0) {
+        train[handle] = -1;
+        if (index != leaving) {
+          if (leaving >= 0 && !dropTrain(leaving, left)) return false;
+          leaving = index;
+          left = 0;
+        }
+        left++;
+      }
+      free[++top] = handle;
+    }
+    free[0] = top;
+    return leaving < 0 || dropTrain(leaving, left);
   }
   bool release(int32_t handle) const {
     if (!leaveTrain(handle)) return false;

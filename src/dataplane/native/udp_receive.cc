@@ -174,21 +174,25 @@ Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
     receive.copyTrain(data, static_cast<size_t>(size), static_cast<size_t>(segment), remote);
     return Next::go;
   }
-  for (int32_t i = 0; i < segments; i++) {
-    if (memory.freeAt(free, i) < 0) {
-      receive.damaged = true;
-      return Next::stop;
-    }
-  }
-  memory.takeTrain(whole, segments);
-  memory.free[0] = free - segments;
+  int32_t* handles = receive.handles + receive.taken;
   int32_t at = static_cast<int32_t>(data - memory.data);
   for (int32_t i = 0; i < segments; i++, at += segment) {
     const int32_t handle = memory.freeAt(free, i);
-    receive.deliver(handle, i + 1 < segments ? segment : size - (segments - 1) * segment, remote);
+    if (handle < 0) {
+      receive.damaged = true;
+      return Next::stop;
+    }
+    handles[i] = handle;
     memory.offset[handle] = at;
+    memory.length[handle] = segment;
+    memory.arrival[handle] = receive.now;
     memory.train[handle] = whole;
+    memcpy(memory.remoteOf(handle), remote, kRemoteBytes);
   }
+  memory.length[handles[segments - 1]] = size - (segments - 1) * segment;
+  memory.takeTrain(whole, segments);
+  memory.free[0] = free - segments;
+  receive.taken += segments;
   receive.seen += segments;
   return Next::go;
 }

@@ -205,11 +205,9 @@ napi_value udpSend(napi_env env, napi_callback_info info) {
   }
   Send send{*socket, *memory, state, counters.data};
   const size_t consumed = send.all(count);
-  for (size_t i = 0; i < consumed; i++) {
-    if (!memory->release(state.packets[i].handle)) {
-      throwFreeStack(arguments);
-      return nullptr;
-    }
+  if (!memory->release(state.packets.data(), consumed)) {
+    throwFreeStack(arguments);
+    return nullptr;
   }
   return toInteger(env, static_cast<int32_t>(consumed));
 }
