@@ -19,7 +19,7 @@ const pool = createRunPool({ warm: 1 })
 const size = { min_packet_size: 1200, max_packet_size: 1200 }
 const pipeline = {
   flood: { uniform_traffic_source: { output: 'a', total_packets: count, interval: 0, ...size } },
-  out: { udp: { input: 'a', remote_address: `127.0.0.1:${sink.address().port}` } },
+  out: { udp: { input: 'a', remote_address: `127.0.0.1:${sink.address().port}`, socket_buffer_size: 106_496 } },
 }
 const { config, problems } = checkPipelineConfig(JSON.stringify({ version: 1, engine_config: { pipeline } }))
 if (!config) throw new Error(JSON.stringify(problems))
