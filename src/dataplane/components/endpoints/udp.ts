@@ -19,7 +19,11 @@ export const udp = defineComponent({
     interface: Optional(Text('Network interface to be bound to (SO_BINDTODEVICE).', { minLength: 1, maxLength: 15 })),
     mtu: Optional(Mtu('i32')),
     socket_buffer_size: Optional(
-      Int32('Size of the socket buffers in each direction.', { minimum: 1, maximum: 1_073_741_823, unit: 'bytes' }),
+      Int32('Size of the socket buffers in each direction (4 MiB when unset).', {
+        minimum: 1,
+        maximum: 1_073_741_823,
+        unit: 'bytes',
+      }),
     ),
     multicast_ttl: Optional(Uint32('Routers that multicast datagrams may pass.', { maximum: 255, unit: 'hops' })),
     multicast_group: Optional(Text('Multicast group to join.', { format: 'ip', maxLength: 45 })),
