@@ -1,6 +1,11 @@
 /** The REST API as the commands call it: typed operations, server-sent events, failures that say what to do. */
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { codeName } from '../services/errors.ts'
 import type * as T from '../services/types.ts'
+import { Connection, type Credentials } from './connection.ts'
 import { Failure, messageOf } from './failure.ts'
+import { RequestSocket } from './request-socket.ts'
 
 /** A message as JSON carries it: dates, 64-bit integers and bytes are strings. */
 export type Wire<M> = M extends Date | bigint | Uint8Array
@@ -15,29 +20,12 @@ export type Pipeline = Wire<T.Pipeline>
 export type TelemetrySample = Wire<T.TelemetrySample>
 export type LogMessage = Wire<T.LogMessage>
 export type Node = Wire<T.Node>
+export type ConnectionState = T.ConnectionState
+export type AuthenticationRequest = Wire<T.AuthenticationByRequestRequest>
+export type NodeFilters = Partial<Wire<T.GetNodesRequest>>
 /** What create and update send, without the node id. */
 export type CreateSettings = Omit<Wire<T.CreatePipelineRequest>, 'nodeId'>
 export type UpdateSettings = Omit<Wire<T.UpdatePipelineRequest>, 'nodeId' | 'id'>
-
-const CODES = [
-  'OK',
-  'CANCELLED',
-  'UNKNOWN',
-  'INVALID_ARGUMENT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'OUT_OF_RANGE',
-  'UNIMPLEMENTED',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'DATA_LOSS',
-  'UNAUTHENTICATED',
-]
 
 /** The node answered with an error. */
 export class ApiFailure extends Failure {
@@ -46,15 +34,17 @@ export class ApiFailure extends Failure {
 
   constructor(code: number, message: string) {
     super(message)
-    this.code = CODES[code] ?? 'UNKNOWN'
+    this.code = codeName(code)
   }
 }
 
-function failureOf(body: unknown, status: string): ApiFailure {
+export function failureOf(body: unknown, status: string): ApiFailure {
   const { code, message } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const known = typeof code === 'number' && typeof message === 'string'
   return known ? new ApiFailure(code, message) : new ApiFailure(2, `unexpected answer: ${status}`)
 }
+
+const statusOf = ({ statusCode, statusMessage }: IncomingMessage): string => `${statusCode} ${statusMessage}`
 
 const path = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join('/')}`
 
@@ -62,60 +52,43 @@ const path = (...segments: string[]): string => `/v1/${segments.map(encodeURICom
 export const DEFAULT_URL = 'http://127.0.0.1:8769'
 
 export class ApiClient {
-  readonly url: string
-  private readonly token: string | undefined
+  readonly #connection: Connection
 
-  /** `url` is the node's HTTP address; `token` a bearer token, needed from other machines. */
-  constructor(url: string, token?: string) {
-    this.url = url.replace(/\/+$/, '')
-    this.token = token
+  /** `url` is the node's HTTP or HTTPS address. */
+  constructor(url: string, credentials: Credentials = {}) {
+    this.#connection = new Connection(url, credentials)
   }
 
-  private async fetch(method: string, target: string, body: unknown, signal?: AbortSignal): Promise<Response> {
-    const headers: Record<string, string> = {}
-    if (body !== undefined) headers['content-type'] = 'application/json'
-    if (this.token) headers.authorization = `Bearer ${this.token}`
-    try {
-      return await fetch(this.url + target, {
-        method,
-        headers,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(signal ? { signal } : {}),
-      })
-    } catch (error) {
-      if (signal?.aborted) throw error
-      const cause = (error as Error).cause as (NodeJS.ErrnoException & { errors?: Error[] }) | undefined
-      const why = cause?.message || cause?.errors?.[0]?.message || messageOf(error)
-      throw new Failure(
-        `no penstock node answers at ${this.url} (${why}): start one with "penstock up", ` +
-          'or say where it is with --url or PENSTOCK_URL',
-      )
-    }
+  get url(): string {
+    return this.#connection.url
   }
 
   /** One call; `body` undefined sends none. */
-  async call<R>(method: string, target: string, body?: unknown): Promise<R> {
-    const response = await this.fetch(method, target, body)
-    const text = await response.text()
+  async call<R>(method: string, target: string, body?: unknown, signal?: AbortSignal): Promise<R> {
+    const response = await this.#connection.request(method, target, body, signal)
+    const content = await text(response)
     let value: unknown
     try {
-      value = text === '' ? {} : JSON.parse(text)
+      value = content === '' ? {} : JSON.parse(content)
     } catch {
       value = undefined
     }
-    if (!response.ok || value === undefined) throw failureOf(value, `${response.status} ${response.statusText}`)
+    if (response.statusCode !== 200 || value === undefined) throw failureOf(value, statusOf(response))
     return value as R
   }
 
   /** Opens an event stream; ends when the server ends it or `signal` aborts, throws what an error event says. */
   async *stream<R>(target: string, signal: AbortSignal): AsyncGenerator<R> {
     try {
-      const response = await this.fetch('GET', target, undefined, signal)
-      if (!response.ok || !response.body) {
-        const body = await response.json().catch(() => undefined)
-        throw failureOf(body, `${response.status} ${response.statusText}`)
+      const response = await this.#connection.request('GET', target, undefined, signal)
+      if (response.statusCode !== 200) {
+        let body: unknown
+        try {
+          body = JSON.parse(await text(response))
+        } catch {}
+        throw failureOf(body, statusOf(response))
       }
-      for await (const { event, data } of parseEvents(response.body)) {
+      for await (const { event, data } of parseEvents(response)) {
         if (event === 'error') throw failureOf(JSON.parse(data), data)
         yield JSON.parse(data) as R
       }
@@ -130,8 +103,71 @@ export class ApiClient {
     return this.call('GET', '/v1/hub-client/local-node-id')
   }
 
-  async getNodes(): Promise<Node[]> {
-    return (await this.call<Wire<T.GetNodesResponse>>('GET', '/v1/nodes')).nodes
+  /** Empty filters do not filter. */
+  async getNodes(filters: NodeFilters = {}): Promise<Node[]> {
+    return (await this.call<Wire<T.GetNodesResponse>>('POST', '/v1/nodes/search', filters)).nodes
+  }
+
+  streamNodes(signal: AbortSignal): AsyncGenerator<Wire<T.StreamNodesResponse>> {
+    return this.stream(path('streams', 'nodes'), signal)
+  }
+
+  async getNode(node: string): Promise<Node> {
+    return (await this.call<Wire<T.GetNodeResponse>>('GET', path('nodes', node))).node as Node
+  }
+
+  async setNode(node: string, details: { name: string; metadata: Node['metadata'] }): Promise<Node> {
+    return (await this.call<Wire<T.SetNodeResponse>>('PUT', path('nodes', node), details)).node as Node
+  }
+
+  async removeNode(node: string): Promise<void> {
+    await this.call('DELETE', path('nodes', node))
+  }
+
+  /** Waits for the operator's answer; aborting `signal` withdraws the request. */
+  async authenticateByRequest(hubServerAddress: string, signal: AbortSignal): Promise<void> {
+    await this.call('POST', '/v1/hub-client/authenticate-by-request', { hubServerAddress }, signal)
+  }
+
+  async disconnect(): Promise<void> {
+    await this.call('POST', '/v1/hub-client/disconnect', {})
+  }
+
+  streamConnectionState(signal: AbortSignal): AsyncGenerator<Wire<T.StreamConnectionStateResponse>> {
+    return this.stream('/v1/streams/hub-client/connection-state', signal)
+  }
+
+  /** The state now. */
+  async connectionState(): Promise<ConnectionState> {
+    const over = new AbortController()
+    try {
+      for await (const { state } of this.streamConnectionState(over.signal)) return state
+      throw new Failure('the stream of the connection state ended before it began')
+    } finally {
+      over.abort()
+    }
+  }
+
+  async getPendingAuthenticationRequests(): Promise<AuthenticationRequest[]> {
+    const target = '/v1/hub-server/authentication-requests'
+    return (await this.call<Wire<T.GetPendingAuthenticationRequestsResponse>>('GET', target)).requests
+  }
+
+  /** Opens the WebSocket on which nodes that ask to join are shown and answered. */
+  authenticationByRequests(): Promise<RequestSocket> {
+    return RequestSocket.open(this.#connection.webSocket('/v1/streams/hub-server/authentication-requests'))
+  }
+
+  createToken(name: string): Promise<Wire<T.CreateTokenResponse>> {
+    return this.call('POST', '/v1/access/tokens', { name })
+  }
+
+  async getTokens(): Promise<Wire<T.Token>[]> {
+    return (await this.call<Wire<T.GetTokensResponse>>('GET', '/v1/access/tokens')).tokens
+  }
+
+  async revokeToken(name: string): Promise<void> {
+    await this.call('DELETE', path('access', 'tokens', name))
   }
 
   async getPipelines(node: string): Promise<Pipeline[]> {
@@ -176,8 +212,9 @@ export class ApiClient {
     await this.call('POST', path('nodes', node, 'pipeline-runs', run, 'stop'), {})
   }
 
-  streamPipelines(node: string, signal: AbortSignal): AsyncGenerator<Wire<T.StreamPipelinesEvent>> {
-    return this.stream(path('streams', 'nodes', node, 'pipelines'), signal)
+  /** Resolves once every change from then on is told. */
+  async streamPipelines(node: string, signal: AbortSignal): Promise<AsyncGenerator<Wire<T.StreamPipelinesEvent>>> {
+    return this.read(await this.open(path('streams', 'nodes', node, 'pipelines'), signal))
   }
 
   /** `lines`: past lines sent first. */

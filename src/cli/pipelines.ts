@@ -1,7 +1,7 @@
 /** `penstock pipelines`: the operations on pipelines of a node. */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Level } from '../services/types.ts'
-import type { CreateSettings, Pipeline, UpdateSettings } from './client.ts'
+import type { ApiClient, CreateSettings, Pipeline, UpdateSettings } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { followLog, followTelemetry } from './follow.ts'
 import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
@@ -159,14 +159,33 @@ function given(options: SettingOptions): Partial<UpdateSettings> {
   return settings
 }
 
-async function watchPipelines(options: Common): Promise<void> {
+type Event = Awaited<ReturnType<ApiClient['streamPipelines']>> extends AsyncIterable<infer E> ? E : never
+
+function printEvent(event: Event, output: Format): void {
+  if (output === 'json') {
+    print(JSON.stringify(event))
+    return
+  }
+  for (const [kind, change] of Object.entries(event)) {
+    const { pipeline } = change as { pipeline?: Pipeline }
+    if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${pipeline.name}  ${coloured(stateOf(pipeline))}`)
+  }
+}
+
+async function listPipelines(options: Common & { watch?: boolean }): Promise<void> {
   const { client, node } = await targetOf(options)
-  for await (const event of client.streamPipelines(node, interruption())) {
-    if (options.output === 'json') print(JSON.stringify(event))
-    else {
-      const [[kind, { pipeline }]] = Object.entries(event) as [string, { pipeline?: Pipeline }][]
-      if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${pipeline.name}  ${coloured(stateOf(pipeline))}`)
-    }
+  const signal = interruption()
+  // The stream first: a change after the list was read is an event, then.
+  const events = options.watch ? await client.streamPipelines(node, signal) : null
+  const found = await client.getPipelines(node)
+  if (options.output !== 'json') printPipelines(found)
+  else if (options.watch) print(JSON.stringify(found))
+  else printJson(found)
+  if (!events) return
+  try {
+    for await (const event of events) printEvent(event, options.output)
+  } catch (error) {
+    if (!signal.aborted) throw error
   }
 }
 
@@ -181,15 +200,7 @@ export function addPipelines(program: Command): void {
       .description(`${summary[0].toUpperCase()}${summary.slice(1)}.`)
   const ID = 'id or name of the pipeline'
 
-  add('list', 'list the pipelines')
-    .option('-w, --watch', 'then show every change until Ctrl-C')
-    .action(async (options: Common & { watch?: boolean }) => {
-      const { client, node } = await targetOf(options)
-      const found = await client.getPipelines(node)
-      if (options.output === 'json') printJson(found)
-      else printPipelines(found)
-      if (options.watch) await watchPipelines(options)
-    })
+  add('list', 'list the pipelines').option('-w, --watch', 'then show every change until Ctrl-C').action(listPipelines)
 
   add('get', 'show one pipeline and its configuration')
     .argument('<pipeline>', ID)

@@ -13,7 +13,7 @@ afterEach(() => server?.close())
 async function serve(listener: RequestListener): Promise<ApiClient> {
   server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  return new ApiClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, 'secret')
+  return new ApiClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { token: 'secret' })
 }
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {

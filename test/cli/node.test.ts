@@ -1,6 +1,7 @@
 /** The commands that talk to a node: up, status and the life of a pipeline, over REST, from start to SIGTERM. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
 
@@ -111,6 +112,20 @@ describe('a node and its pipelines', () => {
 
     expect((await call('pipelines', 'delete', 'worse')).stdout).toBe(`deleted ${made.id}\n`)
     expect(await json('pipelines', 'list')).toEqual([])
+  })
+
+  it('watches pipelines until Ctrl-C', async () => {
+    const watcher = start(['pipelines', 'list', '--watch', '-o', 'json'], { PENSTOCK_URL: url })
+    const lines = createInterface({ input: watcher.stdout! })[Symbol.asyncIterator]()
+    const next = async () => JSON.parse((await lines.next()).value as string)
+    expect(await next()).toEqual([])
+    const made = await json<Pipeline>('pipelines', 'create', 'watched', config)
+    expect((await next()).create.pipeline).toMatchObject({ id: made.id, name: 'watched' })
+    await json('pipelines', 'delete', made.id)
+    expect((await next()).delete.pipeline.id).toBe(made.id)
+    const gone = once(watcher, 'exit')
+    watcher.kill('SIGINT')
+    expect(await gone).toEqual([0, null])
   })
 
   it('says what is wrong on stderr and exits 1', async () => {

@@ -1,0 +1,89 @@
+/** The WebSocket on which the requests of nodes that ask to join arrive, and on which they are answered. */
+import { WebSocket } from 'ws'
+import { type AuthenticationRequest, failureOf } from './client.ts'
+import { Failure } from './failure.ts'
+
+/** What arrives: a request, or why one of the answers was of no use. */
+export type RequestFrame = { request: AuthenticationRequest } | { failure: Failure }
+
+export class RequestSocket {
+  readonly #socket: WebSocket
+  readonly #frames: RequestFrame[] = []
+  #broken: Failure | undefined
+  #wake: () => void = () => undefined
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket
+    // A stream that failed says so in an error frame before its close code, 4000 and above.
+    let last: Failure | undefined
+    socket.on('message', (data) => {
+      const { result, error } = JSON.parse(String(data)) as { result?: AuthenticationRequest; error?: unknown }
+      last = error === undefined ? undefined : failureOf(error, String(data))
+      if (last !== undefined) this.#frames.push({ failure: last })
+      else if (result !== undefined) this.#frames.push({ request: result })
+      this.#wake()
+    })
+    socket.on('close', (code) => {
+      this.#broken =
+        code >= 4000 && last !== undefined ? last : new Failure('the stream of requests broke off: is the node still up?')
+      this.#wake()
+    })
+    // Its close follows.
+    socket.on('error', () => undefined)
+  }
+
+  /** Fulfilled once the socket is open; rejects with what the node answers instead. */
+  static open(socket: WebSocket): Promise<RequestSocket> {
+    return new Promise((resolve, reject) => {
+      const opened = new RequestSocket(socket)
+      socket.once('open', () => resolve(opened))
+      socket.once('error', reject)
+      socket.once('unexpected-response', (_, response) => {
+        let body = ''
+        response.on('data', (chunk) => {
+          body += chunk
+        })
+        response.on('end', () => {
+          let parsed: unknown
+          try {
+            parsed = JSON.parse(body)
+          } catch {}
+          reject(failureOf(parsed, `${response.statusCode} ${response.statusMessage}`))
+        })
+      })
+    })
+  }
+
+  answer(requestId: string, accept: boolean): void {
+    this.#socket.send(JSON.stringify({ requestId, accept }))
+  }
+
+  /** The next frame; throws when the socket is over. */
+  async next(): Promise<RequestFrame> {
+    for (;;) {
+      const frame = this.#frames.shift()
+      if (frame !== undefined) return frame
+      if (this.#broken !== undefined) throw this.#broken
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  /**
+   * Answers and makes sure that the answer counted; throws what the node says when it did not. A stream tells of answers that are of
+   * no use only, so the same answer is sent twice: the second of them always fails, the first only when it came to nothing.
+   */
+  async settle(requestId: string, accept: boolean): Promise<void> {
+    this.answer(requestId, accept)
+    this.answer(requestId, accept)
+    const first = await this.#failure()
+    const barrier = this.#ping()
+    void barrier
+    await first
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+}
