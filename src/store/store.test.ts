@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { NodeRecord } from './nodes.ts'
 import { DirectoryInUse } from './owner.ts'
 import type { PipelineRecord } from './pipelines.ts'
+import { BLOCK } from './requests.ts'
 import type { RunRecord } from './runs.ts'
 import { Store } from './store.ts'
 
@@ -66,4 +68,57 @@ test('one at a time', async () => {
   expect(() => new Store(directory)).toThrow(DirectoryInUse)
   await store.close()
   await new Store(directory).close()
+})
+
+test('what the hub keeps is there after a reopening', async () => {
+  const node: NodeRecord = {
+    id: 'n',
+    key: Uint8Array.from({ length: 32 }, (_, i) => i * 8),
+    name: 'näme',
+    metadata: {
+      text: { stringValue: 'eu' },
+      bytes: { bytesValue: Uint8Array.of(0, 255) },
+      whole: { intValue: -(2n ** 60n) },
+      small: { intValue: 4n },
+      real: { doubleValue: 0.5 },
+      flag: { boolValue: false },
+    },
+    services: ['PIPELINES'],
+    joinedAt: 1,
+    lastSeen: 2.5,
+  }
+  const signIn = { hubAddress: 'https://hub:1', hubId: 'h', hubKey: node.key, certificate: 'ab' }
+  let store = new Store(directory)
+  expect([store.details.get(), store.signIn.get()]).toEqual([undefined, undefined])
+  await store.nodes.put(node)
+  await store.nodes.put({ ...node, id: 'gone' })
+  await store.nodes.remove('gone')
+  await store.signIn.put(signIn)
+  await store.details.put({ name: node.name, metadata: node.metadata })
+  await store.close()
+  store = new Store(directory)
+  const [stored] = store.nodes.all()
+  expect(stored).toMatchObject({ id: 'n', name: 'näme', services: ['PIPELINES'], joinedAt: 1, lastSeen: 2.5 })
+  expect(Buffer.from(stored?.key ?? [])).toEqual(Buffer.from(node.key))
+  expect(stored?.metadata).toMatchObject({ whole: { intValue: -(2n ** 60n) }, small: { intValue: 4n } })
+  expect(Buffer.from(stored?.metadata.bytes?.bytesValue ?? [])).toEqual(Buffer.of(0, 255))
+  expect(store.nodes.all()).toHaveLength(1)
+  expect(store.signIn.get()).toMatchObject({ hubId: 'h', certificate: 'ab' })
+  expect(store.details.get()?.metadata.real).toEqual({ doubleValue: 0.5 })
+  await store.signIn.remove()
+  expect(store.signIn.get()).toBeUndefined()
+  await store.close()
+})
+
+test('request ids rise and are never given out again', async () => {
+  let last = 0
+  for (let round = 0; round < 3; round++) {
+    const store = new Store(directory)
+    const ids = await Promise.all(Array.from({ length: BLOCK + 3 }, () => store.requestIds.next()))
+    for (const id of ids) {
+      expect(id).toBeGreaterThan(last)
+      last = id
+    }
+    await store.close()
+  }
 })

@@ -2,15 +2,26 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
+import { DetailsRecord } from './details.ts'
+import { NodeCollection } from './nodes.ts'
 import { OwnerCollection } from './owner.ts'
 import { PipelineCollection } from './pipelines.ts'
+import { RequestIds } from './requests.ts'
 import { RunCollection } from './runs.ts'
+import { SignIn } from './sign-in.ts'
 import { TokenCollection } from './tokens.ts'
 
 export class Store {
   readonly pipelines: PipelineCollection
   readonly runs: RunCollection
   readonly tokens: TokenCollection
+  /** What this node is called. */
+  readonly details: DetailsRecord
+  /** The hub this node is on. */
+  readonly signIn: SignIn
+  /** The nodes on the hub that this node hosts. */
+  readonly nodes: NodeCollection
+  readonly requestIds: RequestIds
   readonly #root: RootDatabase
   readonly #owner: OwnerCollection
 
@@ -30,6 +41,10 @@ export class Store {
     this.pipelines = new PipelineCollection(this.#root)
     this.runs = new RunCollection(this.#root)
     this.tokens = new TokenCollection(this.#root)
+    this.details = new DetailsRecord(this.#root)
+    this.signIn = new SignIn(this.#root)
+    this.nodes = new NodeCollection(this.#root)
+    this.requestIds = new RequestIds(this.#root)
   }
 
   /** Brings everything to disk and gives the directory back. */

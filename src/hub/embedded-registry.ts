@@ -1,0 +1,211 @@
+/** The registry of a hub that is one process: nodes as actors in memory, their records on disk. */
+import { type ActorRefFrom, createActor } from 'xstate'
+import { nodeConnection } from '../actors/node-connection.ts'
+import { sameFacts } from '../services/node-records.ts'
+import type { Node } from '../services/types.ts'
+import type { NodeCollection, NodeRecord as StoredNode } from '../store/nodes.ts'
+import type { NodeEvent, NodeRegistry, Route } from './registry.ts'
+import type { Joiner, LinkSession, NodeRecord } from './session.ts'
+
+export interface EmbeddedRegistryOptions {
+  selfId: string
+  /** What the hub's own node says about itself; `setSelf` changes it. */
+  self: NodeRecord
+  store: NodeCollection
+  /** A write in the background failed. */
+  onError(error: unknown): void
+  /** Milliseconds since the epoch; default: the system's clock. */
+  now?: () => number
+}
+
+interface Member {
+  readonly id: string
+  readonly key: Uint8Array
+  readonly joinedAt: number
+  readonly actor: ActorRefFrom<typeof nodeConnection>
+}
+
+const CHANGES = ['authenticated', 'deauthenticated', 'connected', 'disconnected', 'updated'] as const
+
+export class EmbeddedRegistry implements NodeRegistry {
+  readonly selfId: string
+  readonly #store: NodeCollection
+  readonly #onError: (error: unknown) => void
+  readonly #now: () => number
+  readonly #members = new Map<string, Member>()
+  readonly #listeners: ((event: NodeEvent) => void)[] = []
+  /** Node id → the last of its changes that goes to disk: they wait for one another. */
+  readonly #writing = new Map<string, Promise<unknown>>()
+  #self: NodeRecord
+  #closed = false
+
+  /** Loads the nodes on disk, all offline. */
+  constructor(options: EmbeddedRegistryOptions) {
+    this.selfId = options.selfId
+    this.#self = options.self
+    this.#store = options.store
+    this.#onError = options.onError
+    this.#now = options.now ?? Date.now
+    const stored = this.#store.all().sort((a, b) => a.joinedAt - b.joinedAt || (a.id < b.id ? -1 : 1))
+    for (const record of stored) this.#add(record)
+  }
+
+  nodes(): Node[] {
+    return [this.#selfView(), ...Array.from(this.#members.values(), (member) => this.#view(member))]
+  }
+
+  follow(listener: (event: NodeEvent) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  route(nodeId: string): Route {
+    if (nodeId === this.selfId) return { kind: 'self' }
+    const member = this.#members.get(nodeId)
+    if (member === undefined) return { kind: 'unknown' }
+    const { link } = member.actor.getSnapshot().context
+    return link === null ? { kind: 'offline' } : { kind: 'session', session: link as LinkSession }
+  }
+
+  isMember(nodeId: string): boolean {
+    return this.#members.has(nodeId)
+  }
+
+  async admit({ nodeId, key, record }: Joiner): Promise<boolean> {
+    return await this.#inTurn(nodeId, async () => {
+      const known = this.#members.get(nodeId)
+      const now = this.#now()
+      const stored = storedNode({ id: nodeId, key, joinedAt: known?.joinedAt ?? now }, record, now)
+      await this.#store.put(stored)
+      if (known !== undefined) {
+        known.actor.send({ type: 'ADMITTED', details: record })
+        return false
+      }
+      this.#tell('authenticated', this.#view(this.#add(stored)))
+      return true
+    })
+  }
+
+  connect(session: LinkSession, record: NodeRecord): void {
+    const member = this.#members.get(session.peerId)
+    if (member === undefined || this.#closed) {
+      session.close('REMOVED', 'the node was removed from the hub')
+      return
+    }
+    const { actor } = member
+    session.onRecord((changed) => {
+      const { status, context } = actor.getSnapshot()
+      if (status !== 'active' || sameFacts(context.details as NodeRecord, changed)) return
+      actor.send({ type: 'DETAILS', link: session, details: changed })
+    })
+    session.onLeave(async () => {
+      if (this.#members.get(session.peerId) === member) await this.#forget(member, { type: 'LEAVE' })
+    })
+    actor.send({ type: 'CONNECTED', link: session, details: record })
+    void session.closed.then(() => {
+      if (this.#closed || actor.getSnapshot().status !== 'active') return
+      actor.send({ type: 'CLOSED', link: session })
+    })
+  }
+
+  async remove(nodeId: string, { answerFirst = false } = {}): Promise<boolean> {
+    const member = this.#members.get(nodeId)
+    if (member === undefined) return false
+    return await this.#forget(member, { type: 'REMOVE', answerFirst })
+  }
+
+  setSelf(record: NodeRecord): void {
+    if (sameFacts(this.#self, record)) return
+    this.#self = record
+    this.#tell('updated', this.#selfView())
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    for (const member of this.#members.values()) if (isOnline(member)) this.#save(member)
+    await Promise.allSettled([...this.#writing.values()])
+  }
+
+  /** From disk first: once somebody was told that the node is gone, it does not come back with a restart. */
+  async #forget(member: Member, event: { type: 'LEAVE' } | { type: 'REMOVE'; answerFirst: boolean }): Promise<boolean> {
+    const { id, actor } = member
+    return await this.#inTurn(id, async () => {
+      if (this.#members.get(id) !== member) return false
+      await this.#store.remove(id)
+      this.#members.delete(id)
+      actor.send(event)
+      return true
+    })
+  }
+
+  #add(record: StoredNode): Member {
+    const { id, key, joinedAt, lastSeen, name, metadata, services } = record
+    const details: NodeRecord = { name, metadata: { items: metadata }, services }
+    const actor = createActor(nodeConnection, { input: { details, lastSeen, now: this.#now } })
+    const member = { id, key, joinedAt, actor }
+    this.#members.set(id, member)
+    for (const type of CHANGES) {
+      actor.on(type, () => {
+        if (this.#closed) return
+        if (type !== 'deauthenticated') this.#save(member)
+        this.#tell(type, this.#view(member))
+      })
+    }
+    actor.start()
+    return member
+  }
+
+  /** Brings details and time of a member to disk, in the background. */
+  #save(member: Member): void {
+    this.#inTurn(member.id, async () => {
+      if (this.#members.get(member.id) !== member) return
+      const { details, lastSeen } = member.actor.getSnapshot().context
+      await this.#store.put(storedNode(member, details as NodeRecord, isOnline(member) ? this.#now() : lastSeen))
+    }).catch(this.#onError)
+  }
+
+  #tell(type: NodeEvent['type'], node: Node): void {
+    if (this.#closed) return
+    const event = { type, node }
+    for (const listener of this.#listeners) listener(event)
+  }
+
+  #view(member: Member): Node {
+    const { details, lastSeen } = member.actor.getSnapshot().context
+    const online = isOnline(member)
+    return nodeView(member.id, details as NodeRecord, online, online ? this.#now() : lastSeen)
+  }
+
+  #selfView(): Node {
+    return nodeView(this.selfId, this.#self, true, this.#now())
+  }
+
+  #inTurn<T>(id: string, step: () => Promise<T>): Promise<T> {
+    const before = this.#writing.get(id) ?? Promise.resolve()
+    const done = before.then(step, step)
+    this.#writing.set(id, done)
+    const settled = () => {
+      if (this.#writing.get(id) === done) this.#writing.delete(id)
+    }
+    done.then(settled, settled)
+    return done
+  }
+}
+
+/** A node as callers see it; `lastSeen` in milliseconds since the epoch. */
+export function nodeView(id: string, record: NodeRecord, online: boolean, lastSeen: number): Node {
+  const { name, metadata, services } = record
+  return { id, name, metadata, online, services: [...services], lastSeen: new Date(lastSeen) }
+}
+
+function isOnline({ actor }: Member): boolean {
+  return actor.getSnapshot().context.link !== null
+}
+
+function storedNode(
+  { id, key, joinedAt }: Pick<Member, 'id' | 'key' | 'joinedAt'>,
+  { name, metadata, services }: NodeRecord,
+  lastSeen: number,
+): StoredNode {
+  return { id, key, joinedAt, lastSeen, name, metadata: metadata.items, services: [...services] }
+}

@@ -1,0 +1,172 @@
+/** The nodes that ask to join: one request a call, shown to every operator, ended by the first answer, by time, or by the caller's leaving. */
+import { type ActorRefFrom, createActor } from 'xstate'
+import { type AuthOutcome, authRequest } from '../actors/auth-request.ts'
+import { ServiceError } from '../services/errors.ts'
+import type { AuthenticationByRequestRequest } from '../services/types.ts'
+import { nodeView } from './embedded-registry.ts'
+import type { Admission, Clock, Joiner } from './session.ts'
+
+/** Requests pending at once, at most. */
+export const PENDING_MOST = 1_000
+/** Of them from one remote address, at most. */
+export const PENDING_MOST_PER_ADDRESS = 20
+
+export interface JoinRequestsOptions {
+  /** Milliseconds. */
+  timeout: number
+  /** Rising ids that no process gives out twice. */
+  nextId(): Promise<number>
+  /** Lets an accepted node in; resolves, once that is on disk, to whether it was not in before. */
+  admit(joiner: Joiner): Promise<boolean>
+  /** Takes back what `admit` did: the joiner left before it could hear of it. */
+  expel(nodeId: string): Promise<unknown>
+  clock?: Clock
+}
+
+interface Pending {
+  readonly request: AuthenticationByRequestRequest
+  readonly joiner: Joiner
+  readonly actor: ActorRefFrom<typeof authRequest>
+  /** Fulfilled when an accepted node is on disk. */
+  readonly admitted: { promise: Promise<void>; resolve(): void; reject(error: unknown): void }
+}
+
+export class JoinRequests {
+  readonly #options: JoinRequestsOptions
+  readonly #pending = new Map<bigint, Pending>()
+  /** Requests raised or being raised, by remote address; those from inside the process count together. */
+  readonly #byAddress = new Map<string, number>()
+  #count = 0
+  #listener: ((request: AuthenticationByRequestRequest) => void) | undefined
+
+  constructor(options: JoinRequestsOptions) {
+    this.#options = options
+  }
+
+  /** Sets who hears of every request the moment it is raised. */
+  onRequest(listener: (request: AuthenticationByRequestRequest) => void): void {
+    this.#listener = listener
+  }
+
+  /** What waits for an answer now, oldest first. */
+  pending(): AuthenticationByRequestRequest[] {
+    return Array.from(this.#pending.values(), ({ request }) => request)
+  }
+
+  /** Raises a request and waits for its outcome; `withdrawn` aborts when the joiner goes away. */
+  async join(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
+    const { remoteAddress } = joiner
+    const fromAddress = this.#byAddress.get(remoteAddress) ?? 0
+    if (this.#count >= PENDING_MOST) return refusal('TOO_MANY', `${PENDING_MOST} requests are pending on this hub`)
+    if (fromAddress >= PENDING_MOST_PER_ADDRESS) {
+      return refusal('TOO_MANY', `${PENDING_MOST_PER_ADDRESS} requests from ${remoteAddress} are pending on this hub`)
+    }
+    this.#count++
+    this.#byAddress.set(remoteAddress, fromAddress + 1)
+    try {
+      return await this.#raise(joiner, withdrawn)
+    } finally {
+      this.#count--
+      const left = (this.#byAddress.get(remoteAddress) ?? 1) - 1
+      if (left === 0) this.#byAddress.delete(remoteAddress)
+      else this.#byAddress.set(remoteAddress, left)
+    }
+  }
+
+  /**
+   * Answers a request; resolves once the answer counts, an accepted node being on disk. Throws NOT_FOUND when the request is not pending: never
+   * raised, answered by another, timed out or withdrawn.
+   */
+  async answer(requestId: bigint, accept: boolean): Promise<void> {
+    if (requestId === 0n) {
+      throw new ServiceError('INVALID_ARGUMENT', '/requestId: say which request is answered', {
+        problems: [{ pointer: '/requestId', message: 'say which request is answered' }],
+      })
+    }
+    const pending = this.#pending.get(requestId)
+    if (pending === undefined) {
+      throw new ServiceError(
+        'NOT_FOUND',
+        `no request ${requestId} is pending: it was answered, timed out, was withdrawn or never was`,
+      )
+    }
+    pending.actor.send({ type: 'ANSWER', accept })
+    if (accept) await pending.admitted.promise
+  }
+
+  async #raise(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
+    const id = BigInt(await this.#options.nextId())
+    if (withdrawn.aborted) return refusal('WITHDRAWN', 'the caller went away')
+    const { timeout, clock } = this.#options
+    const actor = createActor(authRequest, {
+      input: { timeout },
+      ...(clock === undefined ? {} : { clock: timers(clock) }),
+    })
+    const outcome = new Promise<AuthOutcome>((resolve) => {
+      actor.subscribe({
+        complete: () => {
+          this.#pending.delete(id)
+          resolve(actor.getSnapshot().output as AuthOutcome)
+        },
+      })
+    })
+    const request = { requestId: id, node: nodeView(joiner.nodeId, joiner.record, true, Date.now()) }
+    const pending: Pending = { request, joiner, actor, admitted: deferred() }
+    const withdraw = () => {
+      if (this.#pending.has(id)) actor.send({ type: 'WITHDRAW' })
+    }
+    this.#pending.set(id, pending)
+    actor.start()
+    withdrawn.addEventListener('abort', withdraw)
+    this.#listener?.(request)
+    try {
+      return await this.#settle(pending, await outcome, withdrawn)
+    } finally {
+      withdrawn.removeEventListener('abort', withdraw)
+    }
+  }
+
+  async #settle({ joiner, admitted }: Pending, outcome: AuthOutcome, withdrawn: AbortSignal): Promise<Admission> {
+    if (outcome === 'rejected') return refusal('REJECTED', 'the operator of the hub rejected the request')
+    if (outcome === 'timedOut') return refusal('TIMED_OUT', 'nobody answered the request in time')
+    if (outcome === 'withdrawn') return refusal('WITHDRAWN', 'the caller went away')
+    let isNew: boolean
+    try {
+      isNew = await this.#options.admit(joiner)
+    } catch (error) {
+      admitted.reject(error)
+      throw error
+    }
+    if (withdrawn.aborted) {
+      if (isNew) await this.#options.expel(joiner.nodeId)
+      const message = `node ${joiner.nodeId} went away while its request was being accepted`
+      admitted.reject(new ServiceError('NOT_FOUND', message))
+      return refusal('WITHDRAWN', message)
+    }
+    admitted.resolve()
+    return { admitted: true }
+  }
+}
+
+function refusal(reason: 'REJECTED' | 'TIMED_OUT' | 'TOO_MANY' | 'WITHDRAWN', message: string): Admission {
+  return { admitted: false, reason, message }
+}
+
+function timers(clock: Clock) {
+  return {
+    setTimeout: (fn: (...args: unknown[]) => void, timeout: number) => clock.setTimeout(fn, timeout),
+    clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
+  }
+}
+
+function deferred(): Pending['admitted'] {
+  let resolve: () => void = () => {}
+  let reject: (error: unknown) => void = () => {}
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  // Nobody waits for it when the answer came over a stream that has gone.
+  promise.catch(() => {})
+  return { promise, resolve, reject }
+}

@@ -1,0 +1,46 @@
+/** The hub's state behind one interface: which nodes there are, which are connected, and how a call reaches one. */
+import type { Node } from '../services/types.ts'
+import type { Joiner, LinkSession, NodeRecord } from './session.ts'
+
+/** One change of one node, which is given as it is after the change. */
+export interface NodeEvent {
+  readonly type: 'authenticated' | 'deauthenticated' | 'connected' | 'disconnected' | 'updated'
+  readonly node: Node
+}
+
+/** Where a call for a node goes. */
+export type Route =
+  | { readonly kind: 'self' }
+  | { readonly kind: 'session'; readonly session: LinkSession }
+  /** On the hub, with no live link. */
+  | { readonly kind: 'offline' }
+  /** Not on the hub. */
+  | { readonly kind: 'unknown' }
+
+/**
+ * Everything the hub server knows. The embedded one (embedded-registry.ts) keeps it in memory and on disk; the same interface is what a
+ * distributed engine would serve so that several hub servers share one hub, with sessions of the other servers' nodes as routes.
+ */
+export interface NodeRegistry {
+  /** The hub's own node. */
+  readonly selfId: string
+  /** All nodes on the hub, the hub's own first, then in the order they joined. */
+  nodes(): Node[]
+  /** Hears of every later change, in the one order in which they happen: `nodes()` just before and what is told just after leave no gap. */
+  follow(listener: (event: NodeEvent) => void): void
+  route(nodeId: string): Route
+  isMember(nodeId: string): boolean
+  /** Lets a node in, with its key; resolves, once that is on disk, to whether it was not in before. */
+  admit(joiner: Joiner): Promise<boolean>
+  /** A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. */
+  connect(session: LinkSession, record: NodeRecord): void
+  /**
+   * Takes a node off the hub and cuts its link; resolves, once that is on disk, to whether it was on the hub. `answerFirst`: the link is
+   * cut after the current turn, so that the node hears the answer to what it asked for.
+   */
+  remove(nodeId: string, options?: { answerFirst?: boolean }): Promise<boolean>
+  /** The hub's own node has changed its details. */
+  setSelf(record: NodeRecord): void
+  /** Brings to disk when each node was last heard of; nothing is told from now on. */
+  close(): Promise<void>
+}
