@@ -80,14 +80,25 @@ export class ApiClient {
   /** Opens an event stream; ends when the server ends it or `signal` aborts, throws what an error event says. */
   async *stream<R>(target: string, signal: AbortSignal): AsyncGenerator<R> {
     try {
-      const response = await this.#connection.request('GET', target, undefined, signal)
-      if (response.statusCode !== 200) {
-        let body: unknown
-        try {
-          body = JSON.parse(await text(response))
-        } catch {}
-        throw failureOf(body, statusOf(response))
-      }
+      yield* this.#read<R>(await this.#open(target, signal), signal)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+
+  /** Fulfilled once the stream stands; throws what the node answers instead. */
+  async #open(target: string, signal: AbortSignal): Promise<IncomingMessage> {
+    const response = await this.#connection.request('GET', target, undefined, signal)
+    if (response.statusCode === 200) return response
+    let body: unknown
+    try {
+      body = JSON.parse(await text(response))
+    } catch {}
+    throw failureOf(body, statusOf(response))
+  }
+
+  async *#read<R>(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<R> {
+    try {
       for await (const { event, data } of parseEvents(response)) {
         if (event === 'error') throw failureOf(JSON.parse(data), data)
         yield JSON.parse(data) as R
@@ -214,7 +225,7 @@ export class ApiClient {
 
   /** Resolves once every change from then on is told. */
   async streamPipelines(node: string, signal: AbortSignal): Promise<AsyncGenerator<Wire<T.StreamPipelinesEvent>>> {
-    return this.read(await this.open(path('streams', 'nodes', node, 'pipelines'), signal))
+    return this.#read(await this.#open(path('streams', 'nodes', node, 'pipelines'), signal), signal)
   }
 
   /** `lines`: past lines sent first. */

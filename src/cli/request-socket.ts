@@ -1,7 +1,10 @@
 /** The WebSocket on which the requests of nodes that ask to join arrive, and on which they are answered. */
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import { type AuthenticationRequest, failureOf } from './client.ts'
 import { Failure } from './failure.ts'
+
+/** Ids rise from 1: the last of all 64-bit numbers is never reached. */
+const NO_REQUEST = String(2n ** 64n - 1n)
 
 /** What arrives: a request, or why one of the answers was of no use. */
 export type RequestFrame = { request: AuthenticationRequest } | { failure: Failure }
@@ -25,7 +28,9 @@ export class RequestSocket {
     })
     socket.on('close', (code) => {
       this.#broken =
-        code >= 4000 && last !== undefined ? last : new Failure('the stream of requests broke off: is the node still up?')
+        code >= 4000 && last !== undefined
+          ? last
+          : new Failure('the stream of requests broke off: is the node still up?')
       this.#wake()
     })
     // Its close follows.
@@ -71,16 +76,20 @@ export class RequestSocket {
   }
 
   /**
-   * Answers and makes sure that the answer counted; throws what the node says when it did not. A stream tells of answers that are of
-   * no use only, so the same answer is sent twice: the second of them always fails, the first only when it came to nothing.
+   * Answers and makes sure that the answer counted; throws what the node says when it did not. Only answers that come to nothing get
+   * an answer themselves, in order: one to a request that cannot exist, sent behind ours, tells that ours was taken.
    */
   async settle(requestId: string, accept: boolean): Promise<void> {
     this.answer(requestId, accept)
-    this.answer(requestId, accept)
-    const first = await this.#failure()
-    const barrier = this.#ping()
-    void barrier
-    await first
+    this.answer(NO_REQUEST, false)
+    let outcome: Failure | undefined
+    for (;;) {
+      const frame = await this.next()
+      if ('request' in frame) continue
+      if (frame.failure.message.includes(NO_REQUEST)) break
+      outcome ??= frame.failure
+    }
+    if (outcome !== undefined) throw outcome
   }
 
   close(): void {

@@ -1,26 +1,57 @@
 /** Which node a command talks to, and which one it means. */
+import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { ApiClient, ApiFailure, DEFAULT_URL, type Pipeline } from './client.ts'
-import { Failure, UsageFailure } from './failure.ts'
+import { ApiClient, ApiFailure, DEFAULT_URL, type Node, type Pipeline } from './client.ts'
+import { Failure, messageOf, UsageFailure } from './failure.ts'
 
-export interface TargetOptions {
+export interface ClientOptions {
   url?: string
+  ca?: string
+  fingerprint?: string
+}
+
+export interface TargetOptions extends ClientOptions {
   node?: string
 }
 
-/** Adds `--url` and `--node`. */
-export function withTarget(command: Command): Command {
+/** Adds `--url`, `--ca` and `--fingerprint`. */
+export function withClient(command: Command): Command {
   return command
     .option('--url <url>', `the node to talk to (default: PENSTOCK_URL, else ${DEFAULT_URL})`)
-    .option('--node <id|name>', 'the node meant (default: the one talked to)')
+    .option('--ca <file>', 'trust certificates of these authorities, for https (default: PENSTOCK_CA)')
+    .option('--fingerprint <sha256>', 'trust this certificate, for https (default: PENSTOCK_FINGERPRINT)')
+}
+
+/** Adds what `withClient` does, and `--node`. */
+export function withTarget(command: Command): Command {
+  return withClient(command).option('--node <id|name>', 'the node meant (default: the one talked to)')
 }
 
 /** The client for the node to talk to. A token is taken from PENSTOCK_TOKEN. */
-export function clientFor({ url = process.env.PENSTOCK_URL || DEFAULT_URL }: TargetOptions): ApiClient {
+export function clientFor(options: ClientOptions): ApiClient {
+  const { PENSTOCK_URL, PENSTOCK_TOKEN, PENSTOCK_CA, PENSTOCK_FINGERPRINT } = process.env
+  const url = options.url ?? (PENSTOCK_URL || DEFAULT_URL)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new UsageFailure(`"${url}" is no address of a node: write it http://127.0.0.1:8769`)
   }
-  return new ApiClient(url, process.env.PENSTOCK_TOKEN)
+  const fingerprint = options.fingerprint ?? (PENSTOCK_FINGERPRINT || undefined)
+  if (fingerprint !== undefined && !/^(sha256:)?([0-9a-f]{2}:?){32}$/i.test(fingerprint)) {
+    throw new UsageFailure('a fingerprint is the SHA-256 of a certificate: 32 bytes in hexadecimal, AA:BB:…')
+  }
+  const file = options.ca ?? (PENSTOCK_CA || undefined)
+  return new ApiClient(url, {
+    token: PENSTOCK_TOKEN || undefined,
+    ca: file === undefined ? undefined : certificates(file),
+    fingerprint,
+  })
+}
+
+function certificates(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Failure(`cannot read the certificates to trust: ${messageOf(error)}`)
+  }
 }
 
 /** The client and the id of the node meant. */
@@ -30,15 +61,22 @@ export async function targetOf(options: TargetOptions): Promise<{ client: ApiCli
   if (options.node === undefined || options.node === nodeId) return { client, node: nodeId }
   // Off a hub there is nobody to ask; the node itself says what is wrong with the id.
   if (!isAuthenticated) return { client, node: options.node }
+  return { client, node: (await findNode(client, options.node)).id }
+}
+
+/** Finds a node on the hub by id, else by name. */
+export async function findNode(client: ApiClient, given: string): Promise<Node> {
   const nodes = await client.getNodes()
-  const named = nodes.filter(({ id, name }) => id === options.node || name === options.node)
-  if (named.length === 1) return { client, node: named[0].id }
+  const known = nodes.find(({ id }) => id === given)
+  if (known !== undefined) return known
+  const named = nodes.filter(({ name }) => name === given)
+  if (named.length === 1) return named[0]
   if (named.length > 1) {
     throw new Failure(
-      `${named.length} nodes are called "${options.node}": use one of the ids ${named.map(({ id }) => id).join(', ')}`,
+      `${named.length} nodes are called "${given}": use one of the ids ${named.map(({ id }) => id).join(', ')}`,
     )
   }
-  throw new Failure(`no node on this hub is called "${options.node}", nor has that id`)
+  throw new Failure(`no node on this hub is called "${given}", nor has that id`)
 }
 
 /** Finds a pipeline by id, else by name. */
