@@ -21,7 +21,7 @@ export type TelemetrySample = Wire<T.TelemetrySample>
 export type LogMessage = Wire<T.LogMessage>
 export type Node = Wire<T.Node>
 export type ConnectionState = T.ConnectionState
-export type AuthenticationRequest = Wire<T.AuthenticationByRequestRequest>
+export type AuthenticationRequest = Omit<Wire<T.AuthenticationByRequestRequest>, 'requestId'> & { requestId: string }
 export type NodeFilters = Partial<Wire<T.GetNodesRequest>>
 /** What create and update send, without the node id. */
 export type CreateSettings = Omit<Wire<T.CreatePipelineRequest>, 'nodeId'>
@@ -161,7 +161,7 @@ export class ApiClient {
 
   async getPendingAuthenticationRequests(): Promise<AuthenticationRequest[]> {
     const target = '/v1/hub-server/authentication-requests'
-    return (await this.call<Wire<T.GetPendingAuthenticationRequestsResponse>>('GET', target)).requests
+    return (await this.call<{ requests: AuthenticationRequest[] }>('GET', target)).requests
   }
 
   /** Opens the WebSocket on which nodes that ask to join are shown and answered. */

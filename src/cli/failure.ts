@@ -10,6 +10,11 @@ export class UsageFailure extends Failure {
   override readonly exitCode: number = 2
 }
 
+/** Ctrl-C, or SIGTERM, ended it before it was done. */
+export class Interrupted extends Failure {
+  override readonly exitCode: number = 130
+}
+
 /** The output has been printed already; only the exit code is left to give. */
 export class SilentFailure extends Failure {
   constructor() {

@@ -1,16 +1,20 @@
 /** The command line: what each command is called, and what its failures exit with. */
 import { Command, CommanderError } from 'commander'
+import { addAuthenticate } from './authenticate.ts'
+import { addAuthenticationRequests } from './authentication-requests.ts'
 import { addCompletion } from './completion.ts'
 import { addComponents } from './components.ts'
 import { addConfig } from './config.ts'
 import { addDemo } from './demo.ts'
 import { addDoctor } from './doctor.ts'
 import { Failure, messageOf } from './failure.ts'
+import { addNodes } from './nodes.ts'
 import { addPipelines } from './pipelines.ts'
 import { addRun } from './run.ts'
 import { addSimulate } from './simulate.ts'
 import { addStatus } from './status.ts'
 import { paint } from './terminal.ts'
+import { addToken } from './token.ts'
 import { addUp } from './up.ts'
 import { addValidate } from './validate.ts'
 import { addVersion, packageVersion } from './version.ts'
@@ -31,6 +35,10 @@ export function createProgram(): Command {
     addComponents,
     addPipelines,
     addStatus,
+    addNodes,
+    addAuthenticate,
+    addAuthenticationRequests,
+    addToken,
     addConfig,
     addDemo,
     addDoctor,

@@ -92,6 +92,12 @@ export class RequestSocket {
     if (outcome !== undefined) throw outcome
   }
 
+  /** Throws what was said against an answer since the last look. */
+  check(): void {
+    for (const frame of this.#frames.splice(0)) if ('failure' in frame) throw frame.failure
+    if (this.#broken !== undefined) throw this.#broken
+  }
+
   close(): void {
     this.#socket.close()
   }

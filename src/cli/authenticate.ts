@@ -1,0 +1,97 @@
+/** `penstock authenticate-by-request` and `penstock disconnect`: how a node joins a hub, and leaves it. */
+import type { Command } from 'commander'
+import { type ApiClient, ApiFailure } from './client.ts'
+import { shownFingerprint } from './connection.ts'
+import { Failure, Interrupted, UsageFailure } from './failure.ts'
+import { type Format, interruption, withOutput } from './options.ts'
+import { Spinner } from './spinner.ts'
+import { type ClientOptions, clientFor, withClient } from './target.ts'
+import { paint, print, printJson } from './terminal.ts'
+
+type Options = ClientOptions & { output: Format }
+
+/** What to do about each way in which joining fails. */
+const ADVICE: Readonly<Record<string, string>> = {
+  UNAUTHENTICATED: 'ask its operator why, and whether this is the hub that was meant',
+  DEADLINE_EXCEEDED: 'ask again, and have it answered on the hub: penstock authentication-requests',
+  UNAVAILABLE: 'see that the hub is up, that the address is right, and that its HTTP port can be reached from the node',
+  NOT_FOUND: 'a hub is started with: penstock up --hub',
+  ALREADY_EXISTS: 'leave the other hub first: penstock disconnect',
+}
+
+function explained(error: unknown): unknown {
+  if (!(error instanceof ApiFailure)) return error
+  const advice = ADVICE[error.code]
+  return advice === undefined ? error : new Failure(`${error.message}\n  ${advice}`)
+}
+
+/** A hub's address as it was typed: `hub.example` and `10.0.0.1:8769` stand for http. */
+function addressOf(given: string): string {
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}`
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new UsageFailure(`"${given}" is no address of a hub: write it https://hub.example:8769`)
+  }
+  return url
+}
+
+/** The hub's own node, as it tells of itself. */
+async function hubOf(client: ApiClient) {
+  const hubs = await client.getNodes({ serviceFilters: ['HUB_SERVER'] }).catch(() => [])
+  return hubs[0]
+}
+
+async function authenticate(given: string, options: Options): Promise<void> {
+  const client = clientFor(options)
+  const address = addressOf(given)
+  const { nodeId, isAuthenticated } = await client.getLocalNodeId()
+  const note = (text: string) => process.stderr.write(`${text}\n`)
+  if (!isAuthenticated) {
+    const fingerprint = await shownFingerprint(address)
+    if (fingerprint !== undefined) {
+      note(`the hub's certificate has the SHA-256 fingerprint ${fingerprint}`)
+      note('compare it with the one that the hub logged when it started')
+    } else if (address.startsWith('http://')) {
+      note(`${paint('note:', 'yellow', process.stderr)} http is for trusted networks; use https between machines`)
+    }
+    note(`on the hub, approve node ${paint(nodeId, 'bold', process.stderr)}: penstock authentication-requests`)
+  }
+  const stop = interruption()
+  const spinner = new Spinner(`waiting for ${address} to answer; Ctrl-C withdraws the request`)
+  try {
+    await client.authenticateByRequest(address, stop)
+  } catch (error) {
+    if (stop.aborted) throw new Interrupted('withdrawn')
+    throw explained(error)
+  } finally {
+    spinner.stop()
+  }
+  const hub = await hubOf(client)
+  if (options.output === 'json') {
+    printJson({ nodeId, hubServerAddress: address, hubNodeId: hub?.id, hubName: hub?.name })
+    return
+  }
+  const name = hub === undefined ? address : `${hub.name} (${hub.id})`
+  print(`${paint('joined', 'green')} the hub ${name}: this node is ${nodeId} there, and signs in by itself from now on`)
+}
+
+export function addAuthenticate(program: Command): void {
+  withClient(withOutput(program.command('authenticate-by-request')))
+    .summary('ask a hub to let this node join')
+    .description(
+      'Asks the hub at the address to let the node join, and waits until an operator of the hub approves or rejects it ' +
+        '(there: penstock authentication-requests). Ctrl-C withdraws the request.',
+    )
+    .argument('<url>', 'HTTP or HTTPS address of the hub, as in https://hub.example:8769')
+    .action(authenticate)
+
+  withClient(withOutput(program.command('disconnect')))
+    .summary('leave the hub')
+    .description('Makes the node leave its hub, whether the hub can be told or not.')
+    .action(async (options: Options) => {
+      const client = clientFor(options)
+      const { isAuthenticated } = await client.getLocalNodeId()
+      await client.disconnect()
+      if (options.output === 'json') printJson({ left: isAuthenticated })
+      else print(isAuthenticated ? 'left the hub' : 'the node was on no hub')
+    })
+}

@@ -1,0 +1,108 @@
+/** `penstock authentication-requests`: shows the nodes that ask to join the hub, and answers them. */
+import type { Command } from 'commander'
+import { answerRequests } from './authentication-screen.ts'
+import type { ApiClient, AuthenticationRequest } from './client.ts'
+import { Failure, SilentFailure, UsageFailure } from './failure.ts'
+import { metadataText } from './node-details.ts'
+import { type Format, pause, withOutput } from './options.ts'
+import type { RequestSocket } from './request-socket.ts'
+import { type ClientOptions, clientFor, withClient } from './target.ts'
+import { print, printJson, table } from './terminal.ts'
+
+type Common = ClientOptions & { output: Format }
+
+/** How long an approved node may take to be on the hub's list, ms. */
+const LISTED_MS = 10_000
+
+const COLUMNS = [{ title: 'REQUEST' }, { title: 'NAME' }, { title: 'NODE' }, { title: 'METADATA', wrap: true }]
+
+function requestRow({ requestId, node }: AuthenticationRequest): string[] {
+  return [requestId, node?.name ?? '', node?.id ?? '', node === undefined ? '' : metadataText(node)]
+}
+
+async function list(options: Common): Promise<void> {
+  const requests = await clientFor(options).getPendingAuthenticationRequests()
+  if (options.output === 'json') printJson(requests)
+  else print(requests.length === 0 ? 'no node asks to join' : table(COLUMNS, requests.map(requestRow)))
+}
+
+interface Answered {
+  requestId: string
+  accepted?: boolean
+  error?: string
+}
+
+/** Fulfilled when an approved node is on the hub's list; throws when it went away before. */
+async function listed(client: ApiClient, socket: RequestSocket, nodeId: string): Promise<void> {
+  const patience = AbortSignal.timeout(LISTED_MS)
+  while (!(await client.getNodes()).some(({ id }) => id === nodeId)) {
+    socket.check()
+    if (patience.aborted) throw new Failure(`node ${nodeId} was approved, but is not on the hub: it went away`)
+    await pause(50, patience)
+  }
+}
+
+/** Answers the requests named, or all that wait; every one is told about, and one that failed makes the command fail. */
+async function answer(ids: string[], accept: boolean, options: Common & { all?: boolean }): Promise<void> {
+  if (options.all === true ? ids.length > 0 : ids.length === 0) {
+    throw new UsageFailure('name requests by their ids, or all of them with --all')
+  }
+  for (const id of ids) if (!/^\d{1,20}$/.test(id)) throw new UsageFailure(`"${id}" is no id of a request: see list`)
+  const client = clientFor(options)
+  const pending = await client.getPendingAuthenticationRequests()
+  const asked = options.all ? pending.map(({ requestId }) => requestId) : ids
+  const socket = await client.authenticationByRequests()
+  const answered: Answered[] = []
+  try {
+    for (const requestId of asked) {
+      try {
+        await socket.settle(requestId, accept)
+        const node = pending.find((request) => request.requestId === requestId)?.node
+        if (accept && node !== undefined) await listed(client, socket, node.id)
+        answered.push({ requestId, accepted: accept })
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+        answered.push({ requestId, error: error.message })
+      }
+    }
+  } finally {
+    socket.close()
+  }
+  if (options.output === 'json') printJson(answered)
+  else {
+    for (const { requestId, error } of answered) {
+      if (error === undefined) print(`${accept ? 'approved' : 'rejected'} ${requestId}`)
+      else process.stderr.write(`penstock: ${error}\n`)
+    }
+    if (answered.length === 0) print('no node asks to join')
+  }
+  if (answered.some(({ error }) => error !== undefined)) throw new SilentFailure()
+}
+
+export function addAuthenticationRequests(program: Command): void {
+  const requests = program
+    .command('authentication-requests')
+    .summary('nodes that ask to join the hub')
+    .description('Shows the nodes that ask to join the hub, and answers them.')
+  const add = (usage: string, summary: string, isDefault = false): Command =>
+    withClient(withOutput(requests.command(usage, { isDefault })))
+      .summary(summary)
+      .description(`${summary[0].toUpperCase()}${summary.slice(1)}.`)
+
+  add('watch', 'show them live and answer by key (the default on a terminal)', true).action(async (options: Common) => {
+    if (options.output === 'json' || !process.stdout.isTTY || !process.stdin.isTTY) await list(options)
+    else await answerRequests(clientFor(options))
+  })
+
+  add('list', 'list the requests that wait now').action(list)
+
+  for (const [name, accept, summary] of [
+    ['approve', true, 'let nodes join'],
+    ['reject', false, 'refuse nodes'],
+  ] as const) {
+    add(name, summary)
+      .argument('[request...]', 'ids of the requests')
+      .option('--all', 'all that wait now')
+      .action((ids: string[], options: Common & { all?: boolean }) => answer(ids, accept, options))
+  }
+}

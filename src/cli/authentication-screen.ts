@@ -1,0 +1,179 @@
+/** The live list of nodes that ask to join: arrows choose, enter approves, r rejects, q quits. */
+import { emitKeypressEvents, type Key } from 'node:readline'
+import type { ApiClient, AuthenticationRequest } from './client.ts'
+import { Failure, messageOf } from './failure.ts'
+import { metadataText } from './node-details.ts'
+import type { RequestSocket } from './request-socket.ts'
+import { LiveRegion, paint, table } from './terminal.ts'
+
+/** How often the list is compared with the hub's: requests that go away are not told by the stream, ms. */
+const COMPARE_MS = 1_000
+/** A request that came under the cursor by itself is not answered by a key pressed sooner, ms: it was meant for another. */
+const SETTLE_MS = 500
+const NOTES = 5
+
+/** What is on the screen, and what a key does to it; free of terminal and network. */
+export class RequestList {
+  #requests: AuthenticationRequest[] = []
+  #chosen: string | undefined
+  /** When the cursor came where it is; -Infinity when a key brought it there. */
+  #chosenAt = Number.NEGATIVE_INFINITY
+  readonly #notes: string[] = []
+
+  get chosen(): AuthenticationRequest | undefined {
+    return this.#requests.find(({ requestId }) => requestId === this.#chosen)
+  }
+
+  has(requestId: string): boolean {
+    return this.#requests.some((request) => request.requestId === requestId)
+  }
+
+  get ids(): readonly string[] {
+    return this.#requests.map(({ requestId }) => requestId)
+  }
+
+  /** Adds a request, unless it is there; newer ones come below. */
+  add(request: AuthenticationRequest, now: number): void {
+    if (this.has(request.requestId)) return
+    this.#requests.push(request)
+    this.#requests.sort((a, b) => (BigInt(a.requestId) < BigInt(b.requestId) ? -1 : 1))
+    if (this.#chosen === undefined) this.#choose(request.requestId, now)
+  }
+
+  /** Takes a request away; the cursor goes to the next one. Returns it when it was there. */
+  remove(requestId: string, now: number): AuthenticationRequest | undefined {
+    const at = this.#requests.findIndex((request) => request.requestId === requestId)
+    if (at < 0) return undefined
+    const [gone] = this.#requests.splice(at, 1)
+    if (this.#chosen === requestId) this.#choose((this.#requests[at] ?? this.#requests[at - 1])?.requestId, now)
+    return gone
+  }
+
+  /** Moves the cursor by `step` rows. */
+  move(step: number): void {
+    if (this.#requests.length === 0) return
+    const at = this.#requests.findIndex(({ requestId }) => requestId === this.#chosen)
+    const to = Math.min(this.#requests.length - 1, Math.max(0, at + step))
+    this.#choose((this.#requests[to] as AuthenticationRequest).requestId, Number.NEGATIVE_INFINITY)
+  }
+
+  /** The request to answer now; undefined while the cursor's row is too new to have been meant. */
+  answerable(now: number): AuthenticationRequest | undefined {
+    return now - this.#chosenAt >= SETTLE_MS ? this.chosen : undefined
+  }
+
+  /** A line below the list; the last few stay. */
+  note(text: string): void {
+    this.#notes.push(text)
+    if (this.#notes.length > NOTES) this.#notes.shift()
+  }
+
+  text(url: string): string {
+    const count = this.#requests.length
+    const title =
+      count === 0 ? 'no node asks to join' : count === 1 ? '1 node asks to join' : `${count} nodes ask to join`
+    const rows = this.#requests.map(({ requestId, node }) => {
+      const isChosen = requestId === this.#chosen
+      const name = node?.name ?? ''
+      return [
+        isChosen ? paint('❯', 'cyan') : ' ',
+        requestId,
+        isChosen ? paint(name, 'bold') : name,
+        node?.id ?? '',
+        node === undefined ? '' : metadataText(node),
+      ]
+    })
+    const columns = [{ title: '' }, { title: 'REQUEST' }, { title: 'NAME' }, { title: 'NODE' }, { title: 'METADATA' }]
+    return [
+      `${paint(title, 'bold')} the hub of ${url}`,
+      ...(count === 0 ? [] : [table(columns, rows)]),
+      paint('↑ ↓ choose   enter approves   r rejects   q quits', 'dim'),
+      ...this.#notes,
+    ].join('\n')
+  }
+
+  #choose(requestId: string | undefined, at: number): void {
+    this.#chosen = requestId
+    this.#chosenAt = at
+  }
+}
+
+const nameOf = ({ requestId, node }: AuthenticationRequest): string =>
+  node === undefined ? `request ${requestId}` : `${node.name} ${node.id}`
+
+/** Runs the screen on standard input and output, both terminals, until q or Ctrl-C; throws when the stream breaks. */
+export async function answerRequests(client: ApiClient): Promise<void> {
+  const list = new RequestList()
+  const live = new LiveRegion()
+  const draw = () => live.draw(list.text(client.url))
+  const socket = await client.authenticationByRequests()
+  // After the socket is open, so that nothing falls between the list and the stream.
+  for (const request of await client.getPendingAuthenticationRequests()) list.add(request, performance.now())
+  const { stdin } = process
+  emitKeypressEvents(stdin)
+  stdin.setRawMode(true)
+  draw()
+  let comparing: NodeJS.Timeout | undefined
+  let onKey: ((text: string | undefined, key: Key) => void) | undefined
+  try {
+    await new Promise<void>((resolve, reject) => {
+      comparing = setInterval(() => compare(client, list).then(draw, reject), COMPARE_MS)
+      onKey = (_, key) => {
+        if (key.name === 'q' || (key.ctrl === true && (key.name === 'c' || key.name === 'd'))) resolve()
+        else press(key, list, socket)
+        draw()
+      }
+      stdin.on('keypress', onKey)
+      follow(socket, list, draw).catch(reject)
+    })
+  } finally {
+    clearInterval(comparing)
+    if (onKey !== undefined) stdin.off('keypress', onKey)
+    stdin.setRawMode(false)
+    stdin.pause()
+    socket.close()
+    live.keep()
+  }
+}
+
+function press(key: Key, list: RequestList, socket: RequestSocket): void {
+  if (key.name === 'up' || key.name === 'k') list.move(-1)
+  else if (key.name === 'down' || key.name === 'j') list.move(1)
+  else if (key.name === 'return' || key.name === 'enter' || key.name === 'r') {
+    const now = performance.now()
+    const request = list.answerable(now)
+    if (request === undefined) return
+    const accept = key.name !== 'r'
+    socket.answer(request.requestId, accept)
+    list.remove(request.requestId, now)
+    list.note(`${accept ? paint('approved', 'green') : paint('rejected', 'yellow')} ${nameOf(request)}`)
+  }
+}
+
+async function follow(socket: RequestSocket, list: RequestList, draw: () => void): Promise<never> {
+  for (;;) {
+    const frame = await socket.next()
+    if ('request' in frame) list.add(frame.request, performance.now())
+    else list.note(paint(frame.failure.message, 'red'))
+    draw()
+  }
+}
+
+/** Takes away what does not wait any more on the hub: answered by another operator, withdrawn, timed out. */
+async function compare(client: ApiClient, list: RequestList): Promise<void> {
+  const known = list.ids
+  let pending: AuthenticationRequest[]
+  try {
+    pending = await client.getPendingAuthenticationRequests()
+  } catch (error) {
+    // The stream tells when the node is gone for good.
+    if (error instanceof Failure) return
+    throw new Failure(messageOf(error))
+  }
+  const waiting = new Set(pending.map(({ requestId }) => requestId))
+  for (const requestId of known) {
+    if (waiting.has(requestId)) continue
+    const gone = list.remove(requestId, performance.now())
+    if (gone !== undefined) list.note(`${nameOf(gone)} waits no more: answered elsewhere, withdrawn or timed out`)
+  }
+}

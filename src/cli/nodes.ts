@@ -1,0 +1,146 @@
+/** `penstock nodes`: the nodes on the hub, listed, followed, renamed and removed. */
+import { type Command, Option } from 'commander'
+import type { ApiClient, Node, NodeFilters } from './client.ts'
+import { Failure, UsageFailure } from './failure.ts'
+import { type MetadataItems, metadataItems, NODE_COLUMNS, nodeRow } from './node-details.ts'
+import { type Format, interruption, withOutput } from './options.ts'
+import { type ClientOptions, clientFor, findNode, withClient } from './target.ts'
+import { LiveRegion, print, printJson, table } from './terminal.ts'
+
+type Common = ClientOptions & { output: Format }
+type Service = 'hub' | 'pipelines'
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
+function byName(a: Node, b: Node): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : a.id < b.id ? -1 : 1
+}
+
+const nodesTable = (nodes: Iterable<Node>): string => table(NODE_COLUMNS, [...nodes].sort(byName).map(nodeRow))
+
+/** What happened to a node, as a line tells it. */
+const CHANGES = {
+  authenticatedNode: 'joined',
+  deauthenticatedNode: 'left',
+  connectedNode: 'connected',
+  disconnectedNode: 'disconnected',
+  updatedNode: 'changed',
+} as const
+
+async function watch(client: ApiClient, output: Format): Promise<void> {
+  const live = new LiveRegion()
+  const nodes = new Map<string, Node>()
+  const draw = () => live.draw(nodesTable(nodes.values()))
+  const stop = interruption()
+  // What was seen last grows older by itself.
+  const clock = live.available && output !== 'json' ? setInterval(draw, 1_000) : undefined
+  try {
+    for await (const message of client.streamNodes(stop)) {
+      for (const node of message.initialResponse?.nodes ?? []) nodes.set(node.id, node)
+      const update = message.updateResponse ?? {}
+      for (const kind of Object.keys(CHANGES) as (keyof typeof CHANGES)[]) {
+        const node = update[kind]
+        if (node === undefined) continue
+        if (kind === 'deauthenticatedNode') nodes.delete(node.id)
+        else nodes.set(node.id, node)
+        if (output !== 'json' && !live.available) print(`${CHANGES[kind]} ${node.name} ${node.id}`)
+      }
+      if (output === 'json') print(JSON.stringify(message))
+      else if (live.available) draw()
+      else if (message.initialResponse) print(nodesTable(nodes.values()))
+    }
+  } finally {
+    clearInterval(clock)
+    live.keep()
+  }
+  if (!stop.aborted) throw new Failure('the stream of nodes ended')
+}
+
+interface ListOptions extends Common {
+  watch?: boolean
+  filter?: string[]
+  service?: Service[]
+}
+
+async function list({ watch: isWatch, filter = [], service = [], ...options }: ListOptions): Promise<void> {
+  const client = clientFor(options)
+  if (isWatch) {
+    if (filter.length + service.length > 0) throw new UsageFailure('--watch shows every change: leave the filters out')
+    await watch(client, options.output)
+    return
+  }
+  const filters: NodeFilters = {
+    metadataFilters: metadataItems(filter),
+    serviceFilters: service.map((each) => (each === 'hub' ? 'HUB_SERVER' : 'PIPELINES')),
+  }
+  const nodes = await client.getNodes(filters)
+  if (options.output === 'json') printJson(nodes)
+  else print(nodes.length === 0 ? 'no such nodes' : nodesTable(nodes))
+}
+
+interface SetOptions extends Common {
+  name?: string
+  metadata?: string[]
+  unset?: string[]
+  clear?: boolean
+}
+
+async function set(given: string, { name, metadata = [], unset = [], clear, ...options }: SetOptions): Promise<void> {
+  if (name === undefined && metadata.length + unset.length === 0 && !clear) {
+    throw new UsageFailure('say what to change: --name, --metadata, --unset or --clear')
+  }
+  const client = clientFor(options)
+  const { nodeId } = await client.getLocalNodeId()
+  // A node on no hub can be asked about itself.
+  const id = given === nodeId || given === '.' ? nodeId : (await findNode(client, given)).id
+  const before = await client.getNode(id)
+  const items: MetadataItems = clear ? {} : { ...before.metadata?.items }
+  for (const key of unset) {
+    if (!(key in items)) throw new Failure(`the node has no metadata "${key}"`)
+    delete items[key]
+  }
+  Object.assign(items, metadataItems(metadata))
+  const node = await client.setNode(id, { name: name ?? before.name, metadata: { items } })
+  if (options.output === 'json') printJson(node)
+  else print(nodesTable([node]))
+}
+
+export function addNodes(program: Command): void {
+  const nodes = program.command('nodes').summary('the nodes on the hub').description('Works on the nodes of the hub.')
+  const add = (usage: string, summary: string, isDefault = false): Command =>
+    withClient(withOutput(nodes.command(usage, { isDefault })))
+      .summary(summary)
+      .description(`${summary[0].toUpperCase()}${summary.slice(1)}.`)
+  const NODE = 'id or name of the node, . for the one talked to'
+
+  add('list', 'list the nodes (the default)', true)
+    .option('-w, --watch', 'follow the changes until Ctrl-C')
+    .option('--filter <key=value>', 'only nodes with this metadata; key:=4 for other types', collect)
+    .addOption(
+      new Option('--service <service>', 'only nodes that offer it: hub or pipelines').argParser(
+        (value: string, before: Service[] | undefined): Service[] => {
+          if (value !== 'hub' && value !== 'pipelines') throw new UsageFailure(`there is no service "${value}"`)
+          return [...(before ?? []), value]
+        },
+      ),
+    )
+    .action(list)
+
+  add('set', 'change the name and metadata of a node; what is not given stays as it is')
+    .argument('<node>', NODE)
+    .option('--name <name>', 'its new name')
+    .option('--metadata <key=value>', 'set metadata: key=text, or key:=value with a number, true or false', collect)
+    .option('--unset <key>', 'remove metadata', collect)
+    .option('--clear', 'remove all other metadata')
+    .action(set)
+
+  add('remove', 'remove a node from the hub; to come back it must ask again')
+    .argument('<node>', 'id or name of the node')
+    .action(async (given: string, options: Common) => {
+      const client = clientFor(options)
+      const { id, name } = await findNode(client, given)
+      await client.removeNode(id)
+      if (options.output === 'json') printJson({ id })
+      else print(`removed ${name} ${id}`)
+    })
+}
