@@ -106,7 +106,7 @@ static constexpr int64_t kMostRows = 4096;
 
 static void reserve(State& state, size_t k, size_t m) {
   if (state.sources.size() < k) state.sources.resize(k);
-  if (state.groups.size() < k) state.groups.resize(k);
+  if (state.lengths.size() < k) state.lengths.resize(k);
   if (state.targets.size() < m) state.targets.resize(m);
 }
 
@@ -130,7 +130,7 @@ static void run(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
   if (m == 0 || bytes == 0) return;
   const Kernel* kernel = current().load(std::memory_order_relaxed);
   const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
-  kernel->multiply({matrix, k, m, state.sources.data(), state.groups.data(), padded, state.targets.data(), bytes, coefficients});
+  kernel->multiply({matrix, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients});
 }
 
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
@@ -171,7 +171,7 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
       return nullptr;
     }
     state.sources[i] = memory->data + at;
-    state.groups[i] = static_cast<int32_t>(length);
+    state.lengths[i] = static_cast<int32_t>(length);
   }
   for (size_t j = 0; j < m; j++) {
     const int64_t at = loadOnce(targets.data + j);
@@ -200,7 +200,7 @@ napi_value gfMultiplyRows(napi_env env, napi_callback_info info) {
   reserve(state, k, m);
   for (size_t i = 0; i < k; i++) {
     state.sources[i] = sources.data + i * stride;
-    state.groups[i] = static_cast<int32_t>(bytes);
+    state.lengths[i] = static_cast<int32_t>(bytes);
   }
   for (size_t j = 0; j < m; j++) state.targets[j] = targets.data + j * stride;
   run(state, matrix.data, k, m, bytes, false);

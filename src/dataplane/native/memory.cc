@@ -138,15 +138,19 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32_t handle) {
+  throwRange(arguments.env(), "%s: handles[%zu] = %d is no packet: its offset and length must stay in its slot (of %d) or train",
+             arguments.function(), index, handle, memory.slots);
+  arguments.fail();
+}
+
 bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count) {
   auto& packets = arguments.state().packets;
   if (packets.size() < count) packets.resize(count);
   for (size_t i = 0; i < count; i++) {
     const int32_t handle = loadOnce(handles.data + from + i);
     if (!memory.packet(handle, &packets[i])) {
-      throwRange(arguments.env(), "%s: handles[%zu] = %d is no packet: its offset and length must stay in its slot (of %d) or train",
-                 arguments.function(), from + i, handle, memory.slots);
-      arguments.fail();
+      throwPacket(arguments, memory, from + i, handle);
       return false;
     }
   }

@@ -172,6 +172,14 @@ struct Memory {
 /** Indices into the counters a receive or send call adds to: IO_COUNTERS of native.ts. */
 enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kCounters };
 
+/** Packets that leave as one message, and the pieces of memory they lie in. */
+struct SendGroup {
+  uint32_t first;
+  uint32_t packets;
+  uint32_t piece;
+  uint32_t pieces;
+};
+
 /** What one thread (one Node environment) keeps between calls. */
 struct State {
   std::vector<Memory> memories;
@@ -181,7 +189,8 @@ struct State {
   std::vector<mmsghdr> messages;
   std::vector<sockaddr_storage> names;
   std::vector<uint8_t> controls;
-  std::vector<int32_t> groups;
+  std::vector<SendGroup> groups;
+  std::vector<int32_t> lengths;
   std::vector<const uint8_t*> sources;
   std::vector<uint8_t*> targets;
   /** The last matrix multiplied by, and its coefficients as bit matrices. */
@@ -195,6 +204,9 @@ struct State {
 
 /** The memory named by argument `index`; nullptr after throwing. */
 Memory* memoryArgument(Arguments& arguments, size_t index);
+
+/** Throws that `handles[index]` is no packet. */
+void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32_t handle);
 
 /**
  * Checks `handles[from..from+count)` and puts their places into `state().packets`; throws and returns false when one leads

@@ -21,62 +21,77 @@ struct Send {
   const Memory& memory;
   State& state;
   double* counters;
-  /** First packet and count of each message; a message per packet without UDP_SEGMENT. */
+  /** How many of `state.groups` there are. */
   size_t groups = 0;
 
   const Packet& packet(size_t index) const { return state.packets[index]; }
 
-  /** How many packets from `from` on may leave as one message. */
-  size_t groupAt(size_t from, size_t count) const {
-    if (socket.backend != kLinux || socket.gsoRefused) return 1;
-    const int32_t size = packet(from).length;
-    if (size == 0) return 1;
-    const uint8_t* remote = memory.remoteOf(packet(from).handle);
-    int32_t bytes = size;
-    size_t length = 1;
-    while (from + length < count && length < kMostSegments) {
-      const Packet& next = packet(from + length);
-      if (next.length > size || next.length == 0 || bytes + next.length > kMostGroupBytes) break;
-      if (!socket.connected && !sameRemote(remote, memory.remoteOf(next.handle))) break;
-      bytes += next.length;
-      length++;
-      if (next.length < size) break;
+  /**
+   * Checks the packets and lays out their messages in one pass: with UDP_SEGMENT, neighbours of equal size (the last may be
+   * shorter) and equal destination are a group. Packets that still lie side by side, as a train that was passed on does, are
+   * one piece to the kernel. Throws and returns false when a handle is no packet.
+   */
+  bool layOut(Arguments& arguments, Span<int32_t> handles, size_t from, size_t count) {
+    const bool join = socket.backend == kLinux && !socket.gsoRefused;
+    SendGroup* group = state.groups.data() - 1;
+    Packet* packets = state.packets.data();
+    iovec* piece = state.iovecs.data() - 1;
+    const uint8_t* end = nullptr;
+    const uint8_t* remote = nullptr;
+    int32_t size = 0;    // of the open group's packets, 0 when none is open
+    int32_t room = 0;    // bytes it still takes
+    for (size_t i = 0; i < count; i++) {
+      Packet& it = packets[i];
+      const int32_t handle = loadOnce(handles.data + from + i);
+      if (!memory.packet(handle, &it)) {
+        throwPacket(arguments, memory, from + i, handle);
+        return false;
+      }
+      const int32_t length = it.length;
+      if (length > 0 && length <= size && length <= room && group->packets < kMostSegments &&
+          (socket.connected || sameRemote(remote, memory.remoteOf(handle)))) {
+        group->packets++;
+        if (it.data == end) {
+          piece->iov_len += static_cast<size_t>(length);
+        } else {
+          *++piece = {it.data, static_cast<size_t>(length)};
+          group->pieces++;
+        }
+        room -= length;
+        if (length < size) size = 0;
+      } else {
+        *++piece = {it.data, static_cast<size_t>(length)};
+        *++group = {static_cast<uint32_t>(i), 1, static_cast<uint32_t>(piece - state.iovecs.data()), 1};
+        remote = memory.remoteOf(handle);
+        size = join ? length : 0;
+        room = kMostGroupBytes - length;
+      }
+      end = it.data + length;
     }
-    return length;
+    groups = static_cast<size_t>(group + 1 - state.groups.data());
+    return true;
   }
 
-  /** Lays out the message of `count` packets; false when there is no address to send them to. */
-  bool message(size_t slot, size_t from, size_t count) {
+  /** Fills in the message header of a group; false when there is no address to send it to. */
+  bool message(size_t slot, const SendGroup& group) {
     msghdr& header = state.messages[slot].msg_hdr;
     header = {};
+    const Packet& first = packet(group.first);
     if (!socket.connected) {
-      header.msg_namelen = readRemote(memory.remoteOf(packet(from).handle), socket.family, &state.names[slot]);
+      header.msg_namelen = readRemote(memory.remoteOf(first.handle), socket.family, &state.names[slot]);
       if (header.msg_namelen == 0) return false;
       header.msg_name = &state.names[slot];
     }
-    // Packets that still lie side by side, as a train that was passed on does, are one piece to the kernel.
-    size_t pieces = 0;
-    const uint8_t* end = nullptr;
-    for (size_t i = from; i < from + count; i++) {
-      const Packet& it = packet(i);
-      const auto size = static_cast<size_t>(it.length);
-      if (it.data == end) {
-        state.iovecs[from + pieces - 1].iov_len += size;
-      } else {
-        state.iovecs[from + pieces++] = {it.data, size};
-      }
-      end = it.data + size;
-    }
-    header.msg_iov = &state.iovecs[from];
-    header.msg_iovlen = pieces;
-    if (count > 1) {
+    header.msg_iov = &state.iovecs[group.piece];
+    header.msg_iovlen = group.pieces;
+    if (group.packets > 1) {
       header.msg_control = &state.controls[slot * kControlBytes];
       header.msg_controllen = kControlBytes;
       auto* part = reinterpret_cast<cmsghdr*>(header.msg_control);
       part->cmsg_level = IPPROTO_UDP;
       part->cmsg_type = UDP_SEGMENT;
       part->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-      const uint16_t segment = static_cast<uint16_t>(packet(from).length);
+      const uint16_t segment = static_cast<uint16_t>(first.length);
       memcpy(CMSG_DATA(part), &segment, sizeof segment);
     }
     return true;
@@ -123,35 +138,26 @@ struct Send {
     return count;
   }
 
-  /** Sends the first `count` packets; how many were consumed. */
+  /** Sends what was laid out; how many of the `count` packets were consumed. */
   size_t all(size_t count) {
     if (socket.backend == kGeneric) return singly(0, count, false);
     size_t done = 0;
-    while (done < count) {
-      // Lay out messages up to one that has no address.
-      groups = 0;
-      size_t next = done;
-      size_t unaddressed = 0;
-      while (next < count && groups < kMostMessages) {
-        const size_t length = groupAt(next, count);
-        if (!message(groups, next, length)) {
-          unaddressed = length;
-          break;
-        }
-        state.groups[groups++] = static_cast<int32_t>(length);
-        next += length;
-      }
+    size_t next = 0;
+    while (next < groups) {
+      // Headers up to a group that has no address.
+      size_t ready = 0;
+      while (next + ready < groups && ready < kMostMessages && message(ready, state.groups[next + ready])) ready++;
       size_t sent = 0;
       bool retried = false;
-      while (sent < groups) {
-        const int result = sendmmsg(socket.fd, &state.messages[sent], static_cast<unsigned>(groups - sent),
+      while (sent < ready) {
+        const int result = sendmmsg(socket.fd, &state.messages[sent], static_cast<unsigned>(ready - sent),
                                     MSG_DONTWAIT | MSG_NOSIGNAL);
         if (result > 0) {
-          for (int i = 0; i < result; i++) done += static_cast<size_t>(state.groups[sent++]);
+          for (int i = 0; i < result; i++) done += state.groups[next + sent++].packets;
           retried = false;
           continue;
         }
-        const size_t length = static_cast<size_t>(state.groups[sent]);
+        const size_t length = state.groups[next + sent].packets;
         if (errno == EINTR) continue;
         if (blocked()) {
           counters[kSendBlocked]++;
@@ -175,8 +181,12 @@ struct Send {
         sent++;
         retried = false;
       }
-      counters[kSendErrors] += static_cast<double>(unaddressed);
-      done += unaddressed;
+      next += ready;
+      if (next < groups && ready < kMostMessages) {
+        const size_t unaddressed = state.groups[next++].packets;
+        counters[kSendErrors] += static_cast<double>(unaddressed);
+        done += unaddressed;
+      }
     }
     return done;
   }
@@ -192,18 +202,20 @@ napi_value udpSend(napi_env env, napi_callback_info info) {
   const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, static_cast<int64_t>(handles.length)));
   const auto count = static_cast<size_t>(arguments.integer(4, "count", 0, static_cast<int64_t>(handles.length - from)));
   Span<double> counters = arguments.float64s(5, "counters", kCounters);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, count)) return nullptr;
+  if (arguments.failed()) return nullptr;
 
   State& state = arguments.state();
   const size_t messages = std::min<size_t>(count, kMostMessages);
+  if (state.packets.size() < count) state.packets.resize(count);
   if (state.iovecs.size() < count) state.iovecs.resize(count);
+  if (state.groups.size() < count) state.groups.resize(count);
   if (state.messages.size() < messages) {
     state.messages.resize(messages);
     state.names.resize(messages);
-    state.groups.resize(messages);
     state.controls.resize(messages * kControlBytes);
   }
   Send send{*socket, *memory, state, counters.data};
+  if (!send.layOut(arguments, handles, from, count)) return nullptr;
   const size_t consumed = send.all(count);
   if (!memory->release(state.packets.data(), consumed)) {
     throwFreeStack(arguments);
