@@ -34,9 +34,9 @@ export interface StreamHandlers {
    * One whole message, the holder's from now on. Returning false withholds its credit, and that of what is already under way (at
    * most WINDOW_BYTES still arrives), until `resume`.
    */
-  message?(bytes: Uint8Array): boolean | undefined | void
+  message?(bytes: Uint8Array): unknown
   /** Takes pieces of messages as they come, instead of `message`; `more`: the message goes on. Same return value. */
-  fragment?(bytes: Uint8Array, more: boolean): boolean | undefined | void
+  fragment?(bytes: Uint8Array, more: boolean): unknown
   /** To the server: the opener sends no more. */
   halfClose?(): void
   /** To the opener: the call is over; UNAVAILABLE when the session was lost. */
@@ -117,9 +117,9 @@ export interface LinkSession {
    * session is closed, RESOURCE_EXHAUSTED when MAX_STREAMS of this side are open.
    */
   open(operation: string, target: string, request: Uint8Array | undefined, options?: OpenOptions): LinkStream
-  /** Sets who serves what the peer opens; without it calls end UNIMPLEMENTED. `request` undefined: bidirectional. */
+  /** Sets who serves what the peer opens; until then calls wait. `request` undefined: bidirectional. */
   onOpen(listener: (stream: LinkStream, request: Uint8Array | undefined) => void): void
-  /** Node: tells the hub that the record changed. */
+  /** Node: tells the hub that the record changed. Throws RangeError when it is longer than RECORD_BYTES. */
   sendRecord(record: NodeRecord): void
   /** Hub: sets who hears of changed records. */
   onRecord(listener: (record: NodeRecord) => void): void

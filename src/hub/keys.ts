@@ -1,0 +1,48 @@
+/** Ed25519 as the link uses it: raw keys, signatures with a role, the transcript of a handshake. */
+import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+
+const PROTOCOL = 'penstock-link-v1'
+
+/** Who signs what for: part of every signed string, so that no signature can stand for another. */
+export type Role = 'hub' | 'node' | 'verdict' | 'removed'
+
+/** The 32 raw bytes of an Ed25519 public key. */
+export function rawKey(publicKey: KeyObject): Uint8Array {
+  // A SubjectPublicKeyInfo of Ed25519 ends with them (RFC 8410, section 4).
+  return new Uint8Array(publicKey.export({ type: 'spki', format: 'der' }).subarray(-32))
+}
+
+/** The public key with these 32 bytes. */
+export function publicKeyOf(raw: Uint8Array): KeyObject {
+  const x = Buffer.from(raw).toString('base64url')
+  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+}
+
+/** SHA-256 over the protocol's name and each part with its length (32 bits, big-endian) before it. */
+export function transcript(...parts: readonly Uint8Array[]): Uint8Array {
+  const hash = createHash('sha256').update(PROTOCOL)
+  const length = Buffer.alloc(4)
+  for (const part of parts) {
+    length.writeUInt32BE(part.length)
+    hash.update(length).update(part)
+  }
+  return hash.digest()
+}
+
+/** The Ed25519 signature (64 bytes) of "penstock-link-v1 ROLE" followed by the transcript. */
+export function signAs(role: Role, privateKey: KeyObject, transcript: Uint8Array): Uint8Array {
+  return sign(null, signedBytes(role, transcript), privateKey)
+}
+
+/** Whether `signature` is that of the raw public key `key`; a key that is none verifies nothing. */
+export function verifyAs(role: Role, key: Uint8Array, transcript: Uint8Array, signature: Uint8Array): boolean {
+  try {
+    return verify(null, signedBytes(role, transcript), publicKeyOf(key), signature)
+  } catch {
+    return false
+  }
+}
+
+function signedBytes(role: Role, transcript: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(`${PROTOCOL} ${role}`), transcript])
+}
