@@ -28,6 +28,8 @@ export class Access {
   readonly #open: boolean
   readonly #hostnames: ReadonlySet<string>
   readonly #verifyToken: VerifyToken
+  /** The Host header seen last that names us: nearly always the next one too. */
+  #ownHost: string | undefined
 
   constructor({ open = false, hostnames = [], verifyToken = () => undefined }: AccessOptions = {}) {
     this.#open = open
@@ -67,12 +69,10 @@ export class Access {
   httpCaller(remoteAddress: string, headers: AccessHeaders): Caller {
     const caller = this.caller(remoteAddress, headers.authorization)
     if (caller.identity !== undefined) return caller
-    const host = hostname(headers.host)
-    if (!this.#isOurs(host)) {
-      throw new ServiceError(
-        'PERMISSION_DENIED',
-        `the Host header names ${JSON.stringify(host.slice(0, 100))}, which is not a name of this node; add it to http.hostnames or send a token`,
-      )
+    if (headers.host !== this.#ownHost) {
+      const host = hostname(headers.host)
+      if (this.#isOurs(host)) this.#ownHost = headers.host
+      else throw refusedHost(host)
     }
     const isForeign = headers.fetchSite === 'cross-site' || headers.fetchSite === 'same-site'
     if (isForeign || (headers.origin !== '' && !isSameOrigin(headers.origin, headers.host))) {
@@ -89,6 +89,14 @@ export class Access {
   }
 }
 
+function refusedHost(host: string): ServiceError {
+  const name = JSON.stringify(host.slice(0, 100))
+  return new ServiceError(
+    'PERMISSION_DENIED',
+    `the Host header names ${name}, which is not a name of this node; add it to http.hostnames or send a token`,
+  )
+}
+
 /** The name in a Host header, lower case, without port, brackets and trailing dot. */
 function hostname(host: string): string {
   const match = /^\[([^\]]*)\](?::\d*)?$/.exec(host)
@@ -103,13 +111,14 @@ function isSameOrigin(origin: string, host: string): boolean {
 
 /** Whether an IP address, as text, is of this machine's loopback interface. */
 export function isLoopbackAddress(address: string): boolean {
+  if (address === '127.0.0.1' || address === '::1') return true
   const plain = address.replace(/^::ffff:/i, '')
-  return address === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'))
+  return isIP(plain) === 4 && plain.startsWith('127.')
 }
 
 /** An IP address as text, from its 4 or 16 bytes: `127.0.0.1`, `::1`; IPv4 in IPv6 reads as IPv4. */
 export function addressText(bytes: Uint8Array): string {
-  if (bytes.length === 4) return bytes.join('.')
+  if (bytes.length === 4) return `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`
   if (bytes.length !== 16) return ''
   if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff) {
     return bytes.subarray(12).join('.')

@@ -1,7 +1,7 @@
 /** The HTTP listener: REST, event streams and WebSockets of every operation on one port. */
 import * as uWS from 'uWebSockets.js'
 import { ServiceError } from '../services/errors.ts'
-import { type Access, addressText } from './access.ts'
+import { type Access, type AccessHeaders, addressText } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import type { Operation } from './contract.ts'
 import { readRequest } from './http-request.ts'
@@ -39,8 +39,10 @@ interface RequestHead {
   readonly verb: string
   readonly path: string
   readonly query: string
+  /** Empty for GET and HEAD, whose body is not read. */
   readonly contentLength: string
-  readonly caller: () => Caller
+  readonly remoteAddress: string
+  readonly headers: AccessHeaders
 }
 
 export class HttpListener {
@@ -102,8 +104,9 @@ export class HttpListener {
     const head = this.#head(response, request)
     const isHead = head.verb === 'HEAD'
     const match = this.#routes.match(head.verb, head.path)
+    let caller: Caller
     try {
-      head.caller()
+      caller = this.#caller(head)
       if (match.kind === 'none') {
         throw new ServiceError('NOT_FOUND', `no such path: ${head.path.slice(0, 200)}`)
       }
@@ -124,27 +127,38 @@ export class HttpListener {
       sendError(response, error, { status: '405 Method Not Allowed', headers: allow, head: isHead })
       return
     }
-    this.#serve(response, head, match.route, match.path)
+    this.#serve(response, head, caller, match.route, match.path)
   }
 
   #head(response: uWS.HttpResponse, request: uWS.HttpRequest): RequestHead {
-    const remoteAddress = addressText(new Uint8Array(response.getRemoteAddress()))
-    const headers = {
-      host: request.getHeader('host'),
-      origin: request.getHeader('origin'),
-      authorization: request.getHeader('authorization'),
-      fetchSite: request.getHeader('sec-fetch-site'),
-    }
+    const verb = request.getCaseSensitiveMethod().toUpperCase()
     return {
-      verb: request.getMethod().toUpperCase(),
+      verb,
       path: request.getUrl(),
       query: request.getQuery() ?? '',
-      contentLength: request.getHeader('content-length'),
-      caller: () => this.#options.access.httpCaller(remoteAddress, headers),
+      contentLength: verb === 'GET' || verb === 'HEAD' ? '' : request.getHeader('content-length'),
+      remoteAddress: addressText(new Uint8Array(response.getRemoteAddress())),
+      headers: {
+        host: request.getHeader('host'),
+        origin: request.getHeader('origin'),
+        authorization: request.getHeader('authorization'),
+        fetchSite: request.getHeader('sec-fetch-site'),
+      },
     }
   }
 
-  #serve(response: uWS.HttpResponse, head: RequestHead, route: Route, path: Readonly<Record<string, string>>): void {
+  /** Who sent it; throws UNAUTHENTICATED or PERMISSION_DENIED. */
+  #caller({ remoteAddress, headers }: RequestHead): Caller {
+    return this.#options.access.httpCaller(remoteAddress, headers)
+  }
+
+  #serve(
+    response: uWS.HttpResponse,
+    head: RequestHead,
+    caller: Caller,
+    route: Route,
+    path: Readonly<Record<string, string>>,
+  ): void {
     const { operation, binding } = route
     const isHead = head.verb === 'HEAD'
     if (binding.transport === 'websocket') {
@@ -152,13 +166,13 @@ export class HttpListener {
       sendError(response, error, { status: '426 Upgrade Required', headers: { upgrade: 'websocket' }, head: isHead })
       return
     }
-    const call = new Call(head.caller(), binding.transport)
+    const call = new Call(caller, binding.transport)
     const exchange = new Exchange(response, call)
     const begin = (body: string): void => {
       let request: Record<string, unknown>
       try {
         // A body may have taken its time: the token can be gone by now.
-        if (body !== '') head.caller()
+        if (body !== '') this.#caller(head)
         request = readRequest(route, path, head.query, body)
       } catch (error) {
         sendError(response, this.#router.failure(error, operation), { head: isHead })
@@ -210,7 +224,7 @@ export class HttpListener {
       compression: NO_COMPRESSION,
       upgrade: (response, request, context) => {
         try {
-          const call = new Call(this.#head(response, request).caller(), 'websocket')
+          const call = new Call(this.#caller(this.#head(response, request)), 'websocket')
           const data: SocketData = { call, operation }
           response.upgrade(
             data,
