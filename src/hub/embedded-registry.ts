@@ -85,14 +85,16 @@ export class EmbeddedRegistry implements NodeRegistry {
     })
   }
 
-  connect(session: LinkSession, record: NodeRecord): void {
+  connect(session: LinkSession, record: NodeRecord, { isFirst = false } = {}): void {
     const member = this.#members.get(session.peerId)
     if (member === undefined || this.#closed) {
       session.close('REMOVED', 'the node was removed from the hub')
       return
     }
     const { actor } = member
+    let isConfirmed = !isFirst
     session.onRecord((changed) => {
+      isConfirmed = true
       const { status, context } = actor.getSnapshot()
       if (status !== 'active' || sameFacts(context.details as NodeRecord, changed)) return
       actor.send({ type: 'DETAILS', link: session, details: changed })
@@ -101,9 +103,10 @@ export class EmbeddedRegistry implements NodeRegistry {
       if (this.#members.get(session.peerId) === member) await this.#forget(member, { type: 'LEAVE' })
     })
     actor.send({ type: 'CONNECTED', link: session, details: record })
-    void session.closed.then(() => {
+    void session.closed.then(({ reason, byPeer }) => {
       if (this.#closed || actor.getSnapshot().status !== 'active') return
       actor.send({ type: 'CLOSED', link: session })
+      if (!isConfirmed && byPeer && reason === 'SHUTDOWN') this.#forget(member, { type: 'LEAVE' }).catch(this.#onError)
     })
   }
 

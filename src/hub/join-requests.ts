@@ -36,6 +36,8 @@ export class JoinRequests {
   readonly #pending = new Map<bigint, Pending>()
   /** Requests raised or being raised, by remote address; those from inside the process count together. */
   readonly #byAddress = new Map<string, number>()
+  /** Nodes that were let in just now and have no session yet. */
+  readonly #fresh = new Set<string>()
   #count = 0
   #listener: ((request: AuthenticationByRequestRequest) => void) | undefined
 
@@ -94,6 +96,11 @@ export class JoinRequests {
     if (accept) await pending.admitted.promise
   }
 
+  /** Whether the session that is made for this node now is the first one after it was let in. */
+  takeFresh(nodeId: string): boolean {
+    return this.#fresh.delete(nodeId)
+  }
+
   async #raise(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
     const id = BigInt(await this.#options.nextId())
     if (withdrawn.aborted) return refusal('WITHDRAWN', 'the caller went away')
@@ -144,6 +151,14 @@ export class JoinRequests {
       return refusal('WITHDRAWN', message)
     }
     admitted.resolve()
+    if (isNew) {
+      this.#fresh.add(joiner.nodeId)
+      // Only before its session stands; from then on the session tells.
+      const left = () => {
+        if (this.takeFresh(joiner.nodeId)) void this.#options.expel(joiner.nodeId)
+      }
+      withdrawn.addEventListener('abort', left, { once: true })
+    }
     return { admitted: true }
   }
 }

@@ -32,8 +32,11 @@ export interface NodeRegistry {
   isMember(nodeId: string): boolean
   /** Lets a node in, with its key; resolves, once that is on disk, to whether it was not in before. */
   admit(joiner: Joiner): Promise<boolean>
-  /** A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. */
-  connect(session: LinkSession, record: NodeRecord): void
+  /**
+   * A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. `isFirst`: it was let in
+   * just now. It says that it has its sign-in by sending its record; one that hangs up instead does not join after all and is removed.
+   */
+  connect(session: LinkSession, record: NodeRecord, options?: { isFirst?: boolean }): void
   /**
    * Takes a node off the hub and cuts its link; resolves, once that is on disk, to whether it was on the hub. `answerFirst`: the link is
    * cut after the current turn, so that the node hears the answer to what it asked for.

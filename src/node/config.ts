@@ -33,6 +33,8 @@ export interface NodeConfig {
   'access.open': boolean
   /** Whether this node hosts a hub server. */
   hubServer: boolean
+  /** Whether nodes may ask to join it; they have no other way in. */
+  'hubServer.authenticationByRequest': boolean
   'hubServer.authenticationByRequest.timeout': number
   'telemetry.interval': number
   'log.level': NodeLogLevel
@@ -83,6 +85,13 @@ export const settings: readonly Setting[] = [
   setting('grpc.address', 'grpc', 'where gRPC listens, host:port, or none', address, () => '127.0.0.1:8770'),
   setting('access.open', 'open', 'serve callers from other machines without a token', boolean, () => false),
   setting('hubServer', 'hub', 'host a hub server', boolean, () => false),
+  setting(
+    'hubServer.authenticationByRequest',
+    'authentication-by-request',
+    'let nodes ask to join the hub; false: no further nodes',
+    boolean,
+    () => true,
+  ),
   setting(
     'hubServer.authenticationByRequest.timeout',
     'authentication-request-timeout',

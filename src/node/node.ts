@@ -8,12 +8,15 @@ import { Router } from '../api/router.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { createRunPool } from '../dataplane/engine/pool.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
-import { loadIdentity } from '../hub/identity.ts'
+import { dialHub } from '../hub/dial.ts'
+import { type Identity, loadIdentity } from '../hub/identity.ts'
+import { createLinkServer } from '../hub/link-server.ts'
+import type { Clock, LinkEvent, LinkServer } from '../hub/session.ts'
 import { AccessService } from '../services/access.ts'
-import { HubClientService } from '../services/hub-client.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Store } from '../store/store.ts'
 import type { NodeConfig } from './config.ts'
+import { createHubPart, type HubPart } from './hub.ts'
 import { createLog } from './log.ts'
 import { readTls, type Tls } from './tls.ts'
 
@@ -34,6 +37,8 @@ export interface NodeOptions {
   /** Closed with the node. */
   pool?: RunPool
   registry?: ReadonlyMap<string, AnyComponent>
+  /** The configuration's file names this node: nobody may change that through the API. */
+  isNodeFromFile?: boolean
 }
 
 /**
@@ -52,7 +57,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
   try {
     const store = new Store(config.dataDirectory)
     opened.push(() => store.close())
-    const node = { id: loadIdentity(config.dataDirectory).nodeId }
+    const identity = loadIdentity(config.dataDirectory)
+    const node = { id: identity.nodeId }
     const pool = options.pool ?? createRunPool()
     opened.push(() => pool.close())
     const pipelines = new PipelinesService({
@@ -65,17 +71,14 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     await pipelines.open()
     opened.push(() => pipelines.close())
-    const hubClient = new HubClientService({
-      node,
-      name: config['node.name'] || hostname(),
-      metadata: config['node.metadata'],
-    })
+    const hub = hubPart(config, options, { identity, store, log, router: () => router })
     const tokens = new AccessService({
       tokens: store.tokens,
       onError: (error) => log.error({ err: error }, 'the use of a token could not be noted'),
     })
-    const router = new Router({
-      handlers: { ...pipelines.handlers, ...hubClient.handlers, ...tokens.handlers },
+    const router: Router = new Router({
+      handlers: { ...pipelines.handlers, ...hub.handlers, ...tokens.handlers },
+      forward: hub.forward,
       report: (error, operation) => log.error({ err: error, operation }, 'operation failed'),
     })
     const access = new Access({
@@ -87,12 +90,16 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       log.warn('access.open is set: everyone who reaches this node can control it')
     }
     const tls = tlsOf(config, log)
-    const listeners = { router, access, tls, opened }
+    const links = linkServer(hub, identity, tls, log)
+    const listeners = { router, access, tls, links, opened }
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)
     tokens.onRevoked((name) => {
       for (const listener of [http?.listener, grpc?.listener]) listener?.endStreamsOf(name)
     })
+    opened.push(() => links?.close())
+    opened.push(() => hub.close())
+    hub.start()
     pipelines.startWithNode()
     log.info({ node: node.id, http: http?.text, grpc: grpc?.text, dataDirectory: config.dataDirectory }, 'node is up')
     return {
@@ -112,8 +119,75 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
 }
 
 function refuseUnavailable(config: NodeConfig): void {
-  const asked = config.hubServer ? 'hubServer' : config['http.tls'] === 'auto' ? 'http.tls: auto' : undefined
-  if (asked !== undefined) throw new Error(`${asked} is not available yet in this version of penstock`)
+  if (config['http.tls'] === 'auto') throw new Error('http.tls: auto is not available yet in this version of penstock')
+  if (config.hubServer && config['http.address'] === 'none') {
+    throw new Error('hubServer: nodes reach a hub over HTTP, so http.address cannot be none')
+  }
+}
+
+const clock: Clock = {
+  now: () => performance.now(),
+  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+}
+
+interface HubPartNeeds {
+  readonly identity: Identity
+  readonly store: Store
+  readonly log: Logger
+  readonly router: () => Router
+}
+
+/** This node as the host or a member of a hub. */
+function hubPart(config: NodeConfig, { isNodeFromFile = false }: NodeOptions, needs: HubPartNeeds): HubPart {
+  const { identity, store, log, router } = needs
+  const requestTimeout = config['hubServer.authenticationByRequest']
+    ? config['hubServer.authenticationByRequest.timeout']
+    : undefined
+  return createHubPart({
+    nodeId: identity.nodeId,
+    store,
+    name: config['node.name'] || hostname(),
+    metadata: config['node.metadata'],
+    isFromFile: isNodeFromFile,
+    hubServer: config.hubServer ? { requestTimeout } : undefined,
+    dial: ({ hubKey, certificate, ...request }) =>
+      dialHub({
+        ...request,
+        identity,
+        clock,
+        pinnedHubKey: hubKey,
+        pinnedCertificate: certificate,
+        report: (event) => reportLink(log, event),
+      }),
+    router,
+    log,
+  })
+}
+
+/** The hub's end of the links to its nodes. */
+function linkServer(
+  { policy }: HubPart,
+  identity: Identity,
+  tls: Tls | undefined,
+  log: Logger,
+): LinkServer | undefined {
+  if (policy === undefined) return undefined
+  const certificates = tls === undefined ? [] : [Buffer.from(tls.fingerprint.replaceAll(':', ''), 'hex')]
+  return createLinkServer({
+    identity,
+    policy,
+    clock,
+    certificates: () => certificates,
+    report: (event) => reportLink(log, event),
+  })
+}
+
+function reportLink(log: Logger, { kind, message, remoteAddress, peerId, error }: LinkEvent): void {
+  const fields = { remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
+  if (kind === 'failed') log.error(fields, `link: ${message}`)
+  else if (kind === 'violation') log.warn(fields, `link: ${message}`)
+  else log.info(fields, `link: ${message}`)
 }
 
 /** The certificate for all listeners; undefined: none. Says what is dangerous about the addresses chosen. */
@@ -140,13 +214,21 @@ interface Listeners {
   readonly router: Router
   readonly access: Access
   readonly tls: Tls | undefined
+  /** The hub's end of links, served on the HTTP listener. */
+  readonly links: LinkServer | undefined
   readonly opened: (() => void | Promise<void>)[]
 }
 
-async function listenHttp(config: NodeConfig, { router, access, tls, opened }: Listeners) {
+async function listenHttp(config: NodeConfig, { router, access, tls, links, opened }: Listeners) {
   if (config['http.address'] === 'none') return undefined
   const at = hostAndPort(config['http.address'])
-  const listener = new HttpListener({ router, access, ...at, ...(tls === undefined ? {} : { tls }) })
+  const listener = new HttpListener({
+    router,
+    access,
+    ...at,
+    ...(tls === undefined ? {} : { tls }),
+    ...(links === undefined ? {} : { extend: (app) => links.attach(app) }),
+  })
   const text = addressText(await listener.start())
   opened.push(() => listener.stop())
   return { listener, text }

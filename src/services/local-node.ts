@@ -5,7 +5,7 @@ export interface LocalNode {
   readonly id: string
 }
 
-/** Throws FAILED_PRECONDITION when `nodeId` is another node: this one is on no hub through which it could be reached. */
+/** Throws FAILED_PRECONDITION when `nodeId` is another node; calls for those are passed on before they come to a handler (routing.ts). */
 export function requireLocal(node: LocalNode, nodeId: string): void {
   if (nodeId === node.id) return
   throw new ServiceError(

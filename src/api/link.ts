@@ -1,0 +1,202 @@
+/** Serves calls that other nodes make over a link, with the router that serves every other transport. */
+import type { LinkStream } from '../hub/session.ts'
+import { ServiceError } from '../services/errors.ts'
+import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../services/link-envelope.ts'
+import type { Receiver } from '../services/operations.ts'
+import { HUB_SERVER_SERVICE, type RoutedOperation } from '../services/routing.ts'
+import { SharedMessage } from '../services/shared-message.ts'
+import { decodeBinary, encodeBinary } from './binary.ts'
+import { Call } from './call.ts'
+import { loadOperations, type Operation } from './contract.ts'
+import type { Router } from './router.ts'
+import { StreamSink } from './sink.ts'
+
+export interface LinkListenerOptions {
+  /** Read at the first call: the router and what forwards for it know each other. */
+  readonly router: () => Router
+  readonly nodeId: string
+}
+
+export class LinkListener {
+  readonly #options: LinkListenerOptions
+  readonly #operations: ReadonlyMap<string, Operation> = new Map(loadOperations().map((entry) => [entry.name, entry]))
+
+  constructor(options: LinkListenerOptions) {
+    this.#options = options
+  }
+
+  /** Serves one stream; `remoteAddress` is the peer's. The caller's identity is the stream's origin, which the link has proven. */
+  serve(stream: LinkStream, request: Uint8Array | undefined, remoteAddress: string): void {
+    const operation = this.#operations.get(stream.operation)
+    const router = this.#options.router()
+    try {
+      if (operation === undefined || (operation.kind === 'bidi') !== (request === undefined)) {
+        throw new ServiceError('UNIMPLEMENTED', `${stream.operation.slice(0, 100)} is not available on this node`)
+      }
+      const call = new Call({ remoteAddress, isLoopback: false, identity: stream.origin }, 'link')
+      const decoded = request === undefined ? undefined : decodeBinary(operation.request, request)
+      this.#check(operation, decoded)
+      if (operation.kind === 'unary') void unary(router, operation, stream, decoded, call)
+      else if (operation.kind === 'server') void serverStream(router, operation, stream, decoded, call)
+      else void bidi(router, operation, stream, call)
+    } catch (error) {
+      if (operation === undefined) stream.end(statusOf(error as ServiceError))
+      else stream.end(statusOf(router.failure(error, operation)))
+    }
+  }
+
+  /** Other nodes reach what names this node, and the hub server's operations; whatever else a node can do is its own caller's. */
+  #check({ service, name }: Operation, request: unknown): void {
+    if (service === HUB_SERVER_SERVICE) return
+    const nodeId = (request as { nodeId?: unknown } | undefined)?.nodeId
+    if (nodeId === undefined) throw new ServiceError('PERMISSION_DENIED', `${name} cannot be called from another node`)
+    if (nodeId !== this.#options.nodeId) {
+      throw new ServiceError('NOT_FOUND', `the call for node ${String(nodeId).slice(0, 100)} came to another node`)
+    }
+  }
+}
+
+async function unary(
+  router: Router,
+  operation: Operation,
+  stream: LinkStream,
+  request: unknown,
+  call: Call,
+): Promise<void> {
+  stream.handlers = { cancel: () => call.abort() }
+  try {
+    const response = encodeBinary(operation.response, await router.unary(operation, request, call))
+    if (stream.closed) return
+    stream.send(response)
+    stream.end({ code: 'OK', message: '' })
+  } catch (error) {
+    const failure = router.failure(error, operation)
+    if (!stream.closed) stream.end(statusOf(failure))
+  }
+}
+
+async function serverStream(
+  router: Router,
+  operation: Operation,
+  stream: LinkStream,
+  request: unknown,
+  call: Call,
+): Promise<void> {
+  const sink = new LinkSink(stream, operation, router, call)
+  stream.handlers = { cancel: () => sink.lose(), drain: () => sink.drained() }
+  try {
+    await router.stream(operation, request, call, sink)
+    sink.ready()
+  } catch (error) {
+    if (sink.closed) router.failure(error, operation)
+    else sink.end(error)
+  }
+}
+
+async function bidi(router: Router, operation: Operation, stream: LinkStream, call: Call): Promise<void> {
+  const sink = new LinkSink(stream, operation, router, call)
+  try {
+    // Until there is a receiver the link keeps what comes, within the caller's credit.
+    const receiver = await router.bidi(operation, call, sink)
+    sink.ready()
+    const taking = new Taking(router, operation, stream, receiver)
+    stream.handlers = {
+      message: (bytes) => taking.take(bytes),
+      halfClose: () => receiver.end?.(),
+      cancel: () => sink.lose(),
+      drain: () => sink.drained(),
+    }
+  } catch (error) {
+    stream.handlers = {}
+    if (sink.closed) router.failure(error, operation)
+    else sink.end(error)
+  }
+}
+
+/** Hands messages to a receiver one after the other, and says of each, in order, what became of it. */
+class Taking {
+  readonly #router: Router
+  readonly #operation: Operation
+  readonly #stream: LinkStream
+  readonly #receiver: Receiver<unknown>
+  #last: Promise<void> = Promise.resolve()
+  #waiting = 0
+
+  constructor(router: Router, operation: Operation, stream: LinkStream, receiver: Receiver<unknown>) {
+    this.#router = router
+    this.#operation = operation
+    this.#stream = stream
+    this.#receiver = receiver
+  }
+
+  /** Whether there is room for more. */
+  take(bytes: Uint8Array): boolean {
+    this.#waiting++
+    this.#last = this.#last.then(() => this.#one(bytes))
+    return this.#waiting < 16
+  }
+
+  async #one(bytes: Uint8Array): Promise<void> {
+    let answer = mark(TAKEN)
+    try {
+      if (this.#stream.closed) return
+      await this.#receiver.message(decodeBinary(this.#operation.request, bytes))
+    } catch (error) {
+      answer = refused(this.#router.failure(error, this.#operation))
+    } finally {
+      this.#waiting--
+    }
+    if (this.#stream.closed) return
+    this.#stream.send(answer)
+    this.#stream.resume()
+  }
+}
+
+/** One stream that another node reads. */
+class LinkSink extends StreamSink {
+  readonly #stream: LinkStream
+  readonly #operation: Operation
+  readonly #router: Router
+
+  constructor(stream: LinkStream, operation: Operation, router: Router, call: Call) {
+    super(call)
+    this.#stream = stream
+    this.#operation = operation
+    this.#router = router
+  }
+
+  protected override open(): void {
+    this.writable = this.#stream.send(mark(READY))
+  }
+
+  protected override write(message: unknown): number {
+    const encode = (value: unknown): Uint8Array => encodeBinary(this.#operation.response, value)
+    const bytes = message instanceof SharedMessage ? message.encoded('proto', encode) : encode(message)
+    if (!this.#stream.send(wrap(MESSAGE, bytes))) this.writable = false
+    return bytes.length
+  }
+
+  protected override finish(error: unknown): void {
+    if (error === undefined) this.#stream.end({ code: 'OK', message: '' })
+    else this.#stream.end(statusOf(this.#router.failure(error, this.#operation)))
+  }
+}
+
+const routed = new WeakMap<Operation, RoutedOperation>()
+
+/** The operation as routing sees it. */
+export function routedOperation(operation: Operation): RoutedOperation {
+  let known = routed.get(operation)
+  if (known === undefined) {
+    const { name, service, kind, request, response } = operation
+    known = {
+      name,
+      service,
+      kind,
+      encodeRequest: (message) => encodeBinary(request, message),
+      decodeResponse: (bytes) => decodeBinary(response, bytes),
+    }
+    routed.set(operation, known)
+  }
+  return known
+}

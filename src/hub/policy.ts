@@ -1,0 +1,30 @@
+/** Whom the hub lets in: members at once, joiners when an operator has accepted them. */
+import type { JoinRequests } from './join-requests.ts'
+import type { NodeRegistry } from './registry.ts'
+import type { HubPolicy, LinkSession } from './session.ts'
+
+export interface HubPolicyOptions {
+  registry: NodeRegistry
+  /** Absent: the hub does not accept authentication by request. */
+  requests?: JoinRequests
+  /** Sets who serves what the node opens on a new session. */
+  serve(session: LinkSession): void
+}
+
+export function hubPolicy({ registry, requests, serve }: HubPolicyOptions): HubPolicy {
+  return {
+    admit: (nodeId) =>
+      registry.isMember(nodeId)
+        ? { admitted: true }
+        : { admitted: false, reason: 'NOT_A_MEMBER', message: 'the node is not on this hub, or was removed from it' },
+    join: async (joiner, withdrawn) => {
+      if (requests !== undefined) return await requests.join(joiner, withdrawn)
+      const message = 'this hub does not accept authentication by request'
+      return { admitted: false, reason: 'NO_AUTHENTICATION_BY_REQUEST', message }
+    },
+    established: (session, record) => {
+      serve(session)
+      registry.connect(session, record, { isFirst: requests?.takeFresh(session.peerId) === true })
+    },
+  }
+}

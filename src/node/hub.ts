@@ -1,0 +1,161 @@
+/** The hub's part of a node: hosting a hub or being a member of one, and the calls that other nodes make over links. */
+import { LinkListener, routedOperation } from '../api/link.ts'
+import type { Forward, Router } from '../api/router.ts'
+import { EmbeddedRegistry } from '../hub/embedded-registry.ts'
+import { JoinRequests } from '../hub/join-requests.ts'
+import { hubPolicy } from '../hub/policy.ts'
+import type { NodeRegistry } from '../hub/registry.ts'
+import { relay } from '../hub/relay.ts'
+import type { Clock, Dialled, HubPolicy, LinkSession } from '../hub/session.ts'
+import { HubClientService } from '../services/hub-client.ts'
+import { HubServerService, notOnHub } from '../services/hub-server.ts'
+import { statusOf } from '../services/link-envelope.ts'
+import { LocalDetails } from '../services/local-details.ts'
+import { type DialRequest, Membership } from '../services/membership.ts'
+import type { Handlers } from '../services/operations.ts'
+import { notConnected, Routing } from '../services/routing.ts'
+import type { NodeMetadataItem } from '../services/types.ts'
+import type { Store } from '../store/store.ts'
+
+export interface HubPartOptions {
+  readonly nodeId: string
+  readonly store: Store
+  /** What the configuration calls this node; `isFromFile`: nobody may change it. */
+  readonly name: string
+  readonly metadata: Record<string, NodeMetadataItem>
+  readonly isFromFile: boolean
+  /** Present: this node hosts a hub. `requestTimeout`, ms: how long a request to join waits; undefined: none is accepted. */
+  readonly hubServer: { readonly requestTimeout: number | undefined } | undefined
+  /** Opens a link to a hub. */
+  dial(request: DialRequest): Promise<Dialled>
+  readonly router: () => Router
+  readonly log: { info(message: string): void; error(fields: object, message: string): void }
+  readonly clock?: Clock
+  readonly random?: () => number
+}
+
+/** What the rest of the node needs of it. */
+export interface HubPart {
+  readonly handlers: Partial<Handlers>
+  readonly forward: Forward
+  /** On a hub: who is let in. */
+  readonly policy: HubPolicy | undefined
+  readonly registry: NodeRegistry | undefined
+  readonly membership: Membership | undefined
+  /** Begins to connect to the hub this node is signed in to. */
+  start(): void
+  /** Ends streams and links, brings the nodes' times to disk; the store must still be open. */
+  close(): Promise<void>
+}
+
+/** Composes it; nothing is connected before `start`. */
+export function createHubPart(options: HubPartOptions): HubPart {
+  return options.hubServer === undefined ? createMember(options) : createHub(options, options.hubServer)
+}
+
+function createMember(options: HubPartOptions): HubPart {
+  const { nodeId, store, log, dial, clock, random } = options
+  const details = detailsOf(options, ['PIPELINES'])
+  const calls = new LinkListener({ router: options.router, nodeId })
+  const membership = new Membership({
+    signIn: store.signIn,
+    dial,
+    record: () => details.record,
+    serve: (session) => session.onOpen((stream, request) => calls.serve(stream, request, session.remoteAddress)),
+    onEvent: (message, error) => {
+      if (error === undefined) log.info(message)
+      else log.info(`${message}: ${error instanceof Error ? error.message : String(error)}`)
+    },
+    ...(clock === undefined ? {} : { clock: timersOf(clock) }),
+    ...(random === undefined ? {} : { random }),
+  })
+  membership.onChange((state) => log.info(`connection to the hub: ${state}`))
+  const client = new HubClientService({ node: { id: nodeId }, details, membership })
+  return {
+    handlers: client.handlers,
+    forward: forwardBy(new Routing({ nodeId, hub: membership, ...timers(clock) })),
+    policy: undefined,
+    registry: undefined,
+    membership,
+    start: () => membership.start(),
+    close: async () => {
+      client.close()
+      membership.close()
+    },
+  }
+}
+
+function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubPartOptions['hubServer']>): HubPart {
+  const { nodeId, store, log, clock } = options
+  const details = detailsOf(options, ['HUB_SERVER', 'PIPELINES'])
+  const calls = new LinkListener({ router: options.router, nodeId })
+  const registry = new EmbeddedRegistry({
+    selfId: nodeId,
+    self: details.record,
+    store: store.nodes,
+    onError: (error) => log.error({ err: error }, 'a change of the node list could not be stored'),
+  })
+  details.onChange((record) => registry.setSelf(record))
+  const requests =
+    requestTimeout === undefined
+      ? undefined
+      : new JoinRequests({
+          timeout: requestTimeout,
+          nextId: () => store.requestIds.next(),
+          admit: (joiner) => registry.admit(joiner),
+          expel: (id) => registry.remove(id),
+          ...(clock === undefined ? {} : { clock }),
+        })
+  const server = new HubServerService({ registry, ...(requests === undefined ? {} : { requests }) })
+  const client = new HubClientService({ node: { id: nodeId }, details })
+  return {
+    handlers: { ...server.handlers, ...client.handlers },
+    forward: forwardBy(new Routing({ nodeId, hub: registry, ...timers(clock) })),
+    policy: hubPolicy({
+      registry,
+      ...(requests === undefined ? {} : { requests }),
+      serve: (session) => serveOnHub(session, nodeId, registry, calls),
+    }),
+    registry,
+    membership: undefined,
+    start: () => {},
+    close: async () => {
+      server.close()
+      client.close()
+      await registry.close()
+    },
+  }
+}
+
+/** What a member opens runs here, or goes on, unread, to the member it is meant for. */
+function serveOnHub(session: LinkSession, nodeId: string, registry: NodeRegistry, calls: LinkListener): void {
+  session.onOpen((stream, request) => {
+    if (stream.target === '' || stream.target === nodeId) {
+      calls.serve(stream, request, session.remoteAddress)
+      return
+    }
+    const route = registry.route(stream.target)
+    if (route.kind === 'session') relay(stream, request, route.session)
+    else stream.end(statusOf(route.kind === 'offline' ? notConnected(stream.target) : notOnHub(stream.target)))
+  })
+}
+
+function detailsOf(options: HubPartOptions, services: readonly ('HUB_SERVER' | 'PIPELINES')[]): LocalDetails {
+  const { name, metadata, isFromFile, store } = options
+  return new LocalDetails({ name, metadata, isFromFile, services, store: store.details })
+}
+
+function forwardBy(routing: Routing): Forward {
+  return (operation, request, call) => routing.forward(routedOperation(operation), request, call)
+}
+
+function timers(clock: Clock | undefined) {
+  return clock === undefined ? {} : { timers: clock }
+}
+
+function timersOf(clock: Clock) {
+  return {
+    setTimeout: (fn: (...args: unknown[]) => void, timeout: number) => clock.setTimeout(fn, timeout),
+    clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
+  }
+}

@@ -1,0 +1,233 @@
+/** This node on its hub: joining, coming back after every loss of the link, leaving. */
+import { type ActorRefFrom, createActor, fromPromise } from 'xstate'
+import { type HubLink, hubConnection, NotAMember } from '../actors/hub-connection.ts'
+import type { ActorClock } from '../actors/pipeline.ts'
+import { type Dialled, type Intent, LinkRefused, type LinkSession, LinkUnreachable } from '../hub/session.ts'
+import type { SignIn, SignInRecord } from '../store/sign-in.ts'
+import { type Code, ServiceError } from './errors.ts'
+import type { NodeFacts } from './node-records.ts'
+import type { ConnectionState } from './types.ts'
+
+/** One attempt to open a link. */
+export interface DialRequest {
+  readonly address: URL
+  readonly intent: Intent
+  readonly record: NodeFacts
+  /** CONNECT: the hub must prove this key, 32 bytes. */
+  readonly hubKey?: Uint8Array
+  /** SHA-256 of the one certificate accepted, lowercase hex. */
+  readonly certificate?: string
+  readonly signal: AbortSignal
+}
+
+export interface MembershipOptions {
+  signIn: SignIn
+  /** Rejects with LinkRefused or LinkUnreachable. */
+  dial(request: DialRequest): Promise<Dialled>
+  /** What this node says about itself now. */
+  record(): NodeFacts
+  /** Sets who serves what the hub opens on a new session. */
+  serve(session: LinkSession): void
+  /** A line for the log of the node. */
+  onEvent(message: string, error?: unknown): void
+  clock?: ActorClock
+  /** Uniform in [0, 1). */
+  random?: () => number
+}
+
+export class Membership {
+  readonly #options: MembershipOptions
+  readonly #actor: ActorRefFrom<typeof hubConnection>
+  readonly #listeners: ((state: ConnectionState) => void)[] = []
+  #state: ConnectionState
+  /** Changes of the sign-in wait for one another. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #closed = false
+
+  /** Signed in when the disk says so; connects once `start` is called. */
+  constructor(options: MembershipOptions) {
+    this.#options = options
+    const machine = hubConnection.provide({
+      actors: { dial: fromPromise<HubLink, SignInRecord>(({ input, signal }) => this.#connect(input, signal)) },
+      actions: { forget: () => this.#forget() },
+    })
+    const { signIn, random = Math.random, clock } = options
+    this.#actor = createActor(machine, {
+      input: { signIn: signIn.get() ?? null, random },
+      ...(clock === undefined ? {} : { clock }),
+    })
+    this.#state = stateOf(this.#actor.getSnapshot())
+    this.#actor.subscribe((snapshot) => {
+      const state = stateOf(snapshot)
+      if (state === this.#state) return
+      this.#state = state
+      for (const listener of this.#listeners) listener(state)
+    })
+  }
+
+  start(): void {
+    this.#actor.start()
+  }
+
+  get state(): ConnectionState {
+    return this.#state
+  }
+
+  /** The live link to the hub, if there is one. */
+  get session(): LinkSession | undefined {
+    return (this.#actor.getSnapshot().context.link as LinkSession | null) ?? undefined
+  }
+
+  onChange(listener: (state: ConnectionState) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Asks the hub at `address` to let this node in and waits for the operator's answer; `caller` aborting withdraws the request. */
+  async join(address: URL, caller: AbortSignal): Promise<void> {
+    this.#refuseSecondHub()
+    const record = this.#options.record()
+    let dialled: Dialled
+    try {
+      dialled = await this.#options.dial({ address, intent: 'JOIN', record, signal: caller })
+    } catch (error) {
+      throw joinFailure(error, address, caller)
+    }
+    const { session, certificate } = dialled
+    this.#options.serve(session)
+    await this.#inTurn(async () => {
+      try {
+        if (this.#closed) throw new ServiceError('UNAVAILABLE', 'the node is shutting down')
+        if (caller.aborted) throw new ServiceError('CANCELLED', 'the caller went away')
+        this.#refuseSecondHub(dialled.hubId)
+        const signIn: SignInRecord = {
+          hubAddress: address.href,
+          hubId: dialled.hubId,
+          hubKey: dialled.hubKey,
+          ...(certificate === undefined || certificate.trust === 'CA' ? {} : { certificate: certificate.fingerprint }),
+        }
+        await this.#options.signIn.put(signIn)
+        this.#actor.send({ type: 'JOINED', signIn, link: session })
+        session.sendRecord(this.#options.record())
+      } catch (error) {
+        session.close('LEFT', 'the node does not join after all')
+        throw error
+      }
+    })
+  }
+
+  /** Leaves the hub, whether or not it can be told; nothing to do on none. Resolves once the sign-in is off the disk. */
+  async leave(): Promise<void> {
+    const session = await this.#inTurn(async () => {
+      await this.#options.signIn.remove()
+      const left = this.session
+      this.#actor.send({ type: 'DISCONNECT' })
+      return left
+    })
+    await session?.closed
+  }
+
+  /** Tells the hub that this node's details have changed; a hub that is away hears of it with the next link. */
+  recordChanged(): void {
+    this.session?.sendRecord(this.#options.record())
+  }
+
+  /**
+   * The link over which the hub is asked; throws FAILED_PRECONDITION when the node is on no hub, UNAVAILABLE when the hub is away.
+   * `purpose` says what for: "to reach node x".
+   */
+  require(purpose: string): LinkSession {
+    if (this.#state === 'UNAUTHENTICATED') {
+      throw new ServiceError('FAILED_PRECONDITION', `this node is on no hub, which it takes ${purpose}: join one first`)
+    }
+    const { session } = this
+    if (session === undefined) {
+      throw new ServiceError('UNAVAILABLE', `the hub of this node, which it takes ${purpose}, is not connected now`)
+    }
+    return session
+  }
+
+  /** Takes the link down; the sign-in stays. */
+  close(): void {
+    this.#closed = true
+    const { session } = this
+    this.#actor.stop()
+    session?.close('SHUTDOWN', 'the node is shutting down')
+  }
+
+  #refuseSecondHub(accepted?: string): void {
+    const { signIn } = this.#actor.getSnapshot().context
+    if (signIn === null || signIn.hubId === accepted) return
+    throw new ServiceError(
+      'ALREADY_EXISTS',
+      `this node is on the hub at ${signIn.hubAddress} already: disconnect it there first`,
+    )
+  }
+
+  async #connect(signIn: SignInRecord, signal: AbortSignal): Promise<LinkSession> {
+    const { dial, serve, onEvent } = this.#options
+    const record = this.#options.record()
+    const { hubAddress, hubKey, certificate } = signIn
+    try {
+      const address = new URL(hubAddress)
+      const { session } = await dial({
+        address,
+        intent: 'CONNECT',
+        record,
+        hubKey,
+        signal,
+        ...(certificate === undefined ? {} : { certificate }),
+      })
+      if (signal.aborted) {
+        session.close('SHUTDOWN', 'the node does not need the link any more')
+        throw new LinkUnreachable('not needed any more')
+      }
+      serve(session)
+      if (this.#options.record() !== record) session.sendRecord(this.#options.record())
+      return session
+    } catch (error) {
+      if (signal.aborted) throw error
+      onEvent(`cannot connect to the hub at ${hubAddress}`, error)
+      const isOut =
+        error instanceof LinkRefused && error.signed && (error.reason === 'NOT_A_MEMBER' || error.reason === 'REMOVED')
+      throw isOut ? new NotAMember(error.message) : error
+    }
+  }
+
+  #forget(): void {
+    this.#options.onEvent('the hub has removed this node: it is signed out')
+    this.#options.signIn.remove().catch((error: unknown) => {
+      this.#options.onEvent('the sign-in could not be removed from the disk', error)
+    })
+  }
+
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(step, step)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+}
+
+function stateOf({ value, context }: { value: unknown; context: { signIn: unknown } }): ConnectionState {
+  if (value === 'connected') return 'CONNECTED'
+  return context.signIn === null ? 'UNAUTHENTICATED' : 'DISCONNECTED'
+}
+
+const REFUSALS: Partial<Record<LinkRefused['reason'], Code>> = {
+  REJECTED: 'UNAUTHENTICATED',
+  TIMED_OUT: 'DEADLINE_EXCEEDED',
+  TOO_MANY: 'RESOURCE_EXHAUSTED',
+  NO_AUTHENTICATION_BY_REQUEST: 'NOT_FOUND',
+  NOT_A_HUB: 'NOT_FOUND',
+  WITHDRAWN: 'CANCELLED',
+}
+
+function joinFailure(error: unknown, { href }: URL, caller: AbortSignal): unknown {
+  if (caller.aborted) return new ServiceError('CANCELLED', 'the caller went away; the request is withdrawn')
+  if (error instanceof LinkRefused) {
+    return new ServiceError(REFUSALS[error.reason] ?? 'UNAVAILABLE', `the hub at ${href}: ${error.message}`)
+  }
+  if (error instanceof LinkUnreachable) {
+    return new ServiceError('UNAVAILABLE', `the hub at ${href} cannot be reached: ${error.message}`)
+  }
+  return error
+}

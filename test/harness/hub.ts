@@ -1,0 +1,305 @@
+/** A hub and any number of nodes in one process: real services, stores and links, with memory instead of sockets between them. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Call } from '../../src/api/call.ts'
+import { loadOperations } from '../../src/api/contract.ts'
+import { Router } from '../../src/api/router.ts'
+import { type Identity, loadIdentity } from '../../src/hub/identity.ts'
+import { connectPair } from '../../src/hub/pair.ts'
+import { type Clock, type LinkEvent, LinkUnreachable } from '../../src/hub/session.ts'
+import { createHubPart, type HubPart } from '../../src/node/hub.ts'
+import type { DialRequest } from '../../src/services/membership.ts'
+import type { Handlers, OperationName, Receiver, Sink } from '../../src/services/operations.ts'
+import { SharedMessage } from '../../src/services/shared-message.ts'
+import type { BidiOperations, StreamOperations, UnaryOperations } from '../../src/services/types.ts'
+import { Store } from '../../src/store/store.ts'
+
+const operations = new Map(loadOperations().map((operation) => [operation.name, operation]))
+const operationOf = (name: OperationName) => {
+  const operation = operations.get(name)
+  if (operation === undefined) throw new Error(`no operation ${name}`)
+  return operation
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+}
+
+export interface MemberOptions {
+  /** Where it keeps its state; default: a new directory. */
+  directory?: string
+  name?: string
+  isFromFile?: boolean
+  handlers?: Partial<Handlers>
+  clock?: Clock
+  /** Milliseconds; undefined on a hub: no authentication by request. Default 5 min. */
+  requestTimeout?: number | undefined
+  /** Where its links seem to come from. */
+  remoteAddress?: string
+  random?: () => number
+}
+
+/** Waits in this process until a condition holds; looked at after every turn, at most `milliseconds` long. */
+export async function until(condition: () => boolean | Promise<boolean>, milliseconds = 10_000): Promise<void> {
+  const end = performance.now() + milliseconds
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`this did not come to hold within ${milliseconds} ms: ${condition}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** The hubs there are, by address, and the machines on which nodes live. */
+export class Network {
+  readonly hubs = new Map<string, Member>()
+  readonly #root = mkdtempSync(join(tmpdir(), 'penstock-hub-'))
+  readonly #members = new Set<Member>()
+  #count = 0
+
+  directory(): string {
+    return join(this.#root, `${this.#count++}`)
+  }
+
+  /** Starts a hub that is reached at `address`. */
+  hub(address: string, options: MemberOptions = {}): Member {
+    const hub = new Member(this, { ...options, directory: options.directory ?? this.directory() }, address)
+    this.#members.add(hub)
+    return hub
+  }
+
+  node(options: MemberOptions = {}): Member {
+    const node = new Member(this, { ...options, directory: options.directory ?? this.directory() }, undefined)
+    this.#members.add(node)
+    return node
+  }
+
+  forget(member: Member): void {
+    this.#members.delete(member)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#members].map((member) => member.close()))
+    rmSync(this.#root, { recursive: true, force: true })
+  }
+}
+
+/** One node, hub or not: what startNode composes, without listeners and run pool. */
+export class Member {
+  readonly id: string
+  readonly store: Store
+  readonly part: HubPart
+  readonly router: Router
+  readonly identity: Identity
+  readonly directory: string
+  readonly events: LinkEvent[] = []
+  readonly reported: unknown[] = []
+  readonly #network: Network
+  readonly #address: string | undefined
+  readonly #clock: Clock
+  #closed: Promise<void> | undefined
+
+  constructor(network: Network, options: MemberOptions & { directory: string }, address: string | undefined) {
+    this.#network = network
+    this.#address = address
+    this.directory = options.directory
+    this.store = new Store(options.directory)
+    this.identity = loadIdentity(options.directory)
+    this.id = this.identity.nodeId
+    this.#clock = options.clock ?? systemClock
+    const requestTimeout = 'requestTimeout' in options ? options.requestTimeout : 300_000
+    this.part = createHubPart({
+      nodeId: this.id,
+      store: this.store,
+      name: options.name ?? 'unnamed',
+      metadata: {},
+      isFromFile: options.isFromFile ?? false,
+      hubServer: address === undefined ? undefined : { requestTimeout },
+      dial: (request) => this.#dial(request, options.remoteAddress ?? ''),
+      router: () => this.router,
+      log: { info: () => {}, error: (fields) => this.reported.push(fields) },
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      random: options.random ?? (() => 0),
+    })
+    this.router = new Router({
+      handlers: { ...options.handlers, ...this.part.handlers },
+      forward: this.part.forward,
+      report: (error) => this.reported.push(error),
+    })
+    if (address !== undefined) network.hubs.set(address, this)
+    this.part.start()
+  }
+
+  /** Calls an operation as somebody on this machine does. */
+  async call<Name extends keyof UnaryOperations>(
+    name: Name,
+    request: UnaryOperations[Name]['request'],
+    call: Call = localCall(),
+  ): Promise<UnaryOperations[Name]['response']> {
+    return (await this.router.unary(operationOf(name), request, call)) as UnaryOperations[Name]['response']
+  }
+
+  /** Opens a stream; resolves once it stands. */
+  async follow<Name extends keyof StreamOperations>(
+    name: Name,
+    request: StreamOperations[Name]['request'],
+    sink: CollectingSink<StreamOperations[Name]['response']> = new CollectingSink(),
+  ): Promise<CollectingSink<StreamOperations[Name]['response']>> {
+    const call = localCall()
+    sink.onClose(() => call.abort())
+    await this.router.stream(operationOf(name), request, call, sink as Sink<unknown>)
+    return sink
+  }
+
+  async converse<Name extends keyof BidiOperations>(
+    name: Name,
+  ): Promise<{
+    sink: CollectingSink<BidiOperations[Name]['response']>
+    receiver: Receiver<BidiOperations[Name]['request']>
+  }> {
+    const sink = new CollectingSink<BidiOperations[Name]['response']>()
+    const receiver = await this.router.bidi(operationOf(name), localCall(), sink as Sink<unknown>)
+    return { sink, receiver: receiver as Receiver<BidiOperations[Name]['request']> }
+  }
+
+  /** Joins the hub at `address`, accepted at the hub. */
+  async join(address: string): Promise<void> {
+    const hub = this.#network.hubs.get(address) as Member
+    const { sink, receiver } = await hub.converse('authenticationByRequests')
+    const joined = this.call('authenticateByRequest', { hubServerAddress: address })
+    joined.catch(() => {})
+    for (;;) {
+      const request = await sink.next()
+      if (request.node?.id !== this.id) continue
+      await receiver.message({ requestId: BigInt(request.requestId), accept: true })
+      break
+    }
+    await joined
+    sink.end()
+  }
+
+  get state(): string | undefined {
+    return this.part.membership?.state
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    if (this.#address !== undefined && this.#network.hubs.get(this.#address) === this) {
+      this.#network.hubs.delete(this.#address)
+    }
+    for (const session of this.sessions) session.close('SHUTDOWN', 'closing')
+    await this.part.close()
+    await this.store.close()
+    this.#network.forget(this)
+  }
+
+  /** Sessions of a hub's members. */
+  get sessions() {
+    const { registry } = this.part
+    return (registry?.nodes() ?? []).flatMap(({ id }) => {
+      const route = registry?.route(id)
+      return route?.kind === 'session' ? [route.session] : []
+    })
+  }
+
+  async #dial(request: DialRequest, remoteAddress: string) {
+    const hub = this.#network.hubs.get(request.address.origin)
+    if (hub?.part.policy === undefined) throw new LinkUnreachable('nobody listens there')
+    const { identity, part, events } = hub
+    const policy = part.policy as NonNullable<HubPart['policy']>
+    return await connectPair(
+      { identity, policy, clock: hub.#clock, report: (event) => events.push(event) },
+      {
+        identity: this.identity,
+        record: request.record,
+        intent: request.intent,
+        pinnedHubKey: request.hubKey,
+        clock: this.#clock,
+        signal: request.signal,
+        report: (event) => this.events.push(event),
+      },
+      remoteAddress,
+    )
+  }
+}
+
+export function localCall(): Call {
+  return new Call({ remoteAddress: '127.0.0.1', isLoopback: true }, 'internal')
+}
+
+/** Keeps what a stream sends; `stuck`: it never finds room after the first message. */
+export class CollectingSink<M> implements Sink<M> {
+  readonly messages: M[] = []
+  isReady = false
+  closed = false
+  error: unknown
+  writable = true
+  readonly #stuck: boolean
+  #taken = 0
+  #drain: (() => void) | undefined
+  #closeListeners: (() => void)[] = []
+  #waiting: (() => void)[] = []
+
+  constructor({ stuck = false } = {}) {
+    this.#stuck = stuck
+  }
+
+  ready(): void {
+    this.isReady = true
+  }
+
+  send(message: M | SharedMessage<M>): boolean {
+    if (this.closed) return false
+    this.isReady = true
+    this.messages.push(message instanceof SharedMessage ? message.value : message)
+    if (this.#stuck) this.writable = false
+    this.#wake()
+    return this.writable
+  }
+
+  end(error?: unknown): void {
+    if (this.closed) return
+    this.closed = true
+    this.writable = false
+    this.error = error
+    for (const listener of this.#closeListeners) listener()
+    this.#wake()
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drain = listener
+  }
+
+  /** Finds room again. */
+  drain(): void {
+    this.writable = true
+    this.#drain?.()
+  }
+
+  onClose(listener: () => void): void {
+    if (this.closed) listener()
+    else this.#closeListeners.push(listener)
+  }
+
+  /** The next message that nobody has taken; throws what ended the stream. */
+  async next(): Promise<M> {
+    while (this.#taken >= this.messages.length) {
+      if (this.closed) throw this.error ?? new Error('the stream ended')
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    return this.messages[this.#taken++] as M
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const resolve of waiting) resolve()
+  }
+}
+
+export { operations }
