@@ -187,7 +187,7 @@ export class HubHandshake {
     })
     this.#wire.send(encodeFrame('pending', {}))
     const { remoteAddress } = this.#wire
-    return await policy.join({ nodeId, key: nodeKey, record, remoteAddress }, this.#withdrawn.signal)
+    return await policy.join({ nodeId, key: new Uint8Array(nodeKey), record, remoteAddress }, this.#withdrawn.signal)
   }
 
   #conclude(nodeId: string, record: NodeRecord, admission: Admission): void {

@@ -109,6 +109,7 @@ export class Violation extends Error {
   override readonly name = 'Violation'
 }
 
+const EMPTY = Buffer.alloc(0)
 const types = loadTypes()
 
 function loadTypes() {
@@ -122,6 +123,11 @@ function loadTypes() {
   root.resolvePath = (_origin, target) => (target.startsWith('google/') ? target : join(directory, 'proto', target))
   root.loadSync('penstock/link/link.proto')
   root.resolveAll()
+  // An absent bytes field reads as no bytes; protobufjs would show an empty array.
+  for (const nested of (root.lookup('penstock.link') as protobuf.Namespace).nestedArray) {
+    if (!(nested instanceof protobuf.Type)) continue
+    for (const field of nested.fieldsArray) if (field.type === 'bytes') nested.ctor.prototype[field.name] = EMPTY
+  }
   const type = (name: string): protobuf.Type => root.lookupType(`penstock.link.${name}`)
   return {
     // setup() compiles the codecs now instead of at first use.
@@ -227,9 +233,12 @@ export function encodeVerdictBody(body: VerdictBody): Uint8Array {
 }
 
 export function decodeVerdictBody(bytes: Uint8Array): VerdictBody {
-  const body = decode(types.verdictBody, bytes, 'VerdictBody') as { verdict?: string } & VerdictBody
+  const body = decode(types.verdictBody, bytes, 'VerdictBody') as {
+    verdict?: 'welcome' | 'refused'
+    refused: { reason: number; message: string }
+  }
   if (body.verdict === undefined) throw new Violation('a verdict that says nothing')
-  return body
+  return body.verdict === 'refused' ? { refused: body.refused } : { welcome: {} }
 }
 
 /** Encodes a record; throws RangeError when it is longer than RECORD_BYTES. */

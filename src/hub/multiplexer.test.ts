@@ -59,6 +59,16 @@ test('an empty request is a request, an absent one is none', async () => {
   expect(requests).toEqual([0, undefined])
 })
 
+test('an empty message is a message', async () => {
+  const { hub, node } = sessionPair()
+  echo(hub)
+  const call = new Recorder(node.open('x', '', new Uint8Array(0)))
+  await call.over
+  expect(call.messages).toHaveLength(1)
+  expect(call.messages[0]).toBeInstanceOf(Uint8Array)
+  expect(call.messages[0]).toHaveLength(0)
+})
+
 test('messages both ways keep their order, half-close comes after them', async () => {
   const { hub, node } = sessionPair()
   echo(hub)

@@ -1,0 +1,144 @@
+/** The TLS certificate of a hub: a self-signed one made on request, and fingerprints. */
+import { createHash, createPublicKey, type KeyObject, webcrypto, X509Certificate } from 'node:crypto'
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+
+const YEARS = 10
+/** A certificate with less than this left is replaced, milliseconds. */
+const RENEWAL_MS = 30 * 24 * 3600 * 1000
+
+export interface CertificateOptions {
+  /** Where tls.crt and tls.key are kept; made when it is not there. */
+  readonly directory: string
+  /** Names and IP addresses that the certificate is for. Loopback ones are always in it. */
+  readonly hostnames: readonly string[]
+  /** Milliseconds since the Unix epoch; default: now. */
+  readonly now?: number
+}
+
+export interface Certificate {
+  readonly certFile: string
+  readonly keyFile: string
+  /** SHA-256 of the certificate (DER), lowercase hex. */
+  readonly fingerprint: string
+}
+
+/**
+ * The self-signed certificate in `directory`, made (ECDSA P-256, 10 years) when there is none or it is about to expire. One that is there is
+ * kept even when `hostnames` have changed: those who have pinned it would be locked out; remove tls.crt to have a new one. Both files have
+ * mode 0600. Throws when they are damaged or do not belong together.
+ */
+export async function autoCertificate(options: CertificateOptions): Promise<Certificate> {
+  const { directory, now = Date.now() } = options
+  const certFile = join(directory, 'tls.crt')
+  const keyFile = join(directory, 'tls.key')
+  const there = readIfThere(certFile)
+  if (there !== undefined) {
+    const certificate = parse(there, certFile)
+    checkKey(certificate, keyFile)
+    if (Date.parse(certificate.validTo) - now > RENEWAL_MS) {
+      for (const file of [certFile, keyFile]) chmodSync(file, 0o600)
+      return { certFile, keyFile, fingerprint: fingerprintOf(certificate.raw) }
+    }
+  }
+  const { certificate, key } = await makeCertificate(options.hostnames, now)
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  // The key first: a certificate without its key would be an error at the next start, a key without certificate is replaced.
+  write(keyFile, key)
+  write(certFile, certificate)
+  return { certFile, keyFile, fingerprint: fingerprintOf(parse(certificate, certFile).raw) }
+}
+
+/** A new self-signed certificate and its key, as PEM. `now`: milliseconds since the Unix epoch. */
+export async function makeCertificate(
+  hostnames: readonly string[],
+  now: number,
+): Promise<{ certificate: string; key: string }> {
+  // Loaded when needed: it is large, and most nodes make no certificate.
+  const x509 = await import('@peculiar/x509')
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...hostnames])]
+  const notAfter = new Date(now)
+  notAfter.setUTCFullYear(notAfter.getUTCFullYear() + YEARS)
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
+    {
+      name: [{ CN: ['penstock'] }],
+      // An hour back: clocks differ.
+      notBefore: new Date(now - 3600 * 1000),
+      notAfter,
+      keys: keys as never,
+      signingAlgorithm: algorithm,
+      extensions: [
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+        new x509.SubjectAlternativeNameExtension(
+          names.map((name) => ({ type: isIP(name) === 0 ? ('dns' as const) : ('ip' as const), value: name })),
+        ),
+      ],
+    },
+    webcrypto as never,
+  )
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey))
+  const lines = pkcs8.toString('base64').replace(/.{64}(?=.)/g, '$&\n')
+  return {
+    certificate: `${certificate.toString('pem')}\n`,
+    key: `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`,
+  }
+}
+
+/** SHA-256 of a certificate in DER, lowercase hex. */
+export function fingerprintOf(der: Uint8Array): string {
+  return createHash('sha256').update(der).digest('hex')
+}
+
+/** The fingerprint of the first certificate in a PEM file, the one a server with that file shows. Throws when there is none. */
+export function fingerprintOfFile(certFile: string): string {
+  return fingerprintOf(parse(readFileSync(certFile, 'utf8'), certFile).raw)
+}
+
+function parse(pem: string, file: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch {
+    throw new Error(`${file} holds no certificate: restore it, or remove it and its key to have a new one made`)
+  }
+}
+
+function checkKey(certificate: X509Certificate, keyFile: string): void {
+  let key: KeyObject
+  try {
+    key = createPublicKey(readFileSync(keyFile, 'utf8'))
+  } catch {
+    throw new Error(
+      `${keyFile} holds no private key: restore it, or remove it and the certificate to have new ones made`,
+    )
+  }
+  if (!certificate.publicKey.equals(key)) {
+    throw new Error(`${keyFile} is not the key of the certificate next to it: remove both to have new ones made`)
+  }
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** The file appears whole, readable by its owner only, and is on disk when this returns. */
+function write(path: string, text: string): void {
+  const draft = `${path}.${process.pid}`
+  const file = openSync(draft, 'w', 0o600)
+  try {
+    writeSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(draft, path)
+}

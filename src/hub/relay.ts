@@ -1,0 +1,31 @@
+/** Carries a call from one session to another: payloads unread, credit and cancellation end to end. */
+import { ServiceError } from '../services/errors.ts'
+import type { LinkSession, LinkStream } from './session.ts'
+
+/**
+ * Serves `incoming` by calling the same operation on `outgoing`, with the same target, origin and deadline. The sender of either end waits
+ * when the other's receiver does; what waits here is at most a window each way. The caller hears UNAVAILABLE when `outgoing` is or gets lost.
+ * Takes the handlers of `incoming`.
+ */
+export function relay(incoming: LinkStream, request: Uint8Array | undefined, outgoing: LinkSession): void {
+  const { operation, target, origin, deadlineMs } = incoming
+  let call: LinkStream
+  try {
+    call = outgoing.open(operation, target, request, { origin, deadlineMs })
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    incoming.end({ code: error.code, message: error.message })
+    return
+  }
+  call.handlers = {
+    fragment: (bytes, more) => incoming.sendFragment(bytes, more),
+    end: (status) => incoming.end(status),
+    drain: () => incoming.resume(),
+  }
+  incoming.handlers = {
+    fragment: (bytes, more) => call.sendFragment(bytes, more),
+    halfClose: () => call.halfClose(),
+    cancel: () => call.cancel(),
+    drain: () => call.resume(),
+  }
+}
