@@ -68,9 +68,12 @@ test('a taken port: it says so and gives everything back', async () => {
   await (await runNode(directory, { http: `127.0.0.1:${port}` })).node.close()
 })
 
-test.each([{ hub: 'true' }, { 'http-tls': 'auto' }])('%j is refused as not available yet', async (flags) => {
+test.each([
+  [{ hub: 'true', http: 'none' }, 'http.address cannot be none'],
+  [{ 'http-tls': 'auto' }, 'not available yet'],
+])('%j is refused: %s', async (flags, why) => {
   const directory = join(temporaryDirectory(), 'unused')
-  await expect(runNode(directory, flags)).rejects.toThrow('not available yet')
+  await expect(runNode(directory, flags as Record<string, string>)).rejects.toThrow(why)
   expect(() => readdirSync(directory)).toThrow('ENOENT')
 })
 
