@@ -1,8 +1,19 @@
 /** The TLS certificate of a hub: a self-signed one made on request, and fingerprints. */
-import { createHash, createPublicKey, type KeyObject, webcrypto, X509Certificate } from 'node:crypto'
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto'
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { domainToASCII } from 'node:url'
+import { ipv6Bytes } from '../dataplane/engine/address.ts'
+import { bits, context, integer, octets, oid, pem, plain, sequence, set, time, utf8, yes } from './der.ts'
 
 const YEARS = 10
 /** A certificate with less than this left is replaced, milliseconds. */
@@ -29,7 +40,7 @@ export interface Certificate {
  * kept even when `hostnames` have changed: those who have pinned it would be locked out; remove tls.crt to have a new one. Both files have
  * mode 0600. Throws when they are damaged or do not belong together.
  */
-export async function autoCertificate(options: CertificateOptions): Promise<Certificate> {
+export function autoCertificate(options: CertificateOptions): Certificate {
   const { directory, now = Date.now() } = options
   const certFile = join(directory, 'tls.crt')
   const keyFile = join(directory, 'tls.key')
@@ -42,7 +53,7 @@ export async function autoCertificate(options: CertificateOptions): Promise<Cert
       return { certFile, keyFile, fingerprint: fingerprintOf(certificate.raw) }
     }
   }
-  const { certificate, key } = await makeCertificate(options.hostnames, now)
+  const { certificate, key } = makeCertificate(options.hostnames, now)
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   // The key first: a certificate without its key would be an error at the next start, a key without certificate is replaced.
   write(keyFile, key)
@@ -50,43 +61,49 @@ export async function autoCertificate(options: CertificateOptions): Promise<Cert
   return { certFile, keyFile, fingerprint: fingerprintOf(parse(certificate, certFile).raw) }
 }
 
-/** A new self-signed certificate and its key, as PEM. `now`: milliseconds since the Unix epoch. */
-export async function makeCertificate(
-  hostnames: readonly string[],
-  now: number,
-): Promise<{ certificate: string; key: string }> {
-  // Loaded when needed: it is large, and most nodes make no certificate.
-  const x509 = await import('@peculiar/x509')
-  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
-  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...hostnames])]
+/** A new self-signed certificate (RFC 5280) and its key, as PEM. `now`: milliseconds since the Unix epoch. */
+export function makeCertificate(hostnames: readonly string[], now: number): { certificate: string; key: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'))
+  const commonName = sequence(set(sequence(oid('2.5.4.3'), utf8('penstock'))))
   const notAfter = new Date(now)
   notAfter.setUTCFullYear(notAfter.getUTCFullYear() + YEARS)
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
-    {
-      name: [{ CN: ['penstock'] }],
-      // An hour back: clocks differ.
-      notBefore: new Date(now - 3600 * 1000),
-      notAfter,
-      keys: keys as never,
-      signingAlgorithm: algorithm,
-      extensions: [
-        new x509.BasicConstraintsExtension(false, undefined, true),
-        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-        new x509.SubjectAlternativeNameExtension(
-          names.map((name) => ({ type: isIP(name) === 0 ? ('dns' as const) : ('ip' as const), value: name })),
-        ),
-      ],
-    },
-    webcrypto as never,
+  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...hostnames])]
+  const extensions = sequence(
+    // Not an authority: whoever trusts it trusts this hub and nothing else.
+    extension('2.5.29.19', true, sequence()),
+    // digitalSignature
+    extension('2.5.29.15', true, bits(Buffer.from([0x80]), 7)),
+    // serverAuth
+    extension('2.5.29.37', false, sequence(oid('1.3.6.1.5.5.7.3.1'))),
+    extension('2.5.29.17', false, sequence(...names.map(generalName))),
   )
-  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey))
-  const lines = pkcs8.toString('base64').replace(/.{64}(?=.)/g, '$&\n')
+  const content = sequence(
+    // Version 3
+    context(0, integer(Buffer.from([2]))),
+    integer(randomBytes(16)),
+    ecdsaWithSha256,
+    commonName,
+    // An hour back: clocks differ.
+    sequence(time(new Date(now - 3600 * 1000)), time(notAfter)),
+    commonName,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    context(3, extensions),
+  )
+  const certificate = sequence(content, ecdsaWithSha256, bits(sign('sha256', content, privateKey)))
   return {
-    certificate: `${certificate.toString('pem')}\n`,
-    key: `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`,
+    certificate: pem('CERTIFICATE', certificate),
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   }
+}
+
+function extension(id: string, isCritical: boolean, value: Uint8Array): Buffer {
+  return isCritical ? sequence(oid(id), yes, octets(value)) : sequence(oid(id), octets(value))
+}
+
+function generalName(name: string): Buffer {
+  if (isIP(name) === 0) return plain(2, Buffer.from(domainToASCII(name) || name))
+  return plain(7, isIP(name) === 4 ? Buffer.from(name.split('.').map(Number)) : ipv6Bytes(name))
 }
 
 /** SHA-256 of a certificate in DER, lowercase hex. */

@@ -1,0 +1,74 @@
+/** The hub's own certificate: made once, kept, good for TLS, replaced before it expires. */
+import { X509Certificate } from 'node:crypto'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { autoCertificate, fingerprintOfFile, makeCertificate } from './certificate.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-certificate-'))
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const DAY = 24 * 3600 * 1000
+
+test('is made once, for the names asked for and loopback, and kept', () => {
+  const first = autoCertificate({ directory, hostnames: ['hub.example', '192.0.2.7', '2001:db8::1'] })
+  const certificate = new X509Certificate(readFileSync(first.certFile))
+  for (const name of ['hub.example', 'localhost']) expect(certificate.checkHost(name)).toBe(name)
+  for (const ip of ['192.0.2.7', '2001:db8::1', '127.0.0.1', '::1']) expect(certificate.checkIP(ip)).toBeDefined()
+  expect(certificate.checkHost('other.example')).toBeUndefined()
+  expect(certificate.publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' })
+  expect(certificate.verify(certificate.publicKey)).toBe(true)
+  expect(certificate.ca).toBe(false)
+  const years = (Date.parse(certificate.validTo) - Date.now()) / (365.25 * DAY)
+  expect(years).toBeCloseTo(10, 1)
+  expect(first.fingerprint).toBe(certificate.fingerprint256.replaceAll(':', '').toLowerCase())
+  expect(fingerprintOfFile(first.certFile)).toBe(first.fingerprint)
+  expect(autoCertificate({ directory, hostnames: ['renamed.example'] })).toEqual(first)
+  createSecureContext({ cert: readFileSync(first.certFile), key: readFileSync(first.keyFile) })
+})
+
+test('both files are readable by their owner only, also when somebody has opened them up', () => {
+  const { certFile, keyFile } = autoCertificate({ directory, hostnames: [] })
+  for (const file of [certFile, keyFile]) {
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    chmodSync(file, 0o644)
+  }
+  autoCertificate({ directory, hostnames: [] })
+  for (const file of [certFile, keyFile]) expect(statSync(file).mode & 0o777).toBe(0o600)
+})
+
+test('is replaced within a month of its end', () => {
+  const now = Date.now()
+  const old = autoCertificate({ directory, hostnames: [], now: now - 10 * 365 * DAY })
+  const next = autoCertificate({ directory, hostnames: [], now })
+  expect(next.fingerprint).not.toBe(old.fingerprint)
+  expect(autoCertificate({ directory, hostnames: [], now: now + 365 * DAY })).toEqual(next)
+})
+
+test('damaged files and a foreign key are refused, not replaced', () => {
+  const { certFile, keyFile } = autoCertificate({ directory, hostnames: [] })
+  const [certificate, key] = [readFileSync(certFile), readFileSync(keyFile)]
+  const foreign = makeCertificate([], Date.now())
+  for (const [file, content, message] of [
+    [certFile, 'junk', 'holds no certificate'],
+    [keyFile, 'junk', 'holds no private key'],
+    [keyFile, foreign.key, 'is not the key of the certificate'],
+  ] as const) {
+    writeFileSync(file, content)
+    expect(() => autoCertificate({ directory, hostnames: [] })).toThrow(message)
+    expect(readFileSync(file, 'utf8')).toBe(content)
+    writeFileSync(certFile, certificate)
+    writeFileSync(keyFile, key)
+  }
+})
+
+test('a key left without its certificate by a crash is no obstacle', () => {
+  const first = autoCertificate({ directory, hostnames: [] })
+  rmSync(first.certFile)
+  expect(autoCertificate({ directory, hostnames: [] }).fingerprint).not.toBe(first.fingerprint)
+})
