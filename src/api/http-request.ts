@@ -29,20 +29,25 @@ export function readRequest(
   }
   if (binding.body && query !== '') {
     problems.push({ pointer: '', message: 'takes its fields from the body; leave the query out' })
-  } else readQuery(request, query, object, problems)
-  for (const [name, value] of Object.entries(path)) {
+  } else if (query !== '') readQuery(request, query, object, problems)
+  for (const name in path) {
+    const value = path[name]
     const key = request.byName.get(name)?.key ?? name
-    for (const spelling of new Set([name, key])) {
-      if (!Object.hasOwn(object, spelling)) continue
-      if (object[spelling] !== value) {
-        problems.push({ pointer: `/${spelling}`, message: 'differs from the value in the path; leave it out' })
-      }
-      delete object[spelling]
-    }
+    leaveOut(object, name, value, problems)
+    if (key !== name) leaveOut(object, key, value, problems)
     object[key] = value
   }
   refuse(problems)
   return decodeJson(request, object)
+}
+
+/** Takes a field that the path names as well out of `object`; a value other than the path's is a problem. */
+function leaveOut(object: Record<string, unknown>, spelling: string, value: unknown, problems: Problem[]): void {
+  if (!Object.hasOwn(object, spelling)) return
+  if (object[spelling] !== value) {
+    problems.push({ pointer: `/${spelling}`, message: 'differs from the value in the path; leave it out' })
+  }
+  delete object[spelling]
 }
 
 function isEmptyObject(value: unknown): boolean {

@@ -1,7 +1,7 @@
 /** The HTTP listener: REST, event streams and WebSockets of every operation on one port. */
 import * as uWS from 'uWebSockets.js'
 import { ServiceError } from '../services/errors.ts'
-import { type Access, type AccessHeaders, addressText } from './access.ts'
+import { type Access, type AccessHeaders, addressText, isLoopbackAddress } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import type { Operation } from './contract.ts'
 import { readRequest } from './http-request.ts'
@@ -51,6 +51,8 @@ export class HttpListener {
   readonly #routes: Routes
   readonly #keepAlive: KeepAlive
   readonly #streams = new Set<SseSink | WebSocketSink>()
+  /** The address of every peer, when only this machine can reach the port: asking for each one's costs a buffer. */
+  readonly #peer: string | undefined
   #app: uWS.TemplatedApp | undefined
 
   constructor(options: HttpListenerOptions) {
@@ -58,6 +60,7 @@ export class HttpListener {
     this.#router = options.router
     this.#routes = new Routes(options.router.operations)
     this.#keepAlive = new KeepAlive(options.keepAliveMs ?? 15_000)
+    if (isLoopbackAddress(options.address)) this.#peer = options.address
   }
 
   /** Listens; rejects when the address cannot be had (taken, not of this machine, no permission). */
@@ -137,7 +140,7 @@ export class HttpListener {
       path: request.getUrl(),
       query: request.getQuery() ?? '',
       contentLength: verb === 'GET' || verb === 'HEAD' ? '' : request.getHeader('content-length'),
-      remoteAddress: addressText(new Uint8Array(response.getRemoteAddress())),
+      remoteAddress: this.#peer ?? addressText(new Uint8Array(response.getRemoteAddress())),
       headers: {
         host: request.getHeader('host'),
         origin: request.getHeader('origin'),

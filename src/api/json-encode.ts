@@ -27,6 +27,7 @@ function messageEncoder(message: MessageSchema): Encode {
   const fields = message.fields.map((field) => ({
     key: field.key,
     prefix: `${JSON.stringify(field.key)}:`,
+    next: `,${JSON.stringify(field.key)}:`,
     presence: field.presence,
     encode: fieldEncoder(field),
   }))
@@ -35,8 +36,7 @@ function messageEncoder(message: MessageSchema): Encode {
     for (const field of fields) {
       const member = (value as Record<string, Value>)[field.key]
       if (field.presence && (member === undefined || member === null)) continue
-      text += text.length === 1 ? field.prefix : `,${field.prefix}`
-      text += field.encode(member)
+      text += (text.length === 1 ? field.prefix : field.next) + field.encode(member)
     }
     return `${text}}`
   }

@@ -25,8 +25,8 @@ export type Match =
 /** The HTTP forms of all operations. */
 export class Routes {
   readonly #root = segment()
-  /** Matches of paths without parameters, which are always the same, by verb and path. */
-  readonly #fixed = new Map<string, Match>()
+  /** Matches of paths without parameters, which are always the same, by verb, then path. */
+  readonly #fixed = new Map<string, Map<string, Match>>()
 
   /** Throws when two operations claim the same method and path. */
   constructor(operations: readonly Operation[]) {
@@ -54,12 +54,14 @@ export class Routes {
     const { verb, path } = route.binding
     if (at.routes.has(verb)) throw new Error(`two operations claim ${verb} ${path}`)
     at.routes.set(verb, { ...route, parameters })
-    if (parameters.length === 0) this.#fixed.set(`${verb} ${path}`, { kind: 'route', route, path: {} })
+    if (parameters.length > 0) return
+    const paths = this.#fixed.get(verb) ?? new Map<string, Match>()
+    this.#fixed.set(verb, paths.set(path, { kind: 'route', route, path: {} }))
   }
 
   /** Finds the route of an upper-case verb and a raw path, without its query. A literal segment goes before a parameter. */
   match(verb: string, path: string): Match {
-    const fixed = this.#fixed.get(`${verb} ${path}`)
+    const fixed = this.#fixed.get(verb)?.get(path)
     if (fixed !== undefined) return fixed
     const values: string[] = []
     const end = find(this.#root, parts(path), 0, values)
