@@ -1,0 +1,253 @@
+/** Real nodes with their listeners, and callers of every transport that speak service objects and fail with the code's name. */
+import * as grpc from '@grpc/grpc-js'
+import { WebSocket } from 'ws'
+import { decodeBinary, encodeBinary } from '../../src/api/binary.ts'
+import { loadOperations, type Operation } from '../../src/api/contract.ts'
+import { decodeJson } from '../../src/api/json-decode.ts'
+import { jsonEncoder } from '../../src/api/json-encode.ts'
+import { components } from '../../src/dataplane/components/registry.ts'
+import { type ConfigSources, loadConfig } from '../../src/node/config.ts'
+import { createLog } from '../../src/node/log.ts'
+import { startNode } from '../../src/node/node.ts'
+import { codeName } from '../../src/services/errors.ts'
+import type { OperationName } from '../../src/services/operations.ts'
+import { RunningNode } from '../api/running-node.ts'
+import extra from '../dataplane/extra.mjs'
+import { testPool } from '../dataplane/running.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the operation answers
+type Reply = any
+
+const operations = new Map<string, Operation>(loadOperations().map((operation) => [operation.name, operation]))
+
+function operationOf(name: OperationName): Operation {
+  return operations.get(name) as Operation
+}
+
+/** Starts a node in this process, as the command line would with these flags and this configuration file. */
+export async function startReal(
+  directory: string,
+  flags: Record<string, string> = {},
+  file?: ConfigSources['file'],
+): Promise<RunningNode> {
+  const { config, isNodeFromFile } = loadConfig({
+    ...(file === undefined ? {} : { file }),
+    flags: { 'data-dir': directory, http: '127.0.0.1:0', grpc: '127.0.0.1:0', ...flags },
+  })
+  const lines: string[] = []
+  const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
+  const registry = new Map([...components, ...extra.map((definition) => [definition.key, definition] as const)])
+  return new RunningNode(await startNode(config, { log, pool: testPool({ warm: 0 }), registry, isNodeFromFile }), lines)
+}
+
+/** What a caller is told of a failure. */
+export class Failed extends Error {
+  readonly code: string
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = codeName(code)
+  }
+}
+
+/** Messages of a stream one by one; `next` throws Failed when the stream failed, Error('the stream ended') when it just ended. */
+export class Stream {
+  readonly #messages: Reply[] = []
+  #end: Error | undefined
+  #wake: () => void = () => {}
+  readonly #close: () => void
+
+  constructor(close: () => void) {
+    this.#close = close
+  }
+
+  push(message: Reply): void {
+    this.#messages.push(message)
+    this.#wake()
+  }
+
+  end(error: Error = new Error('the stream ended')): void {
+    this.#end ??= error
+    this.#wake()
+  }
+
+  async next(): Promise<Reply> {
+    while (this.#messages.length === 0) {
+      if (this.#end !== undefined) throw this.#end
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    return this.#messages.shift()
+  }
+
+  get waiting(): number {
+    return this.#messages.length
+  }
+
+  close(): void {
+    this.#close()
+  }
+}
+
+export interface Caller {
+  readonly transport: string
+  unary(name: OperationName, request?: object, signal?: AbortSignal): Promise<Reply>
+  /** Resolves once the stream is ready. */
+  stream(name: OperationName, request?: object): Promise<Stream>
+  /** `answer` sends one message. Failures of single messages and of the stream arrive as messages `{ error: Failed }` where the transport can. */
+  converse(name: OperationName): Promise<{ stream: Stream; answer(message: object): void; raw(text: string): void }>
+  close(): void
+}
+
+/** REST, server-sent events and WebSockets. `form`: which of an operation's HTTP forms, counted from 0. */
+export function httpCaller({ node }: RunningNode, form = 0): Caller {
+  const base = `http://${node.http}`
+  const begin = async (name: OperationName, request: object, signal?: AbortSignal): Promise<Response> => {
+    const operation = operationOf(name)
+    const binding = operation.http[Math.min(form, operation.http.length - 1)] as Operation['http'][number]
+    const rest = JSON.parse(jsonEncoder(operation.request)(request)) as Record<string, unknown>
+    const path = binding.path.replaceAll(/\{(\w+)\}/g, (_all, field: string) => {
+      const key = field.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase())
+      const value = String(rest[key])
+      delete rest[key]
+      return encodeURIComponent(value)
+    })
+    const response = await fetch(`${base}${path}${binding.body ? '' : queryOf(rest)}`, {
+      method: binding.verb,
+      ...(binding.body ? { body: JSON.stringify(rest), headers: { 'content-type': 'application/json' } } : {}),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    if (response.status === 200) return response
+    const { code, message } = (await response.json()) as { code: number; message: string }
+    throw new Failed(code, message)
+  }
+  return {
+    transport: form === 0 ? 'HTTP' : 'HTTP body form',
+    async unary(name, request = {}, signal) {
+      const response = await begin(name, request, signal)
+      return decodeJson(operationOf(name).response, await response.json())
+    },
+    async stream(name, request = {}) {
+      const abort = new AbortController()
+      const response = await begin(name, request, abort.signal)
+      const stream = new Stream(() => abort.abort())
+      await new Promise<void>((ready) => void readEvents(response, operationOf(name), stream, ready))
+      return stream
+    },
+    converse(name) {
+      const operation = operationOf(name)
+      const socket = new WebSocket(`${base.replace('http', 'ws')}${operation.http[0]?.path}`)
+      const stream = new Stream(() => socket.close())
+      socket.on('message', (data) => {
+        const { result, error } = JSON.parse(String(data)) as { result?: unknown; error?: Reply }
+        if (error !== undefined) stream.push({ error: new Failed(error.code, error.message) })
+        else stream.push(decodeJson(operation.response, result))
+      })
+      socket.on('close', (code) => stream.end(code >= 4000 ? new Failed(code - 4000, 'closed') : undefined))
+      socket.on('error', (error) => stream.end(error))
+      const answer = (message: object) => socket.send(jsonEncoder(operation.request)(message))
+      return new Promise((resolve) => {
+        const done = () => resolve({ stream, answer, raw: (text) => socket.send(text) })
+        socket.on('open', done)
+        socket.on('error', done)
+      })
+    },
+    close: () => {},
+  }
+}
+
+/** A query holding these fields: lists by repeating, maps as `key[name].member`. */
+function queryOf(fields: Record<string, unknown>): string {
+  const query = new URLSearchParams()
+  for (const [key, value] of Object.entries(fields)) {
+    if (Array.isArray(value)) for (const item of value) query.append(key, String(item))
+    else if (typeof value === 'object' && value !== null) {
+      for (const [name, item] of Object.entries(value)) {
+        if (typeof item !== 'object') query.append(`${key}.${name}`, String(item))
+        else for (const [member, text] of Object.entries(item)) query.append(`${key}[${name}].${member}`, String(text))
+      }
+    } else query.append(key, String(value))
+  }
+  const text = query.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+async function readEvents(response: Response, operation: Operation, stream: Stream, ready: () => void): Promise<void> {
+  let text = ''
+  try {
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(chunk).toString()
+      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+        const block = text.slice(0, end).trim()
+        text = text.slice(end + 2)
+        if (block.startsWith(':')) {
+          ready()
+          continue
+        }
+        const data = JSON.parse(block.slice(block.indexOf('data:') + 5))
+        if (block.startsWith('event: error')) stream.end(new Failed(data.code, data.message))
+        else stream.push(decodeJson(operation.response, data))
+      }
+    }
+    stream.end()
+  } catch (error) {
+    stream.end(error as Error)
+  }
+}
+
+const asIs = (bytes: Buffer) => bytes
+
+export function grpcCaller({ node }: RunningNode): Caller {
+  const client = new grpc.Client(node.grpc as string, grpc.credentials.createInsecure())
+  const encode = ({ request }: Operation, message: object) => encodeBinary(request, message)
+  return {
+    transport: 'gRPC',
+    unary(name, request = {}, signal) {
+      const operation = operationOf(name)
+      return new Promise((resolve, reject) => {
+        const call = client.makeUnaryRequest(
+          operation.grpcPath,
+          asIs,
+          asIs,
+          encode(operation, request),
+          (error, reply) => {
+            if (error !== null) reject(new Failed(error.code, error.details))
+            else resolve(decodeBinary(operation.response, reply as Buffer))
+          },
+        )
+        signal?.addEventListener('abort', () => call.cancel())
+      })
+    },
+    stream(name, request = {}) {
+      const operation = operationOf(name)
+      const call = client.makeServerStreamRequest(operation.grpcPath, asIs, asIs, encode(operation, request))
+      return new Promise((resolve, reject) => {
+        const stream = new Stream(() => call.cancel())
+        call.on('metadata', () => resolve(stream))
+        call.on('data', (bytes: Buffer) => stream.push(decodeBinary(operation.response, bytes)))
+        call.on('end', () => stream.end())
+        call.on('error', (error: grpc.ServiceError) => {
+          reject(new Failed(error.code, error.details))
+          stream.end(new Failed(error.code, error.details))
+        })
+      })
+    },
+    converse(name) {
+      const operation = operationOf(name)
+      const call = client.makeBidiStreamRequest(operation.grpcPath, asIs, asIs)
+      return new Promise((resolve) => {
+        const stream = new Stream(() => call.cancel())
+        const answer = (message: object) => call.write(encode(operation, message))
+        const done = () => resolve({ stream, answer, raw: (text) => call.write(Buffer.from(text)) })
+        call.on('metadata', done)
+        call.on('data', (bytes: Buffer) => stream.push(decodeBinary(operation.response, bytes)))
+        call.on('end', () => stream.end())
+        call.on('error', (error: grpc.ServiceError) => {
+          stream.end(new Failed(error.code, error.details))
+          done()
+        })
+      })
+    },
+    close: () => client.close(),
+  }
+}

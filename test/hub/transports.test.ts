@@ -1,0 +1,262 @@
+/** The hub on real nodes with real sockets: every row of the specification's error table over REST, gRPC, events and WebSockets. */
+import { createServer, type Server } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
+import { type Caller, Failed, grpcCaller, httpCaller, startReal } from './callers.ts'
+
+let hub: RunningNode
+/** A node on the hub, and one on none. */
+let member: RunningNode
+let lone: RunningNode
+/** On the hub, named by a configuration file. */
+let fixed: RunningNode
+const opened: { close(): unknown }[] = []
+const callersOf = (node: RunningNode): Caller[] => {
+  const callers = [httpCaller(node), httpCaller(node, 1), grpcCaller(node)]
+  opened.push(...callers)
+  return callers
+}
+const addressOf = (node: RunningNode) => `http://${node.node.http}`
+const everything = { metadataFilters: {}, serviceFilters: [] }
+
+/** Joins, with an operator at the hub's WebSocket who answers `accept`. */
+async function join(node: RunningNode, at = hub, accept = true): Promise<void> {
+  const { stream, answer } = await httpCaller(at).converse('authenticationByRequests')
+  const joined = httpCaller(node).unary('authenticateByRequest', { hubServerAddress: addressOf(at) })
+  const { requestId } = await stream.next()
+  answer({ requestId, accept })
+  try {
+    await joined
+  } finally {
+    stream.close()
+  }
+}
+
+async function stop(node: RunningNode): Promise<void> {
+  await node.node.close()
+}
+
+beforeAll(async () => {
+  ;[hub, member, lone, fixed] = await Promise.all([
+    startReal(temporaryDirectory(), { hub: 'true', 'node-name': 'hub' }),
+    startReal(temporaryDirectory(), { 'node-name': 'member' }),
+    startReal(temporaryDirectory(), { 'node-name': 'lone' }),
+    startReal(temporaryDirectory(), {}, { name: 'penstock.yaml', text: 'node: { name: fixed }\n' }),
+  ])
+  await join(member)
+  await join(fixed)
+})
+afterAll(async () => {
+  for (const each of opened) each.close()
+  await Promise.all([lone, member, fixed].map(stop))
+  await stop(hub)
+})
+
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'OK',
+    (error: unknown) => (error instanceof Failed ? error.code : String(error)),
+  )
+
+describe('any hub server operation: node neither hosts the hub server nor is authenticated with one', () => {
+  test('getNodes, removeNode, getPendingAuthenticationRequests, streamNodes over REST, events and gRPC', async () => {
+    for (const caller of callersOf(lone)) {
+      expect(await codeOf(caller.unary('getNodes', everything)), caller.transport).toBe('FAILED_PRECONDITION')
+      expect(await codeOf(caller.unary('removeNode', { nodeId: 'x' })), caller.transport).toBe('FAILED_PRECONDITION')
+      expect(await codeOf(caller.unary('getPendingAuthenticationRequests'))).toBe('FAILED_PRECONDITION')
+      expect(await codeOf(caller.stream('streamNodes', everything)), caller.transport).toBe('FAILED_PRECONDITION')
+    }
+  })
+
+  test('authenticationByRequests: an error frame and close code 4009; the status of gRPC', async () => {
+    const { stream } = await httpCaller(lone).converse('authenticationByRequests')
+    expect((await stream.next()).error).toMatchObject({ code: 'FAILED_PRECONDITION' })
+    expect(await codeOf(stream.next())).toBe('FAILED_PRECONDITION')
+    const far = await (callersOf(lone)[2] as Caller).converse('authenticationByRequests')
+    expect(await codeOf(far.stream.next())).toBe('FAILED_PRECONDITION')
+  })
+})
+
+test('getNode: node cannot be reached', async () => {
+  const gone = await startReal(temporaryDirectory())
+  await join(gone)
+  await stop(gone)
+  for (const at of [hub, member]) {
+    for (const caller of callersOf(at)) {
+      expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id })), caller.transport).toBe('UNAVAILABLE')
+      expect(await codeOf(caller.unary('getNode', { nodeId: 'nobody' })), caller.transport).toBe('NOT_FOUND')
+    }
+  }
+  for (const caller of callersOf(lone)) {
+    expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id }))).toBe('FAILED_PRECONDITION')
+  }
+  await httpCaller(hub).unary('removeNode', { nodeId: gone.node.id })
+})
+
+test('setNode: node configuration comes from a config file', async () => {
+  for (const at of [fixed, hub, member]) {
+    for (const caller of callersOf(at)) {
+      const change = { nodeId: fixed.node.id, name: 'other', metadata: { items: {} } }
+      expect(await codeOf(caller.unary('setNode', change)), caller.transport).toBe('PERMISSION_DENIED')
+    }
+  }
+})
+
+describe('authenticateByRequest', () => {
+  const asks = (caller: Caller, hubServerAddress: string, signal?: AbortSignal) =>
+    codeOf(caller.unary('authenticateByRequest', { hubServerAddress }, signal))
+
+  test('node already authenticated', async () => {
+    for (const at of [hub, member]) {
+      for (const caller of callersOf(at)) expect(await asks(caller, addressOf(hub))).toBe('ALREADY_EXISTS')
+    }
+  })
+
+  test('request rejected', async () => {
+    for (const caller of callersOf(lone)) {
+      const { stream, answer } = await httpCaller(hub).converse('authenticationByRequests')
+      const asking = asks(caller, addressOf(hub))
+      const { requestId, node } = await stream.next()
+      expect(node).toMatchObject({ id: lone.node.id, name: 'lone' })
+      answer({ requestId, accept: false })
+      expect(await asking, caller.transport).toBe('UNAUTHENTICATED')
+      stream.close()
+    }
+  })
+
+  test('hub server did not answer in time', async () => {
+    const hasty = await startReal(temporaryDirectory(), { hub: 'true', 'authentication-request-timeout': '1s' })
+    const outcomes = await Promise.all(callersOf(lone).map((caller) => asks(caller, addressOf(hasty))))
+    expect(outcomes).toEqual(['DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED'])
+    await stop(hasty)
+  })
+
+  test('hub server could not be reached', async () => {
+    const gone = await startReal(temporaryDirectory(), { hub: 'true' })
+    await stop(gone)
+    for (const caller of callersOf(lone)) expect(await asks(caller, addressOf(gone))).toBe('UNAVAILABLE')
+  })
+
+  test('hub server does not accept authentication by request, or is none', async () => {
+    const closed = await startReal(temporaryDirectory(), { hub: 'true', 'authentication-by-request': 'false' })
+    const plain: Server = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
+    await new Promise((resolve) => plain.once('listening', resolve))
+    const { port } = plain.address() as { port: number }
+    for (const caller of callersOf(lone)) {
+      expect(await asks(caller, addressOf(closed)), 'no section').toBe('NOT_FOUND')
+      expect(await asks(caller, addressOf(member)), 'a node that is no hub').toBe('NOT_FOUND')
+      expect(await asks(caller, `http://127.0.0.1:${port}`), 'something else').toBe('NOT_FOUND')
+    }
+    plain.close()
+    await stop(closed)
+  })
+
+  test('a bad address', async () => {
+    for (const caller of callersOf(lone)) expect(await asks(caller, 'nonsense')).toBe('INVALID_ARGUMENT')
+  })
+
+  test('too many from one address; callers that go away withdraw theirs', async () => {
+    const { stream } = await httpCaller(hub).converse('authenticationByRequests')
+    const abort = new AbortController()
+    const callers = callersOf(lone)
+    const asking = Array.from({ length: 20 }, (_, i) => asks(callers[i % 3] as Caller, addressOf(hub), abort.signal))
+    for (let i = 0; i < 20; i++) await stream.next()
+    for (const caller of callers) expect(await asks(caller, addressOf(hub))).toBe('RESOURCE_EXHAUSTED')
+    abort.abort()
+    await Promise.all(asking)
+    for (;;) {
+      const { requests } = await httpCaller(hub).unary('getPendingAuthenticationRequests')
+      if (requests.length === 0) break
+    }
+    stream.close()
+  })
+})
+
+describe('authenticationByRequests', () => {
+  test('malformed and unknown answers get an error frame; the WebSocket stays open; on the hub and on a member', async () => {
+    for (const at of [hub, member]) {
+      const { stream, answer, raw } = await httpCaller(at).converse('authenticationByRequests')
+      raw('{')
+      expect((await stream.next()).error).toMatchObject({ code: 'INVALID_ARGUMENT' })
+      raw('{"requestId": "1", "maybe": true}')
+      expect((await stream.next()).error).toMatchObject({ code: 'INVALID_ARGUMENT' })
+      raw('{}')
+      expect((await stream.next()).error).toMatchObject({ code: 'INVALID_ARGUMENT' })
+      answer({ requestId: 1n << 60n, accept: true })
+      expect((await stream.next()).error).toMatchObject({ code: 'NOT_FOUND' })
+      stream.close()
+      const far = await (callersOf(at)[2] as Caller).converse('authenticationByRequests')
+      far.answer({ requestId: 1n << 60n, accept: true })
+      expect(await codeOf(far.stream.next())).toBe('NOT_FOUND')
+    }
+  })
+
+  test('two operators answer at once: one wins, the other gets the error frame', async () => {
+    const operators = await Promise.all([
+      httpCaller(hub).converse('authenticationByRequests'),
+      httpCaller(member).converse('authenticationByRequests'),
+    ])
+    const asking = codeOf(httpCaller(lone).unary('authenticateByRequest', { hubServerAddress: addressOf(hub) }))
+    const requests = await Promise.all(operators.map(({ stream }) => stream.next()))
+    expect(requests[0].requestId).toBe(requests[1].requestId)
+    for (const { answer } of operators) answer({ requestId: requests[0].requestId, accept: false })
+    expect(await asking).toBe('UNAUTHENTICATED')
+    const loser = await Promise.race(operators.map(({ stream }) => stream.next()))
+    expect(loser.error).toMatchObject({ code: 'NOT_FOUND' })
+    for (const { stream } of operators) {
+      expect(stream.waiting).toBe(0)
+      stream.close()
+    }
+  })
+})
+
+describe('streams', () => {
+  test('streamNodes in every form: the list first, then every change', async () => {
+    for (const at of [hub, member]) {
+      for (const caller of callersOf(at)) {
+        const stream = await caller.stream('streamNodes', {
+          metadataFilters: {},
+          serviceFilters: ['HUB_SERVER'],
+        })
+        const first = await stream.next()
+        expect(first.initialResponse.nodes, caller.transport).toMatchObject([{ id: hub.node.id }])
+        const name = `via ${caller.transport} at ${at.node.id}`
+        await caller.unary('setNode', { nodeId: member.node.id, name, metadata: { items: {} } })
+        expect(await stream.next()).toMatchObject({ updateResponse: { updatedNode: { id: member.node.id, name } } })
+        stream.close()
+      }
+    }
+  })
+
+  test('an SSE stream fails after it was ready: an event of type error', async () => {
+    const gone = await startReal(temporaryDirectory())
+    await join(gone)
+    const streams = await Promise.all(
+      [hub, member].flatMap(callersOf).map((caller) => caller.stream('streamPipelines', { nodeId: gone.node.id })),
+    )
+    await stop(gone)
+    for (const stream of streams) expect(await codeOf(stream.next())).toBe('UNAVAILABLE')
+    await httpCaller(hub).unary('removeNode', { nodeId: gone.node.id })
+  })
+
+  test('streamConnectionState: the current state, then every change', async () => {
+    for (const caller of callersOf(lone)) {
+      const stream = await caller.stream('streamConnectionState')
+      expect(await stream.next()).toEqual({ state: 'UNAUTHENTICATED' })
+      await join(lone)
+      expect(await stream.next()).toEqual({ state: 'CONNECTED' })
+      expect(await caller.unary('getLocalNodeId')).toEqual({ nodeId: lone.node.id, isAuthenticated: true })
+      await caller.unary('disconnect')
+      expect(await stream.next()).toEqual({ state: 'UNAUTHENTICATED' })
+      const { nodes } = await httpCaller(hub).unary('getNodes', everything)
+      expect(nodes.map(({ id }: { id: string }) => id)).not.toContain(lone.node.id)
+      stream.close()
+    }
+  })
+})
+
+test('nothing unexpected was logged', () => {
+  for (const node of [hub, member, lone, fixed]) {
+    expect(node.logged.filter((line) => /"level":"(error|warn)"/.test(line))).toEqual([])
+  }
+})
