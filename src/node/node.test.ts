@@ -68,13 +68,23 @@ test('a taken port: it says so and gives everything back', async () => {
   await (await runNode(directory, { http: `127.0.0.1:${port}` })).node.close()
 })
 
-test.each([
-  [{ hub: 'true', http: 'none' }, 'http.address cannot be none'],
-  [{ 'http-tls': 'auto' }, 'not available yet'],
-])('%j is refused: %s', async (flags, why) => {
+test('a hub without HTTP is refused before anything is made', async () => {
   const directory = join(temporaryDirectory(), 'unused')
-  await expect(runNode(directory, flags as Record<string, string>)).rejects.toThrow(why)
+  await expect(runNode(directory, { hub: 'true', http: 'none' })).rejects.toThrow('http.address cannot be none')
   expect(() => readdirSync(directory)).toThrow('ENOENT')
+})
+
+test('a certificate that is not there is refused', async () => {
+  const files = '{certificate: /nowhere/a.crt, key: /nowhere/a.key}'
+  await expect(runNode(temporaryDirectory(), { 'http-tls': files })).rejects.toThrow(
+    'http.tls: cannot read the certificate /nowhere/a.crt: there is no such file',
+  )
+})
+
+test('open access is warned of at every start', async () => {
+  const node = await runNode(temporaryDirectory(), { open: 'true' })
+  await node.node.close()
+  expect(node.logged.join('')).toContain('access.open is set: everyone who reaches this node can control it')
 })
 
 test('close stops the runs, ends the streams, and leaves no descriptor; twice is once', async () => {

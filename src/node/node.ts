@@ -8,6 +8,7 @@ import { Router } from '../api/router.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { createRunPool } from '../dataplane/engine/pool.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
+import { autoCertificate } from '../hub/certificate.ts'
 import { dialHub } from '../hub/dial.ts'
 import { type Identity, loadIdentity } from '../hub/identity.ts'
 import { createLinkServer } from '../hub/link-server.ts'
@@ -39,6 +40,8 @@ export interface NodeOptions {
   registry?: ReadonlyMap<string, AnyComponent>
   /** The configuration's file names this node: nobody may change that through the API. */
   isNodeFromFile?: boolean
+  /** Drives heartbeats, reconnects and deadlines of links and of requests to join; default: the system's. */
+  clock?: Clock
 }
 
 /**
@@ -90,7 +93,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       log.warn('access.open is set: everyone who reaches this node can control it')
     }
     const tls = tlsOf(config, log)
-    const links = linkServer(hub, identity, tls, log)
+    const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
     const listeners = { router, access, tls, links, opened }
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)
@@ -119,13 +122,12 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
 }
 
 function refuseUnavailable(config: NodeConfig): void {
-  if (config['http.tls'] === 'auto') throw new Error('http.tls: auto is not available yet in this version of penstock')
   if (config.hubServer && config['http.address'] === 'none') {
     throw new Error('hubServer: nodes reach a hub over HTTP, so http.address cannot be none')
   }
 }
 
-const clock: Clock = {
+const systemClock: Clock = {
   now: () => performance.now(),
   setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
@@ -139,7 +141,8 @@ interface HubPartNeeds {
 }
 
 /** This node as the host or a member of a hub. */
-function hubPart(config: NodeConfig, { isNodeFromFile = false }: NodeOptions, needs: HubPartNeeds): HubPart {
+function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds): HubPart {
+  const { isNodeFromFile = false, clock = systemClock } = options
   const { identity, store, log, router } = needs
   const requestTimeout = config['hubServer.authenticationByRequest']
     ? config['hubServer.authenticationByRequest.timeout']
@@ -162,15 +165,14 @@ function hubPart(config: NodeConfig, { isNodeFromFile = false }: NodeOptions, ne
       }),
     router,
     log,
+    clock,
   })
 }
 
 /** The hub's end of the links to its nodes. */
 function linkServer(
   { policy }: HubPart,
-  identity: Identity,
-  tls: Tls | undefined,
-  log: Logger,
+  { identity, tls, log, clock }: { identity: Identity; tls: Tls | undefined; log: Logger; clock: Clock },
 ): LinkServer | undefined {
   if (policy === undefined) return undefined
   const certificates = tls === undefined ? [] : [Buffer.from(tls.fingerprint.replaceAll(':', ''), 'hex')]
@@ -192,11 +194,10 @@ function reportLink(log: Logger, { kind, message, remoteAddress, peerId, error }
 
 /** The certificate for all listeners; undefined: none. Says what is dangerous about the addresses chosen. */
 function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
-  const setting = config['http.tls']
-  if (typeof setting === 'object') {
-    const tls = readTls(setting)
+  if (config['http.tls'] !== 'none') {
+    const tls = readTls(certificateFiles(config))
     if (tls.warning !== undefined) log.warn(tls.warning)
-    log.info({ fingerprint: tls.fingerprint }, 'TLS certificate')
+    log.info({ fingerprint: tls.fingerprint, certificate: tls.certFile }, 'TLS certificate')
     return tls
   }
   for (const key of ['http.address', 'grpc.address'] as const) {
@@ -204,6 +205,19 @@ function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
     log.warn(`${key} ${config[key]} is served without TLS: for trusted networks only; see http.tls`)
   }
   return undefined
+}
+
+/** The files of `http.tls`; `auto` makes them, for every name that callers are told to use. */
+function certificateFiles(config: NodeConfig): { certificate: string; key: string } {
+  const setting = config['http.tls']
+  if (typeof setting === 'object') return setting
+  const listening = [config['http.address'], config['grpc.address']]
+    .filter((address) => address !== 'none')
+    .map((address) => hostAndPort(address).address)
+    .filter((host) => host !== '0.0.0.0' && host !== '::')
+  const hostnames = [...new Set([hostname(), ...config['http.hostnames'], ...listening])]
+  const { certFile, keyFile } = autoCertificate({ directory: config.dataDirectory, hostnames })
+  return { certificate: certFile, key: keyFile }
 }
 
 function isLoopback(host: string): boolean {

@@ -1,0 +1,103 @@
+/** A node with TLS: its own certificate on HTTP and gRPC, and whose certificates the commands take. */
+import type { ChildProcess } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer, type Server } from 'node:tls'
+import * as grpc from '@grpc/grpc-js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeCertificate } from '../../src/hub/certificate.ts'
+import { lineOf, penstock, scratch, start } from './cli.ts'
+
+const directory = scratch()
+let node: ChildProcess
+let address: string
+let rpc: string
+let certificate: string
+let fingerprint: string
+
+beforeAll(async () => {
+  const data = `${directory.path}/data`
+  node = start(['up', '--data-dir', data, '--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--http-tls', 'auto'])
+  const match = await lineOf(node, /^penstock ready http=(\S+) grpc=(\S+)/)
+  address = match[1] as string
+  rpc = match[2] as string
+  certificate = `${data}/tls.crt`
+  fingerprint = new X509Certificate(readFileSync(certificate)).fingerprint256
+})
+
+afterAll(() => {
+  node.kill('SIGKILL')
+  directory.dispose()
+})
+
+const status = (env: Record<string, string>, ...args: string[]) =>
+  penstock(['status', '-o', 'json', ...args], { env: { PENSTOCK_URL: `https://${address}`, ...env } })
+
+describe('http.tls: auto', () => {
+  it('is there over HTTPS; loopback needs no proof, a fingerprint or an authority counts everywhere', async () => {
+    const plain = await status({})
+    expect(plain).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(plain.stdout)).toMatchObject({ fingerprint, state: 'UNAUTHENTICATED' })
+    expect(await status({}, '--fingerprint', fingerprint)).toMatchObject({ code: 0 })
+    expect(await status({ PENSTOCK_FINGERPRINT: fingerprint.replaceAll(':', '').toLowerCase() })).toMatchObject({
+      code: 0,
+    })
+    expect(await status({ PENSTOCK_CA: certificate })).toMatchObject({ code: 0 })
+  })
+
+  it('is refused when it is not the one that was meant', async () => {
+    const wrong = await status({}, '--fingerprint', '00'.repeat(32))
+    expect(wrong).toMatchObject({ code: 1, stdout: '' })
+    expect(wrong.stderr).toContain(`its fingerprint is ${fingerprint}`)
+    const other = directory.file('other.crt', makeCertificate(['127.0.0.1'], Date.now()).certificate)
+    const unknown = await status({}, '--ca', other)
+    expect(unknown.code).toBe(1)
+    expect(unknown.stderr).toContain(`if its fingerprint ${fingerprint} is the one that the node logged at its start`)
+    expect((await status({}, '--fingerprint', 'abc')).code).toBe(2)
+    expect((await status({}, '--ca', '/nowhere')).stderr).toContain('cannot read the certificates to trust')
+  })
+
+  it('is told of when it is forgotten', async () => {
+    const plain = await status({ PENSTOCK_URL: `http://${address}` })
+    expect(plain.code).toBe(1)
+    expect(plain.stderr).toContain('if it serves TLS, write https://')
+  })
+
+  it('covers gRPC with the same certificate', async () => {
+    const call = (credentials: grpc.ChannelCredentials) =>
+      new Promise<number>((resolve) => {
+        const client = new grpc.Client(rpc, credentials)
+        const pass = (bytes: Buffer) => bytes
+        const path = '/servicegrpc.hub.HubClientService/getLocalNodeId'
+        const deadline = { deadline: Date.now() + 10_000 }
+        client.makeUnaryRequest(path, pass, pass, Buffer.alloc(0), new grpc.Metadata(), deadline, (error) => {
+          client.close()
+          resolve(error?.code ?? 0)
+        })
+      })
+    expect(await call(grpc.credentials.createSsl(readFileSync(certificate)))).toBe(0)
+    expect(await call(grpc.credentials.createInsecure())).toBe(14)
+  })
+})
+
+it('sends nothing, no token either, to a certificate that is not trusted', async () => {
+  const { certificate: cert, key } = makeCertificate(['127.0.0.1'], Date.now())
+  let received = 0
+  const server: Server = createServer({ cert, key }, (socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', (bytes) => {
+      received += bytes.length
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const env = { PENSTOCK_URL: `https://127.0.0.1:${port}`, PENSTOCK_TOKEN: 'penstock_secret' }
+  const { code, stderr } = await status(env, '--fingerprint', fingerprint)
+  expect(code).toBe(1)
+  expect(stderr).toContain('another one than asked for')
+  expect(received).toBe(0)
+  server.close()
+})
