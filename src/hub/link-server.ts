@@ -111,12 +111,21 @@ class UwsLinkServer implements LinkServer {
   }
 }
 
-/** A wire over a WebSocket of uWebSockets.js. */
+type Arrival = Uint8Array | string | { readonly code: number; readonly reason: string }
+
+/**
+ * A wire over a WebSocket of uWebSockets.js. What arrives is handled in the turn after: with TLS, a write to any socket from within a read
+ * makes uSockets forget the rest of what it has read (us_internal_ssl_socket_write resets the input), and handling a message writes.
+ */
 class UwsWire implements Wire {
   readonly remoteAddress: string
   handlers: WireHandlers = deaf
   readonly #socket: WebSocket<SocketData>
+  #inbox: Arrival[] = []
+  /** Closed by this side: nothing is handled any more. */
   #isClosed = false
+  /** The socket must not be touched any more. */
+  #isGone = false
 
   constructor(socket: WebSocket<SocketData>, remoteAddress: string) {
     this.#socket = socket
@@ -124,35 +133,56 @@ class UwsWire implements Wire {
   }
 
   get buffered(): number {
-    return this.#isClosed ? 0 : this.#socket.getBufferedAmount()
+    return this.#isGone ? 0 : this.#socket.getBufferedAmount()
   }
 
   send(bytes: Uint8Array): boolean {
     // 1: sent, 0: kept until the socket drains, 2: beyond maxBackpressure, which closes the socket.
-    return this.#isClosed || this.#socket.send(bytes, true) === 1
+    return this.#isGone || this.#socket.send(bytes, true) === 1
   }
 
   close(code: CloseCode, reason: string): void {
-    if (this.#isClosed) return
     this.#isClosed = true
+    if (this.#isGone) return
+    this.#isGone = true
     this.#socket.end(code, closeReason(reason))
   }
 
   received(message: ArrayBuffer, isBinary: boolean): void {
-    if (this.#isClosed) return
     // Copied: the memory is only lent.
-    if (isBinary) this.handlers.message(Buffer.from(new Uint8Array(message)))
-    else this.handlers.foreign('a text message')
+    this.#arrived(isBinary ? Buffer.from(new Uint8Array(message)) : 'a text message')
   }
 
   drained(): void {
-    if (!this.#isClosed) this.handlers.drain()
+    if (!this.#isGone) this.handlers.drain()
   }
 
   lost(code: number, reason: string): void {
+    this.#isGone = true
+    this.#arrived({ code, reason })
+  }
+
+  #arrived(arrival: Arrival): void {
     if (this.#isClosed) return
-    this.#isClosed = true
-    this.handlers.close(code, reason)
+    this.#inbox.push(arrival)
+    if (this.#inbox.length === 1) setImmediate(() => this.#handle())
+  }
+
+  #handle(): void {
+    const inbox = this.#inbox
+    this.#inbox = []
+    if (this.#isGone) this.#deliver(inbox)
+    // Answers leave together.
+    else this.#socket.cork(() => this.#deliver(inbox))
+  }
+
+  #deliver(inbox: readonly Arrival[]): void {
+    for (const arrival of inbox) {
+      if (this.#isClosed) return
+      if (arrival instanceof Uint8Array) this.handlers.message(arrival)
+      else if (typeof arrival === 'string') this.handlers.foreign(arrival)
+      else this.handlers.close(arrival.code, arrival.reason)
+    }
   }
 }
 

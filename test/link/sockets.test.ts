@@ -1,0 +1,393 @@
+/** Links over real sockets through the node's HTTP listener, plain and TLS; what is refused before anything is proven. */
+import { createHash, X509Certificate } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer, request } from 'node:http'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { Access } from '../../src/api/access.ts'
+import { HttpListener } from '../../src/api/http.ts'
+import { Router } from '../../src/api/router.ts'
+import { autoCertificate, makeCertificate } from '../../src/hub/certificate.ts'
+import { type DialOptions, dialHub, hubAddress, LINK_PATH, SUBPROTOCOL } from '../../src/hub/dial.ts'
+import { createLinkServer, type LinkServerOptions } from '../../src/hub/link-server.ts'
+import { relay } from '../../src/hub/relay.ts'
+import type { LinkSession } from '../../src/hub/session.ts'
+import { Recorder, TestHub } from '../../src/hub/testing.ts'
+
+const ok = { code: 'OK', message: '' } as const
+const wall = {
+  now: () => performance.now(),
+  setTimeout: (fn: () => void, milliseconds: number) => setTimeout(fn, milliseconds),
+  clearTimeout: (timer: unknown) => clearTimeout(timer as NodeJS.Timeout),
+}
+
+let directory: string
+const cleanup: (() => unknown)[] = []
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-link-'))
+})
+afterEach(async () => {
+  for (const step of cleanup.splice(0).reverse()) await step()
+  rmSync(directory, { recursive: true })
+})
+
+interface Tls {
+  certFile: string
+  keyFile: string
+}
+
+/** A hub on a port of its own. */
+async function listen(hub: TestHub, tls?: Tls, options: Partial<LinkServerOptions> = {}): Promise<URL> {
+  const certificates = tls === undefined ? [] : [sha256(tls.certFile)]
+  const links = createLinkServer({ ...hub.options, clock: wall, certificates: () => certificates, ...options })
+  const listener = new HttpListener({
+    router: new Router({ handlers: {}, report: () => {} }),
+    access: new Access(),
+    address: '127.0.0.1',
+    port: 0,
+    extend: (app) => links.attach(app),
+    ...(tls === undefined ? {} : { tls }),
+  })
+  const { port } = await listener.start()
+  cleanup.push(async () => {
+    links.close()
+    await listener.stop()
+  })
+  return new URL(`${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`)
+}
+
+function sha256(certFile: string): Uint8Array {
+  return createHash('sha256')
+    .update(new X509Certificate(readFileSync(certFile)).raw)
+    .digest()
+}
+
+async function dial(hub: TestHub, address: URL, options: Partial<DialOptions> = {}) {
+  const dialled = await dialHub({ ...hub.node(), clock: wall, address, ...options })
+  cleanup.push(() => dialled.session.close('SHUTDOWN', 'the test is over'))
+  return dialled
+}
+
+function echo(session: LinkSession): void {
+  session.onOpen((stream, message) => {
+    stream.send(message as Uint8Array)
+    stream.end(ok)
+  })
+}
+
+async function call(session: LinkSession, message: Uint8Array): Promise<Uint8Array> {
+  const recorder = new Recorder(session.open('echo', '', message))
+  await recorder.over
+  expect(recorder.status).toEqual(ok)
+  return recorder.messages[0] as Uint8Array
+}
+
+test.each(['plain', 'TLS'])('%s: calls of all sizes both ways, then an orderly end', async (kind) => {
+  const tls = kind === 'TLS' ? autoCertificate({ directory, hostnames: [] }) : undefined
+  const hub = new TestHub()
+  hub.onSession = echo
+  const address = await listen(hub, tls)
+  const { session, certificate, hubId } = await dial(hub, address)
+  expect(hubId).toBe(hub.identity.nodeId)
+  expect(certificate).toEqual(tls && { fingerprint: tls.fingerprint, trust: 'FIRST_USE' })
+  echo(session)
+  const hubSession = hub.sessions[0]?.session as LinkSession
+  expect([hubSession.remoteAddress, session.remoteAddress]).toEqual(['127.0.0.1', '127.0.0.1'])
+  for (const size of [0, 1, 100_000, 3_000_000]) {
+    const message = Buffer.alloc(size, 'penstock')
+    expect(Buffer.compare(await call(session, message), message)).toBe(0)
+    expect(Buffer.compare(await call(hubSession, message), message)).toBe(0)
+  }
+  await Promise.all(Array.from({ length: 200 }, (_, i) => call(i % 2 ? session : hubSession, Buffer.alloc(20_000, i))))
+  session.close('LEFT', 'the node leaves')
+  expect(await session.closed).toMatchObject({ reason: 'LEFT' })
+  expect(await hubSession.closed).toMatchObject({ reason: 'LEFT', byPeer: true })
+  expect(hub.events).toEqual([])
+})
+
+test('a call from node to node through the hub over two sockets', async () => {
+  const hub = new TestHub()
+  hub.onSession = (session) => {
+    session.onOpen((stream, message) => {
+      const target = hub.sessions.find(({ session }) => session.peerId === stream.target)
+      if (target !== undefined) relay(stream, message, target.session)
+    })
+  }
+  const address = await listen(hub)
+  const [near, far] = [hub.node(), hub.node()]
+  const { session } = await dial(hub, address, near)
+  const other = await dial(hub, address, far)
+  other.session.onOpen((stream, message) => {
+    stream.send(Buffer.from(`${stream.origin} says ${Buffer.from(message ?? []).length}`))
+    stream.end(ok)
+  })
+  const recorder = new Recorder(session.open('x', far.identity.nodeId, new Uint8Array(1_000_000)))
+  await recorder.over
+  expect(recorder.text).toEqual([`${near.identity.nodeId} says 1000000`])
+})
+
+test('a pinned certificate is the only one taken', async () => {
+  const tls = autoCertificate({ directory, hostnames: [] })
+  const hub = new TestHub()
+  const address = await listen(hub, tls)
+  const { certificate } = await dial(hub, address, { pinnedCertificate: tls.fingerprint })
+  expect(certificate).toEqual({ fingerprint: tls.fingerprint, trust: 'PINNED' })
+  await expect(dial(hub, address, { pinnedCertificate: 'ab'.repeat(32) })).rejects.toMatchObject({
+    name: 'LinkRefused',
+    reason: 'WRONG_CERTIFICATE',
+    signed: false,
+  })
+  expect(hub.sessions).toHaveLength(1)
+})
+
+test('a certificate that an authority vouches for is known as such, under its own name only', async () => {
+  const tls = autoCertificate({ directory, hostnames: [] })
+  const hub = new TestHub()
+  const address = await listen(hub, tls)
+  const ca = readFileSync(tls.certFile, 'utf8')
+  expect((await dial(hub, address, { ca })).certificate?.trust).toBe('CA')
+  const foreign = makeCertificate([], Date.now()).certificate
+  expect((await dial(hub, address, { ca: foreign })).certificate?.trust).toBe('FIRST_USE')
+})
+
+test('whoever ends the TLS in between, with a certificate of their own, is found out', async () => {
+  const tls = autoCertificate({ directory, hostnames: [] })
+  const hub = new TestHub()
+  // The hub believes it has another certificate: what it would see behind such a relay.
+  const address = await listen(hub, tls, { certificates: () => [new Uint8Array(32)] })
+  await expect(dial(hub, address)).rejects.toMatchObject({ reason: 'WRONG_CERTIFICATE', signed: true })
+  // Or a relay that ends TLS before a hub that speaks plain HTTP.
+  const plain = await listen(hub, tls, { certificates: () => [] })
+  await expect(dial(hub, plain)).rejects.toMatchObject({ reason: 'WRONG_CERTIFICATE', signed: true })
+})
+
+test('the link is reached under any name, without token; browsers and others are turned away', async () => {
+  const hub = new TestHub()
+  const address = await listen(hub)
+  const upgrade = (headers: Record<string, string>) =>
+    new Promise<number>((resolve, reject) => {
+      const sent = request(new URL(LINK_PATH, address), {
+        headers: {
+          connection: 'Upgrade',
+          upgrade: 'websocket',
+          'sec-websocket-version': '13',
+          'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+          'sec-websocket-protocol': SUBPROTOCOL,
+          ...headers,
+        },
+      })
+      sent.on('upgrade', (response, socket) => {
+        socket.destroy()
+        resolve(response.statusCode ?? 0)
+      })
+      sent.on('response', (response) => resolve(response.statusCode ?? 0))
+      sent.on('error', reject)
+      sent.end()
+    })
+  expect(await upgrade({ host: 'some.name.example' })).toBe(101)
+  expect(await upgrade({ origin: 'http://evil.example' })).toBe(403)
+  expect(await upgrade({ origin: address.origin })).toBe(403)
+  expect(await upgrade({ 'sec-websocket-protocol': 'chat' })).toBe(400)
+  expect((await fetch(new URL(LINK_PATH, address))).status).toBe(404)
+})
+
+test('connections that prove nothing are limited, and make room when they go', async () => {
+  const hub = new TestHub()
+  const address = await listen(hub, undefined, { unprovenLimit: 2 })
+  const idle = await Promise.all([1, 2].map(() => openSocket(address)))
+  await expect(dial(hub, address)).rejects.toMatchObject({ name: 'LinkRefused', reason: 'TOO_MANY', signed: false })
+  const gone = new Promise((resolve) => idle[0]?.on('close', resolve))
+  idle[0]?.close()
+  await gone
+  const { session } = await dial(hub, address)
+  // A proven one does not count.
+  await dial(hub, address)
+  expect(session.peerId).toBe(hub.identity.nodeId)
+})
+
+function openSocket(address: URL): Promise<WebSocket> {
+  const socket = new WebSocket(`ws://${address.host}${LINK_PATH}`, SUBPROTOCOL)
+  cleanup.push(() => socket.terminate())
+  return new Promise((resolve, reject) => {
+    socket.on('open', () => resolve(socket))
+    socket.on('error', reject)
+  })
+}
+
+test.each([
+  ['text', 'hello', 'a text message'],
+  ['junk', Buffer.from('ffffffff', 'hex'), 'the bytes are no frame'],
+  ['nothing', Buffer.alloc(0), 'a frame without a known member'],
+  ['too much', Buffer.alloc(20_000), 'a frame of 20000 bytes, 16384 are allowed'],
+])('who begins with %s is cut off with the reason', async (_, message, reason) => {
+  const hub = new TestHub()
+  const address = await listen(hub)
+  const socket = await openSocket(address)
+  const closed = new Promise((resolve) => socket.on('close', (code, text) => resolve([code, text.toString()])))
+  socket.send(message)
+  expect(await closed).toEqual([4400, reason])
+  expect(hub.events).toMatchObject([{ kind: 'violation', message: reason, remoteAddress: '127.0.0.1' }])
+})
+
+test('a frame beyond the limit never gets into memory whole', async () => {
+  const hub = new TestHub()
+  const address = await listen(hub)
+  const socket = await openSocket(address)
+  const closed = new Promise((resolve) => socket.on('close', (code) => resolve(code)))
+  socket.on('error', () => {})
+  socket.send(Buffer.alloc(200_000))
+  expect([1006, 1009]).toContain(await closed)
+  expect(hub.sessions).toEqual([])
+})
+
+test('a hub that shuts down says so; a process that vanishes is noticed at the other end', async () => {
+  const hub = new TestHub()
+  const links = createLinkServer({ ...hub.options, clock: wall })
+  const listener = new HttpListener({
+    router: new Router({ handlers: {}, report: () => {} }),
+    access: new Access(),
+    address: '127.0.0.1',
+    port: 0,
+    extend: (app) => links.attach(app),
+  })
+  const { port } = await listener.start()
+  const address = new URL(`http://127.0.0.1:${port}`)
+  // Through a proxy that can be cut.
+  const proxy = createServer((near) => {
+    const far = connect(port, '127.0.0.1')
+    near.pipe(far).pipe(near)
+    for (const socket of [near, far]) socket.on('error', () => {})
+    cut.push(() => {
+      near.destroy()
+      far.destroy()
+    })
+  })
+  const cut: (() => void)[] = []
+  const proxied = new URL(`http://127.0.0.1:${await port0(proxy)}`)
+  const first = await dial(hub, address)
+  const second = await dial(hub, proxied)
+  for (const step of cut) step()
+  expect(await second.session.closed).toMatchObject({ reason: 'LOST' })
+  expect(await hub.sessions[1]?.session.closed).toMatchObject({ reason: 'LOST' })
+  links.close()
+  expect(await first.session.closed).toEqual({ reason: 'SHUTDOWN', message: 'the hub is shutting down', byPeer: true })
+  await expect(dial(hub, address)).rejects.toMatchObject({ name: 'LinkUnreachable' })
+  await listener.stop()
+  await expect(dial(hub, address)).rejects.toMatchObject({
+    name: 'LinkUnreachable',
+    message: expect.stringContaining('ECONNREFUSED'),
+  })
+})
+
+async function port0(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanup.push(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+test('what is no hub is told from what cannot be reached', async () => {
+  const hub = new TestHub()
+  const answer = async (status: number, headers: Record<string, string> = {}) => {
+    const server = createHttpServer((_, response) =>
+      response.writeHead(status, { connection: 'close', ...headers }).end(),
+    )
+    return new URL(`http://127.0.0.1:${await port0(server)}`)
+  }
+  const goal = await listen(hub)
+  for (const address of [
+    await answer(404),
+    await answer(200),
+    // Not followed.
+    await answer(302, { location: `${goal.origin}${LINK_PATH}` }),
+  ]) {
+    await expect(dial(hub, address)).rejects.toMatchObject({ name: 'LinkRefused', reason: 'NOT_A_HUB' })
+  }
+  await expect(dial(hub, await answer(503))).rejects.toMatchObject({ name: 'LinkUnreachable' })
+  const talker = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.end('SSH-2.0-OpenSSH_9.6\r\n')
+  })
+  await expect(dial(hub, new URL(`http://127.0.0.1:${await port0(talker)}`))).rejects.toMatchObject({
+    reason: 'NOT_A_HUB',
+  })
+  expect(hub.sessions).toEqual([])
+})
+
+test('whoever accepts a connection and says nothing is given up after 10 s, or when the caller has enough', async () => {
+  const hub = new TestHub()
+  const accepted: (() => void)[] = []
+  const silent = createServer((socket) => {
+    socket.on('error', () => {})
+    cleanup.push(() => socket.destroy())
+    accepted.shift()?.()
+  })
+  const address = new URL(`http://127.0.0.1:${await port0(silent)}`)
+  const wait = () => new Promise<void>((resolve) => accepted.push(resolve))
+  let connected = wait()
+  const slow = dialHub({ ...hub.node(), address })
+  await connected
+  hub.clock.increment(10_000)
+  await expect(slow).rejects.toMatchObject({ name: 'LinkUnreachable', message: expect.stringContaining('within 10 s') })
+  connected = wait()
+  const leaving = new AbortController()
+  const left = dialHub({ ...hub.node(), address, signal: leaving.signal })
+  await connected
+  leaving.abort(new Error('enough'))
+  await expect(left).rejects.toThrow('enough')
+  await expect(dialHub({ ...hub.node(), address, signal: leaving.signal })).rejects.toThrow('enough')
+})
+
+test('addresses of hubs', () => {
+  for (const good of ['http://hub.example', 'https://192.0.2.7:8769/', 'http://[::1]:1']) hubAddress(good)
+  for (const [bad, message] of [
+    ['hub.example', 'is no address'],
+    ['', 'is no address'],
+    ['ftp://hub.example', 'over http or https, not ftp'],
+    ['ws://hub.example', 'over http or https, not ws'],
+    ['file:///etc/passwd', 'over http or https, not file'],
+    ['http://user:secret@hub.example', 'no user name or password'],
+    ['http://hub.example/path', 'ends after host and port'],
+    ['http://hub.example/?x=1', 'ends after host and port'],
+  ] as const) {
+    expect(() => hubAddress(bad)).toThrow(message)
+  }
+})
+
+test('a node that reads nothing does not fill the memory of the hub', async () => {
+  const hub = new TestHub()
+  const address = await listen(hub)
+  const { session } = await dial(hub, address)
+  const served = hub.sessions[0]?.session as LinkSession
+  session.onOpen((stream) => {
+    stream.handlers = { message: () => false }
+  })
+  const before = process.memoryUsage().arrayBuffers
+  const streams = Array.from({ length: 50 }, () => served.open('x', '', undefined))
+  let taken = 0
+  for (const stream of streams) {
+    stream.handlers = {}
+    while (stream.send(new Uint8Array(10_000))) taken += 10_000
+    taken += 10_000
+  }
+  await call2(session)
+  expect(taken).toBeLessThan(50 * 300_000)
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100_000_000)
+
+  /** Other calls go on. */
+  async function call2(node: LinkSession): Promise<void> {
+    echo(served)
+    expect(await call(node, Buffer.from('still here'))).toEqual(Buffer.from('still here'))
+  }
+})
+
+test('a certificate file of two certificates shows its first', () => {
+  const [one, two] = [makeCertificate([], Date.now()), makeCertificate([], Date.now())]
+  const file = join(directory, 'chain.crt')
+  writeFileSync(file, one.certificate + two.certificate)
+  expect(Buffer.from(sha256(file)).toString('hex')).toBe(
+    new X509Certificate(one.certificate).fingerprint256.replaceAll(':', '').toLowerCase(),
+  )
+})
