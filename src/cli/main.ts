@@ -6,6 +6,7 @@ import { addCompletion } from './completion.ts'
 import { addComponents } from './components.ts'
 import { addConfig } from './config.ts'
 import { addDemo } from './demo.ts'
+import { addDemoHub } from './demo-hub.ts'
 import { addDoctor } from './doctor.ts'
 import { Failure, messageOf } from './failure.ts'
 import { addNodes } from './nodes.ts'
@@ -41,6 +42,7 @@ export function createProgram(): Command {
     addToken,
     addConfig,
     addDemo,
+    addDemoHub,
     addDoctor,
     addCompletion,
     addVersion,

@@ -17,21 +17,32 @@ export class NodeProcess {
   readonly id: string
   private readonly child: ChildProcess
   private readonly directory: string
+  private readonly flags: readonly string[]
 
-  private constructor(child: ChildProcess, directory: string, ready: Record<string, string>) {
+  private constructor(child: ChildProcess, directory: string, flags: readonly string[], ready: Record<string, string>) {
     this.child = child
     this.directory = directory
+    this.flags = flags
     this.http = ready.http
     this.grpc = ready.grpc
     this.id = ready.node
   }
 
   /** `penstock up` on free ports, with a data directory that goes away with it. */
-  static async start(): Promise<NodeProcess> {
+  static async start(flags: readonly string[] = []): Promise<NodeProcess> {
     const directory = await mkdtemp(join(tmpdir(), 'penstock-'))
     const free = '127.0.0.1:0'
-    const flags = ['--data-dir', directory, '--http', free, '--grpc', free, '--log-level', 'warn']
-    const child = spawn(process.execPath, [join(packageRoot(), 'bin/penstock.js'), 'up', ...flags], {
+    try {
+      return await NodeProcess.run(directory, ['--http', free, '--grpc', free, ...flags])
+    } catch (error) {
+      await rm(directory, { recursive: true, force: true })
+      throw error
+    }
+  }
+
+  private static async run(directory: string, flags: readonly string[]): Promise<NodeProcess> {
+    const args = ['up', '--data-dir', directory, '--log-level', 'warn', ...flags]
+    const child = spawn(process.execPath, [join(packageRoot(), 'bin/penstock.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C in the terminal reaches the foreground group: the node is told to stop once the summary is made.
       detached: true,
@@ -43,23 +54,36 @@ export class NodeProcess {
       for await (const line of createInterface({ input: child.stdout })) {
         if (!line.startsWith('penstock ready ')) continue
         const ready = Object.fromEntries(line.split(' ').map((word) => word.split('=', 2)))
-        return new NodeProcess(child, directory, ready)
+        return new NodeProcess(child, directory, flags, ready)
       }
     } finally {
       clearTimeout(timer)
     }
-    await rm(directory, { recursive: true, force: true })
     throw new Failure(`the node did not start:\n${said.join('').trim() || 'it said nothing'}`)
   }
 
+  /** Ends the process the hard way (SIGKILL); what it has on disk stays. */
+  async kill(): Promise<void> {
+    const gone = this.gone()
+    this.child.kill('SIGKILL')
+    await gone
+  }
+
+  /** Starts a node that was killed once more: the same data directory, the same ports. */
+  restart(): Promise<NodeProcess> {
+    return NodeProcess.run(this.directory, [...this.flags, '--http', this.http, '--grpc', this.grpc])
+  }
+
   async stop(): Promise<void> {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      const gone = once(this.child, 'exit')
-      const timer = setTimeout(() => this.child.kill('SIGKILL'), PATIENCE_MS)
-      this.child.kill('SIGTERM')
-      await gone
-      clearTimeout(timer)
-    }
+    const gone = this.gone()
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), PATIENCE_MS)
+    this.child.kill('SIGTERM')
+    await gone
+    clearTimeout(timer)
     await rm(this.directory, { recursive: true, force: true })
+  }
+
+  private async gone(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit')
   }
 }
