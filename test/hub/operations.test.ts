@@ -1,9 +1,11 @@
 /** The hub operations on nodes in one process: every row of the specification's tables that needs no socket. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import { WINDOW_BYTES } from '../../src/hub/messages.ts'
 import type { Clock } from '../../src/hub/session.ts'
+import { EVENT_BACKLOG } from '../../src/services/hub-server.ts'
 import type { Node, StreamNodesResponse } from '../../src/services/types.ts'
-import { CollectingSink, localCall, type Member, Network, until } from '../harness/hub.ts'
+import { CollectingSink, localCall, type Member, Network, operations, until } from '../harness/hub.ts'
 
 const HUB = 'http://hub'
 let network: Network
@@ -490,6 +492,122 @@ describe('lists and filters', () => {
     await hub.call('setNode', { nodeId: hub.id, name: 'unfiltered', metadata: { items: {} } })
     await until(() => stream.messages.length === 2)
     expect(stream.messages[1]).toMatchObject({ updateResponse: { updatedNode: { id: hub.id } } })
+  })
+})
+
+describe('subscribers that never read', () => {
+  test('their streams end, on the hub and across a link; nothing grows and others are served', async () => {
+    const hub = network.hub(HUB)
+    const member = network.node()
+    await member.join(HUB)
+    const reader = await member.follow('streamNodes', noFilter)
+    const stuck = [
+      await hub.follow('streamNodes', noFilter, new CollectingSink({ stuck: true })),
+      await member.follow('streamNodes', noFilter, new CollectingSink({ stuck: true })),
+    ]
+    const metadata = { items: { long: { stringValue: 'x'.repeat(2_000) } } }
+    const changes = 3 * EVENT_BACKLOG
+    for (let i = 0; i < changes; i++) {
+      hub.part.registry?.setSelf({ name: `change ${i}`, metadata, services: ['HUB_SERVER'] })
+      if (i % 64 === 0) await turn()
+    }
+    const [near, far] = stuck as [CollectingSink<StreamNodesResponse>, CollectingSink<StreamNodesResponse>]
+    await until(() => near.closed)
+    expect(near.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
+    expect(near.messages).toHaveLength(1)
+    // What was on its way when it stopped reading: a window of the link. The end is told behind that.
+    expect(far.messages.length).toBeLessThan((2 * WINDOW_BYTES) / 2_000)
+    await until(() => {
+      far.drain()
+      return far.closed
+    })
+    expect(far.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
+    expect(far.messages.length).toBeLessThan((3 * WINDOW_BYTES) / 2_000)
+    await until(() => reader.messages.length === changes + 1)
+    expect(reader.messages.at(-1)).toMatchObject({ updateResponse: { updatedNode: { name: `change ${changes - 1}` } } })
+  })
+
+  test('an operator who never reads misses requests and nobody else does', async () => {
+    const hub = network.hub(HUB)
+    const stuck = new CollectingSink<never>({ stuck: true })
+    await hub.router.bidi(operations.get('authenticationByRequests') as never, localCall(), stuck as never)
+    const { sink, receiver } = await hub.converse('authenticationByRequests')
+    const never = new AbortController().signal
+    const record = { name: 'n', metadata: { items: {} }, services: ['PIPELINES' as const] }
+    for (let i = 0; i < 1_010; i++) {
+      const joining = hub.part.policy?.join(
+        { nodeId: `n${i}`, key: new Uint8Array(32), record, remoteAddress: '' },
+        never,
+      )
+      const { requestId } = await sink.next()
+      await receiver.message({ requestId: BigInt(requestId), accept: false })
+      expect(await joining).toMatchObject({ reason: 'REJECTED' })
+    }
+    expect(stuck.messages).toHaveLength(1)
+    expect(stuck.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
+  })
+})
+
+describe('answer, timeout and withdrawal at once: one outcome, the same on both sides', () => {
+  /** What both sides hold in the end. */
+  const agreement = async (hub: Member, node: Member) => {
+    await until(async () => {
+      const isListed = idsOf(await listed(hub)).includes(node.id)
+      return isListed === (node.state === 'CONNECTED') && isListed === (node.store.signIn.get() !== undefined)
+    })
+    return node.state === 'CONNECTED'
+  }
+
+  test('the caller goes away at every moment of an acceptance', async () => {
+    const hub = network.hub(HUB)
+    const { sink, receiver } = await hub.converse('authenticationByRequests')
+    const node = network.node()
+    const outcomes = new Set<boolean>()
+    for (let moment = 0; moment < 80; moment++) {
+      const call = localCall()
+      const joining = node.call('authenticateByRequest', { hubServerAddress: HUB }, call).then(
+        () => true,
+        () => false,
+      )
+      const { requestId } = await sink.next()
+      const answering = (async () => await receiver.message({ requestId: BigInt(requestId), accept: true }))().then(
+        () => true,
+        () => false,
+      )
+      // Moments of the wire and of promises, and, every fourth time, of the disk.
+      for (let i = 0; i < moment; i++) await (i % 4 === 3 ? turn() : Promise.resolve())
+      call.abort()
+      const [success] = await Promise.all([joining, answering])
+      expect(await agreement(hub, node)).toBe(success)
+      outcomes.add(success)
+      await node.call('disconnect', {})
+      await until(async () => idsOf(await listed(hub)).length === 1)
+    }
+    expect(outcomes).toEqual(new Set([true, false]))
+  })
+
+  test.each([
+    ['the answer a moment before the timeout', ['answer', 'time'], true],
+    ['the timeout a moment before the answer', ['time', 'answer'], false],
+  ] as const)('%s', async (_what, order, isAccepted) => {
+    const clock = new SimulatedClock()
+    const hub = network.hub(HUB, { clock: clock as Clock, requestTimeout: 5_000 })
+    const node = network.node()
+    const { sink, receiver } = await hub.converse('authenticationByRequests')
+    const joining = node.call('authenticateByRequest', { hubServerAddress: HUB })
+    joining.catch(() => {})
+    const { requestId } = await sink.next()
+    let answering: Promise<void> = Promise.resolve()
+    for (const step of order) {
+      if (step === 'time') clock.increment(5_000)
+      else answering = (async () => await receiver.message({ requestId: BigInt(requestId), accept: true }))()
+    }
+    if (isAccepted) await Promise.all([answering, joining])
+    else {
+      await expect(answering).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(joining).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    }
+    expect(await agreement(hub, node)).toBe(isAccepted)
   })
 })
 

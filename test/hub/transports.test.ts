@@ -1,9 +1,13 @@
 /** The hub on real nodes with real sockets: every row of the specification's error table over REST, gRPC, events and WebSockets. */
 import { createServer, type Server } from 'node:http'
+import { join as joinPath } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
 import { type Caller, Failed, grpcCaller, httpCaller, startReal } from './callers.ts'
 
+const root = temporaryDirectory()
+let directories = 0
+const directory = () => joinPath(root, `${directories++}`)
 let hub: RunningNode
 /** A node on the hub, and one on none. */
 let member: RunningNode
@@ -38,10 +42,10 @@ async function stop(node: RunningNode): Promise<void> {
 
 beforeAll(async () => {
   ;[hub, member, lone, fixed] = await Promise.all([
-    startReal(temporaryDirectory(), { hub: 'true', 'node-name': 'hub' }),
-    startReal(temporaryDirectory(), { 'node-name': 'member' }),
-    startReal(temporaryDirectory(), { 'node-name': 'lone' }),
-    startReal(temporaryDirectory(), {}, { name: 'penstock.yaml', text: 'node: { name: fixed }\n' }),
+    startReal(directory(), { hub: 'true', 'node-name': 'hub' }),
+    startReal(directory(), { 'node-name': 'member' }),
+    startReal(directory(), { 'node-name': 'lone' }),
+    startReal(directory(), {}, { name: 'penstock.yaml', text: 'node: { name: fixed }\n' }),
   ])
   await join(member)
   await join(fixed)
@@ -78,7 +82,7 @@ describe('any hub server operation: node neither hosts the hub server nor is aut
 })
 
 test('getNode: node cannot be reached', async () => {
-  const gone = await startReal(temporaryDirectory())
+  const gone = await startReal(directory())
   await join(gone)
   await stop(gone)
   for (const at of [hub, member]) {
@@ -125,20 +129,20 @@ describe('authenticateByRequest', () => {
   })
 
   test('hub server did not answer in time', async () => {
-    const hasty = await startReal(temporaryDirectory(), { hub: 'true', 'authentication-request-timeout': '1s' })
+    const hasty = await startReal(directory(), { hub: 'true', 'authentication-request-timeout': '1s' })
     const outcomes = await Promise.all(callersOf(lone).map((caller) => asks(caller, addressOf(hasty))))
     expect(outcomes).toEqual(['DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED'])
     await stop(hasty)
   })
 
   test('hub server could not be reached', async () => {
-    const gone = await startReal(temporaryDirectory(), { hub: 'true' })
+    const gone = await startReal(directory(), { hub: 'true' })
     await stop(gone)
     for (const caller of callersOf(lone)) expect(await asks(caller, addressOf(gone))).toBe('UNAVAILABLE')
   })
 
   test('hub server does not accept authentication by request, or is none', async () => {
-    const closed = await startReal(temporaryDirectory(), { hub: 'true', 'authentication-by-request': 'false' })
+    const closed = await startReal(directory(), { hub: 'true', 'authentication-by-request': 'false' })
     const plain: Server = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
     await new Promise((resolve) => plain.once('listening', resolve))
     const { port } = plain.address() as { port: number }
@@ -229,7 +233,7 @@ describe('streams', () => {
   })
 
   test('an SSE stream fails after it was ready: an event of type error', async () => {
-    const gone = await startReal(temporaryDirectory())
+    const gone = await startReal(directory())
     await join(gone)
     const streams = await Promise.all(
       [hub, member].flatMap(callersOf).map((caller) => caller.stream('streamPipelines', { nodeId: gone.node.id })),

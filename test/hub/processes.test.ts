@@ -1,0 +1,269 @@
+/** Hub and nodes as processes that are killed with -9 and stopped: what was answered is kept, and everybody finds back without help. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterEach, expect, test } from 'vitest'
+import { type RunningNode, settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
+import { type Caller, Failed, httpCaller, type Stream } from './callers.ts'
+
+const root = temporaryDirectory()
+let directories = 0
+const directory = () => join(root, `${directories++}`)
+const SPEED = 20
+const everything = { metadataFilters: {}, serviceFilters: [] }
+const children: ChildProcess[] = []
+afterEach(async () => {
+  await Promise.all(
+    children.splice(0).map(async (child) => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    }),
+  )
+})
+
+async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return `127.0.0.1:${port}`
+}
+
+class Process {
+  readonly id: string
+  readonly address: string
+  readonly directory: string
+  readonly caller: Caller
+  readonly #child: ChildProcess
+  readonly #flags: Record<string, string>
+
+  private constructor(
+    child: ChildProcess,
+    directory: string,
+    flags: Record<string, string>,
+    { id, http }: { id: string; http: string },
+  ) {
+    this.#child = child
+    this.#flags = flags
+    this.directory = directory
+    this.id = id
+    this.address = http
+    this.caller = httpCaller({ node: { http } } as RunningNode)
+  }
+
+  /** At a port that was free a moment ago: one that the system chose at the listening could not be had again at once. */
+  static async start(directory: string, flags: Record<string, string> = {}): Promise<Process> {
+    const script = fileURLToPath(new URL('./node-child.mjs', import.meta.url))
+    const all = { 'data-dir': directory, http: await freeAddress(), ...flags }
+    const given = JSON.stringify({ flags: all, speed: SPEED })
+    const child = spawn(process.execPath, [script, given], { stdio: ['ignore', 'pipe', 'inherit'] })
+    children.push(child)
+    const [line] = await once(createInterface({ input: child.stdout }), 'line')
+    const said = JSON.parse(line) as { id: string; http: string; error?: string }
+    if (said.error !== undefined) throw new Error(said.error)
+    return new Process(child, directory, flags, said)
+  }
+
+  /** Starts it again, at the same address. */
+  again(): Promise<Process> {
+    return Process.start(this.directory, { ...this.#flags, http: this.address })
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child.kill(signal)
+  }
+
+  async kill(): Promise<void> {
+    const gone = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await gone
+  }
+
+  async list(): Promise<{ id: string; name: string; online: boolean }[]> {
+    return (await this.caller.unary('getNodes', everything)).nodes
+  }
+
+  /** Waits, told by its stream, until the connection state is this one. */
+  async reaches(state: string): Promise<void> {
+    const stream = await this.caller.stream('streamConnectionState')
+    while ((await stream.next()).state !== state);
+    stream.close()
+  }
+}
+
+/** Reads updates of streamNodes up to the one of this kind for this node. */
+async function told(stream: Stream, kind: string, id: string): Promise<void> {
+  for (;;) {
+    const { updateResponse } = await stream.next()
+    if (updateResponse?.[kind]?.id === id) return
+  }
+}
+
+async function joinHub(hub: Process, node: Process): Promise<bigint> {
+  const { stream, answer } = await hub.caller.converse('authenticationByRequests')
+  const joined = node.caller.unary('authenticateByRequest', { hubServerAddress: `http://${hub.address}` })
+  joined.catch(() => {})
+  const { requestId } = await stream.next()
+  answer({ requestId, accept: true })
+  await joined
+  stream.close()
+  return requestId
+}
+
+const startHub = () => Process.start(directory(), { hub: 'true', 'node-name': 'hub' })
+const startNode = (name = 'node') => Process.start(directory(), { 'node-name': name })
+
+test('a node killed the moment it has joined is on the hub when it comes back, and the list tells it', async () => {
+  const hub = await startHub()
+  let node = await startNode()
+  await joinHub(hub, node)
+  const changes = await hub.caller.stream('streamNodes', everything)
+  await node.kill()
+  await told(changes, 'disconnectedNode', node.id)
+  node = await node.again()
+  await told(changes, 'connectedNode', node.id)
+  expect(await node.caller.unary('getLocalNodeId')).toEqual({ nodeId: node.id, isAuthenticated: true })
+  expect((await hub.list()).map(({ id, online }) => [id, online])).toEqual([
+    [hub.id, true],
+    [node.id, true],
+  ])
+})
+
+test('a hub killed the moment it has answered knows its nodes, their names, and no request id twice', async () => {
+  let hub = await startHub()
+  const nodes = [await startNode('a'), await startNode('b')] as const
+  let last = 0n
+  for (const node of nodes) {
+    const requestId = await joinHub(hub, node)
+    expect(requestId).toBeGreaterThan(last)
+    last = requestId
+    await hub.kill()
+    await node.reaches('DISCONNECTED')
+    hub = await hub.again()
+    await node.reaches('CONNECTED')
+  }
+  await Promise.all(nodes.map((node) => node.reaches('CONNECTED')))
+  const metadata = { items: { rack: { intValue: 4n } } }
+  await hub.caller.unary('setNode', { nodeId: nodes[0].id, name: 'renamed', metadata })
+  await hub.caller.unary('setNode', { nodeId: hub.id, name: 'the hub', metadata })
+  await Promise.all([hub.kill(), nodes[0].kill()])
+  hub = await hub.again()
+  const back = await nodes[0].again()
+  await back.reaches('CONNECTED')
+  expect((await hub.list()).map(({ name }) => name)).toEqual(['the hub', 'renamed', 'b'])
+  expect((await hub.caller.unary('getNode', { nodeId: back.id })).node).toMatchObject({ name: 'renamed', metadata })
+})
+
+test('a removal that was answered outlives the hub, a leaving that was answered outlives the node', async () => {
+  let hub = await startHub()
+  const nodes = [await startNode('removed'), await startNode('leaving')] as const
+  for (const node of nodes) await joinHub(hub, node)
+  await hub.caller.unary('removeNode', { nodeId: nodes[0].id })
+  await hub.kill()
+  hub = await hub.again()
+  await nodes[0].reaches('UNAUTHENTICATED')
+  await nodes[1].reaches('CONNECTED')
+  await nodes[1].caller.unary('disconnect')
+  await Promise.all([nodes[1].kill(), hub.kill()])
+  hub = await hub.again()
+  const back = await nodes[1].again()
+  expect(await back.caller.unary('getLocalNodeId')).toMatchObject({ isAuthenticated: false })
+  expect((await hub.list()).map(({ id }) => id)).toEqual([hub.id])
+})
+
+test('killed at any moment of a joining: both sides come to agree, and a success that was told holds', async () => {
+  let hub = await startHub()
+  let node = await startNode()
+  let [joined, failed] = [0, 0]
+  for (let round = 0; round < 8; round++) {
+    const { stream, answer } = await hub.caller.converse('authenticationByRequests')
+    const joining = node.caller
+      .unary('authenticateByRequest', { hubServerAddress: `http://${hub.address}` })
+      .then(() => true)
+      .catch((error: unknown) =>
+        error instanceof Failed || error instanceof TypeError ? false : Promise.reject(error),
+      )
+    const { requestId } = await stream.next()
+    answer({ requestId, accept: true })
+    const victim = round % 2 === 0 ? hub : node
+    await new Promise((resolve) => setTimeout(resolve, round * 1.5))
+    await victim.kill()
+    const success = await joining
+    if (victim === hub) hub = await hub.again()
+    else node = await node.again()
+    if (success) joined++
+    else failed++
+    const { isAuthenticated } = await node.caller.unary('getLocalNodeId')
+    if (success) expect(isAuthenticated).toBe(true)
+    if (isAuthenticated) {
+      await node.reaches('CONNECTED')
+      expect((await hub.list()).map(({ id }) => id)).toEqual([hub.id, node.id])
+      await node.caller.unary('disconnect')
+    } else {
+      for (const { id } of await hub.list()) if (id !== hub.id) await hub.caller.unary('removeNode', { nodeId: id })
+    }
+    stream.close()
+  }
+  expect(joined + failed).toBe(8)
+})
+
+test('a hub that was stopped (SIGSTOP) for long and continued: the nodes notice, and find back without help', async () => {
+  const hub = await startHub()
+  const node = await startNode()
+  await joinHub(hub, node)
+  const states = await node.caller.stream('streamConnectionState')
+  expect(await states.next()).toEqual({ state: 'CONNECTED' })
+  hub.signal('SIGSTOP')
+  // 30 s of silence on a clock that runs 20 times as fast.
+  expect(await states.next()).toEqual({ state: 'DISCONNECTED' })
+  expect(await node.caller.unary('getNodes', everything).catch(({ code }) => code)).toBe('UNAVAILABLE')
+  hub.signal('SIGCONT')
+  expect(await states.next()).toEqual({ state: 'CONNECTED' })
+  expect((await node.list()).map(({ id, online }) => [id, online])).toEqual([
+    [hub.id, true],
+    [node.id, true],
+  ])
+})
+
+test('a node that was stopped for long and continued: the hub says so, and has it back', async () => {
+  const hub = await startHub()
+  const node = await startNode()
+  await joinHub(hub, node)
+  const changes = await hub.caller.stream('streamNodes', everything)
+  node.signal('SIGSTOP')
+  await told(changes, 'disconnectedNode', node.id)
+  expect(await hub.caller.unary('getNode', { nodeId: node.id }).catch(({ code }) => code)).toBe('UNAVAILABLE')
+  node.signal('SIGCONT')
+  await told(changes, 'connectedNode', node.id)
+  expect((await hub.caller.unary('getNode', { nodeId: node.id })).node).toMatchObject({ id: node.id, online: true })
+})
+
+test('pipelines of one node, managed from another through the hub; telemetry ends with an error when the node dies', async () => {
+  const hub = await startHub()
+  const nodes = [await startNode('a'), await startNode('b')] as const
+  for (const node of nodes) await joinHub(hub, node)
+  const [a, b] = nodes
+  const changes = await a.caller.stream('streamPipelines', { nodeId: b.id })
+  const { pipeline } = await a.caller.unary('createPipeline', { nodeId: b.id, ...settingsOf(traffic(1)) })
+  expect((await changes.next()).create.pipeline).toEqual(pipeline)
+  const { runId } = await a.caller.unary('startPipeline', { nodeId: b.id, id: pipeline.id })
+  const telemetry = await a.caller.stream('openTelemetryStream', { nodeId: b.id, runId })
+  const log = await hub.caller.stream('openLogStream', { nodeId: b.id, runId, options: { lines: 10n } })
+  expect(await telemetry.next()).toBeDefined()
+  expect(await log.next()).toBeDefined()
+  for (const at of [hub, a, b]) {
+    const { pipelines } = await at.caller.unary('getPipelines', { nodeId: b.id })
+    expect(pipelines).toMatchObject([{ id: pipeline.id, started: true, currentRun: { id: runId } }])
+  }
+  await b.kill()
+  const ending = (async () => {
+    for (;;) await telemetry.next()
+  })()
+  await expect(ending).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+})
