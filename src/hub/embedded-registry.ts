@@ -87,7 +87,11 @@ export class EmbeddedRegistry implements NodeRegistry {
 
   connect(session: LinkSession, record: NodeRecord, { isFirst = false } = {}): void {
     const member = this.#members.get(session.peerId)
-    if (member === undefined || this.#closed) {
+    if (this.#closed) {
+      session.close('SHUTDOWN', 'the hub is shutting down')
+      return
+    }
+    if (member === undefined) {
       session.close('REMOVED', 'the node was removed from the hub')
       return
     }

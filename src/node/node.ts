@@ -154,15 +154,22 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
     metadata: config['node.metadata'],
     isFromFile: isNodeFromFile,
     hubServer: config.hubServer ? { requestTimeout } : undefined,
-    dial: ({ hubKey, certificate, ...request }) =>
-      dialHub({
+    dial: ({ hubKey, certificate, ...request }) => {
+      const { address, intent } = request
+      if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopback(address.hostname.replace(/^\[|\]$/g, ''))) {
+        log.warn(
+          `${address.href} is joined without TLS: for trusted networks only; https keeps what is said from others`,
+        )
+      }
+      return dialHub({
         ...request,
         identity,
         clock,
         pinnedHubKey: hubKey,
         pinnedCertificate: certificate,
         report: (event) => reportLink(log, event),
-      }),
+      })
+    },
     router,
     log,
     clock,

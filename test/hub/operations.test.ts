@@ -365,6 +365,19 @@ describe('the link comes and goes', () => {
     expect(states.messages.map(({ state }) => state)).toEqual(['CONNECTED', 'DISCONNECTED', 'CONNECTED'])
   })
 
+  test('a node that comes while the hub shuts down is not signed out', async () => {
+    const hub = network.hub(HUB)
+    const node = network.node()
+    await node.join(HUB)
+    const states: string[] = []
+    node.part.membership?.onChange((state) => states.push(state))
+    await hub.part.registry?.close()
+    node.part.membership?.session?.close('SHUTDOWN', 'once more')
+    await until(() => states.length === 3)
+    expect(states).toEqual(['DISCONNECTED', 'CONNECTED', 'DISCONNECTED'])
+    expect(node.store.signIn.get()).toBeDefined()
+  })
+
   test('a second connection of the same node replaces the first', async () => {
     const hub = network.hub(HUB)
     const node = network.node()

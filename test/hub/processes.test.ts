@@ -1,13 +1,12 @@
 /** Hub and nodes as processes that are killed with -9 and stopped: what was answered is kept, and everybody finds back without help. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { type RunningNode, settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
-import { type Caller, Failed, httpCaller, type Stream } from './callers.ts'
+import { type Caller, Failed, freeAddress, httpCaller, type Stream } from './callers.ts'
 
 const root = temporaryDirectory()
 let directories = 0
@@ -25,15 +24,6 @@ afterEach(async () => {
     }),
   )
 })
-
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return `127.0.0.1:${port}`
-}
 
 class Process {
   readonly id: string
@@ -57,7 +47,6 @@ class Process {
     this.caller = httpCaller({ node: { http } } as RunningNode)
   }
 
-  /** At a port that was free a moment ago: one that the system chose at the listening could not be had again at once. */
   static async start(directory: string, flags: Record<string, string> = {}): Promise<Process> {
     const script = fileURLToPath(new URL('./node-child.mjs', import.meta.url))
     const all = { 'data-dir': directory, http: await freeAddress(), ...flags }

@@ -1,9 +1,12 @@
 /** The hub on real nodes with real sockets: every row of the specification's error table over REST, gRPC, events and WebSockets. */
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join as joinPath } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
-import { type Caller, Failed, grpcCaller, httpCaller, startReal } from './callers.ts'
+import { type Caller, Failed, freeAddress, grpcCaller, httpCaller, startReal } from './callers.ts'
 
 const root = temporaryDirectory()
 let directories = 0
@@ -257,6 +260,41 @@ describe('streams', () => {
       stream.close()
     }
   })
+})
+
+test('a hub with a certificate of its own making: the joiner pins it, comes back by it, and takes no other', async () => {
+  const [hubDirectory, nodeDirectory] = [directory(), directory()]
+  const http = await freeAddress()
+  const flags = { hub: 'true', 'http-tls': 'auto', grpc: 'none', http }
+  let secure = await startReal(hubDirectory, flags)
+  const address = `https://${http}`
+  let node = await startReal(nodeDirectory)
+  const operator = new WebSocket(`wss://${http}/v1/streams/hub-server/authentication-requests`, {
+    rejectUnauthorized: false,
+  })
+  operator.on('message', (data) => {
+    const { requestId } = JSON.parse(String(data)).result
+    operator.send(JSON.stringify({ requestId, accept: true }))
+  })
+  await once(operator, 'open')
+  await httpCaller(node).unary('authenticateByRequest', { hubServerAddress: address })
+  operator.terminate()
+  await stop(node)
+  node = await startReal(nodeDirectory)
+  const states = await httpCaller(node).stream('streamConnectionState')
+  while ((await states.next()).state !== 'CONNECTED');
+  await stop(secure)
+  expect(await states.next()).toEqual({ state: 'DISCONNECTED' })
+  // The same hub with another certificate, as one would show who sits between.
+  for (const file of ['tls.crt', 'tls.key']) rmSync(joinPath(hubDirectory, file))
+  secure = await startReal(hubDirectory, flags)
+  while (!node.logged.some((line) => line.includes('another certificate'))) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  expect(await httpCaller(node).unary('getLocalNodeId')).toMatchObject({ isAuthenticated: true })
+  expect(states.waiting).toBe(0)
+  await stop(node)
+  await stop(secure)
 })
 
 test('nothing unexpected was logged', () => {
