@@ -69,9 +69,9 @@ export class NodeProcess {
     await gone
   }
 
-  /** Starts a node that was killed once more: the same data directory, the same ports. */
+  /** Starts a node that was killed once more: the same data directory and settings, free ports again. */
   restart(): Promise<NodeProcess> {
-    return NodeProcess.run(this.directory, [...this.flags, '--http', this.http, '--grpc', this.grpc])
+    return NodeProcess.run(this.directory, this.flags)
   }
 
   async stop(): Promise<void> {
