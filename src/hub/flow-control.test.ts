@@ -208,6 +208,31 @@ test('over any interleaving through a relay: order, bounds at the hub, and an en
   )
 }, 60_000)
 
+test('not a byte of credit is lost or invented', async () => {
+  const { hub, node, hubWire, nodeWire } = sessionPair()
+  let [spent, returned] = [0, 0]
+  tap(nodeWire, (bytes) => {
+    const frame = decodeFrame(bytes)
+    if (frame.kind === 'message') spent += frame.value.payload.length + MESSAGE_OVERHEAD
+  })
+  tap(hubWire, (bytes) => {
+    const frame = decodeFrame(bytes)
+    if (frame.kind === 'window') returned += frame.value.credit
+  })
+  hub.onOpen((stream) => {
+    stream.handlers = { message() {} }
+  })
+  const stream = node.open('x', '', undefined)
+  // Two of these are what is returned at a time.
+  const half = new Uint8Array(WINDOW_BYTES / 8 - MESSAGE_OVERHEAD)
+  for (let i = 1; i <= 100; i++) {
+    stream.send(half)
+    stream.send(half)
+    await settle()
+    expect([spent, returned]).toEqual([(i * WINDOW_BYTES) / 4, (i * WINDOW_BYTES) / 4])
+  }
+})
+
 test('a sender that minds `writable` keeps a window and a message at most; one that does not is ended', async () => {
   const { hub, node, events } = sessionPair()
   const server: LinkStream[] = []
