@@ -1,0 +1,194 @@
+/** hub: nodes on one hub process, each with a proven link over a socket: memory per node, and the time until all are back after the hub was killed. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { WebSocket } from 'ws'
+import { reconnectDelay } from '../src/actors/hub-connection.ts'
+import { packageRoot } from '../src/dataplane/native/native.ts'
+import { dialHub } from '../src/hub/dial.ts'
+import { type Identity, nodeIdOf } from '../src/hub/identity.ts'
+import { PENDING_MOST_PER_ADDRESS } from '../src/hub/join-requests.ts'
+import type { Clock, Intent, LinkSession } from '../src/hub/session.ts'
+import { type Bench, runAlone } from './measure.ts'
+
+/** PENSTOCK_BENCH_NODES says otherwise; each takes a descriptor here and one in the hub. */
+const NODES = Number(process.env.PENSTOCK_BENCH_NODES ?? 1_000)
+
+const clock: Clock = {
+  now: () => performance.now(),
+  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+}
+
+class Hub {
+  readonly #directory = mkdtempSync(join(tmpdir(), 'penstock-bench-'))
+  readonly address: string
+  #child!: ChildProcess
+
+  constructor(address: string) {
+    this.address = address
+  }
+
+  async start(): Promise<void> {
+    const args = ['up', '--hub', '--data-dir', this.#directory, '--http', this.address, '--grpc', 'none']
+    this.#child = spawn(process.execPath, [join(packageRoot, 'bin/penstock.js'), ...args, '--log-level', 'error'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    for await (const line of createInterface({ input: this.#child.stdout as NodeJS.ReadableStream })) {
+      if (line.startsWith('penstock ready')) return
+    }
+    throw new Error('the hub did not start')
+  }
+
+  async kill(): Promise<void> {
+    const gone = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await gone
+  }
+
+  /** Memory that is in RAM, kB. */
+  memory(): number {
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.#child.pid}/status`, 'latin1'))?.[1])
+  }
+
+  remove(): void {
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+}
+
+/** The link of a node: what src/services/membership.ts does, without a disk. */
+class Node {
+  readonly #hub: Hub
+  readonly #identity: Identity
+  readonly #name: string
+  #hubKey: Uint8Array | undefined
+  #session: LinkSession | undefined
+  #isOver = false
+
+  constructor(hub: Hub, name: string) {
+    this.#hub = hub
+    this.#name = name
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+    this.#identity = { nodeId: nodeIdOf(publicKey), publicKey, privateKey }
+  }
+
+  async connect(intent: Intent): Promise<void> {
+    const record = {
+      name: this.#name,
+      metadata: { items: { region: { stringValue: 'eu' } } },
+      services: ['PIPELINES' as const],
+    }
+    const { session, hubKey } = await dialHub({
+      address: new URL(`http://${this.#hub.address}`),
+      identity: this.#identity,
+      record,
+      intent,
+      pinnedHubKey: this.#hubKey,
+      clock,
+      report: () => {},
+    })
+    this.#hubKey = hubKey
+    this.#session = session
+    if (intent === 'JOIN') session.sendRecord(record)
+  }
+
+  /** Resolves once the link was lost and is back. */
+  async comeBack(): Promise<void> {
+    await this.#session?.closed
+    for (let attempts = 0; !this.#isOver; attempts++) {
+      await new Promise((resolve) => setTimeout(resolve, reconnectDelay(attempts, Math.random())))
+      try {
+        await this.connect('CONNECT')
+        return
+      } catch {
+        // The hub is not back yet.
+      }
+    }
+  }
+
+  close(): void {
+    this.#isOver = true
+    this.#session?.close('SHUTDOWN', 'the bench is over')
+  }
+}
+
+async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return `127.0.0.1:${port}`
+}
+
+/** Accepts everybody who asks. */
+async function operator(hub: Hub): Promise<WebSocket> {
+  const socket = new WebSocket(`ws://${hub.address}/v1/streams/hub-server/authentication-requests`)
+  socket.on('message', (data) => {
+    const { result } = JSON.parse(String(data)) as { result: { requestId: string } }
+    socket.send(JSON.stringify({ requestId: result.requestId, accept: true }))
+  })
+  await once(socket, 'open')
+  return socket
+}
+
+async function online(hub: Hub): Promise<number> {
+  const response = await fetch(`http://${hub.address}/v1/nodes`)
+  const { nodes } = (await response.json()) as { nodes: { online: boolean }[] }
+  return nodes.filter((node) => node.online).length - 1
+}
+
+export const bench: Bench = async () => {
+  const hub = new Hub(await freeAddress())
+  const nodes = Array.from({ length: NODES }, (_, i) => new Node(hub, `node ${i}`))
+  try {
+    await hub.start()
+    const accepting = await operator(hub)
+    const join = async (some: readonly Node[]) => {
+      const waiting = [...some]
+      const joinNext = async () => {
+        for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) await node.connect('JOIN')
+      }
+      await Promise.all(Array.from({ length: PENDING_MOST_PER_ADDRESS }, joinNext))
+    }
+    // A fifth before the count: the heap and buffers that any number of nodes needs are there then.
+    const first = Math.ceil(NODES / 5)
+    await join(nodes.slice(0, first))
+    const some = hub.memory()
+    const begun = performance.now()
+    await join(nodes.slice(first))
+    const joined = performance.now() - begun
+    accepting.close()
+    if ((await online(hub)) !== NODES) throw new Error('not every node is on the hub')
+    const full = hub.memory()
+    const back = Promise.all(nodes.map((node) => node.comeBack()))
+    await hub.kill()
+    const restarted = performance.now()
+    await hub.start()
+    const up = performance.now()
+    await back
+    const done = performance.now()
+    if ((await online(hub)) !== NODES) throw new Error('not every node is back')
+    return {
+      name: `hub: ${NODES} nodes on one hub process`,
+      rows: [
+        { label: 'memory of the hub per node', value: (full - some) / (NODES - first), unit: 'kB', goal: '≤ 40' },
+        { label: 'memory of the hub with all of them', value: full / 1024, unit: 'MB' },
+        { label: 'joins by request', value: (NODES - first) / (joined / 1000), unit: '/s' },
+        { label: 'hub killed and started again: start', value: (up - restarted) / 1000, unit: 's' },
+        { label: 'all nodes back after that', value: (done - up) / 1000, unit: 's' },
+      ],
+    }
+  } finally {
+    for (const node of nodes) node.close()
+    await hub.kill()
+    hub.remove()
+  }
+}
+
+await runAlone(import.meta.url, bench)
