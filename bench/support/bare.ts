@@ -8,7 +8,7 @@ import * as grpc from '@grpc/grpc-js'
 export interface BareAnswers {
   /** REST bodies by route pattern, with their headers. */
   rest?: Record<string, { headers: Record<string, string>; body: string }>
-  /** An event stream: everyone who asks /events gets `event` at each POST /publish. */
+  /** An event stream: everyone who asks /events gets `event` N times at a POST /publish/N. */
   event?: string
   /** gRPC answers by path. */
   grpc?: Record<string, string>
@@ -36,9 +36,11 @@ function http({ rest = {}, event }: BareAnswers): Promise<number> {
       })
       streams.add(response)
     })
-    app.post('/publish', (response) => {
-      response.onAborted(() => undefined)
-      for (const stream of streams) stream.cork(() => stream.write(bytes))
+    app.post('/publish/:events', (response, request) => {
+      const events = Number(request.getParameter(0))
+      for (let event = 0; event < events; event++) {
+        for (const stream of streams) stream.cork(() => stream.write(bytes))
+      }
       response.end()
     })
   }
