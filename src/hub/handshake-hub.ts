@@ -163,10 +163,25 @@ export class HubHandshake {
     const nodeId = nodeIdOf(publicKeyOf(nodeKey))
     this.#peerId = nodeId
     this.#markProven()
-    this.#decide(nodeId, record).then(
-      (admission) => this.#conclude(nodeId, record, admission),
-      (error: unknown) => this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, error),
-    )
+    this.#decide(nodeId, record)
+      .then((admission) => this.#conclude(nodeId, record, admission))
+      .catch((error: unknown) => this.#failed(error))
+  }
+
+  #failed(error: unknown): void {
+    if (this.#session === undefined) {
+      this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, error)
+      return
+    }
+    const { remoteAddress } = this.#wire
+    this.#options.report({
+      kind: 'failed',
+      message: 'a session could not be set up',
+      remoteAddress,
+      peerId: this.#peerId,
+      error,
+    })
+    this.#session.close('SHUTDOWN', 'internal error')
   }
 
   async #decide(nodeId: string, record: NodeRecord): Promise<Admission> {
@@ -218,6 +233,8 @@ export class HubHandshake {
     this.#heartbeat?.stop()
     const { identity, clock, report, policy } = this.#options
     const whole = transcript(...messages)
+    this.#messages = []
+    this.#hello = undefined
     const session = new Session({
       side: 'hub',
       localId: identity.nodeId,

@@ -101,6 +101,23 @@ test.each([
   expect(hub.events.map((event) => event.kind)).toEqual(['refused', 'refused'])
 })
 
+test('a policy that fails, at any point, costs its connection only', async () => {
+  const broken = () => {
+    throw new Error('secret detail')
+  }
+  for (const hub of [
+    new TestHub({ admit: broken }),
+    new TestHub({ admit: () => Promise.reject(new Error('secret detail')) }),
+  ]) {
+    expect((await refusal(connectPair(hub.options, hub.node()))).reason).toBe('UNREACHABLE')
+    expect(hub.events).toMatchObject([{ kind: 'failed', message: 'internal error' }])
+  }
+  const hub = new TestHub({ established: broken })
+  const { session } = await connectPair(hub.options, hub.node())
+  expect(await session.closed).toEqual({ reason: 'SHUTDOWN', message: 'internal error', byPeer: true })
+  expect(hub.events).toMatchObject([{ kind: 'failed', message: 'a session could not be set up' }])
+})
+
 test('a join shows who asks, waits for the answer, and is withdrawn when the joiner goes away', async () => {
   let joiner: unknown
   let withdrawn: AbortSignal | undefined

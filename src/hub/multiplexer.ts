@@ -27,6 +27,7 @@ import type {
   OpenOptions,
 } from './session.ts'
 import { Stream, type StreamHost } from './stream.ts'
+import { Turns } from './turns.ts'
 import { closeCodes, deaf, type Wire } from './wire.ts'
 
 /** What the peer's data may hold in memory: unread messages and messages under assembly of all streams together, bytes. */
@@ -71,10 +72,10 @@ export class Session implements LinkSession, StreamHost {
   #leaving: { message: string; timer: unknown } | undefined
 
   readonly #streams = new Map<number, Stream>()
-  /** Streams whose Open waits for the wire. */
-  readonly #unopened = new Set<Stream>()
-  readonly #ready = new Set<Stream>()
-  readonly #blocked = new Set<Stream>()
+  readonly #turns = new Turns({
+    send: (frame) => this.#send(frame),
+    sendOpen: (stream) => this.#sendOpen(stream),
+  })
   /** Complete calls that wait for `onOpen`. */
   #waiting: [Stream, Uint8Array | undefined][] = []
   #own = 0
@@ -82,14 +83,10 @@ export class Session implements LinkSession, StreamHost {
   #nextOwn: number
   #nextOther: number
   #held = 0
-  #pumping = false
-  /** The newest record, encoded, that has not been sent. */
-  #record: Uint8Array | undefined
   #lastRecord: NodeRecord | undefined
   #openListener: OpenListener | undefined
   #recordListener: ((record: NodeRecord) => void) | undefined
   #leaveListener: (() => void | Promise<void>) | undefined
-  writable = true
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -110,8 +107,12 @@ export class Session implements LinkSession, StreamHost {
       message: (bytes) => this.#receive(bytes),
       foreign: (what) => this.#violated(new Violation(what)),
       close: (code, reason) => this.#lost(code, reason),
-      drain: () => this.#drained(),
+      drain: () => this.#turns.drained(),
     }
+  }
+
+  get writable(): boolean {
+    return this.#turns.writable
   }
 
   get remoteAddress(): string {
@@ -138,8 +139,7 @@ export class Session implements LinkSession, StreamHost {
     const call = { operation, target, origin: options.origin ?? this.#options.localId, deadlineMs: options.deadlineMs }
     const stream = new Stream(this, true, call, request)
     this.#own++
-    this.#unopened.add(stream)
-    this.#pump()
+    this.#turns.open(stream)
     return stream
   }
 
@@ -151,8 +151,7 @@ export class Session implements LinkSession, StreamHost {
   }
 
   sendRecord(record: NodeRecord): void {
-    this.#record = encodeRecordFrame(record)
-    this.#pump()
+    this.#turns.record(encodeRecordFrame(record))
   }
 
   onRecord(listener: (record: NodeRecord) => void): void {
@@ -189,7 +188,7 @@ export class Session implements LinkSession, StreamHost {
   #finish(reason: CloseReason, message: string, byPeer: boolean, isLost = false): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.writable = false
+    this.#turns.writable = false
     this.#heartbeat.stop()
     if (this.#leaving !== undefined) this.#options.clock.clearTimeout(this.#leaving.timer)
     this.#wire.handlers = deaf
@@ -200,7 +199,7 @@ export class Session implements LinkSession, StreamHost {
 
   #endStreams(status: LinkStatus): void {
     this.#waiting = []
-    for (const stream of [...this.#unopened, ...this.#streams.values()]) stream.receiveOver(status)
+    for (const stream of [...this.#turns.unopened, ...this.#streams.values()]) stream.receiveOver(status)
   }
 
   #die(message: string): void {
@@ -233,46 +232,11 @@ export class Session implements LinkSession, StreamHost {
 
   #send(frame: Uint8Array): void {
     if (this.#isClosed) return
-    if (!this.#wire.send(frame)) this.writable = false
+    if (!this.#wire.send(frame)) this.#turns.writable = false
     if (this.#wire.buffered > BACKLOG_BYTES) this.#die('the other side does not read')
   }
 
-  #drained(): void {
-    this.writable = true
-    this.#pump()
-    for (const stream of [...this.#blocked]) {
-      if (!this.writable) return
-      stream.drain()
-    }
-  }
-
-  /** Sends what can be sent, one frame a stream in turn. */
-  #pump(): void {
-    if (this.#pumping) return
-    this.#pumping = true
-    while (this.writable && !this.#isClosed) {
-      const record = this.#record
-      if (record !== undefined) {
-        this.#record = undefined
-        this.#send(record)
-        continue
-      }
-      const unopened = first(this.#unopened)
-      if (unopened !== undefined) {
-        this.#sendOpen(unopened)
-        continue
-      }
-      const stream = first(this.#ready)
-      if (stream === undefined) break
-      this.#ready.delete(stream)
-      if (stream.transmit()) this.#ready.add(stream)
-      else stream.drain()
-    }
-    this.#pumping = false
-  }
-
   #sendOpen(stream: Stream): void {
-    this.#unopened.delete(stream)
     if (this.#nextOwn >= LAST_STREAM) {
       this.#finish('SHUTDOWN', 'the stream ids of this connection are used up', false)
       return
@@ -290,20 +254,18 @@ export class Session implements LinkSession, StreamHost {
     }
     const request = stream.takeRequest(FRAGMENT_BYTES)
     this.#send(encodeFrame('open', { ...head, request: request?.payload, requestContinues: request?.more ?? false }))
-    this.#ready.add(stream)
+    this.#turns.ready(stream)
   }
 
   // What streams ask for.
 
   ready(stream: Stream): void {
     if (stream.id === 0) return
-    this.#ready.add(stream)
-    this.#pump()
+    this.#turns.ready(stream)
   }
 
   blocked(stream: Stream, isBlocked: boolean): void {
-    if (isBlocked) this.#blocked.add(stream)
-    else this.#blocked.delete(stream)
+    this.#turns.blocked(stream, isBlocked)
   }
 
   sendMessage(stream: number, payload: Uint8Array, more: boolean): void {
@@ -338,8 +300,7 @@ export class Session implements LinkSession, StreamHost {
   }
 
   forget(stream: Stream): void {
-    this.#unopened.delete(stream)
-    this.#ready.delete(stream)
+    this.#turns.forget(stream)
     if (stream.id !== 0) this.#streams.delete(stream.id)
     if (stream.isOpener) this.#own--
     else this.#others--
@@ -483,9 +444,4 @@ export class Session implements LinkSession, StreamHost {
     }
     return undefined
   }
-}
-
-function first<T>(set: ReadonlySet<T>): T | undefined {
-  for (const member of set) return member
-  return undefined
 }

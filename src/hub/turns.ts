@@ -1,0 +1,102 @@
+/** Whose turn it is to send on a wire: records first, then new calls, then one frame of each stream after the other. */
+import type { Stream } from './stream.ts'
+
+export interface TurnsHost {
+  /** Sends one frame, `turns.writable` being false afterwards when the wire is full. */
+  send(frame: Uint8Array): void
+  /** Sends the stream's Open. */
+  sendOpen(stream: Stream): void
+}
+
+export class Turns {
+  /** Whether the wire takes data now. */
+  writable = true
+  readonly #host: TurnsHost
+  /** The newest record, encoded, that has not been sent. */
+  #record: Uint8Array | undefined
+  readonly #unopened = new Set<Stream>()
+  readonly #ready = new Set<Stream>()
+  /** Streams whose sender waits for room. */
+  readonly #blocked = new Set<Stream>()
+  #isGoing = false
+
+  constructor(host: TurnsHost) {
+    this.#host = host
+  }
+
+  /** Streams whose Open waits for the wire. */
+  get unopened(): Iterable<Stream> {
+    return this.#unopened
+  }
+
+  record(frame: Uint8Array): void {
+    this.#record = frame
+    this.#go()
+  }
+
+  open(stream: Stream): void {
+    this.#unopened.add(stream)
+    this.#go()
+  }
+
+  ready(stream: Stream): void {
+    this.#ready.add(stream)
+    this.#go()
+  }
+
+  blocked(stream: Stream, isBlocked: boolean): void {
+    if (isBlocked) this.#blocked.add(stream)
+    else this.#blocked.delete(stream)
+  }
+
+  forget(stream: Stream): void {
+    this.#unopened.delete(stream)
+    this.#ready.delete(stream)
+  }
+
+  /** The wire has room again. */
+  drained(): void {
+    this.writable = true
+    this.#go()
+    for (const stream of [...this.#blocked]) {
+      if (!this.writable) return
+      stream.drain()
+    }
+  }
+
+  #go(): void {
+    if (this.#isGoing) return
+    this.#isGoing = true
+    try {
+      while (this.writable && this.#next());
+    } finally {
+      this.#isGoing = false
+    }
+  }
+
+  #next(): boolean {
+    const record = this.#record
+    if (record !== undefined) {
+      this.#record = undefined
+      this.#host.send(record)
+      return true
+    }
+    const unopened = first(this.#unopened)
+    if (unopened !== undefined) {
+      this.#unopened.delete(unopened)
+      this.#host.sendOpen(unopened)
+      return true
+    }
+    const stream = first(this.#ready)
+    if (stream === undefined) return false
+    this.#ready.delete(stream)
+    if (stream.transmit()) this.#ready.add(stream)
+    else stream.drain()
+    return true
+  }
+}
+
+function first<T>(set: ReadonlySet<T>): T | undefined {
+  for (const member of set) return member
+  return undefined
+}
