@@ -1,7 +1,7 @@
 /** What a failed operation looks like on the wire: HTTP status and JSON body, gRPC status and details. */
 import { Metadata, type StatusObject } from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
-import { type Code, codeNumbers, ServiceError } from '../services/errors.ts'
+import { asServiceError, type Code, codeNumbers, ServiceError } from '../services/errors.ts'
 
 const STATUS_LINES: Readonly<Record<Code, string>> = {
   CANCELLED: '499 Client Closed Request',
@@ -28,13 +28,13 @@ const BAD_REQUEST = 'type.googleapis.com/google.rpc.BadRequest'
 export type Report = (error: unknown, operation: string) => void
 
 /**
- * The failure to tell the caller: a ServiceError as it is; anything else is reported and becomes INTERNAL with a message that gives nothing
- * of it away.
+ * The failure to tell the caller: a ServiceError as it is; anything else is reported and, unless it stands for one, becomes INTERNAL
+ * with a message that gives nothing of it away.
  */
 export function failure(error: unknown, operation: string, report: Report): ServiceError {
   if (error instanceof ServiceError) return error
   report(error, operation)
-  return new ServiceError('INTERNAL', 'internal error; the log of the node says more')
+  return asServiceError(error) ?? new ServiceError('INTERNAL', 'internal error; the log of the node says more')
 }
 
 /** HTTP status line of a failure, as google.rpc.Code maps. */

@@ -1,4 +1,5 @@
 /** The one error type operations fail with, and the table of its codes. */
+import { NotStored } from '../store/durable.ts'
 
 /** gRPC status codes by name (google.rpc.Code). */
 export const codeNumbers = {
@@ -61,4 +62,12 @@ export function invalidArgument(pointer: string, message: string): ServiceError 
   return new ServiceError('INVALID_ARGUMENT', pointer === '' ? message : `${pointer}: ${message}`, {
     problems: [{ pointer, message }],
   })
+}
+
+/** The failure of the contract that `error` stands for, if there is one: a disk that is full is for the caller to hear. */
+export function asServiceError(error: unknown): ServiceError | undefined {
+  if (error instanceof ServiceError) return error
+  return error instanceof NotStored
+    ? new ServiceError('RESOURCE_EXHAUSTED', error.message, { cause: error })
+    : undefined
 }

@@ -1,5 +1,6 @@
 /** What this node is called, on disk once an operator has changed it. */
 import type { Database, RootDatabase } from 'lmdb'
+import { durable } from './durable.ts'
 
 /** One value; exactly one member is set. */
 export interface MetadataItem {
@@ -31,7 +32,6 @@ export class DetailsRecord {
 
   /** Resolves once the details are on disk. */
   async put(details: NodeDetails): Promise<void> {
-    await this.#records.put('local', details)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.put('local', details))
   }
 }

@@ -1,6 +1,7 @@
 /** The pipelines of the node on disk: the settings as they were last answered, nothing about runs. */
 import type { Database, RootDatabase } from 'lmdb'
 import type { LogLevel } from '../dataplane/engine/component.ts'
+import { durable } from './durable.ts'
 
 /** What follows a run that ended by itself; at most one key. `maxRestarts` counts restarts in a row, 0 is no limit. */
 export interface RestartPolicy {
@@ -53,13 +54,11 @@ export class PipelineCollection {
 
   /** Resolves once the record is on disk. */
   async put(record: PipelineRecord): Promise<void> {
-    await this.#records.put(record.id, record)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.put(record.id, record))
   }
 
   /** Resolves once the removal is on disk. */
   async remove(id: string): Promise<void> {
-    await this.#records.remove(id)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.remove(id))
   }
 }

@@ -1,6 +1,7 @@
 /** The runs of the node's pipelines on disk: how each began and ended, and which pipeline it belongs to. */
 import type { Database, RootDatabase } from 'lmdb'
 import type { Outcome } from '../dataplane/engine/run.ts'
+import { durable } from './durable.ts'
 
 export type RunState = 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED'
 
@@ -35,13 +36,11 @@ export class RunCollection {
 
   /** Resolves once the record is on disk. */
   async put(record: RunRecord): Promise<void> {
-    await this.#records.put(record.id, record)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.put(record.id, record))
   }
 
   /** Resolves once none of the runs is on disk any more. */
   async remove(ids: readonly string[]): Promise<void> {
-    await Promise.all(ids.map((id) => this.#records.remove(id)))
-    await this.#root.flushed
+    await durable(this.#root, ...ids.map((id) => this.#records.remove(id)))
   }
 }

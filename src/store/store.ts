@@ -29,7 +29,8 @@ export class Store {
   constructor(directory: string) {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const path = join(directory, 'penstock.lmdb')
-    this.#root = open({ path, noSubdir: true, maxDbs: 16 })
+    // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
+    this.#root = open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false })
     chmodSync(path, 0o600)
     this.#owner = new OwnerCollection(this.#root)
     try {

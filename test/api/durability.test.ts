@@ -11,10 +11,14 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 
-/** Starts a node process on a data directory; returns what it prints and how to call and kill it. */
-async function spawnNode(directory: string) {
+/** Starts a node process on a data directory, whose files may get `longestFile` bytes long; returns what it prints and how to call and kill it. */
+async function spawnNode(directory: string, longestFile?: number) {
   const script = fileURLToPath(new URL('./node-child.mjs', import.meta.url))
-  const child = spawn(process.execPath, [script, directory], { stdio: ['ignore', 'pipe', 'inherit'] })
+  // In units of 512 bytes.
+  const limit = longestFile === undefined ? '' : `ulimit -f ${longestFile / 512}; `
+  const child = spawn('/bin/sh', ['-c', `${limit}exec "$0" "$@"`, process.execPath, script, directory], {
+    stdio: ['ignore', 'pipe', longestFile === undefined ? 'inherit' : 'ignore'],
+  })
   children.push(child)
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
   const { http, id, error } = JSON.parse(line) as { http: string; id: string; error?: string }
@@ -101,4 +105,35 @@ test('two nodes never share a data directory; a killed one gives it free', async
   expect(second.error).toContain(`${directory} is in use by process`)
   await first.kill()
   expect((await spawnNode(directory)).id).toBe(first.id)
+})
+
+test('a disk that is full: the change is refused, the node lives, what was answered is there', async () => {
+  const directory = temporaryDirectory()
+  let node = await spawnNode(directory, 512 * 1024)
+  const settings = settingsOf(traffic())
+  settings.jsonConfig += ' '.repeat(50_000)
+  const created: string[] = []
+  let refused: { code?: number; message?: string } = {}
+  while (refused.code === undefined && created.length < 100) {
+    const answer = (await node.call('POST', '/pipelines', settings)) as { pipeline?: { id: string }; code?: number }
+    if (answer.pipeline) created.push(answer.pipeline.id)
+    else refused = answer
+  }
+  expect(refused).toMatchObject({ code: 8, message: expect.stringContaining('is its disk full?') })
+  expect(created.length).toBeGreaterThan(2)
+  const stored = async () => {
+    const { pipelines } = (await node.call('GET', '/pipelines')) as unknown as { pipelines: { id: string }[] }
+    return pipelines.map(({ id }) => id)
+  }
+  expect(new Set(await stored())).toEqual(new Set(created))
+  // What runs goes on, and room that was made is used.
+  const [first, second, third] = created as [string, string, string]
+  expect(await node.call('POST', `/pipelines/${first}/start`)).toHaveProperty('runId')
+  for (const id of [second, third]) expect(await node.call('DELETE', `/pipelines/${id}`)).toEqual({})
+  expect(await node.call('POST', '/pipelines', settingsOf(traffic()))).toHaveProperty('pipeline')
+  const kept = new Set(await stored())
+  expect(kept.size).toBe(created.length - 1)
+  await node.kill()
+  node = await spawnNode(directory)
+  expect(new Set(await stored())).toEqual(kept)
 })
