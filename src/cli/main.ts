@@ -14,7 +14,7 @@ import { addPipelines } from './pipelines.ts'
 import { addRun } from './run.ts'
 import { addSimulate } from './simulate.ts'
 import { addStatus } from './status.ts'
-import { paint } from './terminal.ts'
+import { harmless, paint } from './terminal.ts'
 import { addToken } from './token.ts'
 import { addUp } from './up.ts'
 import { addValidate } from './validate.ts'
@@ -74,5 +74,5 @@ export async function main(args: string[]): Promise<number> {
 }
 
 function complain(message: string): void {
-  process.stderr.write(`${paint('penstock:', 'red', process.stderr)} ${message}\n`)
+  process.stderr.write(`${paint('penstock:', 'red', process.stderr)} ${harmless(message)}\n`)
 }

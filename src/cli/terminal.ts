@@ -11,6 +11,19 @@ export interface Column {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
 const ESCAPES = /\x1b\[[0-9;]*m/g
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+const CONTROLS = /\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
+
+/**
+ * `text` without what a terminal would obey, colours apart: names and messages come from other machines too. A control character
+ * is written as JSON writes it (`\u001b`), so that JSON stays the JSON it was.
+ */
+export function harmless(text: string): string {
+  return text.replace(CONTROLS, (found) =>
+    found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
 const visible = (text: string): number => text.replace(ESCAPES, '').length
 
 /** Columns of the terminal; COLUMNS when the output is no terminal, else without limit. */
@@ -53,8 +66,11 @@ function cut(text: string, width: number): string {
 }
 
 /** Lays a table out in at most `width` columns; the result has no trailing newline. */
-export function table(columns: readonly Column[], rows: readonly string[][], width = terminalWidth()): string {
+export function table(columns: readonly Column[], given: readonly string[][], width = terminalWidth()): string {
   const gap = 2
+  const rows = given.map((row) =>
+    row.map((cell, i) => (columns[i]?.wrap ? harmless(cell) : harmless(cell).replace(/\s/g, ' '))),
+  )
   const widths = columns.map(({ title }, i) => Math.max(title.length, ...rows.map((row) => visible(row[i] ?? ''))))
   const total = (): number => widths.reduce((sum, each) => sum + each, gap * (columns.length - 1))
   if (total() > width) {
@@ -108,7 +124,7 @@ export function scaled(value: number): string {
 }
 
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`)
+  process.stdout.write(`${harmless(text)}\n`)
 }
 
 export function printJson(value: unknown): void {
@@ -131,7 +147,7 @@ export class LiveRegion {
   draw(text: string): void {
     if (!this.available) return
     const room = Math.max(3, (this.stream.rows ?? 24) - 1)
-    let lines = text.split('\n')
+    let lines = harmless(text).split('\n')
     if (lines.length > room) lines = [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
     const width = this.stream.columns ?? 80
     this.clear()

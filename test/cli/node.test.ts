@@ -53,6 +53,19 @@ afterAll(async () => {
 describe('a node and its pipelines', () => {
   const config = directory.file('lossy.json', lossy)
 
+  it('shows a name that would steer the terminal as text', async () => {
+    const name = 'a\u001b[2Jb\u009b2Kc\nd'
+    const { id } = await json<Pipeline>('pipelines', 'create', name, config)
+    const { stdout } = await call('pipelines', 'list')
+    expect(stdout).toContain('a\\u001b[2Jb\\u009b2Kc d')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those must not be there
+    expect(stdout).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/)
+    const { stderr } = await call('pipelines', 'start', `${name}?`)
+    expect(stderr).toContain('a\\u001b[2Jb')
+    expect((await json<Pipeline[]>('pipelines', 'list'))[0]?.name).toBe(name)
+    await json('pipelines', 'delete', id)
+  })
+
   it('tells what it is', async () => {
     expect(await json('status')).toMatchObject({ nodeId: id, isAuthenticated: false, pipelines: 0, running: 0 })
     expect((await call('pipelines', 'list')).stdout).toContain('no pipelines')
