@@ -33,7 +33,12 @@ beforeEach(() => {
   seen.reports.length = 0
 })
 
-async function json(method: string, path: string, body?: string, headers: Record<string, string> = {}) {
+async function json(
+  method: string,
+  path: string,
+  body?: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+) {
   const response = await fetch(base + path, { method, headers, ...(body === undefined ? {} : { body }) })
   return {
     status: response.status,
@@ -116,6 +121,11 @@ describe('REST', () => {
       body: { message: '/serviceFilter: unknown field "serviceFilter"; did you mean "serviceFilters"?' },
     })
     expect((await json('GET', '/v1/nodes/%E0%A4')).status).toBe(400)
+    const latin1 = Buffer.from('{"serviceFilters": ["\xe9"]}', 'latin1')
+    expect(await json('POST', '/v1/nodes/search', latin1)).toMatchObject({
+      status: 400,
+      body: { code: 3, message: 'the body is not UTF-8' },
+    })
     expect((await json('GET', '/v1/streams/hub-server/authentication-requests')).status).toBe(426)
   })
 

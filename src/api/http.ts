@@ -1,5 +1,7 @@
 /** The HTTP listener: REST, event streams and WebSockets of every operation on one port. */
+
 import * as uWS from 'uWebSockets.js'
+import { isUtf8 } from 'node:buffer'
 import { ServiceError } from '../services/errors.ts'
 import { type Access, type AccessHeaders, addressText, isLoopbackAddress } from './access.ts'
 import { Call, type Caller } from './call.ts'
@@ -307,6 +309,9 @@ function readBody(exchange: Exchange, contentLength: string, begin: (body: strin
     }
     // Copied: the memory is only lent.
     chunks.push(Buffer.from(new Uint8Array(chunk)))
-    if (isLast) begin(Buffer.concat(chunks, length).toString('utf8'))
+    if (!isLast) return
+    const body = Buffer.concat(chunks, length)
+    if (isUtf8(body)) begin(body.toString('utf8'))
+    else sendError(response, new ServiceError('INVALID_ARGUMENT', 'the body is not UTF-8'))
   })
 }

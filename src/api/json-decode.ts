@@ -175,7 +175,7 @@ const RANGES = {
 function scalarDecoder(scalar: Scalar): Decode {
   switch (scalar) {
     case 'string':
-      return typed((value) => (typeof value === 'string' ? value : undefined), 'a string')
+      return decodeString
     case 'bool':
       return typed((value) => (typeof value === 'boolean' ? value : undefined), 'true or false')
     case 'bytes':
@@ -209,6 +209,17 @@ function typed(read: (value: unknown) => unknown, expected: string): Decode {
     if (result === undefined) problems.push({ pointer, message: `must be ${expected}, not ${describe(value)}` })
     return result
   }
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+/** A lone surrogate (`\ud800`) cannot be written in UTF-8: it would come back as another string. */
+function decodeString(value: unknown, pointer: string, problems: Problem[]): string | undefined {
+  if (typeof value === 'string' && !LONE_SURROGATE.test(value)) return value
+  const expected =
+    typeof value === 'string' ? 'Unicode text without lone surrogates' : `a string, not ${describe(value)}`
+  problems.push({ pointer, message: `must be ${expected}` })
+  return undefined
 }
 
 function readInteger(value: unknown, least: bigint, most: bigint): bigint | undefined {

@@ -116,6 +116,7 @@ describe('decoding', () => {
     ['hub.GetNodesRequest', { metadataFilters: { 'a/b': { stringValue: 1 } } }, '/metadataFilters/a~1b/stringValue'],
     ['hub.GetNodesRequest', { metadataFilters: { a: { bytesValue: '*' } } }, '/metadataFilters/a/bytesValue'],
     ['hub.Node', { lastSeen: '2026-13-01T00:00:00Z' }, '/lastSeen'],
+    ['hub.Node', { name: 'a\ud800b' }, '/name'],
     ['hub.Node', [], ''],
   ])('%s refuses %j', (name, value, pointer) => {
     expect(problemsOf(() => decodeJson(message(name), value)).map((problem) => problem.pointer)).toEqual([pointer])
