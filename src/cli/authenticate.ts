@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { type ApiClient, ApiFailure } from './client.ts'
 import { shownFingerprint } from './connection.ts'
 import { Failure, Interrupted, UsageFailure } from './failure.ts'
+import { named } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
 import { Spinner } from './spinner.ts'
 import { type ClientOptions, clientFor, withClient } from './target.ts'
@@ -70,7 +71,7 @@ async function authenticate(given: string, options: Options): Promise<void> {
     printJson({ nodeId, hubServerAddress: address, hubNodeId: hub?.id, hubName: hub?.name })
     return
   }
-  const name = hub === undefined ? address : `${hub.name} (${hub.id})`
+  const name = hub === undefined ? address : `${named(hub.name)} (${hub.id})`
   print(`${paint('joined', 'green')} the hub ${name}: this node is ${nodeId} there, and signs in by itself from now on`)
 }
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { answerRequests } from './authentication-screen.ts'
 import type { ApiClient, AuthenticationRequest } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
-import { metadataText } from './node-details.ts'
+import { metadataText, named } from './node-details.ts'
 import { type Format, pause, withOutput } from './options.ts'
 import type { RequestSocket } from './request-socket.ts'
 import { type ClientOptions, clientFor, withClient } from './target.ts'
@@ -17,7 +17,7 @@ const LISTED_MS = 10_000
 const COLUMNS = [{ title: 'REQUEST' }, { title: 'NAME' }, { title: 'NODE' }, { title: 'METADATA', wrap: true }]
 
 function requestRow({ requestId, node }: AuthenticationRequest): string[] {
-  return [requestId, node?.name ?? '', node?.id ?? '', node === undefined ? '' : metadataText(node)]
+  return [requestId, named(node?.name ?? ''), node?.id ?? '', node === undefined ? '' : metadataText(node)]
 }
 
 async function list(options: Common): Promise<void> {

@@ -2,7 +2,7 @@
 import { emitKeypressEvents, type Key } from 'node:readline'
 import type { ApiClient, AuthenticationRequest } from './client.ts'
 import { Failure, messageOf } from './failure.ts'
-import { metadataText } from './node-details.ts'
+import { metadataText, named } from './node-details.ts'
 import type { RequestSocket } from './request-socket.ts'
 import { LiveRegion, paint, table } from './terminal.ts'
 
@@ -74,7 +74,7 @@ export class RequestList {
       count === 0 ? 'no node asks to join' : count === 1 ? '1 node asks to join' : `${count} nodes ask to join`
     const rows = this.#requests.map(({ requestId, node }) => {
       const isChosen = requestId === this.#chosen
-      const name = node?.name ?? ''
+      const name = named(node?.name ?? '')
       return [
         isChosen ? paint('❯', 'cyan') : ' ',
         requestId,
@@ -99,7 +99,7 @@ export class RequestList {
 }
 
 const nameOf = ({ requestId, node }: AuthenticationRequest): string =>
-  node === undefined ? `request ${requestId}` : `${node.name} ${node.id}`
+  node === undefined ? `request ${requestId}` : `${named(node.name)} ${node.id}`
 
 /** Runs the screen on standard input and output, both terminals, until q or Ctrl-C; throws when the stream breaks. */
 export async function answerRequests(client: ApiClient): Promise<void> {
@@ -154,7 +154,7 @@ async function follow(socket: RequestSocket, list: RequestList, draw: () => void
   for (;;) {
     const frame = await socket.next()
     if ('request' in frame) list.add(frame.request, performance.now())
-    else list.note(paint(frame.failure.message, 'red'))
+    else list.note(paint(named(frame.failure.message), 'red'))
     draw()
   }
 }

@@ -6,6 +6,14 @@ import { paint } from './terminal.ts'
 type Item = Node['metadata'] extends { items: Record<string, infer I> } | undefined ? I : never
 export type MetadataItems = Record<string, Item>
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g
+
+/** What another machine calls something, on one line, with nothing in it that hides, moves or colours text on a terminal. */
+export function named(text: string): string {
+  return text.replace(UNSEEN, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 const SERVICES = { HUB_SERVER: 'hub', PIPELINES: 'pipelines' } as const
 
 export const services = ({ services }: Node): string => services.map((service) => SERVICES[service]).join(', ')
@@ -14,7 +22,7 @@ export const services = ({ services }: Node): string => services.map((service) =
 export function metadataText(node: Node): string {
   return Object.entries(node.metadata?.items ?? {})
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, item]) => `${key}${itemText(item)}`)
+    .map(([key, item]) => named(`${key}${itemText(item)}`))
     .join(' ')
 }
 
@@ -81,5 +89,12 @@ export const NODE_COLUMNS = [
 /** One row under NODE_COLUMNS. */
 export function nodeRow(node: Node): string[] {
   const online = node.online ? paint('yes', 'green') : paint('no', 'red')
-  return [node.name, node.id, online, services(node), node.online ? 'now' : ago(node.lastSeen), metadataText(node)]
+  return [
+    named(node.name),
+    node.id,
+    online,
+    services(node),
+    node.online ? 'now' : ago(node.lastSeen),
+    metadataText(node),
+  ]
 }

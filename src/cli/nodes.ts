@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { ApiClient, Node, NodeFilters } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
-import { type MetadataItems, metadataItems, NODE_COLUMNS, nodeRow } from './node-details.ts'
+import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
 import { type ClientOptions, clientFor, findNode, withClient } from './target.ts'
 import { LiveRegion, print, printJson, table } from './terminal.ts'
@@ -43,7 +43,7 @@ async function watch(client: ApiClient, output: Format): Promise<void> {
         if (node === undefined) continue
         if (kind === 'deauthenticatedNode') nodes.delete(node.id)
         else nodes.set(node.id, node)
-        if (output !== 'json' && !live.available) print(`${CHANGES[kind]} ${node.name} ${node.id}`)
+        if (output !== 'json' && !live.available) print(`${CHANGES[kind]} ${named(node.name)} ${node.id}`)
       }
       if (output === 'json') print(JSON.stringify(message))
       else if (live.available) draw()
@@ -141,6 +141,6 @@ export function addNodes(program: Command): void {
       const { id, name } = await findNode(client, given)
       await client.removeNode(id)
       if (options.output === 'json') printJson({ id })
-      else print(`removed ${name} ${id}`)
+      else print(`removed ${named(name)} ${id}`)
     })
 }

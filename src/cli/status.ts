@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { type ApiClient, ApiFailure } from './client.ts'
 import { shownFingerprint } from './connection.ts'
+import { named } from './node-details.ts'
 import { type Format, withOutput } from './options.ts'
 import { type TargetOptions, targetOf, withTarget } from './target.ts'
 import { paint, print, printJson, table } from './terminal.ts'
@@ -45,13 +46,13 @@ export function addStatus(program: Command): void {
       }
       const colour = state === 'CONNECTED' ? 'green' : state === 'DISCONNECTED' ? 'yellow' : 'dim'
       const isHub = hub?.id === nodeId
-      const where = hub === undefined ? '' : isHub ? ', which this node hosts' : ` to ${hub.name} ${hub.id}`
+      const where = hub === undefined ? '' : isHub ? ', which this node hosts' : ` to ${named(hub.name)} ${hub.id}`
       print(
         table(
           [{ title: '' }, { title: '', wrap: true }],
           [
             ['node', node],
-            ['name', name],
+            ['name', named(name)],
             ...(node === nodeId ? [] : [['asked through', nodeId]]),
             ['api', client.url],
             ...(fingerprint === undefined ? [] : [['certificate', fingerprint]]),

@@ -1,0 +1,124 @@
+/** Tokens: who may handle them, what is kept of them, and that a revoked one is of no use from that moment on. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Store } from '../store/store.ts'
+import { AccessService } from './access.ts'
+import type { CallContext } from './operations.ts'
+
+const near: CallContext = {
+  remoteAddress: '127.0.0.1',
+  isLoopback: true,
+  transport: 'rest',
+  signal: new AbortController().signal,
+}
+const far: CallContext = { ...near, remoteAddress: '192.0.2.7', isLoopback: false }
+
+let directory: string
+let store: Store
+let access: AccessService
+let now: number
+const errors: unknown[] = []
+
+function open(): void {
+  store = new Store(directory)
+  access = new AccessService({ tokens: store.tokens, onError: (error) => errors.push(error), now: () => now })
+}
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-test-'))
+  now = Date.parse('2026-03-04T05:06:07Z')
+  open()
+})
+
+afterEach(async () => {
+  await store.close()
+  rmSync(directory, { recursive: true, force: true })
+  expect(errors).toEqual([])
+})
+
+const create = async (name: string, call = near) => (await access.handlers.createToken({ name }, call)).secret
+const list = async () => (await access.handlers.getTokens({}, near)).tokens
+
+test('a token is told once, verified, listed by name, and survives a restart as a hash', async () => {
+  const secret = await create('b')
+  await create('a')
+  expect(secret).toMatch(/^penstock_[\w-]{43}$/)
+  expect(access.verify(secret)).toBe('b')
+  expect(access.verify(`${secret}x`)).toBeUndefined()
+  expect(access.verify('')).toBeUndefined()
+  await store.close()
+  expect(readFileSync(join(directory, 'penstock.lmdb')).includes(secret)).toBe(false)
+  open()
+  expect(access.verify(secret)).toBe('b')
+  const createdAt = new Date(now)
+  expect(await list()).toEqual([
+    { name: 'a', createdAt },
+    { name: 'b', createdAt, lastUsed: createdAt },
+  ])
+})
+
+test('its last use is kept to the minute', async () => {
+  const secret = await create('a')
+  access.verify(secret)
+  const first = new Date(now)
+  now += 59_999
+  access.verify(secret)
+  expect((await list())[0]?.lastUsed).toEqual(first)
+  now += 1
+  access.verify(secret)
+  expect((await list())[0]?.lastUsed).toEqual(new Date(now))
+})
+
+test('revoked: refused before the answer, listeners told, gone after a restart, the name free again', async () => {
+  const secret = await create('a')
+  const told: string[] = []
+  access.onRevoked((name) => told.push(name))
+  const revoking = access.handlers.revokeToken({ name: 'a' }, near)
+  expect(access.verify(secret)).toBeUndefined()
+  expect(told).toEqual(['a'])
+  await expect(access.handlers.createToken({ name: 'a' }, near)).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
+  await revoking
+  await expect(access.handlers.revokeToken({ name: 'a' }, near)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await store.close()
+  open()
+  expect(access.verify(secret)).toBeUndefined()
+  expect(await list()).toEqual([])
+  const other = await create('a')
+  expect(access.verify(other)).toBe('a')
+  expect(access.verify(secret)).toBeUndefined()
+})
+
+test('a use on its way to the disk does not bring a revoked token back', async () => {
+  const secret = await create('a')
+  access.verify(secret)
+  await access.handlers.revokeToken({ name: 'a' }, near)
+  await store.close()
+  open()
+  expect(await list()).toEqual([])
+})
+
+test('of two made at once under one name, one is made', async () => {
+  const outcomes = await Promise.allSettled([create('a'), create('a')])
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(await list()).toHaveLength(1)
+})
+
+test.each(['', 'a b', 'a/b', 'ä', '../x', 'x'.repeat(65)])('the name %j is refused', async (name) => {
+  await expect(create(name)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', problems: [{ pointer: '/name' }] })
+})
+
+test('only this machine and holders of a token handle tokens: not everyone under open access, not other nodes', async () => {
+  await create('a', { ...far, identity: 'laptop' })
+  for (const call of [
+    far,
+    { ...far, transport: 'link' as const, identity: 'node' },
+    { ...near, transport: 'link' as const },
+  ]) {
+    await expect(create('b', call)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
+    await expect(access.handlers.getTokens({}, call)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
+    await expect(access.handlers.revokeToken({ name: 'a' }, call)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
+  }
+  expect(await list()).toMatchObject([{ name: 'a' }])
+})

@@ -1,0 +1,56 @@
+/** What the keys do to the list of requests, moment by moment. */
+import { expect, test } from 'vitest'
+import { RequestList } from '../../src/cli/authentication-screen.ts'
+
+const request = (requestId: string, name = `node-${requestId}`) => ({
+  requestId,
+  node: { id: `id-${requestId}`, name, online: true, services: [] },
+})
+
+test('requests stand in the order of their ids, whenever they are told of, each once', () => {
+  const list = new RequestList()
+  for (const id of ['10', '9', '11', '9']) list.add(request(id), 0)
+  expect(list.ids).toEqual(['9', '10', '11'])
+})
+
+test('the cursor stays on its request while others come and go', () => {
+  const list = new RequestList()
+  for (const id of ['5', '6', '7']) list.add(request(id), 0)
+  list.move(1)
+  expect(list.chosen?.requestId).toBe('6')
+  list.remove('5', 1)
+  list.add(request('8'), 2)
+  expect(list.chosen?.requestId).toBe('6')
+  list.move(10)
+  expect(list.chosen?.requestId).toBe('8')
+  list.move(-10)
+  expect(list.chosen?.requestId).toBe('6')
+})
+
+test('a key meant for a request that has just gone does not answer the next one', () => {
+  const list = new RequestList()
+  list.add(request('1'), 0)
+  list.add(request('2'), 0)
+  expect(list.answerable(499)).toBeUndefined()
+  expect(list.answerable(500)?.requestId).toBe('1')
+  list.remove('1', 1_000)
+  expect(list.chosen?.requestId).toBe('2')
+  expect(list.answerable(1_499)).toBeUndefined()
+  expect(list.answerable(1_500)?.requestId).toBe('2')
+  list.add(request('3'), 1_500)
+  list.remove('2', 2_000)
+  list.move(1)
+  expect(list.answerable(2_000)?.requestId).toBe('3')
+  list.remove('3', 2_000)
+  expect(list.chosen).toBeUndefined()
+  expect(list.answerable(9_000)).toBeUndefined()
+})
+
+test('names from outside cannot write to the terminal', () => {
+  const list = new RequestList()
+  list.add(request('1', 'evil\x1b[2J\x1b[8m\x07\nq quits\r\u009b31m\u202egnp'), 0)
+  const text = list.text('http://x')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
+  expect(text.replaceAll('\n', '')).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202e]/)
+  expect(text.split('\n')).toHaveLength(4)
+})
