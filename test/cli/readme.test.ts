@@ -12,7 +12,7 @@ import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 const directory = scratch()
 afterAll(() => directory.dispose())
 
-it('creates, starts, follows and stops a pipeline with curl', async () => {
+it('creates, starts, follows and stops a pipeline with curl, then another with the command line', async () => {
   const readme = readFileSync(join(packageRoot(), 'README.md'), 'utf8')
   const [, block] = /```sh\n(API=[\s\S]*?)```/.exec(readme) ?? []
   const node = start(['up', '--data-dir', `${directory.path}/data`, '--http', '127.0.0.1:0', '--grpc', 'none'])
@@ -26,6 +26,14 @@ it('creates, starts, follows and stops a pipeline with curl', async () => {
     expect(stdout).toMatch(/data: ?\{"metricCollections":\[/)
     expect(stdout).toMatch(/\{\}\s*$/)
     expect(stdout).not.toContain('"code"')
+    const [, commands] = /```sh\n(penstock pipelines create [\s\S]*?)```/.exec(readme) ?? []
+    // What a person ends with Ctrl-C.
+    const bounded = commands.replace('--follow', '').replace(/telemetry \w+/, '$& --count 1')
+    const shell = `set -e; penstock() { '${process.execPath}' bin/penstock.js "$@"; }; ${bounded}`
+    const env = { ...process.env, PENSTOCK_URL: `http://${address}` }
+    const said = await promisify(execFile)('bash', ['-uc', shell], { cwd: packageRoot(), env })
+    expect(said.stdout).toMatch(/started run [\s\S]*METRIC[\s\S]*stopping\s*$/)
+    expect(said.stderr).toBe('')
   } finally {
     node.kill('SIGTERM')
   }
