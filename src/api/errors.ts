@@ -56,20 +56,44 @@ export function errorBody(error: ServiceError): string {
   return JSON.stringify({ code: codeNumbers[error.code], message: error.message, details })
 }
 
-/** The gRPC status of a failure; problems travel in `grpc-status-details-bin` as google.rpc.Status. */
+/** What a status may take of the 8 KiB that every gRPC client takes as trailers: bytes of its percent-encoded message, of its details. */
+const GRPC_MESSAGE_BYTES = 2_048
+const GRPC_DETAILS_BYTES = 3_584
+
+/**
+ * The gRPC status of a failure; problems travel in `grpc-status-details-bin` as google.rpc.Status. Both are cut to what
+ * clients take: longer trailers would reach them as another failure, or not at all.
+ */
 export function grpcFailure(error: ServiceError): StatusObject {
   const metadata = new Metadata()
-  if (error.problems.length > 0) metadata.set('grpc-status-details-bin', statusDetails(error))
-  return { code: codeNumbers[error.code], details: error.message, metadata }
+  const details = cutToUri(error.message, GRPC_MESSAGE_BYTES)
+  if (error.problems.length > 0) metadata.set('grpc-status-details-bin', statusDetails(error, details))
+  return { code: codeNumbers[error.code], details, metadata }
+}
+
+/** `text` or the longest beginning of it that has at most `most` bytes percent-encoded; always encodable. */
+function cutToUri(text: string, most: number): string {
+  let kept = 0
+  let bytes = 0
+  const whole = text.slice(0, most + 1).replace(/\p{Surrogate}/gu, '\ufffd')
+  for (const character of whole) {
+    bytes += encodeURI(character).length
+    if (bytes > most) return `${whole.slice(0, kept)}…`
+    kept += character.length
+  }
+  return whole
 }
 
 /** google.rpc.Status{code 1, message 2, details 3} holding one Any{type_url 1, value 2} of BadRequest{field_violations 1}. */
-function statusDetails(error: ServiceError): Buffer {
+function statusDetails(error: ServiceError, text: string): Buffer {
   const violations = protobuf.Writer.create()
+  let bytes = 0
   for (const { pointer, message } of error.problems) {
+    bytes += Buffer.byteLength(pointer) + Buffer.byteLength(message) + 12
+    if (bytes > GRPC_DETAILS_BYTES) break
     violations.uint32(10).fork().uint32(10).string(pointer).uint32(18).string(message).ldelim()
   }
-  const status = protobuf.Writer.create().uint32(8).int32(codeNumbers[error.code]).uint32(18).string(error.message)
+  const status = protobuf.Writer.create().uint32(8).int32(codeNumbers[error.code]).uint32(18).string(text)
   status.uint32(26).fork().uint32(10).string(BAD_REQUEST).uint32(18).bytes(violations.finish()).ldelim()
   return Buffer.from(status.finish())
 }

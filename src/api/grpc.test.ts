@@ -88,6 +88,36 @@ describe('unary', () => {
     await expect(unary('removeNode', { nodeId: 'n1' })).rejects.toMatchObject({ code: grpc.status.UNIMPLEMENTED })
   })
 
+  test.each(['näme', '\\ud800', 'x'.repeat(5_000)])(
+    'more problems than trailers hold still reach the caller: %s',
+    async (key) => {
+      const many = Array.from({ length: 2_000 }, (_, i) => ({
+        pointer: `/${JSON.parse(`"${key}"`)}${i}`,
+        message: 'unknown',
+      }))
+      const message = many.map(({ pointer }) => `${pointer}: unknown`).join('; ')
+      const getNode = () => Promise.reject(new ServiceError('INVALID_ARGUMENT', message, { problems: many }))
+      const refusing = new GrpcListener({
+        router: new Router({ handlers: { getNode }, report: (error) => seen.reports.push(error) }),
+        access,
+        address: '127.0.0.1',
+        port: 0,
+      })
+      const { port } = await refusing.start()
+      const caller = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
+      const error = await new Promise((resolve) => {
+        const { grpcPath, request } = operation('getNode')
+        const deadline = { deadline: Date.now() + 10_000 }
+        caller.makeUnaryRequest(grpcPath, pass, pass, encodeBinary(request, { nodeId: 'n1' }), deadline, resolve)
+      })
+      caller.close()
+      await refusing.stop()
+      expect(error).toMatchObject({ code: grpc.status.INVALID_ARGUMENT, details: expect.stringMatching(/…$/) })
+      const details = (error as grpc.ServiceError).metadata.get('grpc-status-details-bin')[0] as Buffer
+      expect(details.length + encodeURI((error as grpc.ServiceError).details).length).toBeLessThan(8_192)
+    },
+  )
+
   test('what a handler throws by mistake is reported and hidden', async () => {
     await expect(unary('getNode', { nodeId: 'bug' })).rejects.toMatchObject({
       code: grpc.status.INTERNAL,

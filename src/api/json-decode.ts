@@ -48,6 +48,9 @@ function jsonDecoder(message: MessageSchema): Decode {
   return decode
 }
 
+/** Problems that come with a guess of what was meant: each costs time. */
+const HINTS = 100
+
 function messageDecoder(message: MessageSchema): Decode {
   const fields = new Map<string, { field: FieldSchema; decode: Decode }>()
   for (const field of message.fields) {
@@ -68,7 +71,7 @@ function messageDecoder(message: MessageSchema): Decode {
       const at = below(pointer, key)
       const entry = fields.get(key)
       if (entry === undefined) {
-        const guess = nearest(key, keys)
+        const guess = problems.length < HINTS ? nearest(key, keys) : undefined
         const hint = guess === undefined ? known(keys) : `did you mean ${JSON.stringify(guess)}?`
         problems.push({ pointer: at, message: `unknown field ${JSON.stringify(key)}; ${hint}` })
         continue
