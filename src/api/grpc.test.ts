@@ -89,7 +89,7 @@ describe('unary', () => {
   })
 
   test.each(['näme', '\\ud800', 'x'.repeat(5_000)])(
-    'more problems than trailers hold still reach the caller: %s',
+    'more problems than trailers hold still reach the caller (%#)',
     async (key) => {
       const many = Array.from({ length: 2_000 }, (_, i) => ({
         pointer: `/${JSON.parse(`"${key}"`)}${i}`,
