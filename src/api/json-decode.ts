@@ -68,8 +68,9 @@ function messageDecoder(message: MessageSchema): Decode {
     const decoded: Record<string, unknown> = {}
     const seen = new Map<string, string>()
     for (const key of Object.keys(value)) {
-      const at = below(pointer, key)
       const entry = fields.get(key)
+      // Names of fields need no escapes.
+      const at = entry === undefined ? below(pointer, key) : `${pointer}/${key}`
       if (entry === undefined) {
         const guess = problems.length < HINTS ? nearest(key, keys) : undefined
         const hint = guess === undefined ? known(keys) : `did you mean ${JSON.stringify(guess)}?`

@@ -1,4 +1,5 @@
 /** proto3 JSON from service objects: an encoder per message, built once, that concatenates text. */
+import { textOf } from '../services/unchanging.ts'
 import { type FieldSchema, type MessageSchema, TIMESTAMP } from './schema.ts'
 
 /** A service object, or a value in one. */
@@ -69,7 +70,10 @@ function encodeList(list: readonly Value[] | undefined, encode: Encode): string 
 }
 
 function valueEncoder({ type }: FieldSchema): Encode {
-  if (type.kind === 'message') return jsonEncoder(type.message)
+  if (type.kind === 'message') {
+    const encode = jsonEncoder(type.message)
+    return (value) => textOf(value as object, encode)
+  }
   if (type.kind === 'enum') {
     const { names } = type.enum
     const first = JSON.stringify(names.get(0) ?? '')

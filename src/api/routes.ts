@@ -22,11 +22,15 @@ export type Match =
   /** A path parameter is not percent-encoded UTF-8. */
   | { readonly kind: 'malformed'; readonly segment: string }
 
+/** How many paths of each verb are remembered, and how long they may be. */
+const RECENT_MOST = 1_024
+const RECENT_LENGTH = 256
+
 /** The HTTP forms of all operations. */
 export class Routes {
   readonly #root = segment()
-  /** Matches of paths without parameters, which are always the same, by verb, then path. */
-  readonly #fixed = new Map<string, Map<string, Match>>()
+  /** Matches of paths seen lately, by verb, then path: callers ask for the same ones again and again. */
+  readonly #recent = new Map<string, Map<string, Match>>()
 
   /** Throws when two operations claim the same method and path. */
   constructor(operations: readonly Operation[]) {
@@ -54,15 +58,24 @@ export class Routes {
     const { verb, path } = route.binding
     if (at.routes.has(verb)) throw new Error(`two operations claim ${verb} ${path}`)
     at.routes.set(verb, { ...route, parameters })
-    if (parameters.length > 0) return
-    const paths = this.#fixed.get(verb) ?? new Map<string, Match>()
-    this.#fixed.set(verb, paths.set(path, { kind: 'route', route, path: {} }))
   }
 
   /** Finds the route of an upper-case verb and a raw path, without its query. A literal segment goes before a parameter. */
   match(verb: string, path: string): Match {
-    const fixed = this.#fixed.get(verb)?.get(path)
-    if (fixed !== undefined) return fixed
+    const recent = this.#recent.get(verb)
+    const known = recent?.get(path)
+    if (known !== undefined) return known
+    const match = this.#find(verb, path)
+    if (match.kind !== 'route' || path.length > RECENT_LENGTH) return match
+    if (recent === undefined) this.#recent.set(verb, new Map([[path, match]]))
+    else {
+      if (recent.size >= RECENT_MOST) recent.clear()
+      recent.set(path, match)
+    }
+    return match
+  }
+
+  #find(verb: string, path: string): Match {
     const values: string[] = []
     const end = find(this.#root, parts(path), 0, values)
     if (end === undefined) return { kind: 'none' }

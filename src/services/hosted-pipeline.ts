@@ -18,6 +18,7 @@ import {
 } from './pipelines-settings.ts'
 import { pipelineView } from './pipelines-view.ts'
 import type { Pipeline } from './types.ts'
+import { unchanging } from './unchanging.ts'
 
 /** Runs of a pipeline whose logs are kept. */
 export const RUN_LOGS_KEPT = 10
@@ -53,6 +54,8 @@ type Snapshot = SnapshotFrom<typeof pipelineMachine>
 
 export class HostedPipeline {
   #record: PipelineRecord
+  /** What was shown last, and what it was made of: none of that is ever changed in place. */
+  #lastView: { record: PipelineRecord; started: boolean; run: RunRecord | null; view: Pipeline } | undefined
   /** What the settings say; or why a pipeline written by another version cannot run here. */
   #config: CheckedSettings['config'] | null
   #problem = ''
@@ -136,7 +139,14 @@ export class HostedPipeline {
 
   view(): Pipeline {
     const snapshot = this.#actor.getSnapshot()
-    return pipelineView(this.#record, !snapshot.matches('stopped'), snapshot.context.run)
+    const record = this.#record
+    const started = !snapshot.matches('stopped')
+    const { run } = snapshot.context
+    const last = this.#lastView
+    if (last !== undefined && last.record === record && last.started === started && last.run === run) return last.view
+    const view = unchanging(pipelineView(record, started, run))
+    this.#lastView = { record, started, run, view }
+    return view
   }
 
   /** Starts a run and waits until packets flow; returns its id. */
