@@ -54,9 +54,13 @@ export class Router {
     return failure(error, operation.name, this.#options.report)
   }
 
-  async unary(operation: Operation, request: unknown, call: CallContext): Promise<unknown> {
-    const handler = this.#handler(operation, request, call) as UnaryHandler<unknown, unknown>
-    return await handler(request, call)
+  unary(operation: Operation, request: unknown, call: CallContext): Promise<unknown> {
+    try {
+      const handler = this.#handler(operation, request, call) as UnaryHandler<unknown, unknown>
+      return handler(request, call)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   async stream(operation: Operation, request: unknown, call: CallContext, sink: Sink<unknown>): Promise<void> {
