@@ -155,6 +155,55 @@ describe.skipIf(missing.length > 0)('a node that listens on every address', () =
     expect(await revokeToken('laptop')).toMatchObject({ status: 404 })
   })
 
+  it('looks at the token once more when a body has taken its time', async () => {
+    const secret = await createToken('slow')
+    const held = await far.call({
+      kind: 'held',
+      host: NEAR,
+      port: HTTP,
+      head: [
+        'POST /v1/access/tokens HTTP/1.1',
+        `host: ${NEAR}`,
+        `authorization: Bearer ${secret}`,
+        'content-type: application/json',
+        'content-length: 16',
+      ],
+      begin: '{"name":',
+    })
+    expect(held).toEqual({ open: true })
+    const request = far.last
+    // A call on another connection behind it: the head has been read by then.
+    await far.call({ kind: 'http', url: api(NEAR, '/nodes'), headers: bearer(secret) })
+    expect(await revokeToken('slow')).toMatchObject({ status: 200 })
+    await far.call({ kind: 'finish', stream: request, rest: '"later"}' })
+    expect((await far.call({ kind: 'read', stream: request, until: '"code"' })).text).toMatch(/^HTTP\/1\.1 401 /)
+    const listed = await near.call({ kind: 'http', url: api('127.0.0.1', '/access/tokens') })
+    expect(JSON.parse(listed.body as string)).toEqual({ tokens: [] })
+  })
+
+  it('knows its own machine and others on an address that takes IPv6 and IPv4', async () => {
+    const both = cable.spawn(cable.near, `${packageRoot()}/bin/penstock.js`, [
+      'up',
+      ...['--data-dir', `${directory.path}/both`],
+      ...['--http', '[::]:8779'],
+      ...['--grpc', '[::]:8780'],
+      ...['--log-level', 'error'],
+    ])
+    await lineOf(both, /^penstock ready /)
+    const path = '/v1/hub-client/local-node-id'
+    for (const host of ['127.0.0.1', '[::1]']) {
+      expect([host, await near.call({ kind: 'http', url: `http://${host}:8779${path}` })]).toMatchObject([
+        host,
+        { status: 200 },
+      ])
+      const health = { kind: 'rpc', address: `${host}:8780`, path: '/grpc.health.v1.Health/Check' }
+      expect([host, await near.call(health)]).toMatchObject([host, { code: 0 }])
+    }
+    expect(await far.call({ kind: 'http', url: `http://${NEAR}:8779${path}` })).toMatchObject({ status: 401 })
+    const health = { kind: 'rpc', address: `${NEAR}:8780`, path: '/grpc.health.v1.Health/Check' }
+    expect(await far.call(health)).toMatchObject({ code: 16 })
+  })
+
   it('lets a web page of another origin do nothing on a person’s behalf (DNS rebinding, cross-site requests)', async () => {
     const url = api('127.0.0.1', '/hub-client/local-node-id')
     const requests = `ws://127.0.0.1:${HTTP}/v1/streams/hub-server/authentication-requests`

@@ -1,5 +1,6 @@
 /** Calls a node from wherever it was started: takes one JSON command a line, answers each with one JSON line. */
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import * as grpc from '@grpc/grpc-js'
 import { WebSocket } from 'ws'
@@ -67,6 +68,24 @@ function rpc({ id, address, path, token, stream = false }) {
   })
 }
 
+/** Sends the head of a request and the beginning of its body; `finish` sends the rest. */
+function held({ id, host, port, head, begin }) {
+  return new Promise((resolve) => {
+    const state = keep(id)
+    state.socket = connect(port, host, () => {
+      state.socket.write(`${head.join('\r\n')}\r\n\r\n${begin}`, () => resolve({ open: true }))
+    })
+    state.socket.on('data', (text) => state.push(String(text)))
+    state.socket.on('close', () => state.end())
+    state.socket.on('error', (error) => resolve({ error: error.message }))
+  })
+}
+
+async function finish({ stream, rest }) {
+  streams.get(stream).socket.write(rest)
+  return {}
+}
+
 function keep(id) {
   const state = {
     text: '',
@@ -92,7 +111,7 @@ async function read({ stream, until }) {
   return { text: state.text, over: state.over }
 }
 
-const kinds = { http, websocket, rpc, read }
+const kinds = { http, websocket, rpc, held, finish, read }
 
 for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line)
