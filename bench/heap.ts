@@ -1,9 +1,9 @@
 /** heap: growth of the JavaScript heap while 10^7 packets pass six components. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { Chain } from './chain.ts'
 import { SIX } from './forward.ts'
 import { type Bench, runAlone } from './measure.ts'
+import { Chain } from './support/chain.ts'
 
 export const bench: Bench = async () => {
   setFlagsFromString('--expose-gc')

@@ -1,6 +1,7 @@
 /** hop: what one more pass-through component costs a packet in a batch. */
-import { Chain, type Link } from './chain.ts'
+
 import { type Bench, inTurn, runAlone } from './measure.ts'
+import { Chain, type Link } from './support/chain.ts'
 
 const HOPS = 8
 const PACKETS = 2_000_000

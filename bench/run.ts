@@ -8,7 +8,7 @@ import { type Bench, type BenchResult, table } from './measure.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const all = readdirSync(here)
-  .filter((file) => file.endsWith('.js') && !['run.js', 'measure.js', 'chain.js', 'forwarding.js'].includes(file))
+  .filter((file) => file.endsWith('.js') && !['run.js', 'measure.js'].includes(file))
   .map((file) => file.slice(0, -3))
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => !all.includes(name))

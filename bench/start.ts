@@ -1,7 +1,7 @@
 /** start: a run from its start to RUNNING in a warm pool, and from its stop to ENDED. */
 import { createRunPool } from '../src/dataplane/engine/pool.ts'
-import { checked } from './chain.ts'
 import { type Bench, median, runAlone } from './measure.ts'
+import { checked } from './support/chain.ts'
 
 const ROUNDS = 30
 

@@ -49,8 +49,8 @@ static long drain(int fd, char *buffer, int size, int trains) {
   return got;
 }
 
-/* usage: flood TARGET_PORT SINK_PORT SECONDS SIZE CPU [WINDOW]; prints {"sent":…,"received":…,"seconds":…} of the time after
- * warm-up. At most WINDOW datagrams are under way, so that a slow forwarder is kept busy rather than drowned. */
+/* usage: flood TARGET_PORT SINK_PORT SECONDS SIZE CPU [WINDOW]; prints {"sent":…,"received":…,"seconds":…,"total":…}: the first
+ * three of the time after warm-up, total all that was received. At most WINDOW datagrams are under way, so that a slow forwarder is kept busy rather than drowned. */
 int main(int argc, char **argv) {
   if (argc < 6) {
     fprintf(stderr, "usage: flood TARGET_PORT SINK_PORT SECONDS SIZE CPU [WINDOW]\n");
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   if (train > 64) train = 64;
   static char payload[65536], buffer[65536];
   memset(payload, 0x55, sizeof payload);
-  long sent = 0, received = 0, under_way = 0;
+  long sent = 0, received = 0, total = 0, under_way = 0;
   double start = now(), warm = start + 0.3, end = warm + seconds, progress = start;
   int counting = 0;
   for (;;) {
@@ -91,6 +91,7 @@ int main(int argc, char **argv) {
     long got = drain(in, buffer, size, 8);
     if (got > 0) {
       received += got;
+      total += got;
       under_way -= got;
       if (under_way < 0) under_way = 0;
       progress = t;
@@ -99,6 +100,6 @@ int main(int argc, char **argv) {
       progress = t;
     }
   }
-  printf("{\"sent\":%ld,\"received\":%ld,\"seconds\":%.6f}\n", sent, received, now() - warm);
+  printf("{\"sent\":%ld,\"received\":%ld,\"seconds\":%.6f,\"total\":%ld}\n", sent, received, now() - warm, total);
   return 0;
 }

@@ -1,13 +1,13 @@
 /** A graph built in this thread for benches: a feed that pushes full batches, a chain of components, a drain. */
 import { Type } from '@sinclair/typebox'
-import { components } from '../src/dataplane/components/registry.ts'
-import type { Batch } from '../src/dataplane/engine/batch.ts'
-import { BATCH_CAPACITY } from '../src/dataplane/engine/batch.ts'
-import { checkPipelineConfig } from '../src/dataplane/engine/check.ts'
-import { type AnyComponent, defineComponent } from '../src/dataplane/engine/component.ts'
-import type { PipelineConfig } from '../src/dataplane/engine/config.ts'
-import { Input, Output } from '../src/dataplane/engine/schema.ts'
-import { Simulation } from '../src/dataplane/engine/simulate.ts'
+import { components } from '../../src/dataplane/components/registry.ts'
+import type { Batch } from '../../src/dataplane/engine/batch.ts'
+import { BATCH_CAPACITY } from '../../src/dataplane/engine/batch.ts'
+import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
+import { type AnyComponent, defineComponent } from '../../src/dataplane/engine/component.ts'
+import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
+import { Input, Output } from '../../src/dataplane/engine/schema.ts'
+import { Simulation } from '../../src/dataplane/engine/simulate.ts'
 
 /** A component of the chain: its key and its configuration without input and output. */
 export type Link = Record<string, Record<string, unknown>>
