@@ -68,7 +68,7 @@ describe('http.tls: auto', () => {
   it('covers gRPC with the same certificate', async () => {
     const call = (credentials: grpc.ChannelCredentials) =>
       new Promise<number>((resolve) => {
-        const client = new grpc.Client(rpc, credentials)
+        const client = new grpc.Client(rpc, credentials, { 'grpc.ssl_target_name_override': 'localhost' })
         const pass = (bytes: Buffer) => bytes
         const path = '/servicegrpc.hub.HubClientService/getLocalNodeId'
         const deadline = { deadline: Date.now() + 10_000 }
