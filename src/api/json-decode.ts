@@ -1,5 +1,5 @@
 /** Service objects from proto3 JSON: a decoder per message, built once, that finds every problem of a request. */
-import { type Problem, ServiceError } from '../services/errors.ts'
+import { answerable, type Problem, ServiceError } from '../services/errors.ts'
 import { nearest } from './nearest.ts'
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
 
@@ -22,8 +22,9 @@ export function decodeJson(message: MessageSchema, value: unknown): Record<strin
 /** Throws INVALID_ARGUMENT when there are problems; the message holds them all. */
 export function refuse(problems: readonly Problem[]): void {
   if (problems.length === 0) return
-  const text = problems.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`)).join('; ')
-  throw new ServiceError('INVALID_ARGUMENT', text, { problems })
+  const told = answerable(problems)
+  const text = told.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`)).join('; ')
+  throw new ServiceError('INVALID_ARGUMENT', text, { problems: told })
 }
 
 /** Sets an own property, whatever its name: `__proto__` is a key like any other in data that came from outside. */

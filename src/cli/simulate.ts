@@ -55,6 +55,15 @@ export function addSimulate(program: Command): void {
         print(metricsTable(rows, keys))
         const how = ending.outcome === 'COMPLETED' ? 'completed' : 'time was up'
         if (end.outcome !== 'FAILED') {
+          if (
+            Object.entries(metrics).every(
+              ([, values]) => !Object.keys(values).some((name) => name.endsWith('_packets') && values[name] > 0),
+            )
+          ) {
+            print(
+              '\nNothing moved: in a simulation sockets hear each other only; put a traffic source into the pipeline.',
+            )
+          }
           print(`\n${how} after ${elapsed / (NS_PER_MS * 1000)} s of virtual time, seed ${options.seed}`)
         }
       }

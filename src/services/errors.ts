@@ -33,6 +33,21 @@ export interface Problem {
   readonly message: string
 }
 
+/** Most problems that one answer lists, and most characters of each. */
+const MOST_PROBLEMS = 1000
+const LONGEST_PROBLEM = 1000
+
+/** The problems as they are answered: a request made of nothing but mistakes does not get an answer many times its size. */
+export function answerable(problems: readonly Problem[]): Problem[] {
+  const cut = (text: string) => (text.length > LONGEST_PROBLEM ? `${text.slice(0, LONGEST_PROBLEM)}…` : text)
+  const listed = problems
+    .slice(0, MOST_PROBLEMS)
+    .map(({ pointer, message }) => ({ pointer: cut(pointer), message: cut(message) }))
+  const more = problems.length - listed.length
+  if (more > 0) listed.push({ pointer: '', message: `and ${more} more problems` })
+  return listed
+}
+
 /**
  * A failure that is part of an operation's contract: its code, its message and its problems reach the caller word for word, on
  * every transport. Anything else that is thrown reaches the caller as INTERNAL without its message.

@@ -3,11 +3,14 @@ import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
-import { type Problem, ServiceError } from './errors.ts'
+import { answerable, type Problem, ServiceError } from './errors.ts'
 import type { CreatePipelineRequest, UpdatePipelineRequest } from './types.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
 export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
+
+/** Most characters of a pipeline's name. */
+const LONGEST_NAME = 256
 
 /** What settings are checked against. */
 export interface SettingsRules {
@@ -69,6 +72,9 @@ function restartPolicyOf(policy: CreatePipelineRequest['restartPolicy']): Restar
 function checked(settings: PipelineSettings, { threads, registry }: SettingsRules): CheckedSettings {
   const problems: Problem[] = []
   if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
+  if (settings.name.length > LONGEST_NAME) {
+    problems.push({ pointer: '/name', message: `must have at most ${LONGEST_NAME} characters` })
+  }
   if (settings.instructionsTimeout <= 0) {
     problems.push({ pointer: '/instructionsTimeout', message: 'must be greater than 0 (seconds)' })
   }
@@ -81,7 +87,8 @@ function checked(settings: PipelineSettings, { threads, registry }: SettingsRule
     ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),
   )
   if (config === null || problems.length > 0) {
-    throw new ServiceError('INVALID_ARGUMENT', describeProblems(problems), { problems })
+    const told = answerable(problems)
+    throw new ServiceError('INVALID_ARGUMENT', describeProblems(told), { problems: told })
   }
   return { settings, config }
 }

@@ -54,8 +54,10 @@ class PooledRun implements RunHandle {
   private over = false
   private serial = 0
 
+  /** `turn` resolves when the run may take a thread. */
   constructor(
     piscina: Piscina,
+    turn: Promise<void>,
     options: RunOptions,
     cpus: number[],
     extra: RunPoolOptions['extra'],
@@ -97,7 +99,9 @@ class PooledRun implements RunHandle {
       level: options.level,
       ...(extra && { extra: extra.url }),
     }
-    const done = piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>
+    const done = turn.then(
+      () => piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>,
+    )
     this.ended = done.then(
       async (end) => {
         await heardOut
@@ -174,15 +178,33 @@ export function createRunPool({ warm = 2, maximum = 256, extra }: RunPoolOptions
     concurrentTasksPerWorker: 1,
   })
   const runs = new Set<PooledRun>()
+  // Threads that load at the same time take as much longer each: a crowd of starts goes a few at a time.
+  const launches = Math.max(2, cpus.length * 2)
+  const waiting: (() => void)[] = []
+  let launching = 0
+  const launch = () => {
+    while (launching < launches && waiting.length > 0) {
+      launching++
+      waiting.shift()?.()
+    }
+  }
   return {
     threads: cpus.length,
     start(options, onLog) {
       if (options.cpu !== undefined && cpus[options.cpu] === undefined) {
         throw new RangeError(`CPU thread ${options.cpu} does not exist: this node has ${cpus.length}, counted from 0`)
       }
-      const run = new PooledRun(piscina, options, options.cpu === undefined ? [] : [cpus[options.cpu]], extra, onLog)
+      const turn = new Promise<void>((resolve) => waiting.push(resolve))
+      const pins = options.cpu === undefined ? [] : [cpus[options.cpu]]
+      const run = new PooledRun(piscina, turn, options, pins, extra, onLog)
       runs.add(run)
+      const launched = () => {
+        launching--
+        launch()
+      }
+      run.running.then(launched, launched)
       run.ended.then(() => runs.delete(run))
+      launch()
       return run
     },
     async close() {
