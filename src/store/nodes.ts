@@ -1,6 +1,7 @@
 /** The nodes of the hub on disk: whom it let in, with the key that each of them proves at every connection. */
 import type { Database, RootDatabase } from 'lmdb'
 import type { NodeDetails } from './details.ts'
+import { durable } from './durable.ts'
 
 export interface NodeRecord extends NodeDetails {
   id: string
@@ -29,13 +30,11 @@ export class NodeCollection {
 
   /** Resolves once the record is on disk. */
   async put(record: NodeRecord): Promise<void> {
-    await this.#records.put(record.id, record)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.put(record.id, record))
   }
 
   /** Resolves once the removal is on disk. */
   async remove(id: string): Promise<void> {
-    await this.#records.remove(id)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.remove(id))
   }
 }

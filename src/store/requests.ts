@@ -1,5 +1,6 @@
 /** The ids of authentication requests: rising, and never used twice, whatever happens to the process. */
 import type { Database, RootDatabase } from 'lmdb'
+import { durable } from './durable.ts'
 
 /** Ids taken from disk at once; those of a block that were not used when the process ended are skipped. */
 export const BLOCK = 256
@@ -32,8 +33,7 @@ export class RequestIds {
 
   async #reserve(): Promise<void> {
     const reserved = this.#reserved + BLOCK
-    await this.#records.put('reserved', reserved)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.put('reserved', reserved))
     this.#reserved = reserved
   }
 }

@@ -1,5 +1,6 @@
 /** The node's sign-in on disk: the hub it is on and the keys by which it knows that hub again. */
 import type { Database, RootDatabase } from 'lmdb'
+import { durable } from './durable.ts'
 
 export interface SignInRecord {
   /** Address of the hub server, `http://` or `https://`. */
@@ -27,13 +28,11 @@ export class SignIn {
 
   /** Resolves once the sign-in is on disk. */
   async put(record: SignInRecord): Promise<void> {
-    await this.#records.put('hub', record)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.put('hub', record))
   }
 
   /** Resolves once the removal is on disk. */
   async remove(): Promise<void> {
-    await this.#records.remove('hub')
-    await this.#root.flushed
+    await durable(this.#root, this.#records.remove('hub'))
   }
 }

@@ -1,5 +1,6 @@
 /** The tokens of callers from other machines on disk: names and SHA-256 hashes, never the secrets themselves. */
 import type { Database, RootDatabase } from 'lmdb'
+import { durable } from './durable.ts'
 
 export interface TokenRecord {
   name: string
@@ -27,13 +28,11 @@ export class TokenCollection {
 
   /** Resolves once the record is on disk. */
   async put(record: TokenRecord): Promise<void> {
-    await this.#records.put(record.name, record)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.put(record.name, record))
   }
 
   /** Resolves once the removal is on disk. */
   async remove(name: string): Promise<void> {
-    await this.#records.remove(name)
-    await this.#root.flushed
+    await durable(this.#root, this.#records.remove(name))
   }
 }
