@@ -3,16 +3,18 @@
 /** A stream that can say that it is still there. */
 export interface Quiet {
   keepAlive(): void
+  /** When it spoke last, by the keep-alive's own clock; set by `KeepAlive.spoke`. */
+  lastWord: number
 }
 
 /**
- * Calls `keepAlive` of each stream that has been silent for `silenceMs`, rechecking all with one timer. The streams are kept in the order
- * of their last word, so a tick looks only at those that are due.
+ * Calls `keepAlive` of each stream that has been silent for `silenceMs`. Time is read once a tick (a second, or a third of `silenceMs` when that
+ * is less), so that a word costs a stream nothing but a note; a stream may be reminded up to a tick early.
  */
 export class KeepAlive {
   readonly #silenceMs: number
-  /** Time of the last word by stream, oldest first. */
-  readonly #lastWords = new Map<Quiet, number>()
+  readonly #streams = new Set<Quiet>()
+  #now = 0
   #timer: NodeJS.Timeout | undefined
 
   /** `silenceMs`: milliseconds of silence after which a stream speaks. */
@@ -20,33 +22,36 @@ export class KeepAlive {
     this.#silenceMs = silenceMs
   }
 
-  /** The stream opened or just sent something. */
+  /** The stream opened, which counts as a word. */
+  watch(stream: Quiet): void {
+    if (this.#timer === undefined) {
+      this.#now = performance.now()
+      this.#timer = setInterval(() => this.#tick(), Math.min(1000, this.#silenceMs / 3))
+      this.#timer.unref()
+    }
+    stream.lastWord = this.#now
+    this.#streams.add(stream)
+  }
+
+  /** The stream just sent something. */
   spoke(stream: Quiet): void {
-    this.#lastWords.delete(stream)
-    this.#lastWords.set(stream, performance.now())
-    if (this.#timer !== undefined) return
-    this.#timer = setInterval(() => this.#tick(), Math.min(1000, this.#silenceMs / 3))
-    this.#timer.unref()
+    stream.lastWord = this.#now
   }
 
   /** The stream is over. */
   forget(stream: Quiet): void {
-    this.#lastWords.delete(stream)
-    if (this.#lastWords.size === 0) {
-      clearInterval(this.#timer)
-      this.#timer = undefined
-    }
+    if (!this.#streams.delete(stream) || this.#streams.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
   #tick(): void {
-    const due = performance.now() - this.#silenceMs
-    const quiet: Quiet[] = []
-    for (const [stream, last] of this.#lastWords) {
-      if (last > due) break
-      quiet.push(stream)
-    }
-    for (const stream of quiet) {
-      this.spoke(stream)
+    this.#now = performance.now()
+    const due = this.#now - this.#silenceMs
+    // A stream that is lost by its own word leaves the set, which takes that.
+    for (const stream of this.#streams) {
+      if (stream.lastWord > due) continue
+      stream.lastWord = this.#now
       stream.keepAlive()
     }
   }

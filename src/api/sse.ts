@@ -19,6 +19,8 @@ export class SseSink extends StreamSink {
   readonly #router: Router
   readonly #keepAlive: KeepAlive
   #isDraining = false
+  /** Kept by #keepAlive. */
+  lastWord = 0
 
   constructor(response: HttpResponse, operation: Operation, router: Router, keepAlive: KeepAlive, call: Call) {
     super(call)
@@ -38,7 +40,7 @@ export class SseSink extends StreamSink {
       response.writeHeader('x-accel-buffering', 'no')
       response.write(': ready\n\n')
     })
-    this.#keepAlive.spoke(this)
+    this.#keepAlive.watch(this)
   }
 
   protected override write(message: unknown): number {
