@@ -76,6 +76,8 @@ async function run(
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   child.stdin.end(input)
+  // However the bench ends, the server does not outlive it.
+  process.on('exit', () => child.kill('SIGKILL'))
   for await (const line of createInterface({ input: child.stdout })) {
     const ready = pattern.exec(line)
     if (ready !== null) return { child, ready }
