@@ -1,8 +1,8 @@
 /** forward: UDP → six components → UDP against a C program doing GRO receive and GSO send, and against node:dgram, by CPU time. */
 
-import { type Bench, inTurn, runAlone } from './measure.ts'
+import { type Bench, runAlone } from './measure.ts'
 import type { Link } from './support/chain.ts'
-import { cForwarder, dgramForwarder, penstockForwarder } from './support/forwarding.ts'
+import { cForwarder, dgramForwarder, penstockForwarder, race } from './support/forwarding.ts'
 
 export const SIX: readonly Link[] = [
   { throughput_tracker: {} },
@@ -14,10 +14,10 @@ export const SIX: readonly Link[] = [
 ]
 
 export const bench: Bench = async () => {
-  const rates = await inTurn(5, {
-    c: () => cForwarder(),
-    penstock: () => penstockForwarder(SIX, 'LINUX'),
-    dgram: () => dgramForwarder(),
+  const rates = await race(15, {
+    c: await cForwarder(),
+    penstock: await penstockForwarder(SIX, 'LINUX'),
+    dgram: await dgramForwarder(),
   })
   return {
     name: 'forward: 1200 B datagrams through six components',
