@@ -47,12 +47,11 @@ function products(k: number, r: number) {
   const repairs = [...Array(losses).keys()].map(repairPoint)
   const missing = Uint8Array.from({ length: losses }, (_, i) => i)
   decodingMatrix(Uint8Array.from([...points, ...repairs]), k, missing, losses, decoding)
-  const sources = range(0, k)
-  const kept = range(losses, k)
-  const [encoded, decoded] = [range(k, r), range(k + r, losses)]
+  const encoded = range(0, k + r)
+  const decoded = Int32Array.of(...range(losses, k), ...range(k + r, losses))
   return {
-    encode: () => native.gfMatrixMultiply(memory, encoding, sources, encoded, k, r, BYTES),
-    decode: () => native.gfMatrixMultiply(memory, decoding, kept, decoded, k, losses, BYTES),
+    encode: () => native.gfMatrixMultiply(memory, encoding, encoded, k, r, BYTES),
+    decode: () => native.gfMatrixMultiply(memory, decoding, decoded, k, losses, BYTES),
     close: () => native.memoryClose(memory),
   }
 }

@@ -59,7 +59,7 @@ describe('GF(2^8) kernels', () => {
           const targets = Int32Array.from({ length: m }, (_, j) => (60 + j) * 2048 + shifts[k + j]!)
           const cuts = pattern(k, seed++)
           const lengths = ragged ? Int32Array.from({ length: k }, (_, i) => (cuts[i]! * (bytes + 20)) >> 8) : null
-          native.gfMatrixMultiply(id, matrix, sources, targets, k, m, bytes, lengths)
+          native.gfMatrixMultiply(id, matrix, Int32Array.of(...sources, ...targets), k, m, bytes, lengths)
           const expected = original
           for (let j = 0; j < m; j++) {
             for (let x = 0; x < bytes; x++) {
@@ -85,16 +85,7 @@ describe('GF(2^8) kernels', () => {
     for (const kernel of native.gfKernels()) {
       native.gfUse(kernel)
       const call = (source: number, target: number, bytes: number, lengths: Int32Array | null) =>
-        native.gfMatrixMultiply(
-          id,
-          Uint8Array.of(3),
-          Int32Array.of(source),
-          Int32Array.of(target),
-          1,
-          1,
-          bytes,
-          lengths,
-        )
+        native.gfMatrixMultiply(id, Uint8Array.of(3), Int32Array.of(source, target), 1, 1, bytes, lengths)
       call(1024 - 77, 0, 77, null)
       expect(slab.data[76]).toBe(multiply(3, slab.data[1023]!))
       call(0, 1024 - 77, 77, null)

@@ -134,18 +134,17 @@ static void run(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
 }
 
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "gfMatrixMultiply", 7);
+  Arguments arguments(env, info, "gfMatrixMultiply", 6);
   Memory* memory = memoryArgument(arguments, 0);
-  const auto k = static_cast<size_t>(arguments.integer(4, "k", 0, kMostRows));
-  const auto m = static_cast<size_t>(arguments.integer(5, "m", 0, kMostRows));
+  const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMostRows));
+  const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMostRows));
   Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
-  Span<int32_t> sources = arguments.int32s(2, "sources", k);
-  Span<int32_t> targets = arguments.int32s(3, "targets", m);
+  Span<int32_t> places = arguments.int32s(2, "places", k + m);
   if (arguments.failed()) return nullptr;
   const auto slab = static_cast<int64_t>(memory->bytes());
-  const int64_t bytes = arguments.integer(6, "bytes", 0, slab);
+  const int64_t bytes = arguments.integer(5, "bytes", 0, slab);
   Span<int32_t> lengths;
-  if (arguments.given() > 7 && !arguments.isNull(7)) lengths = arguments.int32s(7, "lengths", k);
+  if (arguments.given() > 6 && !arguments.isNull(6)) lengths = arguments.int32s(6, "lengths", k);
   if (arguments.failed()) return nullptr;
 
   State& state = arguments.state();
@@ -164,9 +163,9 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
         padded = true;
       }
     }
-    const int64_t at = loadOnce(sources.data + i);
+    const int64_t at = loadOnce(places.data + i);
     if (at < 0 || at + length > slab) {
-      throwRange(env, "gfMatrixMultiply: sources[%zu] = %lld: %lld bytes from there are not in the slab", i,
+      throwRange(env, "gfMatrixMultiply: source places[%zu] = %lld: %lld bytes from there are not in the slab", i,
                  static_cast<long long>(at), static_cast<long long>(length));
       return nullptr;
     }
@@ -174,9 +173,9 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
     state.lengths[i] = static_cast<int32_t>(length);
   }
   for (size_t j = 0; j < m; j++) {
-    const int64_t at = loadOnce(targets.data + j);
+    const int64_t at = loadOnce(places.data + k + j);
     if (at < 0 || at + bytes > slab) {
-      throwRange(env, "gfMatrixMultiply: targets[%zu] = %lld: %lld bytes from there are not in the slab", j,
+      throwRange(env, "gfMatrixMultiply: target places[%zu] = %lld: %lld bytes from there are not in the slab", j,
                  static_cast<long long>(at), static_cast<long long>(bytes));
       return nullptr;
     }

@@ -195,14 +195,13 @@ export interface Native {
   gfUse(kernel: string): void
   /**
    * dst_j = sum_i matrix[j * k + i] * src_i for j < m, over `bytes` bytes, all inside the memory's slab.
-   * `sources[k]` and `targets[m]` are absolute offsets in `data`; targets are overwritten.
+   * `places` holds absolute offsets in `data`: those of the k sources, then of the m targets, which are overwritten.
    * With `lengths` (k of them), source i counts as zero from `lengths[i]` on; leaving it out is cheaper than null.
    */
   gfMatrixMultiply(
     memory: number,
     matrix: Uint8Array,
-    sources: Int32Array,
-    targets: Int32Array,
+    places: Int32Array,
     k: number,
     m: number,
     bytes: number,

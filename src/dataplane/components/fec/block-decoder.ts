@@ -48,9 +48,9 @@ export class BlockDecoder {
   private last = -1
   private readonly points = new Uint8Array(MAX_SYMBOLS)
   private readonly missing = new Uint8Array(MAX_SYMBOLS)
-  private readonly sources = new Int32Array(MAX_SYMBOLS)
+  /** Places in the slab of the symbols at hand, then of those to compute. */
+  private readonly places = new Int32Array(2 * MAX_SYMBOLS)
   private readonly lengths = new Int32Array(MAX_SYMBOLS)
-  private readonly targets = new Int32Array(MAX_SYMBOLS)
   private readonly recovered = new Int32Array(MAX_SYMBOLS)
   private recoveredCount = 0
   /** Whether the block being finished took its repairs to complete. */
@@ -323,7 +323,7 @@ export class BlockDecoder {
 
   /** Computes the missing of the block's `wanted` sources. There are enough symbols at hand. */
   private recover(wanted: number): void {
-    const { window, place, packets, counters, points, missing, sources, lengths, targets } = this
+    const { window, place, packets, counters, points, missing, places, lengths } = this
     const { k, stride, symbols } = window
     const base = place * stride
     const bytes = window.repairBytes[place]
@@ -337,7 +337,7 @@ export class BlockDecoder {
         continue
       }
       points[columns] = i
-      sources[columns] = packets.offset[kept - 1]
+      places[columns] = packets.offset[kept - 1]
       lengths[columns] = packets.length[kept - 1]
       if (lengths[columns] !== bytes) uneven = true
       columns++
@@ -346,7 +346,7 @@ export class BlockDecoder {
       const kept = symbols[base + k + j]
       if (kept <= UNSEEN) continue
       points[columns] = repairPoint(j)
-      sources[columns] = packets.offset[kept - 1]
+      places[columns] = packets.offset[kept - 1]
       lengths[columns] = bytes
       columns++
     }
@@ -362,11 +362,11 @@ export class BlockDecoder {
         return
       }
       recovered[m] = packet
-      targets[m] = packet * slotBytes + at
+      places[wanted + m] = packet * slotBytes + at
     }
     const matrix = this.matrices.get(points, wanted, missing, erasures)
-    if (uneven) native.gfMatrixMultiply(this.memory, matrix, sources, targets, wanted, erasures, bytes, lengths)
-    else native.gfMatrixMultiply(this.memory, matrix, sources, targets, wanted, erasures, bytes)
+    if (uneven) native.gfMatrixMultiply(this.memory, matrix, places, wanted, erasures, bytes, lengths)
+    else native.gfMatrixMultiply(this.memory, matrix, places, wanted, erasures, bytes)
     let good = 0
     for (let m = 0; m < erasures; m++) {
       const packet = recovered[m]
@@ -376,14 +376,14 @@ export class BlockDecoder {
         packets.release(packet)
         continue
       }
-      const payload = packets.view.getUint16(targets[m])
+      const payload = packets.view.getUint16(places[wanted + m])
       if (payload > bytes - LENGTH_BYTES) {
         packets.release(packet)
         counters.unrecovered_packets.add(1)
         continue
       }
       symbols[symbol] = RECOVERED
-      packets.offset[packet] = targets[m] + LENGTH_BYTES
+      packets.offset[packet] = places[wanted + m] + LENGTH_BYTES
       packets.length[packet] = payload
       packets.annotateAs(packet, this.last)
       recovered[good++] = packet

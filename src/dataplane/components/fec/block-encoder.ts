@@ -48,10 +48,10 @@ export class BlockEncoder {
   private readonly session: number
   private readonly matrix: Uint8Array
   private readonly shortMatrix: Uint8Array
-  /** Place and bytes of each source symbol of the block, in the slab. */
-  private readonly sources: Int32Array
+  /** Place in the slab of each source symbol of the block; behind them, once it is closed, those of the repair symbols. */
+  private readonly places: Int32Array
+  /** Bytes of each source symbol. */
   private readonly lengths: Int32Array
-  private readonly targets: Int32Array
   private readonly repairs: Int32Array
   /** Framed and not yet sent, the last of the block's sources so far. */
   private readonly fresh: Int32Array
@@ -82,11 +82,10 @@ export class BlockEncoder {
     this.block = options.block | 0
     this.matrix = cauchyMatrix(k, r)
     this.shortMatrix = new Uint8Array(k * r)
-    this.sources = new Int32Array(k)
+    this.places = new Int32Array(k + r)
     this.lengths = new Int32Array(k)
     this.fresh = new Int32Array(k)
     this.copies = new Int32Array(k)
-    this.targets = new Int32Array(r)
     this.repairs = new Int32Array(r)
   }
 
@@ -127,7 +126,7 @@ export class BlockEncoder {
     writeBlockHeader(view, at, KIND_SOURCE, k, this.r, index, this.session, 0, this.block)
     view.setUint16(at + SYMBOL_AT, payload)
     const bytes = payload + LENGTH_BYTES
-    this.sources[index] = at + SYMBOL_AT
+    this.places[index] = at + SYMBOL_AT
     this.lengths[index] = bytes
     if (index === 0) this.longest = bytes
     else if (bytes !== this.longest) {
@@ -149,7 +148,7 @@ export class BlockEncoder {
 
   /** Returns how many repairs there are; fewer than r when slots have run out. `like` gives them its annotations. */
   private makeRepairs(like: number): number {
-    const { packets, r, count, longest, repairs, targets } = this
+    const { packets, r, count, longest, repairs, places } = this
     const place = symbolPlace(packets.slotBytes, packets.headroom, packets.tailroom, longest)
     let made = 0
     for (; made < r; made++) {
@@ -161,15 +160,15 @@ export class BlockEncoder {
       packets.annotateAs(repair, like)
       writeBlockHeader(packets.view, at - SYMBOL_AT, KIND_REPAIR, this.k, r, made, this.session, count, this.block)
       repairs[made] = repair
-      targets[made] = at
+      places[count + made] = at
     }
     if (made < r) this.counters.unsent_repair_packets.add(r - made)
     if (made === 0) return 0
     this.counters.repair_packets.add(made)
-    const { memory, sources, lengths } = this
+    const { memory, lengths } = this
     const matrix = this.rows(made)
-    if (this.uneven) native.gfMatrixMultiply(memory, matrix, sources, targets, count, made, longest, lengths)
-    else native.gfMatrixMultiply(memory, matrix, sources, targets, count, made, longest)
+    if (this.uneven) native.gfMatrixMultiply(memory, matrix, places, count, made, longest, lengths)
+    else native.gfMatrixMultiply(memory, matrix, places, count, made, longest)
     return made
   }
 
@@ -202,7 +201,7 @@ export class BlockEncoder {
           break
         }
         this.copies[this.copyCount++] = copy
-        this.sources[index] = packets.offset[copy] + SYMBOL_AT
+        this.places[index] = packets.offset[copy] + SYMBOL_AT
       }
     }
     this.sendFresh()
