@@ -7,10 +7,18 @@ import { BACKLOG_BYTES } from './multiplexer.ts'
 import type { LinkServer } from './session.ts'
 import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
 
+/** How long what one link has sent is handled before everything else has its turn, milliseconds. */
+const SLICE_MS = 10
+/** What may wait to be handled, bytes; each message counts as so many more. */
+const INBOX_BYTES = 64 * 1024 * 1024
+const ARRIVAL_OVERHEAD = 256
+
 export interface LinkServerOptions extends HubOptions {
   /** Connections that have not proven a key yet: in all (default 1024), and from one address that is not loopback (default 64). */
   readonly unprovenLimit?: number
   readonly unprovenPerAddress?: number
+  /** What a link may have sent that waits to be handled, bytes (default 64 MiB), each message with 256 more. Beyond that it is cut off. */
+  readonly inboxLimit?: number
 }
 
 interface SocketData {
@@ -102,7 +110,7 @@ class UwsLinkServer implements LinkServer {
 
   #open(socket: WebSocket<SocketData>): void {
     const data = socket.getUserData()
-    const wire = new UwsWire(socket, data.remoteAddress)
+    const wire = new UwsWire(socket, data.remoteAddress, this.#options.inboxLimit ?? INBOX_BYTES)
     data.wire = wire
     this.#links.set(
       wire,
@@ -116,20 +124,30 @@ type Arrival = Uint8Array | string | { readonly code: number; readonly reason: s
 /**
  * A wire over a WebSocket of uWebSockets.js. What arrives is handled in the turn after: with TLS, a write to any socket from within a read
  * makes uSockets forget the rest of what it has read (us_internal_ssl_socket_write resets the input), and handling a message writes.
+ * It is handled a slice at a time, so that one link's flood neither holds up the others nor has its calls begun all at once.
  */
 class UwsWire implements Wire {
   readonly remoteAddress: string
   handlers: WireHandlers = deaf
   readonly #socket: WebSocket<SocketData>
-  #inbox: Arrival[] = []
+  readonly #inboxLimit: number
+  #inbox: (Arrival | undefined)[] = []
+  /** Where the inbox goes on. */
+  #next = 0
+  /** What waits in the inbox, bytes. */
+  #waiting = 0
+  #isScheduled = false
+  /** Too much has arrived: what follows is of no interest. */
+  #isFlooded = false
   /** Closed by this side: nothing is handled any more. */
   #isClosed = false
   /** The socket must not be touched any more. */
   #isGone = false
 
-  constructor(socket: WebSocket<SocketData>, remoteAddress: string) {
+  constructor(socket: WebSocket<SocketData>, remoteAddress: string, inboxLimit: number) {
     this.#socket = socket
     this.remoteAddress = remoteAddress
+    this.#inboxLimit = inboxLimit
   }
 
   get buffered(): number {
@@ -143,12 +161,21 @@ class UwsWire implements Wire {
 
   close(code: CloseCode, reason: string): void {
     this.#isClosed = true
+    this.#empty()
     if (this.#isGone) return
     this.#isGone = true
     this.#socket.end(code, closeReason(reason))
   }
 
   received(message: ArrayBuffer, isBinary: boolean): void {
+    if (this.#isClosed || this.#isFlooded) return
+    this.#waiting += message.byteLength + ARRIVAL_OVERHEAD
+    if (this.#waiting > this.#inboxLimit) {
+      this.#isFlooded = true
+      this.#empty()
+      this.#arrived('frames come faster than they can be handled')
+      return
+    }
     // Copied: the memory is only lent.
     this.#arrived(isBinary ? Buffer.from(new Uint8Array(message)) : 'a text message')
   }
@@ -162,27 +189,45 @@ class UwsWire implements Wire {
     this.#arrived({ code, reason })
   }
 
+  #empty(): void {
+    this.#inbox = []
+    this.#next = 0
+    this.#waiting = 0
+  }
+
   #arrived(arrival: Arrival): void {
     if (this.#isClosed) return
     this.#inbox.push(arrival)
-    if (this.#inbox.length === 1) setImmediate(() => this.#handle())
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => this.#handle())
   }
 
   #handle(): void {
-    const inbox = this.#inbox
-    this.#inbox = []
-    if (this.#isGone) this.#deliver(inbox)
+    this.#isScheduled = false
+    if (this.#isGone) this.#deliver()
     // Answers leave together.
-    else this.#socket.cork(() => this.#deliver(inbox))
+    else this.#socket.cork(() => this.#deliver())
+    if (this.#next < this.#inbox.length) this.#schedule()
+    else this.#empty()
   }
 
-  #deliver(inbox: readonly Arrival[]): void {
-    for (const arrival of inbox) {
-      if (this.#isClosed) return
-      if (arrival instanceof Uint8Array) this.handlers.message(arrival)
-      else if (typeof arrival === 'string') this.handlers.foreign(arrival)
+  #deliver(): void {
+    const end = performance.now() + SLICE_MS
+    do {
+      const arrival = this.#inbox[this.#next]
+      if (arrival === undefined) return
+      this.#inbox[this.#next++] = undefined
+      if (arrival instanceof Uint8Array) {
+        this.#waiting -= arrival.length + ARRIVAL_OVERHEAD
+        this.handlers.message(arrival)
+      } else if (typeof arrival === 'string') this.handlers.foreign(arrival)
       else this.handlers.close(arrival.code, arrival.reason)
-    }
+    } while (performance.now() < end)
   }
 }
 

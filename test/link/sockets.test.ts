@@ -12,10 +12,12 @@ import { HttpListener } from '../../src/api/http.ts'
 import { Router } from '../../src/api/router.ts'
 import { autoCertificate, makeCertificate } from '../../src/hub/certificate.ts'
 import { type DialOptions, dialHub, hubAddress, LINK_PATH, SUBPROTOCOL } from '../../src/hub/dial.ts'
+import { joinLink } from '../../src/hub/handshake-node.ts'
 import { createLinkServer, type LinkServerOptions } from '../../src/hub/link-server.ts'
 import { relay } from '../../src/hub/relay.ts'
 import type { LinkSession } from '../../src/hub/session.ts'
 import { Recorder, TestHub } from '../../src/hub/testing.ts'
+import { deaf, type Wire } from '../../src/hub/wire.ts'
 
 const ok = { code: 'OK', message: '' } as const
 const wall = {
@@ -381,6 +383,28 @@ test('a node that reads nothing does not fill the memory of the hub', async () =
     echo(served)
     expect(await call(node, Buffer.from('still here'))).toEqual(Buffer.from('still here'))
   }
+})
+
+test('a node that sends faster than the hub can handle is cut off, while others are served', async () => {
+  const hub = new TestHub()
+  const address = await listen(hub, undefined, { inboxLimit: 1024 * 1024 })
+  const other = await dial(hub, address)
+  echo(hub.sessions[0]?.session as LinkSession)
+  const socket = await openSocket(address)
+  const send = (bytes: Uint8Array): boolean => {
+    socket.send(bytes)
+    return true
+  }
+  // A wire that never says that it is full.
+  const wire: Wire = { remoteAddress: '', buffered: 0, handlers: deaf, send, close: () => {} }
+  socket.on('message', (bytes: Buffer) => wire.handlers.message(bytes))
+  const closed = new Promise((resolve) => socket.on('close', (code, reason) => resolve([code, reason.toString()])))
+  const { session } = await joinLink(wire, new Uint8Array(0), { ...hub.node(), clock: wall })
+  for (let i = 0; i < 20_000; i++) session.open('x', '', Buffer.alloc(20)).cancel()
+  expect(await closed).toEqual([4400, 'frames come faster than they can be handled'])
+  expect(await call(other.session, Buffer.from('still here'))).toEqual(Buffer.from('still here'))
+  expect(hub.events.map(({ kind }) => kind)).toEqual(['violation'])
+  session.close('SHUTDOWN', 'the test is over')
 })
 
 test('a certificate file of two certificates shows its first', () => {
