@@ -1,7 +1,7 @@
 /** `penstock authenticate-by-request` and `penstock disconnect`: how a node joins a hub, and leaves it. */
 import type { Command } from 'commander'
 import { type ApiClient, ApiFailure } from './client.ts'
-import { shownFingerprint } from './connection.ts'
+import { isLoopbackHost, shownFingerprint } from './connection.ts'
 import { Failure, Interrupted, UsageFailure } from './failure.ts'
 import { named } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
@@ -22,7 +22,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 function explained(error: unknown): unknown {
   if (!(error instanceof ApiFailure)) return error
-  const advice = ADVICE[error.code]
+  // A node that hosts a hub has none to leave.
+  const advice = error.message.includes('hosts a hub server') ? undefined : ADVICE[error.code]
   return advice === undefined ? error : new Failure(`${error.message}\n  ${advice}`)
 }
 
@@ -51,7 +52,7 @@ async function authenticate(given: string, options: Options): Promise<void> {
     if (fingerprint !== undefined) {
       note(`the hub's certificate has the SHA-256 fingerprint ${fingerprint}`)
       note('compare it with the one that the hub logged when it started')
-    } else if (address.startsWith('http://')) {
+    } else if (address.startsWith('http://') && !isLoopbackHost(new URL(address).hostname)) {
       note(`${paint('note:', 'yellow', process.stderr)} http is for trusted networks; use https between machines`)
     }
     note(`on the hub, approve node ${paint(nodeId, 'bold', process.stderr)}: penstock authentication-requests`)

@@ -64,8 +64,13 @@ export class Connection {
   #unreachable(error: Error): Failure {
     if (error instanceof Failure) return error
     const { code, errors } = error as NodeJS.ErrnoException & { errors?: Error[] }
-    const why = error.message || errors?.[0]?.message || code
-    const hint = code === 'ECONNRESET' && this.#agent === undefined ? '; if it serves TLS, write https://' : ''
+    const isPlain = error.message.includes('wrong version number')
+    const why = isPlain ? 'it speaks no TLS' : error.message || errors?.[0]?.message || code
+    const hint = isPlain
+      ? '; write http://'
+      : code === 'ECONNRESET' && this.#agent === undefined
+        ? '; if it serves TLS, write https://'
+        : ''
     return new Failure(
       `no penstock node answers at ${this.url} (${why}${hint}): start one with "penstock up", ` +
         'or say where it is with --url or PENSTOCK_URL',
@@ -120,14 +125,23 @@ class CheckingAgent extends Agent {
     }
     const host = new URL(this.#url).hostname.replace(/^\[|\]$/g, '')
     // Nobody is in between on the loopback interface, and nodes make their own certificates.
-    const isLoopback = host === 'localhost' || isLoopbackAddress(host)
-    if (socket.authorized || (isLoopback && this.#ca === undefined)) return undefined
+    if (socket.authorized || (isLoopbackHost(host) && this.#ca === undefined)) return undefined
+    const { authorizationError } = socket
+    const why =
+      (authorizationError as unknown) === 'ERR_TLS_CERT_ALTNAME_INVALID'
+        ? `it is for ${socket.getPeerCertificate().subjectaltname ?? 'no name at all'}, not for ${host}`
+        : messageOf(authorizationError)
     return (
-      `the certificate at ${this.#url} is not trusted (${messageOf(socket.authorizationError)}): ` +
+      `the certificate at ${this.#url} is not trusted (${why}): ` +
       `if its fingerprint ${shown} is the one that the node logged at its start, give it with --fingerprint; ` +
       'or name its authority with --ca'
     )
   }
+}
+
+/** Whether the host of a URL is this machine, by a loopback name or address. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''))
 }
 
 function plain(fingerprint: string): string {

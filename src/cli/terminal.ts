@@ -146,10 +146,11 @@ export class LiveRegion {
 
   draw(text: string): void {
     if (!this.available) return
-    const room = Math.max(3, (this.stream.rows ?? 24) - 1)
+    const room = Math.max(3, (this.stream.rows || 24) - 1)
     let lines = harmless(text).split('\n')
     if (lines.length > room) lines = [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
-    const width = this.stream.columns ?? 80
+    // 0: a terminal that was never told its size.
+    const width = this.stream.columns || 80
     this.clear()
     this.stream.write(`${lines.map((line) => cut(line, width)).join('\n')}\n`)
     this.height = lines.length

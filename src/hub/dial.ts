@@ -136,8 +136,15 @@ function connectError(address: URL, error: NodeJS.ErrnoException): Error {
   }
   // Happy eyeballs collects several errors under an empty message.
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
-  const message = causes.map((cause) => cause.message).join('; ')
+  const message = isPlain(error)
+    ? 'it speaks no TLS; if it is a hub on plain HTTP, write http://'
+    : causes.map((cause) => cause.message).join('; ')
   return new LinkUnreachable(`no connection to ${address.host}: ${message}`, { cause: error })
+}
+
+/** Whether TLS failed because what came back was no TLS. */
+function isPlain({ code, message }: NodeJS.ErrnoException): boolean {
+  return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || message.includes('wrong version number')
 }
 
 function answerError(address: URL, status: number): Error {

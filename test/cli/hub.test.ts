@@ -89,7 +89,20 @@ describe('asking to join', () => {
     const noHub = await at(east, 'authenticate-by-request', west.url)
     expect(noHub.code).toBe(1)
     expect(noHub.stderr).toContain('penstock up --hub')
-    expect((await at(hub, 'authenticate-by-request', idle.url)).stderr).toContain('penstock disconnect')
+    const noTls = await at(east, 'authenticate-by-request', hub.url.replace('http:', 'https:'))
+    expect(noTls.code).toBe(1)
+    expect(noTls.stderr).toContain('speaks no TLS; if it is a hub on plain HTTP, write http://')
+    const isHub = await at(hub, 'authenticate-by-request', idle.url)
+    expect(isHub.stderr).toContain('hosts a hub server')
+    // It cannot.
+    expect(isHub.stderr).not.toContain('penstock disconnect')
+  })
+
+  it('shows the list on a terminal that was never told its size', async () => {
+    const terminal = new PseudoTerminal(['authentication-requests', '--url', hub.url], { TERMINAL_SIZE: '0x0' })
+    await terminal.see(/no node asks to join.* the hub of/)
+    terminal.type('q')
+    expect(await terminal.code()).toBe(0)
   })
 
   it('tells of a rejection, and of nobody answering', async () => {

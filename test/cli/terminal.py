@@ -1,4 +1,4 @@
-"""Runs a command in a pseudo-terminal of 100 x 30: standard input is typed there, what the terminal shows is written out."""
+"""Runs a command in a pseudo-terminal of 100 x 30, or TERMINAL_SIZE: standard input is typed there, what the terminal shows is written out."""
 import fcntl
 import os
 import pty
@@ -11,7 +11,8 @@ child, terminal = pty.fork()
 if child == 0:
     os.environ["TERM"] = "xterm"
     os.execvp(sys.argv[1], sys.argv[1:])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+columns, rows = map(int, os.environ.get("TERMINAL_SIZE", "100x30").split("x"))
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 sources = [terminal, 0]
 while terminal in sources:
     for source in select.select(sources, [], [])[0]:

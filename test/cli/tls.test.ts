@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server } from 'node:tls'
 import * as grpc from '@grpc/grpc-js'
@@ -99,5 +99,19 @@ it('sends nothing, no token either, to a certificate that is not trusted', async
   expect(code).toBe(1)
   expect(stderr).toContain('another one than asked for')
   expect(received).toBe(0)
+  server.close()
+})
+
+it('says whose a certificate is that is for another host', async () => {
+  const { certificate: cert, key } = makeCertificate(['elsewhere.example'], Date.now())
+  const file = `${directory.path}/elsewhere.crt`
+  writeFileSync(file, cert)
+  const server: Server = createServer({ cert, key }, (socket) => void socket.on('error', () => undefined))
+  server.listen(0, '127.0.0.5')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const { code, stderr } = await status({ PENSTOCK_URL: `https://127.0.0.5:${port}` }, '--ca', file)
+  expect(code).toBe(1)
+  expect(stderr).toContain('DNS:elsewhere.example, not for 127.0.0.5')
   server.close()
 })
