@@ -166,6 +166,15 @@ test('waits grow with failures in a row, and start anew after a healthy link', a
   expect(machine.actor.getSnapshot().context.attempts).toBe(0)
 })
 
+test('a link whose place another connection with the same key has taken lengthens the wait', async () => {
+  const machine = rig(null)
+  joined(machine)
+  machine.link.lose('REPLACED')
+  await settled()
+  expect(machine.state()).toBe('waiting')
+  expect(machine.actor.getSnapshot().context.attempts).toBe(1)
+})
+
 test('waits are spread between half a second and their most', () => {
   for (const attempts of [0, 1, 2, 5, 10, 1_000]) {
     expect(reconnectDelay(attempts, 0)).toBe(BACK_OFF_LEAST_MS)

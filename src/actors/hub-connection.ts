@@ -64,6 +64,8 @@ export const hubConnection = setup({
   guards: {
     isSignedIn: ({ context }) => context.signIn !== null,
     isRemoval: (_, closed: { reason: string; byPeer: boolean }) => closed.reason === 'REMOVED' && closed.byPeer,
+    /** Another connection with this node's key took this one's place. */
+    isReplacement: (_, closed: { reason: string; byPeer: boolean }) => closed.reason === 'REPLACED' && closed.byPeer,
     isNotAMember: (_, { error }: { error: unknown }) => error instanceof NotAMember,
   },
   actions: {
@@ -129,6 +131,12 @@ export const hubConnection = setup({
             guard: { type: 'isRemoval', params: ({ event }) => event.output },
             target: 'unauthenticated',
             actions: 'forget',
+          },
+          {
+            // Two nodes with one key push each other out: longer waits keep that from being a storm.
+            guard: { type: 'isReplacement', params: ({ event }) => event.output },
+            target: 'disconnected.waiting',
+            actions: ['dropLink', 'countAttempt'],
           },
           { target: 'disconnected.waiting', actions: 'dropLink' },
         ],

@@ -63,8 +63,8 @@ function createMember(options: HubPartOptions): HubPart {
     record: () => details.record,
     serve: (session) => session.onOpen((stream, request) => calls.serve(stream, request, session.remoteAddress)),
     onEvent: (message, error) => {
-      if (error === undefined) log.info(message)
-      else log.info(`${message}: ${error instanceof Error ? error.message : String(error)}`)
+      if (error === undefined) log.warn(message)
+      else log.warn(`${message}: ${error instanceof Error ? error.message : String(error)}`)
     },
     ...(clock === undefined ? {} : { clock: timersOf(clock) }),
     ...(random === undefined ? {} : { random }),

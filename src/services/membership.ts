@@ -93,7 +93,7 @@ export class Membership {
       throw joinFailure(error, address, caller)
     }
     const { session, certificate } = dialled
-    this.#options.serve(session)
+    this.#serve(session)
     await this.#inTurn(async () => {
       try {
         if (this.#closed) throw new ServiceError('UNAVAILABLE', 'the node is shutting down')
@@ -164,7 +164,7 @@ export class Membership {
   }
 
   async #connect(signIn: SignInRecord, signal: AbortSignal): Promise<LinkSession> {
-    const { dial, serve, onEvent } = this.#options
+    const { dial, onEvent } = this.#options
     const record = this.#options.record()
     const { hubAddress, hubKey, certificate } = signIn
     try {
@@ -181,7 +181,7 @@ export class Membership {
         session.close('SHUTDOWN', 'the node does not need the link any more')
         throw new LinkUnreachable('not needed any more')
       }
-      serve(session)
+      this.#serve(session)
       if (this.#options.record() !== record) session.sendRecord(this.#options.record())
       return session
     } catch (error) {
@@ -191,6 +191,16 @@ export class Membership {
         error instanceof LinkRefused && error.signed && (error.reason === 'NOT_A_MEMBER' || error.reason === 'REMOVED')
       throw isOut ? new NotAMember(error.message) : error
     }
+  }
+
+  #serve(session: LinkSession): void {
+    this.#options.serve(session)
+    session.closed.then(({ reason, byPeer }) => {
+      if (reason !== 'REPLACED' || !byPeer) return
+      this.#options.onEvent(
+        "the hub has taken another connection with this node's key in place of this one: is the data directory, or a copy of it, in use by another node?",
+      )
+    })
   }
 
   #forget(): void {
