@@ -118,7 +118,7 @@ export class Member {
       hubServer: address === undefined ? undefined : { requestTimeout },
       dial: (request) => this.#dial(request, options.remoteAddress ?? ''),
       router: () => this.router,
-      log: { info: () => {}, error: (fields) => this.reported.push(fields) },
+      log: { info: () => {}, warn: () => {}, error: (fields) => this.reported.push(fields) },
       ...(options.clock === undefined ? {} : { clock: options.clock }),
       random: options.random ?? (() => 0),
     })
