@@ -29,7 +29,11 @@ export interface HubPartOptions {
   /** Opens a link to a hub. */
   dial(request: DialRequest): Promise<Dialled>
   readonly router: () => Router
-  readonly log: { info(message: string): void; warn(message: string): void; error(fields: object, message: string): void }
+  readonly log: {
+    info(message: string): void
+    warn(message: string): void
+    error(fields: object, message: string): void
+  }
   readonly clock?: Clock
   readonly random?: () => number
 }
