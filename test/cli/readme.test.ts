@@ -20,7 +20,7 @@ it('creates, starts, follows and stops a pipeline with curl, then another with t
     const [, address] = await lineOf(node, /^penstock ready http=(\S+)/)
     const script = block.replace('127.0.0.1:8769', address).replaceAll('body.json', `${directory.path}/body.json`)
     // curl -m ends a stream that goes on with exit code 28.
-    const { stdout } = await promisify(execFile)('bash', ['-uc', script], { cwd: packageRoot() })
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-uc', script], { cwd: packageRoot() })
     expect(stdout).toContain(': ready')
     expect(stdout).toMatch(/data: ?\{"messages":\[.*"message":"running"/)
     expect(stdout).toMatch(/data: ?\{"metricCollections":\[/)
@@ -31,7 +31,7 @@ it('creates, starts, follows and stops a pipeline with curl, then another with t
     const bounded = commands.replace('--follow', '').replace(/telemetry \w+/, '$& --count 1')
     const shell = `set -e; penstock() { '${process.execPath}' bin/penstock.js "$@"; }; ${bounded}`
     const env = { ...process.env, PENSTOCK_URL: `http://${address}` }
-    const said = await promisify(execFile)('bash', ['-uc', shell], { cwd: packageRoot(), env })
+    const said = await promisify(execFile)('bash', ['--norc', '-uc', shell], { cwd: packageRoot(), env })
     expect(said.stdout).toMatch(/started run [\s\S]*METRIC[\s\S]*stopping\s*$/)
     expect(said.stderr).toBe('')
   } finally {
