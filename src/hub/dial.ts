@@ -63,6 +63,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       reject(signal.reason)
       return
     }
+    const begun = clock.now()
     const url = new URL(LINK_PATH, address)
     url.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
     const socket = new WebSocket(url, SUBPROTOCOL, {
@@ -106,7 +107,10 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       settle()
       // At once: nothing that the socket says may be missed.
       const fingerprint = certificate === undefined ? new Uint8Array(0) : Buffer.from(certificate.fingerprint, 'hex')
-      resolve(joinLink(new SocketWire(socket), fingerprint, options).then((joined) => ({ ...joined, certificate })))
+      // Who listens but says nothing is as far away as who does not: the time is that of connection and answer together.
+      const within = Math.max(0, CONNECT_MS - (clock.now() - begun))
+      const joined = joinLink(new SocketWire(socket), fingerprint, { ...options, within })
+      resolve(joined.then((result) => ({ ...result, certificate })))
     })
   })
 }

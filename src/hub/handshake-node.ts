@@ -39,6 +39,8 @@ export interface NodeOptions {
   readonly clock: Clock
   /** Gives up: the connection is closed, the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
+  /** Milliseconds until the hub must have answered (default HANDSHAKE_MS). */
+  readonly within?: number
   /** Called when the hub shows the request to its operator (JOIN). */
   readonly onPending?: (() => void) | undefined
   readonly report: (event: LinkEvent) => void
@@ -91,7 +93,7 @@ class NodeHandshake {
     const { clock, identity, intent, signal } = this.#options
     this.#timer = clock.setTimeout(() => {
       this.#fail(new LinkUnreachable('the hub did not answer in time'), closeCodes.DEAD, 'no answer in time')
-    }, HANDSHAKE_MS)
+    }, this.#options.within ?? HANDSHAKE_MS)
     this.#wire.handlers = {
       message: (bytes) => this.#receive(bytes),
       foreign: (what) => this.#violated(new Violation(what)),

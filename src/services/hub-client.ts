@@ -4,7 +4,7 @@ import { invalidArgument, ServiceError } from './errors.ts'
 import type { LocalDetails } from './local-details.ts'
 import { type LocalNode, requireLocal } from './local-node.ts'
 import type { Membership } from './membership.ts'
-import type { Handlers } from './operations.ts'
+import type { CallContext, Handlers } from './operations.ts'
 import type { ConnectionState, Node, StreamConnectionStateResponse } from './types.ts'
 
 /** Changes of the connection state that wait for a slow subscriber before its stream ends. */
@@ -37,16 +37,16 @@ export class HubClientService {
       nodeId: this.#options.node.id,
       isAuthenticated: this.#state() !== 'UNAUTHENTICATED',
     }),
-    getNode: async ({ nodeId }) => {
+    getNode: async ({ nodeId }, call) => {
       requireLocal(this.#options.node, nodeId)
-      return { node: this.#view() }
+      return { node: this.#view(call) }
     },
-    setNode: async ({ nodeId, name, metadata }) => {
+    setNode: async ({ nodeId, name, metadata }, call) => {
       const { node, details, membership } = this.#options
       requireLocal(node, nodeId)
       await details.set(name, metadata ?? { items: {} })
       membership?.recordChanged()
-      return { node: this.#view() }
+      return { node: this.#view(call) }
     },
     authenticateByRequest: async ({ hubServerAddress }, call) => {
       const address = hubAddress(hubServerAddress)
@@ -79,10 +79,11 @@ export class HubClientService {
     return this.#options.membership?.state ?? 'CONNECTED'
   }
 
-  #view(): Node {
+  #view(call: CallContext): Node {
     const { node, details } = this.#options
     const { name, metadata, services } = details.record
-    const online = this.#state() === 'CONNECTED'
+    // A call that came over the link may be ahead of the word that the link is up.
+    const online = call.transport === 'link' || this.#state() === 'CONNECTED'
     return { id: node.id, name, metadata, online, services: [...services], lastSeen: new Date() }
   }
 }

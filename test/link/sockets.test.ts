@@ -1,12 +1,13 @@
 /** Links over real sockets through the node's HTTP listener, plain and TLS; what is refused before anything is proven. */
 import { createHash, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer, request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { Access } from '../../src/api/access.ts'
 import { HttpListener } from '../../src/api/http.ts'
 import { Router } from '../../src/api/router.ts'
@@ -340,6 +341,32 @@ test('whoever accepts a connection and says nothing is given up after 10 s, or w
   leaving.abort(new Error('enough'))
   await expect(left).rejects.toThrow('enough')
   await expect(dialHub({ ...hub.node(), address, signal: leaving.signal })).rejects.toThrow('enough')
+})
+
+test('who takes the connection late and then says nothing is unreachable after the same ten seconds', async () => {
+  const hub = new TestHub()
+  const silent = new WebSocketServer({ host: '127.0.0.1', port: 0, handleProtocols: () => SUBPROTOCOL })
+  cleanup.push(() => {
+    for (const client of silent.clients) client.terminate()
+    silent.close()
+  })
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const said = new Promise((resolve) => {
+    silent.once('connection', (socket) => socket.once('message', resolve))
+  })
+  const joining = dialHub({ ...hub.node(), address: hubAddress(`http://127.0.0.1:${port}`) })
+  hub.clock.increment(6_000)
+  await said
+  let over = false
+  joining.catch(() => {
+    over = true
+  })
+  hub.clock.increment(3_999)
+  await new Promise(setImmediate)
+  expect(over).toBe(false)
+  hub.clock.increment(1)
+  await expect(joining).rejects.toMatchObject({ name: 'LinkUnreachable' })
 })
 
 test('addresses of hubs', () => {
