@@ -27,6 +27,8 @@ import { type CloseCode, closeCodes, deaf, type Wire } from './wire.ts'
 export const VERSION = 1
 /** Time for a handshake up to the proof, and on the node's side to the hub's first answer to it; milliseconds. */
 export const HANDSHAKE_MS = 10_000
+/** What may wait on the wire before a peer that asks to join counts as dead, bytes: it has been sent pings and pongs only. */
+const UNREAD_BYTES = 64 * 1024
 
 export interface HubOptions {
   readonly identity: Identity
@@ -40,9 +42,17 @@ export interface HubOptions {
   readonly report: (event: LinkEvent) => void
 }
 
-/** Serves one connection. `proven` is called when the peer has proven its key or the connection is over, once. */
-export function acceptLink(wire: Wire, options: HubOptions, proven: () => void = () => {}): HubHandshake {
-  return new HubHandshake(wire, options, proven)
+/** What the listener wants to know of a handshake. */
+export interface HandshakeProgress {
+  /** The peer has proven its key, or the connection is over; called once. */
+  proven?(): void
+  /** The peer is let in: a session stands. */
+  admitted?(): void
+}
+
+/** Serves one connection. */
+export function acceptLink(wire: Wire, options: HubOptions, progress: HandshakeProgress = {}): HubHandshake {
+  return new HubHandshake(wire, options, progress)
 }
 
 type Step = 'hello' | 'proof' | 'decision' | 'over'
@@ -50,7 +60,7 @@ type Step = 'hello' | 'proof' | 'decision' | 'over'
 export class HubHandshake {
   readonly #wire: Wire
   readonly #options: HubOptions
-  readonly #proven: () => void
+  readonly #progress: HandshakeProgress
   readonly #withdrawn = new AbortController()
   readonly #timer: unknown
   #step: Step = 'hello'
@@ -61,10 +71,10 @@ export class HubHandshake {
   #heartbeat: Heartbeat | undefined
   #session: Session | undefined
 
-  constructor(wire: Wire, options: HubOptions, proven: () => void) {
+  constructor(wire: Wire, options: HubOptions, progress: HandshakeProgress) {
     this.#wire = wire
     this.#options = options
-    this.#proven = proven
+    this.#progress = progress
     this.#timer = options.clock.setTimeout(() => {
       this.#cutOff('violation', 'the handshake took too long', closeCodes.PROTOCOL)
     }, HANDSHAKE_MS)
@@ -89,7 +99,7 @@ export class HubHandshake {
     this.#options.clock.clearTimeout(this.#timer)
     if (this.#isProven) return
     this.#isProven = true
-    this.#proven()
+    this.#progress.proven?.()
   }
 
   #over(): void {
@@ -128,6 +138,10 @@ export class HubHandshake {
 
   #onOther(frame: Frame): void {
     if (this.#step === 'decision' && frame.kind === 'ping') {
+      if (this.#wire.buffered > UNREAD_BYTES) {
+        this.#cutOff('dead', 'the joining node does not read', closeCodes.DEAD)
+        return
+      }
       this.#wire.send(encodeFrame('pong', { sequence: frame.value.sequence }))
     } else if (this.#step === 'decision' && frame.kind === 'pong') this.#heartbeat?.pong(frame.value.sequence)
     else throw new Violation(`a ${frame.kind} frame during the handshake`)
@@ -247,6 +261,7 @@ export class HubHandshake {
       report,
     })
     this.#session = session
+    this.#progress.admitted?.()
     policy.established(session, record)
   }
 }

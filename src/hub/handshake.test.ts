@@ -380,7 +380,7 @@ test.each(['nothing', 'a hello'])('who sends %s is cut off after 10 s', async (w
   const hub = new TestHub()
   const [wire, end] = MemoryWire.pair()
   let proven = 0
-  acceptLink(wire, hub.options, () => proven++)
+  acceptLink(wire, hub.options, { proven: () => proven++ })
   if (what === 'a hello') {
     end.send(
       encodeFrame('hello', {

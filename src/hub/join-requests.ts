@@ -3,12 +3,13 @@ import { type ActorRefFrom, createActor } from 'xstate'
 import { type AuthOutcome, authRequest } from '../actors/auth-request.ts'
 import { ServiceError } from '../services/errors.ts'
 import type { AuthenticationByRequestRequest } from '../services/types.ts'
+import { networkOf } from './address.ts'
 import { nodeView } from './embedded-registry.ts'
 import type { Admission, Clock, Joiner } from './session.ts'
 
 /** Requests pending at once, at most. */
 export const PENDING_MOST = 1_000
-/** Of them from one remote address, at most. */
+/** Of them from one remote address, at most; an IPv6 /64 counts as one. */
 export const PENDING_MOST_PER_ADDRESS = 20
 
 export interface JoinRequestsOptions {
@@ -20,6 +21,8 @@ export interface JoinRequestsOptions {
   admit(joiner: Joiner): Promise<boolean>
   /** Takes back what `admit` did: the joiner left before it could hear of it. */
   expel(nodeId: string): Promise<unknown>
+  /** What nobody waits for has failed. */
+  onError(message: string, error: unknown): void
   clock?: Clock
 }
 
@@ -34,7 +37,7 @@ interface Pending {
 export class JoinRequests {
   readonly #options: JoinRequestsOptions
   readonly #pending = new Map<bigint, Pending>()
-  /** Requests raised or being raised, by remote address; those from inside the process count together. */
+  /** Requests raised or being raised, by remote address (`networkOf`); those from inside the process count together. */
   readonly #byAddress = new Map<string, number>()
   /** Nodes that were let in just now and have no session yet. */
   readonly #fresh = new Set<string>()
@@ -58,20 +61,21 @@ export class JoinRequests {
   /** Raises a request and waits for its outcome; `withdrawn` aborts when the joiner goes away. */
   async join(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
     const { remoteAddress } = joiner
-    const fromAddress = this.#byAddress.get(remoteAddress) ?? 0
+    const network = networkOf(remoteAddress)
+    const fromAddress = this.#byAddress.get(network) ?? 0
     if (this.#count >= PENDING_MOST) return refusal('TOO_MANY', `${PENDING_MOST} requests are pending on this hub`)
     if (fromAddress >= PENDING_MOST_PER_ADDRESS) {
-      return refusal('TOO_MANY', `${PENDING_MOST_PER_ADDRESS} requests from ${remoteAddress} are pending on this hub`)
+      return refusal('TOO_MANY', `${PENDING_MOST_PER_ADDRESS} requests from ${network} are pending on this hub`)
     }
     this.#count++
-    this.#byAddress.set(remoteAddress, fromAddress + 1)
+    this.#byAddress.set(network, fromAddress + 1)
     try {
       return await this.#raise(joiner, withdrawn)
     } finally {
       this.#count--
-      const left = (this.#byAddress.get(remoteAddress) ?? 1) - 1
-      if (left === 0) this.#byAddress.delete(remoteAddress)
-      else this.#byAddress.set(remoteAddress, left)
+      const left = (this.#byAddress.get(network) ?? 1) - 1
+      if (left === 0) this.#byAddress.delete(network)
+      else this.#byAddress.set(network, left)
     }
   }
 
@@ -155,7 +159,11 @@ export class JoinRequests {
       this.#fresh.add(joiner.nodeId)
       // Only before its session stands; from then on the session tells.
       const left = () => {
-        if (this.takeFresh(joiner.nodeId)) void this.#options.expel(joiner.nodeId)
+        if (!this.takeFresh(joiner.nodeId)) return
+        this.#options.expel(joiner.nodeId).catch((error: unknown) => {
+          const what = `node ${joiner.nodeId} went away before it heard that it was accepted, and could not be taken off the list`
+          this.#options.onError(what, error)
+        })
       }
       withdrawn.addEventListener('abort', left, { once: true })
     }

@@ -373,11 +373,13 @@ test('a peer that asks and asks without reading the answers is cut off', async (
     report: (event) => events.push(event),
   })
   const ping = encodeFrame('ping', { sequence: 1 })
+  let most = 0
   for (let sent = 0; sent <= BACKLOG_BYTES + 100_000 && events.length === 0; sent += ping.length) {
     peer.send(ping)
     peer.deliver()
-    expect(wire.buffered).toBeLessThan(BACKLOG_BYTES + 1000)
+    most = Math.max(most, wire.buffered)
   }
+  expect(most).toBeLessThan(BACKLOG_BYTES + 1000)
   expect(events).toMatchObject([{ kind: 'dead', message: 'the other side does not read' }])
   expect(await session.closed).toMatchObject({ reason: 'DEAD' })
 })
@@ -456,7 +458,7 @@ test('junk instead of a handshake, at either end, is cut off and leaves nothing'
       const hub = new TestHub()
       const [wire, end] = MemoryWire.pair()
       let proven = 0
-      acceptLink(wire, hub.options, () => proven++)
+      acceptLink(wire, hub.options, { proven: () => proven++ })
       for (const bytes of frames) end.send(bytes)
       const [nodeWire, other] = MemoryWire.pair()
       const joined = joinLink(nodeWire, new Uint8Array(0), hub.node({ identity: newIdentity() }))

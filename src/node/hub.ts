@@ -108,6 +108,7 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
           nextId: () => store.requestIds.next(),
           admit: (joiner) => registry.admit(joiner),
           expel: (id) => registry.remove(id),
+          onError: (message, error) => log.error({ err: error }, message),
           ...(clock === undefined ? {} : { clock }),
         })
   const server = new HubServerService({ registry, ...(requests === undefined ? {} : { requests }) })

@@ -1,6 +1,8 @@
 /** The hub operations on nodes in one process: every row of the specification's tables that needs no socket. */
+
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import { JoinRequests } from '../../src/hub/join-requests.ts'
 import { WINDOW_BYTES } from '../../src/hub/messages.ts'
 import type { Clock } from '../../src/hub/session.ts'
 import { EVENT_BACKLOG } from '../../src/services/hub-server.ts'
@@ -285,6 +287,51 @@ describe('answering', () => {
     }
     const after = await Promise.race([join(1_003, '10.0.0.0'), turn().then(() => 'raised')])
     expect(after).toBe('raised')
+  })
+
+  test('an IPv6 /64 counts as one address', async () => {
+    const hub = network.hub(HUB)
+    const policy = hub.part.policy
+    if (policy === undefined) throw new Error('a hub has a policy')
+    const gone = new AbortController()
+    const record = { name: 'n', metadata: { items: {} }, services: ['PIPELINES' as const] }
+    const join = (i: number, remoteAddress: string) =>
+      policy.join({ nodeId: `node${i}`, key: new Uint8Array(32), record, remoteAddress }, gone.signal)
+    const { sink } = await hub.converse('authenticationByRequests')
+    const joins = Array.from({ length: 20 }, (_, i) => join(i, `2001:db8:0:7:${i}::1`))
+    await until(() => sink.messages.length === 20)
+    expect(await join(20, '2001:db8:0:7:ffff::9')).toMatchObject({
+      reason: 'TOO_MANY',
+      message: '20 requests from 2001:db8:0:7::/64 are pending on this hub',
+    })
+    joins.push(join(21, '2001:db8:0:8::1'))
+    await until(() => sink.messages.length === 21)
+    gone.abort()
+    for (const admission of await Promise.all(joins)) expect(admission).toMatchObject({ reason: 'WITHDRAWN' })
+  })
+
+  test('an accepted node that left before it heard of it, and cannot be taken off the list, is told in the log', async () => {
+    const errors: unknown[][] = []
+    const removal = new Error('the disk is full')
+    const requests = new JoinRequests({
+      timeout: 1_000,
+      nextId: async () => 1,
+      admit: async () => true,
+      expel: async () => {
+        throw removal
+      },
+      onError: (...error) => errors.push(error),
+    })
+    const record = { name: 'n', metadata: { items: {} }, services: ['PIPELINES' as const] }
+    const joiner = { nodeId: 'north', key: new Uint8Array(32), record, remoteAddress: '' }
+    const gone = new AbortController()
+    requests.onRequest(({ requestId }) => void requests.answer(BigInt(requestId), true))
+    expect(await requests.join(joiner, gone.signal)).toEqual({ admitted: true })
+    gone.abort()
+    await until(() => errors.length === 1)
+    expect(errors).toEqual([
+      [expect.stringMatching(/^node north went away .* could not be taken off the list$/), removal],
+    ])
   })
 })
 

@@ -1,0 +1,23 @@
+/** IP addresses of peers: their shortest text, and what counts as one peer when connections are limited. */
+import ipaddr from 'ipaddr.js'
+
+/** The shortest text of an address (RFC 5952); IPv4 within IPv6 as IPv4. What is no address comes back as it is. */
+export function addressText(text: string): string {
+  return ipaddr.isValid(text) ? ipaddr.process(text).toString() : text
+}
+
+/**
+ * What an address is counted as: an IPv4 address for itself, an IPv6 address for its /64, since whoever has one has the whole of it
+ * (RFC 6177). What is no address (inside the process) comes back as it is.
+ */
+export function networkOf(text: string): string {
+  if (!ipaddr.isValid(text)) return text
+  const address = ipaddr.process(text)
+  if (address.kind() === 'ipv4' || address.range() === 'loopback') return address.toString()
+  const bytes = address.toByteArray().fill(0, 8)
+  return `${ipaddr.fromByteArray(bytes).toString()}/64`
+}
+
+export function isLoopback(text: string): boolean {
+  return ipaddr.isValid(text) && ipaddr.process(text).range() === 'loopback'
+}

@@ -1,0 +1,199 @@
+/** A hub in a process of its own, and peers that send as much as they can: what it costs the hub, and what others notice of it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { json } from 'node:stream/consumers'
+import tls from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { LINK_PATH, SUBPROTOCOL } from '../../src/hub/dial.ts'
+import { joinLink } from '../../src/hub/handshake-node.ts'
+import { encodeFrame } from '../../src/hub/messages.ts'
+import { newIdentity, record } from '../../src/hub/testing.ts'
+import { deaf, type Wire } from '../../src/hub/wire.ts'
+import { systemClock, until } from '../harness/hub.ts'
+
+const MIB = 1024 * 1024
+/** What a read of uWebSockets.js takes at most. */
+const READ_BYTES = 512 * 1024
+
+let child: ChildProcess
+let directory: string
+let origin: URL
+
+async function start(flags: Record<string, string>): Promise<void> {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-flood-'))
+  const script = fileURLToPath(new URL('../hub/node-child.mjs', import.meta.url))
+  const given = JSON.stringify({ flags: { 'data-dir': directory, hub: true, ...flags } })
+  child = spawn(process.execPath, [script, given], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
+  const { http } = JSON.parse(line) as { http: string }
+  origin = new URL(`${flags['http-tls'] === 'auto' ? 'https' : 'http'}://${http}`)
+}
+
+async function get(path: string): Promise<unknown> {
+  const { request } = origin.protocol === 'https:' ? https : http
+  const sent = request(new URL(path, origin), { rejectUnauthorized: false, agent: false })
+  sent.end()
+  const [response] = (await once(sent, 'response')) as [http.IncomingMessage]
+  expect(response.statusCode).toBe(200)
+  return json(response)
+}
+
+/** Resident memory of the hub, bytes. */
+function resident(): number {
+  const [line] = /VmRSS:.*/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? ['']
+  return Number(line.replace(/\D/g, '')) * 1024
+}
+
+/** As many copies of a WebSocket frame (RFC 6455, section 5.2; masked with zeros) around `payload` as fit in `bytes`. */
+function frames(bytes: number, opcode: number, payload: Uint8Array): Buffer {
+  const frame = Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | payload.length, 0, 0, 0, 0]), payload])
+  return Buffer.concat(Array.from({ length: Math.floor(bytes / frame.length) }, () => frame))
+}
+
+/** Calls the hub until `over` is true: how long the slowest answer took, and the most memory seen; milliseconds, bytes. */
+async function watch(over: () => boolean): Promise<{ slowest: number; most: number }> {
+  let slowest = 0
+  let most = 0
+  do {
+    const start = performance.now()
+    await get('/v1/hub-client/local-node-id')
+    slowest = Math.max(slowest, performance.now() - start)
+    most = Math.max(most, resident())
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  } while (!over())
+  return { slowest, most }
+}
+
+/** A connection that has been upgraded to a link and says nothing yet. */
+async function opened(): Promise<Socket> {
+  const { hostname, port, host, protocol } = origin
+  const isSecure = protocol === 'https:'
+  const socket = isSecure
+    ? tls.connect({ port: Number(port), host: hostname, rejectUnauthorized: false })
+    : connect(Number(port), hostname)
+  socket.on('error', () => {})
+  await once(socket, isSecure ? 'secureConnect' : 'connect')
+  socket.write(
+    `GET ${LINK_PATH} HTTP/1.1\r\nhost: ${host}\r\nupgrade: websocket\r\nconnection: upgrade\r\n` +
+      `sec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\nsec-websocket-version: 13\r\n` +
+      `sec-websocket-protocol: ${SUBPROTOCOL}\r\n\r\n`,
+  )
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toMatch(/^HTTP\/1.1 101 /)
+  return socket
+}
+
+function webSocket(path: string, protocol?: string): WebSocket {
+  const url = new URL(path, origin.href.replace('http', 'ws'))
+  const socket = new WebSocket(url, protocol, { perMessageDeflate: false, rejectUnauthorized: false })
+  socket.on('error', () => {})
+  return socket
+}
+
+function sha256(bytes: Uint8Array): Uint8Array {
+  return createHash('sha256').update(bytes).digest()
+}
+
+/** A peer that proves its key and asks to join, and the socket below it; `joined` resolves when it is let in. */
+async function joiner() {
+  const socket = webSocket(LINK_PATH, SUBPROTOCOL)
+  await once(socket, 'open')
+  const raw = (socket as unknown as { _socket: Socket })._socket
+  const certificate = raw instanceof tls.TLSSocket ? sha256(raw.getPeerCertificate().raw) : new Uint8Array(0)
+  const wire: Wire = {
+    remoteAddress: '',
+    buffered: 0,
+    handlers: deaf,
+    send: (bytes) => {
+      socket.send(bytes)
+      return true
+    },
+    close: () => socket.close(),
+  }
+  socket.on('message', (data) => wire.handlers.message(data as Buffer))
+  let joined: Promise<unknown> | undefined
+  const pending = new Promise<void>((resolve) => {
+    const onPending = () => resolve()
+    const options = { identity: newIdentity(), record, clock: systemClock, report: () => {} }
+    joined = joinLink(wire, certificate, { ...options, intent: 'JOIN', onPending })
+  })
+  // Those that are cut off.
+  joined?.catch(() => {})
+  return { socket, raw, pending, joined }
+}
+
+describe.each([
+  ['plain', {}],
+  ['TLS', { 'http-tls': 'auto' }],
+])('%s', (_, flags) => {
+  beforeAll(() => start(flags))
+  afterAll(() => {
+    child.kill('SIGKILL')
+    rmSync(directory, { recursive: true })
+  })
+
+  test.each([
+    ['empty messages', 2, new Uint8Array(0)],
+    ['pings', 2, encodeFrame('ping', { sequence: 1 })],
+    ['pings of the WebSocket', 9, new Uint8Array(0)],
+  ])('600 connections that have proven nothing and send half a megabyte of %s each', async (_, opcode, payload) => {
+    const sockets = await Promise.all(Array.from({ length: 600 }, opened))
+    let left = sockets.length
+    for (const socket of sockets) socket.resume().once('close', () => left--)
+    const before = resident()
+    const flood = frames(READ_BYTES, opcode, payload)
+    for (const socket of sockets) socket.write(flood)
+    const { slowest, most } = await watch(() => left === 0)
+    // 600 inboxes of one frame are nothing; what is left is the reader's buffers. Unbounded it took 16 s and 1.6 GiB.
+    expect(slowest).toBeLessThan(4_000)
+    expect(most - before).toBeLessThan(64 * MIB)
+  })
+
+  test('20 joiners whose requests are pending, flooding pings', async () => {
+    const peers = await Promise.all(Array.from({ length: 20 }, joiner))
+    await Promise.all(peers.map(({ pending }) => pending))
+    let left = peers.length
+    for (const { socket } of peers) socket.once('close', () => left--)
+    const before = resident()
+    const flood = frames(8 * MIB, 2, encodeFrame('ping', { sequence: 1 }))
+    for (const { raw } of peers) raw.write(flood)
+    const { slowest, most } = await watch(() => left === 0)
+    expect(slowest).toBeLessThan(4_000)
+    expect(most - before).toBeLessThan(64 * MIB)
+    // What they asked for is withdrawn with them.
+    const pending = async () => (await get('/v1/hub-server/authentication-requests')) as { requests: unknown[] }
+    await until(async () => (await pending()).requests.length === 0)
+  })
+
+  test('members that flood pings hold up nobody', async () => {
+    const accept = webSocket('/v1/streams/hub-server/authentication-requests')
+    accept.on('message', (data) => {
+      const { requestId } = (JSON.parse(String(data)) as { result: { requestId: string } }).result
+      accept.send(JSON.stringify({ requestId, accept: true }))
+    })
+    await once(accept, 'open')
+    const peers = await Promise.all(Array.from({ length: 10 }, joiner))
+    await Promise.all(peers.map(({ joined }) => joined))
+    accept.close()
+    const before = resident()
+    const ping = frames(4 * MIB, 2, encodeFrame('ping', { sequence: 1 }))
+    let left = peers.length
+    for (const { socket, raw } of peers) {
+      socket.once('close', () => left--)
+      raw.write(ping)
+    }
+    const { slowest, most } = await watch(() => left === 0)
+    expect(slowest).toBeLessThan(4_000)
+    expect(most - before).toBeLessThan(10 * 64 * MIB)
+  })
+})
