@@ -108,7 +108,7 @@ export class UwsWire implements Wire {
       this.#cut('frames come faster than they can be handled')
       return
     }
-    this.#arrived(isBinary ? Buffer.from(new Uint8Array(message)) : 'a text message')
+    this.#arrived(isBinary ? Buffer.from(message.slice(0)) : 'a text message')
   }
 
   /** A ping or pong of the WebSocket itself, which uWebSockets.js has answered. */

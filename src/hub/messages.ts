@@ -158,7 +158,7 @@ export function encodeRecordFrame(record: NodeRecord): Uint8Array {
 
 /**
  * Reads one frame of at most `limit` bytes; throws Violation when it is none. Byte fields are views of `bytes`, which the frame
- * therefore owns.
+ * therefore owns, but for payloads that are a small part of them: who keeps one would keep all of it.
  */
 export function decodeFrame(bytes: Uint8Array, limit: number = FRAME_BYTES): Frame {
   if (bytes.length > limit) throw new Violation(`a frame of ${bytes.length} bytes, ${limit} are allowed`)
@@ -170,7 +170,19 @@ export function decodeFrame(bytes: Uint8Array, limit: number = FRAME_BYTES): Fra
     Object.assign(message.open as Open, { request: undefined })
   const frame = { kind, value: message[kind] } as Frame
   check(frame, bytes.length)
+  if (frame.kind === 'message') Object.assign(frame.value, { payload: unpinned(frame.value.payload, bytes) })
+  else if (frame.kind === 'open' && frame.value.request !== undefined) {
+    Object.assign(frame.value, { request: unpinned(frame.value.request, bytes) })
+  }
   return frame
+}
+
+/** `payload`, on its own unless it makes up at least half of what it lies in. */
+function unpinned(payload: Uint8Array, bytes: Uint8Array): Uint8Array {
+  if (payload.length * 2 >= bytes.buffer.byteLength) return payload
+  const copy = Buffer.allocUnsafeSlow(payload.length)
+  copy.set(payload)
+  return copy
 }
 
 function decode(type: protobuf.Type, bytes: Uint8Array, what: string): unknown {

@@ -10,6 +10,7 @@ import {
   type Frame,
   MAX_STREAMS,
   MESSAGE_BYTES,
+  MESSAGE_OVERHEAD,
   type Open,
   readRecord,
   statusOf,
@@ -30,7 +31,10 @@ import { Stream, type StreamHost } from './stream.ts'
 import { Turns } from './turns.ts'
 import { closeCodes, deaf, type Wire } from './wire.ts'
 
-/** What the peer's data may hold in memory: unread messages and messages under assembly of all streams together, bytes. */
+/**
+ * What the peer may make this side hold in memory, all streams together, bytes: messages that nobody has read and messages under
+ * assembly, requests of its calls that wait for another node, answers that it does not read.
+ */
 export const HELD_BYTES = 64 * 1024 * 1024
 /** What may wait on the wire before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
 export const BACKLOG_BYTES = 4 * 1024 * 1024
@@ -136,8 +140,11 @@ export class Session implements LinkSession, StreamHost {
         `the request has ${request.length} bytes, ${MESSAGE_BYTES} are the most a link carries`,
       )
     }
-    const call = { operation, target, origin: options.origin ?? this.#options.localId, deadlineMs: options.deadlineMs }
-    const stream = new Stream(this, true, call, request)
+    const { origin = this.#options.localId, deadlineMs, holder } = options
+    if (request !== undefined && holder?.hold(request.length + MESSAGE_OVERHEAD) === false) {
+      throw new ServiceError('RESOURCE_EXHAUSTED', 'too many requests of this node wait for nodes that do not read')
+    }
+    const stream = new Stream(this, true, { operation, target, origin, deadlineMs }, request, holder)
     this.#own++
     this.#turns.open(stream)
     return stream

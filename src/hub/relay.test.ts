@@ -1,6 +1,8 @@
 /** Calls through a hub: bytes unread, waiting and giving up from end to end, the loss of either link. */
 import { expect, test } from 'vitest'
-import { MESSAGE_BYTES, WINDOW_BYTES } from './messages.ts'
+import { until } from '../../test/harness/hub.ts'
+import { decodeFrame, encodeFrame, MESSAGE_BYTES, MESSAGE_OVERHEAD, WINDOW_BYTES } from './messages.ts'
+import { HELD_BYTES } from './multiplexer.ts'
 import { relay } from './relay.ts'
 import type { LinkStream } from './session.ts'
 import { Recorder, sessionPair, settle } from './testing.ts'
@@ -10,11 +12,15 @@ const ok = { code: 'OK', message: '' } as const
 /** A caller and a server, each linked to a hub that relays everything the caller opens. */
 function setup() {
   const caller = sessionPair()
-  const server = sessionPair()
+  /** While it is stalled, nothing that the hub sends to the server arrives. */
+  const stall = { isStalled: false }
+  const server = sessionPair((wire) => {
+    if (!stall.isStalled || wire !== server.hubWire) queueMicrotask(() => wire.deliver())
+  })
   caller.hub.onOpen((stream, request) => relay(stream, request, server.hub))
   const counts = () => [caller.node, caller.hub, server.hub, server.node].map((session) => session.streamCount)
   const held = () => [caller.node, caller.hub, server.hub, server.node].map((session) => session.held)
-  return { caller, server, counts, held }
+  return { caller, server, stall, counts, held }
 }
 
 test('operation, target, origin, deadline, request, messages and status pass', async () => {
@@ -162,4 +168,90 @@ test('a message that is too long is the fault of the link it came from', async (
   expect((await wire.closed).reason).toBe('PROTOCOL')
   expect(caller.events).toMatchObject([{ kind: 'violation', message: `a message longer than ${MESSAGE_BYTES} bytes` }])
   expect(server.events).toEqual([])
+})
+
+test('requests that wait for a node that does not read are held for their caller, and refused beyond its limit', async () => {
+  const { caller, server, stall, counts, held } = setup()
+  stall.isStalled = true
+  const request = new Uint8Array(MESSAGE_BYTES)
+  const calls = Array.from({ length: 12 }, () => new Recorder(caller.node.open('x', 'far', request)))
+  const refused = () => calls.filter(({ status }) => status !== undefined)
+  await until(() => refused().length >= 8)
+  for (const { status } of refused()) {
+    expect(status).toMatchObject({
+      code: 'RESOURCE_EXHAUSTED',
+      message: expect.stringMatching(/that do not read$/),
+    })
+  }
+  expect(held()[1]).toBeGreaterThan(3 * MESSAGE_BYTES)
+  expect(held()[1]).toBeLessThanOrEqual(HELD_BYTES)
+  // Another caller of that node is not concerned.
+  const other = sessionPair()
+  other.hub.onOpen((stream, bytes) => relay(stream, bytes, server.hub))
+  const small = new Recorder(other.node.open('x', 'far', Buffer.from('small')))
+  const served: number[] = []
+  server.node.onOpen((stream, bytes) => {
+    served.push(bytes?.length ?? 0)
+    stream.end(ok)
+  })
+  stall.isStalled = false
+  while (server.hubWire.deliver());
+  await small.over
+  expect(small.status).toEqual(ok)
+  await Promise.all(calls.map(({ over }) => over))
+  expect(served.sort((a, b) => a - b)).toEqual([
+    5,
+    ...calls.filter(({ status }) => status?.code === 'OK').map(() => MESSAGE_BYTES),
+  ])
+  expect(counts()).toEqual([0, 0, 0, 0])
+  expect(held()).toEqual([0, 0, 0, 0])
+})
+
+test('a request whose caller gives up, or whose server is lost, is held no longer', async () => {
+  const { caller, server, stall, held } = setup()
+  stall.isStalled = true
+  const given = caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES))
+  const lost = new Recorder(caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES)))
+  const waiting = MESSAGE_BYTES + MESSAGE_OVERHEAD
+  await until(() => held()[1] === 2 * waiting)
+  given.cancel()
+  await until(() => held()[1] === waiting)
+  server.hubWire.cut()
+  await lost.over
+  expect(lost.status).toMatchObject({ code: 'UNAVAILABLE' })
+  expect(held()[1]).toBe(0)
+})
+
+test('answers that their caller gives no credit for are bounded for its link', async () => {
+  const { hub, node } = sessionPair()
+  const outcomes: (boolean | undefined)[] = []
+  hub.onOpen((stream) => {
+    stream.handlers = { cancel: () => outcomes.push(undefined) }
+    outcomes.push(stream.send(new Uint8Array(MESSAGE_BYTES / 2)))
+    if (!stream.closed) stream.end(ok)
+  })
+  const calls = Array.from({ length: 50 }, () => {
+    const stream = node.open('x', '', new Uint8Array(0))
+    const statuses: string[] = []
+    stream.handlers = { message: () => false, fragment: () => false, end: ({ code }) => statuses.push(code) }
+    return { stream, statuses }
+  })
+  await settle()
+  expect(hub.held).toBeLessThanOrEqual(HELD_BYTES)
+  const refused = calls.filter(({ statuses }) => statuses[0] === 'RESOURCE_EXHAUSTED')
+  expect(refused.length).toBeGreaterThanOrEqual(50 - 8)
+  for (const { stream, statuses } of calls) if (statuses.length === 0) stream.cancel()
+  await settle()
+  expect([hub.held, hub.streamCount, node.held, node.streamCount]).toEqual([0, 0, 0, 0])
+})
+
+test('a small payload does not keep the frame it came in', () => {
+  // An unknown field (number 100, length-delimited) of 100,000 bytes beside a message of one byte.
+  const padding = Buffer.concat([Buffer.from([0xa2, 0x06, 0xa0, 0x8d, 0x06]), Buffer.alloc(100_000)])
+  const bytes = Buffer.concat([encodeFrame('message', { stream: 1, payload: new Uint8Array(1), more: false }), padding])
+  const { value } = decodeFrame(bytes) as { value: { payload: Uint8Array } }
+  expect(value.payload.buffer.byteLength).toBe(1)
+  const whole = encodeFrame('message', { stream: 1, payload: new Uint8Array(100_000), more: false })
+  const { payload } = decodeFrame(whole).value as { payload: Uint8Array }
+  expect(payload.buffer).toBe(whole.buffer)
 })

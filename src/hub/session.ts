@@ -76,6 +76,11 @@ export interface LinkStream {
   cancel(): void
   /** Gives back the credit withheld by `message` returning false. */
   resume(): void
+  /**
+   * Accounts for `bytes` (negative: given back) that this call makes its holder keep; false, and nothing is accounted, when its session
+   * holds too much.
+   */
+  hold(bytes: number): boolean
 }
 
 export type CloseReason =
@@ -102,6 +107,8 @@ export interface OpenOptions {
   readonly deadlineMs?: number | undefined
   /** Hub only: the node the call comes from; default: this side. */
   readonly origin?: string | undefined
+  /** The call that this one is for: accounts for the request, MESSAGE_OVERHEAD more than its length, until it has left. */
+  readonly holder?: Pick<LinkStream, 'hold'> | undefined
 }
 
 /** A proven connection between a node and its hub. */
@@ -114,7 +121,7 @@ export interface LinkSession {
   readonly streamCount: number
   /**
    * Calls an operation. `request` undefined: bidirectional, messages follow with `send`. Throws ServiceError UNAVAILABLE when the
-   * session is closed, RESOURCE_EXHAUSTED when MAX_STREAMS of this side are open.
+   * session is closed, RESOURCE_EXHAUSTED when MAX_STREAMS of this side are open or `holder` holds too much.
    */
   open(operation: string, target: string, request: Uint8Array | undefined, options?: OpenOptions): LinkStream
   /** Sets who serves what the peer opens; until then calls wait. `request` undefined: bidirectional. */

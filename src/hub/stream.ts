@@ -9,9 +9,16 @@ const CREDIT_STEP = WINDOW_BYTES / 4
 const SMALLEST_PIECE = 1024
 /** What may wait for credit; only a sender that ignores `writable` gets there. */
 const QUEUE_BYTES = 2 * MESSAGE_BYTES
+const UNREAD = 'too much waits on this link for readers that do not read'
 
-/** What a stream needs of its session. */
-export interface StreamHost {
+/** Accounts for memory. */
+export interface Holder {
+  /** Takes `bytes` into account (negative: gives them back); false, and nothing is accounted, when that is more than it may hold. */
+  hold(bytes: number): boolean
+}
+
+/** What a stream needs of its session. `hold` accounts for what the peer makes this side keep in memory. */
+export interface StreamHost extends Holder {
   /** Whether the wire takes data now. */
   readonly writable: boolean
   /** The stream has something to send; it will be asked by `transmit`. */
@@ -23,11 +30,6 @@ export interface StreamHost {
   sendEnd(stream: number, status: LinkStatus): void
   sendCancel(stream: number): void
   sendWindow(stream: number, credit: number): void
-  /**
-   * Accounts `bytes` (negative: given back) of memory that the peer's data holds; false, and nothing is accounted, when that is more
-   * than a session may hold.
-   */
-  hold(bytes: number): boolean
   /** The stream is over. */
   forget(stream: Stream): void
   /** A handler threw. */
@@ -38,6 +40,8 @@ interface Piece {
   readonly bytes: Uint8Array
   offset: number
   readonly more: boolean
+  /** Who accounts for it while it waits. */
+  readonly holder: Holder | undefined
 }
 
 export interface StreamCall {
@@ -94,8 +98,11 @@ export class Stream implements LinkStream {
   /** The holder is told nothing any more. */
   #silent = false
 
-  /** `request`: the opener's only message; undefined on the server's side and for a bidirectional call. */
-  constructor(host: StreamHost, isOpener: boolean, call: StreamCall, request?: Uint8Array) {
+  /**
+   * `request`: the opener's only message; undefined on the server's side and for a bidirectional call. `holder` accounts for the request
+   * until it has left, and has done so already.
+   */
+  constructor(host: StreamHost, isOpener: boolean, call: StreamCall, request?: Uint8Array, holder?: Holder) {
     this.#host = host
     this.isOpener = isOpener
     this.operation = call.operation
@@ -105,7 +112,7 @@ export class Stream implements LinkStream {
     this.#assembly = new Assembly((bytes) => this.#hold(bytes))
     if (request === undefined) return
     this.#sendDone = true
-    this.#push(request, false)
+    this.#push(request, false, holder)
   }
 
   get closed(): boolean {
@@ -136,12 +143,25 @@ export class Stream implements LinkStream {
   }
 
   send(bytes: Uint8Array): boolean {
-    return this.sendFragment(bytes, false)
+    return this.#send(bytes, false, this.#host)
   }
 
   sendFragment(bytes: Uint8Array, more: boolean): boolean {
+    // Whoever passes pieces on withholds the credit of the other stream, and is accounted for there.
+    return this.#send(bytes, more, undefined)
+  }
+
+  hold(bytes: number): boolean {
+    return this.#host.hold(bytes)
+  }
+
+  #send(bytes: Uint8Array, more: boolean, holder: Holder | undefined): boolean {
     if (this.#closed || this.#sendDone || this.#closing !== undefined) return false
-    this.#push(bytes, more)
+    if (holder?.hold(bytes.length + MESSAGE_OVERHEAD) === false) {
+      this.#overflow(UNREAD)
+      return false
+    }
+    this.#push(bytes, more, holder)
     if (bytes.length > MESSAGE_BYTES) {
       this.#overflow(`a message of ${bytes.length} bytes, ${MESSAGE_BYTES} are the most a link carries`)
     } else if (this.#queued > QUEUE_BYTES) {
@@ -152,8 +172,8 @@ export class Stream implements LinkStream {
     return writable
   }
 
-  #push(bytes: Uint8Array, more: boolean): void {
-    this.#queue.push({ bytes, offset: 0, more })
+  #push(bytes: Uint8Array, more: boolean, holder: Holder | undefined): void {
+    this.#queue.push({ bytes, offset: 0, more, holder })
     this.#queued += bytes.length + MESSAGE_OVERHEAD
   }
 
@@ -263,6 +283,7 @@ export class Stream implements LinkStream {
   }
 
   #shift(): void {
+    this.#release(this.#queue[this.#head] as Piece)
     this.#queue[this.#head] = undefined as never
     this.#head++
     if (this.#head < 64 && this.#head < this.#queue.length) return
@@ -270,7 +291,12 @@ export class Stream implements LinkStream {
     this.#head = 0
   }
 
+  #release({ holder, bytes }: Piece): void {
+    holder?.hold(-(bytes.length + MESSAGE_OVERHEAD))
+  }
+
   #dropQueue(): void {
+    for (let i = this.#head; i < this.#queue.length; i++) this.#release(this.#queue[i] as Piece)
     this.#queue.length = 0
     this.#head = 0
     this.#queued = 0
@@ -387,7 +413,7 @@ export class Stream implements LinkStream {
 
   #hold(bytes: number): boolean {
     if (this.#host.hold(bytes)) return true
-    this.fail({ code: 'RESOURCE_EXHAUSTED', message: 'too much waits on this link for readers that do not read' })
+    this.fail({ code: 'RESOURCE_EXHAUSTED', message: UNREAD })
     return false
   }
 

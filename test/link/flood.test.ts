@@ -14,9 +14,10 @@ import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { packageRoot } from '../../src/api/package-root.ts'
 import { LINK_PATH, SUBPROTOCOL } from '../../src/hub/dial.ts'
-import { joinLink } from '../../src/hub/handshake-node.ts'
-import { encodeFrame } from '../../src/hub/messages.ts'
+import { type Joined, joinLink } from '../../src/hub/handshake-node.ts'
+import { decodeFrame, encodeFrame } from '../../src/hub/messages.ts'
 import { newIdentity, record } from '../../src/hub/testing.ts'
 import { deaf, type Wire } from '../../src/hub/wire.ts'
 import { systemClock, until } from '../harness/hub.ts'
@@ -39,10 +40,10 @@ async function start(flags: Record<string, string>): Promise<void> {
   origin = new URL(`${flags['http-tls'] === 'auto' ? 'https' : 'http'}://${http}`)
 }
 
-async function get(path: string): Promise<unknown> {
+async function call(method: string, path: string, body?: object): Promise<unknown> {
   const { request } = origin.protocol === 'https:' ? https : http
-  const sent = request(new URL(path, origin), { rejectUnauthorized: false, agent: false })
-  sent.end()
+  const sent = request(new URL(path, origin), { method, rejectUnauthorized: false, agent: false })
+  sent.end(body === undefined ? '' : JSON.stringify(body))
   const [response] = (await once(sent, 'response')) as [http.IncomingMessage]
   expect(response.statusCode).toBe(200)
   return json(response)
@@ -66,7 +67,7 @@ async function watch(over: () => boolean): Promise<{ slowest: number; most: numb
   let most = 0
   do {
     const start = performance.now()
-    await get('/v1/hub-client/local-node-id')
+    await call('GET', '/v1/hub-client/local-node-id')
     slowest = Math.max(slowest, performance.now() - start)
     most = Math.max(most, resident())
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -100,6 +101,21 @@ function webSocket(path: string, protocol?: string): WebSocket {
   return socket
 }
 
+/** Peers that have been let in. */
+async function members(count: number): Promise<Member[]> {
+  const operator = webSocket('/v1/streams/hub-server/authentication-requests')
+  operator.on('message', (data) => {
+    const { requestId } = (JSON.parse(String(data)) as { result: { requestId: string } }).result
+    operator.send(JSON.stringify({ requestId, accept: true }))
+  })
+  await once(operator, 'open')
+  const peers = await Promise.all(Array.from({ length: count }, joiner))
+  const all = peers.map(async (peer) => ({ ...peer, session: (await peer.joined).session }))
+  const admitted = await Promise.all(all)
+  operator.close()
+  return admitted
+}
+
 function sha256(bytes: Uint8Array): Uint8Array {
   return createHash('sha256').update(bytes).digest()
 }
@@ -121,16 +137,19 @@ async function joiner() {
     close: () => socket.close(),
   }
   socket.on('message', (data) => wire.handlers.message(data as Buffer))
-  let joined: Promise<unknown> | undefined
+  const identity = newIdentity()
+  let joined: Promise<Joined> | undefined
   const pending = new Promise<void>((resolve) => {
     const onPending = () => resolve()
-    const options = { identity: newIdentity(), record, clock: systemClock, report: () => {} }
+    const options = { identity, record, clock: systemClock, report: () => {} }
     joined = joinLink(wire, certificate, { ...options, intent: 'JOIN', onPending })
   })
-  // Those that are cut off.
+  // Those that are cut off never are.
   joined?.catch(() => {})
-  return { socket, raw, pending, joined }
+  return { socket, raw, wire, id: identity.nodeId, pending, joined: joined as Promise<Joined> }
 }
+
+type Member = Awaited<ReturnType<typeof joiner>> & Pick<Joined, 'session'>
 
 describe.each([
   ['plain', {}],
@@ -171,20 +190,12 @@ describe.each([
     expect(slowest).toBeLessThan(4_000)
     expect(most - before).toBeLessThan(64 * MIB)
     // What they asked for is withdrawn with them.
-    const pending = async () => (await get('/v1/hub-server/authentication-requests')) as { requests: unknown[] }
+    const pending = async () => (await call('GET', '/v1/hub-server/authentication-requests')) as { requests: unknown[] }
     await until(async () => (await pending()).requests.length === 0)
   })
 
   test('members that flood pings hold up nobody', async () => {
-    const accept = webSocket('/v1/streams/hub-server/authentication-requests')
-    accept.on('message', (data) => {
-      const { requestId } = (JSON.parse(String(data)) as { result: { requestId: string } }).result
-      accept.send(JSON.stringify({ requestId, accept: true }))
-    })
-    await once(accept, 'open')
-    const peers = await Promise.all(Array.from({ length: 10 }, joiner))
-    await Promise.all(peers.map(({ joined }) => joined))
-    accept.close()
+    const peers = await members(10)
     const before = resident()
     const ping = frames(4 * MIB, 2, encodeFrame('ping', { sequence: 1 }))
     let left = peers.length
@@ -195,5 +206,63 @@ describe.each([
     const { slowest, most } = await watch(() => left === 0)
     expect(slowest).toBeLessThan(4_000)
     expect(most - before).toBeLessThan(10 * 64 * MIB)
+  })
+
+  test('calls of 16 MiB for a member that gives no credit: its caller is told, the hub holds 64 MiB', async () => {
+    const [caller, silent] = (await members(2)) as [Member, Member]
+    // It takes what comes from its socket, and never says so.
+    silent.wire.handlers = deaf
+    const before = resident()
+    const request = new Uint8Array(16 * MIB)
+    const refused: string[] = []
+    // One after the other, each when the one before has left.
+    const sending = (async () => {
+      for (let i = 0; i < 60; i++) {
+        await new Promise<void>((resolve) => {
+          const hold = (bytes: number): boolean => {
+            if (bytes < 0) resolve()
+            return true
+          }
+          caller.session.open('getPipelines', silent.id, request, { holder: { hold } }).handlers = {
+            end: ({ code }) => refused.push(code),
+          }
+        })
+      }
+    })()
+    const { most } = await watch(() => refused.length >= 60 - 4)
+    await sending
+    expect(new Set(refused)).toEqual(new Set(['RESOURCE_EXHAUSTED']))
+    // What is held, and what the collector has not come to yet; without a limit it was the 960 MiB that were sent.
+    expect(most - before).toBeLessThan(300 * MIB)
+    for (const { socket } of [caller, silent]) socket.terminate()
+  })
+
+  test('answers to a member that gives no credit: 64 MiB, however many it asks for', async () => {
+    const [peer] = (await members(1)) as [Member]
+    const { hubId } = await peer.joined
+    const jsonConfig = readFileSync(join(packageRoot(), 'examples/generator.json'), 'utf8').padEnd(1_000_000)
+    await call('POST', `/v1/nodes/${hubId}/pipelines`, { name: 'large', jsonConfig })
+    const before = resident()
+    const answers = { refused: 0, other: 0 }
+    const { session, wire } = peer
+    const handlers = wire.handlers
+    // Of what comes it takes the ends of calls only: no message is read, so no credit is given.
+    wire.handlers = {
+      ...deaf,
+      message: (bytes) => {
+        if (decodeFrame(bytes).kind === 'end') handlers.message(bytes)
+      },
+    }
+    // GetPipelinesRequest: node_id is its field 1.
+    const request = Buffer.concat([Buffer.from([0x0a, hubId.length]), Buffer.from(hubId)])
+    for (let i = 0; i < 300; i++) {
+      session.open('getPipelines', '', request).handlers = {
+        end: ({ code }) => (code === 'RESOURCE_EXHAUSTED' ? answers.refused++ : answers.other++),
+      }
+    }
+    const { most } = await watch(() => answers.refused >= 300 - 70)
+    expect(answers.other).toBe(0)
+    expect(most - before).toBeLessThan(300 * MIB)
+    peer.socket.terminate()
   })
 })
