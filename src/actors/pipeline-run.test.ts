@@ -43,6 +43,7 @@ function rig() {
 
 const running: ThreadEvent = { type: 'thread.running' }
 const stop: RunEvent = { type: 'STOP', timeout: 5_000 }
+const abandon: RunEvent = { type: 'ABANDON', isLate: true, cause: 'its time was up' }
 const ended = (outcome: 'STOPPED' | 'FAILED' | 'COMPLETED', error?: string): ThreadEvent => ({
   type: 'thread.ended',
   end: error === undefined ? { outcome } : { outcome, error },
@@ -56,6 +57,9 @@ describe('transitions', () => {
     ['starting', [], ended('FAILED', 'port taken'), 'ended', []],
     ['starting', [], START_DEADLINE_MS - 1, 'starting', []],
     ['starting', [], START_DEADLINE_MS, 'killing', ['kill']],
+    ['starting', [], abandon, 'killing', ['kill']],
+    ['running', [running], abandon, 'running', []],
+    ['stopping', [running, stop], abandon, 'stopping', ['stop']],
     ['running', [running], stop, 'stopping', ['stop']],
     ['running', [running], START_DEADLINE_MS * 10, 'running', []],
     ['running', [running], ended('COMPLETED'), 'ended', []],
@@ -68,7 +72,8 @@ describe('transitions', () => {
   ]
   test.each(table)('%s after %j, then %j: %s', (from, before, then, to, commands) => {
     const { actor, clock, commands: sent, thread } = rig()
-    const apply = (event: RunEvent) => (event.type === 'STOP' ? actor.send(event) : thread(event as ThreadEvent))
+    const apply = (event: RunEvent) =>
+      event.type.startsWith('thread.') ? thread(event as ThreadEvent) : actor.send(event)
     before.forEach(apply)
     expect(actor.getSnapshot().value).toBe(from)
     if (typeof then === 'number') clock.increment(then)
@@ -105,6 +110,14 @@ test('a run that misses its start deadline is killed and says so', () => {
   const { context } = actor.getSnapshot()
   expect(context).toMatchObject({ missedDeadline: true, reachedRunning: false })
   expect(context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED', error: cause })
+})
+
+test.each([true, false])('a start that nobody waits for is killed; late: %s', (isLate) => {
+  const { actor, commands, thread } = rig()
+  actor.send({ type: 'ABANDON', isLate, cause: 'nobody waits' })
+  expect(commands).toEqual([{ type: 'kill', cause: 'nobody waits' }])
+  thread(ended('FAILED', 'nobody waits'))
+  expect(actor.getSnapshot().context).toMatchObject({ missedDeadline: isLate, reachedRunning: false })
 })
 
 test('a killed thread that never reports is given up', () => {

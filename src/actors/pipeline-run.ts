@@ -25,8 +25,17 @@ export type ThreadEvent =
   | { type: 'thread.running' }
   | { type: 'thread.ended'; end: RunEnd }
 
-/** `timeout` in milliseconds: how long the run may take to stop before its thread is killed. */
-export type RunEvent = { type: 'STOP'; timeout: number } | ThreadEvent
+/** Why nobody waits for a start any more. */
+export interface Abandonment {
+  /** Its time was up; otherwise the caller went away. */
+  isLate: boolean
+  /** In words. */
+  cause: string
+}
+
+export type RunEvent =
+  /** `timeout` in milliseconds: how long the run may take to stop before its thread is killed. */
+  { type: 'STOP'; timeout: number } | ({ type: 'ABANDON' } & Abandonment) | ThreadEvent
 
 export interface RunContext {
   plan: RunPlan
@@ -34,7 +43,7 @@ export interface RunContext {
   handle: RunHandle | null
   /** Packets have flowed. */
   reachedRunning: boolean
-  /** It was killed because it was not running within the start deadline. */
+  /** It was killed because it was not running within the time that there was for its start. */
   missedDeadline: boolean
   stopTimeout: number
 }
@@ -119,6 +128,7 @@ export const pipelineRun = setup({
     }),
     noteStopping: assign({ record: ({ context }) => ({ ...context.record, state: 'STOPPING' as const }) }),
     noteMissedDeadline: assign({ missedDeadline: true }),
+    noteAbandonment: assign(({ event }) => (event.type === 'ABANDON' ? { missedDeadline: event.isLate } : {})),
     noteEnd: assign({
       record: ({ context, event }) => {
         const { record, plan } = context
@@ -134,6 +144,7 @@ export const pipelineRun = setup({
       type: 'kill',
       cause: `the run was not running within ${START_DEADLINE_MS / 1000} s and was torn down`,
     }),
+    killAbandoned: sendTo('thread', (_, { cause }: Abandonment) => ({ type: 'kill', cause })),
     killNotStopping: sendTo('thread', ({ context }) => ({
       type: 'kill',
       cause: `the run did not stop within ${context.stopTimeout / 1000} s (instructionsTimeout) and was killed`,
@@ -167,6 +178,10 @@ export const pipelineRun = setup({
       on: {
         'thread.running': 'running',
         STOP: { target: 'stopping', actions: 'noteStopTimeout' },
+        ABANDON: {
+          target: 'killing',
+          actions: ['noteAbandonment', { type: 'killAbandoned', params: ({ event }) => event }],
+        },
       },
       after: { startDeadline: { target: 'killing', actions: ['noteMissedDeadline', 'killNotRunning'] } },
     },

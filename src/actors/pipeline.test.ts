@@ -53,6 +53,7 @@ const start: PipelineEvent = { type: 'START', persist: false }
 const startWithNode: PipelineEvent = { type: 'START', persist: true }
 const stop: PipelineEvent = { type: 'STOP' }
 const restart: PipelineEvent = { type: 'RESTART' }
+const abandon: PipelineEvent = { type: 'ABANDON', isLate: false, cause: 'the caller went away' }
 const running: ThreadEvent = { type: 'thread.running' }
 const ended = (outcome: NonNullable<RunRecord['outcome']>): ThreadEvent => ({ type: 'thread.ended', end: { outcome } })
 
@@ -80,6 +81,10 @@ describe('transitions', () => {
     [never, 'stopped', [start, running, stop, ended('STOPPED')], start, 'starting', 'run-2'],
     [never, 'running', [start, running], restart, 'stopping', 'run-1'],
     [never, 'stopping', [start, running, restart], ended('STOPPED'), 'starting', 'run-2'],
+    // A start whose caller has gone.
+    [never, 'starting', [start], abandon, 'stopping', 'run-1'],
+    [never, 'running', [start, running], abandon, 'running', 'run-1'],
+    [never, 'stopped', [], abandon, 'stopped', undefined],
     // What they leave open.
     [never, 'running', [start, running], ended('FAILED'), 'stopped', 'run-1'],
     [never, 'running', [start, running], ended('COMPLETED'), 'stopped', 'run-1'],
@@ -98,6 +103,8 @@ describe('transitions', () => {
     [always, 'backingOff', [start, running, ended('FAILED')], stop, 'stopped', 'run-1'],
     [always, 'backingOff', [start, running, ended('FAILED')], start, 'backingOff', 'run-1'],
     [always, 'backingOff', [start, running, ended('FAILED')], restart, 'starting', 'run-2'],
+    [always, 'backingOff', [start, running, ended('FAILED')], abandon, 'backingOff', 'run-1'],
+    [always, 'stopping', [start, abandon], ended('FAILED'), 'stopped', 'run-1'],
     [always, 'starting', [start, running, ended('FAILED'), 1_000], ended('FAILED'), 'backingOff', 'run-2'],
     [always, 'starting', [start, running, restart, ended('STOPPED')], ended('FAILED'), 'stopped', 'run-2'],
   ]

@@ -3,7 +3,7 @@ import { type ActorOptions, type AnyActorLogic, assign, emit, sendTo, setup } fr
 import type { RunHandle } from '../dataplane/engine/run.ts'
 import type { RestartPolicy } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
-import { pipelineRun, type RunOutput, type RunPlan } from './pipeline-run.ts'
+import { type Abandonment, pipelineRun, type RunOutput, type RunPlan } from './pipeline-run.ts'
 
 /** What drives the deadlines of machines: the system's timers, or a simulated clock. */
 export type ActorClock = NonNullable<ActorOptions<AnyActorLogic>['clock']>
@@ -32,6 +32,8 @@ export type PipelineEvent =
   /** `persist`: a run that fails while starting counts as a failure for the restart policy, instead of going back to stopped. */
   | { type: 'START'; persist: boolean }
   | { type: 'STOP' }
+  /** Nobody waits for the start any more: the run is torn down, unless it is running. */
+  | ({ type: 'ABANDON' } & Abandonment)
   /** Ends the run and starts the next one at once. */
   | { type: 'RESTART' }
   | { type: 'SETTINGS'; policy: PipelinePolicy }
@@ -114,6 +116,7 @@ export const pipeline = setup({
     toStop: assign({ intent: 'stop' }),
     toRestart: assign({ intent: 'restart' }),
     stopRun: sendTo('run', ({ context }) => ({ type: 'STOP', timeout: context.policy.instructionsTimeout })),
+    abandonRun: sendTo('run', (_, { isLate, cause }: Abandonment) => ({ type: 'ABANDON', isLate, cause })),
     /** The run was asked for by a person: what follows its start is theirs to see. */
     noteRestart: assign({ persist: false, restarts: 0 }),
     countRestart: assign({ restarts: ({ context }) => context.restarts + 1, persist: true }),
@@ -179,6 +182,9 @@ export const pipeline = setup({
             { guard: 'isRunning', target: 'running' },
             { guard: 'isStopping', target: 'stopping' },
           ],
+          on: {
+            ABANDON: { actions: ['toStop', { type: 'abandonRun', params: ({ event }) => event }] },
+          },
         },
         running: {
           after: { healthy: { actions: 'resetRestarts' } },

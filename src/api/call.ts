@@ -1,4 +1,5 @@
 /** The context of one call, whichever transport it came by. */
+import type { ServiceError } from '../services/errors.ts'
 import type { CallContext } from '../services/operations.ts'
 
 /** Who calls, once access was granted. */
@@ -16,6 +17,7 @@ export class Call implements CallContext {
   declare readonly identity?: string
   #controller: AbortController | undefined
   #aborted = false
+  #reason: unknown
 
   constructor(caller: Caller, transport: CallContext['transport']) {
     this.remoteAddress = caller.remoteAddress
@@ -27,14 +29,16 @@ export class Call implements CallContext {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#aborted) this.#controller.abort()
+      if (this.#aborted) this.#controller.abort(this.#reason)
     }
     return this.#controller.signal
   }
 
-  /** The caller is gone, or the stream is over. */
-  abort(): void {
+  /** The caller is gone, its time is up (`reason` says so), or the stream is over. */
+  abort(reason?: ServiceError): void {
+    if (this.#aborted) return
     this.#aborted = true
-    this.#controller?.abort()
+    this.#reason = reason
+    this.#controller?.abort(reason)
   }
 }

@@ -1,6 +1,7 @@
 /** Serves calls that other nodes make over a link, with the router that serves every other transport. */
 import type { LinkStream } from '../hub/session.ts'
 import { ServiceError } from '../services/errors.ts'
+import { type CallTimers, systemTimers } from '../services/link-calls.ts'
 import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../services/link-envelope.ts'
 import type { Receiver } from '../services/operations.ts'
 import { HUB_SERVER_SERVICE, type RoutedOperation } from '../services/routing.ts'
@@ -15,6 +16,7 @@ export interface LinkListenerOptions {
   /** Read at the first call: the router and what forwards for it know each other. */
   readonly router: () => Router
   readonly nodeId: string
+  readonly timers?: CallTimers
 }
 
 export class LinkListener {
@@ -36,13 +38,28 @@ export class LinkListener {
       const call = new Call({ remoteAddress, isLoopback: false, identity: stream.origin }, 'link')
       const decoded = request === undefined ? undefined : decodeBinary(operation.request, request)
       this.#check(operation, decoded)
-      if (operation.kind === 'unary') void unary(router, operation, stream, decoded, call)
-      else if (operation.kind === 'server') void serverStream(router, operation, stream, decoded, call)
-      else void bidi(router, operation, stream, call)
+      const deadline = this.#deadline(stream, call)
+      if (operation.kind === 'unary') void unary(router, operation, stream, decoded, call).finally(deadline)
+      else if (operation.kind === 'server') {
+        void serverStream(router, operation, stream, decoded, call).finally(deadline)
+      } else void bidi(router, operation, stream, call).finally(deadline)
     } catch (error) {
       if (operation === undefined) stream.end(statusOf(error as ServiceError))
       else stream.end(statusOf(router.failure(error, operation)))
     }
+  }
+
+  /** Ends a call that is not answered, or a stream that does not stand, in the time that its caller has; returns what calls that off. */
+  #deadline(stream: LinkStream, call: Call): () => void {
+    const { deadlineMs } = stream
+    if (deadlineMs === undefined) return () => {}
+    const { timers = systemTimers } = this.#options
+    const timer = timers.setTimeout(() => {
+      const error = new ServiceError('DEADLINE_EXCEEDED', `${stream.operation} took longer than its caller waits`)
+      call.abort(error)
+      if (!stream.closed) stream.end(statusOf(error))
+    }, deadlineMs)
+    return () => timers.clearTimeout(timer)
   }
 
   /** Other nodes reach what names this node, and the hub server's operations; whatever else a node can do is its own caller's. */

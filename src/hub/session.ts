@@ -55,7 +55,7 @@ export interface LinkStream {
   readonly target: string
   /** Id of the node the call comes from. On the hub's side of a link this is always the peer: a node cannot name another. */
   readonly origin: string
-  /** Milliseconds the caller gave the call when it opened it; nothing here enforces it. */
+  /** Milliseconds the caller gave the call when it opened it; whoever serves the call ends it then. */
   readonly deadlineMs: number | undefined
   /** Until they are set, what arrives is kept (at most a window). Set once; the keeping ends at once. */
   handlers: StreamHandlers

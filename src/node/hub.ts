@@ -60,7 +60,7 @@ export function createHubPart(options: HubPartOptions): HubPart {
 function createMember(options: HubPartOptions): HubPart {
   const { nodeId, store, log, dial, clock, random } = options
   const details = detailsOf(options, ['PIPELINES'])
-  const calls = new LinkListener({ router: options.router, nodeId })
+  const calls = new LinkListener({ router: options.router, nodeId, ...timers(clock) })
   const membership = new Membership({
     signIn: store.signIn,
     dial,
@@ -92,7 +92,7 @@ function createMember(options: HubPartOptions): HubPart {
 function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubPartOptions['hubServer']>): HubPart {
   const { nodeId, store, log, clock } = options
   const details = detailsOf(options, ['HUB_SERVER', 'PIPELINES'])
-  const calls = new LinkListener({ router: options.router, nodeId })
+  const calls = new LinkListener({ router: options.router, nodeId, ...timers(clock) })
   const registry = new EmbeddedRegistry({
     selfId: nodeId,
     self: details.record,

@@ -9,6 +9,8 @@ import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { ServiceError } from './errors.ts'
 import { HostedRun } from './hosted-run.ts'
+import type { CallContext } from './operations.ts'
+import { Patience } from './patience.ts'
 import {
   type CheckedSettings,
   compareSettings,
@@ -51,6 +53,8 @@ export interface PipelineHost extends SettingsRules {
 }
 
 type Snapshot = SnapshotFrom<typeof pipelineMachine>
+/** Who waits for an operation. */
+type Caller = Pick<CallContext, 'signal'>
 
 export class HostedPipeline {
   #record: PipelineRecord
@@ -149,16 +153,35 @@ export class HostedPipeline {
     return view
   }
 
-  /** Starts a run and waits until packets flow; returns its id. */
-  start(): Promise<string> {
-    return this.#exclusive(async () => {
-      const now = await this.#settled(START_DEADLINE_MS)
+  /**
+   * Starts a run and waits until packets flow; returns its id. All of it, the end of the last run included, has START_DEADLINE_MS; a start
+   * that is over for its caller, late or cancelled, is torn down or never made.
+   */
+  async start(call: Caller): Promise<string> {
+    let awaited = 'other operations on it are under way'
+    const late = () => `pipeline "${this.name}" was not running within ${START_DEADLINE_MS / 1000} s: ${awaited}`
+    const patience = new Patience(call, {
+      clock: this.#host.clock,
+      within: { milliseconds: START_DEADLINE_MS, late },
+    })
+    return await this.#exclusive(patience, async () => {
+      awaited = 'its last run is still stopping'
+      const now = await this.#until((snapshot) => snapshot.context.run?.state !== 'STOPPING', patience)
+      if (patience.error !== undefined) throw patience.error
       if (!now.matches('stopped')) throw alreadyStarted(this.name, now)
       if (this.#config === null) {
         throw new ServiceError('FAILED_PRECONDITION', `the stored configuration cannot run here: ${this.#problem}`)
       }
+      awaited = 'the run was torn down'
       this.#actor.send({ type: 'START', persist: false })
-      return this.#started('')
+      patience.onOver(({ code, message }) => {
+        this.#actor.send({ type: 'ABANDON', isLate: code === 'DEADLINE_EXCEEDED', cause: message })
+      })
+      try {
+        return await this.#started('')
+      } catch (error) {
+        throw patience.error ?? error
+      }
     })
   }
 
@@ -168,8 +191,8 @@ export class HostedPipeline {
   }
 
   /** Asks the run to stop, or gives up waiting for the next one; `runId` names the run that is meant. */
-  stop(runId?: string): Promise<void> {
-    return this.#exclusive(async () => {
+  stop(call: Caller, runId?: string): Promise<void> {
+    return this.#exclusive(this.#patience(call), async () => {
       const snapshot = this.#actor.getSnapshot()
       const { run } = snapshot.context
       if (runId !== undefined && (run?.id !== runId || run.state === 'ENDED')) {
@@ -187,8 +210,8 @@ export class HostedPipeline {
   }
 
   /** Replaces the settings; a run that is on takes them over, or is replaced with `forceRestart`. */
-  update(next: CheckedSettings, forceRestart: boolean): Promise<Pipeline> {
-    return this.#exclusive(async () => {
+  update(call: Caller, next: CheckedSettings, forceRestart: boolean): Promise<Pipeline> {
+    return this.#exclusive(this.#patience(call), async () => {
       // A start that the restart policy made is awaited: only a run that runs can take settings over.
       const { run, handle } = (await this.#until((snapshot) => !snapshot.matches({ active: 'starting' }))).context
       const isRunning = run !== null && run.state === 'RUNNING' && handle !== null && this.#config !== null
@@ -217,8 +240,8 @@ export class HostedPipeline {
   }
 
   /** Removes the pipeline and its runs for good; one that is started is refused. Returns its last state. */
-  delete(): Promise<Pipeline> {
-    return this.#exclusive(async () => {
+  delete(call: Caller): Promise<Pipeline> {
+    return this.#exclusive(this.#patience(call), async () => {
       const now = await this.#settled(this.#policy().instructionsTimeout)
       if (!now.matches('stopped')) {
         throw new ServiceError('FAILED_PRECONDITION', `pipeline "${this.name}" is started: stop it first`)
@@ -368,8 +391,8 @@ export class HostedPipeline {
     return this.#until((snapshot) => snapshot.context.run?.state !== 'STOPPING', most)
   }
 
-  /** Resolves with the first snapshot, from now on, that satisfies `condition`; after `most` ms with the one that is. */
-  #until(condition: (snapshot: Snapshot) => boolean, most?: number): Promise<Snapshot> {
+  /** Resolves with the first snapshot, from now on, that satisfies `condition`; after `most` (ms, or a caller's patience) with the one that is. */
+  #until(condition: (snapshot: Snapshot) => boolean, most?: number | Patience): Promise<Snapshot> {
     return new Promise((resolve) => {
       const now = this.#actor.getSnapshot()
       if (condition(now)) {
@@ -378,31 +401,51 @@ export class HostedPipeline {
       }
       const done = (snapshot: Snapshot) => {
         subscription.unsubscribe()
-        this.#host.clock.clearTimeout(timer)
+        callOff()
         resolve(snapshot)
       }
+      const stay = () => done(this.#actor.getSnapshot())
       const subscription = this.#actor.subscribe((snapshot) => {
         if (condition(snapshot)) done(snapshot)
       })
-      const timer =
-        most === undefined ? undefined : this.#host.clock.setTimeout(() => done(this.#actor.getSnapshot()), most)
+      let callOff = () => {}
+      if (most instanceof Patience) callOff = most.onOver(stay)
+      else if (most !== undefined) {
+        const timer = this.#host.clock.setTimeout(stay, most)
+        callOff = () => this.#host.clock.clearTimeout(timer)
+      }
     })
   }
 
-  /** Runs `operation` after those before it; what it changed is told once it is answered. */
-  #exclusive<T>(operation: () => Promise<T>): Promise<T> {
-    const result = this.#queue.then(async () => {
-      if (this.#deleted) throw new ServiceError('NOT_FOUND', `no pipeline has the id ${this.id}`)
-      this.#operations++
-      try {
-        return await operation()
-      } finally {
-        this.#operations--
-        this.#host.answered(this)
-      }
+  #patience(call: Caller): Patience {
+    return new Patience(call, { clock: this.#host.clock })
+  }
+
+  /**
+   * Runs `operation` after those before it, unless it is over for its caller by then; what it changed is told once it is answered. Ends
+   * `patience`.
+   */
+  #exclusive<T>(patience: Patience, operation: () => Promise<T>): Promise<T> {
+    let begin = () => {}
+    const overtaken = new Promise<never>((_, reject) => {
+      begin = patience.onOver(reject)
     })
+    const result = this.#queue
+      .then(async () => {
+        begin()
+        if (patience.error !== undefined) throw patience.error
+        if (this.#deleted) throw new ServiceError('NOT_FOUND', `no pipeline has the id ${this.id}`)
+        this.#operations++
+        try {
+          return await operation()
+        } finally {
+          this.#operations--
+          this.#host.answered(this)
+        }
+      })
+      .finally(() => patience.end())
     this.#queue = result.catch(() => undefined)
-    return result
+    return Promise.race([overtaken, result])
   }
 }
 

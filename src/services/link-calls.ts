@@ -3,11 +3,16 @@ import type { LinkSession, LinkStatus, LinkStream } from '../hub/session.ts'
 import { ServiceError } from './errors.ts'
 import { errorOf, MESSAGE, READY, REFUSED, readRefused, TAKEN } from './link-envelope.ts'
 import type { BidiHandler, CallContext, Receiver, Sink, StreamHandler, UnaryHandler } from './operations.ts'
+import type { UpdatePipelineRequest } from './types.ts'
 
 /** How long a node may take to answer, or to establish a stream. */
 export const ANSWER_MS = 30_000
 /** The same for startPipeline, which gives up on its own after 10 s. */
 export const START_MS = 15_000
+/** What updatePipeline may take beyond its instructionsTimeout, for a run that is replaced: it is stopped within that, the next started. */
+const RESTART_MS = 15_000
+/** The longest a timer of Node.js can be set to. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 /** Messages of a bidirectional call that may be without an answer. */
 const UNANSWERED_MOST = 256
 
@@ -21,6 +26,11 @@ export interface Codec {
 export interface CallTimers {
   setTimeout(fn: () => void, milliseconds: number): unknown
   clearTimeout(timer: unknown): void
+}
+
+export const systemTimers: CallTimers = {
+  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }
 
 /** Where a call goes: over `session`, to `target` ('': the peer itself). */
@@ -38,7 +48,7 @@ export function unaryOver(
 ): UnaryHandler<unknown, unknown> {
   return (request, call) =>
     new Promise((resolve, reject) => {
-      const deadlineMs = patience(codec)
+      const deadlineMs = patience(codec, request)
       const stream = session.open(codec.name, target, codec.encodeRequest(request), { deadlineMs })
       let response: Uint8Array | undefined
       const finish = () => {
@@ -219,8 +229,12 @@ function decode(codec: Codec, called: string, bytes: Uint8Array): unknown {
   }
 }
 
-function patience({ name }: Codec): number {
-  return name === 'startPipeline' ? START_MS : ANSWER_MS
+/** How long a node may take to answer this request, milliseconds. */
+function patience({ name }: Codec, request: unknown): number {
+  if (name === 'startPipeline') return START_MS
+  if (name !== 'updatePipeline') return ANSWER_MS
+  const seconds = Number((request as UpdatePipelineRequest).instructionsTimeout)
+  return Math.min(LONGEST_TIMEOUT_MS, Math.max(ANSWER_MS, seconds * 1000 + RESTART_MS))
 }
 
 function late(called: string, milliseconds: number): ServiceError {

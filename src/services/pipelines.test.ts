@@ -114,6 +114,77 @@ describe('start', () => {
     expect(await start(id)).toBe(pool.last.id)
   })
 
+  test('the end of the last run counts: 10 s in all, and what has failed for its caller never happens', async () => {
+    const { id } = await create({ instructionsTimeout: 60 })
+    await start(id)
+    await stop(id)
+    pool.prompt = false
+    const late = expect(start(id)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    await settle()
+    clock.increment(6_000)
+    pool.last.end({ outcome: 'STOPPED' })
+    await settle()
+    expect(pool.runs).toHaveLength(2)
+    clock.increment(START_DEADLINE_MS - 6_000)
+    await late
+    expect(pool.last.asked).toEqual(['kill'])
+    expect(await get(id)).toMatchObject({ started: false, currentRun: { state: 'ENDED', outcome: 'FAILED' } })
+
+    // A run that does not stop in time: the next one is never made.
+    pool.prompt = true
+    await start(id)
+    await stop(id)
+    const never = expect(start(id)).rejects.toMatchObject({
+      code: 'DEADLINE_EXCEEDED',
+      message: expect.stringContaining('its last run is still stopping'),
+    })
+    await settle()
+    clock.increment(START_DEADLINE_MS)
+    await never
+    pool.last.end({ outcome: 'STOPPED' })
+    await settle()
+    clock.increment(60_000)
+    expect(pool.runs).toHaveLength(3)
+    expect(await get(id)).toMatchObject({ started: false })
+  })
+
+  test('a start that waits behind another operation has 10 s as well', async () => {
+    const { id } = await create()
+    await start(id)
+    pool.last.reconfigured = () => new Promise(() => {})
+    const updated = update(id, { jsonConfig: config(2), instructionsTimeout: 60 }).catch(() => {})
+    await settle()
+    const late = expect(start(id)).rejects.toMatchObject({
+      code: 'DEADLINE_EXCEEDED',
+      message: expect.stringContaining('other operations on it are under way'),
+    })
+    await settle()
+    clock.increment(START_DEADLINE_MS)
+    await late
+    clock.increment(60_000)
+    await updated
+  })
+
+  test('a caller that goes away: what waits is not carried out, a start under way is torn down', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const controllers = Array.from({ length: 4 }, () => new AbortController())
+    const asking = (i: number) => ({ ...call, signal: (controllers[i] as AbortController).signal })
+    const outcomes = Promise.allSettled([
+      service.handlers.startPipeline({ nodeId, id }, asking(0)),
+      service.handlers.startPipeline({ nodeId, id }, asking(1)),
+      service.handlers.stopPipeline({ nodeId, id }, asking(2)),
+      service.handlers.deletePipeline({ nodeId, id }, asking(3)),
+    ])
+    await settle()
+    for (const controller of controllers) controller.abort()
+    for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { code: 'CANCELLED' } })
+    expect(pool.runs.map(({ asked }) => asked)).toEqual([['kill']])
+    expect(await get(id)).toMatchObject({ started: false, currentRun: { state: 'ENDED' } })
+    pool.prompt = true
+    expect(await start(id)).toBe(pool.last.id)
+  })
+
   test('operations on one pipeline follow each other; others are not held up', async () => {
     const [a, b] = [await create(), await create()]
     pool.prompt = false

@@ -146,29 +146,29 @@ export class PipelinesService implements PipelineHost {
       this.#tell({ create: { pipeline } })
       return { pipeline }
     },
-    updatePipeline: async (request) => {
+    updatePipeline: async (request, call) => {
       this.#check(request.nodeId)
       const hosted = this.#byId(request.id)
-      const pipeline = await hosted.update(settingsOfUpdate(request, this), request.forceRestart)
+      const pipeline = await hosted.update(call, settingsOfUpdate(request, this), request.forceRestart)
       return { pipeline }
     },
     /** A started pipeline is refused: what moves traffic is stopped first, on purpose. One that is stopping is awaited. */
-    deletePipeline: async ({ nodeId, id }) => {
+    deletePipeline: async ({ nodeId, id }, call) => {
       this.#check(nodeId)
       const hosted = this.#byId(id)
-      const pipeline = await hosted.delete()
+      const pipeline = await hosted.delete(call)
       this.#pipelines.delete(id)
       this.#changed.delete(hosted)
       this.#tell({ delete: { pipeline } })
       return {}
     },
-    startPipeline: async ({ nodeId, id, name }) => {
+    startPipeline: async ({ nodeId, id, name }, call) => {
       this.#check(nodeId)
-      return { runId: await this.#identified({ id, name }).start() }
+      return { runId: await this.#identified({ id, name }).start(call) }
     },
-    stopPipeline: async ({ nodeId, id, name, runId }) => {
+    stopPipeline: async ({ nodeId, id, name, runId }, call) => {
       this.#check(nodeId)
-      await this.#identified({ id, name, runId }).stop(runId)
+      await this.#identified({ id, name, runId }).stop(call, runId)
       return {}
     },
     streamPipelines: async ({ nodeId }, _call, sink) => {

@@ -2,7 +2,15 @@
 import type { NodeRegistry } from '../hub/registry.ts'
 import { invalidArgument, ServiceError } from './errors.ts'
 import { notOnHub } from './hub-server.ts'
-import { bidiOver, type CallTimers, type Codec, type Destination, streamOver, unaryOver } from './link-calls.ts'
+import {
+  bidiOver,
+  type CallTimers,
+  type Codec,
+  type Destination,
+  streamOver,
+  systemTimers,
+  unaryOver,
+} from './link-calls.ts'
 import type { Membership } from './membership.ts'
 import type { BidiHandler, CallContext, StreamHandler, UnaryHandler } from './operations.ts'
 
@@ -82,9 +90,4 @@ export class Routing {
 /** UNAVAILABLE for a node that is on the hub and has no link. */
 export function notConnected(nodeId: string): ServiceError {
   return new ServiceError('UNAVAILABLE', `node ${nodeId} is on this hub, but not connected to it now`)
-}
-
-const systemTimers: CallTimers = {
-  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }

@@ -34,6 +34,7 @@ class Far {
     },
     startPipeline: (_request, call) => this.#never(call),
     stopPipeline: (_request, call) => this.#never(call),
+    updatePipeline: (_request, call) => this.#never(call),
     streamPipelines: async (_request, _call, sink) => {
       this.pipelines.push(sink)
     },
@@ -57,9 +58,9 @@ interface Nodes {
   far: { hub: Far; a: Far; b: Far }
 }
 
-async function nodes(options: { a?: MemberOptions } = {}): Promise<Nodes> {
+async function nodes(options: { a?: MemberOptions; hub?: MemberOptions } = {}): Promise<Nodes> {
   const far = { hub: new Far(), a: new Far(), b: new Far() }
-  const hub = network.hub(HUB, { handlers: far.hub.handlers })
+  const hub = network.hub(HUB, { ...options.hub, handlers: far.hub.handlers })
   const a = network.node({ ...options.a, handlers: far.a.handlers })
   const b = network.node({ handlers: far.b.handlers })
   await a.join(HUB)
@@ -235,13 +236,7 @@ test.each([
     outcome = error
   })
   await until(() => all.far.b.calls.length === 1)
-  const pass = async (milliseconds: number) => {
-    // In steps, so that heartbeats are answered.
-    for (let left = milliseconds; left > 0; left -= 1_000) {
-      clock.increment(Math.min(left, 1_000))
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-  }
+  const pass = passTime(clock)
   await pass(patience - 1)
   expect(outcome).toBeUndefined()
   await pass(1)
@@ -249,6 +244,50 @@ test.each([
   expect(outcome).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
   await until(() => all.far.b.calls[0]?.signal.aborted === true)
 })
+
+const passTime = (clock: SimulatedClock) => async (milliseconds: number) => {
+  // In steps, so that heartbeats are answered.
+  for (let left = milliseconds; left > 0; left -= 1_000) {
+    clock.increment(Math.min(left, 1_000))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('an update may take its instructionsTimeout and 15 s more', async () => {
+  const clock = new SimulatedClock()
+  const all = await nodes({ a: { clock: clock as Clock } })
+  const pass = passTime(clock)
+  const settings = { name: 'p', jsonConfig: '{}', defaultLoggingLevel: 'INFO', forceRestart: true } as const
+  const updating = all.a.call('updatePipeline', { nodeId: all.b.id, id: 'x', instructionsTimeout: 60, ...settings })
+  let outcome: unknown
+  updating.catch((error: unknown) => {
+    outcome = error
+  })
+  await until(() => all.far.b.calls.length === 1)
+  await pass(75_000 - 1)
+  expect(outcome).toBeUndefined()
+  await pass(1)
+  await until(() => outcome !== undefined)
+  expect(outcome).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+})
+
+test.each(['a', 'hub'] as const)(
+  'the deadline travels with the call: %s ends what its caller no longer waits for',
+  async (to) => {
+    const clock = new SimulatedClock()
+    // The caller's clock stands still, as that of a machine that was suspended.
+    const all = await nodes(to === 'a' ? { a: { clock: clock as Clock } } : { hub: { clock: clock as Clock } })
+    const calling = all.b.call('startPipeline', { nodeId: all[to].id, id: 'x' })
+    calling.catch(() => {})
+    await until(() => all.far[to].calls.length === 1)
+    const pass = passTime(clock)
+    await pass(15_000 - 1)
+    expect(all.far[to].calls[0]?.signal.aborted).toBe(false)
+    await pass(1)
+    expect(all.far[to].calls[0]?.signal.reason).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    await expect(calling).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+  },
+)
 
 describe('what a peer may not do', () => {
   /** Opens a raw call on a session and tells how it ended. */

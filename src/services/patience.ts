@@ -1,0 +1,62 @@
+/** How long the caller of an operation has for it: until it goes away, or until its time is up. */
+import type { ActorClock } from '../actors/pipeline.ts'
+import { ServiceError } from './errors.ts'
+import type { CallContext } from './operations.ts'
+
+export interface PatienceOptions {
+  readonly clock: ActorClock
+  /** Milliseconds, and what to say when they are over; absent: as long as the caller stays. */
+  readonly within?: { readonly milliseconds: number; readonly late: () => string }
+}
+
+/** Begins when it is made; whoever makes one ends it. */
+export class Patience {
+  readonly #signal: AbortSignal
+  readonly #clock: ActorClock
+  readonly #timer: unknown
+  #error: ServiceError | undefined
+  #listeners = new Set<(error: ServiceError) => void>()
+
+  constructor({ signal }: Pick<CallContext, 'signal'>, { clock, within }: PatienceOptions) {
+    this.#signal = signal
+    this.#clock = clock
+    if (signal.aborted) this.#gone()
+    else signal.addEventListener('abort', this.#gone)
+    if (within !== undefined) {
+      const { milliseconds, late } = within
+      this.#timer = clock.setTimeout(() => this.#over(new ServiceError('DEADLINE_EXCEEDED', late())), milliseconds)
+    }
+  }
+
+  /** Why the operation has failed for its caller; undefined while it has not. */
+  get error(): ServiceError | undefined {
+    return this.#error
+  }
+
+  /** Calls `listener` when it is over, at once if it is; returns what takes the listener away. */
+  onOver(listener: (error: ServiceError) => void): () => void {
+    if (this.#error !== undefined) listener(this.#error)
+    else this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** The operation has ended: nobody is told any more. */
+  end(): void {
+    this.#listeners.clear()
+    this.#signal.removeEventListener('abort', this.#gone)
+    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
+  }
+
+  readonly #gone = (): void => {
+    const { reason } = this.#signal
+    this.#over(reason instanceof ServiceError ? reason : new ServiceError('CANCELLED', 'the caller went away'))
+  }
+
+  #over(error: ServiceError): void {
+    if (this.#error !== undefined) return
+    this.#error = error
+    const listeners = [...this.#listeners]
+    this.end()
+    for (const listener of listeners) listener(error)
+  }
+}
