@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Access, addressText, isLoopbackAddress } from './access.ts'
 
 const verifyToken = (token: string) => (token === 'good' ? 'laptop' : undefined)
-const none = { host: 'localhost', origin: '', authorization: '', fetchSite: '' }
+const none = { host: 'localhost', origin: '', authorization: '', fetchSite: '', forwarded: false }
 
 describe('callers', () => {
   test('from loopback need nothing, others a token, unless access is open', () => {
@@ -51,13 +51,41 @@ describe('callers', () => {
     const foreign = { ...none, origin: 'https://evil.example' }
     expect(() => access.httpCaller('127.0.0.1', foreign)).toThrow('cross-origin')
     expect(() => access.httpCaller('127.0.0.1', { ...none, fetchSite: 'same-site' })).toThrow('cross-origin')
-    expect(access.httpCaller('127.0.0.1', { ...foreign, authorization: 'Bearer good' })).toMatchObject({
+    const allowing = new Access({ verifyToken, allowedOrigins: ['https://page.example'] })
+    const withToken = { ...foreign, authorization: 'Bearer good' }
+    expect(() => access.httpCaller('127.0.0.1', withToken)).toThrow('add their origin to http.allowedOrigins')
+    expect(() => allowing.httpCaller('127.0.0.1', withToken)).toThrow('"https://evil.example" are not served')
+    const page = { ...none, origin: 'https://page.example', fetchSite: 'cross-site' }
+    expect(() => allowing.httpCaller('127.0.0.1', page)).toThrow('cross-origin')
+    expect(allowing.httpCaller('127.0.0.1', { ...page, authorization: 'Bearer good' })).toMatchObject({
       identity: 'laptop',
     })
     expect(access.httpCaller('127.0.0.1', { ...none, host: 'localhost:1', origin: 'http://localhost:1' })).toBeDefined()
     expect(() =>
       access.httpCaller('127.0.0.1', { ...none, host: 'localhost:1', origin: 'http://localhost:2' }),
     ).toThrow()
+  })
+})
+
+describe('what a proxy on this machine passes on', () => {
+  const proxied = { ...none, forwarded: true }
+
+  test('needs a token, and is not of this machine', () => {
+    for (const access of [new Access({ verifyToken }), new Access({ verifyToken, hostnames: ['node.example'] })]) {
+      expect(() => access.httpCaller('127.0.0.1', proxied)).toThrow('through a proxy (X-Forwarded-For, Forwarded)')
+      expect(access.httpCaller('::1', { ...proxied, authorization: 'Bearer good' })).toEqual({
+        remoteAddress: '::1',
+        isLoopback: false,
+        identity: 'laptop',
+      })
+      expect(() => access.caller('127.0.0.1', '', true)).toThrow('through a proxy')
+    }
+  })
+
+  test('is let in by open access, under a name of this node', () => {
+    const access = new Access({ open: true, hostnames: ['node.example'] })
+    expect(access.httpCaller('127.0.0.1', { ...proxied, host: 'node.example' })).toMatchObject({ isLoopback: false })
+    expect(() => access.httpCaller('127.0.0.1', { ...proxied, host: 'evil.example' })).toThrow('Host header')
   })
 })
 

@@ -12,6 +12,8 @@ export interface AccessOptions {
   /** Names, besides the loopback ones, that a Host header may hold; without ports. */
   readonly hostnames?: readonly string[]
   readonly verifyToken?: VerifyToken
+  /** Origins of web pages, as browsers write them, that are served with a token. */
+  readonly allowedOrigins?: readonly string[]
 }
 
 /** The headers access depends on; absent ones are empty. */
@@ -21,6 +23,8 @@ export interface AccessHeaders {
   readonly authorization: string
   /** `sec-fetch-site`, which browsers send with every request. */
   readonly fetchSite: string
+  /** Whether `x-forwarded-for` or `forwarded` is there: a proxy has passed the request on. */
+  readonly forwarded: boolean
 }
 
 /** The access rules of one node, shared by all its listeners. */
@@ -28,18 +32,28 @@ export class Access {
   readonly #open: boolean
   readonly #hostnames: ReadonlySet<string>
   readonly #verifyToken: VerifyToken
+  readonly allowedOrigins: ReadonlySet<string>
   /** The Host header seen last that names us: nearly always the next one too. */
   #ownHost: string | undefined
 
-  constructor({ open = false, hostnames = [], verifyToken = () => undefined }: AccessOptions = {}) {
+  constructor({
+    open = false,
+    hostnames = [],
+    verifyToken = () => undefined,
+    allowedOrigins = [],
+  }: AccessOptions = {}) {
     this.#open = open
     this.#hostnames = new Set(hostnames.map((name) => name.toLowerCase()))
     this.#verifyToken = verifyToken
+    this.allowedOrigins = new Set(allowedOrigins)
   }
 
-  /** The caller behind a connection from `remoteAddress` with this Authorization value; throws UNAUTHENTICATED. */
-  caller(remoteAddress: string, authorization: string): Caller {
-    const isLoopback = isLoopbackAddress(remoteAddress)
+  /**
+   * The caller behind a connection from `remoteAddress` with this Authorization value; throws UNAUTHENTICATED. What a proxy on this machine
+   * passes on (`isForwarded`) comes from elsewhere, whatever the connection's address.
+   */
+  caller(remoteAddress: string, authorization: string, isForwarded = false): Caller {
+    const isLoopback = isLoopbackAddress(remoteAddress) && !isForwarded
     if (authorization !== '') {
       const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
       const identity = token === undefined ? undefined : this.#verifyToken(token)
@@ -52,6 +66,12 @@ export class Access {
       }
       return { remoteAddress, isLoopback, identity }
     }
+    if (isForwarded && !this.#open) {
+      throw new ServiceError(
+        'UNAUTHENTICATED',
+        'what comes through a proxy (X-Forwarded-For, Forwarded) needs `Authorization: Bearer TOKEN`; make a token on the node with `penstock token create`',
+      )
+    }
     if (!isLoopback && !this.#open) {
       throw new ServiceError(
         'UNAUTHENTICATED',
@@ -63,19 +83,23 @@ export class Access {
 
   /**
    * The caller behind an HTTP request; throws UNAUTHENTICATED, or PERMISSION_DENIED for what a foreign web page could make a
-   * browser send: a Host header that is not ours (DNS rebinding), a cross-origin request. A token lifts the latter two, since a
-   * browser never adds one by itself.
+   * browser send: a Host header that is not ours (DNS rebinding), a cross-origin request. A token, which a browser never adds by itself, lifts
+   * the first, and the second for pages of the origins allowed.
    */
   httpCaller(remoteAddress: string, headers: AccessHeaders): Caller {
-    const caller = this.caller(remoteAddress, headers.authorization)
-    if (caller.identity !== undefined) return caller
+    const caller = this.caller(remoteAddress, headers.authorization, headers.forwarded)
+    const isCrossOrigin = headers.origin !== '' && !isSameOrigin(headers.origin, headers.host)
+    if (caller.identity !== undefined) {
+      if (isCrossOrigin && !this.allowedOrigins.has(headers.origin)) throw refusedOrigin(headers.origin)
+      return caller
+    }
     if (headers.host !== this.#ownHost) {
       const host = hostname(headers.host)
       if (this.#isOurs(host)) this.#ownHost = headers.host
       else throw refusedHost(host)
     }
     const isForeign = headers.fetchSite === 'cross-site' || headers.fetchSite === 'same-site'
-    if (isForeign || (headers.origin !== '' && !isSameOrigin(headers.origin, headers.host))) {
+    if (isForeign || isCrossOrigin) {
       throw new ServiceError('PERMISSION_DENIED', 'cross-origin requests need `Authorization: Bearer TOKEN`')
     }
     return caller
@@ -94,6 +118,14 @@ function refusedHost(host: string): ServiceError {
   return new ServiceError(
     'PERMISSION_DENIED',
     `the Host header names ${name}, which is not a name of this node; add it to http.hostnames or send a token`,
+  )
+}
+
+function refusedOrigin(origin: string): ServiceError {
+  const page = JSON.stringify(origin.slice(0, 100))
+  return new ServiceError(
+    'PERMISSION_DENIED',
+    `pages of ${page} are not served; add their origin to http.allowedOrigins`,
   )
 }
 

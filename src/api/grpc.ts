@@ -7,7 +7,7 @@ import type { Receiver } from '../services/operations.ts'
 import { SharedMessage } from '../services/shared-message.ts'
 import type { Access } from './access.ts'
 import { decodeBinary, encodeBinary } from './binary.ts'
-import { Call } from './call.ts'
+import { Call, type Caller } from './call.ts'
 import type { Operation } from './contract.ts'
 import { descriptorPackage } from './descriptors.ts'
 import { grpcFailure } from './errors.ts'
@@ -105,7 +105,7 @@ export class GrpcListener {
         next({
           onReceiveMetadata: (metadata, proceed) => {
             try {
-              this.#options.access.caller(peerAddress(call.getPeer()), authorization(metadata))
+              this.#caller(call, metadata)
               proceed(metadata)
             } catch (error) {
               call.sendStatus(grpcFailure(error as ServiceError))
@@ -155,7 +155,13 @@ export class GrpcListener {
   }
 
   #context(call: { getPeer(): string; metadata: grpc.Metadata }): Call {
-    return new Call(this.#options.access.caller(peerAddress(call.getPeer()), authorization(call.metadata)), 'grpc')
+    return new Call(this.#caller(call, call.metadata), 'grpc')
+  }
+
+  /** Throws UNAUTHENTICATED. */
+  #caller(call: { getPeer(): string }, metadata: grpc.Metadata): Caller {
+    const isForwarded = header(metadata, 'x-forwarded-for') !== '' || header(metadata, 'forwarded') !== ''
+    return this.#options.access.caller(peerAddress(call.getPeer()), header(metadata, 'authorization'), isForwarded)
   }
 
   async #unary(
@@ -269,8 +275,8 @@ class GrpcSink extends StreamSink {
   }
 }
 
-function authorization(metadata: grpc.Metadata): string {
-  return metadata.get('authorization')[0]?.toString() ?? ''
+function header(metadata: grpc.Metadata, name: string): string {
+  return metadata.get(name)[0]?.toString() ?? ''
 }
 
 /** The IP address of a grpc-js peer: `127.0.0.1:5000`, `[::1]:5000`, `::1:5000`. */

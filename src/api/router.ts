@@ -54,6 +54,11 @@ export class Router {
     return failure(error, operation.name, this.#options.report)
   }
 
+  /** Reports what was thrown outside of any operation; `what` says where. */
+  report(error: unknown, what: string): void {
+    this.#options.report(error, what)
+  }
+
   unary(operation: Operation, request: unknown, call: CallContext): Promise<unknown> {
     try {
       const handler = this.#handler(operation, request, call) as UnaryHandler<unknown, unknown>

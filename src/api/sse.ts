@@ -1,20 +1,26 @@
 /** Server-sent events: a server-streaming operation as an event stream over one HTTP response. */
-import type { HttpResponse } from 'uWebSockets.js'
 import { SharedMessage } from '../services/shared-message.ts'
 import type { Call } from './call.ts'
 import type { Operation } from './contract.ts'
 import { errorBody } from './errors.ts'
-import { sendError } from './http-response.ts'
+import type { Exchange } from './http-exchange.ts'
+import { errorAnswer } from './http-response.ts'
 import { jsonEncoder } from './json-encode.ts'
 import type { KeepAlive } from './keep-alive.ts'
 import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'
 
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
+const HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  // Proxies such as nginx buffer otherwise.
+  'x-accel-buffering': 'no',
+}
 
 /** Writes `: ready`, then each message as a `data:` line; a failure after that as an event of type error, then ends. */
 export class SseSink extends StreamSink {
-  readonly #response: HttpResponse
+  readonly #exchange: Exchange
   readonly #operation: Operation
   readonly #router: Router
   readonly #keepAlive: KeepAlive
@@ -22,24 +28,16 @@ export class SseSink extends StreamSink {
   /** Kept by #keepAlive. */
   lastWord = 0
 
-  constructor(response: HttpResponse, operation: Operation, router: Router, keepAlive: KeepAlive, call: Call) {
+  constructor(exchange: Exchange, operation: Operation, router: Router, keepAlive: KeepAlive, call: Call) {
     super(call)
-    this.#response = response
+    this.#exchange = exchange
     this.#operation = operation
     this.#router = router
     this.#keepAlive = keepAlive
   }
 
   protected override open(): void {
-    const response = this.#response
-    response.cork(() => {
-      response.writeStatus('200 OK')
-      response.writeHeader('content-type', 'text/event-stream')
-      response.writeHeader('cache-control', 'no-store')
-      // Proxies such as nginx buffer otherwise.
-      response.writeHeader('x-accel-buffering', 'no')
-      response.write(': ready\n\n')
-    })
+    this.#exchange.stream(HEADERS, ': ready\n\n')
     this.#keepAlive.watch(this)
   }
 
@@ -51,19 +49,14 @@ export class SseSink extends StreamSink {
   }
 
   protected override finish(error: unknown, isReady: boolean): void {
-    const response = this.#response
-    if (error === undefined) {
-      response.cork(() => response.end())
-    } else {
-      const failure = this.#router.failure(error, this.#operation)
-      if (isReady) {
-        response.cork(() => {
-          response.write(`event: error\ndata: ${errorBody(failure)}\n\n`)
-          response.end()
-        })
-      } else sendError(response, failure)
-    }
     this.#keepAlive.forget(this)
+    if (error === undefined) {
+      this.#exchange.finish()
+      return
+    }
+    const failure = this.#router.failure(error, this.#operation)
+    if (isReady) this.#exchange.finish(`event: error\ndata: ${errorBody(failure)}\n\n`)
+    else this.#exchange.answer(errorAnswer(failure))
   }
 
   override lose(): void {
@@ -78,20 +71,41 @@ export class SseSink extends StreamSink {
   }
 
   #write(bytes: Uint8Array): void {
-    const response = this.#response
-    let hasRoom = true
-    response.cork(() => {
-      hasRoom = response.write(bytes)
-    })
+    const hasRoom = this.#exchange.write(bytes)
     this.#keepAlive.spoke(this)
     if (hasRoom) return
     this.writable = false
     if (this.#isDraining) return
     this.#isDraining = true
-    response.onWritable(() => {
-      this.drained()
-      return true
-    })
+    this.#exchange.onWritable(() => this.drained())
+  }
+}
+
+/** What HEAD asks of a stream: it is opened until it is known to stand, or not, and left at once. */
+export class SseHeadSink extends StreamSink {
+  readonly #exchange: Exchange
+  readonly #operation: Operation
+  readonly #router: Router
+
+  constructor(exchange: Exchange, operation: Operation, router: Router, call: Call) {
+    super(call)
+    this.#exchange = exchange
+    this.#operation = operation
+    this.#router = router
+  }
+
+  protected override open(): void {
+    this.#exchange.answer({ status: '200 OK', headers: HEADERS })
+    this.lose()
+  }
+
+  /** The answer says nothing. */
+  protected override write(): number {
+    return 0
+  }
+
+  protected override finish(error: unknown, isReady: boolean): void {
+    if (!isReady) this.#exchange.answer(errorAnswer(this.#router.failure(error, this.#operation)))
   }
 }
 

@@ -14,6 +14,10 @@ import { StreamSink } from './sink.ts'
 
 /** Messages kept for a receiver that is not there yet. */
 const EARLY_MESSAGES = 256
+/** Longest message of a client, bytes. */
+const MESSAGE_BYTES = 64 * 1024
+/** What uWebSockets.js takes in: it cuts a socket off beyond that without a word, so a message that is too long must reach us to be told so. */
+export const RECEIVE_BYTES = 16 * MESSAGE_BYTES
 
 /** What uWebSockets.js keeps with each socket. */
 export interface SocketData {
@@ -48,6 +52,10 @@ export class WebSocketSink extends StreamSink {
   /** One frame from the client; what is wrong with it is answered in a frame, and the socket stays open. */
   message(frame: ArrayBuffer, isBinary: boolean): void {
     if (this.closed) return
+    if (frame.byteLength > MESSAGE_BYTES) {
+      this.#socket.end(1009, `a message may have ${MESSAGE_BYTES} bytes`)
+      return
+    }
     try {
       if (isBinary) throw new ServiceError('INVALID_ARGUMENT', 'send JSON as text frames, not binary ones')
       // Copied to text at once: the buffer is only lent.

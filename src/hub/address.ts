@@ -1,10 +1,5 @@
-/** IP addresses of peers: their shortest text, and what counts as one peer when connections are limited. */
+/** IP addresses of peers: what counts as one peer when connections are limited. */
 import ipaddr from 'ipaddr.js'
-
-/** The shortest text of an address (RFC 5952); IPv4 within IPv6 as IPv4. What is no address comes back as it is. */
-export function addressText(text: string): string {
-  return ipaddr.isValid(text) ? ipaddr.process(text).toString() : text
-}
 
 /**
  * What an address is counted as: an IPv4 address for itself, an IPv6 address for its /64, since whoever has one has the whole of it

@@ -1,12 +1,12 @@
 /** The hub's end of all links on its HTTP listener (uWebSockets.js): who may connect, how many at once before they have proven a key. */
-import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
-import { addressText, isLoopback, networkOf } from './address.ts'
+import type { WebSocket } from 'uWebSockets.js'
+import { isLoopback, networkOf } from './address.ts'
 import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
 import { Inboxes, UwsWire } from './inbox.ts'
 import { FRAME_BYTES } from './messages.ts'
 import { BACKLOG_BYTES } from './multiplexer.ts'
-import type { LinkServer } from './session.ts'
+import type { LinkServer, SocketHost, Upgrade, UpgradeRequest } from './session.ts'
 
 /** What an admitted link may have sent that waits to be handled, bytes. */
 const INBOX_BYTES = 64 * 1024 * 1024
@@ -49,8 +49,8 @@ class UwsLinkServer implements LinkServer {
     this.#options = options
   }
 
-  attach(app: TemplatedApp): void {
-    app.ws<SocketData>(LINK_PATH, {
+  attach(host: SocketHost): void {
+    const behavior = {
       maxPayloadLength: FRAME_BYTES,
       // The session stops well before; what is left is a wire that nobody watches.
       maxBackpressure: 4 * BACKLOG_BYTES,
@@ -58,19 +58,20 @@ class UwsLinkServer implements LinkServer {
       // Heartbeats of the session do better.
       idleTimeout: 0,
       sendPingsAutomatically: false,
-      upgrade: (response, request, context) => this.#upgrade(response, request, context),
-      open: (socket) => this.#open(socket),
-      message: (socket, message, isBinary) => socket.getUserData().wire?.received(message, isBinary),
-      ping: (socket) => socket.getUserData().wire?.controlled(),
-      pong: (socket) => socket.getUserData().wire?.controlled(),
-      drain: (socket) => socket.getUserData().wire?.drained(),
-      close: (socket, code, message) => {
+      open: (socket: WebSocket<SocketData>) => this.#open(socket),
+      message: (socket: WebSocket<SocketData>, message: ArrayBuffer, isBinary: boolean) =>
+        socket.getUserData().wire?.received(message, isBinary),
+      ping: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
+      pong: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
+      drain: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.drained(),
+      close: (socket: WebSocket<SocketData>, code: number, message: ArrayBuffer) => {
         const { wire } = socket.getUserData()
         if (wire === undefined) return
         this.#links.delete(wire)
         wire.lost(code, Buffer.from(message).toString())
       },
-    })
+    }
+    host.webSocket<SocketData>(LINK_PATH, behavior, (request) => this.#upgrade(request))
   }
 
   close(): void {
@@ -78,29 +79,20 @@ class UwsLinkServer implements LinkServer {
     for (const link of [...this.#links.values()]) link.shutdown()
   }
 
-  #upgrade(response: HttpResponse, request: HttpRequest, context: us_socket_context_t): void {
-    const remoteAddress = addressText(Buffer.from(response.getRemoteAddressAsText()).toString())
-    const refusal = this.#refusal(remoteAddress, request)
-    if (refusal !== undefined) {
-      response.cork(() => {
-        response.writeStatus(refusal).writeHeader('content-type', 'text/plain').end(`${refusal}\n`, true)
-      })
-      return
+  #upgrade(request: UpgradeRequest): Upgrade<SocketData> {
+    const { remoteAddress } = request
+    const status = this.#refusal(request)
+    if (status !== undefined) {
+      return { status, headers: { 'content-type': 'text/plain' }, body: `${status}\n`, close: true }
     }
     this.#count(remoteAddress, 1)
-    response.upgrade<SocketData>(
-      { remoteAddress, wire: undefined },
-      request.getHeader('sec-websocket-key'),
-      SUBPROTOCOL,
-      request.getHeader('sec-websocket-extensions'),
-      context,
-    )
+    return { data: { remoteAddress, wire: undefined }, protocol: SUBPROTOCOL }
   }
 
-  #refusal(remoteAddress: string, request: HttpRequest): string | undefined {
+  #refusal({ remoteAddress, header }: UpgradeRequest): string | undefined {
     // Nodes send no Origin, browsers always do.
-    if (request.getHeader('origin') !== '') return '403 Forbidden'
-    const offered = request.getHeader('sec-websocket-protocol').split(',')
+    if (header('origin') !== '') return '403 Forbidden'
+    const offered = header('sec-websocket-protocol').split(',')
     if (!offered.some((name) => name.trim() === SUBPROTOCOL)) return '400 Bad Request'
     if (this.#isClosed) return '503 Service Unavailable'
     const { unprovenLimit = 1024, unprovenPerAddress = 64 } = this.#options

@@ -1,5 +1,5 @@
 /** What the link between a node and its hub looks like from outside: sessions, their streams, and who is let in. */
-import type { TemplatedApp } from 'uWebSockets.js'
+import type { WebSocketBehavior } from 'uWebSockets.js'
 import type { Code, Problem } from '../services/errors.ts'
 import type { NodeMetadata, NodeService } from '../services/types.ts'
 
@@ -195,9 +195,40 @@ export interface LinkEvent {
   readonly error?: unknown
 }
 
+/** What a request to upgrade carries; it is lent until the answer. */
+export interface UpgradeRequest {
+  /** The peer's IP address as text. */
+  readonly remoteAddress: string
+  /** A header by its lower-case name; empty when absent. */
+  header(name: string): string
+}
+
+/**
+ * What becomes of it: a socket with `data` (uWebSockets.js ends the process over data that is no object) under the subprotocol named (empty:
+ * none), or an HTTP answer that refuses it.
+ */
+export type Upgrade<Data> =
+  | { readonly data: Data; readonly protocol: string }
+  | {
+      readonly status: string
+      readonly headers?: Readonly<Record<string, string>>
+      readonly body?: string
+      readonly close?: boolean
+    }
+
+/** What serves WebSockets: the HTTP listener. */
+export interface SocketHost {
+  /** Serves those at `path`. `accept` decides on each request to upgrade. */
+  webSocket<Data extends object>(
+    path: string,
+    behavior: WebSocketBehavior<Data>,
+    accept: (request: UpgradeRequest) => Upgrade<Data>,
+  ): void
+}
+
 /** The hub's end of all links; attached to the HTTP listener through its `extend`. */
 export interface LinkServer {
-  attach(app: TemplatedApp): void
+  attach(host: SocketHost): void
   /** Ends every session and handshake: SHUTDOWN. */
   close(): void
 }

@@ -25,6 +25,37 @@ export const list: Read<string[]> = (value) => {
   return { value: items }
 }
 
+/** Origins of web pages as browsers send them: `https://host`, `https://host:port`. */
+export const origins: Read<string[]> = (value) => {
+  const items = list(value, '')
+  if ('problem' in items) return bad('must be a list of origins, as in [https://a.example, https://b.example:8443]')
+  const read: string[] = []
+  for (const item of items.value) {
+    if (item === '*') return bad('* would serve the pages of everybody: name each origin, as in https://a.example')
+    if (item === 'null') {
+      return bad('null is the origin of every sandboxed page and every file: serve the page from an origin of its own')
+    }
+    const origin = originOf(item)
+    if (origin === undefined) {
+      return bad(
+        `${JSON.stringify(item)} is no origin: write scheme, host and perhaps port, without a path, as in https://a.example:8443`,
+      )
+    }
+    read.push(origin)
+  }
+  return { value: read }
+}
+
+/** The origin as browsers write it: lower case, without the scheme's own port. */
+function originOf(text: string): string | undefined {
+  if (!/^https?:\/\/[^/?#@\\\s*]+$/i.test(text)) return undefined
+  try {
+    return new URL(text).origin
+  } catch {
+    return undefined
+  }
+}
+
 export function oneOf<const T extends string>(...choices: readonly T[]): Read<T> {
   return (value) => {
     const choice = choices.find((known) => known === value)

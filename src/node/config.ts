@@ -10,6 +10,7 @@ import {
   list,
   metadata,
   oneOf,
+  origins,
   path,
   type Read,
   type TlsSetting,
@@ -28,6 +29,7 @@ export interface NodeConfig {
   'http.address': string
   'http.tls': TlsSetting
   'http.hostnames': string[]
+  'http.allowedOrigins': string[]
   /** `host:port`, or `none`. */
   'grpc.address': string
   'access.open': boolean
@@ -82,6 +84,13 @@ export const settings: readonly Setting[] = [
   setting('http.address', 'http', 'where HTTP listens, host:port, or none', address, () => '127.0.0.1:8769'),
   setting('http.tls', 'http-tls', 'none, auto, or {certificate: FILE, key: FILE}', tls, (): TlsSetting => 'none'),
   setting('http.hostnames', 'http-hostnames', 'names besides localhost that callers use for this node', list, () => []),
+  setting(
+    'http.allowedOrigins',
+    'http-allowed-origins',
+    'origins of web pages that may call with a token, as in https://a.example',
+    origins,
+    () => [],
+  ),
   setting('grpc.address', 'grpc', 'where gRPC listens, host:port, or none', address, () => '127.0.0.1:8770'),
   setting('access.open', 'open', 'serve callers from other machines without a token', boolean, () => false),
   setting('hubServer', 'hub', 'host a hub server', boolean, () => false),
@@ -196,7 +205,7 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
 }
 
 /** Settings that are no plain text: what is typed for them is YAML: `true`, `[a, b]`, `{region: eu}`. */
-const structured: ReadonlySet<unknown> = new Set([boolean, list, metadata, tls])
+const structured: ReadonlySet<unknown> = new Set([boolean, list, origins, metadata, tls])
 
 /** What a flag or variable says; a bare flag says true. */
 function typedValue({ read }: Setting, typed: string | boolean): unknown {

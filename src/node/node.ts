@@ -87,6 +87,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     const access = new Access({
       open: config['access.open'],
       hostnames: config['http.hostnames'],
+      allowedOrigins: config['http.allowedOrigins'],
       verifyToken: tokens.verify,
     })
     if (config['access.open']) {

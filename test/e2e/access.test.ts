@@ -12,6 +12,8 @@ if (missing.length > 0) console.warn(`SKIPPED: the access tests lack ${missing.j
 const HTTP = 8769
 const GRPC = 8770
 
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PURGE', 'SEARCH']
+
 const fill = (path: string): string => path.replaceAll(/\{\w+\}/g, 'x')
 
 describe.skipIf(missing.length > 0)('a node that listens on every address', () => {
@@ -33,6 +35,7 @@ describe.skipIf(missing.length > 0)('a node that listens on every address', () =
       ...['--http', `0.0.0.0:${HTTP}`],
       ...['--grpc', `0.0.0.0:${GRPC}`],
       ...['--http-hostnames', 'node.example'],
+      ...['--http-allowed-origins', 'https://page.example'],
       ...['--log-format', 'json'],
     ])
     node.stderr?.on('data', (text) => logged.push(String(text)))
@@ -79,7 +82,12 @@ describe.skipIf(missing.length > 0)('a node that listens on every address', () =
     const answers: [string, number | undefined][] = []
     for (const operation of loadOperations()) {
       for (const { verb, path, transport } of operation.http) {
-        for (const headers of [undefined, { host: 'localhost' }, bearer('penstock_guess')]) {
+        for (const headers of [
+          undefined,
+          { host: 'localhost' },
+          { origin: 'https://page.example' },
+          bearer('penstock_guess'),
+        ]) {
           const url = `${transport === 'websocket' ? 'ws' : 'http'}://${NEAR}:${HTTP}${fill(path)}`
           const command =
             transport === 'websocket' ? { kind: 'websocket' } : { kind: 'http', method: verb, stream: true }
@@ -91,8 +99,17 @@ describe.skipIf(missing.length > 0)('a node that listens on every address', () =
     expect(answers.filter(([, status]) => status !== 401)).toEqual([])
   })
 
-  it.each(['/', '/v1/nope', '/v1/link', '/metrics', '/favicon.ico'])('nor %s', async (path) => {
-    expect(await far.call({ kind: 'http', url: `http://${NEAR}:${HTTP}${path}` })).toMatchObject({ status: 401 })
+  it('nor anything by another method, HEAD and invented ones included', async () => {
+    const paths = loadOperations().flatMap(({ http }) => http.map(({ path }) => fill(path)))
+    const answers: [string, string, number | undefined][] = []
+    for (const path of [...new Set([...paths, '/', '/v1/nope', '/v1/link', '/metrics', '/favicon.ico'])]) {
+      for (const method of METHODS) {
+        const { status } = await far.call({ kind: 'http', method, url: `http://${NEAR}:${HTTP}${path}` })
+        if (status !== 401) answers.push([method, path, status])
+      }
+    }
+    expect(answers).toEqual([])
+    expect(node.exitCode ?? node.signalCode).toBeNull()
   })
 
   it('gives no gRPC method to another machine, health and reflection included', async () => {
@@ -220,8 +237,10 @@ describe.skipIf(missing.length > 0)('a node that listens on every address', () =
     const own = { host: 'node.example', origin: 'http://node.example' }
     expect(await near.call({ kind: 'http', url, headers: own })).toMatchObject({ status: 200 })
     const secret = await createToken('page')
-    const headers = { ...bearer(secret), origin: 'https://elsewhere.example' }
-    expect(await near.call({ kind: 'http', url, headers })).toMatchObject({ status: 200 })
+    const elsewhere = { ...bearer(secret), origin: 'https://elsewhere.example' }
+    expect(await near.call({ kind: 'http', url, headers: elsewhere })).toMatchObject({ status: 403 })
+    const page = { ...bearer(secret), origin: 'https://page.example' }
+    expect(await near.call({ kind: 'http', url, headers: page })).toMatchObject({ status: 200 })
     await revokeToken('page')
   })
 

@@ -1,0 +1,254 @@
+/**
+ * One HTTP request and its one answer: the only place that touches a response of uWebSockets.js.
+ *
+ * The library ends the process when a handler returns with a response that is neither complete nor has an abort handler, throws when a
+ * response is used after its end, and lets what a handler throws end the process. Here the abort handler is attached before anything else,
+ * a response is let go of the moment it is over, and whatever a handler throws, rejects with or forgets becomes an answer.
+ */
+
+import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js'
+import { isUtf8 } from 'node:buffer'
+import type { Upgrade, UpgradeRequest } from '../hub/session.ts'
+import { ServiceError } from '../services/errors.ts'
+import { addressText } from './access.ts'
+import { failure, type Report } from './errors.ts'
+import { type Answer, errorAnswer } from './http-response.ts'
+
+/** Answers a request, at once or later; what it throws is answered for it. The request is lent until it returns. */
+export type RequestHandler = (exchange: Exchange, request: HttpRequest) => void | Promise<void>
+
+export class Exchange {
+  /** Undefined once it must not be touched any more. */
+  #response: HttpResponse | undefined
+  #state: 'waiting' | 'streaming' | 'answered' | 'aborted' = 'waiting'
+  readonly #report: Report
+  readonly #verb: string
+  /** Headers that every answer has, those given by nobody's hand included. */
+  headers: Readonly<Record<string, string>> | undefined
+  /** Called once if the client goes away before its answer is complete. */
+  onAborted: (() => void) | undefined
+
+  private constructor(response: HttpResponse, verb: string, report: Report) {
+    this.#response = response
+    this.#verb = verb
+    this.#report = report
+    response.onAborted(() => {
+      this.#response = undefined
+      this.#state = 'aborted'
+      this.#guard(() => this.onAborted?.())
+    })
+  }
+
+  /** What uWebSockets.js calls for each request of a route. */
+  static handler(handler: RequestHandler, report: Report): (response: HttpResponse, request: HttpRequest) => void {
+    return (response, request) => {
+      const exchange = new Exchange(response, request.getCaseSensitiveMethod().toUpperCase(), report)
+      try {
+        const outcome = handler(exchange, request)
+        if (outcome === undefined) exchange.#settle()
+        else {
+          void outcome.then(
+            () => exchange.#settle(),
+            (error: unknown) => exchange.fail(error),
+          )
+        }
+      } catch (error) {
+        exchange.fail(error)
+      }
+    }
+  }
+
+  /** What uWebSockets.js calls for each request to upgrade; `accept` throws, or returns an answer, to refuse. */
+  static upgrader<Data extends object>(
+    accept: (request: UpgradeRequest) => Upgrade<Data>,
+    report: Report,
+  ): (response: HttpResponse, request: HttpRequest, context: us_socket_context_t) => void {
+    return (response, request, context) => {
+      const exchange = new Exchange(response, 'GET', report)
+      try {
+        const header = (name: string): string => request.getHeader(name)
+        const outcome = accept({ remoteAddress: exchange.remoteAddress, header })
+        if ('status' in outcome) exchange.answer(outcome)
+        else exchange.#upgrade(request, outcome.data, outcome.protocol, context)
+      } catch (error) {
+        exchange.fail(error)
+      }
+    }
+  }
+
+  /** Upper case. */
+  get verb(): string {
+    return this.#verb
+  }
+
+  /** The peer's IP address as text; empty once the exchange is over. */
+  get remoteAddress(): string {
+    const response = this.#response
+    return response === undefined ? '' : addressText(new Uint8Array(response.getRemoteAddress()))
+  }
+
+  /** Whether there is nobody, or nothing, left to answer. */
+  get isOver(): boolean {
+    return this.#response === undefined
+  }
+
+  /** Gives the whole answer, HEAD one without its body. False: nobody is left to hear it, or it has an answer already, which is reported. */
+  answer({ status, headers, body, close = false }: Answer): boolean {
+    const response = this.#begin()
+    if (response === undefined) return false
+    this.#state = 'answered'
+    this.#response = undefined
+    this.#corked(response, () => {
+      this.#writeHead(response, status, headers)
+      if (body === undefined) response.endWithoutBody()
+      else if (this.#verb !== 'HEAD') response.end(body, close)
+      else {
+        // Told the length, the library would wait for a body of it, and serve the connection nothing more.
+        response.writeHeader('content-length', String(Buffer.byteLength(body))).endWithoutBody()
+      }
+    })
+    return true
+  }
+
+  /** Begins an answer of unknown length; as `answer` otherwise. */
+  stream(headers: Readonly<Record<string, string>>, first: string): boolean {
+    const response = this.#begin()
+    if (response === undefined) return false
+    this.#state = 'streaming'
+    this.#corked(response, () => {
+      this.#writeHead(response, '200 OK', headers)
+      response.write(first)
+    })
+    return true
+  }
+
+  /** Goes on with a stream; false: the transport is full, or there is no stream. */
+  write(bytes: Uint8Array): boolean {
+    const response = this.#response
+    if (response === undefined || this.#state !== 'streaming') return false
+    let hasRoom = true
+    this.#corked(response, () => {
+      hasRoom = response.write(bytes)
+    })
+    return hasRoom
+  }
+
+  /** Ends a stream with its last words. */
+  finish(last = ''): void {
+    const response = this.#response
+    if (response === undefined || this.#state !== 'streaming') return
+    this.#state = 'answered'
+    this.#response = undefined
+    this.#corked(response, () => {
+      if (last !== '') response.write(last)
+      response.end()
+    })
+  }
+
+  /** Sets what is called whenever a full transport has room again. */
+  onWritable(listener: () => void): void {
+    this.#response?.onWritable(() => {
+      this.#guard(listener)
+      return true
+    })
+  }
+
+  /**
+   * The body as text. Undefined when there is nothing to go on with: it was longer than `most` bytes or no UTF-8, which is answered, or the
+   * client left. To be called before the handler has awaited anything, else the body is lost.
+   */
+  body(contentLength: string, most: number): Promise<string | undefined> {
+    const response = this.#response
+    if (response === undefined) return Promise.resolve(undefined)
+    if (Number(contentLength) > most) {
+      this.#refuseBody(most)
+      return Promise.resolve(undefined)
+    }
+    return new Promise((resolve) => {
+      const whenAborted = this.onAborted
+      this.onAborted = () => {
+        resolve(undefined)
+        whenAborted?.()
+      }
+      const chunks: Buffer[] = []
+      let length = 0
+      response.onData((chunk, isLast) => {
+        if (this.#state !== 'waiting') return
+        length += chunk.byteLength
+        if (length > most) {
+          this.#refuseBody(most)
+          resolve(undefined)
+          return
+        }
+        // Copied: the memory is only lent.
+        chunks.push(Buffer.from(new Uint8Array(chunk)))
+        if (!isLast) return
+        this.onAborted = whenAborted
+        const body = Buffer.concat(chunks, length)
+        if (isUtf8(body)) resolve(body.toString('utf8'))
+        else {
+          this.answer(errorAnswer(new ServiceError('INVALID_ARGUMENT', 'the body is not UTF-8')))
+          resolve(undefined)
+        }
+      })
+    })
+  }
+
+  /** Answers with a failure: a ServiceError as it is, anything else reported and as INTERNAL. A stream that has begun is cut. */
+  fail(error: unknown): void {
+    const failed = failure(error, `HTTP ${this.#verb}`, this.#report)
+    if (this.#state === 'waiting') this.answer(errorAnswer(failed))
+    else if (this.#state === 'streaming') this.#response?.close()
+  }
+
+  /** Its handler is done: an answer was given, or has begun. */
+  #settle(): void {
+    if (this.#state === 'waiting') this.fail(new Error('the handler ended without an answer'))
+  }
+
+  #begin(): HttpResponse | undefined {
+    if (this.#state === 'answered' || this.#state === 'streaming') {
+      this.#report(new Error('a request was answered a second time'), `HTTP ${this.#verb}`)
+      return undefined
+    }
+    return this.#response
+  }
+
+  #writeHead(response: HttpResponse, status: string, headers: Readonly<Record<string, string>> | undefined): void {
+    response.writeStatus(status)
+    for (const name in headers) response.writeHeader(name, headers[name] as string)
+    for (const name in this.headers) response.writeHeader(name, this.headers[name] as string)
+  }
+
+  #refuseBody(most: number): void {
+    const error = new ServiceError('RESOURCE_EXHAUSTED', `the body is longer than ${most} bytes`)
+    this.answer(errorAnswer(error, { status: '413 Payload Too Large', close: true }))
+  }
+
+  #upgrade<Data extends object>(
+    request: HttpRequest,
+    data: Data,
+    protocol: string,
+    context: us_socket_context_t,
+  ): void {
+    const response = this.#begin()
+    if (response === undefined) return
+    this.#state = 'answered'
+    this.#response = undefined
+    const key = request.getHeader('sec-websocket-key')
+    response.upgrade(data, key, protocol, request.getHeader('sec-websocket-extensions'), context)
+  }
+
+  /** Writes what leaves together. */
+  #corked(response: HttpResponse, write: () => void): void {
+    this.#guard(() => response.cork(write))
+  }
+
+  #guard(call: () => void): void {
+    try {
+      call()
+    } catch (error) {
+      this.#report(error, `HTTP ${this.#verb}`)
+    }
+  }
+}

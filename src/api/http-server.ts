@@ -1,0 +1,97 @@
+/** A port that speaks HTTP (uWebSockets.js): its handlers see exchanges and sockets, never the library's app or responses. */
+import * as uWS from 'uWebSockets.js'
+import type { SocketHost, Upgrade, UpgradeRequest } from '../hub/session.ts'
+import type { Report } from './errors.ts'
+import { Exchange, type RequestHandler } from './http-exchange.ts'
+
+/** What the type declarations of uWebSockets.js leave out. */
+const { DISABLED, LIBUS_LISTEN_EXCLUSIVE_PORT } = uWS as unknown as {
+  DISABLED: number
+  LIBUS_LISTEN_EXCLUSIVE_PORT: number
+}
+
+type Listen = (
+  host: string,
+  port: number,
+  options: number,
+  callback: (socket: uWS.us_listen_socket | false) => void,
+) => void
+
+export interface HttpServerOptions {
+  readonly tls?: { readonly keyFile: string; readonly certFile: string } | undefined
+  /** Takes what a handler threw that is not meant for callers. */
+  readonly report: Report
+}
+
+export class HttpServer implements SocketHost {
+  readonly #app: uWS.TemplatedApp
+  readonly #report: Report
+
+  constructor({ tls, report }: HttpServerOptions) {
+    this.#app = tls === undefined ? uWS.App() : uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile })
+    this.#report = report
+  }
+
+  /** Gives every request, whatever its method and path, to `handler`, unless it goes to a WebSocket added before. */
+  handle(handler: RequestHandler): void {
+    this.#app.any('/*', Exchange.handler(handler, this.#report))
+  }
+
+  webSocket<Data extends object>(
+    path: string,
+    behavior: uWS.WebSocketBehavior<Data>,
+    accept: (request: UpgradeRequest) => Upgrade<Data>,
+  ): void {
+    this.#app.ws<Data>(path, {
+      compression: DISABLED,
+      ...guarded(behavior, this.#report),
+      upgrade: Exchange.upgrader(accept, this.#report),
+    })
+  }
+
+  /**
+   * Listens on `host:port` (0: any free port) and returns the port; undefined when it cannot be had. Exclusive: otherwise a second
+   * process would share a taken port in silence (SO_REUSEPORT).
+   */
+  listen(host: string, port: number): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      const listen = this.#app.listen.bind(this.#app) as unknown as Listen
+      listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+        resolve(socket === false || socket === null ? undefined : uWS.us_socket_local_port(socket))
+      })
+    })
+  }
+
+  /** Closes the port and all connections. */
+  close(): void {
+    this.#app.close()
+  }
+}
+
+type SocketCallback = (socket: uWS.WebSocket<unknown>, ...others: unknown[]) => unknown
+
+/** The same behavior, whose callbacks never throw: what one throws, or rejects with, is reported and closes its socket with 1011. */
+function guarded<Data>(behavior: uWS.WebSocketBehavior<Data>, report: Report): uWS.WebSocketBehavior<Data> {
+  const safe: Record<string, unknown> = { ...behavior }
+  for (const [name, value] of Object.entries(behavior)) {
+    if (typeof value !== 'function') continue
+    const callback = value as SocketCallback
+    safe[name] = ((socket, ...others) => {
+      const fail = (error: unknown): void => {
+        report(error, `WebSocket ${name}`)
+        try {
+          if (name !== 'close') socket.end(1011, 'internal error')
+        } catch {
+          // It is gone already.
+        }
+      }
+      try {
+        const outcome = callback(socket, ...others)
+        if (outcome instanceof Promise) outcome.catch(fail)
+      } catch (error) {
+        fail(error)
+      }
+    }) satisfies SocketCallback
+  }
+  return safe as uWS.WebSocketBehavior<Data>
+}
