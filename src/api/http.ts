@@ -133,10 +133,8 @@ export class HttpListener {
         exchange.answer({ status: '204 No Content', headers })
         return
       }
-      const error = new ServiceError(
-        'UNIMPLEMENTED',
-        `${verb.slice(0, 100)} is not possible here; use ${headers.allow}`,
-      )
+      const asked = verb === 'HEAD' ? 'GET' : verb.slice(0, 100)
+      const error = new ServiceError('UNIMPLEMENTED', `${asked} is not possible here; use ${headers.allow}`)
       exchange.answer(errorAnswer(error, { status: '405 Method Not Allowed', headers }))
       return
     }
