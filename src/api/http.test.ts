@@ -185,6 +185,23 @@ describe('event streams', () => {
     expect(await json('GET', '/v1/streams/nodes/n/pipeline-runs/r/logs?option.lines=1')).toMatchObject({ status: 400 })
   })
 
+  test('HEAD says what GET would, and leaves nothing behind', async () => {
+    const head = async (path: string) => {
+      const { status, headers } = await fetch(base + path, { method: 'HEAD' })
+      return { status, type: headers.get('content-type'), cache: headers.get('cache-control') }
+    }
+    const stands = { status: 200, type: 'text/event-stream', cache: 'no-store' }
+    expect(await head('/v1/streams/nodes/headed/pipelines')).toEqual(stands)
+    const { signal } = seen.calls.at(-1) as { signal: AbortSignal }
+    expect([seen.requests.at(-1), signal.aborted]).toEqual([{ nodeId: 'headed' }, true])
+    expect(seen.sinks.has('pipelines headed')).toBe(false)
+    // One that speaks, and ends, before it says that it stands.
+    expect(await head('/v1/streams/nodes/n/pipeline-runs/r/logs?options.lines=3')).toEqual(stands)
+    expect(await head('/v1/streams/nodes/unknown/pipelines')).toMatchObject({ status: 404, type: 'application/json' })
+    expect(await head('/v1/streams/nodes/n/pipeline-runs/r/logs?option.lines=1')).toMatchObject({ status: 400 })
+    expect(seen.reports).toEqual([])
+  })
+
   test('options in the query; the end of the stream ends the response', async () => {
     const stream = await events('/v1/streams/nodes/n/pipeline-runs/r/logs?options.lines=3')
     const lines = [await stream.next(), await stream.next(), await stream.next(), await stream.next()]
@@ -319,6 +336,15 @@ describe('access', () => {
     expect((await get('host: evil.example\r\norigin: http://x\r\nauthorization: Bearer good')).status).toBe(403)
     expect((await get('host: localhost\r\nauthorization: Bearer bad')).status).toBe(401)
     expect(seen.calls.at(-1)?.identity).toBe('laptop')
+  })
+
+  test('what came through a proxy needs a token, though the proxy is on this machine', async () => {
+    const get = (headers: string) => raw(`GET /v1/nodes HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n\r\n`)
+    for (const header of ['x-forwarded-for: 203.0.113.9', 'X-Forwarded-For: 127.0.0.1', 'forwarded: for=203.0.113.9']) {
+      expect([header, await get(header)]).toEqual([header, { status: 401 }])
+      expect([header, await get(`${header}\r\nauthorization: Bearer good`)]).toEqual([header, { status: 200 }])
+      expect(seen.calls.at(-1)).toMatchObject({ isLoopback: false, identity: 'laptop' })
+    }
   })
 
   const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
