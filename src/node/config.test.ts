@@ -49,6 +49,24 @@ test('flags win over variables, variables over the file, the file over defaults'
   })
 })
 
+test('origins are kept as browsers write them', () => {
+  const allowed = (sources: Parameters<typeof loadConfig>[0]) => loadConfig(sources).config['http.allowedOrigins']
+  expect(allowed({})).toEqual([])
+  const text = 'http:\n  allowedOrigins: [HTTPS://A.Example:443, "http://[::1]:5173", https://bücher.example]\n'
+  expect(allowed({ file: file(text) })).toEqual([
+    'https://a.example',
+    'http://[::1]:5173',
+    'https://xn--bcher-kva.example',
+  ])
+  expect(allowed({ flags: { 'http-allowed-origins': 'https://a.example,http://localhost:5173' } })).toEqual([
+    'https://a.example',
+    'http://localhost:5173',
+  ])
+  const environment = { PENSTOCK_HTTP_ALLOWED_ORIGINS: '[https://a.example, https://b.example:8443]' }
+  expect(allowed({ environment })).toEqual(['https://a.example', 'https://b.example:8443'])
+  expect(problemsOf({ flags: { 'http-allowed-origins': '*' } })[0]).toContain('--http-allowed-origins')
+})
+
 test('every key has a flag and a variable of its own', () => {
   expect(new Set(settings.map(({ flag }) => flag)).size).toBe(settings.length)
   expect(settings.map(({ variable }) => variable)).toContain('PENSTOCK_HUB_SERVER_AUTHENTICATION_BY_REQUEST_TIMEOUT')
@@ -110,6 +128,16 @@ describe('every problem is told with its place', () => {
     ['log: { level: loud }\n', 'must be one of debug, info'],
     ['http: { tls: { certificate: a } }\n', 'must be none, auto, or'],
     ['node: { metadata: { a: [1] } }\n', 'a must be text'],
+    ['http: { allowedOrigins: {} }\n', 'must be a list of origins'],
+    ['http: { allowedOrigins: ["*"] }\n', '* would serve the pages of everybody'],
+    ['http: { allowedOrigins: [null] }\n', 'must be a list of origins'],
+    ['http: { allowedOrigins: ["null"] }\n', 'null is the origin of every sandboxed page'],
+    ['http: { allowedOrigins: [a.example] }\n', '"a.example" is no origin: write scheme, host'],
+    ['http: { allowedOrigins: [https://a.example/] }\n', '"https://a.example/" is no origin'],
+    ['http: { allowedOrigins: [https://*.example] }\n', '"https://*.example" is no origin'],
+    ['http: { allowedOrigins: [https://a.example:70000] }\n', '"https://a.example:70000" is no origin'],
+    ['http: { allowedOrigins: [https://me@a.example] }\n', '"https://me@a.example" is no origin'],
+    ['http: { allowedOrigins: [ftp://a.example] }\n', '"ftp://a.example" is no origin'],
     ['a: 1\na: 2\n', 'conf/penstock.yaml:2: Map keys must be unique'],
   ])('%j', (text, problem) => {
     const problems = problemsOf({ file: file(text) })

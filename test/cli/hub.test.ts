@@ -330,13 +330,17 @@ describe('config check', () => {
   it('shows every key of a hub with its origin', async () => {
     const file = directory.file('hub.yaml', 'hubServer:\n  authenticationByRequest:\n    timeout: 90s\n')
     const { code, stdout } = await penstock(['config', 'check', '-c', file, '--http-hostnames', 'a.example'], {
-      env: { PENSTOCK_HTTP_TLS: 'auto', COLUMNS: '200' },
+      env: { PENSTOCK_HTTP_TLS: 'auto', PENSTOCK_HTTP_ALLOWED_ORIGINS: 'https://page.example', COLUMNS: '200' },
     })
     expect(code).toBe(0)
     expect(stdout).toMatch(/^hubServer +true +\S*hub\.yaml:1$/m)
     expect(stdout).toMatch(/^hubServer\.authenticationByRequest\.timeout +90s +\S*hub\.yaml:3$/m)
     expect(stdout).toMatch(/^http\.tls +auto +PENSTOCK_HTTP_TLS$/m)
     expect(stdout).toMatch(/^http\.hostnames +\["a\.example"\] +--http-hostnames$/m)
+    expect(stdout).toMatch(/^http\.allowedOrigins +\["https:\/\/page\.example"\] +PENSTOCK_HTTP_ALLOWED_ORIGINS$/m)
     expect(stdout).toMatch(/^access\.open +false +default$/m)
+    const wrong = await penstock(['config', 'check', '--http-allowed-origins', 'https://page.example/x'])
+    expect(wrong).toMatchObject({ code: 1, stdout: '' })
+    expect(wrong.stderr).toContain('--http-allowed-origins: http.allowedOrigins: "https://page.example/x" is no origin')
   })
 })
