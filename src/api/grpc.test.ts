@@ -161,6 +161,22 @@ describe('unary', () => {
       code: grpc.status.UNAUTHENTICATED,
     })
   })
+
+  test('what came through a proxy needs a token, though the proxy is on this machine', async () => {
+    const { grpcPath } = operation('getNodes')
+    const ask = (headers: Record<string, string>) =>
+      new Promise<number>((resolve) => {
+        const metadata = new grpc.Metadata()
+        for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
+        client.makeUnaryRequest(grpcPath, pass, pass, Buffer.alloc(0), metadata, (error) => resolve(error?.code ?? 0))
+      })
+    for (const proxied of [{ 'x-forwarded-for': '203.0.113.9' }, { forwarded: 'for=203.0.113.9' }]) {
+      expect(await ask(proxied)).toBe(grpc.status.UNAUTHENTICATED)
+      expect(await ask({ ...proxied, authorization: 'Bearer good' })).toBe(0)
+      expect(seen.calls.at(-1)).toMatchObject({ isLoopback: false, identity: 'laptop' })
+    }
+    expect(await ask({})).toBe(0)
+  })
 })
 
 describe('streams', () => {

@@ -175,6 +175,7 @@ test('a stream that fails is cut, one that has ended is over', async () => {
   expect(cut).not.toContain('\r\n0\r\n')
   expect(reports).toEqual([['HTTP GET', 'in the middle']])
   reports.length = 0
+  expect(await ask('HEAD', '/stream')).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*content-type: text\/plain[\s\S]*\r\n\r\n$/)
   const whole = await ask('GET', '/stream')
   expect(whole.endsWith('\r\n4\r\none \r\n4\r\ntwo \r\n5\r\nthree\r\n0\r\n\r\n')).toBe(true)
   expect(reports).toEqual([])

@@ -110,8 +110,9 @@ export class Exchange {
     return true
   }
 
-  /** Begins an answer of unknown length; as `answer` otherwise. */
+  /** Begins an answer of unknown length; as `answer` otherwise, so to HEAD it is the head alone. */
   stream(headers: Readonly<Record<string, string>>, first: string): boolean {
+    if (this.#verb === 'HEAD') return this.answer({ status: '200 OK', headers })
     const response = this.#begin()
     if (response === undefined) return false
     this.#state = 'streaming'

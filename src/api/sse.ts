@@ -95,7 +95,7 @@ export class SseHeadSink extends StreamSink {
   }
 
   protected override open(): void {
-    this.#exchange.answer({ status: '200 OK', headers: HEADERS })
+    this.#exchange.stream(HEADERS, '')
     this.lose()
   }
 
