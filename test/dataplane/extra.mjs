@@ -96,4 +96,25 @@ const ticker = {
   },
 }
 
-export default [trigger, hoard, ticker]
+/** Takes its time over every batch. */
+const slow = {
+  key: 'test_slow',
+  family: 'trackers',
+  summary: 'Takes its time.',
+  config: Type.Object({
+    input: port('input'),
+    output: port('output'),
+    milliseconds: Type.Integer({ proto: 'u32' }),
+  }),
+  metrics: {},
+  passes: true,
+  create: ({ milliseconds }, { outlets }) => ({
+    input(batch) {
+      const end = performance.now() + milliseconds
+      while (performance.now() < end);
+      outlets.output.send(batch)
+    },
+  }),
+}
+
+export default [trigger, hoard, ticker, slow]

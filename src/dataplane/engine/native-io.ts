@@ -2,7 +2,7 @@
 import { IO_COUNTERS, native, type TunOpenOptions } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
-import type { Clock } from './clock.ts'
+import type { MonotonicClock } from './clock.ts'
 import type { Io, IoEvents, PacketIo, UdpOptions } from './io.ts'
 import type { Packets } from './packets.ts'
 
@@ -33,21 +33,18 @@ class NativePacketIo implements PacketIo {
   }
 
   receive(batch: Batch): void {
-    const { io } = this
+    const { io, handle, counters } = this
+    const { origin } = io.clock
     if (batch.length === 0) {
-      batch.length = this.receiveCall(
-        this.handle,
-        io.memory,
-        batch.handles,
-        BATCH_CAPACITY,
-        io.clock.now,
-        this.counters,
-      )
+      const count = this.receiveCall(handle, io.memory, batch.handles, BATCH_CAPACITY, origin, counters)
+      batch.length = count
+      if (count > 0) io.took(batch.handles[count - 1])
       return
     }
     const room = BATCH_CAPACITY - batch.length
-    const count = this.receiveCall(this.handle, io.memory, this.scratch, room, io.clock.now, this.counters)
+    const count = this.receiveCall(handle, io.memory, this.scratch, room, origin, counters)
     for (let i = 0; i < count; i++) batch.push(this.scratch[i])
+    if (count > 0) io.took(this.scratch[count - 1])
   }
 
   send(handles: Int32Array, from: number, count: number): number {
@@ -75,7 +72,7 @@ class NativePacketIo implements PacketIo {
 
 export class NativeIo implements Io {
   readonly simulated = false
-  readonly clock: Clock
+  readonly clock: MonotonicClock
   readonly poller: number
   /** Set once the packets exist, before anything is opened. */
   memory = -1
@@ -83,9 +80,10 @@ export class NativeIo implements Io {
   private readonly command: number
   private readonly watched: ({ io: NativePacketIo; events: IoEvents } | null)[] = [null]
   private readonly ready = new Int32Array(64)
+  private arrival: Float64Array = new Float64Array(0)
 
   /** `command` is an eventfd that wakes the poller. */
-  constructor(owner: number, command: number, clock: Clock) {
+  constructor(owner: number, command: number, clock: MonotonicClock) {
     this.owner = owner
     this.command = command
     this.clock = clock
@@ -95,6 +93,15 @@ export class NativeIo implements Io {
 
   attach(packets: Packets): void {
     this.memory = native.memoryOpen(packets)
+    this.arrival = packets.arrival
+  }
+
+  /**
+   * `packet` is the last one received, so no packet has arrived after it. From now on the clock says so: what a component
+   * counts from `now`, a delay for one, never begins before the arrival of the packet it is counted for.
+   */
+  took(packet: number): void {
+    this.clock.arrived(this.arrival[packet])
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {

@@ -165,7 +165,7 @@ class Run {
       // Where something has just come, more is likely: how long to sleep is worth finding out after a breath without.
       const awake = busy || spin || ready > 0
       ready = io.wait(awake ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : Number.POSITIVE_INFINITY))
-      const now = clock.tick()
+      clock.tick()
       if (ready > 0) {
         io.dispatch(ready)
         dirty = true
@@ -174,6 +174,7 @@ class Run {
       if (Atomics.load(command, 0) !== 0 && this.obey()) return true
       busy = false
       for (let i = 0; i < sources.length; i++) if (sources[i]()) busy = true
+      const { now } = clock
       if (timers.next <= now) {
         timers.fireDue(now)
         dirty = true

@@ -130,8 +130,8 @@ export interface Native {
   /** `{address, port, backend}` really bound and used. */
   udpAddress(socket: number): { address: string; port: number; backend: UdpBackendCode }
   /**
-   * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, `arrival` = `now`, and their
-   * remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.
+   * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, their `arrival`, which is the time
+   * read after the kernel handed them over less `origin` (of `now()`) and never falls within `handles`, and their remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.
    * Returns how many packets were taken. Never blocks.
    */
   udpReceive(
@@ -139,7 +139,7 @@ export interface Native {
     memory: number,
     handles: Int32Array,
     max: number,
-    now: number,
+    origin: number,
     counters: Float64Array,
   ): number
   /**
@@ -159,12 +159,13 @@ export interface Native {
   /** Throws EPERM without CAP_NET_ADMIN. The interface goes away when it is closed. */
   tunOpen(owner: number, options: TunOpenOptions): number
   tunName(device: number): string
+  /** As `udpReceive`. */
   tunReceive(
     device: number,
     memory: number,
     handles: Int32Array,
     max: number,
-    now: number,
+    origin: number,
     counters: Float64Array,
   ): number
   tunSend(

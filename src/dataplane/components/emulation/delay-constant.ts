@@ -14,7 +14,7 @@ export const delayConstant = defineComponent({
   summary: 'Holds every packet for a delay, give or take a jitter.',
   details:
     'Jitter is uniform in ± its value, the sum never below zero. Within a flow order is kept, a packet waiting for the ' +
-    'one before it, unless allow_reordering is set. Packets held take slots of the run.',
+    'one before it, unless allow_reordering is set. No packet leaves early, counted from when it was taken from the kernel. Packets held take slots of the run.',
   config: Type.Object({
     flows: Flows(),
     delay: Milliseconds('Time that every packet is held.'),
