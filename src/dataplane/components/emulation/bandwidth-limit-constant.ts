@@ -7,18 +7,21 @@ import { Megabits, Optional, Uint32 } from '../../engine/schema.ts'
 import { Flows } from './flows.ts'
 import { SerialLink } from './serial-link.ts'
 
+/** One link that is too slow for what comes takes this part of the run's slots, so that the others are not starved of them. */
+const DEFAULT_SHARE = 1 / 4
+
 export const bandwidthLimitConstant = defineComponent({
   key: 'bandwidth_limit_constant',
   family: 'emulation',
   summary: 'Sends packets one after the other at a bandwidth; a queue holds what waits, the rest is dropped.',
   details:
     'A packet leaves when its last bit has crossed the link. All flows share one link and one queue. The rate counts the ' +
-    'bytes of the packets as they are here.',
+    'bytes of the packets as they are here. A run has 131,072 packet slots, fewer where a component brings in packets over some 8,000 bytes.',
   config: Type.Object({
     flows: Flows(),
     bandwidth_limit_mbit: Megabits('Bandwidth of the link.'),
     max_queue_size: Optional(
-      Uint32('Packets that wait while one is on the link; 0: none. Unset: as many as memory allows.', {
+      Uint32('Packets that wait while one is on the link; 0: none. Unset: a quarter of the packet slots of the run.', {
         unit: 'packets',
       }),
     ),
@@ -29,8 +32,8 @@ export const bandwidthLimitConstant = defineComponent({
   },
   live: ['bandwidth_limit_mbit', 'max_queue_size'],
   create(config, context) {
-    const { outlets, metrics } = context
-    const limitOf = (given: typeof config): number => given.max_queue_size ?? Number.POSITIVE_INFINITY
+    const { outlets, metrics, packets } = context
+    const limitOf = (given: typeof config): number => given.max_queue_size ?? Math.floor(packets.slots * DEFAULT_SHARE)
     const link = new SerialLink(
       context,
       outlets.flows.map(({ output }) => output),

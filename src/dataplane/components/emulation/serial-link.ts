@@ -21,7 +21,7 @@ const nsPerByte = (mbit: number): number => 8000 / mbit
 export class SerialLink {
   /** Packets on the link or waiting for it. */
   held = 0
-  /** Most packets that wait, the one on the link not counted; Infinity: no limit. */
+  /** Most packets that wait, the one on the link not counted. */
   limit: number
   private readonly packets: Packets
   private readonly clock: Clock
