@@ -171,6 +171,12 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       }
     })
 
+    test('what holds packets says how many it lost when the run ended', () => {
+      const metrics = definition.metrics as MetricDeclarations
+      const holds = Object.values(metrics).some(({ role }) => role === 'held')
+      expect(metrics.held_at_end_packets?.role).toBe(holds ? 'drop' : undefined)
+    })
+
     test('an unknown field is refused where it stands', () => {
       const problems = problemsOf(key, { ...exampleOf(key).config, no_such_field: 1 })
       expect(problems).toEqual([
@@ -199,7 +205,7 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       expect(checked(key, renamed(full) as Record<string, unknown>)).toEqual(full)
     })
 
-    test('packets are conserved at all times, and a stop in the middle of traffic frees every slot', () => {
+    test('packets are conserved at all times and after a stop in the middle of traffic, which frees every slot', () => {
       for (const seed of [1, 2]) {
         const bench = drive(pipelineOf(key), { record: false })
         traffic(bench, seed, () => bench.check())

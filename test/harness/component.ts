@@ -269,12 +269,22 @@ export class Bench {
     this.advance(0)
   }
 
-  /** Checks conservation, stops every component and throws when a slot stays taken. */
+  /** Checks conservation, stops every component, checks it again and throws when something is held still. */
   stop(): RunEnd {
     this.check()
     const end = this.simulation.stop()
     const { held } = this.packets
     if (held > 0) throw new Error(`${held} packet slots are still taken after stop`)
+    this.check()
+    for (const [name, { key }] of Object.entries(this.config.components)) {
+      const metrics = this.metrics()[name]
+      for (const [metric, { role }] of Object.entries<MetricDeclaration>(
+        (this.registry.get(key) as AnyComponent).metrics,
+      )) {
+        if (role !== 'held' || metrics[metric] === 0) continue
+        throw new Error(`"${name}" (${key}): ${metric} is ${metrics[metric]} after stop`)
+      }
+    }
     return end
   }
 }

@@ -104,7 +104,7 @@ export class Simulation {
   }
 }
 
-/** Runs a whole simulation and gives its end and metrics (as they were when time was up). */
+/** Runs a whole simulation and gives its end and the metrics of it: what was still held then is counted as such. */
 export function simulate(
   config: PipelineConfig,
   options: SimulateOptions,
@@ -116,6 +116,6 @@ export function simulate(
     simulation.stop()
     return { end: { outcome: 'FAILED', error: (error as Error).message }, metrics: {}, elapsed: simulation.clock.now }
   }
-  const metrics = simulation.metrics()
-  return { end: simulation.stop(), metrics, elapsed: simulation.clock.now }
+  const end = simulation.stop()
+  return { end, metrics: simulation.metrics(), elapsed: simulation.clock.now }
 }

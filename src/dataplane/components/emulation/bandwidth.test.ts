@@ -87,6 +87,16 @@ describe('bandwidth_limit_constant', () => {
     bench.stop()
   })
 
+  test('what has not crossed when the run ends is counted', () => {
+    const bench = drive(limit({ bandwidth_limit_mbit: 8, max_queue_size: 10 }))
+    bench.send('in', burst(20))
+    bench.advance(3e6)
+    bench.stop()
+    const { link } = bench.metrics()
+    expect(link).toMatchObject({ queued_packets: 0, queue_full_packets: 9, held_at_end_packets: 8 })
+    expect(link.flows_0_output_packets).toBe(3)
+  })
+
   test('flows share the link', () => {
     const flows = [
       { input: 'a', output: 'x' },

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
-import { held, histogram } from '../../engine/metrics.ts'
+import { held, heldAtEnd, histogram } from '../../engine/metrics.ts'
 import { Bool, Milliseconds, Optional, Seed } from '../../engine/schema.ts'
 import { DelayLine, type DelayModel } from './delay-line.ts'
 import { Flows } from './flows.ts'
@@ -24,6 +24,7 @@ export const delayConstant = defineComponent({
   }),
   metrics: {
     held_packets: held('Packets being held.'),
+    held_at_end_packets: heldAtEnd(),
     lag: histogram('How long after it was due a packet left.', 'ns'),
   },
   live: ['delay', 'jitter'],
@@ -48,7 +49,7 @@ export const delayConstant = defineComponent({
         model.jitter = next.jitter * NS_PER_MS
       },
       stop() {
-        for (const line of lines) line.stop()
+        for (const line of lines) metrics.held_at_end_packets.add(line.stop())
       },
     }
   },
