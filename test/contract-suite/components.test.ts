@@ -216,6 +216,17 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       }
     })
 
+    test('when nothing comes any more the run is complete as soon as all is out, unless a socket may bring more', () => {
+      const { endless = false } = exampleOf(key)
+      const bench = drive(pipelineOf(key), { record: false })
+      traffic(bench, 5, () => expect(bench.over && bench.inputs.length > 0).toBe(false))
+      bench.endFeeds()
+      bench.advance(3600e9)
+      expect(bench.over).toBe(!endless)
+      bench.check()
+      expect(bench.stop()).toEqual({ outcome: endless ? 'STOPPED' : 'COMPLETED' })
+    })
+
     test('same seed, same output, same numbers', () => {
       expect(fingerprint(key, 1, { seed: 7 })).toBe(fingerprint(key, 1, { seed: 7 }))
     })
@@ -249,7 +260,7 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
         for (const input of bench.inputs) bench.send(input, datagrams)
         bench.advance(random.below(5 * MS))
       }
-      expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+      expect(bench.stop()).toEqual({ outcome: bench.over ? 'COMPLETED' : 'STOPPED' })
     })
 
     test('live fields exist, are no ports, and change without disturbing packets', () => {

@@ -22,11 +22,10 @@ afterAll(() => pool.close())
 
 test('100,000 packets wait 500 ms and all arrive intact, in order', async () => {
   const run = await startRun(pool, pipeline(500))
-  await expect.poll(() => run.metrics().sink.packets, { timeout: 20_000 }).toBe(PACKETS)
-  run.handle.stop()
-  expect(await run.handle.ended).toEqual({ outcome: 'STOPPED' })
+  expect(await run.handle.ended).toEqual({ outcome: 'COMPLETED' })
   const { sink, delay } = run.metrics()
   expect(sink).toMatchObject({
+    packets: PACKETS,
     probe_packets: PACKETS,
     lost_packets: 0,
     corrupt_packets: 0,

@@ -92,6 +92,7 @@ export class Bench {
   private readonly collected = new Map<string, Received[]>()
   private readonly notified = new Map<string, Notification[]>()
   private readonly fedNames: Set<string>
+  private feeding = true
 
   /** Use `drive`. */
   constructor(pipeline: Pipeline, { seed = 1, mtu = 2048, record = true }: DriveOptions) {
@@ -111,7 +112,7 @@ export class Bench {
           count(batch)
           send(batch)
         }
-        return {}
+        return { active: () => this.feeding }
       },
     })
     const collect = defineComponent({
@@ -211,6 +212,17 @@ export class Bench {
     }
     outlet.send(batch)
     this.advance(0)
+  }
+
+  /** Nothing will be fed any more: as far as the open inputs go, the run may be complete. */
+  endFeeds(): void {
+    this.feeding = false
+    this.advance(0)
+  }
+
+  /** Whether the run has ended by itself; time stands still then. */
+  get over(): boolean {
+    return this.simulation.over
   }
 
   /** Feeds a notification into the connection `name`. */

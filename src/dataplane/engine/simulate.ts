@@ -59,7 +59,7 @@ export class Simulation {
     this.graph = new Graph(config, environment, registry)
   }
 
-  /** Moves virtual time on to `until` (nanoseconds), breath by breath. Stops early when a component ended the run. */
+  /** Moves virtual time on to `until` (nanoseconds), breath by breath. Stands still once a component has ended the run or it is complete. */
   advanceTo(until: number): void {
     const { graph, io, clock } = this
     const { timers, sources } = graph
@@ -71,11 +71,20 @@ export class Simulation {
       timers.fireDue(clock.now)
       graph.flush()
       if (io.pending) continue
+      if (graph.complete) {
+        this.end ??= { outcome: 'COMPLETED' }
+        break
+      }
       const next = busy ? Math.min(clock.now + BUSY_BREATH_NS, timers.next) : timers.next
       if (next > until) break
       clock.advanceTo(next)
     }
-    clock.advanceTo(until)
+    if (!this.end) clock.advanceTo(until)
+  }
+
+  /** Whether it has ended before its time: by a component, or because all is done. */
+  get over(): boolean {
+    return this.end !== null
   }
 
   /** The metrics of now: component, then metric name, to number. */

@@ -128,7 +128,7 @@ class Run {
     return new Graph(this.task.config, environment, registry)
   }
 
-  /** Runs until it is stopped, ended by a component, or a component throws. */
+  /** Runs until it is stopped, complete, ended by a component, or a component throws. */
   loop(): RunEnd {
     this.task.port.postMessage({ type: 'running' } satisfies WorkerMessage)
     this.log.write('STATE', '', 'running')
@@ -152,7 +152,7 @@ class Run {
     return outcome
   }
 
-  /** Breath after breath; true when it was stopped by command. */
+  /** Breath after breath; true when it was stopped by command, false when it has ended by itself. */
   private breathe(): boolean {
     const { graph, io, clock, command } = this
     const { timers, sources } = graph
@@ -180,6 +180,7 @@ class Run {
         dirty = true
       }
       graph.flush()
+      if (graph.complete) return false
       dirty ||= busy
       if (dirty && now - lastPublish >= PUBLISH_NS) {
         this.publish()

@@ -61,6 +61,11 @@ export class Endpoint {
     this.io = open({ readable: () => this.receive(), writable: () => this.flush() })
   }
 
+  /** What arrives goes into the graph: as long as it is open, packets may come. */
+  get active(): boolean {
+    return this.outlet !== undefined
+  }
+
   /** How much a counter of the socket has grown since it was last asked for. */
   protected grown(index: number): number {
     const value = this.io.counters[index]

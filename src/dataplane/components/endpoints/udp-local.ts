@@ -31,6 +31,7 @@ export const udpLocal = defineComponent({
     })
     return {
       input: (batch) => endpoint.input(batch),
+      active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe: () => endpoint.observe(),
       stop: () => endpoint.stop(),

@@ -34,6 +34,7 @@ export const udpRemote = defineComponent({
     const endpoint = firstThatOpens(open)
     return {
       input: (batch) => endpoint.input(batch),
+      active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe: () => endpoint.observe(),
       stop: () => endpoint.stop(),

@@ -92,6 +92,7 @@ export const udp = defineComponent({
     })
     return {
       input: (batch) => endpoint.input(batch),
+      active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe: () => endpoint.observe(),
       stop: () => endpoint.stop(),

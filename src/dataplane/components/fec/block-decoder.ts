@@ -85,6 +85,15 @@ export class BlockDecoder {
     for (const window of this.sessions.windows) this.leave(window)
   }
 
+  /** Slots of the symbols that unfinished blocks have at hand. */
+  get kept(): number {
+    let kept = 0
+    for (const window of this.sessions.windows) {
+      for (let place = 0; window.active && place < window.blocks; place++) kept += window.kept[place]
+    }
+    return kept
+  }
+
   /** The run ends. */
   stop(): void {
     for (const window of this.sessions.windows) this.leave(window, this.counters.held_at_end_packets)

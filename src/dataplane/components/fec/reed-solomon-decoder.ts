@@ -39,6 +39,7 @@ export const reedSolomonDecoder = defineComponent({
         outlets.output.notify(notification)
       },
       observe: () => metrics.measured_loss.set(decoder.loss),
+      kept: () => decoder.kept,
       stop: () => decoder.stop(),
     }
   },
