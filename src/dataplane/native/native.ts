@@ -130,6 +130,11 @@ export interface Native {
   /** `{address, port, backend}` really bound and used. */
   udpAddress(socket: number): { address: string; port: number; backend: UdpBackendCode }
   /**
+   * The kernel's number of the interface the socket was bound to when it was opened, and of the one that has that name now; 0
+   * where there is none. An interface deleted and made anew has another number, and sockets bound to the former stay dead.
+   */
+  udpInterface(socket: number): { bound: number; present: number }
+  /**
    * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, their `arrival`, which is the time
    * read after the kernel handed them over less `origin` (of `now()`) and never falls within `handles`, and their remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.
    * Returns how many packets were taken. Never blocks.
