@@ -169,6 +169,35 @@ describe('start and stop', () => {
     expect((await node.call('GET', `/pipelines/${id}`)).status).toBe(404)
   })
 
+  describe('a run whose source is done', () => {
+    const finite = {
+      source: { uniform_traffic_source: { output: 'a', interval: 1, total_packets: 20 } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+
+    test('ends by itself: COMPLETED, and its pipeline is stopped and can be started again', async () => {
+      for (const restartPolicy of [{ never: {} }, { onFailure: { maxRestarts: 0 } }]) {
+        const id = await node.create(finite, { restartPolicy })
+        for (let round = 0; round < 2; round++) {
+          const runId = await node.start(id)
+          const ended = await node.when(id, ({ started }) => !started)
+          expect(ended.currentRun).toMatchObject({ id: runId, state: 'ENDED', outcome: 'COMPLETED' })
+          expect(ended.currentRun.error).toBe(undefined)
+        }
+      }
+    })
+
+    test('is followed by another one where the restart policy says always', async () => {
+      const id = await node.create(finite, { restartPolicy: { always: { maxRestarts: 1 } } })
+      const first = await node.start(id)
+      const ended = await node.when(
+        id,
+        ({ started, currentRun }) => !started && currentRun.id !== first && currentRun.state === 'ENDED',
+      )
+      expect(ended.currentRun).toMatchObject({ outcome: 'COMPLETED' })
+    })
+  })
+
   test('of two starts at once exactly one wins', async () => {
     const id = await node.create(traffic())
     const answers = await Promise.all([1, 2, 3].map(() => node.call('POST', `/pipelines/${id}/start`)))

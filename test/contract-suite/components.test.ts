@@ -171,6 +171,12 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       }
     })
 
+    test('what holds packets says how many it lost when the run ended', () => {
+      const metrics = definition.metrics as MetricDeclarations
+      const holds = Object.values(metrics).some(({ role }) => role === 'held')
+      expect(metrics.held_at_end_packets?.role).toBe(holds ? 'drop' : undefined)
+    })
+
     test('an unknown field is refused where it stands', () => {
       const problems = problemsOf(key, { ...exampleOf(key).config, no_such_field: 1 })
       expect(problems).toEqual([
@@ -199,7 +205,7 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       expect(checked(key, renamed(full) as Record<string, unknown>)).toEqual(full)
     })
 
-    test('packets are conserved at all times, and a stop in the middle of traffic frees every slot', () => {
+    test('packets are conserved at all times and after a stop in the middle of traffic, which frees every slot', () => {
       for (const seed of [1, 2]) {
         const bench = drive(pipelineOf(key), { record: false })
         traffic(bench, seed, () => bench.check())
@@ -208,6 +214,17 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
         expect(moved).toBe(true)
         expect(bench.stop().error).toBe(undefined)
       }
+    })
+
+    test('when nothing comes any more the run is complete as soon as all is out, unless a socket may bring more', () => {
+      const { endless = false } = exampleOf(key)
+      const bench = drive(pipelineOf(key), { record: false })
+      traffic(bench, 5, () => expect(bench.over && bench.inputs.length > 0).toBe(false))
+      bench.endFeeds()
+      bench.advance(3600e9)
+      expect(bench.over).toBe(!endless)
+      bench.check()
+      expect(bench.stop()).toEqual({ outcome: endless ? 'STOPPED' : 'COMPLETED' })
     })
 
     test('same seed, same output, same numbers', () => {
@@ -243,7 +260,7 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
         for (const input of bench.inputs) bench.send(input, datagrams)
         bench.advance(random.below(5 * MS))
       }
-      expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+      expect(bench.stop()).toEqual({ outcome: bench.over ? 'COMPLETED' : 'STOPPED' })
     })
 
     test('live fields exist, are no ports, and change without disturbing packets', () => {

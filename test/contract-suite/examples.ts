@@ -6,6 +6,8 @@ export interface Example {
   config: Record<string, unknown>
   /** What makes the packets that it expects, its encoder for one, or what stands at the other end of a socket. */
   others?: Pipeline
+  /** It has a socket or device that something may come from for ever. */
+  endless?: true
 }
 
 const KEY_16 = '000102030405060708090a0b0c0d0e0f'
@@ -52,16 +54,21 @@ export const examples: Readonly<Record<string, Example>> = {
   traffic_sink: {
     config: { input: 'probes', timeout_ms: 300 },
     others: {
-      source: { uniform_traffic_source: { output: 'fresh', interval: 3, seed: 1 } },
+      source: { uniform_traffic_source: { output: 'fresh', interval: 3, total_packets: 350, seed: 1 } },
       join: { flow_combiner: { inputs: ['fresh', 'in'], output: 'probes' } },
     },
   },
-  tun: { config: { input: 'in', output: 'out', interface_name: 'penstock9', ip: '198.51.100.1', netmask: '24' } },
+  tun: {
+    config: { input: 'in', output: 'out', interface_name: 'penstock9', ip: '198.51.100.1', netmask: '24' },
+    endless: true,
+  },
   udp: {
+    endless: true,
     config: { input: 'in', output: 'out', local_address: LEFT, remote_address: RIGHT },
     others: { peer: { udp: { input: 'in2', output: 'out2', local_address: RIGHT, remote_address: LEFT } } },
   },
   udp_local: {
+    endless: true,
     config: { input: 'back', output: 'heard', address: LEFT },
     others: {
       echo: { observer: { input: 'heard', output: 'back' } },
@@ -69,6 +76,7 @@ export const examples: Readonly<Record<string, Example>> = {
     },
   },
   udp_remote: {
+    endless: true,
     config: { input: 'to', output: 'out' },
     others: {
       address: { peer_writer: { input: 'in', output: 'to', remote_address: RIGHT } },

@@ -1,4 +1,4 @@
-/** Components for tests of the engine in real threads: one that misbehaves on request, one that fills the slab. */
+/** Components for tests of the engine in real threads: they misbehave on request, fill the slab, watch the timers, take their time. */
 import { Type } from '@sinclair/typebox'
 
 const port = (kind) => Type.String({ port: kind, proto: 'string', minLength: 1 })
@@ -72,4 +72,49 @@ const hoard = {
   },
 }
 
-export default [trigger, hoard]
+/** Has a timer that is due every millisecond, and looks at the end of every breath whether it was fired when it was due. */
+const ticker = {
+  key: 'test_ticker',
+  family: 'trackers',
+  summary: 'Watches the timers.',
+  config: Type.Object({}),
+  metrics: {
+    ticks: { type: 'counter', unit: '', help: 'Times the timer fired.' },
+    passed_over: { type: 'counter', unit: '', help: 'Breaths that ended with the timer due and not fired.' },
+  },
+  create(_config, { clock, timer, metrics }) {
+    const tick = timer(() => {
+      metrics.ticks.add(1)
+      tick.at(clock.now + 1e6)
+    })
+    tick.at(clock.now)
+    return {
+      flush() {
+        if (tick.due <= clock.now) metrics.passed_over.add(1)
+      },
+    }
+  },
+}
+
+/** Takes its time over every batch. */
+const slow = {
+  key: 'test_slow',
+  family: 'trackers',
+  summary: 'Takes its time.',
+  config: Type.Object({
+    input: port('input'),
+    output: port('output'),
+    milliseconds: Type.Integer({ proto: 'u32' }),
+  }),
+  metrics: {},
+  passes: true,
+  create: ({ milliseconds }, { outlets }) => ({
+    input(batch) {
+      const end = performance.now() + milliseconds
+      while (performance.now() < end);
+      outlets.output.send(batch)
+    },
+  }),
+}
+
+export default [trigger, hoard, ticker, slow]

@@ -266,6 +266,18 @@ describe('while running', () => {
       expect(await share(await start(forward(peer), { cpu: 0, performanceMode: true }))).toBeGreaterThan(idle)
     }))
 
+  it('a source that asks for more than the CPU gives makes no other timer late', async () => {
+    const run = await start({
+      source: { throughput_traffic_source: { output: 'a', throughput_mbit: 400_000, payload_size: 64 } },
+      sink: { traffic_sink: { input: 'a' } },
+      ticker: { test_ticker: {} },
+    })
+    await until('the source is behind its schedule', () => run.metrics().source.skipped_ms > 0)
+    const { ticks } = run.metrics().ticker
+    await until('a hundred ticks', () => run.metrics().ticker.ticks > ticks + 100)
+    expect(run.metrics().ticker.passed_over).toBe(0)
+  })
+
   it('sleeps again after a wake-up whose command it has already seen', () =>
     withPeer(async (peer) => {
       const run = await start(forward(peer), { cpu: 0 })

@@ -92,6 +92,7 @@ export class Bench {
   private readonly collected = new Map<string, Received[]>()
   private readonly notified = new Map<string, Notification[]>()
   private readonly fedNames: Set<string>
+  private feeding = true
 
   /** Use `drive`. */
   constructor(pipeline: Pipeline, { seed = 1, mtu = 2048, record = true }: DriveOptions) {
@@ -111,7 +112,7 @@ export class Bench {
           count(batch)
           send(batch)
         }
-        return {}
+        return { active: () => this.feeding }
       },
     })
     const collect = defineComponent({
@@ -213,6 +214,17 @@ export class Bench {
     this.advance(0)
   }
 
+  /** Nothing will be fed any more: as far as the open inputs go, the run may be complete. */
+  endFeeds(): void {
+    this.feeding = false
+    this.advance(0)
+  }
+
+  /** Whether the run has ended by itself; time stands still then. */
+  get over(): boolean {
+    return this.simulation.over
+  }
+
   /** Feeds a notification into the connection `name`. */
   notify(name: string, notification: Notification): void {
     const outlet = this.feeds.get(name)
@@ -269,12 +281,22 @@ export class Bench {
     this.advance(0)
   }
 
-  /** Checks conservation, stops every component and throws when a slot stays taken. */
+  /** Checks conservation, stops every component, checks it again and throws when something is held still. */
   stop(): RunEnd {
     this.check()
     const end = this.simulation.stop()
     const { held } = this.packets
     if (held > 0) throw new Error(`${held} packet slots are still taken after stop`)
+    this.check()
+    for (const [name, { key }] of Object.entries(this.config.components)) {
+      const metrics = this.metrics()[name]
+      for (const [metric, { role }] of Object.entries<MetricDeclaration>(
+        (this.registry.get(key) as AnyComponent).metrics,
+      )) {
+        if (role !== 'held' || metrics[metric] === 0) continue
+        throw new Error(`"${name}" (${key}): ${metric} is ${metrics[metric]} after stop`)
+      }
+    }
     return end
   }
 }

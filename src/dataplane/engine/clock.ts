@@ -1,11 +1,14 @@
-/** The clock of a run: nanoseconds since it began, read once a breath; real or virtual. */
+/** The clock of a run: nanoseconds since it began, read once a breath and with every receive; real or virtual. */
 import { native } from '../native/native.ts'
 
 export const NS_PER_MS = 1e6
 export const NS_PER_S = 1e9
 
 export interface Clock {
-  /** Nanoseconds since the run began, as of the start of this breath; a double, exact for 104 days. */
+  /**
+   * Nanoseconds since the run began, as of the start of this breath or the last receive in it, so never before the arrival of
+   * a packet at hand; a double, exact for 104 days.
+   */
   readonly now: number
   /** Nanoseconds since the Unix epoch at `now` = 0; the virtual clock says 0. */
   readonly epoch: number
@@ -15,7 +18,8 @@ export interface Clock {
 export class MonotonicClock implements Clock {
   now = 0
   readonly epoch: number
-  private readonly origin: number
+  /** Zero of this clock on `native.now()`. */
+  readonly origin: number
 
   constructor() {
     this.origin = native.now()
@@ -27,6 +31,11 @@ export class MonotonicClock implements Clock {
   tick(): number {
     this.now = native.now() - this.origin
     return this.now
+  }
+
+  /** A packet has arrived at `time`, which was read from the same clock and is not before `now`. */
+  arrived(time: number): void {
+    this.now = time
   }
 }
 

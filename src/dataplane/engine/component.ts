@@ -89,6 +89,16 @@ export type Instance<C> = Receivers<C> & {
   flush?(): void
   /** Every `publish` of metrics, for gauges that need computing. */
   observe?(): void
+  /**
+   * Whether packets may still come out though none come in: a source that is not done, a socket that can receive. Absent: true of
+   * what has outputs and no input, false of all others.
+   */
+  active?(): boolean
+  /**
+   * Packet slots taken by a memory of what has passed, such as a code's unfinished block, which nothing but a further packet or
+   * notification changes: a run can be complete with them. Absent: none.
+   */
+  kept?(): number
   /** Takes over changed `live` fields. */
   reconfigure?(config: C): void
   /** FLUSH or RESET arrived at an input, `['flows', 0, 'input']`; absent: it is forwarded to the outlets beside it. */

@@ -131,6 +131,8 @@ export class Graph {
   private readonly instances = new Map<string, AnyInstance>()
   private readonly flushes: (() => void)[] = []
   private readonly observers: (() => void)[] = []
+  private readonly actives: (() => boolean)[] = []
+  private readonly keepers: (() => number)[] = []
   private readonly available: Registry
   private config: PipelineConfig
   /** The addon's id of `packets` and the graph's own owner, -1 until a component asks. */
@@ -177,7 +179,11 @@ export class Graph {
       const outlet = outletsByName.get(name) as Outlet
       outlet.connect(receiver as Receiver, this.listener(to, target, portsByComponent, outletsByName))
     }
-    for (const instance of this.instances.values()) {
+    for (const [name, instance] of this.instances) {
+      const ports = portsByComponent.get(name) as Port[]
+      if (instance.active) this.actives.push(() => (instance.active as () => boolean)())
+      else if (ports.length > 0 && ports.every(({ kind }) => kind === 'output')) this.actives.push(() => true)
+      if (instance.kept) this.keepers.push(() => (instance.kept as () => number)())
       if (instance.flush) this.flushes.push(() => (instance.flush as () => void)())
       if (instance.observe) this.observers.push(() => (instance.observe as () => void)())
     }
@@ -270,6 +276,15 @@ export class Graph {
   flush(): void {
     const { flushes } = this
     for (let i = 0; i < flushes.length; i++) flushes[i]()
+  }
+
+  /** Between two breaths: nothing brings packets any more, and none is on its way. */
+  get complete(): boolean {
+    const { actives, keepers, packets } = this
+    for (let i = 0; i < actives.length; i++) if (actives[i]()) return false
+    let kept = 0
+    if (packets.held > 0) for (let i = 0; i < keepers.length; i++) kept += keepers[i]()
+    return packets.held === kept
   }
 
   /** Brings computed gauges and histograms up to date, before `values` are published. */

@@ -1,6 +1,7 @@
 /** The I/O face of the data plane: what components may open; real (`native-io.ts`) or in memory (`simulated-io.ts`). */
 import type { TunOpenOptions, UdpBackendCode } from '../native/native.ts'
 import type { Batch } from './batch.ts'
+import type { Log } from './component.ts'
 
 export interface SocketAddress {
   address: string
@@ -35,6 +36,11 @@ export interface PacketIo {
    * released). The rest still belongs to the caller, whose `writable` is called once there is room.
    */
   send(handles: Int32Array, from: number, count: number): number
+  /**
+   * There for a socket bound to an interface, and to be called now and then: when the interface has been made anew, the socket
+   * is bound to the new one. True when that has happened: `name` may be another then. Logs what becomes of the interface.
+   */
+  follow?(log: Log): boolean
   close(): void
 }
 

@@ -28,6 +28,8 @@ export const intendedDrop = (help: string) => ({ type: 'counter', unit: 'packets
 export const created = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'created' }) as const
 /** Packets that ended here as they should. */
 export const consumed = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'consumed' }) as const
+/** What every component that holds packets has, as `held_at_end_packets`: what it still held at its stop is lost there. */
+export const heldAtEnd = () => drop('Packets still held when the run ended.')
 /** Packets that this component holds now. */
 export const held = (help: string) => ({ type: 'gauge', unit: 'packets', help, role: 'held' }) as const
 

@@ -1,81 +1,17 @@
 /** The real I/O face: kernel sockets and TUN devices through the addon, watched by one poller per run. */
-import { IO_COUNTERS, native, type TunOpenOptions } from '../native/native.ts'
+import { native, type TunOpenOptions } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
-import { BATCH_CAPACITY, type Batch } from './batch.ts'
-import type { Clock } from './clock.ts'
+import type { MonotonicClock } from './clock.ts'
+import { InterfaceSocket } from './interface-socket.ts'
 import type { Io, IoEvents, PacketIo, UdpOptions } from './io.ts'
+import { BACKENDS, type NativeIoParts, NativePacketIo, UDP_CALLS } from './native-packet-io.ts'
 import type { Packets } from './packets.ts'
 
-const BACKENDS = ['GENERIC', 'LINUX_NO_GRO', 'LINUX'] as const
 const COMMAND_TOKEN = 0
 
-type ReceiveCall = typeof native.udpReceive
-type SendCall = typeof native.udpSend
-
-class NativePacketIo implements PacketIo {
-  readonly counters = new Float64Array(IO_COUNTERS.length)
-  readonly name: string
-  readonly backend: string
-  private readonly io: NativeIo
-  private readonly handle: number
-  private readonly receiveCall: ReceiveCall
-  private readonly sendCall: SendCall
-  private readonly scratch = new Int32Array(BATCH_CAPACITY)
-  private blocked = false
-  private open = true
-
-  constructor(io: NativeIo, handle: number, name: string, backend: string, calls: [ReceiveCall, SendCall]) {
-    this.io = io
-    this.handle = handle
-    this.name = name
-    this.backend = backend
-    ;[this.receiveCall, this.sendCall] = calls
-  }
-
-  receive(batch: Batch): void {
-    const { io } = this
-    if (batch.length === 0) {
-      batch.length = this.receiveCall(
-        this.handle,
-        io.memory,
-        batch.handles,
-        BATCH_CAPACITY,
-        io.clock.now,
-        this.counters,
-      )
-      return
-    }
-    const room = BATCH_CAPACITY - batch.length
-    const count = this.receiveCall(this.handle, io.memory, this.scratch, room, io.clock.now, this.counters)
-    for (let i = 0; i < count; i++) batch.push(this.scratch[i])
-  }
-
-  send(handles: Int32Array, from: number, count: number): number {
-    const sent = this.sendCall(this.handle, this.io.memory, handles, from, count, this.counters)
-    if (sent < count !== this.blocked) {
-      this.blocked = sent < count
-      native.pollerWatchWrite(this.io.poller, this.handle, this.blocked)
-    }
-    return sent
-  }
-
-  /** The kernel has room again. */
-  unblocked(): void {
-    if (!this.blocked) return
-    this.blocked = false
-    native.pollerWatchWrite(this.io.poller, this.handle, false)
-  }
-
-  close(): void {
-    if (!this.open) return
-    this.open = false
-    native.close(this.handle)
-  }
-}
-
-export class NativeIo implements Io {
+export class NativeIo implements Io, NativeIoParts {
   readonly simulated = false
-  readonly clock: Clock
+  readonly clock: MonotonicClock
   readonly poller: number
   /** Set once the packets exist, before anything is opened. */
   memory = -1
@@ -83,9 +19,10 @@ export class NativeIo implements Io {
   private readonly command: number
   private readonly watched: ({ io: NativePacketIo; events: IoEvents } | null)[] = [null]
   private readonly ready = new Int32Array(64)
+  private arrival: Float64Array = new Float64Array(0)
 
   /** `command` is an eventfd that wakes the poller. */
-  constructor(owner: number, command: number, clock: Clock) {
+  constructor(owner: number, command: number, clock: MonotonicClock) {
     this.owner = owner
     this.command = command
     this.clock = clock
@@ -95,11 +32,33 @@ export class NativeIo implements Io {
 
   attach(packets: Packets): void {
     this.memory = native.memoryOpen(packets)
+    this.arrival = packets.arrival
+  }
+
+  /**
+   * `packet` is the last one received, so no packet has arrived after it. From now on the clock says so: what a component
+   * counts from `now`, a delay for one, never begins before the arrival of the packet it is counted for.
+   */
+  took(packet: number): void {
+    this.clock.arrived(this.arrival[packet])
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {
+    const handle = this.openUdp(options)
+    const { interface: bindTo } = options
+    if (bindTo !== undefined) {
+      const open = (changed: UdpOptions) => this.openUdp(changed)
+      const io = new InterfaceSocket(this, handle, { ...options, interface: bindTo }, open, this.watched.length)
+      return this.watch(io, handle, events)
+    }
+    const bound = native.udpAddress(handle)
+    const io = new NativePacketIo(this, handle, formatSocketAddress(bound), BACKENDS[bound.backend], UDP_CALLS)
+    return this.watch(io, handle, events)
+  }
+
+  private openUdp(options: UdpOptions): number {
     const { backend, local, remote, mtu } = options
-    const handle = native.udpOpen(this.owner, {
+    return native.udpOpen(this.owner, {
       backend,
       mtu,
       family: local?.family ?? remote?.family ?? 4,
@@ -110,26 +69,18 @@ export class NativeIo implements Io {
       ...(options.multicastGroup !== undefined && { multicastGroup: options.multicastGroup }),
       ...(options.multicastTtl !== undefined && { multicastTtl: options.multicastTtl }),
     })
-    const bound = native.udpAddress(handle)
-    return this.watch(handle, formatSocketAddress(bound), BACKENDS[bound.backend], events, [
-      native.udpReceive,
-      native.udpSend,
-    ])
   }
 
   tun(options: TunOpenOptions, events: IoEvents): PacketIo {
     const handle = native.tunOpen(this.owner, options)
-    return this.watch(handle, native.tunName(handle), options.kind, events, [native.tunReceive, native.tunSend])
+    const io = new NativePacketIo(this, handle, native.tunName(handle), options.kind, [
+      native.tunReceive,
+      native.tunSend,
+    ])
+    return this.watch(io, handle, events)
   }
 
-  private watch(
-    handle: number,
-    name: string,
-    backend: string,
-    events: IoEvents,
-    calls: [ReceiveCall, SendCall],
-  ): PacketIo {
-    const io = new NativePacketIo(this, handle, name, backend, calls)
+  private watch(io: NativePacketIo, handle: number, events: IoEvents): PacketIo {
     this.watched.push({ io, events })
     native.pollerAdd(this.poller, handle, this.watched.length - 1)
     return io

@@ -13,7 +13,7 @@ export interface LogLine {
   fields: Record<string, string | number | boolean>
 }
 
-/** STOPPED on request, COMPLETED by itself (all sources done), FAILED with a cause. */
+/** STOPPED on request, COMPLETED by itself (all sources done, all packets out), FAILED with a cause. */
 export type Outcome = 'STOPPED' | 'FAILED' | 'COMPLETED'
 
 export interface RunEnd {

@@ -59,7 +59,7 @@ export class Simulation {
     this.graph = new Graph(config, environment, registry)
   }
 
-  /** Moves virtual time on to `until` (nanoseconds), breath by breath. Stops early when a component ended the run. */
+  /** Moves virtual time on to `until` (nanoseconds), breath by breath. Stands still once a component has ended the run or it is complete. */
   advanceTo(until: number): void {
     const { graph, io, clock } = this
     const { timers, sources } = graph
@@ -71,11 +71,20 @@ export class Simulation {
       timers.fireDue(clock.now)
       graph.flush()
       if (io.pending) continue
+      if (graph.complete) {
+        this.end ??= { outcome: 'COMPLETED' }
+        break
+      }
       const next = busy ? Math.min(clock.now + BUSY_BREATH_NS, timers.next) : timers.next
       if (next > until) break
       clock.advanceTo(next)
     }
-    clock.advanceTo(until)
+    if (!this.end) clock.advanceTo(until)
+  }
+
+  /** Whether it has ended before its time: by a component, or because all is done. */
+  get over(): boolean {
+    return this.end !== null
   }
 
   /** The metrics of now: component, then metric name, to number. */
@@ -104,7 +113,7 @@ export class Simulation {
   }
 }
 
-/** Runs a whole simulation and gives its end and metrics (as they were when time was up). */
+/** Runs a whole simulation and gives its end and the metrics of it: what was still held then is counted as such. */
 export function simulate(
   config: PipelineConfig,
   options: SimulateOptions,
@@ -116,6 +125,6 @@ export function simulate(
     simulation.stop()
     return { end: { outcome: 'FAILED', error: (error as Error).message }, metrics: {}, elapsed: simulation.clock.now }
   }
-  const metrics = simulation.metrics()
-  return { end: simulation.stop(), metrics, elapsed: simulation.clock.now }
+  const end = simulation.stop()
+  return { end, metrics: simulation.metrics(), elapsed: simulation.clock.now }
 }

@@ -43,4 +43,72 @@ describe('timers', () => {
     timers.fireDue(10)
     expect(count).toBe(2)
   })
+
+  it('a timer that asks for the past again holds no other up: both fire in every round, in order', () => {
+    const timers = new Timers()
+    const fired: string[] = []
+    const late = timers.create(() => {
+      fired.push('late')
+      late.at(0)
+    })
+    const other = timers.create(() => fired.push('other'))
+    const third = timers.create(() => fired.push('third'))
+    late.at(0)
+    for (const now of [10, 20, 30]) {
+      third.at(now)
+      other.at(now - 1)
+      timers.fireDue(now)
+      expect(fired.splice(0)).toEqual(['late', 'other', 'third'])
+      expect(late.armed).toBe(true)
+      expect(timers.next).toBe(0)
+    }
+  })
+
+  it('what is armed during a round can be moved and cancelled in it, and keeps its order for the next', () => {
+    const step = fc.record({
+      by: fc.nat(9),
+      timer: fc.nat(9),
+      due: fc.nat(20),
+      cancel: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const timers = new Timers()
+        const expected = new Map<number, { due: number; order: number }>()
+        const fired: number[] = []
+        let order = 0
+        let acting = true
+        const all = Array.from({ length: 10 }, (_, i) =>
+          timers.create(() => {
+            fired.push(i)
+            expected.delete(i)
+            if (!acting) return
+            for (const { by, timer, due, cancel } of steps) {
+              if (by !== i) continue
+              if (cancel) {
+                all[timer].cancel()
+                expected.delete(timer)
+              } else {
+                all[timer].at(due)
+                expected.set(timer, { due, order: order++ })
+              }
+              expect(all[timer].armed).toBe(!cancel)
+            }
+          }),
+        )
+        for (const [i, timer] of all.entries()) {
+          timer.at(i)
+          expected.set(i, { due: i, order: order++ })
+        }
+        timers.fireDue(10)
+        expect(new Set(fired).size).toBe(fired.length)
+        acting = false
+        fired.length = 0
+        const left = [...expected].sort((a, b) => a[1].due - b[1].due || a[1].order - b[1].order).map(([i]) => i)
+        timers.fireDue(1000)
+        expect(fired).toEqual(left)
+        expect(timers.next).toBe(Number.POSITIVE_INFINITY)
+      }),
+    )
+  })
 })

@@ -4,7 +4,7 @@
 export class Timer {
   /** When it fires, nanoseconds on the run's clock; meaningful while `armed`. */
   due = 0
-  /** Position in the heap, -1 when not armed. */
+  /** Position in the heap, -1 when not armed, -2 - index among those put off to the next round. */
   position = -1
   sequence = 0
   readonly fire: () => void
@@ -16,7 +16,7 @@ export class Timer {
   }
 
   get armed(): boolean {
-    return this.position >= 0
+    return this.position !== -1
   }
 
   /** Fires once at `due` (nanoseconds on the run's clock), in place of an earlier arming. A past time fires next breath. */
@@ -25,13 +25,18 @@ export class Timer {
   }
 
   cancel(): void {
-    if (this.position >= 0) this.timers.disarm(this)
+    if (this.position !== -1) this.timers.disarm(this)
   }
 }
 
 export class Timers {
   private readonly heap: Timer[] = []
+  /** Armed during the present round for a time that is over: they are in the heap again when the round has ended. */
+  private readonly putOff: Timer[] = []
+  private putOffCount = 0
   private sequence = 0
+  /** What the present round fires: timers due up to here; -Infinity between rounds. */
+  private round = Number.NEGATIVE_INFINITY
 
   create(fire: () => void): Timer {
     return new Timer(this, fire)
@@ -42,36 +47,66 @@ export class Timers {
     return this.heap.length === 0 ? Number.POSITIVE_INFINITY : this.heap[0].due
   }
 
-  /** Fires what is due at `now`, in order. What they arm for `now` or earlier waits for the next call. */
+  /**
+   * Fires what is due at `now`, in order. What they arm for `now` or earlier waits for the next call, and holds nobody up: a
+   * source behind its schedule asks for the past again and again, and every other timer still fires in its round.
+   */
   fireDue(now: number): void {
-    const limit = this.sequence
-    while (this.heap.length > 0) {
-      const timer = this.heap[0]
-      if (timer.due > now || timer.sequence > limit) return
-      this.disarm(timer)
-      timer.fire()
+    const { heap } = this
+    this.round = now
+    try {
+      while (heap.length > 0 && heap[0].due <= now) {
+        const timer = heap[0]
+        this.disarm(timer)
+        timer.fire()
+      }
+    } finally {
+      this.round = Number.NEGATIVE_INFINITY
+      this.takeBack()
     }
   }
 
   arm(timer: Timer, due: number): void {
-    if (timer.position >= 0) this.disarm(timer)
+    if (timer.position !== -1) this.disarm(timer)
     timer.due = due
     timer.sequence = ++this.sequence
-    timer.position = this.heap.length
-    this.heap.push(timer)
-    this.rise(timer.position)
+    if (due <= this.round) {
+      timer.position = -2 - this.putOffCount
+      this.putOff[this.putOffCount++] = timer
+    } else this.insert(timer)
   }
 
   disarm(timer: Timer): void {
-    const { heap } = this
     const at = timer.position
-    const last = heap.pop() as Timer
     timer.position = -1
+    if (at < -1) {
+      const { putOff } = this
+      const last = putOff[--this.putOffCount]
+      if (last === timer) return
+      putOff[-2 - at] = last
+      last.position = at
+      return
+    }
+    const { heap } = this
+    const last = heap.pop() as Timer
     if (last === timer) return
     heap[at] = last
     last.position = at
     this.rise(at)
     this.sink(last.position)
+  }
+
+  private insert(timer: Timer): void {
+    timer.position = this.heap.length
+    this.heap.push(timer)
+    this.rise(timer.position)
+  }
+
+  /** Puts what was put off into the heap; due time and order of arming are kept. */
+  private takeBack(): void {
+    const { putOff } = this
+    for (let i = 0; i < this.putOffCount; i++) this.insert(putOff[i])
+    this.putOffCount = 0
   }
 
   private before(a: Timer, b: Timer): boolean {

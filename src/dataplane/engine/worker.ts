@@ -128,7 +128,7 @@ class Run {
     return new Graph(this.task.config, environment, registry)
   }
 
-  /** Runs until it is stopped, ended by a component, or a component throws. */
+  /** Runs until it is stopped, complete, ended by a component, or a component throws. */
   loop(): RunEnd {
     this.task.port.postMessage({ type: 'running' } satisfies WorkerMessage)
     this.log.write('STATE', '', 'running')
@@ -152,7 +152,7 @@ class Run {
     return outcome
   }
 
-  /** Breath after breath; true when it was stopped by command. */
+  /** Breath after breath; true when it was stopped by command, false when it has ended by itself. */
   private breathe(): boolean {
     const { graph, io, clock, command } = this
     const { timers, sources } = graph
@@ -165,7 +165,7 @@ class Run {
       // Where something has just come, more is likely: how long to sleep is worth finding out after a breath without.
       const awake = busy || spin || ready > 0
       ready = io.wait(awake ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : Number.POSITIVE_INFINITY))
-      const now = clock.tick()
+      clock.tick()
       if (ready > 0) {
         io.dispatch(ready)
         dirty = true
@@ -174,11 +174,13 @@ class Run {
       if (Atomics.load(command, 0) !== 0 && this.obey()) return true
       busy = false
       for (let i = 0; i < sources.length; i++) if (sources[i]()) busy = true
+      const { now } = clock
       if (timers.next <= now) {
         timers.fireDue(now)
         dirty = true
       }
       graph.flush()
+      if (graph.complete) return false
       dirty ||= busy
       if (dirty && now - lastPublish >= PUBLISH_NS) {
         this.publish()

@@ -30,6 +30,7 @@ static const Export kExports[] = {
     {"pollerWait", pollerWait},
     {"udpOpen", udpOpen},
     {"udpAddress", udpAddress},
+    {"udpInterface", udpInterface},
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},
     {"tunOpen", tunOpen},

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "arguments.h"
+#include "clock.h"
 
 namespace penstock {
 
@@ -33,9 +34,7 @@ void rememberAffinity() {
 }
 
 napi_value now(napi_env env, napi_callback_info) {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return toNumber(env, static_cast<double>(time.tv_sec * 1000000000ll + time.tv_nsec));
+  return toNumber(env, static_cast<double>(monotonic()));
 }
 
 napi_value affinity(napi_env env, napi_callback_info) {

@@ -369,6 +369,7 @@ describe('wrong arguments', () => {
       pollerWait: [poller, 0, ints],
       udpOpen: [owner, options],
       udpAddress: [udp],
+      udpInterface: [udp],
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],
       tunOpen: [owner, device],

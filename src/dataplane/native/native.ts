@@ -130,8 +130,13 @@ export interface Native {
   /** `{address, port, backend}` really bound and used. */
   udpAddress(socket: number): { address: string; port: number; backend: UdpBackendCode }
   /**
-   * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, `arrival` = `now`, and their
-   * remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.
+   * The kernel's number of the interface the socket was bound to when it was opened, and of the one that has that name now; 0
+   * where there is none. An interface deleted and made anew has another number, and sockets bound to the former stay dead.
+   */
+  udpInterface(socket: number): { bound: number; present: number }
+  /**
+   * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, their `arrival`, which is the time
+   * read after the kernel handed them over less `origin` (of `now()`) and never falls within `handles`, and their remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.
    * Returns how many packets were taken. Never blocks.
    */
   udpReceive(
@@ -139,7 +144,7 @@ export interface Native {
     memory: number,
     handles: Int32Array,
     max: number,
-    now: number,
+    origin: number,
     counters: Float64Array,
   ): number
   /**
@@ -159,12 +164,13 @@ export interface Native {
   /** Throws EPERM without CAP_NET_ADMIN. The interface goes away when it is closed. */
   tunOpen(owner: number, options: TunOpenOptions): number
   tunName(device: number): string
+  /** As `udpReceive`. */
   tunReceive(
     device: number,
     memory: number,
     handles: Int32Array,
     max: number,
-    now: number,
+    origin: number,
     counters: Float64Array,
   ): number
   tunSend(

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "descriptors.h"
 
 #ifndef SYS_epoll_pwait2
@@ -27,12 +28,6 @@ struct Poller : Descriptor {
   }
   std::shared_ptr<Watches> watched;
 };
-
-static int64_t monotonic() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1000000000ll + time.tv_nsec;
-}
 
 napi_value eventOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "eventOpen", 1);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "clock.h"
 #include "descriptors.h"
 #include "interface.h"
 #include "memory.h"
@@ -44,11 +45,17 @@ struct Receive {
   const Memory& memory;
   int32_t* handles;
   const int32_t max;
-  const double now;
+  /** The run's zero on CLOCK_MONOTONIC. */
+  const double origin;
   double* counters;
   int32_t taken = 0;
   int32_t seen = 0;
   bool damaged = false;
+  /** Arrival time of what is being delivered. */
+  double now = 0;
+
+  /** The kernel has just handed a frame over, or there is one of before: it had arrived by now. */
+  void stamp() { now = static_cast<double>(monotonic()) - origin; }
 
   int32_t top() {
     const int32_t count = memory.freeCount();
@@ -86,6 +93,7 @@ struct Receive {
 
   /** Reads frames until the device is empty or `max` is reached; 0 or the errno that ended it. */
   int all(State& state) {
+    if (device.spilled) stamp();
     cut();
     while (taken < max && seen < max && !damaged) {
       ssize_t size;
@@ -99,6 +107,7 @@ struct Receive {
             seen++;
             continue;
           }
+          stamp();
           device.frame = openFrame(vnet, device.buffer.get(), static_cast<size_t>(size) - sizeof vnet);
           if (device.frame.segments == 0) {
             counters[kMalformed]++;
@@ -120,6 +129,7 @@ struct Receive {
           } else if (static_cast<size_t>(size) > room) {
             counters[kOversize]++;
           } else {
+            stamp();
             deliver(handle, static_cast<size_t>(size));
           }
           continue;
@@ -284,10 +294,10 @@ napi_value tunReceive(napi_env env, napi_callback_info info) {
   Memory* memory = memoryArgument(arguments, 1);
   Span<int32_t> handles = arguments.int32s(2, "handles", 1);
   const int64_t max = arguments.integer(3, "max", 1, static_cast<int64_t>(handles.length));
-  const double now = arguments.number(4, "now");
+  const double origin = arguments.number(4, "origin");
   Span<double> counters = arguments.float64s(5, "counters", kCounters);
   if (arguments.failed()) return nullptr;
-  Receive receive{*device, *memory, handles.data, static_cast<int32_t>(max), now, counters.data};
+  Receive receive{*device, *memory, handles.data, static_cast<int32_t>(max), origin, counters.data};
   const int error = receive.all(arguments.state());
   if (receive.damaged) {
     throwFreeStack(arguments);

@@ -172,6 +172,9 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   auto udp = std::make_unique<Udp>(fd);
+  udp->interface = options.interface;
+  // Read before it is bound: an interface that is replaced in between is noticed later.
+  if (!options.interface.empty()) udp->interfaceIndex = static_cast<int32_t>(if_nametoindex(options.interface.c_str()));
   const Failure failure = configure(fd, options, &udp->backend);
   if (failure.syscall) {
     throwSystem(env, errno, failure.syscall, failure.subject);
@@ -181,6 +184,18 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   udp->connected = options.hasRemote;
   udp->mtu = options.mtu;
   return adopt(arguments, owner, std::move(udp));
+}
+
+napi_value udpInterface(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpInterface", 1);
+  Lease<Udp> udp(arguments, 0, "socket", Kind::udp, false);
+  if (!udp) return nullptr;
+  const unsigned present = udp->interface.empty() ? 0 : if_nametoindex(udp->interface.c_str());
+  napi_value result = nullptr;
+  napi_create_object(env, &result);
+  napi_set_named_property(env, result, "bound", toInteger(env, udp->interfaceIndex));
+  napi_set_named_property(env, result, "present", toInteger(env, static_cast<int32_t>(present)));
+  return result;
 }
 
 napi_value udpAddress(napi_env env, napi_callback_info info) {

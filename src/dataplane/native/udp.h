@@ -27,6 +27,9 @@ struct Udp : Descriptor {
   bool connected = false;
   int32_t mtu = 0;
   std::string name;
+  /** The interface it is bound to, and the kernel's number of it then; empty and 0 where it is bound to none. */
+  std::string interface;
+  int32_t interfaceIndex = 0;
 
   /** Segment size of the last train, 0 while datagrams come alone; how many segments it had; singles since. */
   int32_t predicted = 0;
@@ -45,6 +48,7 @@ struct Udp : Descriptor {
 
 napi_value udpOpen(napi_env env, napi_callback_info info);
 napi_value udpAddress(napi_env env, napi_callback_info info);
+napi_value udpInterface(napi_env env, napi_callback_info info);
 napi_value udpReceive(napi_env env, napi_callback_info info);
 napi_value udpSend(napi_env env, napi_callback_info info);
 

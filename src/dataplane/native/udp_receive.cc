@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "clock.h"
 #include "udp.h"
 
 namespace penstock {
@@ -19,12 +20,18 @@ struct Receive {
   const Memory& memory;
   int32_t* handles;
   const int32_t max;
-  const double now;
+  /** The run's zero on CLOCK_MONOTONIC. */
+  const double origin;
   double* counters;
   const int32_t limit;
   int32_t taken = 0;
   int32_t seen = 0;
   bool damaged = false;
+  /** Arrival time of what is being delivered. */
+  double now = 0;
+
+  /** The kernel has just handed something over: it had arrived by now. A time read before could be earlier than its arrival. */
+  void stamp() { now = static_cast<double>(monotonic()) - origin; }
 
   /** Takes one free slot; -1 when there is none or the stack is damaged. */
   int32_t pop() {
@@ -80,6 +87,7 @@ struct Receive {
   }
 
   void takeSpill() {
+    if (socket.spilled) stamp();
     while (socket.spilled && taken < max && !damaged) {
       const size_t size = std::min(socket.spillSegment, socket.spill.size() - socket.spillAt);
       copy(socket.spill.data() + socket.spillAt, size, socket.spillRemote);
@@ -157,6 +165,7 @@ Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
   message.msg_controllen = sizeof control;
   const ssize_t bytes = recvmsg(socket.fd, &message, MSG_DONTWAIT);
   if (bytes < 0) return afterError(receive, errors);
+  receive.stamp();
   writeRemote(from, remote);
   const int32_t size = static_cast<int32_t>(bytes);
   int32_t segment = segmentOf(message);
@@ -251,6 +260,7 @@ Next receiveTrains(Receive& receive, State& state) {
       if (next == Next::go) continue;
       return next;
     }
+    receive.stamp();
     writeRemote(from, remote);
     int32_t segment = segmentOf(message);
     const int32_t size = static_cast<int32_t>(bytes);
@@ -320,6 +330,7 @@ Next receiveMessages(Receive& receive) {
       if (next == Next::go) continue;
       return next;
     }
+    receive.stamp();
     memory.free[0] = free - count;
     for (int i = 0; i < count; i++) {
       receive.seen++;
@@ -359,6 +370,7 @@ Next receiveSingles(Receive& receive) {
       receive.counters[kOversize]++;
       continue;
     }
+    receive.stamp();
     writeRemote(from, remote);
     receive.deliver(handle, static_cast<int32_t>(size), remote);
   }
@@ -373,12 +385,12 @@ napi_value udpReceive(napi_env env, napi_callback_info info) {
   Memory* memory = memoryArgument(arguments, 1);
   Span<int32_t> handles = arguments.int32s(2, "handles", 1);
   const int64_t max = arguments.integer(3, "max", 1, static_cast<int64_t>(handles.length));
-  const double now = arguments.number(4, "now");
+  const double origin = arguments.number(4, "origin");
   Span<double> counters = arguments.float64s(5, "counters", kCounters);
   if (arguments.failed()) return nullptr;
 
   State& state = arguments.state();
-  Receive receive{*socket,        *memory, handles.data, static_cast<int32_t>(max), now, counters.data,
+  Receive receive{*socket,        *memory, handles.data, static_cast<int32_t>(max), origin, counters.data,
                   std::min(socket->mtu, memory->room())};
   receive.takeSpill();
   Next next = Next::stop;

@@ -87,6 +87,16 @@ describe('bandwidth_limit_constant', () => {
     bench.stop()
   })
 
+  test('what has not crossed when the run ends is counted', () => {
+    const bench = drive(limit({ bandwidth_limit_mbit: 8, max_queue_size: 10 }))
+    bench.send('in', burst(20))
+    bench.advance(3e6)
+    bench.stop()
+    const { link } = bench.metrics()
+    expect(link).toMatchObject({ queued_packets: 0, queue_full_packets: 9, held_at_end_packets: 8 })
+    expect(link.flows_0_output_packets).toBe(3)
+  })
+
   test('flows share the link', () => {
     const flows = [
       { input: 'a', output: 'x' },
@@ -118,11 +128,33 @@ describe('bandwidth_limit_constant', () => {
     bench.stop()
   })
 
-  test('a source faster than an unbounded queue fills the slots, waits and loses nothing', () => {
+  test('max_queue_size unset: a quarter of the slots wait, and the slow link starves nobody of them', () => {
+    const bench = drive(
+      {
+        flood: { uniform_traffic_source: { output: 'in', min_packet_size: 1000 } },
+        ...limit({ bandwidth_limit_mbit: 800 }),
+        sink: { traffic_sink: { input: 'out', latency_budget: 10_000 } },
+        aside: { uniform_traffic_source: { output: 'other', min_packet_size: 1000, interval: 1 } },
+        end: { traffic_sink: { input: 'other' } },
+      },
+      { record: false },
+    )
+    bench.advance(20e6)
+    const { flood, link, sink, aside, end } = bench.metrics()
+    // Those that wait, and the one on the link.
+    expect(link.queued_packets).toBe(bench.packets.slots / 4 + 1)
+    expect(link.queue_full_packets).toBe(flood.generated_packets - link.queued_packets - sink.packets)
+    expect(sink.packets).toBe(2000)
+    expect(aside.starved_packets).toBe(0)
+    expect(end.packets).toBe(21)
+    bench.stop()
+  })
+
+  test('a source faster than a queue of all slots fills them, waits and loses nothing', () => {
     const bench = drive(
       {
         source: { uniform_traffic_source: { output: 'in', min_packet_size: 1000 } },
-        ...limit({ bandwidth_limit_mbit: 800 }),
+        ...limit({ bandwidth_limit_mbit: 800, max_queue_size: 4_294_967_295 }),
         sink: { traffic_sink: { input: 'out', latency_budget: 10_000 } },
       },
       { record: false },
@@ -133,6 +165,14 @@ describe('bandwidth_limit_constant', () => {
     expect(link.queued_packets).toBe(bench.packets.slots - 2)
     expect(sink.packets).toBe(20_000)
     expect(sink.lost_packets).toBe(0)
+    bench.stop()
+  })
+
+  test('a live change that leaves max_queue_size out gives the link its quarter again', () => {
+    const bench = drive(limit({ bandwidth_limit_mbit: 8, max_queue_size: 0 }), { record: false })
+    bench.reconfigure(limit({ bandwidth_limit_mbit: 8 }))
+    for (let i = 0; i < 40; i++) bench.send('in', burst(1000, 32))
+    expect(bench.metrics().link.queued_packets).toBe(bench.packets.slots / 4 + 1)
     bench.stop()
   })
 })

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
-import { held, histogram } from '../../engine/metrics.ts'
+import { held, heldAtEnd, histogram } from '../../engine/metrics.ts'
 import { Bool, Milliseconds, Optional, Seed } from '../../engine/schema.ts'
 import { DelayLine, type DelayModel } from './delay-line.ts'
 import { Flows } from './flows.ts'
@@ -14,7 +14,7 @@ export const delayConstant = defineComponent({
   summary: 'Holds every packet for a delay, give or take a jitter.',
   details:
     'Jitter is uniform in ± its value, the sum never below zero. Within a flow order is kept, a packet waiting for the ' +
-    'one before it, unless allow_reordering is set. Packets held take slots of the run.',
+    'one before it, unless allow_reordering is set. No packet leaves early, counted from when it was taken from the kernel. Packets held take slots of the run.',
   config: Type.Object({
     flows: Flows(),
     delay: Milliseconds('Time that every packet is held.'),
@@ -24,6 +24,7 @@ export const delayConstant = defineComponent({
   }),
   metrics: {
     held_packets: held('Packets being held.'),
+    held_at_end_packets: heldAtEnd(),
     lag: histogram('How long after it was due a packet left.', 'ns'),
   },
   live: ['delay', 'jitter'],
@@ -48,7 +49,7 @@ export const delayConstant = defineComponent({
         model.jitter = next.jitter * NS_PER_MS
       },
       stop() {
-        for (const line of lines) line.stop()
+        for (const line of lines) metrics.held_at_end_packets.add(line.stop())
       },
     }
   },

@@ -127,11 +127,12 @@ export class DelayLine {
     if (waiting.length > 0) this.timer.at(waiting.value)
   }
 
-  /** Gives back every packet. */
-  stop(): void {
-    const { waiting } = this
+  /** Gives back every packet; how many there were. */
+  stop(): number {
+    const { waiting, held } = this
     this.timer.cancel()
     for (; waiting.length > 0; waiting.shift()) if (waiting.handle >= 0) this.packets.release(waiting.handle)
     this.held = 0
+    return held
   }
 }

@@ -21,7 +21,7 @@ const nsPerByte = (mbit: number): number => 8000 / mbit
 export class SerialLink {
   /** Packets on the link or waiting for it. */
   held = 0
-  /** Most packets that wait, the one on the link not counted; Infinity: no limit. */
+  /** Most packets that wait, the one on the link not counted. */
   limit: number
   private readonly packets: Packets
   private readonly clock: Clock
@@ -113,11 +113,12 @@ export class SerialLink {
     this.timer.at(this.due)
   }
 
-  /** Gives back every packet. */
-  stop(): void {
-    const { queue } = this
+  /** Gives back every packet; how many there were. */
+  stop(): number {
+    const { queue, held } = this
     this.timer.cancel()
     for (; queue.length > 0; queue.shift()) if (queue.handle >= 0) this.packets.release(queue.handle)
     this.held = 0
+    return held
   }
 }

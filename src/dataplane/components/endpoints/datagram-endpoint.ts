@@ -2,12 +2,14 @@
 import { isIP, isIPv4 } from 'node:net'
 import { ipv6Bytes, remoteRecord } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
+import { type Clock, NS_PER_MS } from '../../engine/clock.ts'
 import type { Log } from '../../engine/component.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'
 import { counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { Enumeration } from '../../engine/schema.ts'
+import type { Timer } from '../../engine/timers.ts'
 import { IO_COUNTERS, REMOTE_BYTES, type UdpBackendCode } from '../../native/native.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 
@@ -48,6 +50,9 @@ export function isMulticast(address: string): boolean {
 /** Room for the bursts of fast links, where the kernel's default holds three GRO trains; it grants less to the unprivileged. */
 const BUFFER_BYTES = 4 << 20
 
+/** How often a socket bound to an interface looks whether that has been made anew. */
+const FOLLOW_NS = 250 * NS_PER_MS
+
 const SOCKET_ERRORS = IO_COUNTERS.indexOf('socketErrors')
 
 export interface DatagramOptions {
@@ -67,7 +72,9 @@ export interface DatagramOptions {
 /** The parts of a component's context that a socket needs. */
 export interface DatagramContext {
   packets: Packets
+  clock: Clock
   io: Io
+  timer(fire: () => void): Timer
   log: Log
   metrics: Metrics<typeof DATAGRAM_METRICS>
 }
@@ -87,7 +94,11 @@ export class DatagramEndpoint extends Endpoint {
   private peer: Int32Array | null
   private readonly mtuV6: number
 
-  constructor({ packets, io, log, metrics }: DatagramContext, outlet: Outlet | undefined, options: DatagramOptions) {
+  constructor(
+    { packets, clock, io, timer, log, metrics }: DatagramContext,
+    outlet: Outlet | undefined,
+    options: DatagramOptions,
+  ) {
     const { local, remote, multicastGroup, multicastTtl, bufferBytes } = options
     // A socket connected to a group would hear nobody: members answer from their own addresses.
     const connected = remote !== undefined && !isMulticast(remote.address)
@@ -114,8 +125,14 @@ export class DatagramEndpoint extends Endpoint {
     this.peer = remote && !connected ? remoteRecord(remote) : null
     this.mtuV6 = datagramMtu(options.mtu, 6)
     const { name, backend } = this.io
-    metrics.local_port.set(Number(name.slice(name.lastIndexOf(':') + 1)))
+    metrics.local_port.set(portOf(name))
     log('INFO', `bound to ${name} (${backend})`, { address: name, backend })
+    if (!this.io.follow) return
+    const look = timer(() => {
+      if (this.io.follow?.(log)) metrics.local_port.set(portOf(this.io.name))
+      look.at(clock.now + FOLLOW_NS)
+    })
+    look.at(clock.now + FOLLOW_NS)
   }
 
   /** Addresses a batch's packets and queues them for sending. */
@@ -173,6 +190,10 @@ export class DatagramEndpoint extends Endpoint {
     super.observe()
     this.counts.socket_errors.add(this.grown(SOCKET_ERRORS))
   }
+}
+
+function portOf(name: string): number {
+  return Number(name.slice(name.lastIndexOf(':') + 1))
 }
 
 function anyOf({ family }: SocketAddress): string {

@@ -1,7 +1,7 @@
 /** Moves packets between a graph and one socket or device: a batch a breath in, large calls with a bounded queue out. */
 import { Batch } from '../../engine/batch.ts'
 import type { IoEvents, PacketIo } from '../../engine/io.ts'
-import { consumed, counter, created, drop, held, type Metrics } from '../../engine/metrics.ts'
+import { consumed, counter, created, drop, held, heldAtEnd, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { IO_COUNTERS } from '../../native/native.ts'
@@ -20,6 +20,7 @@ export const ENDPOINT_METRICS = {
   send_queue_drops: drop('Packets dropped because the kernel took no more and the send queue was full.'),
   send_blocked: counter('Times the kernel took no more packets for now.'),
   queued_packets: held('Packets waiting to be sent.'),
+  held_at_end_packets: heldAtEnd(),
 } as const
 
 const OVERSIZE = IO_COUNTERS.indexOf('oversize')
@@ -58,6 +59,11 @@ export class Endpoint {
     this.mtu = mtu
     this.received = new Batch(packets)
     this.io = open({ readable: () => this.receive(), writable: () => this.flush() })
+  }
+
+  /** What arrives goes into the graph: as long as it is open, packets may come. */
+  get active(): boolean {
+    return this.outlet !== undefined
   }
 
   /** How much a counter of the socket has grown since it was last asked for. */
@@ -144,7 +150,7 @@ export class Endpoint {
   stop(): void {
     this.flush()
     for (let i = 0; i < this.queued; i++) this.packets.release(this.queue[i])
-    this.metrics.send_queue_drops.add(this.queued)
+    this.metrics.held_at_end_packets.add(this.queued)
     this.queued = 0
     this.observe()
     this.io.close()

@@ -99,6 +99,7 @@ export const tun = defineComponent({
     let malformed = 0
     return {
       input: (batch) => endpoint.enqueue(batch),
+      active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe() {
         endpoint.observe()

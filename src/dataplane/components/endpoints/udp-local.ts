@@ -16,7 +16,12 @@ export const udpLocal = defineComponent({
     output: Output('Connection point that gets what is received, annotated with its sender.'),
     mtu: Optional(Mtu('i32')),
     address: Address('Address to bind to; port 0 lets the system choose.'),
-    interface: Optional(Text('Network interface to be bound to (SO_BINDTODEVICE).', { minLength: 1, maxLength: 15 })),
+    interface: Optional(
+      Text('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.', {
+        minLength: 1,
+        maxLength: 15,
+      }),
+    ),
     backend: UdpBackend(),
   }),
   metrics: DATAGRAM_METRICS,
@@ -31,6 +36,7 @@ export const udpLocal = defineComponent({
     })
     return {
       input: (batch) => endpoint.input(batch),
+      active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe: () => endpoint.observe(),
       stop: () => endpoint.stop(),

@@ -17,7 +17,12 @@ export const udpRemote = defineComponent({
     input: Input('Connection point whose packets are sent.'),
     output: Optional(Output('Connection point that gets what comes back, annotated with its sender.')),
     mtu: Optional(Mtu('i32')),
-    interface: Optional(Text('Network interface to be bound to (SO_BINDTODEVICE).', { minLength: 1, maxLength: 15 })),
+    interface: Optional(
+      Text('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.', {
+        minLength: 1,
+        maxLength: 15,
+      }),
+    ),
     backend: UdpBackend(),
   }),
   metrics: DATAGRAM_METRICS,
@@ -34,6 +39,7 @@ export const udpRemote = defineComponent({
     const endpoint = firstThatOpens(open)
     return {
       input: (batch) => endpoint.input(batch),
+      active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe: () => endpoint.observe(),
       stop: () => endpoint.stop(),

@@ -16,7 +16,12 @@ export const udp = defineComponent({
     output: Optional(Output('Connection point that gets what is received.')),
     local_address: Optional(Address('Address to bind to; port 0 lets the system choose.')),
     remote_address: Optional(Address('The peer.')),
-    interface: Optional(Text('Network interface to be bound to (SO_BINDTODEVICE).', { minLength: 1, maxLength: 15 })),
+    interface: Optional(
+      Text('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.', {
+        minLength: 1,
+        maxLength: 15,
+      }),
+    ),
     mtu: Optional(Mtu('i32')),
     socket_buffer_size: Optional(
       Int32('Size of the socket buffers in each direction (4 MiB when unset).', {
@@ -92,6 +97,7 @@ export const udp = defineComponent({
     })
     return {
       input: (batch) => endpoint.input(batch),
+      active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe: () => endpoint.observe(),
       stop: () => endpoint.stop(),

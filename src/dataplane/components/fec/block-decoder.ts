@@ -18,6 +18,7 @@ export interface BlockDecoderCounters {
   readonly spent_packets: Counter
   readonly malformed_packets: Counter
   readonly held_packets: Gauge
+  readonly held_at_end_packets: Counter
   readonly unkept_packets: Counter
 }
 
@@ -82,6 +83,20 @@ export class BlockDecoder {
   /** Gives up every block and forgets every session. */
   reset(): void {
     for (const window of this.sessions.windows) this.leave(window)
+  }
+
+  /** Slots of the symbols that unfinished blocks have at hand. */
+  get kept(): number {
+    let kept = 0
+    for (const window of this.sessions.windows) {
+      for (let place = 0; window.active && place < window.blocks; place++) kept += window.kept[place]
+    }
+    return kept
+  }
+
+  /** The run ends. */
+  stop(): void {
+    for (const window of this.sessions.windows) this.leave(window, this.counters.held_at_end_packets)
   }
 
   private discard(packet: number, counter: Counter): void {
@@ -158,17 +173,20 @@ export class BlockDecoder {
     }
   }
 
-  private leave(window: BlockWindow): void {
+  /** `kept` counts the repairs that were still kept. */
+  private leave(window: BlockWindow, kept = this.counters.spent_packets): void {
     if (!window.active) return
     // Of the newest block more may be on its way, so nothing is counted as lost there.
     const newest = window.place(window.newest)
-    for (let place = 0; place < window.blocks; place++) this.giveUp(window, place, window.proven && place !== newest)
+    for (let place = 0; place < window.blocks; place++) {
+      this.giveUp(window, place, window.proven && place !== newest, kept)
+    }
     window.active = false
     window.confirmed = false
   }
 
   /** Counts what a block lacks, when that is to be `counted`, and lets go of its packets. */
-  private giveUp(window: BlockWindow, place: number, counted: boolean): void {
+  private giveUp(window: BlockWindow, place: number, counted: boolean, kept = this.counters.spent_packets): void {
     if (window.state[place] === UNKNOWN) return
     const sources = window.closing[place] || window.k
     if (counted) {
@@ -183,7 +201,7 @@ export class BlockDecoder {
         this.counters.unrecovered_packets.add(sources - window.sources[place])
       }
     }
-    this.letGo(window, place, this.counters.spent_packets)
+    this.letGo(window, place, kept)
     window.state[place] = UNKNOWN
   }
 

@@ -106,6 +106,11 @@ export class BlockEncoder {
     this.outlet.flush()
   }
 
+  /** Slots of the unfinished block's copies. */
+  get kept(): number {
+    return this.copyCount
+  }
+
   /** Gives back the copies. */
   stop(): void {
     this.releaseCopies()

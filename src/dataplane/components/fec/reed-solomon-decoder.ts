@@ -1,7 +1,7 @@
 /** reed_solomon_decoder: passes on the source packets of a reed_solomon_encoder and recovers missing ones. */
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
-import { consumed, counter, created, drop, gauge, held } from '../../engine/metrics.ts'
+import { consumed, counter, created, drop, gauge, held, heldAtEnd } from '../../engine/metrics.ts'
 import { Input, Output } from '../../engine/schema.ts'
 import { BlockDecoder } from './block-decoder.ts'
 
@@ -26,6 +26,7 @@ export const reedSolomonDecoder = defineComponent({
       'Packets that are none of a reed_solomon_encoder, or contradict the others of their block.',
     ),
     held_packets: held('Repair packets of unfinished blocks.'),
+    held_at_end_packets: heldAtEnd(),
     unkept_packets: counter('Source packets passed on without a copy because no packet slot was free.', 'packets'),
     measured_loss: gauge('Share of packets lost on the way here, over about the last 10,000.', 'ratio'),
   },
@@ -38,7 +39,8 @@ export const reedSolomonDecoder = defineComponent({
         outlets.output.notify(notification)
       },
       observe: () => metrics.measured_loss.set(decoder.loss),
-      stop: () => decoder.reset(),
+      kept: () => decoder.kept,
+      stop: () => decoder.stop(),
     }
   },
 })

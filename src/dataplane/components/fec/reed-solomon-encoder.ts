@@ -53,6 +53,7 @@ export const reedSolomonEncoder = defineComponent({
         if (notification === 'FLUSH') encoder.flush()
         outlets.output.notify(notification)
       },
+      kept: () => encoder.kept,
       stop: () => encoder.stop(),
     }
   },

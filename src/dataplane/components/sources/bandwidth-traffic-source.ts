@@ -29,6 +29,7 @@ export const bandwidthTrafficSource = defineComponent({
       duration: config.duration_ms * NS_PER_MS,
     })
     return {
+      active: () => generator.active,
       reconfigure(next) {
         generator.pace.perByte = nsPerByte(next.bandwidth_mbit)
       },

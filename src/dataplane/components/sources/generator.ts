@@ -105,6 +105,11 @@ class Generator {
     return size
   }
 
+  /** More packets are to come. */
+  get active(): boolean {
+    return !this.done
+  }
+
   protected get complete(): boolean {
     return this.total > 0 && this.probes.sequence >= this.total
   }

@@ -37,6 +37,7 @@ export const throughputTrafficSource = defineComponent({
       duration: config.duration_ms * NS_PER_MS,
     })
     return {
+      active: () => generator.active,
       reconfigure(next) {
         generator.pace.perByte = nsPerByte(next.throughput_mbit)
       },

@@ -163,9 +163,8 @@ describe('traffic_sink', () => {
       lost_packets: 0,
       corrupt_packets: 0,
       unmarked_packets: 0,
-      finished: 1,
     })
-    bench.stop()
+    expect(bench.stop()).toEqual({ outcome: 'COMPLETED' })
   })
 })
 

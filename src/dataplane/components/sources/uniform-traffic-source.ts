@@ -34,6 +34,6 @@ export const uniformTrafficSource = defineComponent({
             group: 1,
             duration: 0,
           })
-    return { stop: () => generator.stop() }
+    return { active: () => generator.active, stop: () => generator.stop() }
   },
 })

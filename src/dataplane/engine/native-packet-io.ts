@@ -1,0 +1,78 @@
+/** One kernel socket or TUN device of a run, as components see it. */
+import { IO_COUNTERS, native } from '../native/native.ts'
+import { BATCH_CAPACITY, type Batch } from './batch.ts'
+import type { MonotonicClock } from './clock.ts'
+import type { PacketIo } from './io.ts'
+
+/** What a socket or device needs of the run's I/O. */
+export interface NativeIoParts {
+  readonly clock: MonotonicClock
+  readonly poller: number
+  readonly memory: number
+  /** `packet` is the last one received. */
+  took(packet: number): void
+}
+
+export const BACKENDS = ['GENERIC', 'LINUX_NO_GRO', 'LINUX'] as const
+
+export type ReceiveCall = typeof native.udpReceive
+export type SendCall = typeof native.udpSend
+export const UDP_CALLS: [ReceiveCall, SendCall] = [native.udpReceive, native.udpSend]
+
+export class NativePacketIo implements PacketIo {
+  readonly counters = new Float64Array(IO_COUNTERS.length)
+  name: string
+  readonly backend: string
+  protected readonly io: NativeIoParts
+  protected handle: number
+  private readonly receiveCall: ReceiveCall
+  private readonly sendCall: SendCall
+  private readonly scratch = new Int32Array(BATCH_CAPACITY)
+  protected blocked = false
+  private open = true
+
+  constructor(io: NativeIoParts, handle: number, name: string, backend: string, calls: [ReceiveCall, SendCall]) {
+    this.io = io
+    this.handle = handle
+    this.name = name
+    this.backend = backend
+    ;[this.receiveCall, this.sendCall] = calls
+  }
+
+  receive(batch: Batch): void {
+    const { io, handle, counters } = this
+    const { origin } = io.clock
+    if (batch.length === 0) {
+      const count = this.receiveCall(handle, io.memory, batch.handles, BATCH_CAPACITY, origin, counters)
+      batch.length = count
+      if (count > 0) io.took(batch.handles[count - 1])
+      return
+    }
+    const room = BATCH_CAPACITY - batch.length
+    const count = this.receiveCall(handle, io.memory, this.scratch, room, origin, counters)
+    for (let i = 0; i < count; i++) batch.push(this.scratch[i])
+    if (count > 0) io.took(this.scratch[count - 1])
+  }
+
+  send(handles: Int32Array, from: number, count: number): number {
+    const sent = this.sendCall(this.handle, this.io.memory, handles, from, count, this.counters)
+    if (sent < count !== this.blocked) {
+      this.blocked = sent < count
+      native.pollerWatchWrite(this.io.poller, this.handle, this.blocked)
+    }
+    return sent
+  }
+
+  /** The kernel has room again. */
+  unblocked(): void {
+    if (!this.blocked) return
+    this.blocked = false
+    native.pollerWatchWrite(this.io.poller, this.handle, false)
+  }
+
+  close(): void {
+    if (!this.open) return
+    this.open = false
+    native.close(this.handle)
+  }
+}

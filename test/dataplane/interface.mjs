@@ -1,0 +1,140 @@
+/**
+ * Sockets bound to an interface that is deleted and made anew, in network namespaces of this process's own (`unshare -n -m`);
+ * says as JSON what each of them heard after it. Uses the built code.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import dgram from 'node:dgram'
+import { once } from 'node:events'
+import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
+import { RegionReader } from '../../dist/src/dataplane/engine/metrics.js'
+import { createRunPool } from '../../dist/src/dataplane/engine/pool.js'
+import { native } from '../../dist/src/dataplane/native/native.js'
+
+const NEAR = '10.91.7.1'
+const FAR = '10.91.7.2'
+const GROUP = '239.255.77.1'
+
+const ip = (...args) => execFileSync('ip', args, { stdio: 'pipe' })
+const inFar = (...args) => ['netns', 'exec', 'far', ...args]
+
+/** A cable between this namespace and `far`; its near end is up and has no address yet. */
+function lay() {
+  ip('link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable', 'netns', 'far')
+  ip('-n', 'far', 'address', 'add', `${FAR}/30`, 'dev', 'cable')
+  ip('-n', 'far', 'link', 'set', 'cable', 'up')
+  ip('link', 'set', 'cable', 'up')
+}
+
+const address = () => ip('address', 'add', `${NEAR}/30`, 'dev', 'cable')
+
+async function until(what, holds, act = () => {}) {
+  const deadline = performance.now() + 15_000
+  while (!holds()) {
+    if (performance.now() > deadline)
+      throw new Error(`not within 15 s: ${what}; ${JSON.stringify(received())}; ${log.join('\n')}`)
+    act()
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+ip('netns', 'add', 'far')
+lay()
+address()
+
+// Whoever is heard gets an answer; the port of udp_local and the group get something besides.
+const echo = `
+  const socket = require('node:dgram').createSocket('udp4')
+  socket.on('error', () => {})
+  socket.on('message', (bytes, from) => {
+    socket.send(bytes, from.port, from.address)
+    socket.send(bytes, 7003, '${NEAR}')
+    try { socket.setMulticastInterface('${FAR}') } catch {}
+    socket.send(bytes, 7004, '${GROUP}')
+  })
+  socket.bind(9000, () => console.log('ready'))`
+const far = spawn('ip', inFar(process.execPath, '-e', echo), { stdio: ['ignore', 'pipe', 'inherit'] })
+process.on('exit', () => far.kill('SIGKILL'))
+await once(far.stdout, 'data')
+
+const bound = { interface: 'cable' }
+const remote_address = `${FAR}:9000`
+const pipeline = {
+  feed: { udp_local: { address: '127.0.0.1:7000', output: 'fresh' } },
+  copy: { splitter: { input: 'fresh', outputs: ['a', 'b', 'c', 'd'] } },
+  any: { udp: { ...bound, local_address: '0.0.0.0:7001', remote_address, input: 'a', output: 'a2' } },
+  fixed: { udp: { ...bound, local_address: `${NEAR}:7002`, remote_address, input: 'b', output: 'b2' } },
+  free: { udp: { ...bound, remote_address, input: 'c', output: 'c2' } },
+  address: { peer_writer: { remote_address, input: 'd', output: 'd1' } },
+  remote: { udp_remote: { ...bound, input: 'd1', output: 'd2' } },
+  local: { udp_local: { ...bound, address: '0.0.0.0:7003', output: 'e2' } },
+  group: { udp: { ...bound, local_address: '0.0.0.0:7004', multicast_group: GROUP, output: 'f2' } },
+  join: { flow_combiner: { inputs: ['a2', 'b2', 'c2', 'd2', 'e2', 'f2'], output: 'all' } },
+  sink: { traffic_sink: { input: 'all' } },
+}
+const SOCKETS = ['any', 'fixed', 'free', 'remote', 'local', 'group']
+const { config, problems } = checkPipelineConfig(JSON.stringify({ version: 1, engine_config: { pipeline } }))
+if (!config) throw new Error(JSON.stringify(problems))
+const before = native.openDescriptors()
+const pool = createRunPool({ warm: 1 })
+const log = []
+const run = pool.start({ runId: 'follow', config, performanceMode: false, level: 'INFO' }, (lines) =>
+  log.push(...lines.map(({ component, message }) => `${component}: ${message}`)),
+)
+await run.running
+const reader = new RegionReader(run.region)
+const metric = (name) => {
+  const { values } = reader.snapshot()
+  return Object.fromEntries(
+    SOCKETS.map((socket) => [
+      socket,
+      values[reader.entries.find((entry) => entry.path === socket && entry.name === name).index],
+    ]),
+  )
+}
+const received = () => metric('received_packets')
+const talker = dgram.createSocket('udp4')
+const said = (text) =>
+  SOCKETS.filter((socket) => log.some((line) => line.startsWith(`${socket}: `) && line.includes(text)))
+
+/** Sends until every socket has heard something again. */
+async function heard(what) {
+  const earlier = received()
+  const all = () => Object.entries(received()).every(([socket, count]) => count > earlier[socket])
+  await until(what, all, () => talker.send('hello', 7000, '127.0.0.1'))
+}
+
+await heard('everything is heard at first')
+const ports = metric('local_port')
+const first = native.openDescriptors()
+
+// Away for a while; when it comes back its address comes later.
+ip('link', 'delete', 'cable')
+await until('all say that it is gone', () => said('is gone').length === SOCKETS.length)
+lay()
+await until('what needs no address is bound', () => said('again').includes('local'))
+address()
+await heard('everything is heard after the interface was away')
+
+// Replaced between two looks.
+ip('link', 'delete', 'cable')
+lay()
+address()
+await heard('everything is heard after the interface was replaced')
+
+const later = metric('local_port')
+const held = native.openDescriptors() - first
+run.stop()
+const end = await run.ended
+talker.close()
+await pool.close()
+console.log(
+  JSON.stringify({
+    end,
+    gone: said('is gone'),
+    again: said('again'),
+    ports: SOCKETS.filter((socket) => ports[socket] === later[socket]),
+    held,
+    descriptors: native.openDescriptors() - before,
+  }),
+)
+process.exit()
