@@ -30,14 +30,14 @@ export function addSimulate(program: Command): void {
     .argument('<config.json>', 'the configuration, - for standard input')
     .requiredOption('-d, --duration <time>', 'virtual time to run: 60s, 500ms, 5m', duration)
     .option('-s, --seed <number>', 'seeds every component that has no seed of its own', whole(0, 2 ** 31 - 1), 1)
-    .option('-v, --verbose', 'show the log of the run on stderr')
+    .option('-v, --verbose', 'show the whole log of the run on stderr, not only warnings and errors')
     .action(async (file: string, options: { duration: number; seed: number; output: Format; verbose?: boolean }) => {
       const config = await loadPipeline(file)
       const { end, metrics, elapsed } = simulate(config, {
         duration: options.duration * NS_PER_MS,
         seed: options.seed,
         onLog: ({ timestamp, level, component, message }) => {
-          if (!options.verbose && level !== 'ERROR' && level !== 'FATAL') return
+          if (!options.verbose && level !== 'WARN' && level !== 'ERROR' && level !== 'FATAL') return
           const at = (timestamp / 1000).toFixed(6)
           process.stderr.write(`${at} ${level} ${component ? `${component}: ` : ''}${message}\n`)
         },

@@ -44,7 +44,36 @@ describe('validate', () => {
     expect(await penstock(['validate', good])).toMatchObject({ code: 0, stderr: '' })
     const { code, stdout } = await penstock(['validate', '-', '-o', 'json'], { input: JSON.stringify(lossy) })
     expect(code).toBe(0)
-    expect(JSON.parse(stdout)).toEqual({ valid: true, problems: [] })
+    expect(JSON.parse(stdout)).toEqual({ valid: true, problems: [], warnings: [] })
+  })
+
+  it('warns of what is hardly meant, and so do run and simulate', async () => {
+    const doubtful = structuredClone(lossy) as { engine_config: { pipeline: Record<string, Record<string, object>> } }
+    const { pipeline } = doubtful.engine_config
+    pipeline.loss.uniform_loss = { input: 'sent', output: 'once', loss_prob: 0.1, seed: 7 }
+    pipeline.more = { uniform_loss: { input: 'once', output: 'kept', loss_prob: 0.1, seed: 7 } }
+    const file = directory.file('doubtful.json', doubtful)
+    const pointer = '/engine_config/pipeline/more/uniform_loss/seed'
+    const table = await penstock(['validate', file])
+    expect(table.code).toBe(0)
+    expect(table.stdout).toContain('valid')
+    expect(table.stderr).toContain('1 warning:')
+    expect(table.stderr).toContain(`${pointer}: 7 is the seed of "loss" (uniform_loss) too`)
+    const json = await penstock(['validate', file, '-o', 'json'])
+    expect(json.code).toBe(0)
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      valid: true,
+      problems: [],
+      warnings: [{ component: 'more', pointer }],
+    })
+    for (const args of [
+      ['simulate', file, '-d', '10ms'],
+      ['run', file, '-d', '100ms'],
+    ]) {
+      const { code, stderr } = await penstock(args)
+      expect(code).toBe(0)
+      expect(stderr).toMatch(/WARN +more: 7 is the seed of "loss"/)
+    }
   })
 
   it('lists every problem with its pointer', async () => {

@@ -61,6 +61,31 @@ function propertiesOf(schema: Node, at = ''): [pointer: string, property: Node][
   )
 }
 
+/** For each live number every one of its bounds, and what is as near to them as a number can be, with one to change to. */
+function boundaryValues(schema: Node, live: readonly string[]): [{ name: string; value: number }, number][] {
+  return live.flatMap((name) => {
+    const { type, minimum = -1e9, maximum = 1e9, exclusiveMinimum } = (schema.properties as Record<string, Node>)[name]
+    if (type !== 'integer' && type !== 'number') return []
+    const low = exclusiveMinimum === undefined ? minimum : exclusiveMinimum + Number.MIN_VALUE
+    const values = [
+      low,
+      maximum,
+      low === 0 && type === 'number' ? Number.MIN_VALUE : low,
+      Math.min(maximum, Math.max(low, 1)),
+    ]
+    return [...new Set(values)].flatMap((value) =>
+      [...new Set(values)]
+        .filter((other) => other !== value)
+        .map((other): [{ name: string; value: number }, number] => [{ name, value }, other]),
+    )
+  })
+}
+
+/** Names of the metrics that say how many packets wait. */
+function heldOf({ metrics }: AnyComponent): string[] {
+  return Object.entries(metrics as MetricDeclarations).flatMap(([name, { role }]) => (role === 'held' ? [name] : []))
+}
+
 function renamed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(renamed)
   if (typeof value !== 'object' || value === null) return value
@@ -261,6 +286,40 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
         bench.advance(random.below(5 * MS))
       }
       expect(bench.stop()).toEqual({ outcome: bench.over ? 'COMPLETED' : 'STOPPED' })
+    })
+
+    test('no live value within its bounds makes a number that is none', () => {
+      const config = checked(key)
+      for (const [first, second] of boundaryValues(schema, definition.live ?? [])) {
+        const bench = drive(pipelineOf(key), { record: false })
+        const send = () => {
+          for (const input of bench.inputs)
+            bench.send(input, [randomPacket(new Random(1)), new Uint8Array(1), new Uint8Array(1400)])
+        }
+        const change = (name: string, value: number) => {
+          try {
+            bench.reconfigure({ it: { [key]: { ...config, [name]: value } } })
+          } catch (error) {
+            if (!(error instanceof Refused)) throw error
+          }
+        }
+        const [name, ...values] = [first.name, first.value, second, first.value, config[first.name] as number]
+        for (const value of values) {
+          send()
+          change(name, value)
+          send()
+          bench.advance(20 * MS)
+          bench.check()
+          const numbers = bench.metrics().it
+          for (const [metric, number] of Object.entries(numbers)) {
+            expect(Number.isFinite(number), `${metric} is ${number} with ${name} ${value}`).toBe(true)
+          }
+          const waiting = heldOf(definition).some((metric) => numbers[metric] > 0)
+          if (waiting)
+            expect(bench.simulation.graph.timers.next, `with ${name} ${value} what waits has no end`).toBeLessThan(1e18)
+        }
+        bench.stop()
+      }
     })
 
     test('live fields exist, are no ports, and change without disturbing packets', () => {

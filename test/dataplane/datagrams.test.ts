@@ -125,6 +125,13 @@ describe.each([4, 6] as const)('IPv%i', (family) => {
     await first.hears(1)
     await second.send(run.port('locked'), 'two', 'three')
     await until('two ignored', () => run.metrics().locked.ignored_packets === 2)
+    await until('a word of it', () => run.log.some(({ level }) => level === 'WARN'))
+    const warnings = run.log.filter(({ level }) => level === 'WARN')
+    expect(warnings).toMatchObject([
+      { component: 'locked', fields: { address: second.address, setting: 'lock_to_first_peer' } },
+    ])
+    expect(warnings[0].message).toContain(`ignores datagrams from ${second.address}`)
+    expect(warnings[0].message).toContain(`${first.address} was first`)
     // Whatever its annotation says, a packet goes to the peer.
     await aside.send(run.port('other'), 'four')
     await first.hears(2)

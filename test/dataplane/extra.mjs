@@ -16,6 +16,7 @@ const trigger = {
     output: port('output'),
     mark: Type.Integer({ proto: 'u32', default: 0 }),
     throw_at_start: Type.Boolean({ proto: 'bool', default: false }),
+    throw_at_stop: Type.Boolean({ proto: 'bool', default: false }),
   }),
   metrics: {},
   live: ['mark'],
@@ -38,6 +39,9 @@ const trigger = {
       },
       reconfigure(next) {
         mark = next.mark
+      },
+      stop() {
+        if (config.throw_at_stop) throw new Error('refused to stop')
       },
     }
   },

@@ -90,11 +90,25 @@ describe('ending', () => {
     withPeer(async (peer) => {
       const [bad, good] = [await start(forward(peer)), await start(forward(peer))]
       await peer.send(bad.port('front'), '!')
-      expect(await bad.handle.ended).toEqual({ outcome: 'FAILED', error: 'the run threw: told to throw' })
+      expect(await bad.handle.ended).toEqual({
+        outcome: 'FAILED',
+        error: 'the run threw: component "trigger" (test_trigger): told to throw',
+      })
       expect(bad.log.some(({ level, message }) => level === 'ERROR' && message.includes('told to throw'))).toBe(true)
+      expect(bad.log.find(({ level }) => level === 'ERROR')?.component).toBe('trigger')
       expect(await canBind(bad.port('front'))).toBe(true)
       await peer.send(good.port('front'), 'abc')
       await peer.hears(1)
+    }))
+
+  it('by a component that cannot stop: FAILED, naming it', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer, { throw_at_stop: true }))
+      run.handle.stop()
+      const error = 'stopping failed: component "trigger" (test_trigger): refused to stop'
+      expect(await run.handle.ended).toEqual({ outcome: 'FAILED', error })
+      expect(run.log.find(({ level }) => level === 'ERROR')).toMatchObject({ component: 'trigger' })
+      expect(await canBind(run.port('front'))).toBe(true)
     }))
 
   it('by a component: COMPLETED, or FAILED with its error', () =>

@@ -139,6 +139,204 @@ describe('configuration check', () => {
   })
 })
 
+describe('loops', () => {
+  const chain = (links: Record<string, object>) =>
+    problemsOf(
+      wrap({
+        source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+        ...links,
+        sink: { traffic_sink: { input: 'z', mtu: 1500 } },
+      }),
+    )
+  const delay = (...flows: [string, string][]) => ({
+    delay_constant: { flows: flows.map(([input, output]) => ({ input, output })), delay: 1 },
+  })
+
+  it('are none where the flows of one component follow each other in a chain', () => {
+    expect(chain({ slow: delay(['a', 'b'], ['b', 'c'], ['c', 'z']) })).toEqual([])
+    const loss = { uniform_loss: { input: 'b', output: 'c', loss_prob: 0.1 } }
+    expect(chain({ slow: delay(['a', 'b'], ['c', 'z']), loss })).toEqual([])
+    // Whichever flow stands first.
+    expect(chain({ slow: delay(['c', 'z'], ['a', 'b']), loss })).toEqual([])
+    const link = {
+      bandwidth_limit_constant: {
+        flows: [
+          { input: 'b', output: 'c' },
+          { input: 'd', output: 'z' },
+        ],
+        bandwidth_limit_mbit: 1,
+      },
+    }
+    expect(chain({ slow: delay(['a', 'b'], ['c', 'd']), link })).toEqual([])
+  })
+
+  it('are found where a flow comes back to its own input', () => {
+    const back = {
+      back: { splitter: { input: 'c', outputs: ['b', 'z'] } },
+      join: { flow_combiner: { inputs: ['a', 'b'], output: 'd' } },
+    }
+    expect(chain({ slow: delay(['d', 'c']), ...back })).toEqual([
+      `${at}/join/flow_combiner/inputs/1: packets would go round for ever: "join" → "slow" → "back" → "join"`,
+    ])
+    expect(chain({ slow: delay(['x', 'x'], ['a', 'z']) })[0]).toMatch(/for ever: "slow" → "slow"/)
+    expect(chain({ slow: delay(['x', 'y'], ['y', 'x'], ['a', 'z']) })[0]).toMatch(/for ever: "slow" → "slow" → "slow"/)
+  })
+
+  it('are looked for in chains longer than the stack is deep', () => {
+    const flows = Array.from({ length: 256 }, (_, n) => n)
+    const links = Object.fromEntries(
+      Array.from({ length: 60 }, (_, c) => [
+        `slow${c}`,
+        delay(
+          ...flows.map((n): [string, string] => [
+            c + n === 0 ? 'a' : `l${c * 256 + n}`,
+            c === 59 && n === 255 ? 'z' : `l${c * 256 + n + 1}`,
+          ]),
+        ),
+      ]),
+    )
+    expect(chain(links)).toEqual([])
+  })
+})
+
+describe('room around packets', () => {
+  const key = '00'.repeat(16)
+  const chainOf = (count: number, component: (input: string, output: string) => object) =>
+    wrap({
+      source: { uniform_traffic_source: { output: 'l0', total_packets: 1, interval: 1 } },
+      ...Object.fromEntries(Array.from({ length: count }, (_, n) => [`c${n}`, component(`l${n}`, `l${n + 1}`)])),
+      sink: { traffic_sink: { input: `l${count}`, mtu: 1500 } },
+    })
+  const encrypt = (input: string, output: string) => ({ ssl_encrypt: { input, output, aes_128_gcm_sha_256: { key } } })
+  const protect = (input: string, output: string) => ({
+    reed_solomon_encoder: { input, output, symbols: 4, repair: 1 },
+  })
+
+  it('is there for as much as can be had, and the sum is refused beyond', () => {
+    expect(problemsOf(chainOf(128, encrypt))).toEqual([])
+    expect(problemsOf(chainOf(146, protect))).toEqual([])
+    const [front, back, ...more] = problemsOf(chainOf(140, encrypt))
+    expect(front).toBe(
+      `${at}/c128/ssl_encrypt: up to here components write 2064 bytes in front of a packet, more than the 2048 that can be kept free there: ` +
+        '2240 in front and 2240 behind in the whole chain; split it over several pipelines',
+    )
+    expect(back).toContain(
+      `${at}/c128/ssl_encrypt: up to here components write 2064 bytes behind a packet, more than the 2048`,
+    )
+    expect(more).toEqual([])
+    expect(problemsOf(chainOf(147, protect))[0]).toContain('2058 bytes in front')
+  })
+
+  it('begins anew where packets leave the node', () => {
+    const half = (from: number, input: string, output: string) =>
+      Object.fromEntries(
+        Array.from({ length: 100 }, (_, n) => [
+          `c${from + n}`,
+          encrypt(n === 0 ? input : `l${from + n}`, n === 99 ? output : `l${from + n + 1}`),
+        ]),
+      )
+    const udp = { udp: { local_address: '127.0.0.1:1', remote_address: '127.0.0.1:2', input: 'there', output: 'back' } }
+    const ends = {
+      source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+      sink: { traffic_sink: { input: 'z' } },
+    }
+    expect(problemsOf(wrap({ ...ends, ...half(0, 'a', 'there'), udp, ...half(1000, 'back', 'z') }))).toEqual([])
+    const joined = wrap({
+      ...ends,
+      ...half(0, 'a', 'there'),
+      slow: { delay_constant: { flows: [{ input: 'there', output: 'back' }], delay: 1 } },
+      ...half(1000, 'back', 'z'),
+    })
+    expect(problemsOf(joined)[0]).toContain('3200 in front and 3200 behind')
+  })
+})
+
+describe('warnings', () => {
+  const warningsOf = (pipeline: object) => {
+    const { config, problems, warnings } = checkPipelineConfig(wrap(pipeline))
+    expect(problems).toEqual([])
+    expect(config).not.toBeNull()
+    return warnings
+  }
+  const ends = {
+    source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+    sink: { traffic_sink: { input: 'z' } },
+  }
+  const loss = (input: string, output: string, seed?: number) => ({
+    uniform_loss: { input, output, loss_prob: 0.1, ...(seed !== undefined && { seed }) },
+  })
+
+  it('tell of one seed given twice, wherever, and of no others', () => {
+    expect(
+      warningsOf({
+        ...ends,
+        one: loss('a', 'b', 7),
+        two: loss('b', 'c', 8),
+        three: loss('c', 'd'),
+        four: loss('d', 'z'),
+      }),
+    ).toEqual([])
+    const delay = { delay_constant: { flows: [{ input: 'c', output: 'z' }], delay: 1, jitter: 1, seed: 7 } }
+    expect(warningsOf({ ...ends, one: loss('a', 'b', 7), two: loss('b', 'c', 8), three: delay })).toEqual([
+      {
+        component: 'three',
+        pointer: `${at}/three/delay_constant/seed`,
+        message:
+          '7 is the seed of "one" (uniform_loss) too: both draw the same random numbers; give each a seed of its own',
+      },
+    ])
+  })
+
+  it.each<[string, object, boolean]>([
+    ['at once', { net: { udp: { local_address: '127.0.0.1:1', output: 'x', input: 'x' } } }, true],
+    [
+      'through a loss',
+      { net: { udp: { local_address: '127.0.0.1:1', output: 'x', input: 'y' } }, loss: loss('x', 'y') },
+      true,
+    ],
+    [
+      'by one of two ways',
+      {
+        net: { udp: { local_address: '127.0.0.1:1', output: 'x', input: 'w' } },
+        copy: { splitter: { input: 'x', outputs: ['y', 'z'] } },
+        slow: { delay_constant: { flows: [{ input: 'y', output: 'w' }], delay: 1 } },
+        sink: { traffic_sink: { input: 'z' } },
+      },
+      true,
+    ],
+    [
+      'with another address',
+      {
+        net: { udp: { local_address: '127.0.0.1:1', output: 'x', input: 'y' } },
+        to: { peer_writer: { input: 'x', output: 'y', remote_address: '192.0.2.1:5' } },
+      },
+      false,
+    ],
+    [
+      'as other bytes',
+      {
+        net: { udp: { local_address: '127.0.0.1:1', output: 'x', input: 'y' } },
+        seal: { ssl_encrypt: { input: 'x', output: 'y', aes_128_gcm_sha_256: { key: '00'.repeat(16) } } },
+      },
+      false,
+    ],
+    [
+      'by another socket',
+      {
+        net: { udp: { local_address: '127.0.0.1:1', output: 'x', input: 'y' } },
+        far: { udp: { local_address: '127.0.0.1:2', remote_address: '127.0.0.1:3', output: 'y', input: 'x' } },
+      },
+      false,
+    ],
+  ])('tell of a udp whose output comes back to its input unchanged, %s', (_, pipeline, warned) => {
+    const warnings = warningsOf(pipeline)
+    expect(warnings.map(({ component, pointer }) => [component, pointer])).toEqual(
+      warned ? [['net', `${at}/net/udp/input`]] : [],
+    )
+    for (const { message } of warnings) expect(message).toContain('comes back here unchanged')
+  })
+})
+
 describe('configuration difference', () => {
   const loss = (loss_prob: number, seed?: number) =>
     checkPipelineConfig(

@@ -7,11 +7,13 @@ import { COMPONENT_KEYS } from '../components/keys.ts'
 import { components as registry } from '../components/registry.ts'
 import { parseSocketAddress } from './address.ts'
 import type { AnyComponent } from './component.ts'
-import type { ComponentConfig, PipelineConfig, Problem } from './config.ts'
+import type { ComponentConfig, PipelineConfig, Problem, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
 import { camelCase, pointerToken, suggestion } from './names.ts'
-import { connect } from './ports.ts'
+import { connect, onwardOf } from './ports.ts'
+import { roomOf } from './room.ts'
 import type { Annotations } from './schema.ts'
+import { warningsOf } from './warnings.ts'
 
 /** Longest jsonConfig taken, bytes of UTF-8. */
 export const MAX_CONFIG_BYTES = 1 << 20
@@ -265,14 +267,18 @@ function position(text: string, error: Error): string {
 
 /**
  * Reads a jsonConfig. `config` is null exactly when there are problems. Keys are taken in snake_case and lowerCamelCase,
- * enums by name and number. `available` holds the components that can be used.
+ * enums by name and number. `available` holds the components that can be used. `warnings` are about a configuration that is taken.
  */
 export function checkPipelineConfig(
   json: string,
   available: ReadonlyMap<string, AnyComponent> = registry,
-): { config: PipelineConfig | null; problems: Problem[] } {
+): { config: PipelineConfig | null; problems: Problem[]; warnings: Warning[] } {
   const problems: Problem[] = []
-  const refuse = (pointer: string, message: string) => ({ config: null, problems: [{ pointer, message }] })
+  const refuse = (pointer: string, message: string) => ({
+    config: null,
+    problems: [{ pointer, message }],
+    warnings: [],
+  })
   const bytes = Buffer.byteLength(json)
   if (bytes > MAX_CONFIG_BYTES) {
     return refuse('', `the configuration has ${bytes} bytes, more than the ${MAX_CONFIG_BYTES} that are taken`)
@@ -329,9 +335,14 @@ export function checkPipelineConfig(
     if (component) put(components, name, component)
   }
   // Half a graph would only report what the problems above have caused.
-  if (problems.length === 0) problems.push(...connect(components, available).problems)
-  if (problems.length > 0) return { config: null, problems }
-  return { config: { version: 1, components, variables: shell.variables ?? [] }, problems }
+  if (problems.length > 0) return { config: null, problems, warnings: [] }
+  const { connections, problems: inGraph } = connect(components, available)
+  if (inGraph.length > 0) return { config: null, problems: inGraph, warnings: [] }
+  const onward = onwardOf(components, available, connections)
+  const { refused } = roomOf(components, available, onward)
+  if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
+  const warnings = warningsOf(components, available, onward)
+  return { config: { version: 1, components, variables: shell.variables ?? [] }, problems, warnings }
 }
 
 /**

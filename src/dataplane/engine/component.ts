@@ -7,6 +7,7 @@ import type { MetricDeclarations, Metrics } from './metrics.ts'
 import type { Outlet } from './outlet.ts'
 import type { Packets } from './packets.ts'
 import type { Random } from './random.ts'
+import type { Room } from './room.ts'
 import type { InputName, OutputName } from './schema.ts'
 import type { Timer } from './timers.ts'
 
@@ -74,6 +75,10 @@ export interface ComponentContext<C, M extends MetricDeclarations> {
   memory(): number
   /** Descriptor owner of this run, for what the addon opens; what a component forgets or cannot close goes with it. */
   owner(): number
+  /** What components of one run have in common under `name`: made by the first that asks. */
+  shared<T>(name: string, make: () => T): T
+  /** Whether packets that leave the component `name` reach this one inside the graph. */
+  follows(name: string): boolean
   /** An unarmed timer. */
   timer(fire: () => void): Timer
   /** An empty batch of this component's own. */
@@ -107,7 +112,7 @@ export type Instance<C> = Receivers<C> & {
   stop?(): void
 }
 
-/** A cross-field fault in a configuration; `pointer` is relative to the component's own configuration ('/symbols'). */
+/** A fault in a configuration, or what is doubtful in it; `pointer` is relative to the component's own configuration ('/symbols'). */
 export interface Fault {
   pointer: string
   message: string
@@ -126,8 +131,10 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   readonly live?: readonly (keyof Static<S> & string)[]
   /** True when what comes in never comes out inside the node (sockets): cycles through it are allowed. */
   readonly decoupled?: boolean
-  /** True when packets grow here (headers, tags), so that those received get slots with room around them at once. */
-  readonly grows?: boolean
+  /** True when what comes out is not what came in: other bytes, or another place to go to. */
+  readonly alters?: boolean
+  /** Bytes written in front of and behind each packet; absent: none. Packets received get slots with that room around them. */
+  room?(config: Static<S>): Room
   /**
    * True when whole batches are only ever passed on as they were received, packets dropped from them through the batch's own
    * methods and no length changed: their bytes need not be summed up again.
@@ -137,6 +144,8 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   mtu?(config: Static<S>): number
   /** Rules over several fields. */
   check?(config: Static<S>): Fault[]
+  /** What is allowed, but hardly meant. `comesBack`: what it sends out comes back to an input of its own, unaltered. */
+  warn?(config: Static<S>, graph: { comesBack: boolean }): Fault[]
   create(config: Static<S>, context: ComponentContext<Static<S>, M>): Instance<Static<S>>
 }
 

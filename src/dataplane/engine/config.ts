@@ -7,6 +7,12 @@ export interface Problem {
   message: string
 }
 
+/** Something that is allowed, but hardly meant. */
+export interface Warning extends Problem {
+  /** Name of the component that it is about. */
+  component: string
+}
+
 /** One component as the engine takes it: its key and its checked configuration, defaults filled in. */
 export interface ComponentConfig {
   key: string

@@ -4,14 +4,17 @@ import { native } from '../native/native.ts'
 import { Batch } from './batch.ts'
 import type { Clock } from './clock.ts'
 import type { AnyComponent, ComponentContext, Instance, Log, LogLevel, Notification, Receiver } from './component.ts'
+import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
-import type { Io } from './io.ts'
+import type { Io, IoEvents } from './io.ts'
 import { bindMetrics, type Histogram, MetricLayout } from './metrics.ts'
 import { Outlet } from './outlet.ts'
 import { Packets } from './packets.ts'
-import { type Connection, connect, type Port, portName, portsOf } from './ports.ts'
+import { type Connection, connect, type Onward, onwardOf, outputsFrom, type Port, portName, portsOf } from './ports.ts'
 import { Random } from './random.ts'
+import { roomOf } from './room.ts'
 import { Timers } from './timers.ts'
+import { warningsOf } from './warnings.ts'
 
 /** Slots of a run's slab: enough for 500 ms of delay at 200,000 packets a second. */
 const DEFAULT_SLOTS = 131_072
@@ -88,17 +91,23 @@ export function layoutOf(config: PipelineConfig, available: Registry = registry)
   return { metrics, connections, counters, declared }
 }
 
-/** Slot size follows the largest packet that any component brings in. */
-function packetsFor(config: PipelineConfig, available: Registry): Packets {
+/** Slot size follows the largest packet that any component brings in, and what the others write around it. */
+function packetsFor(config: PipelineConfig, available: Registry, onward: Onward): Packets {
+  const { front, back, refused } = roomOf(config.components, available, onward)
+  if (refused.length > 0) throw new Error(`unchecked configuration: ${refused[0].message}`)
+  // In steps, so that slabs are alike more often.
+  const headroom = (front + 63) & ~63
+  const tailroom = (back + 63) & ~63
   let mtu = 1500
   let trains = TRAINS
   for (const { key, config: own } of Object.values(config.components)) {
     const definition = available.get(key) as AnyComponent
     mtu = Math.max(mtu, definition.mtu?.(own) ?? 0)
-    if (definition.grows) trains = 0
+    if (definition.room) trains = 0
   }
-  const slotBytes = mtu + 256
-  const options = { mtu, trains, slots: Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes)) }
+  const slotBytes = headroom + mtu + tailroom + 64
+  const slots = Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes))
+  const options = { mtu, trains, slots, headroom, tailroom }
   if (!spare?.fits(options)) return new Packets(options)
   const packets = spare
   spare = null
@@ -119,6 +128,19 @@ function place(root: Record<string, unknown>, steps: readonly (string | number)[
   inner[steps[steps.length - 1]] = value
 }
 
+/** `io` whose events name the component in what they throw. */
+function blamingIo(io: Io, blame: Blame): Io {
+  const guarded = ({ readable, writable }: IoEvents): IoEvents => ({
+    ...(readable && { readable: blaming(blame, readable) }),
+    ...(writable && { writable: blaming(blame, writable) }),
+  })
+  return {
+    simulated: io.simulated,
+    udp: (options, events) => io.udp(options, guarded(events)),
+    tun: (options, events) => io.tun(options, guarded(events)),
+  }
+}
+
 /** The compiled graph of one run, with its packets, timers and counters. Lives and dies with its thread's loop. */
 export class Graph {
   readonly packets: Packets
@@ -127,6 +149,11 @@ export class Graph {
   readonly values: Float64Array
   readonly sources: (() => boolean)[] = []
   private readonly layout: Layout
+  private readonly onward: Onward
+  private readonly environment: GraphEnvironment
+  private readonly blames = new Map<string, Blame>()
+  /** By `shared`. */
+  private readonly common = new Map<string, unknown>()
   private readonly histograms: Histogram[] = []
   private readonly instances = new Map<string, AnyInstance>()
   private readonly flushes: (() => void)[] = []
@@ -143,9 +170,14 @@ export class Graph {
   constructor(config: PipelineConfig, environment: GraphEnvironment, available: Registry = registry) {
     this.config = config
     this.available = available
+    this.environment = environment
     this.layout = layoutOf(config, available)
+    this.onward = onwardOf(config.components, available, this.layout.connections)
+    for (const { component, pointer, message } of warningsOf(config.components, available, this.onward)) {
+      environment.log('WARN', component, message, { pointer })
+    }
     this.values = new Float64Array(this.layout.metrics.values)
-    this.packets = packetsFor(config, available)
+    this.packets = packetsFor(config, available, this.onward)
     environment.attach(this.packets)
     const outletsByName = new Map<string, Outlet>()
     const portsByComponent = new Map<string, Port[]>()
@@ -159,6 +191,7 @@ export class Graph {
         const definition = available.get(key) as AnyComponent
         const ports = portsOf(name, definition.config, own)
         portsByComponent.set(name, ports)
+        this.blames.set(name, blameOf(name, key))
         const outlets: Record<string, unknown> = {}
         for (const port of ports) {
           if (port.kind === 'output') place(outlets, port.steps, outletsByName.get(port.name))
@@ -177,16 +210,23 @@ export class Graph {
         throw new Error(`component "${to.component}" has no receiver for its input ${portName(to)}`)
       }
       const outlet = outletsByName.get(name) as Outlet
-      outlet.connect(receiver as Receiver, this.listener(to, target, portsByComponent, outletsByName))
+      const listener = this.listener(to, target, portsByComponent, outletsByName)
+      outlet.connect(receiver as Receiver, listener, this.blameFor(to.component))
     }
     for (const [name, instance] of this.instances) {
+      const blame = this.blameFor(name)
+      const { active, kept, flush, observe } = instance as Partial<Record<string, () => never>>
       const ports = portsByComponent.get(name) as Port[]
-      if (instance.active) this.actives.push(() => (instance.active as () => boolean)())
+      if (active) this.actives.push(blaming(blame, () => active.call(instance)))
       else if (ports.length > 0 && ports.every(({ kind }) => kind === 'output')) this.actives.push(() => true)
-      if (instance.kept) this.keepers.push(() => (instance.kept as () => number)())
-      if (instance.flush) this.flushes.push(() => (instance.flush as () => void)())
-      if (instance.observe) this.observers.push(() => (instance.observe as () => void)())
+      if (kept) this.keepers.push(blaming(blame, () => kept.call(instance)))
+      if (flush) this.flushes.push(blaming(blame, () => flush.call(instance)))
+      if (observe) this.observers.push(blaming(blame, () => observe.call(instance)))
     }
+  }
+
+  private blameFor(component: string): Blame {
+    return this.blames.get(component) as Blame
   }
 
   private context(
@@ -198,11 +238,12 @@ export class Graph {
   ): ComponentContext<unknown, never> {
     const log: Log = (level, message, fields) => environment.log(level, name, message, fields)
     const declared = this.layout.declared.get(name) as Map<string, number>
+    const blame = this.blameFor(name)
     return {
       name,
       packets: this.packets,
       clock: environment.clock,
-      io: environment.io,
+      io: blamingIo(environment.io, blame),
       outlets: outlets as never,
       metrics: bindMetrics(definition.metrics, declared, this.values, this.histograms) as never,
       log,
@@ -214,13 +255,33 @@ export class Graph {
       entropy: (bytes) => environment.entropy(bytes),
       memory: () => this.nativeMemory(),
       owner: () => environment.owner ?? this.ownOwner(),
-      timer: (fire) => this.timers.create(fire),
+      shared: (common, make) => this.shared(common, make),
+      follows: (other) => this.reaches(other, name),
+      timer: (fire) => this.timers.create(blaming(blame, fire)),
       batch: () => new Batch(this.packets),
       source: (poll) => {
-        this.sources.push(poll)
+        this.sources.push(blaming(blame, poll))
       },
-      end: (error) => environment.end(error && new Error(`component "${name}" (${key}): ${error.message}`)),
+      end: (error) => environment.end(error && blame(error)),
     }
+  }
+
+  private shared<T>(name: string, make: () => T): T {
+    if (!this.common.has(name)) this.common.set(name, make())
+    return this.common.get(name) as T
+  }
+
+  /** Whether packets that leave the component `from` reach `to` inside the graph. */
+  private reaches(from: string, to: string): boolean {
+    const seen = new Set<Connection>()
+    const left = this.layout.connections.filter((connection) => connection.from.component === from)
+    for (let connection = left.pop(); connection; connection = left.pop()) {
+      if (seen.has(connection)) continue
+      seen.add(connection)
+      if (connection.to.component === to) return true
+      left.push(...(this.onward.get(connection) ?? []))
+    }
+    return false
   }
 
   private nativeMemory(): number {
@@ -242,12 +303,7 @@ export class Graph {
     try {
       return definition.create(own, context) as AnyInstance
     } catch (error) {
-      const cause = error as NodeJS.ErrnoException
-      const wrapped: NodeJS.ErrnoException = new Error(`component "${name}" (${definition.key}): ${cause.message}`, {
-        cause,
-      })
-      if (cause.code !== undefined) wrapped.code = cause.code
-      throw wrapped
+      throw this.blameFor(name)(error)
     }
   }
 
@@ -262,11 +318,7 @@ export class Graph {
     if (notify) return (notification) => notify.call(target, notification, to.steps)
     const definition = this.available.get(this.config.components[to.component].key) as AnyComponent
     if (definition.decoupled) return () => {}
-    const outputs = (ports.get(to.component) as Port[]).filter((port) => port.kind === 'output')
-    const sameFlow = outputs.filter((port) => port.steps.slice(0, -1).join() === to.steps.slice(0, -1).join())
-    const onward = (to.steps.length > 1 && sameFlow.length > 0 ? sameFlow : outputs).map(
-      (port) => outlets.get(port.name) as Outlet,
-    )
+    const onward = outputsFrom(to, ports.get(to.component) as Port[]).map((port) => outlets.get(port.name) as Outlet)
     return (notification) => {
       for (const outlet of onward) outlet.notify(notification)
     }
@@ -299,20 +351,26 @@ export class Graph {
       const before = this.config.components[name]?.config
       if (JSON.stringify(before) !== JSON.stringify(config)) {
         const instance = this.instances.get(name)
-        ;(instance?.reconfigure as ((config: unknown) => void) | undefined)?.(config)
+        try {
+          ;(instance?.reconfigure as ((config: unknown) => void) | undefined)?.(config)
+        } catch (error) {
+          throw this.blameFor(name)(error)
+        }
       }
     }
     this.config = next
   }
 
-  /** Stops every component once; a component that throws does not keep the others from stopping. */
-  stop(): Error | null {
-    let first: Error | null = null
-    for (const instance of this.instances.values()) {
+  /** Stops every component once; a component that throws does not keep the others from stopping. Returns the first error. */
+  stop(): ComponentError | null {
+    let first: ComponentError | null = null
+    for (const [name, instance] of this.instances) {
       try {
         ;(instance.stop as (() => void) | undefined)?.()
       } catch (error) {
-        first ??= error as Error
+        const failure = this.blameFor(name)(error)
+        first ??= failure
+        this.environment.log('ERROR', failure.component, `stopping failed: ${causeOf(failure)}`)
       }
     }
     this.instances.clear()

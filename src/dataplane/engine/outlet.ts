@@ -1,6 +1,7 @@
 /** The sending end of a connection: counts what leaves and calls the one receiver directly. */
 import { BATCH_CAPACITY, Batch } from './batch.ts'
 import type { Notification, Receiver } from './component.ts'
+import type { Blame } from './component-error.ts'
 import type { Packets } from './packets.ts'
 
 export class Outlet {
@@ -12,6 +13,10 @@ export class Outlet {
   private readonly passes: boolean
   private receiver: Receiver
   private listener: (notification: Notification) => void = () => {}
+  /** Names the receiving component in what it throws. */
+  private blame: Blame = (thrown) => {
+    throw thrown
+  }
 
   /** `values[index]` counts packets, `values[index + 1]` bytes; they serve as the input's counters too. */
   constructor(packets: Packets, values: Float64Array, index: number, passes = false) {
@@ -23,9 +28,10 @@ export class Outlet {
     this.receiver = (batch) => packets.releaseAll(batch)
   }
 
-  connect(receiver: Receiver, listener: (notification: Notification) => void): void {
+  connect(receiver: Receiver, listener: (notification: Notification) => void, blame: Blame): void {
     this.receiver = receiver
     this.listener = listener
+    this.blame = blame
   }
 
   /** Hands over every packet of `batch`, which is empty afterwards. */
@@ -37,7 +43,11 @@ export class Outlet {
     if (!this.passes) batch.bytes = this.packets.bytesOf(batch)
     values[index] += count
     values[index + 1] += batch.bytes
-    this.receiver(batch)
+    try {
+      this.receiver(batch)
+    } catch (error) {
+      throw this.blame(error)
+    }
     batch.length = 0
   }
 
@@ -57,13 +67,21 @@ export class Outlet {
     values[index] += count
     pending.bytes = this.packets.bytesOf(pending)
     values[index + 1] += pending.bytes
-    this.receiver(pending)
+    try {
+      this.receiver(pending)
+    } catch (error) {
+      throw this.blame(error)
+    }
     pending.length = 0
   }
 
   /** Sends a notification behind the packets sent so far. */
   notify(notification: Notification): void {
     this.flush()
-    this.listener(notification)
+    try {
+      this.listener(notification)
+    } catch (error) {
+      throw this.blame(error)
+    }
   }
 }

@@ -54,8 +54,82 @@ export interface Connection {
 }
 
 /**
+ * The outputs, of those of its component, by which what comes in at `input` can leave at once: those of its own flow
+ * (`flows[i].input` leads to `flows[i].output` only) where it has one, else all.
+ */
+export function outputsFrom(input: Port, ports: readonly Port[]): Port[] {
+  const outputs = ports.filter((port) => port.kind === 'output')
+  if (input.steps.length < 2) return outputs
+  const flowOf = (port: Port): string => port.steps.slice(0, -1).join('/')
+  const own = outputs.filter((port) => flowOf(port) === flowOf(input))
+  return own.length > 0 ? own : outputs
+}
+
+/** For each connection those that its packets go on by, at once, from the component it leads to. */
+export type Onward = ReadonlyMap<Connection, readonly Connection[]>
+
+export function onwardOf(
+  components: Record<string, ComponentConfig>,
+  registry: ReadonlyMap<string, AnyComponent>,
+  connections: readonly Connection[],
+): Onward {
+  const ports = new Map<string, Port[]>()
+  const byName = new Map<string, Connection>()
+  for (const connection of connections) {
+    byName.set(connection.name, connection)
+    const { from } = connection
+    const outputs = ports.get(from.component)
+    if (outputs) outputs.push(from)
+    else ports.set(from.component, [from])
+  }
+  const onward = new Map<Connection, Connection[]>()
+  for (const connection of connections) {
+    const { component } = connection.to
+    const decoupled = registry.get(components[component].key)?.decoupled
+    const outputs = decoupled ? [] : outputsFrom(connection.to, ports.get(component) ?? [])
+    onward.set(
+      connection,
+      outputs.map(({ name }) => byName.get(name) as Connection),
+    )
+  }
+  return onward
+}
+
+/**
+ * The connections, each before those that it leads to; and the circles there are, each as the connections in it. With circles
+ * the order means nothing.
+ */
+export function inOrder(onward: Onward): { order: Connection[]; circles: Connection[][] } {
+  const done: Connection[] = []
+  const circles: Connection[][] = []
+  const state = new Map<Connection, 'open' | 'done'>()
+  for (const start of onward.keys()) {
+    if (state.has(start)) continue
+    // By hand, not by recursion: a chain of flows may be longer than the stack is deep.
+    const path = [{ at: start, next: 0 }]
+    state.set(start, 'open')
+    while (path.length > 0) {
+      const top = path[path.length - 1]
+      const following = (onward.get(top.at) as readonly Connection[])[top.next++]
+      if (!following) {
+        state.set(top.at, 'done')
+        done.push(top.at)
+        path.pop()
+      } else if (!state.has(following)) {
+        state.set(following, 'open')
+        path.push({ at: following, next: 0 })
+      } else if (state.get(following) === 'open') {
+        const members = path.map(({ at }) => at)
+        circles.push(members.slice(members.indexOf(following)))
+      }
+    }
+  }
+  return { order: done.reverse(), circles }
+}
+
+/**
  * Joins outputs and inputs of the same name. Each name needs exactly one writer and one reader, and no loop may lead
- * back to a component without leaving the node in between.
+ * back to an input without leaving the node in between.
  */
 export function connect(
   components: Record<string, ComponentConfig>,
@@ -116,33 +190,12 @@ function loops(
   registry: ReadonlyMap<string, AnyComponent>,
   connections: Connection[],
 ): Problem[] {
-  const problems: Problem[] = []
-  const state = new Map<string, 'open' | 'done'>()
-  const path: string[] = []
-  const followers = new Map<string, Connection[]>()
-  for (const connection of connections) {
-    const from = connection.from.component
-    followers.set(from, [...(followers.get(from) ?? []), connection])
-  }
-  const visit = (component: string): void => {
-    state.set(component, 'open')
-    path.push(component)
-    for (const connection of followers.get(component) ?? []) {
-      const next = connection.to.component
-      if (registry.get(components[next].key)?.decoupled) continue
-      if (state.get(next) === 'open') {
-        const circle = [...path.slice(path.indexOf(next)), next].map((name) => `"${name}"`).join(' → ')
-        problems.push({
-          pointer: portPointer(connection.to, components[next].key),
-          message: `packets would go round for ever: ${circle}`,
-        })
-      } else if (!state.has(next)) visit(next)
+  return inOrder(onwardOf(components, registry, connections)).circles.map((circle) => {
+    const names = [...circle, circle[0]].map(({ from }) => `"${from.component}"`).join(' → ')
+    const { to } = circle[circle.length - 1]
+    return {
+      pointer: portPointer(to, components[to.component].key),
+      message: `packets would go round for ever: ${names}`,
     }
-    path.pop()
-    state.set(component, 'done')
-  }
-  for (const component of Object.keys(components)) {
-    if (!state.has(component) && !registry.get(components[component].key)?.decoupled) visit(component)
-  }
-  return problems
+  })
 }

@@ -60,9 +60,9 @@ export const Probability = (description: string) =>
 export const Milliseconds = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Uint32(description, { maximum: 86_400_000, unit: 'ms', ...options })
 
-/** Megabit (10^6) per second, more than 0, at most 400 Gbit/s. */
+/** Megabit (10^6) per second, 1 kbit/s to 1 Tbit/s: bounds that keep the time a byte takes a number worth calculating with. */
 export const Megabits = (description: string, options: Options = {}) =>
-  Double(description, { exclusiveMinimum: 0, maximum: 400_000, unit: 'Mbit/s', ...options })
+  Double(description, { minimum: 0.001, maximum: 1_000_000, unit: 'Mbit/s', ...options })
 
 export const Seed = (proto: 'i32' | 'u32' = 'i32') =>
   proto === 'i32'

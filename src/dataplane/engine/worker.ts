@@ -5,6 +5,7 @@ import { components } from '../components/registry.ts'
 import { native } from '../native/native.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
 import type { AnyComponent, LogLevel } from './component.ts'
+import { ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
 import { RegionWriter } from './metrics.ts'
@@ -140,7 +141,8 @@ class Run {
         : { outcome: stopped ? 'STOPPED' : 'COMPLETED' }
     } catch (error) {
       outcome = { outcome: 'FAILED', error: `the run threw: ${(error as Error).message}` }
-      this.log.write('ERROR', '', `the run threw: ${(error as Error).stack ?? error}`)
+      const component = error instanceof ComponentError ? error.component : ''
+      this.log.write('ERROR', component, `the run threw: ${causeOf(error)}`)
     }
     const failure = this.graph.stop()
     if (failure && outcome.outcome !== 'FAILED') {

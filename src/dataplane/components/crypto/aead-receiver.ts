@@ -4,6 +4,7 @@ import type { Clock } from '../../engine/clock.ts'
 import { NS_PER_S } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { native } from '../../native/native.ts'
+import type { OwnSalts } from './own-salts.ts'
 import { ReplayWindow } from './replay-window.ts'
 import { deriveKey, SALT_BYTES, type SuiteKey } from './suites.ts'
 
@@ -18,6 +19,10 @@ export const OPENED = 0
 export const FORGED = 1
 export const REPLAYED = 2
 export const UNTRIED = 3
+export const REFLECTED = 4
+
+/** Failed trials of one salt after which it is worth a word that nothing of it opens. */
+const TELLING = 3
 
 /** A run of a sender, known by its salt; admitted with its first packet that is authentic. */
 class Sender {
@@ -30,13 +35,41 @@ class Sender {
   readonly window = new ReplayWindow()
 }
 
+/** A salt of which no packet was authentic when it was tried. */
+class Failure {
+  high = 0
+  low = 0
+  /** Trials that failed, 0 while nothing is noted here. */
+  trials = 0
+  used = 0
+}
+
+/** What a receiver wants to know of its surroundings. */
+export interface AeadReceiverOptions {
+  packets: Packets
+  memory: number
+  owner: number
+  suite: SuiteKey
+  clock: Clock
+  /** Salts of the run's own encrypters, and whether what one of them seals comes here inside the graph, as it was wired. */
+  own: OwnSalts
+  follows(component: string): boolean
+  /** Told once, with the packet at hand, when nothing of a sender opens. */
+  wrongKey(packet: number): void
+}
+
 export class AeadReceiver {
   private readonly packets: Packets
   private readonly memory: number
   private readonly owner: number
   private readonly suite: SuiteKey
   private readonly clock: Clock
+  private readonly own: OwnSalts
+  private readonly follows: (component: string) => boolean
+  private readonly wrongKey: (packet: number) => void
   private readonly senders = Array.from({ length: SALTS }, () => new Sender())
+  private readonly failures = Array.from({ length: SALTS }, () => new Failure())
+  private warned = false
   private readonly counters = new Float64Array(BATCH_CAPACITY)
   private readonly salt = new Uint8Array(SALT_BYTES)
   private readonly one = new Int32Array(1)
@@ -45,12 +78,15 @@ export class AeadReceiver {
   private trials = TRIALS_AT_ONCE
   private refilled: number
 
-  constructor(packets: Packets, memory: number, owner: number, suite: SuiteKey, clock: Clock) {
+  constructor({ packets, memory, owner, suite, clock, own, follows, wrongKey }: AeadReceiverOptions) {
     this.packets = packets
     this.memory = memory
     this.owner = owner
     this.suite = suite
     this.clock = clock
+    this.own = own
+    this.follows = follows
+    this.wrongKey = wrongKey
     this.latest = this.senders[0]
     this.refilled = clock.now
   }
@@ -69,12 +105,17 @@ export class AeadReceiver {
   open(handles: Int32Array, count: number, high: number, low: number, outcome: Uint8Array): void {
     let from = 0
     let sender = this.find(high, low)
+    if (!sender && this.isReflected(high, low)) {
+      outcome.fill(REFLECTED, 0, count)
+      return
+    }
     // Unknown: a first authentic packet admits the salt, and the rest goes the usual way.
     while (!sender && from < count) {
       if (this.mayTry()) {
         sender = this.admit(handles[from], high, low)
+        if (!sender) this.noteFailure(handles[from], high, low)
         outcome[from++] = sender ? OPENED : FORGED
-      } else outcome[from++] = UNTRIED
+      } else outcome[from++] = this.hasFailed(high, low) ? FORGED : UNTRIED
     }
     if (!sender || from === count) return
     sender.used = ++this.heard
@@ -106,6 +147,42 @@ export class AeadReceiver {
       }
     }
     return null
+  }
+
+  /** Sealed by this run's own encrypter and not joined to it: somebody sent it back. */
+  private isReflected(high: number, low: number): boolean {
+    const encrypter = this.own.encrypterOf(high, low)
+    return encrypter !== '' && !this.follows(encrypter)
+  }
+
+  private hasFailed(high: number, low: number): boolean {
+    for (const failure of this.failures) {
+      if (failure.trials === 0 || failure.high !== high || failure.low !== low) continue
+      failure.used = ++this.heard
+      return true
+    }
+    return false
+  }
+
+  /** A salt that fails time and again is a sender with another key, and not what a network does to packets now and then. */
+  private noteFailure(packet: number, high: number, low: number): void {
+    let noted = this.failures[0]
+    for (const failure of this.failures) {
+      if (failure.trials > 0 && failure.high === high && failure.low === low) {
+        noted = failure
+        break
+      }
+      if (failure.used < noted.used) noted = failure
+    }
+    if (noted.high !== high || noted.low !== low || noted.trials === 0) {
+      noted.high = high
+      noted.low = low
+      noted.trials = 0
+    }
+    noted.used = ++this.heard
+    if (++noted.trials < TELLING || this.warned) return
+    this.warned = true
+    this.wrongKey(packet)
   }
 
   private mayTry(): boolean {

@@ -1,5 +1,6 @@
-/** Which of the last 1,024 packet counters have been seen (RFC 4303, section 3.4.3, with a window as a ring of bits). */
+/** Which of the last packet counters have been seen (RFC 4303, section 3.4.3, with a window as a ring of bits). */
 
+/** Counters that the window spans, the highest seen and those below it. */
 export const REPLAY_WINDOW = 1024
 
 export class ReplayWindow {
@@ -11,7 +12,7 @@ export class ReplayWindow {
   accept(counter: number): boolean {
     const { seen } = this
     const ahead = counter - this.highest
-    // ToInt32 takes a double modulo 2^32, so this is the counter modulo 1,024 for all of them.
+    // ToInt32 takes a double modulo 2^32, so this is the counter modulo the window for all of them.
     const bit = counter & (REPLAY_WINDOW - 1)
     if (ahead > 0) {
       if (ahead >= REPLAY_WINDOW) seen.fill(0)

@@ -1,31 +1,60 @@
 /** ssl_decrypt: opens the packets of ssl_encrypt, and drops what is forged, altered or replayed. */
+import { formatRemote } from '../../engine/address.ts'
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop, gauge } from '../../engine/metrics.ts'
-import { AeadReceiver, OPENED, REPLAYED, UNTRIED } from './aead-receiver.ts'
+import { REMOTE_BYTES } from '../../native/native.ts'
+import { AeadReceiver, OPENED, REFLECTED, REPLAYED, UNTRIED } from './aead-receiver.ts'
+import { ownSalts } from './own-salts.ts'
+import { REPLAY_WINDOW } from './replay-window.ts'
 import { AEAD_HEADER_BYTES, aeadConfig, checkSuite, suiteOf, TAG_BYTES } from './suites.ts'
+
+const WINDOW = REPLAY_WINDOW.toLocaleString('en')
 
 export const sslDecrypt = defineComponent({
   key: 'ssl_decrypt',
   family: 'crypto',
-  summary: 'Decrypts packets of ssl_encrypt; drops forged, altered and replayed ones.',
+  summary: 'Decrypts packets of ssl_encrypt; drops forged, altered, replayed and reflected ones.',
   details:
-    'The same suite and key as the ssl_encrypt whose packets come in. Packets may come out of order, up to 1,024 behind the newest of their ' +
-    "sender's run. A run is admitted by its first authentic packet; 64 runs are remembered, the longest unheard giving way, and at most " +
-    '1,000 unknown salts a second are tried, so that spraying them costs little. What was recorded of an earlier run can be replayed to a ' +
-    'decrypter that has forgotten or never heard it, since nothing is kept over a restart: change the key where that matters.',
+    'The same suite and key as the ssl_encrypt whose packets come in. Packets may come out of order, within the window of the newest ' +
+    `${WINDOW} packets of their sender's run. A run is admitted by its first authentic packet; 64 runs are remembered, the longest unheard ` +
+    'giving way, and at most 1,000 packets of unknown runs a second are tried, so that spraying them costs little. A sender of which ' +
+    'nothing opens, as with another key, is told in the run log.\n\n' +
+    'What an ssl_encrypt of the same run has sealed and does not come from it inside the graph was sent back by somebody, and is dropped ' +
+    '(reflected_packets). Nothing is kept over a restart: what was recorded of an earlier run, of the peer or of this end, is authentic to a ' +
+    'decrypter that has forgotten or never heard that run. A key for each direction keeps what this end has sealed out for good; what the ' +
+    'peer has sealed can be replayed until the key is changed.',
   config: aeadConfig,
   metrics: {
     decrypted_packets: counter('Packets decrypted.', 'packets'),
     authentication_failures: drop('Packets that were not authentic: another key, forged, or altered.'),
-    replayed_packets: drop('Packets seen before, or more than 1,024 behind the newest of their run.'),
-    untried_packets: drop('Packets of unknown runs, of which too many came at once to try them all.'),
+    replayed_packets: drop(`Packets seen before, or older than the newest ${WINDOW} of their run.`),
+    reflected_packets: drop('Packets that an ssl_encrypt of this run has sealed, sent back by somebody.'),
+    untried_packets: drop('Packets of runs not heard before, of which too many came at once to try them all.'),
     malformed_packets: drop('Packets too short for header and tag.'),
     known_runs: gauge('Runs of senders admitted.', 'runs'),
   },
+  alters: true,
   check: checkSuite,
-  create(config, { packets, outlets, metrics, memory, owner, clock }) {
-    const receiver = new AeadReceiver(packets, memory(), owner(), suiteOf(config), clock)
+  create(config, context) {
+    const { packets, outlets, metrics, memory, owner, clock, log, follows } = context
+    const receiver = new AeadReceiver({
+      packets,
+      memory: memory(),
+      owner: owner(),
+      suite: suiteOf(config),
+      clock,
+      own: ownSalts(context),
+      follows,
+      wrongKey(packet) {
+        const record = new Int32Array(REMOTE_BYTES / 4)
+        packets.readRemote(packet, record)
+        const address = formatRemote(record)
+        const sender = address === '' ? 'a sender' : `the sender at ${address}`
+        const cause = 'it has another key or suite, or something on the way alters packets'
+        log('WARN', `nothing that ${sender} seals can be opened: ${cause}`, { address })
+      },
+    })
     const run = new Int32Array(BATCH_CAPACITY)
     const outcome = new Uint8Array(BATCH_CAPACITY)
 
@@ -40,6 +69,7 @@ export const sslDecrypt = defineComponent({
           packets.release(packet)
           if (outcome[i] === REPLAYED) metrics.replayed_packets.add(1)
           else if (outcome[i] === UNTRIED) metrics.untried_packets.add(1)
+          else if (outcome[i] === REFLECTED) metrics.reflected_packets.add(1)
           else metrics.authentication_failures.add(1)
         }
       }

@@ -1,11 +1,13 @@
 /** ssl_encrypt and ssl_decrypt: every suite, node:crypto as the other end, forgery, replay, restarts, floods of salts. */
 import { createDecipheriv, hkdfSync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
 import { native } from '../../native/native.ts'
 import { SALTS, TRIALS_AT_ONCE, TRIALS_PER_SECOND } from './aead-receiver.ts'
-import { ReplayWindow } from './replay-window.ts'
+import { REPLAY_WINDOW, ReplayWindow } from './replay-window.ts'
+import { sslDecrypt } from './ssl-decrypt.ts'
 
 const KEY16 = '000102030405060708090a0b0c0d0e0f'
 const KEY32 = `${KEY16}f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff`
@@ -20,6 +22,7 @@ const encrypter = (suite: object = AES, seed = 1) =>
   drive({ enc: { ssl_encrypt: { input: 'in', output: 'out', ...suite } } }, { seed })
 const decrypter = (suite: object = AES) => drive({ dec: { ssl_decrypt: { input: 'in', output: 'out', ...suite } } })
 const bytesOut = (bench: Bench) => bench.take('out').map(({ bytes }) => bytes)
+const bytesOut2 = (bench: Bench) => bench.take('out2').map(({ bytes }) => bytes)
 /** Their tags count from 0, their lengths vary. */
 const some = (count: number, bytes = 100) => Array.from({ length: count }, (_, i) => payload(bytes + (i % 50), i))
 
@@ -120,17 +123,18 @@ describe('ssl_encrypt', () => {
     expect(seen.size).toBe(5 * 600)
   })
 
-  it('drops packets without room for header and tag', () => {
+  it.each([12, 128])('has room for header and tag %i times over', (count) => {
     const chain = Object.fromEntries(
-      Array.from({ length: 9 }, (_, n) => [
+      Array.from({ length: count }, (_, n) => [
         `enc${n}`,
         { ssl_encrypt: { input: `c${n}`, output: `c${n + 1}`, ...AES } },
       ]),
     )
     const bench = drive(chain)
-    bench.send('c0', some(10))
-    expect(bench.take('c9')).toEqual([])
-    expect(bench.metrics().enc8.no_room_packets).toBe(10)
+    bench.send('c0', [payload(2048), payload(0)])
+    const [first, second] = bench.take(`c${count}`).map(({ bytes }) => bytes.length)
+    expect([first, second]).toEqual([2048 + 32 * count, 32 * count])
+    expect(bench.metrics()[`enc${count - 1}`].no_room_packets).toBe(0)
     bench.stop()
   })
 
@@ -171,7 +175,16 @@ describe('ssl_decrypt', () => {
     )
   })
 
-  it('takes a packet 1,023 behind the newest, and none 1,024 behind', () => {
+  it('has one window in code, page and wire format', () => {
+    const said = REPLAY_WINDOW.toLocaleString('en')
+    expect(REPLAY_WINDOW).toBe(1024)
+    const page = `${sslDecrypt.details} ${sslDecrypt.metrics.replayed_packets.help}`
+    const format = readFileSync(new URL('../../../../docs/wire-formats.md', import.meta.url), 'utf8')
+    const wire = format.slice(format.indexOf('## AEAD packet'))
+    for (const text of [page, wire]) expect(text.match(/\b1,02\d\b/g)).toEqual(text === page ? [said, said] : [said])
+  })
+
+  it('opens the newest 1,024 counters and none before', () => {
     const wire = sealed(some(1100, 4))
     const bench = decrypter()
     bench.send('in', [wire[1050], wire[26], wire[27], wire[27]])
@@ -189,6 +202,84 @@ describe('ssl_decrypt', () => {
     expect(bench.metrics().dec).toMatchObject({ malformed_packets: 40, known_runs: 3, decrypted_packets: 120 })
     bench.send('in', [...one, ...two, ...three])
     expect(bench.metrics().dec.replayed_packets).toBe(120)
+    bench.stop()
+  })
+
+  it('rejects what an encrypter of its own run has sealed and the network sends back', () => {
+    const ends = {
+      enc: { ssl_encrypt: { input: 'in', output: 'wire', ...AES } },
+      dec: { ssl_decrypt: { input: 'net', output: 'out', ...AES } },
+    }
+    const [here, there] = [drive(ends, { seed: 1 }), drive(ends, { seed: 2 })]
+    here.send('in', some(300))
+    const sent = here.take('wire').map(({ bytes }) => bytes)
+    there.send('net', sent)
+    expect(there.take('out')).toHaveLength(300)
+    there.send('in', some(10))
+    const answers = there.take('wire').map(({ bytes }) => bytes)
+    here.send('net', [...sent, ...answers.flatMap((answer, i) => [answer, sent[i]])])
+    expect(here.take('out').map(({ bytes }) => tagOf(bytes))).toEqual(Array.from({ length: 10 }, (_, i) => i))
+    expect(here.metrics().dec).toMatchObject({
+      reflected_packets: 310,
+      decrypted_packets: 10,
+      authentication_failures: 0,
+      untried_packets: 0,
+      known_runs: 1,
+    })
+    here.stop()
+    there.stop()
+  })
+
+  it('opens what comes from an encrypter of its own run inside the graph', () => {
+    const bench = drive({
+      enc: { ssl_encrypt: { input: 'in', output: 'a', ...AES } },
+      slow: { delay_constant: { flows: [{ input: 'a', output: 'b' }], delay: 1 } },
+      dec: { ssl_decrypt: { input: 'b', output: 'out', ...AES } },
+      other: { ssl_encrypt: { input: 'in2', output: 'out2', ...AES } },
+      far: { ssl_decrypt: { input: 'net', output: 'out3', ...AES } },
+    })
+    bench.send('in', some(20))
+    bench.advance(1e6)
+    expect(bench.take('out')).toHaveLength(20)
+    bench.send('in2', some(20))
+    bench.send('net', bytesOut2(bench))
+    expect(bench.take('out3')).toEqual([])
+    expect(bench.metrics()).toMatchObject({ dec: { reflected_packets: 0 }, far: { reflected_packets: 20 } })
+    bench.stop()
+  })
+
+  it('shows a wrong key as what it is, at 10,000 packets a second too, and says so once', () => {
+    const bench = decrypter({ aes_128_gcm_sha_256: { key: 'ff'.repeat(16) } })
+    const wire = sealed(some(2000, 4))
+    const other = sealed(some(100, 4), 2)
+    for (let at = 0; at < 2000; at += 20) {
+      bench.advance(2e6)
+      bench.send('in', wire.slice(at, at + 20), { remote: '192.0.2.7:5000' })
+    }
+    for (const bytes of other) bench.send('in', bytes, { remote: '192.0.2.8:5000' })
+    const { dec } = bench.metrics()
+    expect(dec.authentication_failures).toBeGreaterThanOrEqual(2000)
+    expect(dec.authentication_failures + dec.untried_packets).toBe(2100)
+    const warnings = bench.log.filter(({ level }) => level === 'WARN')
+    expect(warnings).toMatchObject([{ component: 'dec', fields: { address: '192.0.2.7:5000' } }])
+    expect(warnings[0].message).toContain(
+      'nothing that the sender at 192.0.2.7:5000 seals can be opened: it has another key',
+    )
+    bench.stop()
+  })
+
+  it('says nothing of packets altered now and then, and still lets in whose first packets were forged', () => {
+    const bench = decrypter()
+    const wire = sealed(some(200, 4))
+    const altered = wire.map((bytes) => Uint8Array.from(bytes, (byte, i) => (i === 20 ? byte ^ 1 : byte)))
+    bench.send('in', [altered[0], altered[1]])
+    bench.send(
+      'in',
+      wire.flatMap((bytes, i) => (i % 10 === 0 ? [bytes, altered[i]] : [bytes])),
+    )
+    expect(bytesOut(bench)).toHaveLength(200)
+    expect(bench.metrics().dec).toMatchObject({ authentication_failures: 22, known_runs: 1 })
+    expect(bench.log.filter(({ level }) => level === 'WARN')).toEqual([])
     bench.stop()
   })
 

@@ -33,6 +33,8 @@ export class SerialLink {
   private perByte: number
   /** When the packet on the link has left it, or the last one had. */
   private due = 0
+  /** Packets are being let out, which may come in again as another flow's at once. */
+  private releasing = false
 
   /** One link for all `outlets`, in the order packets come. `full` counts what found no room to wait. */
   constructor(context: SerialLinkContext, outlets: readonly Outlet[], full: Counter, mbit: number, limit: number) {
@@ -50,17 +52,24 @@ export class SerialLink {
     const { queue, packets } = this
     const { handles, length } = batch
     // What has crossed but not left yet, because timers come later in this breath, must not take up room.
-    if (queue.length > 0 && this.due <= this.clock.now) this.release()
+    if (queue.length > 0 && this.due <= this.clock.now && !this.releasing) this.release()
     const room = this.limit + 1 - this.held
     const taken = room < length ? Math.max(0, room) : length
     for (let i = 0; i < taken; i++) {
       const packet = handles[i]
-      if (queue.length === 0) this.put(packet, Math.max(this.clock.now, this.due))
+      if (queue.length === 0) this.start(packet)
       queue.push(packet, flow)
       this.held++
     }
     for (let i = taken; i < length; i++) packets.release(handles[i])
     if (taken < length) this.full.add(length - taken)
+  }
+
+  /** The link is free for `packet`: from now on, or from when it is while `release` goes on, which then puts the packet on it. */
+  private start(packet: number): void {
+    const from = Math.max(this.clock.now, this.due)
+    if (this.releasing) this.due = from
+    else this.put(packet, from)
   }
 
   /** Puts a packet on the link at the time `start`. */
@@ -80,6 +89,7 @@ export class SerialLink {
     const { queue, outlets } = this
     const { now } = this.clock
     let last = -1
+    this.releasing = true
     while (queue.length > 0 && this.due <= now) {
       const { handle, value: flow } = queue
       // Packets of several flows leave in their order.
@@ -90,6 +100,7 @@ export class SerialLink {
       outlets[flow].push(handle)
       this.next()
     }
+    this.releasing = false
     if (last >= 0) outlets[last].flush()
   }
 

@@ -1,6 +1,6 @@
 /** A UDP socket as an endpoint: whom packets go to, and whose datagrams are heard. */
 import { isIP, isIPv4 } from 'node:net'
-import { ipv6Bytes, remoteRecord } from '../../engine/address.ts'
+import { formatRemote, ipv6Bytes, remoteRecord } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
 import { type Clock, NS_PER_MS } from '../../engine/clock.ts'
 import type { Log } from '../../engine/component.ts'
@@ -30,6 +30,13 @@ export const UdpBackend = () =>
     UDP_BACKENDS,
     { default: 'LINUX' },
   )
+
+/** For the pages of the sockets that answer. */
+export const SEVERAL_CLIENTS =
+  'Several clients: a socket that answers whoever sent (udp_local; udp without remote_address and lock_to_first_peer) serves any number at once, as long as the answers are ' +
+  'made on this machine out of the packets that they answer, which keep the address they came from. Packets of another origin, such as ' +
+  'IP packets from a TUN device, carry no address: they need a peer_writer for one client, or the peer_router, which knows clients by ' +
+  'their inner IP addresses (the catalogue says whether it is available).'
 
 /** Ethernet's 1500 bytes less the headers of IP and UDP. */
 const PAYLOAD_V4 = 1472
@@ -93,6 +100,9 @@ export class DatagramEndpoint extends Endpoint {
   /** Remote record of whom all packets go to. */
   private peer: Int32Array | null
   private readonly mtuV6: number
+  private readonly log: Log
+  /** Who is ignored was told. */
+  private told = false
 
   constructor(
     { packets, clock, io, timer, log, metrics }: DatagramContext,
@@ -120,6 +130,7 @@ export class DatagramEndpoint extends Endpoint {
       ),
     )
     this.counts = metrics
+    this.log = log
     this.connected = connected
     this.lock = options.lock === true && !remote
     this.peer = remote && !connected ? remoteRecord(remote) : null
@@ -175,13 +186,28 @@ export class DatagramEndpoint extends Endpoint {
     let kept = 0
     for (let i = 0; i < count; i++) {
       if (packets.remoteIs(handles[i], this.peer)) handles[kept++] = handles[i]
-      else packets.release(handles[i])
+      else {
+        if (!this.told)
+          this.tellIgnored(handles[i], 'lock_to_first_peer', `it is set, and ${formatRemote(this.peer)} was first`)
+        packets.release(handles[i])
+      }
     }
     if (kept < count) this.counts.ignored_packets.add(count - kept)
     batch.length = kept
   }
 
+  /** Says, once, who is not heard and which setting is why. */
+  private tellIgnored(packet: number, setting: string, why: string): void {
+    this.told = true
+    const record = new Int32Array(REMOTE_BYTES / 4)
+    this.packets.readRemote(packet, record)
+    const address = formatRemote(record)
+    const message = `ignores datagrams from ${address}, and from whoever else sends, because of ${setting}: ${why}`
+    this.log('WARN', message, { address, setting })
+  }
+
   protected override unread(batch: Batch): void {
+    if (!this.told) this.tellIgnored(batch.handles[0], 'output', 'it is not set, so nobody reads what comes in')
     this.counts.ignored_packets.add(batch.length)
     super.unread(batch)
   }

@@ -15,6 +15,7 @@ export const peerWriter = defineComponent({
   }),
   metrics: {},
   live: ['remote_address'],
+  alters: true,
   check({ remote_address }) {
     if (parseSocketAddress(remote_address)?.port !== 0) return []
     return [{ pointer: '/remote_address', message: 'a peer has a port other than 0' }]

@@ -3,14 +3,16 @@ import { Type } from '@sinclair/typebox'
 import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32 } from '../../engine/schema.ts'
-import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, isMulticast } from './datagram-endpoint.ts'
+import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, isMulticast, SEVERAL_CLIENTS } from './datagram-endpoint.ts'
 
 export const udp = defineComponent({
   key: 'udp',
   family: 'endpoints',
   summary: 'Sends and receives datagrams on one UDP socket.',
   details:
-    'With remote_address every packet goes there and only that peer is heard (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.',
+    'With remote_address every packet goes there and only that peer is heard: the kernel drops what others send, uncounted (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted, the first with a WARN in the run log that names its sender. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
+    `${SEVERAL_CLIENTS}\n\n` +
+    'Joining output to input with nothing between that changes a packet or its address makes an echo: two of them answer each other for ever. `penstock validate` warns of it.',
   config: Type.Object({
     input: Optional(Input('Connection point whose packets are sent.')),
     output: Optional(Output('Connection point that gets what is received.')),
@@ -82,6 +84,12 @@ export const udp = defineComponent({
       }
     }
     return faults
+  },
+  warn(_config, { comesBack }) {
+    if (!comesBack) return []
+    const what = 'what is received at output comes back here unchanged: every datagram is answered with itself'
+    const risk = 'and between two sockets that do so one datagram goes round for ever, as fast as the machines can'
+    return [{ pointer: '/input', message: `${what}, ${risk}` }]
   },
   create(config, context) {
     const { local_address, remote_address } = config

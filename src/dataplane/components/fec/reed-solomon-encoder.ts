@@ -5,6 +5,7 @@ import { defineComponent } from '../../engine/component.ts'
 import { counter, created, drop } from '../../engine/metrics.ts'
 import { Input, Int32, Output } from '../../engine/schema.ts'
 import { BlockEncoder } from './block-encoder.ts'
+import { BLOCK_HEADER_BYTES } from './block-header.ts'
 
 const config = Type.Object({
   input: Input(),
@@ -38,7 +39,8 @@ export const reedSolomonEncoder = defineComponent({
     const sum = `symbols + repair is ${symbols + repair}, more than the ${MAX_SYMBOLS} that a block can have`
     return [{ pointer: '/repair', message: sum }]
   },
-  grows: true,
+  alters: true,
+  room: () => ({ front: BLOCK_HEADER_BYTES, back: 0 }),
   create({ symbols, repair }, { packets, outlets, metrics, memory, entropy }) {
     const [a, b, c] = entropy(3)
     const encoder = new BlockEncoder(packets, memory(), outlets.output, metrics, {

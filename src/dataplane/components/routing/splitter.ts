@@ -1,7 +1,7 @@
 /** splitter: every packet to every output. */
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
-import { created, drop } from '../../engine/metrics.ts'
+import { counter, created } from '../../engine/metrics.ts'
 import { Input, List, Output } from '../../engine/schema.ts'
 
 export const splitter = defineComponent({
@@ -14,7 +14,7 @@ export const splitter = defineComponent({
   }),
   metrics: {
     copied_packets: created('Copies made for the second and further outputs.'),
-    uncopied_packets: drop('Copies that could not be made because no packet slot was free.'),
+    uncopied_packets: counter('Copies that could not be made because no packet slot was free.', 'packets'),
   },
   passes: true,
   create(_config, { packets, outlets, metrics }) {
@@ -24,9 +24,12 @@ export const splitter = defineComponent({
         for (const outlet of others) {
           for (let i = 0; i < batch.length; i++) {
             const copy = packets.clone(batch.handles[i])
+            if (copy < 0) {
+              metrics.uncopied_packets.add(1)
+              continue
+            }
             metrics.copied_packets.add(1)
-            if (copy < 0) metrics.uncopied_packets.add(1)
-            else outlet.push(copy)
+            outlet.push(copy)
           }
           outlet.flush()
         }

@@ -1,0 +1,30 @@
+/** The salts of a run's own encrypters: what comes back under one of them was reflected, not sent by a peer. */
+import type { ComponentContext } from '../../engine/component.ts'
+
+interface OwnSalt {
+  high: number
+  low: number
+  /** The encrypter's name. */
+  component: string
+}
+
+export class OwnSalts {
+  private readonly salts: OwnSalt[] = []
+
+  add(salt: Uint8Array, component: string): void {
+    const view = new DataView(salt.buffer, salt.byteOffset)
+    this.salts.push({ high: view.getInt32(0), low: view.getInt32(4), component })
+  }
+
+  /** The encrypter that drew the salt, '' when it is none of this run's. */
+  encrypterOf(high: number, low: number): string {
+    const { salts } = this
+    for (let n = 0; n < salts.length; n++) if (salts[n].high === high && salts[n].low === low) return salts[n].component
+    return ''
+  }
+}
+
+/** Those of the run that `context` belongs to. */
+export function ownSalts({ shared }: Pick<ComponentContext<never, never>, 'shared'>): OwnSalts {
+  return shared('salts of encrypters', () => new OwnSalts())
+}

@@ -1,0 +1,127 @@
+/** Whatever throws in a run, and wherever it was entered from, the error names the component that threw. */
+import { Type } from '@sinclair/typebox'
+import { expect, test } from 'vitest'
+import { components } from '../components/registry.ts'
+import { checkPipelineConfig } from './check.ts'
+import { type AnyComponent, defineComponent, type Receiver } from './component.ts'
+import { ComponentError } from './component-error.ts'
+import type { LogLine } from './run.ts'
+import { Input, Output } from './schema.ts'
+import { Simulation } from './simulate.ts'
+
+/** Throws at the place named; else passes on what comes, or a packet a breath where nothing comes. */
+const faulty = defineComponent({
+  key: 'test_faulty',
+  family: 'routing',
+  summary: 'Throws where it is told.',
+  config: Type.Object({
+    input: Type.Optional(Input()),
+    output: Type.Optional(Output()),
+    at: Type.String({ default: '' }),
+  }),
+  metrics: {},
+  live: ['at'],
+  create(config, context) {
+    const { outlets, packets, clock } = context
+    let { at } = config
+    const fail = (place: string) => {
+      if (at === place) throw new RangeError(`told to throw at ${place}`)
+    }
+    fail('create')
+    context.timer(() => fail('timer')).at(clock.now + 1e6)
+    let sent = 0
+    if (!config.input) {
+      context.source(() => {
+        fail('source')
+        if (clock.now < 2e6 || sent++ > 0) return false
+        const batch = context.batch()
+        batch.push(packets.allocate())
+        outlets.output?.send(batch)
+        outlets.output?.notify('FLUSH')
+        return false
+      })
+      context.timer(() => {}).at(2e6)
+    }
+    const input: Receiver = (batch) => {
+      fail('input')
+      if (outlets.output) outlets.output.send(batch)
+      else packets.releaseAll(batch)
+    }
+    return {
+      input,
+      flush: () => fail('flush'),
+      observe: () => fail('observe'),
+      notify(notification) {
+        fail('notify')
+        outlets.output?.notify(notification)
+      },
+      reconfigure(next) {
+        at = next.at
+        fail('reconfigure')
+      },
+      stop: () => fail('stop'),
+    }
+  },
+})
+const registry = new Map<string, AnyComponent>([...components, [faulty.key, faulty]])
+
+function configOf(at: Record<string, string>) {
+  const pipeline = {
+    first: { test_faulty: { output: 'a', at: at.first ?? '' } },
+    second: { test_faulty: { input: 'a', output: 'b', at: at.second ?? '' } },
+    third: { test_faulty: { input: 'b', at: at.third ?? '' } },
+  }
+  const { config } = checkPipelineConfig(JSON.stringify({ engine_config: { pipeline } }), registry)
+  return config ?? expect.fail('the configuration is good')
+}
+
+function thrown(run: () => unknown): ComponentError {
+  try {
+    run()
+  } catch (error) {
+    expect(error).toBeInstanceOf(ComponentError)
+    return error as ComponentError
+  }
+  throw new Error('nothing was thrown')
+}
+
+const cases = (['create', 'timer', 'source', 'input', 'flush', 'notify', 'observe'] as const).flatMap((place) =>
+  ['first', 'second', 'third']
+    .filter((name) =>
+      place === 'source' ? name === 'first' : name !== 'first' || !['input', 'notify'].includes(place),
+    )
+    .map((name) => [place, name] as const),
+)
+
+test.each(cases)('at %s of the %s component', (place, name) => {
+  const log: LogLine[] = []
+  const error = thrown(() => {
+    const simulation = new Simulation(configOf({ [name]: place }), { registry, onLog: (line) => log.push(line) })
+    simulation.advanceTo(5e6)
+    simulation.metrics()
+  })
+  expect(error.component).toBe(name)
+  expect(error.message).toBe(`component "${name}" (test_faulty): told to throw at ${place}`)
+  expect(error.cause).toBeInstanceOf(RangeError)
+})
+
+test('at a live change, which the others take over all the same or not at all', () => {
+  const simulation = new Simulation(configOf({}), { registry })
+  const error = thrown(() => simulation.graph.reconfigure(configOf({ second: 'reconfigure' })))
+  expect(error.message).toBe('component "second" (test_faulty): told to throw at reconfigure')
+  simulation.stop()
+})
+
+test('at stop: the others are stopped too, each error is in the log under its component', () => {
+  const log: LogLine[] = []
+  const simulation = new Simulation(configOf({ first: 'stop', third: 'stop' }), {
+    registry,
+    onLog: (line) => log.push(line),
+  })
+  const error = 'stopping failed: component "first" (test_faulty): told to throw at stop'
+  expect(simulation.stop()).toEqual({ outcome: 'FAILED', error })
+  expect(log.map(({ level, component, message }) => [level, component, message.split('\n')[0]])).toEqual([
+    ['ERROR', 'first', 'stopping failed: RangeError: told to throw at stop'],
+    ['ERROR', 'third', 'stopping failed: RangeError: told to throw at stop'],
+  ])
+})

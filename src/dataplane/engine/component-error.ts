@@ -1,0 +1,41 @@
+/** An error of one component of a run: says which, wherever it was thrown. */
+
+export class ComponentError extends Error {
+  /** The component's name in the configuration. */
+  readonly component: string
+  /** The system's code ('EADDRINUSE'), where the cause has one. */
+  code?: string
+
+  constructor(component: string, key: string, cause: unknown) {
+    const { message, code } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : { message: String(cause) }
+    super(`component "${component}" (${key}): ${message}`, { cause })
+    this.name = 'ComponentError'
+    this.component = component
+    if (code !== undefined) this.code = code
+  }
+}
+
+/** Turns what was thrown in a component into an error that names it. */
+export type Blame = (thrown: unknown) => ComponentError
+
+/** For the component `name`; what was thrown in another one, further down the graph, has its name already. */
+export function blameOf(name: string, key: string): Blame {
+  return (thrown) => (thrown instanceof ComponentError ? thrown : new ComponentError(name, key, thrown))
+}
+
+/** `call`, whose errors name the component. */
+export function blaming<A extends unknown[], R>(blame: Blame, call: (...given: A) => R): (...given: A) => R {
+  return (...given) => {
+    try {
+      return call(...given)
+    } catch (error) {
+      throw blame(error)
+    }
+  }
+}
+
+/** What was thrown, with where, for the log. */
+export function causeOf(error: unknown): string {
+  const cause = error instanceof ComponentError ? error.cause : error
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}

@@ -1,0 +1,61 @@
+/** How much room packets need around them for what the components of a graph write in front of and behind them. */
+import type { AnyComponent } from './component.ts'
+import type { ComponentConfig, Problem } from './config.ts'
+import { pointerToken } from './names.ts'
+import { type Connection, inOrder, type Onward } from './ports.ts'
+
+/** Most bytes that can be kept free in front of a packet, and as many behind it. */
+export const MOST_ROOM = 2048
+/** What every packet has, bytes: enough for most graphs, so that their slabs are alike and can be used again. */
+const LEAST_FRONT = 128
+const LEAST_BACK = 64
+
+export interface Room {
+  front: number
+  back: number
+}
+
+/**
+ * The most that is written in front of and behind one packet on its way from where it comes in or is made; `refused` where that
+ * is more than can be had. What decoders take off again is not counted on: who knows what they will drop or rebuild.
+ */
+export function roomOf(
+  components: Record<string, ComponentConfig>,
+  registry: ReadonlyMap<string, AnyComponent>,
+  onward: Onward,
+): Room & { refused: Problem[] } {
+  const written = new Map<Connection, Room>()
+  const beyond = new Map<string, Problem>()
+  const most = { front: LEAST_FRONT, back: LEAST_BACK }
+  for (const connection of inOrder(onward).order) {
+    const { component } = connection.to
+    const { key, config } = components[component]
+    const own = registry.get(key)?.room?.(config) ?? { front: 0, back: 0 }
+    const before = written.get(connection) ?? { front: 0, back: 0 }
+    const after = { front: before.front + own.front, back: before.back + own.back }
+    for (const [side, where] of [
+      ['front', 'in front of'],
+      ['back', 'behind'],
+    ] as const) {
+      if (after[side] > most[side]) most[side] = after[side]
+      if (before[side] > MOST_ROOM || after[side] <= MOST_ROOM || beyond.has(`${component} ${side}`)) continue
+      beyond.set(`${component} ${side}`, {
+        pointer: ['', 'engine_config', 'pipeline', component, key].map(pointerToken).join('/'),
+        message: `up to here components write ${after[side]} bytes ${where} a packet, more than the ${MOST_ROOM} that can be kept free there: `,
+      })
+    }
+    for (const next of onward.get(connection) ?? []) {
+      const known = written.get(next)
+      if (!known) written.set(next, { ...after })
+      else {
+        known.front = Math.max(known.front, after.front)
+        known.back = Math.max(known.back, after.back)
+      }
+    }
+  }
+  const refused = [...beyond.values()].map(({ pointer, message }) => ({
+    pointer,
+    message: `${message}${most.front} in front and ${most.back} behind in the whole chain; split it over several pipelines`,
+  }))
+  return { ...most, refused }
+}
