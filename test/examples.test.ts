@@ -15,7 +15,7 @@ describe('examples', () => {
   })
 
   it.each(files)('%s is valid and in the table', (file) => {
-    expect(checkPipelineConfig(read(file)).problems).toEqual([])
+    expect(checkPipelineConfig(read(file))).toMatchObject({ problems: [], warnings: [] })
     expect(read('README.md')).toContain(`](${file.includes('/') ? `${file.split('/')[0]}/` : file})`)
   })
 
@@ -25,6 +25,24 @@ describe('examples', () => {
     const { end, metrics } = simulate(config, { duration: 2e9 })
     expect(end).toEqual({ outcome: 'STOPPED' })
     expect(conservation(config, metrics)).toEqual([])
+  })
+
+  it('those with block encoders close blocks after 8 ms of silence', () => {
+    const encoders = files.flatMap((file) =>
+      Object.values(checkPipelineConfig(read(file)).config?.components ?? {}).filter(
+        ({ key }) => key === 'reed_solomon_encoder',
+      ),
+    )
+    expect(encoders.map(({ config }) => config.flush_after_ms)).toEqual([8, 8, 8])
+  })
+
+  it.each(['fec', 'plain'])('the tunnel (%s) has a key for each direction', (kind) => {
+    const keys = ['a', 'b'].map((end) => {
+      const { encrypt, decrypt } = checkPipelineConfig(read(`tunnel/${end}-${kind}.json`)).config?.components ?? {}
+      return [encrypt.config.aes_128_gcm_sha_256, decrypt.config.aes_128_gcm_sha_256]
+    })
+    expect(keys[0]).toEqual([...keys[1]].reverse())
+    expect(keys[0][0]).not.toEqual(keys[0][1])
   })
 
   it('generator.json loses what it says', () => {

@@ -264,3 +264,9 @@ export const componentKeys = [
   'notification_injector',
   'rtp_observer',
 ]
+
+/** Fields of ours beside those of the specification: optional, numbered from 1001, listed in docs/extensions.md. */
+export const configurationExtensions: Readonly<Record<string, string>> = {
+  ReedSolomonEncoder: 'flush_after_ms? u32',
+  ReedSolomonDecoder: 'max_sessions? u32',
+}

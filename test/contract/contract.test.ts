@@ -1,7 +1,8 @@
 /** Holds the proto files against the tables of the specification, both ways: nothing missing, nothing more. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { type FieldSchema, jsonName, loadSchema, type MessageSchema, TIMESTAMP } from '../../src/api/schema.ts'
-import { componentKeys, configurationEnums, configurationMessages } from './configuration.ts'
+import { componentKeys, configurationEnums, configurationExtensions, configurationMessages } from './configuration.ts'
 import { enums, messages, operations } from './operations.ts'
 
 const schema = loadSchema()
@@ -83,6 +84,12 @@ const expectedMessages: Record<string, string> = {
   'servicegrpc.pipeline.Component': componentKeys.map((key) => `${key}? ${camelCase(key)}`).join('; '),
 }
 
+/** Field numbers from here on are extensions'. */
+const FIRST_EXTENSION = 1001
+const extensions: Record<string, string> = Object.fromEntries(
+  Object.entries(configurationExtensions).map(([name, row]) => [`${prefix}pipeline.${name}`, row]),
+)
+
 const expectedEnums: Record<string, string> = {
   ...Object.fromEntries(Object.entries(enums).map(([name, row]) => [prefix + name, row])),
   ...Object.fromEntries(Object.entries(configurationEnums).map(([name, row]) => [`${prefix}pipeline.${name}`, row])),
@@ -131,9 +138,26 @@ describe('messages', () => {
     const message = schema.messages.get(name)
     expect(message, 'missing').toBeDefined()
     if (message === undefined) return
-    expect(actualFields(message)).toEqual(expectedFields(expectedMessages[name] ?? '', name))
+    const specified = expectedFields(expectedMessages[name] ?? '', name)
+    const extended = expectedFields(extensions[name] ?? '', name)
+    expect(actualFields(message)).toEqual({ ...specified, ...extended })
+    for (const { name: field, number } of message.fields) {
+      expect(number >= FIRST_EXTENSION, `number ${number} of ${field}`).toBe(field in extended)
+    }
     const numbers = message.fields.map((field) => field.number)
     expect(new Set(numbers).size, 'field numbers are distinct').toBe(numbers.length)
+  })
+
+  test('extensions are optional, and docs/extensions.md lists all of them and no others', () => {
+    const page = readFileSync(new URL('../../docs/extensions.md', import.meta.url), 'utf8')
+    const listed = [...page.matchAll(/^\| `(\w+)` +\| `(\w+)` /gm)].map(([, owner, field]) => `${owner}.${field}`)
+    const wanted = Object.entries(extensions).flatMap(([name, row]) =>
+      Object.entries(expectedFields(row, name)).map(([field, { label }]) => {
+        expect(label, field).toBe('optional')
+        return `${name.slice(name.lastIndexOf('.') + 1)}.${field}`
+      }),
+    )
+    expect(listed.sort()).toEqual(wanted.sort())
   })
 
   test('there are 78 components', () => {

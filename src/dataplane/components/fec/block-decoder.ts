@@ -1,22 +1,36 @@
 /** Passes source packets on and recovers missing ones as soon as as many symbols of their block are there as it has sources. */
-import { DecodingMatrices, MAX_SYMBOLS, repairPoint } from '../../codes/cauchy.ts'
+import { MAX_SYMBOLS } from '../../codes/cauchy.ts'
 import type { Batch } from '../../engine/batch.ts'
 import type { Counter, Gauge } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { native } from '../../native/native.ts'
-import { BLOCK_HEADER_BYTES, KIND_REPAIR, KIND_SOURCE, LENGTH_BYTES, SYMBOL_AT, symbolPlace } from './block-header.ts'
-import { BlockSessions, CONTRADICTORY, LATE } from './block-sessions.ts'
-import { type BlockWindow, DONE, OPEN, RECOVERED, SEEN, UNKNOWN, UNSEEN } from './block-window.ts'
+import { BLOCK_HEADER_BYTES, KIND_REPAIR, KIND_SOURCE, LENGTH_BYTES, SYMBOL_AT } from './block-header.ts'
+import { BlockRecovery, CONTRADICTED, DECODED } from './block-recovery.ts'
+import { BlockSessions, LATE } from './block-sessions.ts'
+import {
+  BlockWindow,
+  DONE,
+  MOST_SHAPES,
+  OPEN,
+  RECOVERED,
+  REPLACED,
+  SEEN,
+  SPENT,
+  UNKNOWN,
+  UNSEEN,
+} from './block-window.ts'
 
 export interface BlockDecoderCounters {
   readonly recovered_packets: Counter
   readonly unrecovered_packets: Counter
   readonly late_packets: Counter
   readonly duplicate_packets: Counter
+  readonly wrong_recoveries: Counter
   readonly redundant_packets: Counter
   readonly spent_packets: Counter
   readonly malformed_packets: Counter
+  readonly unfollowed_packets: Counter
+  readonly unfollowed_repair_packets: Counter
   readonly held_packets: Gauge
   readonly held_at_end_packets: Counter
   readonly unkept_packets: Counter
@@ -28,17 +42,18 @@ const LOSS_MEMORY = 10_000
 /**
  * Packets of one block that follow each other in a batch make a run. At its end the block is completed from the packets where they
  * lie, or, when it is not there yet, its new sources are copied and leave, since whoever comes next may change them.
+ *
+ * A source that came leaves, once, whatever repairs say: those may be cut short or made up. Where they contradict the sources they
+ * are dropped, where they contradict each other those that complete the block count.
  */
 export class BlockDecoder {
   private readonly packets: Packets
-  private readonly memory: number
   private readonly outlet: Outlet
   private readonly counters: BlockDecoderCounters
-  private readonly sessions = new BlockSessions()
-  private readonly matrices = new DecodingMatrices()
-  private runs = 0
+  private readonly sessions: BlockSessions
+  private readonly recovery: BlockRecovery
   /** The run at hand: its window, block, and place there; sources that came in it, not sent yet. */
-  private window: BlockWindow
+  private window = new BlockWindow()
   private block = 0
   private place = 0
   private inRun = false
@@ -47,29 +62,35 @@ export class BlockDecoder {
   private freshCount = 0
   /** The last packet taken, whose annotations recovered packets get. */
   private last = -1
-  private readonly points = new Uint8Array(MAX_SYMBOLS)
-  private readonly missing = new Uint8Array(MAX_SYMBOLS)
-  /** Places in the slab of the symbols at hand, then of those to compute. */
-  private readonly places = new Int32Array(2 * MAX_SYMBOLS)
-  private readonly lengths = new Int32Array(MAX_SYMBOLS)
-  private readonly recovered = new Int32Array(MAX_SYMBOLS)
-  private recoveredCount = 0
+  /** Packets kept of all sessions, and how many may be: they are slots that the run's other components go without. */
+  private held = 0
+  private readonly mostHeld: number
+  private readonly shapes = new Int32Array(MOST_SHAPES)
   /** Whether the block being finished took its repairs to complete. */
   private repairsUsed = false
   private lostPackets = 0
   private expectedPackets = 0
 
-  constructor(packets: Packets, memory: number, outlet: Outlet, counters: BlockDecoderCounters) {
+  /** Follows at most `sessions` sessions at once. */
+  constructor(packets: Packets, memory: number, outlet: Outlet, counters: BlockDecoderCounters, sessions: number) {
     this.packets = packets
-    this.memory = memory
     this.outlet = outlet
     this.counters = counters
-    this.window = this.sessions.windows[0]
+    this.sessions = new BlockSessions(sessions, (window) => this.leave(window))
+    this.recovery = new BlockRecovery(packets, memory)
+    this.mostHeld = packets.slots >> 2
   }
 
   /** Share of packets, sources and repairs, that did not come before their block left the window. */
   get loss(): number {
     return this.expectedPackets === 0 ? 0 : this.lostPackets / this.expectedPackets
+  }
+
+  /** Sessions followed now. */
+  get followed(): number {
+    let count = 0
+    for (const { active } of this.sessions.windows) if (active) count++
+    return count
   }
 
   /** Takes the packets of a batch. */
@@ -82,21 +103,17 @@ export class BlockDecoder {
 
   /** Gives up every block and forgets every session. */
   reset(): void {
-    for (const window of this.sessions.windows) this.leave(window)
+    this.sessions.reset()
   }
 
   /** Slots of the symbols that unfinished blocks have at hand. */
   get kept(): number {
-    let kept = 0
-    for (const window of this.sessions.windows) {
-      for (let place = 0; window.active && place < window.blocks; place++) kept += window.kept[place]
-    }
-    return kept
+    return this.held
   }
 
   /** The run ends. */
   stop(): void {
-    for (const window of this.sessions.windows) this.leave(window, this.counters.held_at_end_packets)
+    for (const window of this.sessions.windows) if (window.active) this.leave(window, this.counters.held_at_end_packets)
   }
 
   private discard(packet: number, counter: Counter): void {
@@ -130,76 +147,90 @@ export class BlockDecoder {
     }
     const { window } = this
     if (!this.inRun || block !== this.block || session !== window.session || k !== window.k || r !== window.r) {
-      const refused = this.beginRun(session, k, r, block)
-      if (refused) {
-        this.discard(packet, refused)
+      this.endRun()
+      const found = this.sessions.find(session, k, r, block, isSource)
+      if (typeof found === 'number') {
+        this.passUnfollowed(packet, isSource, found)
         return
       }
+      this.beginRun(found, block)
     }
     packets.trimFront(packet, SYMBOL_AT)
     if (isSource) this.takeSource(packet, index)
     else this.takeRepair(packet, index, closing)
   }
 
-  /** Finds the block, or the counter of those that cannot be placed. */
-  private beginRun(session: number, k: number, r: number, block: number): Counter | null {
-    this.endRun()
-    const match = this.sessions.match(session, k, r, block)
-    if (match === CONTRADICTORY) return this.counters.malformed_packets
-    if (match === LATE) return this.counters.late_packets
-    let found: BlockWindow
-    if (typeof match === 'number') {
-      found = this.sessions.leastTrusted()
-      this.leave(found)
-      found.open(session, k, r, block)
-    } else found = match
-    found.used = ++this.runs
-    this.advance(found, block)
-    this.window = found
+  /** No window takes the packet. */
+  private passUnfollowed(packet: number, isSource: boolean, why: number): void {
+    if (why === LATE) this.discard(packet, this.counters.late_packets)
+    else if (!isSource) this.discard(packet, this.counters.unfollowed_repair_packets)
+    else {
+      this.packets.trimFront(packet, BLOCK_HEADER_BYTES)
+      this.counters.unfollowed_packets.add(1)
+      this.outlet.push(packet)
+    }
+  }
+
+  private beginRun(window: BlockWindow, block: number): void {
+    if (this.held > this.mostHeld) this.makeRoom()
+    this.window = window
     this.block = block
-    this.place = found.place(block)
-    if (found.state[this.place] === UNKNOWN) found.beginBlock(this.place)
+    this.place = window.place(block)
+    window.begin(block)
     this.inRun = true
-    return null
+  }
+
+  /** Gives up blocks, the oldest of the session silent longest first, until an eighth of what may be kept is free. */
+  private makeRoom(): void {
+    const goal = this.mostHeld - (this.mostHeld >> 3)
+    while (this.held > goal) {
+      let window: BlockWindow | null = null
+      for (const other of this.sessions.windows) {
+        if (other.held > 0 && (!window || other.used < window.used)) window = other
+      }
+      if (!window) return
+      for (let n = 1; n <= window.places && this.held > goal; n++) {
+        const place = window.place(window.newest + window.span + n)
+        if (window.state[place] !== OPEN) continue
+        this.letGo(window, place, this.counters.spent_packets)
+        window.state[place] = SPENT
+      }
+    }
   }
 
   /** Moves the window on to `block`, giving up the blocks that fall out of it. */
   private advance(window: BlockWindow, block: number): void {
     for (let steps = window.ahead(block); steps > 0; steps--) {
       window.newest = (window.newest + 1) | 0
-      const place = window.place(window.newest)
-      this.giveUp(window, place, true)
-      window.beginBlock(place)
+      this.giveUp(window, window.place(window.newest - window.span), true)
+      window.begin(window.newest)
     }
   }
 
   /** `kept` counts the repairs that were still kept. */
   private leave(window: BlockWindow, kept = this.counters.spent_packets): void {
-    if (!window.active) return
     // Of the newest block more may be on its way, so nothing is counted as lost there.
-    const newest = window.place(window.newest)
-    for (let place = 0; place < window.blocks; place++) {
-      this.giveUp(window, place, window.proven && place !== newest, kept)
+    for (let n = 0; n < window.places; n++) {
+      const block = window.newest - n
+      this.giveUp(window, window.place(block), window.proven && n > 0 && n < window.span, kept)
     }
     window.active = false
-    window.confirmed = false
   }
 
   /** Counts what a block lacks, when that is to be `counted`, and lets go of its packets. */
   private giveUp(window: BlockWindow, place: number, counted: boolean, kept = this.counters.spent_packets): void {
-    if (window.state[place] === UNKNOWN) return
-    const sources = window.closing[place] || window.k
-    if (counted) {
+    const state = window.state[place]
+    if (state === UNKNOWN) return
+    if (counted && (state === OPEN || state === SPENT || state === DONE)) {
+      const sources = window.closing[place] || window.k
       const expected = sources + window.r
-      this.lostPackets += expected - window.sources[place] - window.repairs[place]
+      this.lostPackets += Math.max(0, expected - window.sources[place] - window.repairs[place])
       this.expectedPackets += expected
       if (this.expectedPackets > LOSS_MEMORY) {
         this.lostPackets /= 2
         this.expectedPackets /= 2
       }
-      if (window.state[place] === OPEN) {
-        this.counters.unrecovered_packets.add(sources - window.sources[place])
-      }
+      if (state !== DONE) this.counters.unrecovered_packets.add(Math.max(0, sources - window.sources[place]))
     }
     this.letGo(window, place, kept)
     window.state[place] = UNKNOWN
@@ -207,83 +238,116 @@ export class BlockDecoder {
 
   /** Releases copies of sources, and repairs, which `counter` counts. */
   private letGo(window: BlockWindow, place: number, counter: Counter): void {
-    if (window.kept[place] === 0) return
-    const { symbols, k, stride } = window
+    const { stride, k } = window
     const at = place * stride
-    let repairs = 0
-    for (let n = 0; n < stride; n++) {
-      const kept = symbols[at + n]
-      if (kept <= UNSEEN) continue
-      this.packets.release(kept - 1)
-      symbols[at + n] = SEEN
-      if (n >= k) repairs++
+    for (let n = 0; window.kept[place] > 0 && n < stride; n++) {
+      if (window.symbols[at + n] <= UNSEEN) continue
+      const packet = this.unkeep(window, place, at + n, SEEN)
+      if (n < k) this.packets.release(packet)
+      else this.discardRepair(packet, counter)
     }
-    window.kept[place] = 0
-    counter.add(repairs)
-    this.counters.held_packets.add(-repairs)
+  }
+
+  /** Takes the packet of a symbol out of the block; it is the caller's. */
+  private unkeep(window: BlockWindow, place: number, symbol: number, state: number): number {
+    const packet = window.symbols[symbol] - 1
+    window.symbols[symbol] = state
+    window.kept[place]--
+    window.held--
+    this.held--
+    return packet
+  }
+
+  private discardRepair(packet: number, counter: Counter): void {
+    this.counters.held_packets.add(-1)
+    this.discard(packet, counter)
   }
 
   /** `packet` begins with its symbol. */
   private takeSource(packet: number, index: number): void {
     const { window, place, counters } = this
+    if (this.block !== window.newest) this.advance(window, this.block)
     const bytes = this.packets.length[packet]
-    const closing = window.closing[place]
-    if (closing !== 0 && (index >= closing || bytes > window.repairBytes[place])) {
-      this.discard(packet, counters.malformed_packets)
-      return
-    }
     const at = place * window.stride + index
     const seen = window.symbols[at]
     if (seen !== UNSEEN) {
-      if (seen !== RECOVERED) {
+      if (seen !== RECOVERED && seen !== REPLACED) {
         this.discard(packet, counters.duplicate_packets)
         return
       }
-      window.symbols[at] = SEEN
-      window.sources[place]++
-      this.discard(packet, counters.late_packets)
-      return
+      if (seen === REPLACED || this.recovery.matches(window, at, packet)) {
+        window.symbols[at] = SEEN
+        window.sources[place]++
+        window.countSource(true)
+        this.discard(packet, counters.late_packets)
+        return
+      }
+      counters.wrong_recoveries.add(1)
+    }
+    window.sources[place]++
+    if (window.closing[place] !== 0 && (index >= window.closing[place] || bytes > window.repairBytes[place])) {
+      this.dropContradicted(index, bytes)
     }
     window.symbols[at] = packet + 1
-    window.sources[place]++
     window.kept[place]++
+    const overtaken = index < window.top[place] || this.block !== window.newest
     if (index >= window.top[place]) window.top[place] = index + 1
     if (bytes > window.longest[place]) window.longest[place] = bytes
     this.fresh[this.freshCount] = packet
     this.freshIndex[this.freshCount++] = at
     this.last = packet
-    this.sessions.count(window)
+    window.countSource(overtaken)
+  }
+
+  /** Drops the repairs at hand that know of no such source. */
+  private dropContradicted(index: number, bytes: number): void {
+    const { window, place, packets } = this
+    const from = place * window.stride + window.k
+    for (let at = from; at < from + window.r; at++) {
+      const kept = window.symbols[at]
+      if (kept <= UNSEEN || (window.closings[at] > index && packets.length[kept - 1] >= bytes)) continue
+      window.repairs[place]--
+      this.discardRepair(this.unkeep(window, place, at, UNSEEN), this.counters.malformed_packets)
+    }
+    window.learn(place, packets.length)
   }
 
   /** `packet` begins with its symbol. */
   private takeRepair(packet: number, index: number, closing: number): void {
-    const { window, place, counters } = this
-    const bytes = this.packets.length[packet]
+    const { window, place, counters, packets } = this
+    const bytes = packets.length[packet]
+    const at = place * window.stride + window.k + index
     const known = window.closing[place]
-    const fits =
-      known === 0
-        ? closing >= window.top[place] && bytes >= window.longest[place]
-        : closing === known && bytes === window.repairBytes[place]
-    if (!fits) {
+    const differs = known !== 0 && (closing !== known || bytes !== window.repairBytes[place])
+    const isDone = window.state[place] !== OPEN
+    if (closing < window.top[place] || bytes < window.longest[place] || (isDone && differs)) {
       this.discard(packet, counters.malformed_packets)
       return
     }
-    const at = place * window.stride + window.k + index
     if (window.symbols[at] !== UNSEEN) {
-      this.discard(packet, counters.duplicate_packets)
+      const same = window.symbols[at] < UNSEEN || window.shapeAt(at, packets.length) === bytes * 256 + closing
+      this.discard(packet, same ? counters.duplicate_packets : counters.malformed_packets)
       return
     }
-    window.closing[place] = closing
-    window.repairBytes[place] = bytes
+    if (differs && window.shapesOf(place, packets.length, bytes * 256 + closing, this.shapes) > MOST_SHAPES) {
+      this.discard(packet, counters.malformed_packets)
+      return
+    }
     window.repairs[place]++
-    this.sessions.count(window)
-    if (window.state[place] === DONE) {
+    if (isDone) {
       window.symbols[at] = SEEN
-      this.discard(packet, counters.redundant_packets)
+      this.discard(packet, window.state[place] === DONE ? counters.redundant_packets : counters.spent_packets)
       return
     }
     window.symbols[at] = packet + 1
     window.kept[place]++
+    window.held++
+    this.held++
+    window.closings[at] = closing
+    if (known === 0) {
+      window.closing[place] = closing
+      window.repairBytes[place] = bytes
+    } else if (differs) window.learn(place, packets.length)
     counters.held_packets.add(1)
     this.last = packet
   }
@@ -292,23 +356,70 @@ export class BlockDecoder {
   private endRun(): void {
     if (!this.inRun) return
     this.inRun = false
-    const { window, place } = this
-    if (window.state[place] === OPEN) {
-      const wanted = window.closing[place] || window.k
-      if (window.sources[place] === wanted) this.finish()
-      else if (window.closing[place] !== 0 && window.kept[place] >= wanted) {
-        this.recover(wanted)
-        this.finish()
-      } else this.copyFresh()
-    } else this.forgetFresh()
-    const { packets, outlet, fresh, recovered } = this
+    const { window, place, recovery } = this
+    recovery.count = 0
+    if (window.state[place] !== OPEN) this.forgetFresh()
+    else if (window.mixed[place] !== 0) this.weigh()
+    else this.complete(window.closing[place], window.repairBytes[place], window.kept[place])
+    if (window.state[place] === OPEN) this.copyFresh()
+    const { packets, outlet, fresh } = this
     for (let i = 0; i < this.freshCount; i++) {
       packets.trimFront(fresh[i], LENGTH_BYTES)
       outlet.push(fresh[i])
     }
     this.freshCount = 0
-    for (let i = 0; i < this.recoveredCount; i++) outlet.push(recovered[i])
-    this.recoveredCount = 0
+    for (let i = 0; i < recovery.count; i++) outlet.push(recovery.recovered[i])
+  }
+
+  /** Completes the block if its repairs, of one kind, say that it has `closing` sources (0: there are none), `kept` symbols being at hand. */
+  private complete(closing: number, bytes: number, kept: number): void {
+    const { window, place, counters, recovery } = this
+    const wanted = closing || window.k
+    if (window.sources[place] === wanted) {
+      this.finish()
+      return
+    }
+    if (closing === 0 || kept < wanted) return
+    const outcome = recovery.run(window, place, wanted, bytes, this.last)
+    if (outcome === CONTRADICTED) {
+      this.dropShape(bytes * 256 + closing)
+      return
+    }
+    this.repairsUsed = true
+    if (outcome === DECODED) counters.recovered_packets.add(recovery.count)
+    else counters.unrecovered_packets.add(wanted - window.sources[place])
+    this.finish()
+  }
+
+  /** The repairs at hand contradict each other: completes the block with those of one kind that suffice, if there are. */
+  private weigh(): void {
+    const { window, place, packets, shapes } = this
+    if (window.sources[place] === window.closing[place]) {
+      this.finish()
+      return
+    }
+    const kinds = window.shapesOf(place, packets.length, 0, shapes)
+    const from = place * window.stride + window.k
+    for (let n = 0; n < kinds && window.state[place] === OPEN; n++) {
+      const shape = shapes[n]
+      let others = 0
+      for (let at = from; at < from + window.r; at++) {
+        if (window.symbols[at] > UNSEEN && window.shapeAt(at, packets.length) !== shape) others++
+      }
+      const closing = shape & 255
+      if (window.sources[place] < closing) this.complete(closing, shape >> 8, window.kept[place] - others)
+    }
+  }
+
+  /** Drops the repairs of one kind. */
+  private dropShape(shape: number): void {
+    const { window, place, packets } = this
+    const from = place * window.stride + window.k
+    for (let at = from; at < from + window.r; at++) {
+      if (window.shapeAt(at, packets.length) !== shape) continue
+      this.discardRepair(this.unkeep(window, place, at, SEEN), this.counters.malformed_packets)
+    }
+    window.learn(place, packets.length)
   }
 
   /** The run's sources are about to leave and are no longer at hand. */
@@ -320,15 +431,20 @@ export class BlockDecoder {
 
   private copyFresh(): void {
     const { window, packets, fresh, freshIndex, freshCount } = this
+    let kept = 0
     for (let i = 0; i < freshCount; i++) {
       const copy = packets.clone(fresh[i])
-      if (copy >= 0) window.symbols[freshIndex[i]] = copy + 1
-      else {
+      if (copy >= 0) {
+        window.symbols[freshIndex[i]] = copy + 1
+        kept++
+      } else {
         window.symbols[freshIndex[i]] = SEEN
         window.kept[this.place]--
         this.counters.unkept_packets.add(1)
       }
     }
+    window.held += kept
+    this.held += kept
   }
 
   private finish(): void {
@@ -337,76 +453,5 @@ export class BlockDecoder {
     this.letGo(window, place, this.repairsUsed ? this.counters.spent_packets : this.counters.redundant_packets)
     this.repairsUsed = false
     window.state[place] = DONE
-  }
-
-  /** Computes the missing of the block's `wanted` sources. There are enough symbols at hand. */
-  private recover(wanted: number): void {
-    const { window, place, packets, counters, points, missing, places, lengths } = this
-    const { k, stride, symbols } = window
-    const base = place * stride
-    const bytes = window.repairBytes[place]
-    let columns = 0
-    let erasures = 0
-    let uneven = false
-    for (let i = 0; i < wanted; i++) {
-      const kept = symbols[base + i]
-      if (kept <= UNSEEN) {
-        missing[erasures++] = i
-        continue
-      }
-      points[columns] = i
-      places[columns] = packets.offset[kept - 1]
-      lengths[columns] = packets.length[kept - 1]
-      if (lengths[columns] !== bytes) uneven = true
-      columns++
-    }
-    for (let j = 0; columns < wanted; j++) {
-      const kept = symbols[base + k + j]
-      if (kept <= UNSEEN) continue
-      points[columns] = repairPoint(j)
-      places[columns] = packets.offset[kept - 1]
-      lengths[columns] = bytes
-      columns++
-    }
-    this.repairsUsed = true
-    const { slotBytes } = packets
-    const at = symbolPlace(slotBytes, packets.headroom, packets.tailroom, bytes)
-    const { recovered } = this
-    for (let m = 0; m < erasures; m++) {
-      const packet = packets.allocate()
-      if (packet < 0) {
-        for (let n = 0; n < m; n++) packets.release(recovered[n])
-        counters.unrecovered_packets.add(wanted - window.sources[place])
-        return
-      }
-      recovered[m] = packet
-      places[wanted + m] = packet * slotBytes + at
-    }
-    const matrix = this.matrices.get(points, wanted, missing, erasures)
-    if (uneven) native.gfMatrixMultiply(this.memory, matrix, places, wanted, erasures, bytes, lengths)
-    else native.gfMatrixMultiply(this.memory, matrix, places, wanted, erasures, bytes)
-    let good = 0
-    for (let m = 0; m < erasures; m++) {
-      const packet = recovered[m]
-      const symbol = base + missing[m]
-      // It came, but there was no slot to keep it.
-      if (symbols[symbol] === SEEN) {
-        packets.release(packet)
-        continue
-      }
-      const payload = packets.view.getUint16(places[wanted + m])
-      if (payload > bytes - LENGTH_BYTES) {
-        packets.release(packet)
-        counters.unrecovered_packets.add(1)
-        continue
-      }
-      symbols[symbol] = RECOVERED
-      packets.offset[packet] = places[wanted + m] + LENGTH_BYTES
-      packets.length[packet] = payload
-      packets.annotateAs(packet, this.last)
-      recovered[good++] = packet
-    }
-    counters.recovered_packets.add(good)
-    this.recoveredCount = good
   }
 }

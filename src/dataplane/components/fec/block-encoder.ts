@@ -1,9 +1,11 @@
 /** Frames source packets into blocks and makes the repair packets of each block when it is full or closed. */
 import { cauchyMatrix } from '../../codes/cauchy.ts'
 import type { Batch } from '../../engine/batch.ts'
+import type { Clock } from '../../engine/clock.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
+import type { Timer } from '../../engine/timers.ts'
 import { native } from '../../native/native.ts'
 import {
   BLOCK_HEADER_BYTES,
@@ -11,7 +13,6 @@ import {
   KIND_SOURCE,
   LENGTH_BYTES,
   SYMBOL_AT,
-  symbolPlace,
   writeBlockHeader,
 } from './block-header.ts'
 
@@ -24,6 +25,15 @@ export interface BlockEncoderOptions {
   session: number
   /** Id of the first block. */
   block: number
+  /** Silence after which an unfinished block is closed, ns; 0: never. */
+  flushAfter: number
+}
+
+export interface BlockEncoderContext {
+  readonly packets: Packets
+  readonly clock: Clock
+  memory(): number
+  timer(fire: () => void): Timer
 }
 
 export interface BlockEncoderCounters {
@@ -57,23 +67,33 @@ export class BlockEncoder {
   private readonly fresh: Int32Array
   /** Copies of the sources before those. */
   private readonly copies: Int32Array
+  private readonly clock: Clock
+  private readonly flushAfter: number
+  private readonly timer: Timer
   private block: number
   private count = 0
+  /** When the block's last source came. */
+  private lastAt = 0
   private freshCount = 0
   private copyCount = 0
   private longest = 0
+  /** Where in its slot the longest symbol begins: repairs, as long, find the same room around them in theirs. */
+  private longestAt = 0
   private uneven = false
 
   constructor(
-    packets: Packets,
-    memory: number,
+    { packets, clock, memory, timer }: BlockEncoderContext,
     outlet: Outlet,
     counters: BlockEncoderCounters,
     options: BlockEncoderOptions,
   ) {
     const { k, r } = options
     this.packets = packets
-    this.memory = memory
+    this.memory = memory()
+    this.clock = clock
+    // Without repairs there is nothing that closing a block would send.
+    this.flushAfter = r > 0 ? options.flushAfter : 0
+    this.timer = timer(() => this.flushSilent())
     this.outlet = outlet
     this.counters = counters
     this.k = k
@@ -96,7 +116,19 @@ export class BlockEncoder {
       if (this.frame(handles[i]) && this.count === this.k) this.close()
     }
     if (this.freshCount > 0) this.copyAndSend()
+    if (this.flushAfter > 0 && this.count > 0) {
+      this.lastAt = this.clock.now
+      if (!this.timer.armed) this.timer.at(this.lastAt + this.flushAfter)
+    }
     this.outlet.flush()
+  }
+
+  /** The timer is armed once in a while, not for each batch: it looks whether it has been silent since. */
+  private flushSilent(): void {
+    if (this.count === 0) return
+    const due = this.lastAt + this.flushAfter
+    if (due > this.clock.now) this.timer.at(due)
+    else this.flush()
   }
 
   /** Ends an unfinished block with the repairs due. */
@@ -106,13 +138,14 @@ export class BlockEncoder {
     this.outlet.flush()
   }
 
-  /** Slots of the unfinished block's copies. */
+  /** Slots of the unfinished block's copies, unless silence will close it. */
   get kept(): number {
-    return this.copyCount
+    return this.timer.armed ? 0 : this.copyCount
   }
 
   /** Gives back the copies. */
   stop(): void {
+    this.timer.cancel()
     this.releaseCopies()
     this.count = 0
   }
@@ -133,11 +166,11 @@ export class BlockEncoder {
     const bytes = payload + LENGTH_BYTES
     this.places[index] = at + SYMBOL_AT
     this.lengths[index] = bytes
-    if (index === 0) this.longest = bytes
-    else if (bytes !== this.longest) {
-      this.uneven = true
-      if (bytes > this.longest) this.longest = bytes
-    }
+    if (index === 0 || bytes > this.longest) {
+      if (index > 0) this.uneven = true
+      this.longest = bytes
+      this.longestAt = at + SYMBOL_AT - packet * packets.slotBytes
+    } else if (bytes !== this.longest) this.uneven = true
     this.fresh[this.freshCount++] = packet
     return true
   }
@@ -153,13 +186,12 @@ export class BlockEncoder {
 
   /** Returns how many repairs there are; fewer than r when slots have run out. `like` gives them its annotations. */
   private makeRepairs(like: number): number {
-    const { packets, r, count, longest, repairs, places } = this
-    const place = symbolPlace(packets.slotBytes, packets.headroom, packets.tailroom, longest)
+    const { packets, r, count, longest, longestAt, repairs, places } = this
     let made = 0
     for (; made < r; made++) {
       const repair = packets.allocate()
       if (repair < 0) break
-      const at = repair * packets.slotBytes + place
+      const at = repair * packets.slotBytes + longestAt
       packets.offset[repair] = at - SYMBOL_AT
       packets.length[repair] = SYMBOL_AT + longest
       packets.annotateAs(repair, like)

@@ -28,8 +28,3 @@ export function writeBlockHeader(
   view.setInt32(at + 4, (session << 8) | closing)
   view.setInt32(at + 8, block)
 }
-
-/** Where in a slot of `slotBytes` a symbol goes so that its payload stands where a fresh packet's would, if it fits there. */
-export function symbolPlace(slotBytes: number, headroom: number, tailroom: number, symbolBytes: number): number {
-  return Math.max(SYMBOL_AT, Math.min(headroom - LENGTH_BYTES, slotBytes - tailroom - symbolBytes))
-}

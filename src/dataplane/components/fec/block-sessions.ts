@@ -1,59 +1,161 @@
-/** The sessions that a decoder follows at once, and how far it trusts each: junk must not displace what has proved itself. */
+/** The sessions that a decoder follows at once, and how a newcomer gets in when there are as many as can be followed. */
 import { BlockWindow } from './block-window.ts'
 
-/** Sessions followed at once: at most two that are believed, the others newcomers on trial. */
-const SESSIONS = 4
-const MOST_CONFIRMED = 2
-/** Packets after which a session is believed. */
-const PACKETS_TO_CONFIRM = 8
+/** Well-formed packets that a newcomer needs before another session gives way to it. */
+const PACKETS_TO_ENTER = 8
 
-/** What `match` says of a packet that no window can take. */
-export const UNHEARD = 1
-export const CONTRADICTORY = 2
-export const LATE = 3
+/** What `find` says of a packet that no window takes. */
+export const LATE = 1
+export const UNFOLLOWED = 2
+
+/** A session that would like to be followed. */
+class Newcomer {
+  session = 0
+  k = 0
+  r = 0
+  /** Packets that came since `first`. */
+  packets = 0
+  /** Whether a source came, and the newest block that one came of. */
+  sourced = false
+  newest = 0
+  /** When the first of those packets came, and when the last, by the sessions' count; 0 while nobody is here. */
+  first = 0
+  last = 0
+}
 
 export class BlockSessions {
-  readonly windows: readonly BlockWindow[] = Array.from({ length: SESSIONS }, () => new BlockWindow())
+  /** Those in use, and those that were; made as they are needed. */
+  readonly windows: BlockWindow[] = []
+  private readonly limit: number
+  private readonly newcomers: Newcomer[] = []
+  /** Called before a window's session gives way. */
+  private readonly leave: (window: BlockWindow) => void
+  private count = 0
+  /** The last window found; while no session has two of them it is the one for what its session sends next. */
+  private last: BlockWindow | null = null
+  private twins = false
+
+  /** At most `limit` sessions are followed. */
+  constructor(limit: number, leave: (window: BlockWindow) => void) {
+    this.limit = limit
+    this.leave = leave
+  }
 
   /**
-   * The window that a packet belongs to, or: UNHEARD, its session is not known, or it leaps so far ahead that it is as
-   * hard to believe; CONTRADICTORY, its session has another k or r; LATE, its block has been given up.
+   * The window for a packet of `block`, or: LATE, its block has been given up; UNFOLLOWED, there is no place for its session, or,
+   * for a repair, nothing of a block so far off has come. A session is known by its id and the shape of its code: what has another
+   * shape is another sender's.
    */
-  match(session: number, k: number, r: number, block: number): BlockWindow | number {
-    const { windows } = this
-    let latest: BlockWindow | null = null
-    for (let n = 0; n < SESSIONS; n++) {
-      const window = windows[n]
-      if (!window.active || window.session !== session) continue
-      if (window.k !== k || window.r !== r) return CONTRADICTORY
-      if (window.reaches(block)) return window
-      if (window.proven && (!latest || window.used > latest.used)) latest = window
+  find(session: number, k: number, r: number, block: number, isSource: boolean): BlockWindow | number {
+    const { last } = this
+    this.count++
+    if (last?.is(session, k, r) && !this.twins && last.reaches(block)) {
+      last.used = this.count
+      return last
     }
-    return latest && latest.ahead(block) < 0 ? LATE : UNHEARD
-  }
-
-  /** A free window, else the one longest unused of those not believed, which the caller leaves first. */
-  leastTrusted(): BlockWindow {
-    let chosen: BlockWindow | null = null
+    let found: BlockWindow | null = null
+    let same: BlockWindow | null = null
     for (const window of this.windows) {
-      if (!window.active) return window
-      if (!window.confirmed && (!chosen || window.used < chosen.used)) chosen = window
+      if (!window.is(session, k, r)) continue
+      if (!same || window.used > same.used) same = window
+      if (!window.reaches(block)) continue
+      // Of two for one session the one that has begun the block, else the one that is there longer, so that a block stays where it is.
+      if (!found || (window.knows(block) && !found.knows(block))) found = window
+      else if (window.opened < found.opened && window.knows(block) === found.knows(block)) found = window
     }
-    return chosen as BlockWindow
+    const window = found ?? this.enter(session, k, r, block, isSource, same)
+    if (typeof window === 'number') return window
+    window.used = this.count
+    this.last = window
+    return window
   }
 
-  /** Counts a good packet of `window`; enough of them and it is believed, the longest unused of three such no longer. */
-  count(window: BlockWindow): void {
-    if (++window.packets !== PACKETS_TO_CONFIRM) return
-    window.confirmed = true
-    window.proven = true
-    let oldest = window
-    let confirmed = 0
-    for (const other of this.windows) {
-      if (!other.active || !other.confirmed) continue
-      confirmed++
-      if (other.used < oldest.used) oldest = other
+  /** `same`: a window of the same session that the block is out of reach of. */
+  private enter(
+    session: number,
+    k: number,
+    r: number,
+    block: number,
+    isSource: boolean,
+    same: BlockWindow | null,
+  ): BlockWindow | number {
+    const behind = same !== null && same.ahead(block) < 0
+    if (behind && same.proven) return LATE
+    // A leap is believed of sources only: repairs far off would let blocks be given up that are still on their way.
+    if (same?.sourced && !isSource) return behind ? LATE : UNFOLLOWED
+    const free = this.free()
+    // What a session sends from behind its own window may have been here before.
+    if (free) return this.open(free, session, k, r, block, behind ? block : undefined, same !== null)
+    const newcomer = this.newcomer(session, k, r)
+    newcomer.last = this.count
+    if (isSource && (!newcomer.sourced || ((block - newcomer.newest) | 0) > 0)) {
+      newcomer.sourced = true
+      newcomer.newest = block
     }
-    if (confirmed > MOST_CONFIRMED) oldest.confirmed = false
+    if (newcomer.packets++ === 0) newcomer.first = this.count
+    if (newcomer.packets < PACKETS_TO_ENTER) return UNFOLLOWED
+    newcomer.packets = 0
+    const silent = this.silentLongest()
+    // Who was heard all the while keeps his place: one of too many senders must not cost all the others theirs in turn.
+    if (silent.used >= newcomer.first) return UNFOLLOWED
+    this.leave(silent)
+    newcomer.last = 0
+    return this.open(silent, session, k, r, block, newcomer.sourced ? newcomer.newest : undefined, same !== null)
+  }
+
+  private open(
+    window: BlockWindow,
+    session: number,
+    k: number,
+    r: number,
+    block: number,
+    doubtful: number | undefined,
+    isTwin: boolean,
+  ): BlockWindow {
+    window.open(session, k, r, block, doubtful)
+    window.opened = this.count
+    if (isTwin) this.twins = true
+    return window
+  }
+
+  private free(): BlockWindow | null {
+    for (const window of this.windows) if (!window.active) return window
+    if (this.windows.length === this.limit) return null
+    const window = new BlockWindow()
+    this.windows.push(window)
+    return window
+  }
+
+  private silentLongest(): BlockWindow {
+    let silent = this.windows[0]
+    for (const window of this.windows) if (window.used < silent.used) silent = window
+    return silent
+  }
+
+  /** The notes on a newcomer; where there are too many, those of the one silent longest give their place. */
+  private newcomer(session: number, k: number, r: number): Newcomer {
+    const { newcomers } = this
+    let chosen: Newcomer | null = null
+    for (const other of newcomers) {
+      if (other.last > 0 && other.session === session && other.k === k && other.r === r) return other
+      if (!chosen || other.last < chosen.last) chosen = other
+    }
+    if (!chosen || (chosen.last > 0 && newcomers.length < this.limit)) {
+      chosen = new Newcomer()
+      newcomers.push(chosen)
+    }
+    chosen.session = session
+    chosen.k = k
+    chosen.r = r
+    chosen.packets = 0
+    chosen.sourced = false
+    return chosen
+  }
+
+  /** Forgets every session. */
+  reset(): void {
+    for (const window of this.windows) if (window.active) this.leave(window)
+    for (const newcomer of this.newcomers) newcomer.last = 0
+    this.twins = false
   }
 }

@@ -4,20 +4,38 @@
 const WINDOW_SYMBOLS = 1024
 const MIN_BLOCKS = 4
 const MAX_BLOCKS = 256
+/** Besides, as many blocks ahead of the newest as it spans, for repairs that come before the first source of their block. */
+const PLACES = 2 * MAX_BLOCKS
+const SYMBOLS = 4 * WINDOW_SYMBOLS
+
+/** Source packets after which a session is believed. */
+const SOURCES_TO_PROVE = 8
+/** Sources in order after which those that are missing are taken for lost, not for late. */
+const SOURCES_IN_ORDER = 4096
+
+/** Kinds of repairs of one block that are weighed against each other. */
+export const MOST_SHAPES = 4
 
 /** Values of `BlockWindow.symbols`; above 0 it is the packet that holds the symbol, plus 1. */
 export const UNSEEN = 0
 /** Has come and is not kept. */
 export const SEEN = -1
-/** Has been recovered. */
+/** Has been recovered, and `sums` says how to know it when it comes after all. */
 export const RECOVERED = -2
+/** Has been recovered; it will hardly come. */
+export const REPLACED = -3
 
-/** Block states: not of this session as far as is known, collecting, all sources there or given up. */
+/**
+ * Block states: not of this session as far as is known; collecting; all sources there or given up; given up for want of room,
+ * its sources pass; from before the session was followed, its sources pass, and nobody knows which of them have passed already.
+ */
 export const UNKNOWN = 0
 export const OPEN = 1
 export const DONE = 2
+export const SPENT = 3
+export const PASSING = 4
 
-function windowBlocks(stride: number): number {
+function spanOf(stride: number): number {
   let blocks = MIN_BLOCKS
   while (blocks < MAX_BLOCKS && blocks * stride < WINDOW_SYMBOLS) blocks *= 2
   return blocks
@@ -25,60 +43,83 @@ function windowBlocks(stride: number): number {
 
 /**
  * A ring of blocks, made once and used for one session after another; a block's place is its id modulo the number of
- * blocks, a power of two, so that ids wrap around at 2^32. Arrays are indexed by place, `symbols` by place · (k + r) + index, where
- * sources come first.
+ * places, a power of two, so that ids wrap around at 2^32. Arrays are indexed by place, `symbols` by place · (k + r) + index, where
+ * sources come first. Only sources move the window on: repairs, which anybody may have made up, cannot push blocks out of it.
  */
 export class BlockWindow {
   /** In use. */
   active = false
-  /** Has had enough packets to be believed. */
-  confirmed = false
-  /** Was once confirmed. */
+  /** Has had enough sources to be believed. */
   proven = false
+  /** Has had a source. */
+  sourced = false
   session = 0
   k = 0
   r = 0
   stride = 0
-  blocks = 0
+  /** Blocks back from the newest, itself included, that are followed. */
+  span = 0
+  places = 0
   newest = 0
-  /** Packets taken, and when the last was, by the decoder's count of runs. */
-  packets = 0
+  /** When it was taken up and when its last run of packets began, by the sessions' count. */
+  opened = 0
   used = 0
-  readonly symbols = new Int32Array(2 * WINDOW_SYMBOLS)
-  readonly state = new Uint8Array(MAX_BLOCKS)
+  /** Packets kept for decoding, of all its blocks. */
+  held = 0
+  private sourcePackets = 0
+  /** Sources that came one after the other since one was overtaken. */
+  private inOrder = 0
+  /** Blocks up to this one are from before the session was followed. */
+  private doubtful = 0
+  private doubt = false
+  readonly symbols = new Int32Array(SYMBOLS)
+  /** CRC-32C of the recovered payloads. */
+  readonly sums = new Uint32Array(SYMBOLS)
+  /** Of each repair at hand, how many sources it says that its block has. */
+  readonly closings = new Uint8Array(SYMBOLS)
+  readonly state = new Uint8Array(PLACES)
   /** Sources that came. */
-  readonly sources = new Uint8Array(MAX_BLOCKS)
+  readonly sources = new Uint8Array(PLACES)
   /** Repairs that came. */
-  readonly repairs = new Uint8Array(MAX_BLOCKS)
+  readonly repairs = new Uint8Array(PLACES)
   /** Symbols at hand for decoding. */
-  readonly kept = new Uint8Array(MAX_BLOCKS)
-  /** Sources of the block as its repairs say, 0 before the first. */
-  readonly closing = new Uint8Array(MAX_BLOCKS)
+  readonly kept = new Uint8Array(PLACES)
+  /** Sources of the block as its repairs say (the most, where they differ), 0 before the first. */
+  readonly closing = new Uint8Array(PLACES)
   /** Highest index of a source that came, plus 1. */
-  readonly top = new Uint8Array(MAX_BLOCKS)
+  readonly top = new Uint8Array(PLACES)
+  /** 1 while the repairs at hand differ in length or in what they say of the block. */
+  readonly mixed = new Uint8Array(PLACES)
   /** Bytes of the longest source symbol. */
-  readonly longest = new Int32Array(MAX_BLOCKS)
+  readonly longest = new Int32Array(PLACES)
   /** Bytes of the repair symbols, 0 before the first. */
-  readonly repairBytes = new Int32Array(MAX_BLOCKS)
+  readonly repairBytes = new Int32Array(PLACES)
 
-  /** Takes up a session; its window begins with `block`. */
-  open(session: number, k: number, r: number, block: number): void {
+  /** Takes up a session; its window begins with `block`. `doubtful`: the last of the blocks that were not followed from their start. */
+  open(session: number, k: number, r: number, block: number, doubtful?: number): void {
     this.active = true
-    this.confirmed = false
     this.proven = false
+    this.sourced = false
     this.session = session
     this.k = k
     this.r = r
     this.stride = k + r
-    this.blocks = windowBlocks(this.stride)
+    this.span = spanOf(this.stride)
+    this.places = 2 * this.span
     this.newest = block
-    this.packets = 0
+    this.sourcePackets = 0
+    this.inOrder = 0
+    this.doubt = doubtful !== undefined
+    this.doubtful = doubtful ?? 0
     this.state.fill(UNKNOWN)
-    this.beginBlock(this.place(block))
+  }
+
+  is(session: number, k: number, r: number): boolean {
+    return this.active && this.session === session && this.k === k && this.r === r
   }
 
   place(block: number): number {
-    return block & (this.blocks - 1)
+    return block & (this.places - 1)
   }
 
   /** How far `block` is ahead of the newest, in serial arithmetic (RFC 1982). */
@@ -89,20 +130,79 @@ export class BlockWindow {
   /** Whether `block` is in the window, or at most as far ahead as the window is long. */
   reaches(block: number): boolean {
     const ahead = this.ahead(block)
-    return ahead > -this.blocks && ahead <= this.blocks
+    return ahead > -this.span && ahead <= this.span
   }
 
-  /** Clears a place, which holds no packet any more, for the block that comes there. */
-  beginBlock(place: number): void {
+  /** Whether something of `block`, which it reaches, has come. */
+  knows(block: number): boolean {
+    return this.state[this.place(block)] !== UNKNOWN
+  }
+
+  /** Counts a source; `overtaken` by another one of its session. */
+  countSource(overtaken: boolean): void {
+    this.sourced = true
+    if (++this.sourcePackets === SOURCES_TO_PROVE) this.proven = true
+    this.inOrder = overtaken ? 0 : this.inOrder + 1
+  }
+
+  /** Whether nothing says that sources overtake each other here. */
+  get orderly(): boolean {
+    return this.inOrder > SOURCES_IN_ORDER
+  }
+
+  /** Makes room for `block`, whose place is that of a block long given up, unless something of it has come. */
+  begin(block: number): void {
+    const place = this.place(block)
+    if (this.state[place] !== UNKNOWN) return
     const at = place * this.stride
     this.symbols.fill(UNSEEN, at, at + this.stride)
-    this.state[place] = OPEN
+    this.state[place] = this.doubt && ((block - this.doubtful) | 0) <= 0 ? PASSING : OPEN
     this.sources[place] = 0
     this.repairs[place] = 0
     this.kept[place] = 0
     this.closing[place] = 0
     this.top[place] = 0
+    this.mixed[place] = 0
     this.longest[place] = 0
     this.repairBytes[place] = 0
+  }
+
+  /** Bytes and closing of the repair at `at`, in one number; 0 where none is at hand. */
+  shapeAt(at: number, lengths: Int32Array): number {
+    const kept = this.symbols[at]
+    return kept <= UNSEEN ? 0 : lengths[kept - 1] * 256 + this.closings[at]
+  }
+
+  /** Notes the shapes of the repairs at hand, and `another` unless it is 0; returns how many, at most one more than can be noted. */
+  shapesOf(place: number, lengths: Int32Array, another: number, shapes: Int32Array): number {
+    const from = place * this.stride + this.k
+    let count = 0
+    for (let at = from; at <= from + this.r; at++) {
+      const shape = at < from + this.r ? this.shapeAt(at, lengths) : another
+      let n = 0
+      while (n < count && shapes[n] !== shape) n++
+      if (shape === 0 || n < count) continue
+      if (count === MOST_SHAPES) return count + 1
+      shapes[count++] = shape
+    }
+    return count
+  }
+
+  /** Finds out anew what the repairs at hand of a block say of it. */
+  learn(place: number, lengths: Int32Array): void {
+    const from = place * this.stride + this.k
+    let first = 0
+    this.closing[place] = 0
+    this.repairBytes[place] = 0
+    this.mixed[place] = 0
+    for (let at = from; at < from + this.r; at++) {
+      const shape = this.shapeAt(at, lengths)
+      if (shape === 0) continue
+      if (first === 0) {
+        first = shape
+        this.repairBytes[place] = shape >> 8
+      } else if (shape !== first) this.mixed[place] = 1
+      if (this.closings[at] > this.closing[place]) this.closing[place] = this.closings[at]
+    }
   }
 }

@@ -1,9 +1,10 @@
 /** reed_solomon_encoder: sends packets on in blocks of `symbols` and adds `repair` repair packets to each block. */
 import { type Static, Type } from '@sinclair/typebox'
 import { MAX_SYMBOLS } from '../../codes/cauchy.ts'
+import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, created, drop } from '../../engine/metrics.ts'
-import { Input, Int32, Output } from '../../engine/schema.ts'
+import { Input, Int32, Optional, Output, Uint32 } from '../../engine/schema.ts'
 import { BlockEncoder } from './block-encoder.ts'
 import { BLOCK_HEADER_BYTES } from './block-header.ts'
 
@@ -16,6 +17,11 @@ const config = Type.Object({
     maximum: MAX_SYMBOLS - 1,
     unit: 'packets',
   }),
+  flush_after_ms: Optional(
+    Uint32('Silence after which an unfinished block is closed with its repair packets; unset or 0: never.', {
+      unit: 'ms',
+    }),
+  ),
 })
 
 export const reedSolomonEncoder = defineComponent({
@@ -24,8 +30,11 @@ export const reedSolomonEncoder = defineComponent({
   summary: 'Adds repair packets, so that any k packets of a block give back all of its k source packets.',
   details:
     'Systematic: source packets leave at once, 14 bytes longer; after the k-th follow the r repair packets, 14 bytes longer than the ' +
-    'longest payload of the block. Keep payloads at least 14 bytes below the MTU of what follows. A block stays open until k packets ' +
-    'have come: flows with pauses want a FLUSH (see notification_injector), which closes it early with all r repairs.',
+    'longest payload of the block. Keep payloads at least 14 bytes below the MTU of what follows.\n\n' +
+    'A block stays open until k packets have come, and a lost packet is recovered only then: with pauses in the flow that may be seconds. ' +
+    'flush_after_ms closes a block early, with all r repairs, when nothing has come for that long, and so does a FLUSH. ' +
+    'It costs what it saves in time: a packet that comes alone is sent with r repairs, 200 % more packets with repair 2, and more than that ' +
+    'with more. A flow that pauses less than flush_after_ms between packets pays nothing. 8 ms suits tunnels that carry calls or shells.',
   config,
   metrics: {
     source_packets: counter('Source packets sent on.', 'packets'),
@@ -41,13 +50,15 @@ export const reedSolomonEncoder = defineComponent({
   },
   alters: true,
   room: () => ({ front: BLOCK_HEADER_BYTES, back: 0 }),
-  create({ symbols, repair }, { packets, outlets, metrics, memory, entropy }) {
-    const [a, b, c] = entropy(3)
-    const encoder = new BlockEncoder(packets, memory(), outlets.output, metrics, {
+  create({ symbols, repair, flush_after_ms }, context) {
+    const { outlets, metrics } = context
+    const [a, b, c] = context.entropy(3)
+    const encoder = new BlockEncoder(context, outlets.output, metrics, {
       k: symbols,
       r: repair,
       session: (a << 16) | (b << 8) | c,
       block: 0,
+      flushAfter: (flush_after_ms ?? 0) * NS_PER_MS,
     })
     return {
       input: (batch) => encoder.input(batch),

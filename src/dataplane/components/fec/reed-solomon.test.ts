@@ -1,7 +1,7 @@
 /** reed_solomon_encoder and _decoder: what is on the wire, what survives, what is counted, what junk does. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Bench, drive, payload, Refused } from '../../../../test/harness/component.ts'
+import { type Bench, drive, payload, Refused, tagOf } from '../../../../test/harness/component.ts'
 import { encode } from '../../codes/reed-solomon.ts'
 
 const encoderOf = (symbols: number, repair: number) =>
@@ -89,6 +89,53 @@ describe('reed_solomon_encoder', () => {
     bench.stop()
   })
 
+  it('closes a block after flush_after_ms of silence, not before, and not when nothing is unprotected', () => {
+    const bench = drive({
+      enc: { reed_solomon_encoder: { input: 'in', output: 'out', symbols: 4, repair: 2, flush_after_ms: 8 } },
+    })
+    const repairs = () =>
+      bench.take('out').flatMap(({ bytes, time }) => (bytes[0] === 0xb1 ? [[bytes[7], bytes[3], time / 1e6]] : []))
+    // Every 5 ms: never silent for long; the fourth fills the block.
+    for (let n = 0; n < 3; n++) {
+      bench.send('in', payload(50, n))
+      bench.advance(5e6)
+    }
+    expect(repairs()).toEqual([])
+    bench.send('in', payload(50, 3))
+    expect(repairs()).toEqual([
+      [4, 0, 15],
+      [4, 1, 15],
+    ])
+    bench.advance(100e6)
+    expect(repairs()).toEqual([])
+    // At 115 and 120 ms, then silence until 128.
+    bench.send('in', payload(50, 4))
+    bench.advance(5e6)
+    bench.send('in', payload(70, 5))
+    bench.advance(7.999e6)
+    expect(repairs()).toEqual([])
+    bench.advance(100e6)
+    expect(repairs()).toEqual([
+      [2, 0, 128],
+      [2, 1, 128],
+    ])
+    expect(bench.metrics().enc).toMatchObject({ source_packets: 6, repair_packets: 4 })
+    bench.send('in', payload(50, 6))
+    bench.stop()
+  })
+
+  it('never closes a block by itself where flush_after_ms is not set', () => {
+    for (const config of [{}, { flush_after_ms: 0 }]) {
+      const bench = drive({
+        enc: { reed_solomon_encoder: { input: 'in', output: 'out', symbols: 4, repair: 2, ...config } },
+      })
+      bench.send('in', sizes(3))
+      bench.advance(1e12)
+      expect(bytesOut(bench)).toHaveLength(3)
+      bench.stop()
+    }
+  })
+
   it('goes on without slots, its packets unprotected', () => {
     const bench = encoderOf(4, 2)
     const { packets } = bench
@@ -111,17 +158,17 @@ describe('reed_solomon_encoder', () => {
     bench.stop()
   })
 
-  it('drops packets without room for the header', () => {
+  it('has room for its header in a long chain, its repairs too', () => {
     const chain = Object.fromEntries(
       Array.from({ length: 10 }, (_, n) => [
         `enc${n}`,
-        { reed_solomon_encoder: { input: `c${n}`, output: `c${n + 1}`, symbols: 8, repair: 0 } },
+        { reed_solomon_encoder: { input: `c${n}`, output: `c${n + 1}`, symbols: 1, repair: 1 } },
       ]),
     )
     const bench = drive(chain)
-    bench.send('c0', sizes(20))
-    expect(bench.take('c10')).toEqual([])
-    expect(bench.metrics().enc9.no_room_packets).toBe(20)
+    bench.send('c0', [payload(2048, 1), payload(0)])
+    expect(bench.take('c10').map(({ bytes }) => bytes.length)).toEqual([2188, 140].flatMap((n) => Array(1024).fill(n)))
+    for (let n = 0; n < 10; n++) expect(bench.metrics()[`enc${n}`].no_room_packets).toBe(0)
     bench.stop()
   })
 
@@ -321,8 +368,8 @@ describe('reed_solomon_decoder', () => {
       bench.send('in', after)
       expect(bench.take('out')).toHaveLength(3)
     }
-    expect(bench.metrics().dec).toMatchObject({ malformed_packets: 300, unrecovered_packets: 0 })
-    expect(bench.packets.held).toBeLessThan(100)
+    expect(bench.metrics().dec).toMatchObject({ malformed_packets: 0, followed_sessions: 64 })
+    expect(bench.packets.held).toBeLessThan(700)
     bench.stop()
   })
 
@@ -332,7 +379,9 @@ describe('reed_solomon_decoder', () => {
       for (let block = start; block < start + 30; block++) {
         const sources = sizes(5)
         const made = blockPackets(sources, 2, { block })
-        bench.send('in', [...made.repairs, ...made.sources.slice(2)])
+        // A leap is believed of sources, not of repairs.
+        const [first, ...others] = made.sources.slice(2)
+        bench.send('in', [first, ...made.repairs, ...others])
         expect(sorted(bytesOut(bench))).toEqual(sorted(sources))
       }
     }
@@ -363,11 +412,11 @@ describe('reed_solomon_decoder', () => {
     }
     const bench = decoderOf()
     bench.send('in', [sources[0], repairs[0]])
+    bytesOut(bench)
     bench.send('in', [
-      changed(repairs[1], 7, 2), // another number of sources
-      repairs[1].slice(0, -1), // shorter than the other repair
+      repairs[1].slice(0, 60), // shorter than a source
+      changed(repairs[0], 7, 3), // another number of sources
       sources[1].slice(0, -1), // its length says otherwise
-      blockPackets([payload(4), payload(200)], 3, { k: 4 }).sources[1], // longer than the repairs
       changed(sources[1], 3, 4), // index beyond k
       changed(repairs[1], 3, 3), // index beyond r
       changed(sources[1], 7, 1), // a source that closes
@@ -375,21 +424,23 @@ describe('reed_solomon_decoder', () => {
       changed(sources[1], 0, 0xb2),
       changed(sources[1], 2, 252), // k + r > 255
     ])
-    expect(bench.metrics().dec).toMatchObject({ malformed_packets: 10, held_packets: 1 })
-    bytesOut(bench)
+    expect(bench.metrics().dec).toMatchObject({ malformed_packets: 9, held_packets: 1, duplicate_packets: 0 })
+    expect(bytesOut(bench)).toEqual([])
     bench.send('in', [sources[1], repairs[1], repairs[2]])
     expect(bytesOut(bench)).toHaveLength(3)
     bench.stop()
   })
 
-  it('drops a recovered packet whose length is impossible', () => {
-    const { sources, repairs } = blockPackets(sizes(2, 50), 1)
+  it('makes no packet of a length that is impossible, and recovers with a repair that is good', () => {
+    const { sources, repairs } = blockPackets(sizes(2, 50), 2)
     const forged = Uint8Array.from(repairs[0])
     forged[12] ^= 0xff
     const bench = decoderOf()
     bench.send('in', [sources[0], forged])
     expect(bytesOut(bench)).toHaveLength(1)
-    expect(bench.metrics().dec).toMatchObject({ unrecovered_packets: 1, recovered_packets: 0 })
+    expect(bench.metrics().dec).toMatchObject({ malformed_packets: 1, recovered_packets: 0 })
+    bench.send('in', repairs[1])
+    expect(bytesOut(bench)).toEqual([sizes(2, 50)[1]])
     bench.stop()
   })
 
@@ -440,13 +491,17 @@ describe('reed_solomon_decoder', () => {
         bench.send('in', list)
         bench.take('out')
         bench.check()
-        expect(bench.packets.held).toBeLessThan(4 * 2100)
+        expect(bench.packets.held).toBeLessThan(bench.packets.slots / 4 + 256)
       }),
       { seed: 6, numRuns: 150 },
     )
     expect(bench.metrics().dec.malformed_packets).toBeGreaterThan(500)
+    // A newcomer among as many sessions as are followed proves itself first.
     const sources = sizes(6)
-    const made = blockPackets(sources, 3, { session: 0x123456 })
+    const first = blockPackets(sources, 3, { session: 0x123456 })
+    bench.send('in', [...first.sources, ...first.repairs])
+    expect(bytesOut(bench)).toEqual(sources)
+    const made = blockPackets(sources, 3, { session: 0x123456, block: 1 })
     bench.send('in', [...made.repairs, ...made.sources.slice(3)])
     expect(sorted(bytesOut(bench))).toEqual(sorted(sources))
     bench.stop()
@@ -454,6 +509,49 @@ describe('reed_solomon_decoder', () => {
 })
 
 describe('both, through emulated loss', () => {
+  it.each([
+    [5, true],
+    [10, true],
+    [10, false],
+  ])(
+    'a ping every 200 ms through (8,2) with a tenth lost and %i ms each way, flush_after_ms set: %j',
+    (path, flushes) => {
+      const end = (name: string, seed: number, from: string, to: string) => ({
+        [`protect${name}`]: {
+          reed_solomon_encoder: {
+            input: from,
+            output: `coded${name}`,
+            symbols: 8,
+            repair: 2,
+            ...(flushes && { flush_after_ms: 8 }),
+          },
+        },
+        [`loss${name}`]: { uniform_loss: { input: `coded${name}`, output: `left${name}`, loss_prob: 0.1, seed } },
+        [`path${name}`]: { delay_constant: { flows: [{ input: `left${name}`, output: `sent${name}` }], delay: path } },
+        [`recover${name}`]: { reed_solomon_decoder: { input: `sent${name}`, output: to } },
+      })
+      const bench = drive({ ...end('A', 1, 'ping', 'heard'), ...end('B', 2, 'heard', 'pong') })
+      const pings = 3000
+      for (let n = 0; n < pings; n++) {
+        bench.send('ping', payload(84, n))
+        bench.advance(200e6)
+      }
+      bench.advance(5e9)
+      const times = bench.take('pong').map(({ bytes, time }) => time / 1e6 - tagOf(bytes) * 200)
+      const mean = times.reduce((sum, time) => sum + time, 0) / times.length
+      if (flushes) {
+        expect(times.length).toBeGreaterThan(pings * 0.993)
+        expect(mean).toBeLessThan(2 * path + 4)
+        // Recovered both ways, each time after the silence.
+        expect(Math.max(...times)).toBe(2 * path + 16)
+      } else {
+        expect(mean).toBeGreaterThan(2 * path + 50)
+        expect(Math.max(...times)).toBeGreaterThan(1000)
+      }
+      bench.stop()
+    },
+  )
+
   it('uses no more slots over many packets than at the beginning', () => {
     const encoder = encoderOf(10, 4)
     const decoder = decoderOf()
