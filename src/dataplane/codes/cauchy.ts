@@ -79,7 +79,7 @@ export class DecodingMatrices {
   /** As `decodingMatrix`; both lists in ascending order of the symbols' indices. Valid until the next call. */
   get(points: Uint8Array, k: number, missing: Uint8Array, erasures: number): Uint8Array {
     const { key, keys } = this
-    key.fill(0)
+    for (let n = 0; n < KEY_WORDS; n++) key[n] = 0
     for (let c = 0; c < k; c++) key[points[c] >>> 5] |= 1 << (points[c] & 31)
     key[8] = k
     let hash = 0
@@ -89,9 +89,9 @@ export class DecodingMatrices {
     }
     const entry = hash & (this.entries - 1)
     const at = entry * KEY_WORDS
-    let same = true
-    for (let n = 0; n < KEY_WORDS; n++) if (keys[at + n] !== key[n]) same = false
-    if (same) return this.matrices[entry]
+    let n = 0
+    while (n < KEY_WORDS && keys[at + n] === key[n]) n++
+    if (n === KEY_WORDS) return this.matrices[entry]
     if (this.matrices[entry].length < k * erasures) this.matrices[entry] = new Uint8Array(k * erasures)
     decodingMatrix(points, k, missing, erasures, this.matrices[entry])
     keys.set(key, at)

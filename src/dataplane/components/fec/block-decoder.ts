@@ -60,6 +60,8 @@ export class BlockDecoder {
   private readonly fresh = new Int32Array(MAX_SYMBOLS)
   private readonly freshIndex = new Int32Array(MAX_SYMBOLS)
   private freshCount = 0
+  /** One of those by another one of its block. */
+  private overtaken = false
   /** The last packet taken, whose annotations recovered packets get. */
   private last = -1
   /** Packets kept of all sessions, and how many may be: they are slots that the run's other components go without. */
@@ -238,14 +240,25 @@ export class BlockDecoder {
 
   /** Releases copies of sources, and repairs, which `counter` counts. */
   private letGo(window: BlockWindow, place: number, counter: Counter): void {
-    const { stride, k } = window
+    const kept = window.kept[place]
+    if (kept === 0) return
+    const { symbols, stride, k } = window
     const at = place * stride
-    for (let n = 0; window.kept[place] > 0 && n < stride; n++) {
-      if (window.symbols[at + n] <= UNSEEN) continue
-      const packet = this.unkeep(window, place, at + n, SEEN)
-      if (n < k) this.packets.release(packet)
-      else this.discardRepair(packet, counter)
+    let left = kept
+    let repairs = 0
+    for (let n = stride - 1; left > 0; n--) {
+      const packet = symbols[at + n] - 1
+      if (packet < 0) continue
+      symbols[at + n] = SEEN
+      this.packets.release(packet)
+      if (n >= k) repairs++
+      left--
     }
+    window.kept[place] = 0
+    window.held -= kept
+    this.held -= kept
+    counter.add(repairs)
+    this.counters.held_packets.add(-repairs)
   }
 
   /** Takes the packet of a symbol out of the block; it is the caller's. */
@@ -278,7 +291,7 @@ export class BlockDecoder {
       if (seen === REPLACED || this.recovery.matches(window, at, packet)) {
         window.symbols[at] = SEEN
         window.sources[place]++
-        window.countSource(true)
+        window.countSources(1, true)
         this.discard(packet, counters.late_packets)
         return
       }
@@ -290,13 +303,12 @@ export class BlockDecoder {
     }
     window.symbols[at] = packet + 1
     window.kept[place]++
-    const overtaken = index < window.top[place] || this.block !== window.newest
-    if (index >= window.top[place]) window.top[place] = index + 1
+    if (index < window.top[place]) this.overtaken = true
+    else window.top[place] = index + 1
     if (bytes > window.longest[place]) window.longest[place] = bytes
     this.fresh[this.freshCount] = packet
     this.freshIndex[this.freshCount++] = at
     this.last = packet
-    window.countSource(overtaken)
   }
 
   /** Drops the repairs at hand that know of no such source. */
@@ -317,15 +329,17 @@ export class BlockDecoder {
     const { window, place, counters, packets } = this
     const bytes = packets.length[packet]
     const at = place * window.stride + window.k + index
+    const { symbols } = window
     const known = window.closing[place]
     const differs = known !== 0 && (closing !== known || bytes !== window.repairBytes[place])
-    const isDone = window.state[place] !== OPEN
+    const state = window.state[place]
+    const isDone = state !== OPEN
     if (closing < window.top[place] || bytes < window.longest[place] || (isDone && differs)) {
       this.discard(packet, counters.malformed_packets)
       return
     }
-    if (window.symbols[at] !== UNSEEN) {
-      const same = window.symbols[at] < UNSEEN || window.shapeAt(at, packets.length) === bytes * 256 + closing
+    if (symbols[at] !== UNSEEN) {
+      const same = symbols[at] < UNSEEN || window.shapeAt(at, packets.length) === bytes * 256 + closing
       this.discard(packet, same ? counters.duplicate_packets : counters.malformed_packets)
       return
     }
@@ -335,11 +349,11 @@ export class BlockDecoder {
     }
     window.repairs[place]++
     if (isDone) {
-      window.symbols[at] = SEEN
-      this.discard(packet, window.state[place] === DONE ? counters.redundant_packets : counters.spent_packets)
+      symbols[at] = SEEN
+      this.discard(packet, state === DONE ? counters.redundant_packets : counters.spent_packets)
       return
     }
-    window.symbols[at] = packet + 1
+    symbols[at] = packet + 1
     window.kept[place]++
     window.held++
     this.held++
@@ -358,6 +372,10 @@ export class BlockDecoder {
     this.inRun = false
     const { window, place, recovery } = this
     recovery.count = 0
+    if (this.freshCount > 0) {
+      window.countSources(this.freshCount, this.overtaken || this.block !== window.newest)
+      this.overtaken = false
+    }
     if (window.state[place] !== OPEN) this.forgetFresh()
     else if (window.mixed[place] !== 0) this.weigh()
     else this.complete(window.closing[place], window.repairBytes[place], window.kept[place])

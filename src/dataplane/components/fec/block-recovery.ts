@@ -22,6 +22,8 @@ export class BlockRecovery {
   /** Places in the slab of the symbols at hand, then of those to compute. */
   private readonly places = new Int32Array(2 * MAX_SYMBOLS)
   private readonly lengths = new Int32Array(MAX_SYMBOLS)
+  /** Bytes of the recovered payloads. */
+  private readonly payloads = new Int32Array(MAX_SYMBOLS)
 
   constructor(packets: Packets, memory: number) {
     this.packets = packets
@@ -33,10 +35,11 @@ export class BlockRecovery {
    * enough symbols at hand. The packets get the annotations of `like`.
    */
   run(window: BlockWindow, place: number, wanted: number, bytes: number, like: number): number {
-    const { packets, points, missing, places, lengths, recovered } = this
+    const { packets, points, missing, places, lengths, payloads, recovered } = this
     const { k, symbols, closings } = window
     const { slotBytes } = packets
     const base = place * window.stride
+    const mixed = window.mixed[place] !== 0
     let columns = 0
     let erasures = 0
     let uneven = false
@@ -53,18 +56,22 @@ export class BlockRecovery {
       if (lengths[columns] !== bytes) uneven = true
       columns++
     }
-    // Where in its slot a recovered symbol goes: where a repair, which is as long, lies in its own.
-    let at = packets.headroom - LENGTH_BYTES
+    let repair = -1
     for (let j = 0; columns < wanted; j++) {
       const kept = symbols[base + k + j]
-      if (kept <= UNSEEN || packets.length[kept - 1] !== bytes || closings[base + k + j] !== wanted) continue
-      const repair = kept - 1
+      if (kept <= UNSEEN) continue
+      if (mixed && (packets.length[kept - 1] !== bytes || closings[base + k + j] !== wanted)) continue
+      repair = kept - 1
       points[columns] = repairPoint(j)
       places[columns] = packets.offset[repair]
-      if (packets.train[repair] < 0) at = packets.offset[repair] - repair * slotBytes
       lengths[columns] = bytes
       columns++
     }
+    // Where in its slot a recovered symbol goes: where a repair, which is as long, lies in its own.
+    const at =
+      repair >= 0 && packets.train[repair] < 0
+        ? packets.offset[repair] - repair * slotBytes
+        : packets.headroom - LENGTH_BYTES
     for (let m = 0; m < erasures; m++) {
       const packet = packets.allocate()
       if (packet < 0) {
@@ -93,7 +100,7 @@ export class BlockRecovery {
         continue
       }
       const from = places[wanted + m] + LENGTH_BYTES
-      const payload = packets.view.getUint16(from - LENGTH_BYTES)
+      const payload = payloads[m]
       // A sum costs a third of the recovery. One that others have overtaken, where nothing is ever overtaken, is lost.
       if (orderly && missing[m] < top) symbols[symbol] = REPLACED
       else {
@@ -111,13 +118,15 @@ export class BlockRecovery {
 
   /** Repairs are as long as their block's longest symbol: none is longer, and with all of them there one is as long. */
   private isPossible(longest: number, wanted: number, erasures: number, bytes: number): boolean {
-    let most = longest
+    const { places, payloads } = this
+    const { view } = this.packets
+    let most = longest - LENGTH_BYTES
     for (let m = 0; m < erasures; m++) {
-      const symbol = this.packets.view.getUint16(this.places[wanted + m]) + LENGTH_BYTES
-      if (symbol > bytes) return false
-      if (symbol > most) most = symbol
+      const payload = view.getUint16(places[wanted + m])
+      if (payload > most) most = payload
+      payloads[m] = payload
     }
-    return most === bytes
+    return most === bytes - LENGTH_BYTES
   }
 
   private release(count: number): void {

@@ -138,11 +138,12 @@ export class BlockWindow {
     return this.state[this.place(block)] !== UNKNOWN
   }
 
-  /** Counts a source; `overtaken` by another one of its session. */
-  countSource(overtaken: boolean): void {
+  /** Counts sources; `overtaken`: one of them by another one of its session. */
+  countSources(count: number, overtaken: boolean): void {
     this.sourced = true
-    if (++this.sourcePackets === SOURCES_TO_PROVE) this.proven = true
-    this.inOrder = overtaken ? 0 : this.inOrder + 1
+    this.sourcePackets += count
+    if (this.sourcePackets >= SOURCES_TO_PROVE) this.proven = true
+    this.inOrder = overtaken ? 0 : this.inOrder + count
   }
 
   /** Whether nothing says that sources overtake each other here. */
