@@ -214,13 +214,14 @@ export class Graph {
       outlet.connect(receiver as Receiver, listener, this.blameFor(to.component))
     }
     for (const [name, instance] of this.instances) {
-      const ports = portsByComponent.get(name) as Port[]
-      if (instance.active) this.actives.push(() => (instance.active as () => boolean)())
-      else if (ports.length > 0 && ports.every(({ kind }) => kind === 'output')) this.actives.push(() => true)
-      if (instance.kept) this.keepers.push(() => (instance.kept as () => number)())
       const blame = this.blameFor(name)
-      if (instance.flush) this.flushes.push(blaming(blame, () => (instance.flush as () => void)()))
-      if (instance.observe) this.observers.push(blaming(blame, () => (instance.observe as () => void)()))
+      const { active, kept, flush, observe } = instance as Partial<Record<string, () => never>>
+      const ports = portsByComponent.get(name) as Port[]
+      if (active) this.actives.push(blaming(blame, () => active.call(instance)))
+      else if (ports.length > 0 && ports.every(({ kind }) => kind === 'output')) this.actives.push(() => true)
+      if (kept) this.keepers.push(blaming(blame, () => kept.call(instance)))
+      if (flush) this.flushes.push(blaming(blame, () => flush.call(instance)))
+      if (observe) this.observers.push(blaming(blame, () => observe.call(instance)))
     }
   }
 

@@ -138,9 +138,9 @@ export class BlockEncoder {
     this.outlet.flush()
   }
 
-  /** Slots of the unfinished block's copies. */
+  /** Slots of the unfinished block's copies, unless silence will close it. */
   get kept(): number {
-    return this.copyCount
+    return this.timer.armed ? 0 : this.copyCount
   }
 
   /** Gives back the copies. */
