@@ -38,8 +38,18 @@ export type PipelineEvent =
   | { type: 'RESTART' }
   | { type: 'SETTINGS'; policy: PipelinePolicy }
 
-/** A run is over; with a restart no snapshot shows it. */
-export type PipelineEmitted = { type: 'runEnded'; record: RunRecord }
+/** What happens to a pipeline's runs, told as it happens; each carries the run it is about. */
+export type PipelineEmitted =
+  /** Packets flow; `restarts`: how many restarts in a row led here. */
+  | { type: 'runStarted'; record: RunRecord; restarts: number }
+  /** A run is over; with a restart no snapshot shows it. */
+  | { type: 'runEnded'; record: RunRecord }
+  /** The policy makes another run after `delay` ms: number `attempt` of the row, of `most` (0: without limit). */
+  | { type: 'restartPlanned'; record: RunRecord; attempt: number; most: number; delay: number }
+  /** The policy has no restart left. */
+  | { type: 'gaveUp'; record: RunRecord; restarts: number }
+  /** A stop came while the next run was waited for. */
+  | { type: 'restartCancelled'; record: RunRecord }
 
 export interface PipelineContext {
   policy: PipelinePolicy
@@ -63,10 +73,20 @@ export function backOff(restarts: number): number {
   return Math.min(BACK_OFF_MOST_MS, BACK_OFF_FIRST_MS * 2 ** Math.min(restarts, 30))
 }
 
+/** What of the policy applies to a run that ended so. */
+function applying(policy: RestartPolicy, outcome: RunRecord['outcome']): { maxRestarts: number } | undefined {
+  return policy.always ?? (outcome === 'FAILED' ? policy.onFailure : undefined)
+}
+
 /** Whether the policy wants another run after this end, the row being `restarts` long. */
 export function wantsRestart(policy: RestartPolicy, outcome: RunRecord['outcome'], restarts: number): boolean {
-  const applies = policy.always ?? (outcome === 'FAILED' ? policy.onFailure : undefined)
+  const applies = applying(policy, outcome)
   return applies !== undefined && (applies.maxRestarts === 0 || restarts < applies.maxRestarts)
+}
+
+/** Whether the policy is to be asked at all: nobody asked for this end, and the run counts. */
+function isLeftToPolicy({ intent, persist }: PipelineContext, reachedRunning: boolean): boolean {
+  return intent === 'none' && (reachedRunning || persist)
 }
 
 const outputOf = ({ event }: { event: { output: RunOutput } }) => event.output
@@ -89,9 +109,11 @@ export const pipeline = setup({
   },
   guards: {
     toBackOff: ({ context }, { record, reachedRunning }: RunOutput) =>
-      context.intent === 'none' &&
-      (reachedRunning || context.persist) &&
+      isLeftToPolicy(context, reachedRunning) &&
       wantsRestart(context.policy.restartPolicy, record.outcome, context.restarts),
+    /** Asked where no restart is wanted: the policy would have made one, were there any left. */
+    hasNoneLeft: ({ context }, { record, reachedRunning }: RunOutput) =>
+      isLeftToPolicy(context, reachedRunning) && applying(context.policy.restartPolicy, record.outcome) !== undefined,
     isRunning: ({ context }) => context.run?.state === 'RUNNING',
     isStopping: ({ context }) => context.run?.state === 'STOPPING',
     toRestart: ({ context }) => context.intent === 'restart',
@@ -99,6 +121,24 @@ export const pipeline = setup({
   actions: {
     noteEnd: assign((_, { record, reachedRunning }: RunOutput) => ({ run: record, reachedRunning })),
     tellEnd: emit((_, { record }: RunOutput) => ({ type: 'runEnded' as const, record })),
+    tellStart: emit(({ context }) => ({
+      type: 'runStarted' as const,
+      record: context.run as RunRecord,
+      restarts: context.restarts,
+    })),
+    tellRestart: emit(({ context }, { record }: RunOutput) => ({
+      type: 'restartPlanned' as const,
+      record,
+      attempt: context.restarts + 1,
+      most: applying(context.policy.restartPolicy, record.outcome)?.maxRestarts ?? 0,
+      delay: backOff(context.restarts),
+    })),
+    tellGivenUp: emit(({ context }, { record }: RunOutput) => ({
+      type: 'gaveUp' as const,
+      record,
+      restarts: context.restarts,
+    })),
+    tellCancelled: emit(({ context }) => ({ type: 'restartCancelled' as const, record: context.run as RunRecord })),
     takeSettings: assign(({ event }) => (event.type === 'SETTINGS' ? { policy: event.policy } : {})),
     noteStart: assign(({ event }) => (event.type === 'START' ? { persist: event.persist, restarts: 0 } : {})),
     planRun: assign(({ context }) => {
@@ -166,7 +206,12 @@ export const pipeline = setup({
           {
             guard: { type: 'toBackOff', params: outputOf },
             target: 'backingOff',
-            actions: [...atEnd],
+            actions: [...atEnd, { type: 'tellRestart', params: outputOf }],
+          },
+          {
+            guard: { type: 'hasNoneLeft', params: outputOf },
+            target: 'stopped',
+            actions: [...atEnd, { type: 'tellGivenUp', params: outputOf }],
           },
           { target: 'stopped', actions: [...atEnd] },
         ],
@@ -187,6 +232,7 @@ export const pipeline = setup({
           },
         },
         running: {
+          entry: 'tellStart',
           after: { healthy: { actions: 'resetRestarts' } },
           always: { guard: 'isStopping', target: 'stopping' },
         },
@@ -195,7 +241,7 @@ export const pipeline = setup({
     },
     backingOff: {
       on: {
-        STOP: 'stopped',
+        STOP: { target: 'stopped', actions: 'tellCancelled' },
         RESTART: { target: 'active', actions: 'noteRestart' },
       },
       after: { backOff: { target: 'active', actions: 'countRestart' } },

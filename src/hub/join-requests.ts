@@ -2,6 +2,7 @@
 import { type ActorRefFrom, createActor } from 'xstate'
 import { type AuthOutcome, authRequest } from '../actors/auth-request.ts'
 import { ServiceError } from '../services/errors.ts'
+import type { FactCaller, HubFact } from '../services/facts.ts'
 import type { AuthenticationByRequestRequest } from '../services/types.ts'
 import { networkOf } from './address.ts'
 import { nodeView } from './embedded-registry.ts'
@@ -23,6 +24,8 @@ export interface JoinRequestsOptions {
   expel(nodeId: string): Promise<unknown>
   /** What nobody waits for has failed. */
   onError(message: string, error: unknown): void
+  /** Hears of every request and what became of it. */
+  onFact?(fact: HubFact): void
   clock?: Clock
 }
 
@@ -83,7 +86,7 @@ export class JoinRequests {
    * Answers a request; resolves once the answer counts, an accepted node being on disk. Throws NOT_FOUND when the request is not pending: never
    * raised, answered by another, timed out or withdrawn.
    */
-  async answer(requestId: bigint, accept: boolean): Promise<void> {
+  async answer(requestId: bigint, accept: boolean, caller: FactCaller): Promise<void> {
     if (requestId === 0n) {
       throw new ServiceError('INVALID_ARGUMENT', '/requestId: say which request is answered', {
         problems: [{ pointer: '/requestId', message: 'say which request is answered' }],
@@ -96,6 +99,7 @@ export class JoinRequests {
         `no request ${requestId} is pending: it was answered, timed out, was withdrawn or never was`,
       )
     }
+    this.#options.onFact?.({ kind: 'answered', ...about(pending.joiner), requestId, accept, caller })
     pending.actor.send({ type: 'ANSWER', accept })
     if (accept) await pending.admitted.promise
   }
@@ -129,9 +133,14 @@ export class JoinRequests {
     this.#pending.set(id, pending)
     actor.start()
     withdrawn.addEventListener('abort', withdraw)
+    const { onFact } = this.#options
+    onFact?.({ kind: 'asked', ...about(joiner), requestId: id, address: joiner.remoteAddress })
     this.#listener?.(request)
     try {
-      return await this.#settle(pending, await outcome, withdrawn)
+      const decided = await outcome
+      if (decided === 'withdrawn') onFact?.({ kind: 'withdrawn', ...about(joiner), requestId: id })
+      if (decided === 'timedOut') onFact?.({ kind: 'timed out', ...about(joiner), requestId: id })
+      return await this.#settle(pending, decided, withdrawn)
     } finally {
       withdrawn.removeEventListener('abort', withdraw)
     }
@@ -169,6 +178,10 @@ export class JoinRequests {
     }
     return { admitted: true }
   }
+}
+
+function about({ nodeId, record }: Joiner): { nodeId: string; name: string } {
+  return { nodeId, name: record.name }
 }
 
 function refusal(reason: 'REJECTED' | 'TIMED_OUT' | 'TOO_MANY' | 'WITHDRAWN', message: string): Admission {

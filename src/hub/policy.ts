@@ -1,4 +1,5 @@
 /** Whom the hub lets in: members at once, joiners when an operator has accepted them. */
+import type { HubFact } from '../services/facts.ts'
 import type { JoinRequests } from './join-requests.ts'
 import type { NodeRegistry } from './registry.ts'
 import type { HubPolicy, LinkSession } from './session.ts'
@@ -9,9 +10,11 @@ export interface HubPolicyOptions {
   requests?: JoinRequests
   /** Sets who serves what the node opens on a new session. */
   serve(session: LinkSession): void
+  /** Hears of every link that is up, and of its end. */
+  onFact?(fact: HubFact): void
 }
 
-export function hubPolicy({ registry, requests, serve }: HubPolicyOptions): HubPolicy {
+export function hubPolicy({ registry, requests, serve, onFact }: HubPolicyOptions): HubPolicy {
   return {
     admit: (nodeId) =>
       registry.isMember(nodeId)
@@ -24,6 +27,9 @@ export function hubPolicy({ registry, requests, serve }: HubPolicyOptions): HubP
     },
     established: (session, record) => {
       serve(session)
+      const about = { nodeId: session.peerId, name: record.name, address: session.remoteAddress }
+      onFact?.({ kind: 'link up', ...about })
+      void session.closed.then((end) => onFact?.({ kind: 'link down', ...about, end }))
       registry.connect(session, record, { isFirst: requests?.takeFresh(session.peerId) === true })
     },
   }

@@ -7,6 +7,7 @@ import { hubPolicy } from '../hub/policy.ts'
 import type { NodeRegistry } from '../hub/registry.ts'
 import { relay } from '../hub/relay.ts'
 import type { Clock, Dialled, HubPolicy, LinkSession } from '../hub/session.ts'
+import type { HubFact } from '../services/facts.ts'
 import { HubClientService } from '../services/hub-client.ts'
 import { HubServerService, notOnHub } from '../services/hub-server.ts'
 import { statusOf } from '../services/link-envelope.ts'
@@ -16,6 +17,7 @@ import type { Handlers } from '../services/operations.ts'
 import { notConnected, Routing } from '../services/routing.ts'
 import type { NodeMetadataItem } from '../services/types.ts'
 import type { Store } from '../store/store.ts'
+import { type FactLog, logHub, logMembership } from './facts.ts'
 
 export interface HubPartOptions {
   readonly nodeId: string
@@ -29,11 +31,7 @@ export interface HubPartOptions {
   /** Opens a link to a hub. */
   dial(request: DialRequest): Promise<Dialled>
   readonly router: () => Router
-  readonly log: {
-    info(message: string): void
-    warn(message: string): void
-    error(fields: object, message: string): void
-  }
+  readonly log: FactLog
   readonly clock?: Clock
   readonly random?: () => number
 }
@@ -66,14 +64,10 @@ function createMember(options: HubPartOptions): HubPart {
     dial,
     record: () => details.record,
     serve: (session) => session.onOpen((stream, request) => calls.serve(stream, request, session.remoteAddress)),
-    onEvent: (message, error) => {
-      if (error === undefined) log.warn(message)
-      else log.warn(`${message}: ${error instanceof Error ? error.message : String(error)}`)
-    },
+    onFact: (fact) => logMembership(log, fact),
     ...(clock === undefined ? {} : { clock: timersOf(clock) }),
     ...(random === undefined ? {} : { random }),
   })
-  membership.onChange((state) => log.info(`connection to the hub: ${state}`))
   const client = new HubClientService({ node: { id: nodeId }, details, membership })
   return {
     handlers: client.handlers,
@@ -100,6 +94,7 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
     onError: (error) => log.error({ err: error }, 'a change of the node list could not be stored'),
   })
   details.onChange((record) => registry.setSelf(record))
+  const onFact = (fact: HubFact) => logHub(log, fact)
   const requests =
     requestTimeout === undefined
       ? undefined
@@ -109,9 +104,10 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
           admit: (joiner) => registry.admit(joiner),
           expel: (id) => registry.remove(id),
           onError: (message, error) => log.error({ err: error }, message),
+          onFact,
           ...(clock === undefined ? {} : { clock }),
         })
-  const server = new HubServerService({ registry, ...(requests === undefined ? {} : { requests }) })
+  const server = new HubServerService({ registry, onFact, ...(requests === undefined ? {} : { requests }) })
   const client = new HubClientService({ node: { id: nodeId }, details })
   return {
     handlers: { ...server.handlers, ...client.handlers },
@@ -120,6 +116,7 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
       registry,
       ...(requests === undefined ? {} : { requests }),
       serve: (session) => serveOnHub(session, nodeId, registry, calls),
+      onFact,
     }),
     registry,
     membership: undefined,

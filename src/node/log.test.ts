@@ -33,3 +33,10 @@ test.each(['text', 'json'] as const)('secrets are not written (%s)', (format) =>
   expect(lines[0]).toContain('[secret]')
   expect(lines[0]).not.toContain('hunter2')
 })
+
+test('text: what comes from elsewhere stays within its line and its quotes', () => {
+  const { lines, log } = logger('text')
+  log.info({ name: 'a b="c"\n2026-01-01T00:00:00.000Z INFO forged\x1b[2J\x9b' }, 'node\nasks\r')
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).toMatch(/ INFO node\\nasks\\u000d name="a b=\\"c\\"\\n2026[^\n]*forged\\u001b\[2J\\u009b"\n$/)
+})

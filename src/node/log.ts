@@ -35,13 +35,28 @@ const standardError: DestinationStream = {
   },
 }
 
-/** `2026-01-02T03:04:05.678Z INFO message key=value` */
+/** `2026-01-02T03:04:05.678Z INFO message key=value`; a value that is more than one plain word is in quotes. */
 function textOf(line: string): string {
   const { time, level, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const rest = Object.entries(fields).map(
-    ([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  )
+  const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${valueText(value)}`)
   const cause =
-    err === undefined ? '' : `\n  ${String((err as { stack?: string }).stack ?? err).replaceAll('\n', '\n  ')}`
-  return `${time} ${pino.levels.labels[level as number]?.toUpperCase() ?? level} ${msg ?? ''}${rest.join('')}${cause}\n`
+    err === undefined
+      ? ''
+      : `\n  ${harmless(String((err as { stack?: string }).stack ?? err)).replaceAll('\n', '\n  ')}`
+  const label = pino.levels.labels[level as number]?.toUpperCase() ?? level
+  return `${time} ${label} ${harmless(String(msg ?? '')).replaceAll('\n', '\\n')}${rest.join('')}${cause}\n`
+}
+
+/** Names and messages come from other machines too: none of them makes a line of its own, nor steers the terminal that shows it. */
+function valueText(value: unknown): string {
+  if (typeof value === 'string' && /^[\x21\x23-\x3c\x3e-\x7e]+$/.test(value)) return value
+  return harmless(JSON.stringify(value) ?? 'undefined')
+}
+
+/** `text` with every control character but the line feed as JSON writes it. */
+function harmless(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+  return text.replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]/g, (found) => {
+    return `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }

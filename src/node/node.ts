@@ -17,6 +17,7 @@ import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Store } from '../store/store.ts'
 import type { NodeConfig } from './config.ts'
+import { logPipeline } from './facts.ts'
 import { createHubPart, type HubPart } from './hub.ts'
 import { createLog } from './log.ts'
 import { readTls, type Tls } from './tls.ts'
@@ -70,6 +71,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       pool,
       telemetryInterval: config['telemetry.interval'],
       onError: (error) => log.error({ err: error }, 'a change could not be stored'),
+      onFact: (fact) => logPipeline(log, fact),
       ...(options.registry === undefined ? {} : { registry: options.registry }),
     })
     await pipelines.open()
@@ -197,6 +199,8 @@ function reportLink(log: Logger, { kind, message, remoteAddress, peerId, error }
   const fields = { remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
   if (kind === 'failed') log.error(fields, `link: ${message}`)
   else if (kind === 'violation') log.warn(fields, `link: ${message}`)
+  // The end of the session, or of the request to join, tells the same.
+  else if (kind === 'dead') log.debug(fields, `link: ${message}`)
   else log.info(fields, `link: ${message}`)
 }
 

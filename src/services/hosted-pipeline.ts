@@ -8,9 +8,11 @@ import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { ServiceError } from './errors.ts'
+import type { PipelineFact } from './facts.ts'
 import { HostedRun } from './hosted-run.ts'
 import type { CallContext } from './operations.ts'
 import { Patience } from './patience.ts'
+import { tellFacts } from './pipeline-facts.ts'
 import {
   type CheckedSettings,
   compareSettings,
@@ -50,6 +52,8 @@ export interface PipelineHost extends SettingsRules {
   runForgotten(runId: string): void
   /** A background write failed. */
   failed(error: unknown): void
+  /** Something happened to a pipeline that a log should have. */
+  readonly noted: (fact: PipelineFact) => void
 }
 
 type Snapshot = SnapshotFrom<typeof pipelineMachine>
@@ -102,6 +106,7 @@ export class HostedPipeline {
     })
     this.#actor.subscribe((snapshot) => this.#observe(snapshot))
     this.#actor.on('runEnded', ({ record }) => this.#runEnded(record))
+    tellFacts(this.#actor, (run) => ({ pipelineId: this.id, name: this.name, runId: run.id }), host.noted)
     this.#actor.start()
   }
 

@@ -3,6 +3,7 @@ import type { JoinRequests } from '../hub/join-requests.ts'
 import type { NodeEvent, NodeRegistry } from '../hub/registry.ts'
 import { Announcements } from './announcements.ts'
 import { ServiceError } from './errors.ts'
+import { type FactCaller, factCaller, type HubFact } from './facts.ts'
 import { Fanout } from './fanout.ts'
 import { filterNodes } from './node-records.ts'
 import type { Handlers } from './operations.ts'
@@ -17,6 +18,8 @@ export interface HubServerOptions {
   registry: NodeRegistry
   /** Absent: the hub does not accept authentication by request. */
   requests?: JoinRequests
+  /** Hears of every node that joins, leaves or is removed. */
+  onFact?(fact: HubFact): void
 }
 
 export type HubServerHandlers = Pick<
@@ -27,11 +30,16 @@ export type HubServerHandlers = Pick<
 export class HubServerService {
   readonly #options: HubServerOptions
   readonly #changes = new Announcements<StreamNodesResponse>({ kind: 'bounded', limit: EVENT_BACKLOG })
+  /** Who removes which node right now. */
+  readonly #removing = new Map<string, FactCaller>()
   readonly #requests = new Fanout<AuthenticationByRequestRequest>({ kind: 'bounded', limit: REQUEST_BACKLOG })
 
   constructor(options: HubServerOptions) {
     this.#options = options
-    options.registry.follow((event) => this.#changes.announce({ updateResponse: update(event) }))
+    options.registry.follow((event) => {
+      this.#changes.announce({ updateResponse: update(event) })
+      this.#note(event)
+    })
     options.requests?.onRequest((request) => this.#requests.publish(request))
   }
 
@@ -44,7 +52,12 @@ export class HubServerService {
         throw new ServiceError('FAILED_PRECONDITION', 'this node hosts the hub server, so it cannot be removed from it')
       }
       const answerFirst = call.transport === 'link' && call.identity === nodeId
-      if (!(await registry.remove(nodeId, { answerFirst }))) throw notOnHub(nodeId)
+      this.#removing.set(nodeId, factCaller(call))
+      try {
+        if (!(await registry.remove(nodeId, { answerFirst }))) throw notOnHub(nodeId)
+      } finally {
+        this.#removing.delete(nodeId)
+      }
       return {}
     },
     streamNodes: async (request, _call, sink) => {
@@ -53,7 +66,7 @@ export class HubServerService {
         initialResponse: { nodes: filterNodes(registry.nodes(), request) },
       }))
     },
-    authenticationByRequests: async (_call, sink) => {
+    authenticationByRequests: async (call, sink) => {
       const { requests } = this.#options
       this.#requests.add(sink)
       return {
@@ -61,7 +74,7 @@ export class HubServerService {
           if (requests === undefined) {
             throw new ServiceError('NOT_FOUND', 'this hub does not accept authentication by request')
           }
-          await requests.answer(requestId, accept)
+          await requests.answer(requestId, accept, factCaller(call))
         },
       }
     },
@@ -73,6 +86,14 @@ export class HubServerService {
     const error = new ServiceError('UNAVAILABLE', 'the hub is shutting down')
     this.#changes.end(error)
     this.#requests.end(error)
+  }
+
+  #note({ type, node: { id: nodeId, name } }: NodeEvent): void {
+    const { onFact } = this.#options
+    if (type === 'authenticated') onFact?.({ kind: 'joined', nodeId, name })
+    if (type !== 'deauthenticated') return
+    const caller = this.#removing.get(nodeId)
+    onFact?.(caller === undefined ? { kind: 'left', nodeId, name } : { kind: 'removed', nodeId, name, caller })
   }
 }
 

@@ -5,6 +5,7 @@ import type { ActorClock } from '../actors/pipeline.ts'
 import { type Dialled, type Intent, LinkRefused, type LinkSession, LinkUnreachable } from '../hub/session.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
 import { type Code, ServiceError } from './errors.ts'
+import type { MembershipFact } from './facts.ts'
 import type { NodeFacts } from './node-records.ts'
 import type { ConnectionState } from './types.ts'
 
@@ -28,8 +29,8 @@ export interface MembershipOptions {
   record(): NodeFacts
   /** Sets who serves what the hub opens on a new session. */
   serve(session: LinkSession): void
-  /** A line for the log of the node. */
-  onEvent(message: string, error?: unknown): void
+  /** Hears of sign-in and sign-out, and of every link: up, down, not to be had. */
+  onFact(fact: MembershipFact): void
   clock?: ActorClock
   /** Uniform in [0, 1). */
   random?: () => number
@@ -93,7 +94,7 @@ export class Membership {
       throw joinFailure(error, address, caller)
     }
     const { session, certificate } = dialled
-    this.#serve(session)
+    this.#serve(session, address.href)
     await this.#inTurn(async () => {
       try {
         if (this.#closed) throw new ServiceError('UNAVAILABLE', 'the node is shutting down')
@@ -107,6 +108,7 @@ export class Membership {
         }
         await this.#options.signIn.put(signIn)
         this.#actor.send({ type: 'JOINED', signIn, link: session })
+        this.#options.onFact({ kind: 'signed in', hub: address.href })
         session.sendRecord(this.#options.record())
       } catch (error) {
         session.close('LEFT', 'the node does not join after all')
@@ -118,9 +120,11 @@ export class Membership {
   /** Leaves the hub, whether or not it can be told; nothing to do on none. Resolves once the sign-in is off the disk. */
   async leave(): Promise<void> {
     const session = await this.#inTurn(async () => {
+      const hub = this.#options.signIn.get()?.hubAddress
       await this.#options.signIn.remove()
       const left = this.session
       this.#actor.send({ type: 'DISCONNECT' })
+      if (hub !== undefined) this.#options.onFact({ kind: 'signed out', hub })
       return left
     })
     await session?.closed
@@ -164,7 +168,7 @@ export class Membership {
   }
 
   async #connect(signIn: SignInRecord, signal: AbortSignal): Promise<LinkSession> {
-    const { dial, onEvent } = this.#options
+    const { dial, onFact } = this.#options
     const record = this.#options.record()
     const { hubAddress, hubKey, certificate } = signIn
     try {
@@ -181,33 +185,33 @@ export class Membership {
         session.close('SHUTDOWN', 'the node does not need the link any more')
         throw new LinkUnreachable('not needed any more')
       }
-      this.#serve(session)
+      this.#serve(session, hubAddress)
       if (this.#options.record() !== record) session.sendRecord(this.#options.record())
       return session
     } catch (error) {
       if (signal.aborted) throw error
-      onEvent(`cannot connect to the hub at ${hubAddress}`, error)
+      onFact({ kind: 'link failed', hub: hubAddress, error })
       const isOut =
         error instanceof LinkRefused && error.signed && (error.reason === 'NOT_A_MEMBER' || error.reason === 'REMOVED')
       throw isOut ? new NotAMember(error.message) : error
     }
   }
 
-  #serve(session: LinkSession): void {
-    this.#options.serve(session)
-    session.closed.then(({ reason, byPeer }) => {
-      if (reason !== 'REPLACED' || !byPeer) return
-      this.#options.onEvent(
-        "the hub has taken another connection with this node's key in place of this one: is the data directory, or a copy of it, in use by another node?",
-      )
+  #serve(session: LinkSession, hub: string): void {
+    const { serve, onFact } = this.#options
+    serve(session)
+    onFact({ kind: 'link up', hub })
+    session.closed.then((end) => {
+      onFact({ kind: 'link down', hub, end })
+      if (end.reason === 'REPLACED' && end.byPeer) onFact({ kind: 'replaced', hub })
     })
   }
 
   #forget(): void {
-    this.#options.onEvent('the hub has removed this node: it is signed out')
-    this.#options.signIn.remove().catch((error: unknown) => {
-      this.#options.onEvent('the sign-in could not be removed from the disk', error)
-    })
+    const { onFact, signIn } = this.#options
+    const hub = signIn.get()?.hubAddress ?? ''
+    onFact({ kind: 'removed', hub })
+    signIn.remove().catch((error: unknown) => onFact({ kind: 'sign-in not deleted', hub, error }))
   }
 
   #inTurn<T>(step: () => Promise<T>): Promise<T> {

@@ -9,6 +9,7 @@ import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { ServiceError } from './errors.ts'
+import type { PipelineFact } from './facts.ts'
 import { Fanout } from './fanout.ts'
 import { HostedPipeline, type PipelineHost, RUNS_KEPT } from './hosted-pipeline.ts'
 import type { HostedRun } from './hosted-run.ts'
@@ -21,6 +22,8 @@ import type { LogStreamMessages, StreamPipelinesEvent, TelemetrySample } from '.
 export const RUN_LOOKUP_MS = 2_000
 /** Events that wait for a slow subscriber of streamPipelines before its stream ends. */
 export const EVENT_BACKLOG = 256
+/** Why a run failed that was on when the process died. */
+const NODE_RESTARTED = 'node was restarted'
 
 export interface PipelinesOptions {
   node: LocalNode
@@ -30,6 +33,8 @@ export interface PipelinesOptions {
   telemetryInterval: number
   /** Gets what goes wrong in the background: a write to disk that failed. */
   onError(error: unknown): void
+  /** Hears of each start, end, failure, restart and giving up. */
+  onFact?(fact: PipelineFact): void
   /** Drives every deadline; absent: the system's timers. */
   clock?: ActorClock
   /** Makes the ids of pipelines and runs; absent: random UUIDs. */
@@ -64,6 +69,7 @@ export class PipelinesService implements PipelineHost {
   readonly telemetryInterval: number
   readonly #node: LocalNode
   readonly #onError: (error: unknown) => void
+  readonly noted: (fact: PipelineFact) => void
   readonly #pipelines = new Map<string, HostedPipeline>()
   /** Run id → pipeline, for every remembered run. */
   readonly #pipelineOfRun = new Map<string, HostedPipeline>()
@@ -85,19 +91,26 @@ export class PipelinesService implements PipelineHost {
     if (options.registry !== undefined) this.registry = options.registry
     this.#node = options.node
     this.#onError = options.onError
+    this.noted = (fact) => options.onFact?.(fact)
   }
 
   /** Loads what is stored; runs that a crash cut off are marked FAILED. */
   async open(): Promise<void> {
     const runs = new Map<string, RunRecord[]>()
-    for (const run of (await this.#recoverRuns()).sort((a, b) => a.startedAt - b.startedAt)) {
+    const cutOff = new Set<string>()
+    for (const run of (await this.#recoverRuns(cutOff)).sort((a, b) => a.startedAt - b.startedAt)) {
       const siblings = runs.get(run.pipelineId)
       if (siblings === undefined) runs.set(run.pipelineId, [run])
       else siblings.push(run)
     }
     const records = this.store.pipelines.all().sort((a, b) => a.createdAt - b.createdAt)
     for (const record of records) {
-      const hosted = this.#host(record, (runs.get(record.id) ?? []).slice(-RUNS_KEPT))
+      const own = (runs.get(record.id) ?? []).slice(-RUNS_KEPT)
+      for (const { id } of own.filter((run) => cutOff.has(run.id))) {
+        const about = { pipelineId: record.id, name: record.settings.name, runId: id }
+        this.noted({ ...about, kind: 'ended', outcome: 'FAILED', error: NODE_RESTARTED })
+      }
+      const hosted = this.#host(record, own)
       for (const id of hosted.runIds) this.#pipelineOfRun.set(id, hosted)
     }
   }
@@ -238,7 +251,7 @@ export class PipelinesService implements PipelineHost {
     return hosted
   }
 
-  async #recoverRuns(): Promise<RunRecord[]> {
+  async #recoverRuns(cutOff: Set<string>): Promise<RunRecord[]> {
     return Promise.all(
       this.store.runs.all().map(async (run) => {
         if (run.state === 'ENDED') return run
@@ -247,8 +260,9 @@ export class PipelinesService implements PipelineHost {
           state: 'ENDED',
           endedAt: Date.now(),
           outcome: 'FAILED',
-          error: 'node was restarted',
+          error: NODE_RESTARTED,
         }
+        cutOff.add(run.id)
         await this.store.runs.put(ended)
         return ended
       }),

@@ -1,0 +1,135 @@
+/** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
+import type { FactCaller, HubFact, LinkEnd, MembershipFact, PipelineFact } from '../services/facts.ts'
+
+/** What of a logger is needed. */
+export interface FactLog {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+type Level = keyof FactLog
+
+export function logPipeline(log: FactLog, fact: PipelineFact): void {
+  const about = { pipeline: fact.pipelineId, name: fact.name, run: fact.runId }
+  switch (fact.kind) {
+    case 'started':
+      log.info({ ...about, ...given({ cpu: fact.cpu, attempt: fact.attempt }) }, 'pipeline started')
+      break
+    case 'ended': {
+      const fields = { ...about, outcome: fact.outcome, ...given({ error: fact.error }) }
+      if (fact.outcome === 'FAILED') log.error(fields, 'pipeline failed')
+      else log.info(fields, 'pipeline ended')
+      break
+    }
+    case 'restart planned': {
+      const fields = { ...about, attempt: fact.attempt, most: fact.most || 'no limit', delay_ms: fact.delayMs }
+      log.warn(fields, 'pipeline will be started again')
+      break
+    }
+    case 'given up': {
+      const fields = { ...about, restarts: fact.restarts, ...given({ error: fact.error }) }
+      log.error(fields, 'pipeline is not started again: its restart policy has no restart left')
+      break
+    }
+    case 'restart cancelled':
+      log.info(about, 'pipeline is not started again: it was stopped while it waited')
+      break
+  }
+}
+
+export function logHub(log: FactLog, fact: HubFact): void {
+  const about = { node: fact.nodeId, name: fact.name }
+  switch (fact.kind) {
+    case 'asked':
+      log.info({ ...about, request: Number(fact.requestId), address: fact.address }, 'node asks to join the hub')
+      break
+    case 'answered': {
+      const fields = { ...about, request: Number(fact.requestId), ...callerFields(fact.caller) }
+      log.info(fields, `request to join ${fact.accept ? 'accepted' : 'rejected'}`)
+      break
+    }
+    case 'withdrawn':
+      log.info({ ...about, request: Number(fact.requestId) }, 'request to join withdrawn')
+      break
+    case 'timed out':
+      log.warn({ ...about, request: Number(fact.requestId) }, 'request to join timed out: nobody answered it')
+      break
+    case 'joined':
+      log.info(about, 'node joined the hub')
+      break
+    case 'link up':
+      log.info({ ...about, address: fact.address }, 'link up')
+      break
+    case 'link down':
+      log[levelOf(fact.end, 'hub')]({ ...about, address: fact.address, ...endFields(fact.end, 'node') }, 'link down')
+      break
+    case 'left':
+      log.info(about, 'node left the hub')
+      break
+    case 'removed':
+      log.info({ ...about, ...callerFields(fact.caller) }, 'node removed from the hub')
+      break
+  }
+}
+
+export function logMembership(log: FactLog, fact: MembershipFact): void {
+  const about = { hub: fact.hub }
+  switch (fact.kind) {
+    case 'signed in':
+      log.info(about, 'signed in to the hub')
+      break
+    case 'signed out':
+      log.info(about, 'signed out of the hub')
+      break
+    case 'link up':
+      log.info(about, 'link to the hub up')
+      break
+    case 'link down':
+      log[levelOf(fact.end, 'node')]({ ...about, ...endFields(fact.end, 'hub') }, 'link to the hub down')
+      break
+    case 'link failed':
+      log.warn({ ...about, error: messageOf(fact.error) }, 'no link to the hub')
+      break
+    case 'removed':
+      log.warn(about, 'the hub has removed this node: it is signed out')
+      break
+    case 'replaced':
+      log.warn(
+        about,
+        "the hub has taken another connection with this node's key in place of this one: " +
+          'is the data directory, or a copy of it, in use by another node?',
+      )
+      break
+    case 'sign-in not deleted':
+      log.error({ ...about, err: fact.error }, 'the sign-in could not be removed from the disk')
+      break
+  }
+}
+
+/** Ends that are part of normal life, by who sees them: on a hub a node that comes anew replaces its link. */
+const NORMAL: Record<'hub' | 'node', ReadonlySet<string>> = {
+  hub: new Set(['SHUTDOWN', 'LEFT', 'REMOVED', 'REPLACED']),
+  node: new Set(['SHUTDOWN', 'LEFT']),
+}
+
+function levelOf({ reason }: LinkEnd, side: 'hub' | 'node'): Level {
+  return NORMAL[side].has(reason) ? 'info' : 'warn'
+}
+
+function endFields({ reason, message, byPeer }: LinkEnd, peer: string) {
+  return { reason, ...(message === '' ? {} : { cause: message }), ended_by: byPeer ? `the ${peer}` : 'this side' }
+}
+
+function callerFields({ by, transport, address }: FactCaller) {
+  return { by, transport, ...(address === '' ? {} : { address }) }
+}
+
+/** The fields that are there. */
+function given<F extends object>(fields: F): Partial<F> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<F>
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

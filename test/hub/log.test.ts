@@ -1,0 +1,149 @@
+/** The logs of a hub and of the nodes on it, over real sockets: who asked, who answered, which link went up and down and why. */
+import { join as joinPath } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { linesOf, logged } from '../api/log-lines.ts'
+import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
+import { grpcCaller, httpCaller, startReal } from './callers.ts'
+
+const root = temporaryDirectory()
+let directories = 0
+const directory = () => joinPath(root, `${directories++}`)
+let hub: RunningNode
+let address: string
+
+beforeAll(async () => {
+  hub = await startReal(directory(), { hub: 'true', 'node-name': 'hub', 'authentication-request-timeout': '1s' })
+  address = `http://${hub.node.http}`
+})
+afterAll(() => hub.node.close())
+
+/** Asks to join; `answer` undefined: nobody answers. */
+async function ask(node: RunningNode, accept?: boolean, signal?: AbortSignal): Promise<string> {
+  const { stream, answer } = await httpCaller(hub).converse('authenticationByRequests')
+  const joined = httpCaller(node)
+    .unary('authenticateByRequest', { hubServerAddress: address }, signal)
+    .then(
+      () => 'OK',
+      (error: Error) => error.message,
+    )
+  const { requestId } = await stream.next()
+  if (accept !== undefined) answer({ requestId, accept })
+  if (signal === undefined) await joined
+  stream.close()
+  return String(requestId)
+}
+
+const textOf = ({ logged: lines }: RunningNode) => lines.join('')
+
+test('a request: asked, rejected by whom; withdrawn; timed out', async () => {
+  const node = await startReal(directory(), { 'node-name': 'asker' })
+  const about = { node: node.node.id, name: 'asker' }
+  const rejected = Number(await ask(node, false))
+  await logged(hub, { ...about, msg: 'request to join rejected' })
+  expect(linesOf(hub, { ...about, request: rejected })).toMatchObject([
+    { level: 'info', msg: 'node asks to join the hub', address: '127.0.0.1' },
+    {
+      level: 'info',
+      msg: 'request to join rejected',
+      by: 'this machine',
+      transport: 'websocket',
+      address: '127.0.0.1',
+    },
+  ])
+  const timedOut = Number(await ask(node))
+  expect(linesOf(hub, { ...about, request: timedOut })).toMatchObject([
+    { msg: 'node asks to join the hub' },
+    { level: 'warn', msg: expect.stringContaining('timed out') },
+  ])
+  const gone = new AbortController()
+  const withdrawn = Number(await ask(node, undefined, gone.signal))
+  gone.abort()
+  await logged(hub, { ...about, request: withdrawn, msg: 'request to join withdrawn' })
+  expect(linesOf(hub, { ...about, msg: 'node joined the hub' })).toEqual([])
+  expect(linesOf(node, { msg: 'signed in to the hub' })).toEqual([])
+  await node.node.close()
+})
+
+test('joined, link up, link down and why, back again, removed by whom: on the hub and on the node', async () => {
+  const at = directory()
+  let node = await startReal(at, { 'node-name': 'edge' })
+  const about = { node: node.node.id, name: 'edge' }
+  const { secret } = await httpCaller(hub).unary('createToken', { name: 'ops' })
+  await ask(node, true)
+  expect(linesOf(hub, about).map(({ msg }) => msg)).toEqual([
+    'node asks to join the hub',
+    'request to join accepted',
+    'node joined the hub',
+    'link up',
+  ])
+  expect(linesOf(node, { hub: `${address}/` }).map(({ msg }) => msg)).toEqual([
+    'link to the hub up',
+    'signed in to the hub',
+  ])
+  const before = hub.logged.length
+  await node.node.close()
+  await logged(hub, { ...about, msg: 'link down' })
+  expect(linesOf(hub, { ...about, msg: 'link down' })).toMatchObject([
+    {
+      level: 'info',
+      reason: 'SHUTDOWN',
+      cause: 'the node is shutting down',
+      ended_by: 'the node',
+      address: '127.0.0.1',
+    },
+  ])
+  expect(linesOf(node, { msg: 'link to the hub down' })).toMatchObject([
+    { level: 'info', reason: 'SHUTDOWN', ended_by: 'this side' },
+  ])
+  node = await startReal(at, { 'node-name': 'edge' })
+  await logged(hub, { ...about, msg: 'link up' }, 2)
+  const response = await fetch(`${address}/v1/nodes/${node.node.id}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${secret}` },
+  })
+  expect(response.status).toBe(200)
+  await logged(node, { msg: 'the hub has removed this node: it is signed out', level: 'warn' })
+  expect(linesOf(hub, { ...about, msg: 'node removed from the hub' })).toMatchObject([
+    { level: 'info', by: 'token ops', transport: 'rest', address: '127.0.0.1' },
+  ])
+  await logged(hub, { ...about, msg: 'link down', reason: 'REMOVED' })
+  expect(linesOf(node, { msg: 'link to the hub down' })).toMatchObject([
+    { level: 'warn', reason: 'REMOVED', ended_by: 'the hub' },
+  ])
+  expect(hub.logged.length).toBeGreaterThan(before)
+  for (const each of [hub, node]) expect(textOf(each)).not.toContain(secret)
+  await node.node.close()
+})
+
+test('a node that leaves by itself; one that another node of the hub removes; a hub that goes away', async () => {
+  const other = await startReal(directory(), { hub: 'true', 'node-name': 'other' })
+  const nodes = await Promise.all(
+    ['leaver', 'victim', 'remover'].map((name) => startReal(directory(), { 'node-name': name })),
+  )
+  const [leaver, victim, remover] = nodes as [RunningNode, RunningNode, RunningNode]
+  const operator = grpcCaller(other)
+  const { stream, answer } = await operator.converse('authenticationByRequests')
+  for (const node of nodes) {
+    const joined = httpCaller(node).unary('authenticateByRequest', { hubServerAddress: `http://${other.node.http}` })
+    const { requestId } = await stream.next()
+    answer({ requestId, accept: true })
+    await joined
+  }
+  expect(linesOf(other, { msg: 'request to join accepted', transport: 'grpc', by: 'this machine' })).toHaveLength(3)
+  await httpCaller(leaver).unary('disconnect')
+  await logged(other, { node: leaver.node.id, msg: 'node left the hub' })
+  expect(linesOf(leaver, { msg: 'signed out of the hub' })).toHaveLength(1)
+  await httpCaller(remover).unary('removeNode', { nodeId: victim.node.id })
+  expect(await logged(other, { node: victim.node.id, msg: 'node removed from the hub' })).toMatchObject([
+    { by: `node ${remover.node.id}`, transport: 'link' },
+  ])
+  await logged(victim, { msg: 'the hub has removed this node: it is signed out' })
+  stream.close()
+  operator.close()
+  await other.node.close()
+  expect(await logged(remover, { msg: 'link to the hub down' })).toMatchObject([
+    { reason: 'SHUTDOWN', cause: 'the hub is shutting down', ended_by: 'the hub' },
+  ])
+  await logged(remover, { msg: 'no link to the hub', level: 'warn' })
+  await Promise.all(nodes.map((node) => node.node.close()))
+})
