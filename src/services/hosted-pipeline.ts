@@ -146,6 +146,12 @@ export class HostedPipeline {
     return this.#runs.get(id)
   }
 
+  /** The record of a remembered run. */
+  runRecord(id: string): RunRecord | undefined {
+    const { run } = this.#actor.getSnapshot().context
+    return run?.id === id ? run : this.#host.store.runs.get(id)
+  }
+
   view(): Pipeline {
     const snapshot = this.#actor.getSnapshot()
     const record = this.#record

@@ -1,12 +1,13 @@
 /** A run of a pipeline on this node: its record, its log, its telemetry, and who follows them. */
 import type { LogLevel } from '../dataplane/engine/component.ts'
-import type { LogLine } from '../dataplane/engine/run.ts'
+import { type LogLine, lastWords } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { ServiceError } from './errors.ts'
 import { Fanout } from './fanout.ts'
 import type { Sink } from './operations.ts'
+import { Outbox } from './outbox.ts'
 import { logMessageView } from './pipelines-view.ts'
 import { SharedMessage } from './shared-message.ts'
 import type { LogStreamMessages, TelemetrySample } from './types.ts'
@@ -25,6 +26,8 @@ export class HostedRun {
   #awaitingRegion: Sink<TelemetrySample>[] = []
   #ended = false
   #saidEnd = false
+  /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
+  #last: SharedMessage<TelemetrySample> | undefined
 
   constructor(pipelineId: string, id: string, level: LogLevel) {
     this.pipelineId = pipelineId
@@ -49,17 +52,13 @@ export class HostedRun {
     return run
   }
 
-  #note(level: LogLevel, message: string, timestamp: number): void {
-    this.log.append([{ timestamp, level, component: '', message, fields: {} }])
-  }
-
   /** The lowest level logged from now on. */
   setLevel(level: LogLevel): void {
     this.log.level = level
   }
 
   append(lines: readonly LogLine[]): void {
-    this.#saidEnd ||= lines.some(({ component, message }) => component === '' && message.startsWith('ended: '))
+    this.#saidEnd ||= lines.some(({ component, fields }) => component === '' && fields.outcome !== undefined)
     this.log.append(lines)
   }
 
@@ -73,19 +72,21 @@ export class HostedRun {
     for (const sink of waiting) this.followTelemetry(sink)
   }
 
-  /** The run is over: followers of its telemetry get the last values and are told, its log stays. */
+  /** The run is over: followers of its telemetry get the last values and are told; those values and its log stay. */
   end(record: RunRecord): void {
     if (this.#ended) return
     this.#ended = true
     // A thread that died or was killed could not say so itself.
     if (!this.#saidEnd) {
-      const cause = record.error === undefined ? '' : `, ${record.error}`
-      this.#note('STATE', `ended: ${record.outcome}${cause}`, record.endedAt ?? Date.now())
+      const { outcome = 'FAILED', error, endedAt: timestamp = Date.now() } = record
+      const words = lastWords(error === undefined ? { outcome } : { outcome, error })
+      this.log.append([{ timestamp, level: 'STATE', component: '', ...words }])
     }
     const telemetry = this.#telemetry
     this.#telemetry = undefined
     if (telemetry !== undefined) {
-      if (this.#telemetryFollowers.size > 0) this.#telemetryFollowers.publish(telemetry.take())
+      this.#last = telemetry.take()
+      this.#telemetryFollowers.publish(this.#last)
       telemetry.close()
     }
     this.#telemetryFollowers.end(runEnded())
@@ -99,9 +100,19 @@ export class HostedRun {
     this.#logFollowers.add(sink, past.length === 0 ? undefined : { messages: past.map(logMessageView) })
   }
 
-  /** A sample at once, then one at every tick, until the run ends. Throws ABORTED when it has. */
+  /**
+   * A sample at once, then one at every tick, until the run ends. Of a run that has ended: its last one, then ABORTED; that alone, thrown,
+   * when no sample is had.
+   */
   followTelemetry(sink: Sink<TelemetrySample>): void {
-    if (this.#ended) throw runEnded()
+    if (this.#ended) {
+      if (this.#last === undefined)
+        throw runEnded('; no sample of it is kept: it never ran, or the node was restarted since')
+      const outbox = new Outbox<TelemetrySample>(sink, { kind: 'latest' })
+      outbox.push(this.#last)
+      outbox.end(runEnded())
+      return
+    }
     const telemetry = this.#telemetry
     if (telemetry === undefined) {
       this.#awaitingRegion.push(sink)
@@ -126,8 +137,8 @@ export class HostedRun {
   }
 }
 
-function runEnded(): ServiceError {
-  return new ServiceError('ABORTED', 'run ended')
+function runEnded(more = ''): ServiceError {
+  return new ServiceError('ABORTED', `run ended${more}`)
 }
 
 function droppedNotice(count: number): LogStreamMessages {

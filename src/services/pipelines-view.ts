@@ -9,7 +9,7 @@ export function pipelineView({ id, settings }: PipelineRecord, started: boolean,
   return { id, ...settings, started, ...(run === null ? {} : { currentRun: runView(run) }) }
 }
 
-function runView({ id, state, startedAt, endedAt, cpu, outcome, error }: RunRecord): Run {
+export function runView({ id, state, startedAt, endedAt, cpu, outcome, error }: RunRecord): Run {
   return {
     id,
     state,

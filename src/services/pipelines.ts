@@ -16,6 +16,7 @@ import type { HostedRun } from './hosted-run.ts'
 import { type LocalNode, requireLocal } from './local-node.ts'
 import type { Handlers, Sink } from './operations.ts'
 import { settingsOfCreate, settingsOfUpdate } from './pipelines-settings.ts'
+import { runView } from './pipelines-view.ts'
 import type { LogStreamMessages, StreamPipelinesEvent, TelemetrySample } from './types.ts'
 
 /** How long getPipelineByRunId waits for an unknown run to appear. */
@@ -148,7 +149,8 @@ export class PipelinesService implements PipelineHost {
       if (hosted === undefined) {
         throw new ServiceError('DEADLINE_EXCEEDED', `no run ${id} appeared within ${RUN_LOOKUP_MS / 1000} s`)
       }
-      return { pipeline: hosted.view() }
+      const run = hosted.runRecord(id)
+      return { pipeline: hosted.view(), ...(run === undefined ? {} : { run: runView(run) }) }
     },
     createPipeline: async (request) => {
       this.#check(request.nodeId)

@@ -390,6 +390,8 @@ export interface GetPipelineByNameResponse {
 
 export interface GetPipelineByRunIdResponse {
   pipeline?: Pipeline | undefined
+  /** The run that was asked for, which need not be the pipeline's current one. */
+  run?: Run | undefined
 }
 
 export interface CreatePipelineResponse {

@@ -34,6 +34,10 @@ export class RunCollection {
     return [...this.#records.getRange()].map(({ value }) => value)
   }
 
+  get(id: string): RunRecord | undefined {
+    return this.#records.get(id)
+  }
+
   /** Resolves once the record is on disk. */
   async put(record: RunRecord): Promise<void> {
     await durable(this.#root, this.#records.put(record.id, record))

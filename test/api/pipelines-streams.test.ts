@@ -1,5 +1,6 @@
 /** The streams of pipelines on a real node: changes, logs and telemetry of runs, and what happens when a run fails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { RUN_LOGS_KEPT } from '../../src/services/hosted-pipeline.ts'
 import { Peer } from '../dataplane/running.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
 
@@ -8,6 +9,13 @@ beforeAll(async () => {
   node = await runNode(temporaryDirectory(), { 'telemetry-interval': '100ms' })
 })
 afterAll(() => node.node.close())
+
+interface Sample {
+  metricCollections: { path: string; metrics: Record<string, { uint64Value: string }> }[]
+}
+
+const countOf = ({ metricCollections }: Sample, path: string, metric: string): number =>
+  Number(metricCollections.find((each) => each.path === path)?.metrics[metric]?.uint64Value)
 
 const codeOf = async (promise: Promise<unknown>) => {
   try {
@@ -139,12 +147,67 @@ describe('telemetry', () => {
       for (;;) await samples.next()
     }
     await expect(untilTheEnd()).rejects.toMatchObject({ code: 10, message: 'run ended' })
-    expect(await codeOf(node.follow(`/pipeline-runs/${runId}/telemetry`))).toBe(10)
+  })
+
+  test('of a run that has ended: its last sample, then the end; the record of a run that is not the current one', async () => {
+    const id = await node.create({
+      source: { uniform_traffic_source: { output: 'a', total_packets: 7, interval: 1 } },
+      sink: { traffic_sink: { input: 'a' } },
+    })
+    const runs: string[] = []
+    for (let i = 0; i < 2; i++) {
+      const runId = await node.start(id)
+      runs.push(runId)
+      const counted = (sample: Sample) => countOf(sample, 'sink', 'input_packets')
+      const live = await node.follow(`/pipeline-runs/${runId}/telemetry`)
+      let sample = await live.next()
+      while (counted(sample) < 7) sample = await live.next()
+      live.close()
+      // Done before the stop or by it: either way the run is over.
+      await node.call('POST', `/pipelines/${id}/stop`)
+      await node.when(id, ({ currentRun }) => currentRun.state === 'ENDED')
+    }
+    for (const runId of runs) {
+      const samples = await node.follow(`/pipeline-runs/${runId}/telemetry`)
+      expect(countOf(await samples.next(), 'sink', 'input_packets')).toBe(7)
+      await expect(samples.next()).rejects.toMatchObject({ code: 10, message: 'run ended' })
+      const { body } = await node.call('GET', `/pipeline-runs/${runId}`)
+      expect(body.run).toMatchObject({ id: runId, state: 'ENDED' })
+      expect(['STOPPED', 'COMPLETED']).toContain(body.run.outcome)
+      expect(body.pipeline.currentRun.id).toBe(runs[1])
+    }
   })
 
   test('of an unknown run: NOT_FOUND', async () => {
     expect(await codeOf(node.follow('/pipeline-runs/none/telemetry'))).toBe(5)
   })
+})
+
+test('samples are kept of the last runs of a pipeline, and as long as the process lives', async () => {
+  const directory = temporaryDirectory()
+  let own = await runNode(directory)
+  const id = await own.create(traffic())
+  const runs: string[] = []
+  for (let i = 0; i <= RUN_LOGS_KEPT; i++) {
+    runs.push(await own.start(id))
+    await own.call('POST', `/pipelines/${id}/stop`)
+    await own.when(id, ({ currentRun }) => currentRun.state === 'ENDED')
+  }
+  const last = runs.at(-1)
+  expect(await codeOf(own.follow(`/pipeline-runs/${runs[0]}/telemetry`))).toBe(5)
+  for (const run of runs.slice(1)) await (await own.follow(`/pipeline-runs/${run}/telemetry`)).next()
+  await own.node.close()
+  own = await runNode(directory)
+  await expect(own.follow(`/pipeline-runs/${last}/telemetry`)).rejects.toMatchObject({
+    code: 10,
+    message: expect.stringContaining('the node was restarted since'),
+  })
+  expect(await codeOf(own.follow(`/pipeline-runs/${runs[1]}/telemetry`))).toBe(5)
+  expect((await own.call('GET', `/pipeline-runs/${runs[0]}`)).body.run).toMatchObject({
+    id: runs[0],
+    outcome: 'STOPPED',
+  })
+  await own.node.close()
 })
 
 test('a run that throws ends FAILED with the cause; other runs and the API go on; its sockets are closed', async () => {

@@ -302,3 +302,38 @@ test('nothing unexpected was logged', () => {
     expect(node.logged.filter((line) => /"level":"(error|warn)"/.test(line))).toEqual([])
   }
 })
+
+test('telemetry of an ended run: its last sample, then ABORTED, on its own node and through the hub', async () => {
+  const jsonConfig = JSON.stringify({
+    engine_config: {
+      pipeline: {
+        source: { uniform_traffic_source: { output: 'a', total_packets: 5, interval: 1 } },
+        sink: { traffic_sink: { input: 'a' } },
+      },
+    },
+  })
+  const own = httpCaller(member)
+  const nodeId = member.node.id
+  const { pipeline } = await own.unary('createPipeline', { nodeId, name: 'counted', jsonConfig })
+  const { runId } = await own.unary('startPipeline', { nodeId, id: pipeline.id })
+  const live = await own.stream('openTelemetryStream', { nodeId, runId })
+  const taken = async (stream: typeof live) =>
+    (await stream.next()).metricCollections.find(({ path }: { path: string }) => path === 'sink').metrics.input_packets
+      .uint64Value
+  while (Number(await taken(live)) < 5);
+  // It may have ended by itself by now.
+  await own.unary('stopPipeline', { nodeId, id: pipeline.id }).catch(() => {})
+  const untilTheEnd = async () => {
+    for (;;) await live.next()
+  }
+  await expect(untilTheEnd()).rejects.toMatchObject({ code: 'ABORTED', message: 'run ended' })
+  for (const at of [member, hub, fixed]) {
+    for (const caller of callersOf(at)) {
+      const stream = await caller.stream('openTelemetryStream', { nodeId, runId })
+      expect(Number(await taken(stream)), caller.transport).toBe(5)
+      await expect(stream.next(), caller.transport).rejects.toMatchObject({ code: 'ABORTED', message: 'run ended' })
+      const { run } = await caller.unary('getPipelineByRunId', { nodeId, id: runId })
+      expect(run, caller.transport).toMatchObject({ id: runId, state: 'ENDED' })
+    }
+  }
+})

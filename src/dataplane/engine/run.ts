@@ -22,6 +22,11 @@ export interface RunEnd {
   error?: string
 }
 
+/** What the line that ends a run's log says; no other line of the run itself has a field `outcome`. */
+export function lastWords({ outcome, error }: RunEnd): Pick<LogLine, 'message' | 'fields'> {
+  return { message: `ended: ${outcome}${error ? `, ${error}` : ''}`, fields: { outcome } }
+}
+
 export interface RunOptions {
   runId: string
   config: PipelineConfig

@@ -10,7 +10,7 @@ import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
 import { RegionWriter } from './metrics.ts'
 import { NativeIo } from './native-io.ts'
-import type { LogLine, RunEnd } from './run.ts'
+import { type LogLine, lastWords, type RunEnd } from './run.ts'
 
 /** What the main thread hands to the worker. */
 export interface WorkerTask {
@@ -150,7 +150,8 @@ class Run {
     }
     this.publish()
     this.io.detach()
-    this.log.write('STATE', '', `ended: ${outcome.outcome}${outcome.error ? `, ${outcome.error}` : ''}`)
+    const { message, fields } = lastWords(outcome)
+    this.log.write('STATE', '', message, fields)
     return outcome
   }
 
