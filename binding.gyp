@@ -8,6 +8,7 @@
         "src/dataplane/native/memory.cc",
         "src/dataplane/native/descriptors.cc",
         "src/dataplane/native/poller.cc",
+        "src/dataplane/native/hangup.cc",
         "src/dataplane/native/address.cc",
         "src/dataplane/native/udp.cc",
         "src/dataplane/native/udp_receive.cc",

@@ -10,6 +10,7 @@ import { addDemoHub } from './demo-hub.ts'
 import { addDoctor } from './doctor.ts'
 import { Failure, messageOf } from './failure.ts'
 import { addNodes } from './nodes.ts'
+import { isOutputLost, superviseOutput } from './output.ts'
 import { addPipelines } from './pipelines.ts'
 import { addRun } from './run.ts'
 import { addSimulate } from './simulate.ts'
@@ -54,15 +55,12 @@ export function createProgram(): Command {
 
 /** Runs one command line (without node and script); gives the exit code. */
 export async function main(args: string[]): Promise<number> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader has seen enough (`| head`).
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
-  })
+  superviseOutput(complain)
   try {
     await createProgram().parseAsync(args, { from: 'user' })
     return Number(process.exitCode ?? 0)
   } catch (error) {
+    if (isOutputLost()) return 1
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof Failure) {
       if (error.message) complain(error.message)

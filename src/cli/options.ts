@@ -6,6 +6,7 @@ import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
 import type { PipelineConfig, Problem } from '../dataplane/engine/config.ts'
 import { Failure, messageOf } from './failure.ts'
+import { onOutputLoss, watchReader } from './output.ts'
 import { paint } from './terminal.ts'
 
 export type Format = 'table' | 'json'
@@ -76,15 +77,17 @@ export async function loadPipeline(file: string): Promise<PipelineConfig> {
   throw new Failure(`${file}: ${count}\n${problemLines(problems)}`)
 }
 
-/** Aborts at the first SIGINT or SIGTERM; the second ends the process at once. */
+/** Aborts at the first SIGINT or SIGTERM, and when the output is lost; a second signal ends the process at once. */
 export function interruption(): AbortSignal {
   const controller = new AbortController()
+  onOutputLoss((loss) => controller.abort(loss))
   const onSignal = (name: NodeJS.Signals) => {
     if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143)
     controller.abort(name)
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
+  watchReader()
   return controller.signal
 }
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { Failure, messageOf } from './failure.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
 import { interruption } from './options.ts'
+import { goOnUnread } from './output.ts'
 import { print } from './terminal.ts'
 
 export function addUp(program: Command): void {
@@ -14,6 +15,7 @@ export function addUp(program: Command): void {
     )
     .action(async (options: Record<string, unknown>) => {
       const { config, isNodeFromFile } = await loadNodeConfig(options)
+      goOnUnread()
       const stop = interruption()
       const { startNode } = await import('../node/node.ts')
       const node = await startNode(config, { isNodeFromFile }).catch((error: unknown) => {

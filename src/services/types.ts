@@ -600,7 +600,7 @@ export interface UnaryOperations {
   getPipelineById: { request: GetPipelineByIdRequest; response: GetPipelineByIdResponse }
   /** Fails with NOT_FOUND when no pipeline, or more than one, has the name. */
   getPipelineByName: { request: GetPipelineByNameRequest; response: GetPipelineByNameResponse }
-  /** Finds the pipeline that a run belongs to. */
+  /** Finds the pipeline that a run belongs to, and the run's record. */
   getPipelineByRunId: { request: GetPipelineByRunIdRequest; response: GetPipelineByRunIdResponse }
   /** Creates a pipeline; it is not started. */
   createPipeline: { request: CreatePipelineRequest; response: CreatePipelineResponse }
@@ -623,7 +623,7 @@ export interface StreamOperations {
   streamPipelines: { request: StreamPipelinesRequest; response: StreamPipelinesEvent }
   /** Sends past log lines of a run as asked for, then new ones. */
   openLogStream: { request: OpenLogStreamRequest; response: LogStreamMessages }
-  /** Sends telemetry samples at regular intervals while the run is active. */
+  /** Sends telemetry samples at regular intervals while the run is active, and ends with ABORTED, "run ended". Of a run that has ended it sends the last sample, then the same; samples are kept of a pipeline's last ten runs, as long as the node is up. */
   openTelemetryStream: { request: OpenTelemetryStreamRequest; response: TelemetrySample }
 }
 

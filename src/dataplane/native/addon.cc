@@ -6,6 +6,7 @@
 #include "crc32c.h"
 #include "descriptors.h"
 #include "gf256.h"
+#include "hangup.h"
 #include "memory.h"
 #include "poller.h"
 #include "tun.h"
@@ -51,6 +52,7 @@ static const Export kExports[] = {
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},
     {"crc32c", crc32c},
+    {"watchHangup", watchHangup},
 };
 
 static napi_value initialise(napi_env env, napi_value exports) {

@@ -250,6 +250,12 @@ export interface Native {
 
   /** CRC-32C of `bytes` bytes at `at` in the slab, seeded with 0 (iSCSI's: initial and final inversion included). */
   crc32c(memory: number, at: number, bytes: number): number
+
+  /**
+   * Calls back, once, when whoever reads the pipe or socket `fd` has gone; at once if that has happened. False when `fd` is neither: nothing
+   * is watched then. Does not keep the process alive.
+   */
+  watchHangup(fd: number, callback: () => void): boolean
 }
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../../..')

@@ -1,0 +1,62 @@
+/** Standard output that nobody reads any more, or that takes no more: every command hears of both here. */
+
+/** Nobody reads it: `| head` has seen enough. Or writing failed: the disk is full. */
+export type OutputLoss = 'unread' | 'failed'
+
+/** Exit code of a command whose output was lost: who stops reading has what they wanted. */
+const EXIT_CODES: Record<OutputLoss, number> = { unread: 0, failed: 1 }
+
+let loss: OutputLoss | undefined
+let needsReader = true
+let isWatched = false
+const listeners = new Set<(loss: OutputLoss) => void>()
+
+/** Whether the command was ended because of that: what it says about its end is of no interest then. */
+export function isOutputLost(): boolean {
+  return loss !== undefined
+}
+
+/** Looks after standard output from now on; `complain` gets the one line about a failure to write. */
+export function superviseOutput(complain: (message: string) => void): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (loss === undefined && error.code !== 'EPIPE') complain(`cannot write to standard output: ${error.message}`)
+    lose(error.code === 'EPIPE' ? 'unread' : 'failed')
+  })
+  // There is nowhere left to say so.
+  process.stderr.on('error', () => {})
+  // The last word: a failure to write may be told when the command is done already.
+  process.on('exit', () => {
+    if (loss !== undefined) process.exitCode = EXIT_CODES[loss]
+  })
+}
+
+/** Adds what is done, instead of exiting at once, when the output is lost. */
+export function onOutputLoss(listener: (loss: OutputLoss) => void): void {
+  listeners.add(listener)
+  if (loss !== undefined) listener(loss)
+}
+
+/** The command does its work for more than its output: it goes on when nobody reads that any more. */
+export function goOnUnread(): void {
+  needsReader = false
+}
+
+/**
+ * Hears that nobody reads the output at the moment that happens, for commands that may have nothing to write for long: a pipe tells its
+ * writer only when that writes.
+ */
+export function watchReader(): void {
+  if (!needsReader || isWatched) return
+  isWatched = true
+  import('../dataplane/native/native.ts')
+    .then(({ native }) => native.watchHangup(1, () => lose('unread')))
+    // Without the addon, or without standard output, the next write tells.
+    .catch(() => {})
+}
+
+function lose(which: OutputLoss): void {
+  if (loss !== undefined || (which === 'unread' && !needsReader)) return
+  loss = which
+  if (listeners.size === 0) process.exit(EXIT_CODES[which])
+  for (const listener of listeners) listener(which)
+}
