@@ -17,9 +17,11 @@ export type Wire<M> = M extends Date | bigint | Uint8Array
       : { [K in keyof M]: Wire<M[K]> }
 
 export type Pipeline = Wire<T.Pipeline>
+export type Run = Wire<T.Run>
 export type TelemetrySample = Wire<T.TelemetrySample>
 export type LogMessage = Wire<T.LogMessage>
 export type Node = Wire<T.Node>
+export type LocalNode = Wire<T.GetLocalNodeIdResponse>
 export type ConnectionState = T.ConnectionState
 export type AuthenticationRequest = Omit<Wire<T.AuthenticationByRequestRequest>, 'requestId'> & { requestId: string }
 export type NodeFilters = Partial<Wire<T.GetNodesRequest>>
@@ -110,7 +112,7 @@ export class ApiClient {
     }
   }
 
-  getLocalNodeId(): Promise<Wire<T.GetLocalNodeIdResponse>> {
+  getLocalNodeId(): Promise<LocalNode> {
     return this.call('GET', '/v1/hub-client/local-node-id')
   }
 
@@ -193,6 +195,13 @@ export class ApiClient {
   async getPipelineByName(node: string, name: string): Promise<Pipeline> {
     const target = path('nodes', node, 'pipelines-by-name', name)
     return (await this.call<Wire<T.GetPipelineByNameResponse>>('GET', target)).pipeline as Pipeline
+  }
+
+  /** The record of a run; undefined when the node that is asked leaves it out. */
+  async getRun(node: string, id: string): Promise<Run | undefined> {
+    const target = path('nodes', node, 'pipeline-runs', id)
+    const { run, pipeline } = await this.call<Wire<T.GetPipelineByRunIdResponse>>('GET', target)
+    return run ?? (pipeline?.currentRun?.id === id ? pipeline.currentRun : undefined)
   }
 
   async createPipeline(node: string, settings: CreateSettings): Promise<Pipeline> {

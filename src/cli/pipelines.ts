@@ -3,9 +3,10 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Level } from '../services/types.ts'
 import type { ApiClient, CreateSettings, Pipeline, UpdateSettings } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
-import { followLog, followTelemetry } from './follow.ts'
+import { followLog } from './follow.ts'
 import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
 import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'
+import { followTelemetry } from './telemetry.ts'
 import { type Column, paint, print, printJson, table } from './terminal.ts'
 import { setVariables } from './variables.ts'
 
@@ -301,7 +302,11 @@ export function addPipelines(program: Command): void {
       await followLog(client, node, await findRun(client, node, name, options.run), options)
     })
 
-  add('telemetry', 'show the metrics of a run, live')
+  add('telemetry', 'show the metrics of a run, live, and a summary once it has ended')
+    .description(
+      'Shows the metrics of a run, live, and a summary once it has ended; exit code 1 when it failed. With -o json a line for each ' +
+        'sample, {timestamp, metrics}, and one for the end, {outcome, error, seconds, metrics}.',
+    )
     .argument('[pipeline]', ID)
     .argument('[component...]', 'only these components')
     .option('--run <id>', 'a run, instead of the current one of a pipeline')
@@ -309,7 +314,7 @@ export function addPipelines(program: Command): void {
     .action(async (name: string | undefined, parts: string[], options: Common & { run?: string; count?: number }) => {
       const { client, node } = await targetOf(options)
       const run = await findRun(client, node, name, options.run)
-      const seen = await followTelemetry(client, node, run, { ...options, components: parts })
-      if (seen === 0) throw new Failure('the stream ended before the first sample')
+      const ended = await followTelemetry(client, node, run, { ...options, components: parts })
+      if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${ended.error ?? 'its log says more'}`)
     })
 }

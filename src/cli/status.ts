@@ -1,6 +1,6 @@
 /** `penstock status`: the node that answers, its place on a hub, and what it runs. */
 import type { Command } from 'commander'
-import { type ApiClient, ApiFailure } from './client.ts'
+import { type ApiClient, ApiFailure, type LocalNode, type Pipeline } from './client.ts'
 import { shownFingerprint } from './connection.ts'
 import { named } from './node-details.ts'
 import { type Format, withOutput } from './options.ts'
@@ -13,9 +13,11 @@ const STATES = {
   CONNECTED: 'connected',
 } as const
 
-/** What the node knows of its hub; a hub that cannot be asked now leaves the list out. */
-async function hubOf(client: ApiClient, isAuthenticated: boolean) {
-  const state = await client.connectionState()
+/** A pipeline whose last run failed, waiting for its next one included. */
+const hasFailed = ({ currentRun }: Pipeline): boolean => currentRun?.outcome === 'FAILED'
+
+/** How `node` stands with its hub, and who else is there; a hub that cannot be asked now leaves the list out. */
+async function hubOf(client: ApiClient, node: string, { nodeId, isAuthenticated }: LocalNode) {
   const nodes = isAuthenticated
     ? await client.getNodes().catch((error: unknown) => {
         if (error instanceof ApiFailure) return undefined
@@ -23,29 +25,50 @@ async function hubOf(client: ApiClient, isAuthenticated: boolean) {
       })
     : undefined
   const hub = nodes?.find(({ services }) => services.includes('HUB_SERVER'))
-  return { state, nodes, hub }
+  // Another node is asked over the hub, which knows whether that one is there.
+  const isOnline = nodes?.find(({ id }) => id === node)?.online === true
+  const state = node === nodeId ? await client.connectionState() : isOnline ? 'CONNECTED' : 'DISCONNECTED'
+  return { state, nodes, hub } as const
+}
+
+function pipelineRows(pipelines: readonly Pipeline[]): string[][] {
+  const running = pipelines.filter(({ currentRun }) => currentRun?.state === 'RUNNING').length
+  const failed = pipelines.filter(hasFailed)
+  const counts = `${pipelines.length}, ${running} running`
+  if (failed.length === 0) return [['pipelines', counts]]
+  return [
+    ['pipelines', `${counts}, ${paint(`${failed.length} failed`, 'red')}`],
+    ...failed.map(({ id, name, started, currentRun }) => [
+      paint('failed', 'red'),
+      `${named(name)} ${id}: ${currentRun?.error ?? 'no cause is known'}${started ? '; its next run is on the way' : ''}`,
+    ]),
+  ]
 }
 
 export function addStatus(program: Command): void {
   withTarget(withOutput(program.command('status')))
     .summary('the node that answers, its hub, and what it runs')
-    .description('Shows the node that answers, how it stands with its hub, and its pipelines in numbers.')
+    .description('Shows the node that answers, how it stands with its hub, its pipelines in numbers, and which failed.')
     .action(async (options: TargetOptions & { output: Format }) => {
       const { client, node } = await targetOf(options)
-      const { nodeId, isAuthenticated } = await client.getLocalNodeId()
+      const local = await client.getLocalNodeId()
+      const { nodeId, isAuthenticated } = local
       const { name } = await client.getNode(node)
-      const { state, nodes, hub } = await hubOf(client, isAuthenticated)
+      const { state, nodes, hub } = await hubOf(client, node, local)
       const pipelines = await client.getPipelines(node)
-      const running = pipelines.filter(({ currentRun }) => currentRun?.state === 'RUNNING').length
       const nodesOnline = nodes?.filter(({ online }) => online).length
       const fingerprint = await shownFingerprint(client.url)
       if (options.output === 'json') {
+        const running = pipelines.filter(({ currentRun }) => currentRun?.state === 'RUNNING').length
+        const failed = pipelines
+          .filter(hasFailed)
+          .map(({ id, name, currentRun }) => ({ id, name, run: currentRun?.id, error: currentRun?.error }))
         const facts = { url: client.url, fingerprint, nodeId, node, name, isAuthenticated, state, hub: hub?.id }
-        printJson({ ...facts, nodes: nodes?.length, nodesOnline, pipelines: pipelines.length, running })
+        printJson({ ...facts, nodes: nodes?.length, nodesOnline, pipelines: pipelines.length, running, failed })
         return
       }
       const colour = state === 'CONNECTED' ? 'green' : state === 'DISCONNECTED' ? 'yellow' : 'dim'
-      const isHub = hub?.id === nodeId
+      const isHub = hub?.id === node
       const where = hub === undefined ? '' : isHub ? ', which this node hosts' : ` to ${named(hub.name)} ${hub.id}`
       print(
         table(
@@ -58,7 +81,7 @@ export function addStatus(program: Command): void {
             ...(fingerprint === undefined ? [] : [['certificate', fingerprint]]),
             ['hub', paint(STATES[state], colour) + where],
             ...(nodes === undefined ? [] : [['nodes', `${nodes.length}, ${nodesOnline} online`]]),
-            ['pipelines', `${pipelines.length}, ${running} running`],
+            ...pipelineRows(pipelines),
           ],
         ),
       )

@@ -149,7 +149,7 @@ export class HostedPipeline {
   /** The record of a remembered run. */
   runRecord(id: string): RunRecord | undefined {
     const { run } = this.#actor.getSnapshot().context
-    return run?.id === id ? run : this.#host.store.runs.get(id)
+    return run?.id === id ? run : (this.run(id)?.record ?? this.#host.store.runs.get(id))
   }
 
   view(): Pipeline {

@@ -24,7 +24,8 @@ export class HostedRun {
   #telemetry: Telemetry<SharedMessage<TelemetrySample>> | undefined
   #unfollow: (() => void) | undefined
   #awaitingRegion: Sink<TelemetrySample>[] = []
-  #ended = false
+  /** How it ended, once it has. */
+  #record: RunRecord | undefined
   #saidEnd = false
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
   #last: SharedMessage<TelemetrySample> | undefined
@@ -52,6 +53,10 @@ export class HostedRun {
     return run
   }
 
+  get record(): RunRecord | undefined {
+    return this.#record
+  }
+
   /** The lowest level logged from now on. */
   setLevel(level: LogLevel): void {
     this.log.level = level
@@ -64,7 +69,7 @@ export class HostedRun {
 
   /** The run has a thread: its metrics can be read from `region`, every `interval` ms. */
   launched(region: SharedArrayBuffer, interval: number): void {
-    if (this.#telemetry !== undefined || this.#ended) return
+    if (this.#telemetry !== undefined || this.#record !== undefined) return
     const sampler = new Sampler(region)
     this.#telemetry = new Telemetry(() => new SharedMessage<TelemetrySample>(sampler.sample(Date.now())), interval)
     const waiting = this.#awaitingRegion
@@ -74,8 +79,8 @@ export class HostedRun {
 
   /** The run is over: followers of its telemetry get the last values and are told; those values and its log stay. */
   end(record: RunRecord): void {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.#record !== undefined) return
+    this.#record = record
     // A thread that died or was killed could not say so itself.
     if (!this.#saidEnd) {
       const { outcome = 'FAILED', error, endedAt: timestamp = Date.now() } = record
@@ -105,7 +110,7 @@ export class HostedRun {
    * when no sample is had.
    */
   followTelemetry(sink: Sink<TelemetrySample>): void {
-    if (this.#ended) {
+    if (this.#record !== undefined) {
       if (this.#last === undefined)
         throw runEnded('; no sample of it is kept: it never ran, or the node was restarted since')
       const outbox = new Outbox<TelemetrySample>(sink, { kind: 'latest' })

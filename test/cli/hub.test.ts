@@ -268,6 +268,18 @@ describe('nodes of a hub', () => {
     expect(await at(west, 'pipelines', 'start', 'far', '--node', 'east')).toMatchObject({ code: 0 })
     expect(await json(east, 'pipelines', 'get', id)).toMatchObject({ started: true })
     expect(await json(west, 'status', '--node', 'east')).toMatchObject({ node: east.id, nodeId: west.id, running: 1 })
+    // What is said is about the node meant, not about the one that is asked.
+    const hosted = /hub +connected, which this node hosts\n/
+    expect((await at(hub, 'status')).stdout).toMatch(hosted)
+    expect((await at(west, 'status', '--node', 'hub')).stdout).toMatch(hosted)
+    for (const [asked, meant] of [
+      [hub, 'east'],
+      [west, 'east'],
+    ] as const) {
+      const { stdout } = await at(asked, 'status', '--node', meant)
+      expect(stdout).not.toMatch(hosted)
+      expect(stdout).toMatch(new RegExp(`hub +connected to hub ${hub.id}\\n`))
+    }
     expect(await at(west, 'pipelines', 'delete', 'far', '--node', 'nobody')).toMatchObject({ code: 1 })
     expect(await at(west, 'pipelines', 'stop', 'far', '--node', east.id)).toMatchObject({ code: 0 })
   })

@@ -1,0 +1,128 @@
+/** Follows the metrics of a run: a table that is redrawn, or a JSON object a line; and sums up once the run has ended. */
+import { type ApiClient, ApiFailure, type Run, type TelemetrySample } from './client.ts'
+import { spanText } from './durations.ts'
+import { Failure } from './failure.ts'
+import { type MetricRow, metricsTable } from './metrics-table.ts'
+import { type Format, interruption } from './options.ts'
+import { LiveRegion, paint, print } from './terminal.ts'
+
+export interface TelemetryOptions {
+  output: Format
+  /** End after so many samples. */
+  count?: number
+  /** Only these; none: all. */
+  components: readonly string[]
+}
+
+type Metric = TelemetrySample['metricCollections'][number]['metrics'][string]
+type Value = number | string | boolean
+
+/** 64-bit integers come as strings; what a counter loses beyond 2^53 does not show in a table. */
+function numberOf(metric: Metric): Value {
+  const whole = metric.uint64Value ?? metric.int64Value
+  if (whole !== undefined) return Number(whole)
+  return metric.doubleValue ?? metric.boolValue ?? metric.stringValue ?? ''
+}
+
+/** A row for each metric; `since`: the sample before and the seconds from it, for the rates of counters. */
+function rowsOf(sample: TelemetrySample, since?: { sample?: TelemetrySample; seconds: number }): MetricRow[] {
+  const previous = new Map(since?.sample?.metricCollections.map(({ path, metrics }) => [path, metrics]))
+  const rows: MetricRow[] = []
+  for (const { path, metrics } of sample.metricCollections) {
+    for (const [name, metric] of Object.entries(metrics)) {
+      const value = numberOf(metric)
+      const old = previous.get(path)?.[name]
+      const isCounter = metric.kind === 'COUNTER'
+      const isRated = isCounter && typeof value === 'number' && since !== undefined && since.seconds > 0
+      const start = old === undefined ? 0 : Number(numberOf(old))
+      // Averages of the whole run are shown where something was counted, as of a run in the foreground.
+      const hasRate = isRated && (since.sample === undefined ? value > 0 : old !== undefined)
+      const rate = hasRate ? (value - start) / since.seconds : undefined
+      rows.push({ path, name, unit: metric.unit, kind: isCounter ? 'counter' : 'gauge', value, rate })
+    }
+  }
+  return rows
+}
+
+/** `{component: {metric: value}}`, as a run in the foreground and a simulation print it. */
+function metricsOf({ metricCollections }: TelemetrySample): Record<string, Record<string, Value>> {
+  return Object.fromEntries(
+    metricCollections.map(({ path, metrics }) => [
+      path,
+      Object.fromEntries(Object.entries(metrics).map(([name, metric]) => [name, numberOf(metric)])),
+    ]),
+  )
+}
+
+const secondsBetween = (from: string | undefined, to: string | undefined): number =>
+  from === undefined || to === undefined ? 0 : (Date.parse(to) - Date.parse(from)) / 1000
+
+function only(sample: TelemetrySample, components: readonly string[]): TelemetrySample {
+  if (components.length === 0) return sample
+  return { ...sample, metricCollections: sample.metricCollections.filter(({ path }) => components.includes(path)) }
+}
+
+/** What a run that has ended came to. `sample`: its last one, when there is one. */
+function printSummary(run: Run, sample: TelemetrySample | undefined, output: Format): void {
+  const seconds = secondsBetween(run.startedAt, run.endedAt)
+  const { outcome = 'FAILED', error } = run
+  if (output === 'json') {
+    print(JSON.stringify({ outcome, error, seconds, metrics: sample === undefined ? {} : metricsOf(sample) }))
+    return
+  }
+  const counts = sample === undefined ? 'no counts of this run are kept' : metricsTable(rowsOf(sample, { seconds }))
+  print(`${counts}\n\n${outcome.toLowerCase()} after ${spanText(seconds)}`)
+}
+
+/**
+ * Shows samples until the run has ended, `count` were seen, or Ctrl-C. Gives the record of a run that has ended, which is summed up then:
+ * its last counts and how it ended.
+ */
+export async function followTelemetry(
+  client: ApiClient,
+  node: string,
+  run: string,
+  { output, count, components }: TelemetryOptions,
+): Promise<Run | undefined> {
+  const live = new LiveRegion()
+  const stop = interruption()
+  const over = new AbortController()
+  const signal = AbortSignal.any([stop, over.signal])
+  const before = await client.getRun(node, run)
+  // Of a run that has ended there is one sample, its last.
+  const hasEnded = before?.state === 'ENDED'
+  let last: TelemetrySample | undefined
+  let seen = 0
+  try {
+    for await (const given of client.openTelemetryStream(node, run, signal)) {
+      seen++
+      const sample = only(given, components)
+      if (!hasEnded) show(sample, last, output, live)
+      last = sample
+      if (seen === count && !hasEnded) over.abort()
+    }
+  } catch (error) {
+    if (!(error instanceof ApiFailure && error.code === 'ABORTED')) throw error
+    // The stream ends with the run: its record says how.
+    const ended = await client.getRun(node, run)
+    if (ended?.state !== 'ENDED') throw error
+    if (live.available) live.clear()
+    printSummary(ended, last, output)
+    return ended
+  }
+  live.keep()
+  if (!signal.aborted) throw new Failure('the stream of telemetry ended')
+  return undefined
+}
+
+function show(sample: TelemetrySample, last: TelemetrySample | undefined, output: Format, live: LiveRegion): void {
+  if (output === 'json') {
+    print(JSON.stringify({ timestamp: sample.timestamp, metrics: metricsOf(sample) }))
+    return
+  }
+  const since =
+    last === undefined ? undefined : { sample: last, seconds: secondsBetween(last.timestamp, sample.timestamp) }
+  const text = `${paint(sample.timestamp ?? '', 'bold')}\n${metricsTable(rowsOf(sample, since))}`
+  if (live.available) live.draw(text)
+  else print(`${text}\n`)
+}
