@@ -8,6 +8,7 @@ import { type Format, pause, withOutput } from './options.ts'
 import type { RequestSocket } from './request-socket.ts'
 import { type ClientOptions, clientFor, withClient } from './target.ts'
 import { print, printJson, table } from './terminal.ts'
+import { markDefault } from './usage.ts'
 
 type Common = ClientOptions & { output: Format }
 
@@ -89,7 +90,9 @@ export function addAuthenticationRequests(program: Command): void {
       .summary(summary)
       .description(`${summary[0].toUpperCase()}${summary.slice(1)}.`)
 
-  add('watch', 'show them live and answer by key (the default on a terminal)', true).action(async (options: Common) => {
+  const watching = add('watch', 'show them live and answer by key (the default on a terminal)', true)
+  markDefault(requests, watching)
+  watching.action(async (options: Common) => {
     if (options.output === 'json' || !process.stdout.isTTY || !process.stdin.isTTY) await list(options)
     else await answerRequests(clientFor(options))
   })

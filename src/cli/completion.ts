@@ -1,7 +1,8 @@
 /** `penstock completion`: scripts that complete commands, options, choices and component keys in bash and zsh. */
 import { Argument, type Command } from 'commander'
-import { COMPONENT_KEYS } from '../dataplane/components/keys.ts'
+import { components } from '../dataplane/components/registry.ts'
 import { print } from './terminal.ts'
+import { defaultOf } from './usage.ts'
 
 interface Words {
   /** 'pipelines start'; '' for the program itself. */
@@ -12,9 +13,10 @@ interface Words {
 /** What can follow each command path. */
 function wordsOf(command: Command, path: string): Words[] {
   const subcommands = command.commands.map((each) => each.name())
-  const options = command.options.flatMap(({ long }) => (long ? [long] : []))
+  const all = [...command.options, ...(defaultOf(command)?.options ?? [])]
+  const options = all.flatMap(({ long }) => (long ? [long] : []))
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
-  const keys = path === 'components' ? COMPONENT_KEYS : []
+  const keys = path === 'components' ? [...components.keys()] : []
   const own = { path, words: [...subcommands, ...choices, ...keys, ...options, '--help'] }
   return [own, ...command.commands.flatMap((each) => wordsOf(each, path ? `${path} ${each.name()}` : each.name()))]
 }

@@ -18,6 +18,7 @@ import { addStatus } from './status.ts'
 import { harmless, paint } from './terminal.ts'
 import { addToken } from './token.ts'
 import { addUp } from './up.ts'
+import { refuseUnknownCommands } from './usage.ts'
 import { addValidate } from './validate.ts'
 import { addVersion, packageVersion } from './version.ts'
 
@@ -50,6 +51,7 @@ export function createProgram(): Command {
   ]) {
     add(program)
   }
+  refuseUnknownCommands(program)
   return program
 }
 

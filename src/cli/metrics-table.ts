@@ -1,4 +1,5 @@
 /** Metrics as tables: histograms in one row, per component, with rates where two samples are known. */
+import { isTime, timeText } from './durations.ts'
 import { type Column, number, paint, scaled, table } from './terminal.ts'
 
 /** One metric as a table needs it. */
@@ -22,6 +23,11 @@ interface Line {
   unit: string
 }
 
+/** How values of `unit` are written, and the unit that is left to say: a time has its own with each value. */
+function writer(unit: string, plain: (value: number) => string) {
+  return isTime(unit) ? { text: (value: number) => timeText(value, unit), unit: '' } : { text: plain, unit }
+}
+
 /** Joins the seven parts of a histogram into one line. */
 function lines(rows: readonly MetricRow[]): Line[] {
   const known = new Map(rows.map((row) => [`${row.path}\n${row.name}`, row]))
@@ -34,14 +40,15 @@ function lines(rows: readonly MetricRow[]): Line[] {
     if (base !== null && parts.every((part) => part !== undefined)) {
       for (const part of parts) taken.add(`${part?.path}\n${part?.name}`)
       const [count, ...rest] = parts.map((part) => Number(part?.value))
-      const shape = PARTS.slice(1).map((part, i) => `${part} ${scaled(rest[i])}`)
+      const { text, unit } = writer(parts[1]?.unit ?? '', scaled)
+      const shape = PARTS.slice(1).map((part, i) => `${part} ${text(rest[i] as number)}`)
       const value = count === 0 ? 'nothing recorded' : shape.join('  ')
-      const unit = parts[1]?.unit ?? ''
       result.push({ path: row.path, name: base, value, rate: count === 0 ? '' : `n=${number(count)}`, unit })
     } else {
-      const value = typeof row.value === 'number' ? number(row.value) : String(row.value)
+      const { text, unit } = writer(row.unit, number)
+      const value = typeof row.value === 'number' ? text(row.value) : String(row.value)
       const rate = row.rate === undefined ? '' : `${scaled(row.rate)}/s`
-      result.push({ path: row.path, name: row.name, value, rate, unit: row.unit })
+      result.push({ path: row.path, name: row.name, value, rate, unit })
     }
   }
   return result

@@ -6,6 +6,7 @@ import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from 
 import { type Format, interruption, withOutput } from './options.ts'
 import { type ClientOptions, clientFor, findNode, withClient } from './target.ts'
 import { LiveRegion, print, printJson, table } from './terminal.ts'
+import { markDefault } from './usage.ts'
 
 type Common = ClientOptions & { output: Format }
 type Service = 'hub' | 'pipelines'
@@ -113,7 +114,9 @@ export function addNodes(program: Command): void {
       .description(`${summary[0].toUpperCase()}${summary.slice(1)}.`)
   const NODE = 'id or name of the node, . for the one talked to'
 
-  add('list', 'list the nodes (the default)', true)
+  const listing = add('list', 'list the nodes (the default)', true)
+  markDefault(nodes, listing)
+  listing
     .option('-w, --watch', 'follow the changes until Ctrl-C')
     .option('--filter <key=value>', 'only nodes with this metadata; key:=4 for other types', collect)
     .addOption(

@@ -2,7 +2,7 @@
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 import { number, scaled, table } from './terminal.ts'
 
-const ROLES: readonly PacketRole[] = ['created', 'consumed', 'drop', 'intended', 'held']
+const ROLES: readonly PacketRole[] = ['created', 'consumed', 'drop', 'overflow', 'intended', 'held']
 
 /** What a component did in the last interval, per second; `held` is an amount. */
 export interface ComponentRates {
@@ -96,13 +96,14 @@ export function ratesTable(components: readonly ComponentRates[], keys: Readonly
       { title: 'OUT PKT/S', ...right },
       { title: 'OUT BIT/S', ...right },
       { title: 'DROPS/S', ...right },
+      { title: 'QUEUE FULL/S', ...right },
       { title: 'EMULATED/S', ...right },
       { title: 'HELD', ...right },
     ],
     components.map(({ path, inPackets, inBits, outPackets, outBits, roles }) => [
       path,
       keys.get(path) ?? '',
-      ...[inPackets, inBits, outPackets, outBits, roles.drop, roles.intended].map((value) =>
+      ...[inPackets, inBits, outPackets, outBits, roles.drop, roles.overflow, roles.intended].map((value) =>
         value === 0 ? '·' : scaled(value),
       ),
       roles.held === 0 ? '·' : number(roles.held),
@@ -115,6 +116,6 @@ export function ratesLine(total: Record<PacketRole, number>, components: readonl
   const bits = Math.max(0, ...components.map(({ inBits, outBits }) => Math.max(inBits, outBits)))
   return (
     `entered ${scaled(total.created)}/s  finished ${scaled(total.consumed)}/s  dropped ${scaled(total.drop)}/s  ` +
-    `emulated loss ${scaled(total.intended)}/s  held ${number(total.held)}  busiest ${scaled(bits)}bit/s`
+    `queue full ${scaled(total.overflow)}/s  emulated loss ${scaled(total.intended)}/s  held ${number(total.held)}  busiest ${scaled(bits)}bit/s`
   )
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { LogLevel } from '../dataplane/engine/component.ts'
 import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
+import { spanText } from './durations.ts'
 import { Failure, messageOf } from './failure.ts'
 import { metricsTable } from './metrics-table.ts'
 import { duration, type Format, interruption, loadPipeline, logLevel, pause, whole, withOutput } from './options.ts'
@@ -32,7 +33,7 @@ async function watch(handle: RunHandle, live: LiveRegion, keys: Map<string, stri
     const now = performance.now()
     const { components, total } = meter.read((now - last) / 1000)
     last = now
-    const elapsed = `${((now - started) / 1000).toFixed(0)} s`
+    const elapsed = spanText(Math.round((now - started) / 1000))
     if (live.available)
       live.draw(`${paint(elapsed, 'bold')}  ${ratesLine(total, components)}\n${ratesTable(components, keys)}`)
     else if (!quiet) print(`${elapsed}  ${ratesLine(total, components)}`)
@@ -48,7 +49,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
   const onLog = (lines: LogLine[]) => {
     live.clear()
     for (const { timestamp, level, component, message } of lines) {
-      const clock = new Date(timestamp).toISOString().slice(11, 23)
+      const clock = new Date(timestamp).toISOString().slice(11)
       const label = paint(level.padEnd(5), LEVEL_COLOURS[level], process.stderr)
       process.stderr.write(`${clock} ${label} ${component ? `${component}: ` : ''}${message}\n`)
     }
@@ -93,7 +94,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
         metrics[path][name] = value
       }
       printJson({ outcome: end.outcome, error: end.error, seconds, metrics })
-    } else print(`${metricsTable(rows, keys)}\n\n${end.outcome.toLowerCase()} after ${seconds.toFixed(2)} s`)
+    } else print(`${metricsTable(rows, keys)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
     if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
   } finally {
     await pool.close()

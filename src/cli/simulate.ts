@@ -4,6 +4,7 @@ import { components } from '../dataplane/components/registry.ts'
 import { NS_PER_MS } from '../dataplane/engine/clock.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { simulate } from '../dataplane/engine/simulate.ts'
+import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
 import { duration, type Format, loadPipeline, whole, withOutput } from './options.ts'
@@ -64,7 +65,7 @@ export function addSimulate(program: Command): void {
               '\nNothing moved: in a simulation sockets hear each other only; put a traffic source into the pipeline.',
             )
           }
-          print(`\n${how} after ${elapsed / (NS_PER_MS * 1000)} s of virtual time, seed ${options.seed}`)
+          print(`\n${how} after ${spanText(elapsed / (NS_PER_MS * 1000))} of virtual time, seed ${options.seed}`)
         }
       }
       if (end.outcome === 'FAILED') throw new Failure(`the simulation failed: ${end.error}`)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/api/package-root.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/components/keys.ts'
+import { components } from '../../src/dataplane/components/registry.ts'
 import { lossy, penstock, scratch } from './cli.ts'
 
 const directory = scratch()
@@ -30,6 +31,26 @@ describe('usage', () => {
     expect(code).toBe(2)
     expect(stdout).toBe('')
     expect(stderr).not.toBe('')
+  })
+
+  it.each([
+    [['nope', '--help']],
+    [['pipelines', 'nope', '--help']],
+    [['nodes', 'nope', '-h']],
+    [['help', 'nope']],
+    [['pipelines', 'help', 'nope']],
+  ])('%j: there is no such command to help with', async (args) => {
+    const { code, stdout, stderr } = await penstock(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain("unknown command 'nope'")
+  })
+
+  it('shows the options of what runs when no subcommand is named', async () => {
+    const { code, stdout } = await penstock(['nodes', '--help'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('-w, --watch')
+    expect(stdout).toContain('--filter <key=value>')
+    expect((await penstock(['nodes', 'list', '--help'])).stdout).toContain('-w, --watch')
   })
 
   it('shows help on request with exit code 0', async () => {
@@ -135,6 +156,22 @@ describe('simulate', () => {
     expect(stdout).not.toContain('\x1b')
   })
 
+  it('writes times and spans as people read them', async () => {
+    const delayed = directory.file('delayed.json', {
+      engine_config: {
+        pipeline: {
+          source: { uniform_traffic_source: { output: 'a', total_packets: 0, interval: 1 } },
+          delay: { delay_constant: { flows: [{ input: 'a', output: 'b' }], delay: 7 } },
+          sink: { traffic_sink: { input: 'b' } },
+        },
+      },
+    })
+    const { stdout } = await penstock(['simulate', delayed, '-d', '90s'])
+    expect(stdout).toMatch(/lag +min 0 {2}mean 0 /)
+    expect(stdout).not.toMatch(/\bns\b/)
+    expect(stdout).toContain('time was up after 1 min 30 s of virtual time')
+  })
+
   it('refuses a bad configuration', async () => {
     const { code, stderr } = await penstock(['simulate', '-', '-d', '1s'], { input: '{' })
     expect(code).toBe(1)
@@ -143,6 +180,28 @@ describe('simulate', () => {
 })
 
 describe('run', () => {
+  it('tells the queue of a slow link apart from emulated loss, and times in UTC with their Z', async () => {
+    const queue = directory.file('queue.json', {
+      engine_config: {
+        pipeline: {
+          source: { uniform_traffic_source: { output: 'a', total_packets: 0, interval: 1 } },
+          link: {
+            bandwidth_limit_constant: {
+              flows: [{ input: 'a', output: 'b' }],
+              bandwidth_limit_mbit: 0.05,
+              max_queue_size: 1,
+            },
+          },
+          sink: { traffic_sink: { input: 'b' } },
+        },
+      },
+    })
+    const { code, stdout, stderr } = await penstock(['run', queue, '--duration', '2500ms'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^1 s {2}entered .* {2}dropped 0\/s {2}queue full [1-9][\d. k]*\/s {2}emulated loss 0\/s /m)
+    expect(stderr).toMatch(/^\d\d:\d\d:\d\d\.\d{3}Z STATE running$/m)
+  })
+
   it('runs for the duration and sums up', async () => {
     const { code, stdout } = await penstock(['run', good, '--duration', '300ms', '-o', 'json'])
     expect(code).toBe(0)
@@ -248,6 +307,10 @@ describe('doctor, config, completion, version', () => {
     expect(complete('penstock', 'pipelines', 'start', 'x', '--fo')).toEqual(['--follow'])
     expect(complete('penstock', 'components', 'reed_solomon_d')).toEqual(['reed_solomon_decoder'])
     expect(complete('penstock', 'status', '-o', 'j')).toEqual(['json'])
+    expect(complete('penstock', 'nodes', '--w')).toEqual(['--watch'])
+    // Names of the format that this version has no component for are not offered.
+    const offered = complete('penstock', 'components', '').filter((word) => !word.startsWith('-'))
+    expect(offered.sort()).toEqual([...components.keys()].sort())
   })
 
   it('prints its version', async () => {

@@ -66,7 +66,7 @@ export function conservation(
   const faults: string[] = []
   for (const [name, { key, config: own }] of Object.entries(config.components)) {
     const definition = registry.get(key) as AnyComponent
-    const sums = { input: 0, output: 0, created: 0, consumed: 0, drop: 0, intended: 0, held: 0 }
+    const sums = { input: 0, output: 0, created: 0, consumed: 0, drop: 0, intended: 0, overflow: 0, held: 0 }
     for (const port of portsOf(name, definition.config, own)) {
       sums[port.kind] += metrics[name][`${portName(port)}_packets`]
     }
@@ -74,7 +74,7 @@ export function conservation(
       if (role) sums[role] += metrics[name][metric]
     }
     const entered = sums.input + sums.created
-    const accounted = sums.output + sums.drop + sums.intended + sums.consumed + sums.held
+    const accounted = sums.output + sums.drop + sums.intended + sums.overflow + sums.consumed + sums.held
     if (entered !== accounted) {
       faults.push(`"${name}" (${key}): ${entered} packets came in or were created, ${accounted} are accounted for`)
       faults[faults.length - 1] += ` (${JSON.stringify(sums)})`

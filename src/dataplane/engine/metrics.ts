@@ -3,9 +3,10 @@
 export type MetricKind = 'counter' | 'gauge'
 /**
  * What a counter says about packets, so that in + created = out + dropped + consumed + held can be checked:
- * `created` brought into being here, `consumed` ended here as meant, `drop` lost here, `intended` lost on purpose.
+ * `created` brought into being here, `consumed` ended here as meant, `drop` lost here, `intended` lost on purpose, `overflow`
+ * lost because a queue that is emulated was full.
  */
-export type PacketRole = 'created' | 'consumed' | 'drop' | 'intended' | 'held'
+export type PacketRole = 'created' | 'consumed' | 'drop' | 'intended' | 'overflow' | 'held'
 
 export interface MetricDeclaration {
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -24,6 +25,8 @@ export const histogram = (help: string, unit = '') => ({ type: 'histogram', unit
 export const drop = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'drop' }) as const
 /** Packets lost here because that is what the component emulates. */
 export const intendedDrop = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'intended' }) as const
+/** Packets lost here because the queue of an emulated link was full. */
+export const queueDrop = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'overflow' }) as const
 /** Packets that this component brought into being. */
 export const created = (help: string) => ({ type: 'counter', unit: 'packets', help, role: 'created' }) as const
 /** Packets that ended here as they should. */

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Batch } from '../../engine/batch.ts'
 import { defineComponent } from '../../engine/component.ts'
-import { held, heldAtEnd, intendedDrop } from '../../engine/metrics.ts'
+import { held, heldAtEnd, queueDrop } from '../../engine/metrics.ts'
 import { Megabits, Optional, Uint32 } from '../../engine/schema.ts'
 import { Flows } from './flows.ts'
 import { SerialLink } from './serial-link.ts'
@@ -28,7 +28,7 @@ export const bandwidthLimitConstant = defineComponent({
   }),
   metrics: {
     queued_packets: held('Packets on the link or waiting for it.'),
-    queue_full_packets: intendedDrop('Packets dropped because the queue was full.'),
+    queue_full_packets: queueDrop('Packets dropped because the queue was full.'),
     held_at_end_packets: heldAtEnd(),
   },
   live: ['bandwidth_limit_mbit', 'max_queue_size'],
