@@ -200,7 +200,7 @@ export const messages: Readonly<Record<string, string>> = {
   'pipeline.GetPipelineByNameRequest': 'node_id; name',
   'pipeline.GetPipelineByNameResponse': 'pipeline Pipeline',
   'pipeline.GetPipelineByRunIdRequest': 'node_id; id',
-  'pipeline.GetPipelineByRunIdResponse': 'pipeline Pipeline',
+  'pipeline.GetPipelineByRunIdResponse': 'pipeline Pipeline; run Run',
   'pipeline.CreatePipelineRequest':
     'node_id; name; json_config; restart_policy RestartPolicy; startup_policy StartupPolicy; optional_default_logging_level/default_logging_level servicegrpc.logging.Level; optional_node_reference_id/node_reference_id string; optional_instructions_timeout/instructions_timeout i32; optional_cpu_pin/cpu_pin u32; optional_performance_mode/performance_mode bool',
   'pipeline.CreatePipelineResponse': 'pipeline Pipeline',
