@@ -1,7 +1,7 @@
 /** The REST API as the commands call it: typed operations, server-sent events, failures that say what to do. */
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { codeName } from '../services/errors.ts'
+import { codeName, type Problem } from '../services/errors.ts'
 import type * as T from '../services/types.ts'
 import { Connection, type Credentials } from './connection.ts'
 import { Failure, messageOf } from './failure.ts'
@@ -33,17 +33,29 @@ export type UpdateSettings = Omit<Wire<T.UpdatePipelineRequest>, 'nodeId' | 'id'
 export class ApiFailure extends Failure {
   /** Name of the google.rpc.Code. */
   readonly code: string
+  /** What is wrong with the request, each with its JSON pointer. */
+  readonly problems: readonly Problem[]
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, problems: readonly Problem[] = []) {
     super(message)
     this.code = codeName(code)
+    this.problems = problems
   }
 }
 
 export function failureOf(body: unknown, status: string): ApiFailure {
-  const { code, message } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const { code, message, details } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const known = typeof code === 'number' && typeof message === 'string'
-  return known ? new ApiFailure(code, message) : new ApiFailure(2, `unexpected answer: ${status}`)
+  return known ? new ApiFailure(code, message, problemsOf(details)) : new ApiFailure(2, `unexpected answer: ${status}`)
+}
+
+/** The violations of a google.rpc.BadRequest among the details of a failure. */
+function problemsOf(details: unknown): Problem[] {
+  type Detail = { fieldViolations?: { field?: string; description?: string }[] } | null
+  const violations = (Array.isArray(details) ? (details as Detail[]) : []).flatMap(
+    (detail) => detail?.fieldViolations ?? [],
+  )
+  return violations.map(({ field = '', description = '' }) => ({ pointer: field, message: description }))
 }
 
 const statusOf = ({ statusCode, statusMessage }: IncomingMessage): string => `${statusCode} ${statusMessage}`

@@ -8,6 +8,7 @@ import type { LogLevel } from '../dataplane/engine/component.ts'
 import type { PipelineConfig, Problem } from '../dataplane/engine/config.ts'
 import { Failure, messageOf } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
+import { invalid } from './problems.ts'
 import { paint } from './terminal.ts'
 
 export type Format = 'table' | 'json'
@@ -75,10 +76,10 @@ export function problemLines(problems: readonly Problem[], stream: { isTTY?: boo
 
 /** Reads and checks a pipeline configuration; all problems at once are the failure. */
 export async function loadPipeline(file: string): Promise<PipelineConfig> {
-  const { config, problems } = checkPipelineConfig(await readInput(file))
+  const text = await readInput(file)
+  const { config, problems } = checkPipelineConfig(text)
   if (config) return config
-  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
-  throw new Failure(`${file}: ${count}\n${problemLines(problems)}`)
+  throw invalid(problems, { file, text })
 }
 
 /** Aborts at the first SIGINT or SIGTERM, and when the output is lost; a second signal ends the process at once. */

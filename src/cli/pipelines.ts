@@ -5,6 +5,7 @@ import type { ApiClient, CreateSettings, Pipeline, UpdateSettings } from './clie
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { followLog } from './follow.ts'
 import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
+import { withPlaces } from './problems.ts'
 import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'
 import { followTelemetry } from './telemetry.ts'
 import { type Column, paint, print, printJson, table } from './terminal.ts'
@@ -219,7 +220,8 @@ export function addPipelines(program: Command): void {
     .action(async (name: string, file: string, options: Common & SettingOptions) => {
       const jsonConfig = await readInput(file)
       const { client, node } = await targetOf(options)
-      printPipeline(await client.createPipeline(node, { name, jsonConfig, ...given(options) }), options.output)
+      const created = client.createPipeline(node, { name, jsonConfig, ...given(options) })
+      printPipeline(await withPlaces(created, { file, text: jsonConfig }), options.output)
     })
 
   withSettings(add('update', 'change a pipeline; what is not given stays as it is'))
@@ -238,7 +240,8 @@ export function addPipelines(program: Command): void {
         const settings = { ...settingsOf(pipeline), ...given(options), forceRestart: options.forceRestart ?? false }
         if (file !== undefined) settings.jsonConfig = await readInput(file)
         if (options.name !== undefined) settings.name = options.name
-        printPipeline(await client.updatePipeline(node, pipeline.id, settings), options.output)
+        const source = file === undefined ? undefined : { file, text: settings.jsonConfig }
+        printPipeline(await withPlaces(client.updatePipeline(node, pipeline.id, settings), source), options.output)
       },
     )
 

@@ -141,6 +141,23 @@ describe('a node and its pipelines', () => {
     expect(await gone).toEqual([0, null])
   })
 
+  it('tells the places in the file of what the node refuses, and what is not in it', async () => {
+    const bad = directory.file(
+      'places.json',
+      '{"engine_config": {"pipeline": {\n  "a": {"uniform_loss": {"loss_prob": 7}}}}}',
+    )
+    const place = `\n${bad}:2:26: /engine_config/pipeline/a/uniform_loss/loss_prob: `
+    const created = await call('pipelines', 'create', '', bad)
+    expect({ code: created.code, stdout: created.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(created.stderr).toContain(place)
+    expect(created.stderr).toMatch(/^\/name: a pipeline needs a name$/m)
+    const { id } = await json<Pipeline>('pipelines', 'create', 'good', config)
+    const updated = await call('pipelines', 'update', id, bad)
+    expect(updated.code).toBe(1)
+    expect(updated.stderr).toContain(place)
+    await json('pipelines', 'delete', id)
+  })
+
   it('says what is wrong on stderr and exits 1', async () => {
     const bad = directory.file('bad.json', { engine_config: { pipeline: { a: { uniform_loss: { loss_prob: 7 } } } } })
     const refused = await call('pipelines', 'create', 'bad', bad)

@@ -116,6 +116,38 @@ describe('validate', () => {
     expect(JSON.parse(json.stdout).problems).toHaveLength(3)
   })
 
+  const places = JSON.stringify(lossy, null, 2)
+    .replace('"loss_prob": 0.1', '"loss_prob": 7')
+    .replace('"mtu": 1500', '"mut": 1')
+  const placed = directory.file('places.json', places)
+  const at = (what: string): string => {
+    const lines = places.slice(0, places.indexOf(what)).split('\n')
+    return `${lines.length}:${lines.at(-1)!.length + 1}`
+  }
+  const told = [
+    `:${at('"loss_prob"')}: /engine_config/pipeline/loss/uniform_loss/loss_prob: 7 is above`,
+    `:${at('"mut"')}: /engine_config/pipeline/sink/traffic_sink/mut: unknown field`,
+  ]
+
+  it.each([['validate'], ['simulate', '-d', '1s'], ['run']])(
+    '%s tells file, line and column of each',
+    async (...args) => {
+      const { code, stderr } = await penstock([...args, placed])
+      expect(code).toBe(1)
+      for (const place of told) expect(`\n${stderr}`).toContain(`\n${placed}${place}`)
+    },
+  )
+
+  it('as JSON, of standard input and of text that is no JSON too', async () => {
+    const { stdout } = await penstock(['validate', placed, '-o', 'json'])
+    const [line, column] = at('"mut"').split(':').map(Number)
+    expect(JSON.parse(stdout).problems).toContainEqual(expect.objectContaining({ line, column }))
+    const piped = await penstock(['validate', '-'], { input: places })
+    expect(piped.stderr).toContain(`<stdin>${told[0]}`)
+    const broken = await penstock(['validate', '-'], { input: '{\n "a": 1,\n  b' })
+    expect(broken.stderr).toContain('<stdin>:3:3: /: ')
+  })
+
   it('says which file is missing', async () => {
     const { code, stderr } = await penstock(['validate', '/nonexistent.json'])
     expect(code).toBe(1)

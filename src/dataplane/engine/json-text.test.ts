@@ -103,6 +103,18 @@ describe('places of pointers', () => {
     ['/a/7', 2, 3],
   ])('%j is at %i:%i', (pointer, line, column) => expect(places.of(pointer)).toMatchObject({ line, column }))
 
+  test('what a text has, and where it is no JSON', () => {
+    expect([places.has('/a/1/b~1c'), places.has(''), places.has('/a/7'), places.has('/x')]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+    expect(places.fault).toBe(undefined)
+    expect(new JsonPlaces('{\n "a": 1,\n  b').fault).toMatchObject({ line: 3, column: 3 })
+    expect(new JsonPlaces('').has('')).toBe(false)
+  })
+
   test('a text that holds nothing has none', () => expect(new JsonPlaces(' ').of('/a')).toBe(undefined))
 
   test('a text that is broken later still has those before', () => {

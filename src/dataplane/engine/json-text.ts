@@ -41,11 +41,20 @@ export function readJson(text: string): JsonText {
 export class JsonPlaces {
   readonly #text: string
   readonly #root: Outline | undefined
+  /** Where a text that is no JSON goes wrong. */
+  readonly fault: Place | undefined
 
-  /** A text that is no JSON has no places. */
+  /** Of a text that is no JSON, what comes before its fault has places. */
   constructor(text: string) {
     this.#text = text
-    this.#root = outlineOf(text).root
+    const { root, fault } = outlineOf(text)
+    this.#root = root
+    this.fault = fault === undefined ? undefined : placeAt(text, fault.at)
+  }
+
+  /** Whether the text has a value there. */
+  has(pointer: string): boolean {
+    return this.#find(pointer).isWhole
   }
 
   /**
@@ -53,15 +62,19 @@ export class JsonPlaces {
    * place of the nearest that holds it; undefined when the text holds nothing.
    */
   of(pointer: string): Place | undefined {
-    let at = this.#root
-    if (at === undefined) return undefined
+    const { nearest } = this.#find(pointer)
+    return nearest === undefined ? undefined : placeAt(this.#text, nearest.at)
+  }
+
+  #find(pointer: string): { nearest: Outline | undefined; isWhole: boolean } {
+    let nearest = this.#root
     for (const token of pointer.split('/').slice(1)) {
       const name = token.replaceAll('~1', '/').replaceAll('~0', '~')
-      const next: Outline | undefined = at.members?.get(name) ?? at.items?.[Number(name)]
-      if (next === undefined) break
-      at = next
+      const next = nearest?.members?.get(name) ?? nearest?.items?.[Number(name)]
+      if (next === undefined) return { nearest, isWhole: false }
+      nearest = next
     }
-    return placeAt(this.#text, at.at)
+    return { nearest, isWhole: nearest !== undefined }
   }
 }
 

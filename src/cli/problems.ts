@@ -1,0 +1,60 @@
+/** What is wrong with a configuration, with the place in its file: `FILE:LINE:COLUMN: /pointer: what is wrong`. */
+import type { Problem } from '../dataplane/engine/config.ts'
+import { JsonPlaces, type Place } from '../dataplane/engine/json-text.ts'
+import { ApiFailure } from './client.ts'
+import { Failure } from './failure.ts'
+import { paint } from './terminal.ts'
+
+/** A file that was read, `-` being standard input. */
+export interface Source {
+  readonly file: string
+  readonly text: string
+}
+
+export type PlacedProblem = Problem & Partial<Pick<Place, 'line' | 'column'>>
+
+/** Fields of a request beside the configuration: not in its file, unless that has one of the name. */
+const SETTINGS = ['/name', '/cpuPin', '/instructionsTimeout']
+
+/** The problems with the lines and columns of what they are about, both from 1. */
+export function placed(problems: readonly Problem[], text: string): PlacedProblem[] {
+  const places = new JsonPlaces(text)
+  return problems.map((problem) => {
+    const { pointer } = problem
+    if (SETTINGS.includes(pointer) && !places.has(pointer)) return problem
+    const place = (pointer === '' ? places.fault : undefined) ?? places.of(pointer)
+    return place === undefined ? problem : { ...problem, line: place.line, column: place.column }
+  })
+}
+
+/** One problem a line. */
+export function placedLines(problems: readonly Problem[], { file, text }: Source): string {
+  const name = file === '-' ? '<stdin>' : file
+  return placed(problems, text)
+    .map(({ pointer, message, line, column }) => {
+      const place = line === undefined ? '' : `${name}:${line}:${column}: `
+      return `${place}${paint(pointer || '/', 'cyan', process.stderr)}: ${message}`
+    })
+    .join('\n')
+}
+
+export function countOf(problems: readonly Problem[]): string {
+  return problems.length === 1 ? '1 problem' : `${problems.length} problems`
+}
+
+/** The failure that lists all of them. */
+export function invalid(problems: readonly Problem[], source: Source): Failure {
+  return new Failure(`${source.file}: ${countOf(problems)}\n${placedLines(problems, source)}`)
+}
+
+/** Waits for a call that carries `source` to a node; what the node finds wrong with it is told with its place. */
+export async function withPlaces<R>(call: Promise<R>, source: Source | undefined): Promise<R> {
+  try {
+    return await call
+  } catch (error) {
+    if (source === undefined || !(error instanceof ApiFailure) || error.problems.length === 0) throw error
+    // Of the configuration as a whole.
+    const own = ({ pointer, message }: Problem) => ({ pointer: pointer === '/jsonConfig' ? '' : pointer, message })
+    throw invalid(error.problems.map(own), source)
+  }
+}
