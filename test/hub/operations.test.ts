@@ -325,7 +325,8 @@ describe('answering', () => {
     const record = { name: 'n', metadata: { items: {} }, services: ['PIPELINES' as const] }
     const joiner = { nodeId: 'north', key: new Uint8Array(32), record, remoteAddress: '' }
     const gone = new AbortController()
-    requests.onRequest(({ requestId }) => void requests.answer(BigInt(requestId), true))
+    const caller = { by: 'this machine', transport: 'internal', address: '' } as const
+    requests.onRequest(({ requestId }) => void requests.answer(BigInt(requestId), true, caller))
     expect(await requests.join(joiner, gone.signal)).toEqual({ admitted: true })
     gone.abort()
     await until(() => errors.length === 1)
