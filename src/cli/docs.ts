@@ -114,6 +114,7 @@ const ROLES: Record<string, string> = {
   consumed: 'packets that end here as they should',
   drop: 'packets lost here',
   intended: 'packets lost here on purpose',
+  overflow: 'packets lost here because an emulated queue was full',
   held: 'packets waiting here now',
 }
 
