@@ -1,6 +1,7 @@
 /** The node's own log: its two formats, and what never gets into it. */
 import { expect, test } from 'vitest'
-import { createLog } from './log.ts'
+import { NotStored } from '../store/durable.ts'
+import { createLog, DISK_LINE_MS } from './log.ts'
 
 function logger(format: 'text' | 'json', level: 'debug' | 'info' | 'warn' = 'info') {
   const lines: string[] = []
@@ -32,4 +33,21 @@ test.each(['text', 'json'] as const)('secrets are not written (%s)', (format) =>
   log.info({ token: 'hunter2', request: { authorization: 'Bearer hunter2', jsonConfig: '{"key":"hunter2"}' } }, 'call')
   expect(lines[0]).toContain('[secret]')
   expect(lines[0]).not.toContain('hunter2')
+})
+
+test('a full disk: one line a minute with how often it was met, without stacks, whoever met it', () => {
+  const lines: string[] = []
+  let now = 0
+  const destination = { write: (line: string) => void lines.push(line) }
+  const log = createLog({ level: 'info', format: 'text', destination, now: () => now })
+  const refused = () => new NotStored('/data/penstock.lmdb', 'No space left on device; 0 bytes are free')
+  log.error({ err: refused(), operation: 'createPipeline' }, 'operation failed')
+  for (let i = 0; i < 20; i++) log.error({ err: new Error('told to the caller', { cause: refused() }) }, 'not stored')
+  log.info('something else')
+  expect(lines).toHaveLength(2)
+  expect(lines[0]).toMatch(/ERROR \/data\/penstock\.lmdb does not take changes \(No space .* 0 bytes .*refused=1\n$/)
+  now = DISK_LINE_MS
+  log.error({ err: refused() }, 'operation failed')
+  expect(lines).toHaveLength(3)
+  expect(lines[2]).toContain('refused=21')
 })

@@ -17,6 +17,7 @@ import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Store } from '../store/store.ts'
 import type { NodeConfig } from './config.ts'
+import { claimDataDirectory, reserve } from './data-directory.ts'
 import { createHubPart, type HubPart } from './hub.ts'
 import { createLog } from './log.ts'
 import { readTls, type Tls } from './tls.ts'
@@ -45,8 +46,8 @@ export interface NodeOptions {
 }
 
 /**
- * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse), an address cannot
- * be listened on, or the configuration asks for what this version does not have.
+ * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse) or cannot be used
+ * (DirectoryUnusable), an address cannot be listened on, or the configuration asks for what this version does not have.
  */
 export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<Node> {
   refuseUnavailable(config)
@@ -58,7 +59,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     for (const step of opened.splice(0).reverse()) await step()
   }
   try {
-    const store = new Store(config.dataDirectory)
+    opened.push(claimDataDirectory(config.dataDirectory))
+    const store = new Store(config.dataDirectory, { reserve })
     opened.push(() => store.close())
     const identity = loadIdentity(config.dataDirectory)
     const node = { id: identity.nodeId }

@@ -5,6 +5,7 @@
 #include "affinity.h"
 #include "crc32c.h"
 #include "descriptors.h"
+#include "files.h"
 #include "gf256.h"
 #include "memory.h"
 #include "poller.h"
@@ -38,6 +39,8 @@ static const Export kExports[] = {
     {"tunReceive", tunReceive},
     {"tunSend", tunSend},
     {"close", closeHandle},
+    {"lockOpen", lockOpen},
+    {"fileReserve", fileReserve},
     {"affinity", affinity},
     {"setAffinity", setAffinity},
     {"currentCpu", currentCpu},
