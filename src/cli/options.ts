@@ -76,15 +76,17 @@ export async function loadPipeline(file: string): Promise<PipelineConfig> {
   throw new Failure(`${file}: ${count}\n${problemLines(problems)}`)
 }
 
-/** Aborts at the first SIGINT or SIGTERM; the second ends the process at once. */
+const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
+
+/** Aborts at the first SIGINT, SIGTERM or SIGHUP (the terminal or session is gone); a second one of the first two ends the process at once. */
 export function interruption(): AbortSignal {
   const controller = new AbortController()
-  const onSignal = (name: NodeJS.Signals) => {
-    if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143)
-    controller.abort(name)
+  const onSignal = (name: keyof typeof SIGNALS) => {
+    if (!controller.signal.aborted) controller.abort(name)
+    // A terminal that goes away says so more than once: the kernel and the shell both do.
+    else if (name !== 'SIGHUP') process.exit(128 + SIGNALS[name])
   }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  for (const name of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) process.on(name, () => onSignal(name))
   return controller.signal
 }
 

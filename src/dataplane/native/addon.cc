@@ -35,7 +35,7 @@ static const Export kExports[] = {
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},
     {"tunOpen", tunOpen},
-    {"tunName", tunName},
+    {"tunState", tunState},
     {"tunReceive", tunReceive},
     {"tunSend", tunSend},
     {"close", closeHandle},

@@ -373,7 +373,7 @@ describe('wrong arguments', () => {
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],
       tunOpen: [owner, device],
-      tunName: [1],
+      tunState: [1],
       tunReceive: [1, id, handles, 64, 0, counters],
       tunSend: [1, id, handles, 0, 0, counters],
       close: [udp],

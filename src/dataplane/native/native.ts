@@ -77,6 +77,13 @@ export interface TunOpenOptions {
   offload: boolean
 }
 
+/** A network interface as it is now. */
+export interface InterfaceState {
+  mtu: number
+  up: boolean
+  addresses: string[]
+}
+
 /** Counters a receive or send call adds to; a Float64Array of `IO_COUNTERS.length`. */
 export const IO_COUNTERS = [
   'oversize', // datagrams longer than the mtu, dropped
@@ -161,9 +168,10 @@ export interface Native {
     counters: Float64Array,
   ): number
 
-  /** Throws EPERM without CAP_NET_ADMIN. The interface goes away when it is closed. */
+  /** Throws EPERM without CAP_NET_ADMIN. The interface goes away when it is closed, unless it was there before, to last. */
   tunOpen(owner: number, options: TunOpenOptions): number
-  tunName(device: number): string
+  /** `found`: somebody else had made it; then nothing of the options but `offload` was applied, and it stays when it is closed. */
+  tunState(device: number): { name: string; found: boolean } & InterfaceState
   /** As `udpReceive`. */
   tunReceive(
     device: number,
