@@ -28,7 +28,7 @@ export interface PipelineSettings {
   nodeReferenceId?: string
   /** Seconds, above 0. */
   instructionsTimeout: number
-  /** CPU thread from 0; absent: the node chooses. */
+  /** CPU thread as the kernel numbers them; absent: the node chooses. */
   cpuPin?: number
   performanceMode: boolean
 }
