@@ -1,6 +1,7 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
+import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
@@ -81,6 +82,8 @@ const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
 /** Aborts at the first SIGINT, SIGTERM or SIGHUP (the terminal or session is gone); a second one of the first two ends the process at once. */
 export function interruption(): AbortSignal {
   const controller = new AbortController()
+  const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
+  process.once('SIGHUP', () => terminalMayBeGone(terminals))
   const onSignal = (name: keyof typeof SIGNALS) => {
     if (!controller.signal.aborted) controller.abort(name)
     // A terminal that goes away says so more than once: the kernel and the shell both do.
@@ -88,6 +91,21 @@ export function interruption(): AbortSignal {
   }
   for (const name of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) process.on(name, () => onSignal(name))
   return controller.signal
+}
+
+/** What is still written to a terminal that has gone is lost, and no reason not to end in order. */
+function terminalMayBeGone(terminals: readonly number[]): void {
+  const isGone = () => terminals.some((descriptor) => !isatty(descriptor))
+  if (!isGone()) return
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error')
+    stream.on('error', () => {})
+  }
+  // Node.js aborts (SIGABRT, a core dump) when it cannot give such a terminal its modes back at its end: the signal itself ends it before.
+  process.once('exit', () => {
+    process.removeAllListeners('SIGHUP')
+    process.kill(process.pid, 'SIGHUP')
+  })
 }
 
 /** Resolves after `milliseconds`, or earlier when `signal` aborts. */
