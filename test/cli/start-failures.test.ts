@@ -176,3 +176,16 @@ describe.skipIf(!privileged)('a TUN interface', () => {
     expect(isUp(after as string)).toBe(isUp(before as string))
   })
 })
+
+test.skipIf(!canDrop)('doctor says who may take low ports', async () => {
+  const ports = async (options?: Options) => {
+    const { stdout } = await penstock(['doctor', '-o', 'json'], options)
+    return (JSON.parse(stdout) as { check: string }[]).find(({ check }) => check === 'ports')
+  }
+  expect(await ports()).toMatchObject({ grade: 'ok', found: expect.stringContaining('CAP_NET_BIND_SERVICE') })
+  expect(await ports({ through: NOBODY?.join(' ') ?? '' })).toMatchObject({
+    grade: 'warn',
+    found: 'ports from 1024 on only',
+    advice: expect.stringContaining('cap_net_bind_service'),
+  })
+})
