@@ -9,7 +9,17 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
@@ -221,6 +231,10 @@ function write(path: string, text: string): void {
   try {
     writeSync(file, text)
     fsyncSync(file)
+  } catch (error) {
+    // The system names no file here.
+    rmSync(draft, { force: true })
+    throw new Error(`${path} cannot be written (${(error as Error).message}): is its disk full?`, { cause: error })
   } finally {
     closeSync(file)
   }
