@@ -589,7 +589,10 @@ export interface UnaryOperations {
   /** Disconnects a node from the hub server and removes it from the hub. */
   removeNode: { request: RemoveNodeRequest; response: RemoveNodeResponse }
   /** Lists the authentication requests that wait for an answer now. */
-  getPendingAuthenticationRequests: { request: GetPendingAuthenticationRequestsRequest; response: GetPendingAuthenticationRequestsResponse }
+  getPendingAuthenticationRequests: {
+    request: GetPendingAuthenticationRequestsRequest
+    response: GetPendingAuthenticationRequestsResponse
+  }
   /** Lists the node's pipelines, in no particular order. */
   getPipelines: { request: GetPipelinesRequest; response: GetPipelinesResponse }
   getPipelineById: { request: GetPipelineByIdRequest; response: GetPipelineByIdResponse }

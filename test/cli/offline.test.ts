@@ -182,7 +182,7 @@ describe('run', () => {
   it('refuses a CPU thread that does not exist', async () => {
     const { code, stderr } = await penstock(['run', good, '--cpu', '1000', '-d', '1s'])
     expect(code).toBe(1)
-    expect(stderr).toContain('CPU thread 1000 does not exist')
+    expect(stderr).toContain('CPU thread 1000 cannot be used here: this process may use')
   })
 })
 
