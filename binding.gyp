@@ -17,6 +17,7 @@
         "src/dataplane/native/segments.cc",
         "src/dataplane/native/tun.cc",
         "src/dataplane/native/affinity.cc",
+        "src/dataplane/native/files.cc",
         "src/dataplane/native/gf256.cc",
         "src/dataplane/native/gf256_x86.cc",
         "src/dataplane/native/gf256_neon.cc",

@@ -11,6 +11,7 @@ import { Call, type Caller } from './call.ts'
 import type { Operation } from './contract.ts'
 import { descriptorPackage } from './descriptors.ts'
 import { grpcFailure } from './errors.ts'
+import { listenFailure } from './listen-failure.ts'
 import type { Router } from './router.ts'
 import { loadSchema } from './schema.ts'
 import { endStreamsOf, StreamSink } from './sink.ts'
@@ -63,7 +64,7 @@ export class GrpcListener {
     const bound = await new Promise<number>((resolve, reject) => {
       server.bindAsync(`${host}:${port}`, credentials, (error, boundPort) => {
         if (error === null) resolve(boundPort)
-        else reject(new ServiceError('UNAVAILABLE', `cannot listen on ${host}:${port} for gRPC: ${error.message}`))
+        else listenFailure('gRPC', address, port, 'grpc.address').then(reject)
       })
     })
     this.#server = server

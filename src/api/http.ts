@@ -13,6 +13,7 @@ import { errorAnswer, jsonAnswer } from './http-response.ts'
 import { HttpServer } from './http-server.ts'
 import { jsonEncoder } from './json-encode.ts'
 import { KeepAlive } from './keep-alive.ts'
+import { listenFailure } from './listen-failure.ts'
 import type { Router } from './router.ts'
 import { type Route, Routes } from './routes.ts'
 import { endStreamsOf } from './sink.ts'
@@ -82,10 +83,7 @@ export class HttpListener {
     const bound = await server.listen(address, port)
     if (bound === undefined) {
       server.close()
-      throw new ServiceError(
-        'UNAVAILABLE',
-        `cannot listen on ${address}:${port} for HTTP: the port is taken, or the address is not of this machine`,
-      )
+      throw await listenFailure('HTTP', address, port, 'http.address')
     }
     this.#server = server
     return { address, port: bound }

@@ -116,7 +116,12 @@ function buffers(): Finding {
   return { check: 'buffers', grade: 'warn', found, advice }
 }
 
-const CAPABILITIES: Record<string, number> = { CAP_NET_ADMIN: 12, CAP_NET_RAW: 13, CAP_SYS_NICE: 23 }
+const CAPABILITIES: Record<string, number> = {
+  CAP_NET_BIND_SERVICE: 10,
+  CAP_NET_ADMIN: 12,
+  CAP_NET_RAW: 13,
+  CAP_SYS_NICE: 23,
+}
 
 /** Effective capabilities of this process, of those that matter here. */
 function capabilities(): Set<string> {
@@ -132,6 +137,18 @@ function privileges(): Finding {
   if (held.has('CAP_NET_ADMIN')) return { check: 'capabilities', grade: 'ok', found }
   const advice = 'only tun, tap and large socket buffers need CAP_NET_ADMIN'
   return { check: 'capabilities', grade: 'warn', found, advice }
+}
+
+/** From which port on listeners and UDP components can have one (ip(7)). */
+function ports(): Finding {
+  const first = Number(read('/proc/sys/net/ipv4/ip_unprivileged_port_start') ?? 1024)
+  if (first <= 1) return { check: 'ports', grade: 'ok', found: 'every port can be listened on' }
+  if (capabilities().has('CAP_NET_BIND_SERVICE')) {
+    return { check: 'ports', grade: 'ok', found: `every port, those below ${first} by CAP_NET_BIND_SERVICE` }
+  }
+  const found = `ports from ${first} on only`
+  const advice = `for lower ones run as root, setcap cap_net_bind_service+ep on node, or sysctl -w net.ipv4.ip_unprivileged_port_start=80`
+  return { check: 'ports', grade: 'warn', found, advice }
 }
 
 function descriptors(): Finding {
@@ -171,7 +188,7 @@ async function examine(): Promise<Finding[]> {
   }
   findings.push({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
   for (const check of [cpus, kernels, udp, tun]) findings.push(check(native))
-  return [...findings, buffers(), privileges(), descriptors(), clock()]
+  return [...findings, buffers(), privileges(), ports(), descriptors(), clock()]
 }
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const

@@ -10,7 +10,7 @@ export class UsageFailure extends Failure {
   override readonly exitCode: number = 2
 }
 
-/** Ctrl-C, or SIGTERM, ended it before it was done. */
+/** Ctrl-C, SIGTERM or SIGHUP ended it before it was done. */
 export class Interrupted extends Failure {
   override readonly exitCode: number = 130
 }

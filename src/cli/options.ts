@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
+import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
@@ -82,18 +83,40 @@ export async function loadPipeline(file: string): Promise<PipelineConfig> {
   throw invalid(problems, { file, text })
 }
 
-/** Aborts at the first SIGINT or SIGTERM, and when the output is lost; a second signal ends the process at once. */
+const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
+
+/**
+ * Aborts at the first SIGINT, SIGTERM or SIGHUP (the terminal or session is gone), and when the output is lost; a second one of the first
+ * two signals ends the process at once.
+ */
 export function interruption(): AbortSignal {
   const controller = new AbortController()
   onOutputLoss((loss) => controller.abort(loss))
-  const onSignal = (name: NodeJS.Signals) => {
-    if (controller.signal.aborted) process.exit(name === 'SIGINT' ? 130 : 143)
-    controller.abort(name)
+  const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
+  process.once('SIGHUP', () => terminalMayBeGone(terminals))
+  const onSignal = (name: keyof typeof SIGNALS) => {
+    if (!controller.signal.aborted) controller.abort(name)
+    // A terminal that goes away says so more than once: the kernel and the shell both do.
+    else if (name !== 'SIGHUP') process.exit(128 + SIGNALS[name])
   }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  for (const name of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) process.on(name, () => onSignal(name))
   watchReader()
   return controller.signal
+}
+
+/** What is still written to a terminal that has gone is lost, and no reason not to end in order. */
+function terminalMayBeGone(terminals: readonly number[]): void {
+  const isGone = () => terminals.some((descriptor) => !isatty(descriptor))
+  if (!isGone()) return
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error')
+    stream.on('error', () => {})
+  }
+  // Node.js aborts (SIGABRT, a core dump) when it cannot give such a terminal its modes back at its end: the signal itself ends it before.
+  process.once('exit', () => {
+    process.removeAllListeners('SIGHUP')
+    process.kill(process.pid, 'SIGHUP')
+  })
 }
 
 /** Resolves after `milliseconds`, or earlier when `signal` aborts. */

@@ -57,7 +57,7 @@ function seconds(given: string): number {
 
 function withSettings(command: Command): Command {
   return command
-    .option('--cpu-pin <number>', 'CPU thread to pin the run to, counted from 0, or none', cpuPin)
+    .option('--cpu-pin <number>', 'CPU thread to pin the run to, as the kernel numbers them from 0, or none', cpuPin)
     .option('--performance-mode', 'never sleep: spin on the sockets')
     .option('--no-performance-mode', 'sleep when there is nothing to do')
     .option('--restart-policy <policy>', 'never, always, on-failure; with a limit on-failure:5', restartPolicy)

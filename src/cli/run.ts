@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { LogLevel } from '../dataplane/engine/component.ts'
-import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
+import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import { spanText } from './durations.ts'
 import { Failure, messageOf } from './failure.ts'
 import { metricsTable } from './metrics-table.ts'
@@ -57,8 +57,8 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
   const { createRunPool } = await import('../dataplane/engine/pool.ts')
   const pool = createRunPool({ warm: 1, maximum: 1 })
   try {
-    if (options.cpu !== undefined && options.cpu >= pool.threads) {
-      throw new Failure(`CPU thread ${options.cpu} does not exist: this machine offers ${pool.threads}, counted from 0`)
+    if (options.cpu !== undefined && !pool.cpus.includes(options.cpu)) {
+      throw new Failure(cpuProblem(options.cpu, pool.cpus))
     }
     const stop = interruption()
     const handle = pool.start(
@@ -107,7 +107,7 @@ export function addRun(program: Command): void {
     .description('Runs one pipeline in the foreground: live rates every second, a summary at the end. Ctrl-C stops it.')
     .argument('<config.json>', 'the configuration, - for standard input')
     .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', duration)
-    .option('--cpu <number>', 'pin the run to this CPU thread, counted from 0', whole(0, 1023))
+    .option('--cpu <number>', 'pin the run to this CPU thread, as the kernel numbers them from 0', whole(0, 1023))
     .option('--performance-mode', 'never sleep: spin on the sockets')
     .option('--log-level <level>', 'least level of log lines shown on stderr', logLevel, 'INFO')
     .action(run)

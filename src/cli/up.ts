@@ -1,4 +1,4 @@
-/** `penstock up`: runs a node until SIGTERM or SIGINT. */
+/** `penstock up`: runs a node until SIGTERM, SIGINT or SIGHUP. */
 import type { Command } from 'commander'
 import { Failure, messageOf } from './failure.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
@@ -10,7 +10,7 @@ export function addUp(program: Command): void {
   withNodeSettings(program.command('up'))
     .summary('run a node')
     .description(
-      'Runs a node until SIGTERM or Ctrl-C. Prints one line when it is ready: ' +
+      'Runs a node until SIGTERM, SIGHUP or Ctrl-C. Prints one line when it is ready: ' +
         'penstock ready http=127.0.0.1:8769 grpc=127.0.0.1:8770 node=<id>',
     )
     .action(async (options: Record<string, unknown>) => {

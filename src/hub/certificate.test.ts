@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { autoCertificate, fingerprintOfFile, makeCertificate } from './certificate.ts'
+import { autoCertificate, fingerprintOfFile, keyFingerprintOf, makeCertificate } from './certificate.ts'
 
 let directory: string
 beforeEach(() => {
@@ -28,7 +28,9 @@ test('is made once, for the names asked for and loopback, and kept', () => {
   expect(years).toBeCloseTo(10, 1)
   expect(first.fingerprint).toBe(certificate.fingerprint256.replaceAll(':', '').toLowerCase())
   expect(fingerprintOfFile(first.certFile)).toBe(first.fingerprint)
-  expect(autoCertificate({ directory, hostnames: ['renamed.example'] })).toEqual(first)
+  expect(autoCertificate({ directory, hostnames: ['192.0.2.7', '2001:db8:0::1', 'HUB.example', 'localhost'] })).toEqual(
+    first,
+  )
   createSecureContext({ cert: readFileSync(first.certFile), key: readFileSync(first.keyFile) })
 })
 
@@ -42,12 +44,40 @@ test('both files are readable by their owner only, also when somebody has opened
   for (const file of [certFile, keyFile]) expect(statSync(file).mode & 0o777).toBe(0o600)
 })
 
+test.each([
+  ['a name more', ['a.example', 'b.example'], 'the last one is not for b.example'],
+  ['an address more', ['a.example', '192.0.2.7'], 'the last one is not for 192.0.2.7'],
+  ['a name less', [], /more than the names and addresses in use \(.*DNS:a\.example/],
+])('is renewed for %s, with the same key', (_, hostnames, why) => {
+  const first = autoCertificate({ directory, hostnames: ['a.example'] })
+  const key = readFileSync(first.keyFile, 'utf8')
+  const old = readFileSync(first.certFile)
+  const next = autoCertificate({ directory, hostnames })
+  expect(next.renewed).toMatch(why)
+  expect(next.fingerprint).not.toBe(first.fingerprint)
+  expect(readFileSync(first.keyFile, 'utf8')).toBe(key)
+  expect(keyFingerprintOf(new X509Certificate(readFileSync(next.certFile)).raw)).toBe(
+    keyFingerprintOf(new X509Certificate(old).raw),
+  )
+  expect(autoCertificate({ directory, hostnames }).renewed).toBeUndefined()
+})
+
+test('an address of the machine that is gone is no reason to renew, a new one is', () => {
+  const first = autoCertificate({ directory, hostnames: ['a.example', '192.0.2.7'], isAnyAddress: true })
+  expect(autoCertificate({ directory, hostnames: ['a.example'], isAnyAddress: true })).toEqual(first)
+  expect(
+    autoCertificate({ directory, hostnames: ['a.example', '192.0.2.8'], isAnyAddress: true }).renewed,
+  ).toBeDefined()
+})
+
 test('is replaced within a month of its end', () => {
   const now = Date.now()
   const old = autoCertificate({ directory, hostnames: [], now: now - 10 * 365 * DAY })
   const next = autoCertificate({ directory, hostnames: [], now })
   expect(next.fingerprint).not.toBe(old.fingerprint)
-  expect(autoCertificate({ directory, hostnames: [], now: now + 365 * DAY })).toEqual(next)
+  expect(autoCertificate({ directory, hostnames: [], now: now + 365 * DAY })).toMatchObject({
+    fingerprint: next.fingerprint,
+  })
 })
 
 test('damaged files and a foreign key are refused, not replaced', () => {

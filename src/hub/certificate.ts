@@ -1,6 +1,7 @@
 /** The TLS certificate of a hub: a self-signed one made on request, and fingerprints. */
 import {
   createHash,
+  createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
   type KeyObject,
@@ -8,7 +9,17 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
@@ -24,6 +35,8 @@ export interface CertificateOptions {
   readonly directory: string
   /** Names and IP addresses that the certificate is for. Loopback ones are always in it. */
   readonly hostnames: readonly string[]
+  /** The machine's own addresses are among `hostnames`, and they come and go: one that is gone is no reason for a new certificate. */
+  readonly isAnyAddress?: boolean
   /** Milliseconds since the Unix epoch; default: now. */
   readonly now?: number
 }
@@ -33,11 +46,13 @@ export interface Certificate {
   readonly keyFile: string
   /** SHA-256 of the certificate (DER), lowercase hex. */
   readonly fingerprint: string
+  /** Why one that was there was replaced, when it was. */
+  readonly renewed?: string
 }
 
 /**
- * The self-signed certificate in `directory`, made (ECDSA P-256, 10 years) when there is none or it is about to expire. One that is there is
- * kept even when `hostnames` have changed: those who have pinned it would be locked out; remove tls.crt to have a new one. Both files have
+ * The self-signed certificate in `directory`, made (ECDSA P-256, 10 years) when there is none. It is renewed when it
+ * is about to expire or is not for `hostnames` any more; the key stays, by which nodes that have joined know it again. Both files have
  * mode 0600. Throws when they are damaged or do not belong together.
  */
 export function autoCertificate(options: CertificateOptions): Certificate {
@@ -45,30 +60,87 @@ export function autoCertificate(options: CertificateOptions): Certificate {
   const certFile = join(directory, 'tls.crt')
   const keyFile = join(directory, 'tls.key')
   const there = readIfThere(certFile)
+  let renewed: string | undefined
   if (there !== undefined) {
     const certificate = parse(there, certFile)
     checkKey(certificate, keyFile)
-    if (Date.parse(certificate.validTo) - now > RENEWAL_MS) {
+    renewed = whyRenew(certificate, options, now)
+    if (renewed === undefined) {
       for (const file of [certFile, keyFile]) chmodSync(file, 0o600)
       return { certFile, keyFile, fingerprint: fingerprintOf(certificate.raw) }
     }
   }
-  const { certificate, key } = makeCertificate(options.hostnames, now)
+  const { certificate, key } = makeCertificate(options.hostnames, now, ownKey(keyFile))
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   // The key first: a certificate without its key would be an error at the next start, a key without certificate is replaced.
   write(keyFile, key)
   write(certFile, certificate)
-  return { certFile, keyFile, fingerprint: fingerprintOf(parse(certificate, certFile).raw) }
+  const fingerprint = fingerprintOf(parse(certificate, certFile).raw)
+  return { certFile, keyFile, fingerprint, ...(renewed === undefined ? {} : { renewed }) }
 }
 
-/** A new self-signed certificate (RFC 5280) and its key, as PEM. `now`: milliseconds since the Unix epoch. */
-export function makeCertificate(hostnames: readonly string[], now: number): { certificate: string; key: string } {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+/** What is wrong with a certificate that is there, for people; undefined: it is as it should be. */
+function whyRenew(
+  certificate: X509Certificate,
+  { hostnames, isAnyAddress = false }: CertificateOptions,
+  now: number,
+): string | undefined {
+  if (Date.parse(certificate.validTo) - now <= RENEWAL_MS) return `the last one is valid until ${certificate.validTo}`
+  const wanted = namesFor(hostnames)
+  const missing = wanted.filter((name) =>
+    isIP(name) === 0
+      ? certificate.checkHost(name, { subject: 'never', wildcards: false }) === undefined
+      : certificate.checkIP(name) === undefined,
+  )
+  if (missing.length > 0) return `the last one is not for ${missing.join(', ')}`
+  const held = (certificate.subjectAltName ?? '').split(', ')
+  const isSurplus = (isAddress: boolean) =>
+    held.filter((name) => name.startsWith('IP Address:') === isAddress).length >
+    wanted.filter((name) => (isIP(name) !== 0) === isAddress).length
+  if (isSurplus(false) || (isSurplus(true) && !isAnyAddress)) {
+    return `the last one is for more than the names and addresses in use (${held.join(', ')})`
+  }
+  return undefined
+}
+
+/** Everything that a certificate for `hostnames` is for, each once, as it is in the certificate. */
+function namesFor(hostnames: readonly string[]): string[] {
+  const names = new Map<string, string>()
+  for (const name of ['localhost', '127.0.0.1', '::1', ...hostnames]) {
+    const ascii = isIP(name) === 0 ? domainToASCII(name) || name : name
+    names.set(isIP(name) === 6 ? Buffer.from(ipv6Bytes(name)).toString('hex') : ascii.toLowerCase(), ascii)
+  }
+  return [...names.values()]
+}
+
+/** The key of the last certificate, when it can sign another. */
+function ownKey(keyFile: string): KeyObject | undefined {
+  const there = readIfThere(keyFile)
+  if (there === undefined) return undefined
+  try {
+    const key = createPrivateKey(there)
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A new self-signed certificate (RFC 5280) and its key, as PEM. `now`: milliseconds since the Unix epoch. `key`: a P-256 key to make it
+ * with; default: a new one.
+ */
+export function makeCertificate(
+  hostnames: readonly string[],
+  now: number,
+  key?: KeyObject,
+): { certificate: string; key: string } {
+  const privateKey = key ?? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const publicKey = createPublicKey(privateKey)
   const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'))
   const commonName = sequence(set(sequence(oid('2.5.4.3'), utf8('penstock'))))
   const notAfter = new Date(now)
   notAfter.setUTCFullYear(notAfter.getUTCFullYear() + YEARS)
-  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...hostnames])]
+  const names = namesFor(hostnames)
   const extensions = sequence(
     // Not an authority: whoever trusts it trusts this hub and nothing else.
     extension('2.5.29.19', true, sequence()),
@@ -109,6 +181,11 @@ function generalName(name: string): Buffer {
 /** SHA-256 of a certificate in DER, lowercase hex. */
 export function fingerprintOf(der: Uint8Array): string {
   return createHash('sha256').update(der).digest('hex')
+}
+
+/** SHA-256 of a certificate's public key (SubjectPublicKeyInfo in DER), lowercase hex; `der`: the certificate. */
+export function keyFingerprintOf(der: Uint8Array): string {
+  return fingerprintOf(new X509Certificate(der).publicKey.export({ type: 'spki', format: 'der' }))
 }
 
 /** The fingerprint of the first certificate in a PEM file, the one a server with that file shows. Throws when there is none. */
@@ -154,6 +231,10 @@ function write(path: string, text: string): void {
   try {
     writeSync(file, text)
     fsyncSync(file)
+  } catch (error) {
+    // The system names no file here.
+    rmSync(draft, { force: true })
+    throw new Error(`${path} cannot be written (${(error as Error).message}): is its disk full?`, { cause: error })
   } finally {
     closeSync(file)
   }

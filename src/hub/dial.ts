@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
-import { fingerprintOf } from './certificate.ts'
+import { fingerprintOf, keyFingerprintOf } from './certificate.ts'
 import { joinLink, type NodeOptions } from './handshake-node.ts'
 import { FRAME_BYTES } from './messages.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './session.ts'
@@ -25,6 +25,8 @@ export interface DialOptions extends NodeOptions {
   readonly address: URL
   /** Fingerprint (lowercase hex) that the hub's certificate must have; without it and without a CA's word the first one seen is taken. */
   readonly pinnedCertificate?: string | undefined
+  /** SHA-256 (lowercase hex) of a public key: with `pinnedCertificate`, another certificate with this key will do. */
+  readonly pinnedCertificateKey?: string | undefined
   /** Certificates (PEM) of authorities to believe besides the system's. */
   readonly ca?: string | undefined
 }
@@ -115,18 +117,20 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
   })
 }
 
-function judge(socket: TLSSocket, { address, pinnedCertificate }: DialOptions): SeenCertificate {
+function judge(socket: TLSSocket, { address, pinnedCertificate, pinnedCertificateKey }: DialOptions): SeenCertificate {
   const { raw } = socket.getPeerCertificate()
   if (raw === undefined) throw new LinkUnreachable(`${address.host} showed no certificate`)
   const fingerprint = fingerprintOf(raw)
+  const key = keyFingerprintOf(raw)
   if (pinnedCertificate !== undefined) {
-    if (fingerprint === pinnedCertificate) return { fingerprint, trust: 'PINNED' }
+    // The hub has renewed its certificate: TLS has just proven that whoever shows it holds the same key.
+    if (fingerprint === pinnedCertificate || key === pinnedCertificateKey) return { fingerprint, key, trust: 'PINNED' }
     throw new LinkRefused(
       'WRONG_CERTIFICATE',
-      `${address.host} shows another certificate (${fingerprint}) than the one pinned (${pinnedCertificate}); leave and join again if that is meant`,
+      `${address.host} shows another certificate (${fingerprint}), with another key, than the one pinned (${pinnedCertificate}); leave and join again if that is meant`,
     )
   }
-  return { fingerprint, trust: socket.authorized ? 'CA' : 'FIRST_USE' }
+  return { fingerprint, key, trust: socket.authorized ? 'CA' : 'FIRST_USE' }
 }
 
 function connectError(address: URL, error: NodeJS.ErrnoException): Error {

@@ -256,6 +256,8 @@ export class LinkUnreachable extends Error {
 export interface SeenCertificate {
   /** SHA-256 of the certificate (DER), lowercase hex. */
   readonly fingerprint: string
+  /** SHA-256 of its public key (SubjectPublicKeyInfo, DER), lowercase hex: what stays when the certificate is renewed. */
+  readonly key: string
   readonly trust: 'CA' | 'PINNED' | 'FIRST_USE'
 }
 

@@ -104,6 +104,12 @@ export function logMembership(log: FactLog, fact: MembershipFact): void {
     case 'sign-in not deleted':
       log.error({ ...about, err: fact.error }, 'the sign-in could not be removed from the disk')
       break
+    case 'certificate renewed':
+      log.warn({ ...about, fingerprint: fact.fingerprint }, 'the hub has renewed its certificate, with the same key')
+      break
+    case 'certificate not pinned':
+      log.error({ ...about, err: fact.error }, 'the certificate of the hub could not be pinned on the disk')
+      break
   }
 }
 

@@ -1,6 +1,7 @@
 /** The node's own log: its two formats, and what never gets into it. */
 import { expect, test } from 'vitest'
-import { createLog } from './log.ts'
+import { NotStored } from '../store/durable.ts'
+import { createLog, DISK_LINE_MS } from './log.ts'
 
 function logger(format: 'text' | 'json', level: 'debug' | 'info' | 'warn' = 'info') {
   const lines: string[] = []
@@ -39,4 +40,21 @@ test('text: what comes from elsewhere stays within its line and its quotes', () 
   log.info({ name: 'a b="c"\n2026-01-01T00:00:00.000Z INFO forged\x1b[2J\x9b' }, 'node\nasks\r')
   expect(lines).toHaveLength(1)
   expect(lines[0]).toMatch(/ INFO node\\nasks\\u000d name="a b=\\"c\\"\\n2026[^\n]*forged\\u001b\[2J\\u009b"\n$/)
+})
+
+test('a full disk: one line a minute with how often it was met, without stacks, whoever met it', () => {
+  const lines: string[] = []
+  let now = 0
+  const destination = { write: (line: string) => void lines.push(line) }
+  const log = createLog({ level: 'info', format: 'text', destination, now: () => now })
+  const refused = () => new NotStored('/data/penstock.lmdb', 'No space left on device; 0 bytes are free')
+  log.error({ err: refused(), operation: 'createPipeline' }, 'operation failed')
+  for (let i = 0; i < 20; i++) log.error({ err: new Error('told to the caller', { cause: refused() }) }, 'not stored')
+  log.info('something else')
+  expect(lines).toHaveLength(2)
+  expect(lines[0]).toMatch(/ERROR \/data\/penstock\.lmdb does not take changes \(No space .* 0 bytes .*refused=1\n$/)
+  now = DISK_LINE_MS
+  log.error({ err: refused() }, 'operation failed')
+  expect(lines).toHaveLength(3)
+  expect(lines[2]).toContain('refused=21')
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory, traffic } from '../../test/api/running-node.ts'
 import { native } from '../dataplane/native/native.ts'
-import { DirectoryInUse } from '../store/owner.ts'
+import { DirectoryInUse } from './data-directory.ts'
 
 const withNode = async (flags: Record<string, string>, use: (node: RunningNode) => Promise<void>) => {
   const node = await runNode(temporaryDirectory(), flags)

@@ -1,10 +1,12 @@
 /** A node: everything composed from a configuration, from the store to the listeners, and taken down in reverse. */
-import { hostname } from 'node:os'
+import { isIP } from 'node:net'
+import { hostname, networkInterfaces } from 'node:os'
 import type { Logger } from 'pino'
 import { Access, isLoopbackAddress } from '../api/access.ts'
 import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
 import { Router } from '../api/router.ts'
+import { ipv6Bytes } from '../dataplane/engine/address.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { createRunPool } from '../dataplane/engine/pool.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
@@ -17,6 +19,7 @@ import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Store } from '../store/store.ts'
 import type { NodeConfig } from './config.ts'
+import { claimDataDirectory, reserve } from './data-directory.ts'
 import { logPipeline } from './facts.ts'
 import { createHubPart, type HubPart } from './hub.ts'
 import { createLog } from './log.ts'
@@ -46,8 +49,8 @@ export interface NodeOptions {
 }
 
 /**
- * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse), an address cannot
- * be listened on, or the configuration asks for what this version does not have.
+ * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse) or cannot be used
+ * (DirectoryUnusable), an address cannot be listened on, or the configuration asks for what this version does not have.
  */
 export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<Node> {
   refuseUnavailable(config)
@@ -59,7 +62,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     for (const step of opened.splice(0).reverse()) await step()
   }
   try {
-    const store = new Store(config.dataDirectory)
+    opened.push(claimDataDirectory(config.dataDirectory))
+    const store = new Store(config.dataDirectory, { reserve })
     opened.push(() => store.close())
     const identity = loadIdentity(config.dataDirectory)
     const node = { id: identity.nodeId }
@@ -157,7 +161,7 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
     metadata: config['node.metadata'],
     isFromFile: isNodeFromFile,
     hubServer: config.hubServer ? { requestTimeout } : undefined,
-    dial: ({ hubKey, certificate, ...request }) => {
+    dial: ({ hubKey, certificate, certificateKey, ...request }) => {
       const { address, intent } = request
       if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopback(address.hostname.replace(/^\[|\]$/g, ''))) {
         log.warn(
@@ -170,6 +174,7 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
         clock,
         pinnedHubKey: hubKey,
         pinnedCertificate: certificate,
+        pinnedCertificateKey: certificateKey,
         report: (event) => reportLink(log, event),
       })
     },
@@ -207,7 +212,7 @@ function reportLink(log: Logger, { kind, message, remoteAddress, peerId, error }
 /** The certificate for all listeners; undefined: none. Says what is dangerous about the addresses chosen. */
 function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
   if (config['http.tls'] !== 'none') {
-    const tls = readTls(certificateFiles(config))
+    const tls = readTls(certificateFiles(config, log))
     if (tls.warning !== undefined) log.warn(tls.warning)
     log.info({ fingerprint: tls.fingerprint, certificate: tls.certFile }, 'TLS certificate')
     return tls
@@ -219,17 +224,38 @@ function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
   return undefined
 }
 
-/** The files of `http.tls`; `auto` makes them, for every name that callers are told to use. */
-function certificateFiles(config: NodeConfig): { certificate: string; key: string } {
+/** The files of `http.tls`; `auto` makes them, for every name that callers are told to use and every address listened on. */
+function certificateFiles(config: NodeConfig, log: Logger): { certificate: string; key: string } {
   const setting = config['http.tls']
   if (typeof setting === 'object') return setting
   const listening = [config['http.address'], config['grpc.address']]
     .filter((address) => address !== 'none')
     .map((address) => hostAndPort(address).address)
-    .filter((host) => host !== '0.0.0.0' && host !== '::')
-  const hostnames = [...new Set([hostname(), ...config['http.hostnames'], ...listening])]
-  const { certFile, keyFile } = autoCertificate({ directory: config.dataDirectory, hostnames })
+  const hostnames = [hostname(), ...config['http.hostnames'], ...listening.flatMap(addressesOf)]
+  const { certFile, keyFile, renewed } = autoCertificate({
+    directory: config.dataDirectory,
+    hostnames: [...new Set(hostnames)],
+    isAnyAddress: listening.some(isEveryAddress),
+  })
+  if (renewed !== undefined) {
+    log.warn(
+      `http.tls: auto has renewed the certificate, for ${renewed}. Its key is the same: nodes that have joined stay. Commands that were given the last one with --ca or --fingerprint take the new one, ${certFile}`,
+    )
+  }
   return { certificate: certFile, key: keyFile }
+}
+
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || (isIP(host) === 6 && !ipv6Bytes(host).some((byte) => byte !== 0))
+}
+
+/** What a listener on `host` can be reached by: of a wildcard, the machine's addresses as they are now. */
+function addressesOf(host: string): string[] {
+  if (!isEveryAddress(host)) return [host]
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ family, scopeid = 0 }) => scopeid === 0 && (family === 'IPv4' || host !== '0.0.0.0'))
+    .map(({ address }) => address)
 }
 
 function isLoopback(host: string): boolean {

@@ -39,7 +39,8 @@ export interface FactCaller {
 }
 
 /** Something on a hub, about one node. */
-export type HubFact = { readonly nodeId: string; readonly name: string } /** It asks to join. */ & (
+export type HubFact = { readonly nodeId: string; readonly name: string } & /** It asks to join. */
+(
   | { readonly kind: 'asked'; readonly requestId: bigint; readonly address: string }
   | { readonly kind: 'answered'; readonly requestId: bigint; readonly accept: boolean; readonly caller: FactCaller }
   | { readonly kind: 'withdrawn' | 'timed out'; readonly requestId: bigint }
@@ -62,6 +63,10 @@ export type MembershipFact = { readonly hub: string } & (
   /** The hub has taken another connection with this node's key in place of this one. */
   | { readonly kind: 'replaced' }
   | { readonly kind: 'sign-in not deleted'; readonly error: unknown }
+  /** The hub shows a new certificate with the key that was pinned: the new one is pinned now. */
+  | { readonly kind: 'certificate renewed'; readonly fingerprint: string }
+  /** That could not be written to the disk. */
+  | { readonly kind: 'certificate not pinned'; readonly error: unknown }
 )
 
 /** The caller as a log names it; never the secret of a token. */

@@ -3,7 +3,7 @@ import { type ActorRefFrom, createActor, type SnapshotFrom } from 'xstate'
 import type { ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
-import type { RunHandle } from '../dataplane/engine/run.ts'
+import { cpuProblem, type RunHandle } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
@@ -13,13 +13,7 @@ import { HostedRun } from './hosted-run.ts'
 import type { CallContext } from './operations.ts'
 import { Patience } from './patience.ts'
 import { tellFacts } from './pipeline-facts.ts'
-import {
-  type CheckedSettings,
-  compareSettings,
-  cpuPinProblem,
-  describeProblems,
-  type SettingsRules,
-} from './pipelines-settings.ts'
+import { type CheckedSettings, compareSettings, describeProblems, type SettingsRules } from './pipelines-settings.ts'
 import { pipelineView } from './pipelines-view.ts'
 import type { Pipeline } from './types.ts'
 import { unchanging } from './unchanging.ts'
@@ -341,7 +335,7 @@ export class HostedPipeline {
     const cpu = settings.cpuPin ?? this.#host.leastLoadedCpu()
     const config = this.#config
     const problem =
-      config === null ? this.#problem : cpu >= this.#host.threads ? cpuPinProblem(cpu, this.#host.threads) : ''
+      config === null ? this.#problem : this.#host.cpus.includes(cpu) ? '' : cpuProblem(cpu, this.#host.cpus)
     return {
       pipelineId: this.id,
       options:

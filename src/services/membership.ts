@@ -2,7 +2,14 @@
 import { type ActorRefFrom, createActor, fromPromise } from 'xstate'
 import { type HubLink, hubConnection, NotAMember } from '../actors/hub-connection.ts'
 import type { ActorClock } from '../actors/pipeline.ts'
-import { type Dialled, type Intent, LinkRefused, type LinkSession, LinkUnreachable } from '../hub/session.ts'
+import {
+  type Dialled,
+  type Intent,
+  LinkRefused,
+  type LinkSession,
+  LinkUnreachable,
+  type SeenCertificate,
+} from '../hub/session.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
 import { type Code, ServiceError } from './errors.ts'
 import type { MembershipFact } from './facts.ts'
@@ -18,6 +25,8 @@ export interface DialRequest {
   readonly hubKey?: Uint8Array
   /** SHA-256 of the one certificate accepted, lowercase hex. */
   readonly certificate?: string
+  /** SHA-256 of the public key that another certificate may have, lowercase hex. */
+  readonly certificateKey?: string
   readonly signal: AbortSignal
 }
 
@@ -104,7 +113,7 @@ export class Membership {
           hubAddress: address.href,
           hubId: dialled.hubId,
           hubKey: dialled.hubKey,
-          ...(certificate === undefined || certificate.trust === 'CA' ? {} : { certificate: certificate.fingerprint }),
+          ...(certificate === undefined || certificate.trust === 'CA' ? {} : pinOf(certificate)),
         }
         await this.#options.signIn.put(signIn)
         this.#actor.send({ type: 'JOINED', signIn, link: session })
@@ -170,22 +179,25 @@ export class Membership {
   async #connect(signIn: SignInRecord, signal: AbortSignal): Promise<LinkSession> {
     const { dial, onFact } = this.#options
     const record = this.#options.record()
-    const { hubAddress, hubKey, certificate } = signIn
+    // On disk is what was pinned last: the actor knows the sign-in as it began.
+    const { hubAddress, hubKey, certificate, certificateKey } = this.#options.signIn.get() ?? signIn
     try {
       const address = new URL(hubAddress)
-      const { session } = await dial({
+      const { session, certificate: shown } = await dial({
         address,
         intent: 'CONNECT',
         record,
         hubKey,
         signal,
         ...(certificate === undefined ? {} : { certificate }),
+        ...(certificateKey === undefined ? {} : { certificateKey }),
       })
       if (signal.aborted) {
         session.close('SHUTDOWN', 'the node does not need the link any more')
         throw new LinkUnreachable('not needed any more')
       }
       this.#serve(session, hubAddress)
+      if (shown?.trust === 'PINNED') this.#repin(signIn, shown)
       if (this.#options.record() !== record) session.sendRecord(this.#options.record())
       return session
     } catch (error) {
@@ -195,6 +207,20 @@ export class Membership {
         error instanceof LinkRefused && error.signed && (error.reason === 'NOT_A_MEMBER' || error.reason === 'REMOVED')
       throw isOut ? new NotAMember(error.message) : error
     }
+  }
+
+  /** The hub has proven itself: what it shows now is pinned from here on. */
+  #repin({ hubId, hubAddress: hub }: SignInRecord, shown: SeenCertificate): void {
+    const { signIn, onFact } = this.#options
+    this.#inTurn(async () => {
+      const record = signIn.get()
+      if (record?.hubId !== hubId) return
+      if (record.certificate === shown.fingerprint && record.certificateKey === shown.key) return
+      if (record.certificate !== shown.fingerprint) {
+        onFact({ kind: 'certificate renewed', hub, fingerprint: shown.fingerprint })
+      }
+      await signIn.put({ ...record, ...pinOf(shown) })
+    }).catch((error: unknown) => onFact({ kind: 'certificate not pinned', hub, error }))
   }
 
   #serve(session: LinkSession, hub: string): void {
@@ -219,6 +245,10 @@ export class Membership {
     this.#turn = done.catch(() => {})
     return done
   }
+}
+
+function pinOf({ fingerprint, key }: SeenCertificate) {
+  return { certificate: fingerprint, certificateKey: key }
 }
 
 function stateOf({ value, context }: { value: unknown; context: { signIn: unknown } }): ConnectionState {

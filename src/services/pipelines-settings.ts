@@ -2,6 +2,7 @@
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
 import { answerable, type Problem, ServiceError } from './errors.ts'
 import type { CreatePipelineRequest, UpdatePipelineRequest } from './types.ts'
@@ -14,8 +15,8 @@ const LONGEST_NAME = 256
 
 /** What settings are checked against. */
 export interface SettingsRules {
-  /** CPU threads of the node. */
-  readonly threads: number
+  /** CPU threads that runs may be pinned to, as the kernel numbers them. */
+  readonly cpus: readonly number[]
   /** The components there are; absent: the product's own. */
   readonly registry?: ReadonlyMap<string, AnyComponent>
 }
@@ -69,7 +70,7 @@ function restartPolicyOf(policy: CreatePipelineRequest['restartPolicy']): Restar
   return { never: {} }
 }
 
-function checked(settings: PipelineSettings, { threads, registry }: SettingsRules): CheckedSettings {
+function checked(settings: PipelineSettings, { cpus, registry }: SettingsRules): CheckedSettings {
   const problems: Problem[] = []
   if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
   if (settings.name.length > LONGEST_NAME) {
@@ -78,8 +79,8 @@ function checked(settings: PipelineSettings, { threads, registry }: SettingsRule
   if (settings.instructionsTimeout <= 0) {
     problems.push({ pointer: '/instructionsTimeout', message: 'must be greater than 0 (seconds)' })
   }
-  if (settings.cpuPin !== undefined && settings.cpuPin >= threads) {
-    problems.push({ pointer: '/cpuPin', message: cpuPinProblem(settings.cpuPin, threads) })
+  if (settings.cpuPin !== undefined && !cpus.includes(settings.cpuPin)) {
+    problems.push({ pointer: '/cpuPin', message: cpuProblem(settings.cpuPin, cpus) })
   }
   const { config, problems: inConfig } = checkPipelineConfig(settings.jsonConfig, registry)
   // The pointers of a configuration's problems lead into the configuration itself.
@@ -91,11 +92,6 @@ function checked(settings: PipelineSettings, { threads, registry }: SettingsRule
     throw new ServiceError('INVALID_ARGUMENT', describeProblems(told), { problems: told })
   }
   return { settings, config }
-}
-
-/** Why `cpuPin` is refused on a node with `threads` CPU threads. */
-export function cpuPinProblem(cpuPin: number, threads: number): string {
-  return `CPU thread ${cpuPin} does not exist: this node has ${threads} (0 to ${threads - 1})`
 }
 
 /** All problems in one line. */

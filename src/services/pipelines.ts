@@ -65,7 +65,7 @@ export class PipelinesService implements PipelineHost {
   readonly machine: typeof pipelineMachine
   readonly clock: ActorClock
   readonly newId: () => string
-  readonly threads: number
+  readonly cpus: readonly number[]
   readonly registry?: ReadonlyMap<string, AnyComponent>
   readonly telemetryInterval: number
   readonly #node: LocalNode
@@ -84,7 +84,7 @@ export class PipelinesService implements PipelineHost {
   /** Await `open` before use. */
   constructor(options: PipelinesOptions) {
     this.store = options.store
-    this.threads = options.pool.threads
+    this.cpus = options.pool.cpus
     this.telemetryInterval = options.telemetryInterval
     this.machine = pipelineMachine.provide({ actors: { run: pooledRun(options.pool) } })
     this.clock = options.clock ?? { setTimeout, clearTimeout }
@@ -205,9 +205,12 @@ export class PipelinesService implements PipelineHost {
 
   /** The CPU thread with the fewest runs; of several the highest, as the lowest has the machine's own work more often. */
   leastLoadedCpu(): number {
-    const load = new Array<number>(this.threads).fill(0)
-    for (const { cpu } of this.#pipelines.values()) if (cpu !== undefined && cpu < load.length) load[cpu]!++
-    return load.lastIndexOf(Math.min(...load))
+    const load = this.cpus.map(() => 0)
+    for (const { cpu } of this.#pipelines.values()) {
+      const index = cpu === undefined ? -1 : this.cpus.indexOf(cpu)
+      if (index >= 0) load[index]!++
+    }
+    return this.cpus[load.lastIndexOf(Math.min(...load))] as number
   }
 
   changed(hosted: HostedPipeline): void {

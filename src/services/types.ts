@@ -109,7 +109,7 @@ export interface CreatePipelineRequest {
   nodeReferenceId?: string | undefined
   /** Seconds, greater than 0; unset: 30. */
   instructionsTimeout?: number | undefined
-  /** CPU thread, from 0, lower than the node's thread count; unset: the node chooses. */
+  /** CPU thread as the kernel numbers them, from 0, one of those that the node's process may use (taskset, cpusets); unset: the node chooses. */
   cpuPin?: number | undefined
   /** Unset: false. */
   performanceMode?: boolean | undefined
@@ -168,7 +168,7 @@ export interface UpdatePipelineRequest {
   defaultLoggingLevel: Level
   /** Seconds, greater than 0. */
   instructionsTimeout: number
-  /** CPU thread, from 0, lower than the node's thread count; unset: the node chooses. */
+  /** CPU thread as the kernel numbers them, from 0, one of those that the node's process may use (taskset, cpusets); unset: the node chooses. */
   cpuPin?: number | undefined
   /** Unset: false. */
   performanceMode?: boolean | undefined

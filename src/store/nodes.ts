@@ -2,6 +2,7 @@
 import type { Database, RootDatabase } from 'lmdb'
 import type { NodeDetails } from './details.ts'
 import { durable } from './durable.ts'
+import { roomFor } from './room.ts'
 
 export interface NodeRecord extends NodeDetails {
   id: string
@@ -14,6 +15,9 @@ export interface NodeRecord extends NodeDetails {
   /** When the hub last heard of the node, milliseconds since the epoch; while the node is connected that is now. */
   lastSeen: number
 }
+
+/** What a record may come to. */
+const RECORD_BYTES = 16 << 10
 
 export class NodeCollection {
   readonly #root: RootDatabase
@@ -30,6 +34,7 @@ export class NodeCollection {
 
   /** Resolves once the record is on disk. */
   async put(record: NodeRecord): Promise<void> {
+    roomFor(this.#root, RECORD_BYTES)
     await durable(this.#root, this.#records.put(record.id, record))
   }
 

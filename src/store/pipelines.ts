@@ -2,6 +2,7 @@
 import type { Database, RootDatabase } from 'lmdb'
 import type { LogLevel } from '../dataplane/engine/component.ts'
 import { durable } from './durable.ts'
+import { roomFor } from './room.ts'
 
 /** What follows a run that ended by itself; at most one key. `maxRestarts` counts restarts in a row, 0 is no limit. */
 export interface RestartPolicy {
@@ -27,7 +28,7 @@ export interface PipelineSettings {
   nodeReferenceId?: string
   /** Seconds, above 0. */
   instructionsTimeout: number
-  /** CPU thread from 0; absent: the node chooses. */
+  /** CPU thread as the kernel numbers them; absent: the node chooses. */
   cpuPin?: number
   performanceMode: boolean
 }
@@ -54,6 +55,7 @@ export class PipelineCollection {
 
   /** Resolves once the record is on disk. */
   async put(record: PipelineRecord): Promise<void> {
+    roomFor(this.#root, Buffer.byteLength(record.settings.jsonConfig))
     await durable(this.#root, this.#records.put(record.id, record))
   }
 

@@ -10,6 +10,8 @@ export interface SignInRecord {
   hubKey: Uint8Array
   /** SHA-256 of the hub's TLS certificate, lowercase hex, when it was trusted at first use: no other is accepted from then on. */
   certificate?: string
+  /** SHA-256 of that certificate's public key, lowercase hex: a renewed certificate with the same key is accepted and takes its place. */
+  certificateKey?: string
 }
 
 export class SignIn {

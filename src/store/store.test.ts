@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { NodeRecord } from './nodes.ts'
-import { DirectoryInUse } from './owner.ts'
 import type { PipelineRecord } from './pipelines.ts'
 import { BLOCK } from './requests.ts'
 import type { RunRecord } from './runs.ts'
@@ -61,13 +60,6 @@ test('its file can be read by its owner only', async () => {
   expect(statSync(join(directory, 'deep/below/penstock.lmdb')).mode & 0o077).toBe(0)
   expect(statSync(join(directory, 'deep/below')).mode & 0o077).toBe(0)
   await store.close()
-})
-
-test('one at a time', async () => {
-  const store = new Store(directory)
-  expect(() => new Store(directory)).toThrow(DirectoryInUse)
-  await store.close()
-  await new Store(directory).close()
 })
 
 test('what the hub keeps is there after a reopening', async () => {

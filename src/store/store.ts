@@ -3,13 +3,20 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { DetailsRecord } from './details.ts'
+import { quiet } from './durable.ts'
 import { NodeCollection } from './nodes.ts'
-import { OwnerCollection } from './owner.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
+import { type Reserve, reserveWith } from './room.ts'
 import { RunCollection } from './runs.ts'
 import { SignIn } from './sign-in.ts'
 import { TokenCollection } from './tokens.ts'
+
+/** The files of the store in `directory`: the records, and the file by which LMDB orders its readers and writers. */
+export function storeFiles(directory: string): { data: string; lock: string } {
+  const data = join(directory, 'penstock.lmdb')
+  return { data, lock: `${data}-lock` }
+}
 
 export class Store {
   readonly pipelines: PipelineCollection
@@ -23,22 +30,19 @@ export class Store {
   readonly nodes: NodeCollection
   readonly requestIds: RequestIds
   readonly #root: RootDatabase
-  readonly #owner: OwnerCollection
 
-  /** Opens the store in `directory`, made with mode 0700 when missing. Throws DirectoryInUse when another node has it. */
-  constructor(directory: string) {
+  /**
+   * Opens the store in `directory`, made with mode 0700 when missing. One process at a time: whoever opens it has seen to that. `reserve` is asked before
+   * the store grows.
+   */
+  constructor(directory: string, { reserve }: { reserve?: Reserve } = {}) {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
-    const path = join(directory, 'penstock.lmdb')
+    const { data: path } = storeFiles(directory)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
     this.#root = open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false })
+    quiet(this.#root)
+    if (reserve !== undefined) reserveWith(this.#root, reserve)
     chmodSync(path, 0o600)
-    this.#owner = new OwnerCollection(this.#root)
-    try {
-      this.#owner.claim(directory)
-    } catch (error) {
-      void this.#root.close()
-      throw error
-    }
     this.pipelines = new PipelineCollection(this.#root)
     this.runs = new RunCollection(this.#root)
     this.tokens = new TokenCollection(this.#root)
@@ -48,10 +52,9 @@ export class Store {
     this.requestIds = new RequestIds(this.#root)
   }
 
-  /** Brings everything to disk and gives the directory back. */
+  /** Brings everything to disk. */
   async close(): Promise<void> {
     await this.#root.flushed
-    this.#owner.release()
     await this.#root.close()
   }
 }

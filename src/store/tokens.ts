@@ -1,6 +1,7 @@
 /** The tokens of callers from other machines on disk: names and SHA-256 hashes, never the secrets themselves. */
 import type { Database, RootDatabase } from 'lmdb'
 import { durable } from './durable.ts'
+import { roomFor } from './room.ts'
 
 export interface TokenRecord {
   name: string
@@ -11,6 +12,9 @@ export interface TokenRecord {
   /** Milliseconds since the epoch. */
   lastUsedAt?: number
 }
+
+/** What a record may come to. */
+const RECORD_BYTES = 1 << 10
 
 export class TokenCollection {
   readonly #root: RootDatabase
@@ -28,6 +32,7 @@ export class TokenCollection {
 
   /** Resolves once the record is on disk. */
   async put(record: TokenRecord): Promise<void> {
+    roomFor(this.#root, RECORD_BYTES)
     await durable(this.#root, this.#records.put(record.name, record))
   }
 

@@ -102,7 +102,7 @@ test('two nodes never share a data directory; a killed one gives it free', async
   const directory = temporaryDirectory()
   const first = await spawnNode(directory)
   const second = await spawnNode(directory)
-  expect(second.error).toContain(`${directory} is in use by process`)
+  expect(second.error).toContain(`${directory} is in use by another node`)
   await first.kill()
   expect((await spawnNode(directory)).id).toBe(first.id)
 })

@@ -1,7 +1,7 @@
 /** Runs the real command line, as a person would, in a process of its own. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -54,9 +54,38 @@ export async function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegE
   throw new Error(`the command ended without a line like ${pattern}`)
 }
 
+/** What runs a command as an ordinary user who may nothing; undefined where that cannot be, or where that user cannot read this tree. */
+export const NOBODY = ordinaryUser()
+
+function ordinaryUser(): string[] | undefined {
+  const through = [
+    'setpriv',
+    '--reuid=65534',
+    '--regid=65534',
+    '--clear-groups',
+    '--inh-caps=-all',
+    '--bounding-set=-all',
+  ]
+  const [program, ...args] = [...through, process.execPath, launcher, 'version']
+  return process.getuid?.() === 0 && spawnSync(program as string, args).status === 0 ? through : undefined
+}
+
+/** A directory that every user may enter, outside of the suite's own, which `dispose` removes. */
+export function scratchForAll(): Scratch {
+  const made = scratch('/tmp')
+  chmodSync(made.path, 0o755)
+  return made
+}
+
+interface Scratch {
+  readonly path: string
+  file(name: string, content: unknown): string
+  dispose(): void
+}
+
 /** A directory that `dispose` removes. */
-export function scratch(): { path: string; file(name: string, content: unknown): string; dispose(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'penstock-test-'))
+export function scratch(below = tmpdir()): Scratch {
+  const path = mkdtempSync(join(below, 'penstock-test-'))
   return {
     path,
     file(name, content) {

@@ -243,9 +243,9 @@ describe('run', () => {
     expect(metrics.sink.input_packets + metrics.loss.emulated_loss).toBe(metrics.source.output_packets)
   })
 
-  it('stops cleanly at SIGINT, after lines of live rates', async () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('stops cleanly at %s, after lines of live rates', async (name) => {
     const { code, signal, stdout } = await penstock(['run', good], {
-      onStart: (child) => child.stdout!.once('data', () => child.kill('SIGINT')),
+      onStart: (child) => child.stdout!.once('data', () => child.kill(name)),
     })
     expect({ code, signal }).toEqual({ code: 0, signal: null })
     expect(stdout).toMatch(/^\d+ s {2}entered .*\/s/)
@@ -273,7 +273,7 @@ describe('run', () => {
   it('refuses a CPU thread that does not exist', async () => {
     const { code, stderr } = await penstock(['run', good, '--cpu', '1000', '-d', '1s'])
     expect(code).toBe(1)
-    expect(stderr).toContain('CPU thread 1000 does not exist')
+    expect(stderr).toContain('CPU thread 1000 cannot be used here: this process may use')
   })
 })
 

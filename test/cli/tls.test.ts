@@ -1,12 +1,14 @@
 /** A node with TLS: its own certificate on HTTP and gRPC, and whose certificates the commands take. */
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packageRoot } from '../../src/api/package-root.ts'
 import { makeCertificate } from '../../src/hub/certificate.ts'
 import { lineOf, penstock, scratch, start } from './cli.ts'
 
@@ -114,4 +116,50 @@ it('says whose a certificate is that is for another host', async () => {
   expect(code).toBe(1)
   expect(stderr).toContain('DNS:elsewhere.example, not for 127.0.0.5')
   server.close()
+})
+
+const own = 'ip link set lo up && ip link add pst0 type veth peer name pst1 && ip address add 10.9.9.1/24 dev pst0'
+const links = 'ip link set pst0 up && ip link set pst1 up'
+const privileged = spawnSync('unshare', ['-n', 'sh', '-c', `${own} && ${links}`]).status === 0
+if (!privileged) console.warn('SKIPPED: certificates for the addresses of a machine need root, unshare, nsenter and ip')
+
+describe.skipIf(!privileged)('http.tls: auto on every address of a machine', () => {
+  const data = `${directory.path}/every`
+  const cli = [process.execPath, join(packageRoot(), 'bin/penstock.js')]
+
+  /** A node on 0.0.0.0 in a namespace with the address 10.9.9.1, and with what `before` adds. */
+  async function withNode(before: string, use: (run: (...args: string[]) => SpawnSyncReturns<string>) => void) {
+    const flags = ['up', '--data-dir', data, '--http', '0.0.0.0:8769', '--grpc', 'none', '--http-tls', 'auto', '--open']
+    const script = `${own} && ${before} && ${links} && exec "$@"`
+    const child = spawn('unshare', ['-n', 'sh', '-c', script, 'sh', ...cli, ...flags])
+    let said = ''
+    child.stderr.on('data', (piece) => {
+      said += piece
+    })
+    const gone = once(child, 'close')
+    try {
+      await lineOf(child, /^penstock ready/)
+      use((...args) => spawnSync('nsenter', ['-t', String(child.pid), '-n', ...cli, ...args], { encoding: 'utf8' }))
+    } finally {
+      child.kill('SIGTERM')
+      await gone
+    }
+    return said
+  }
+
+  it('is for its own addresses, and is renewed when it gets another', async () => {
+    const ca = `${data}/tls.crt`
+    await withNode('true', (run) => {
+      const { status, stderr } = run('status', '--url', 'https://10.9.9.1:8769', '--ca', ca)
+      expect(status, stderr).toBe(0)
+    })
+    const first = readFileSync(ca, 'utf8')
+    expect(await withNode('true', () => {})).not.toContain('renewed')
+    expect(readFileSync(ca, 'utf8')).toBe(first)
+    const said = await withNode('ip address add 10.9.9.2/24 dev pst0', (run) => {
+      const { status, stderr } = run('status', '--url', 'https://10.9.9.2:8769', '--ca', ca)
+      expect(status, stderr).toBe(0)
+    })
+    expect(said).toMatch(/WARN http\.tls: auto has renewed the certificate, for the last one is not for 10\.9\.9\.2\./)
+  }, 120_000)
 })

@@ -60,7 +60,7 @@ describe('starting', () => {
       })
       const cause = `component "second" (udp_local): bind EADDRINUSE ${peer.address}: address already in use`
       await expect(run.handle.running).rejects.toThrow(cause)
-      expect(await run.handle.ended).toEqual({ outcome: 'FAILED', error: cause })
+      expect(await run.handle.ended).toEqual({ outcome: 'FAILED', error: expect.stringContaining(cause) })
       expect(native.openDescriptors()).toBe(before)
       expect(await canBind(run.port('first'))).toBe(true)
     }))
@@ -79,7 +79,7 @@ describe('starting', () => {
     withPeer(async (peer) => {
       const config = configure(forward(peer))
       const options = { runId: 'x', config, performanceMode: false, level: 'INFO' as const }
-      expect(() => pool.start({ ...options, cpu: pool.threads }, () => {})).toThrow(RangeError)
+      expect(() => pool.start({ ...options, cpu: Math.max(...pool.cpus) + 1 }, () => {})).toThrow(RangeError)
       expect(() => pool.start({ ...options, cpu: -1 }, () => {})).toThrow(RangeError)
       expect(() => pool.start({ ...options, cpu: 0.5 }, () => {})).toThrow(RangeError)
     }))
@@ -259,10 +259,10 @@ describe('while running', () => {
       expect(first.metrics().back.sent_packets).toBe(100)
     }))
 
-  it.each(Array.from({ length: Math.min(pool.threads, 2) }, (_, cpu) => cpu))('is pinned to CPU thread %i', (cpu) =>
+  it.each(pool.cpus.slice(0, 2))('is pinned to CPU thread %i', (cpu) =>
     withPeer(async (peer) => {
       const cpus = native.affinity()
-      const pinned = (): number => threadsOn(String(cpus[cpu]))
+      const pinned = (): number => threadsOn(String(cpu))
       expect(cpus.length === 1 ? 0 : pinned()).toBe(0)
       const run = await start(forward(peer), { cpu, performanceMode: true })
       if (cpus.length > 1) expect(pinned()).toBe(1)
@@ -275,9 +275,11 @@ describe('while running', () => {
 
   it('uses next to no CPU while nothing happens, and all of it in performance mode', () =>
     withPeer(async (peer) => {
-      const idle = await share(await start(forward(peer), { cpu: 0 }))
+      const idle = await share(await start(forward(peer), { cpu: native.affinity()[0] as number }))
       expect(idle).toBeLessThan(0.2)
-      expect(await share(await start(forward(peer), { cpu: 0, performanceMode: true }))).toBeGreaterThan(idle)
+      expect(
+        await share(await start(forward(peer), { cpu: native.affinity()[0] as number, performanceMode: true })),
+      ).toBeGreaterThan(idle)
     }))
 
   it('a source that asks for more than the CPU gives makes no other timer late', async () => {
@@ -294,7 +296,7 @@ describe('while running', () => {
 
   it('sleeps again after a wake-up whose command it has already seen', () =>
     withPeer(async (peer) => {
-      const run = await start(forward(peer), { cpu: 0 })
+      const run = await start(forward(peer), { cpu: native.affinity()[0] as number })
       await run.handle.reconfigure(configure(forward(peer, { mark: 1 })))
       // The main thread sets the command word, then signals: a run that is awake may have obeyed in between.
       native.eventSignal((run.handle as unknown as { event: number }).event)

@@ -285,6 +285,17 @@ test('a hub with a certificate of its own making: the joiner pins it, comes back
   while ((await states.next()).state !== 'CONNECTED');
   await stop(secure)
   expect(await states.next()).toEqual({ state: 'DISCONNECTED' })
+  // The hub renews its certificate for another name: the key is the same, so the node is back, and pins the new one.
+  secure = await startReal(hubDirectory, { ...flags, 'http-hostnames': 'hub.example' })
+  expect(
+    secure.logged.some((line) =>
+      line.includes('auto has renewed the certificate, for the last one is not for hub.example'),
+    ),
+  ).toBe(true)
+  while ((await states.next()).state !== 'CONNECTED');
+  expect(node.logged.some((line) => line.includes('the hub has renewed its certificate, with the same key'))).toBe(true)
+  await stop(secure)
+  expect(await states.next()).toEqual({ state: 'DISCONNECTED' })
   // The same hub with another certificate, as one would show who sits between.
   for (const file of ['tls.crt', 'tls.key']) rmSync(joinPath(hubDirectory, file))
   secure = await startReal(hubDirectory, flags)

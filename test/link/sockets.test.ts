@@ -95,7 +95,7 @@ test.each(['plain', 'TLS'])('%s: calls of all sizes both ways, then an orderly e
   const address = await listen(hub, tls)
   const { session, certificate, hubId } = await dial(hub, address)
   expect(hubId).toBe(hub.identity.nodeId)
-  expect(certificate).toEqual(tls && { fingerprint: tls.fingerprint, trust: 'FIRST_USE' })
+  expect(certificate).toEqual(tls && { fingerprint: tls.fingerprint, key: expect.any(String), trust: 'FIRST_USE' })
   echo(session)
   const hubSession = hub.sessions[0]?.session as LinkSession
   expect([hubSession.remoteAddress, session.remoteAddress]).toEqual(['127.0.0.1', '127.0.0.1'])
@@ -137,13 +137,19 @@ test('a pinned certificate is the only one taken', async () => {
   const hub = new TestHub()
   const address = await listen(hub, tls)
   const { certificate } = await dial(hub, address, { pinnedCertificate: tls.fingerprint })
-  expect(certificate).toEqual({ fingerprint: tls.fingerprint, trust: 'PINNED' })
+  expect(certificate).toMatchObject({ fingerprint: tls.fingerprint, trust: 'PINNED' })
+  // Another one with the same key will do for who has pinned the key too; the key alone pins nothing.
+  const pins = { pinnedCertificate: 'ab'.repeat(32), pinnedCertificateKey: certificate?.key }
+  expect((await dial(hub, address, pins)).certificate?.trust).toBe('PINNED')
+  expect((await dial(hub, address, { pinnedCertificateKey: 'cd'.repeat(32) })).certificate?.trust).toBe('FIRST_USE')
+  const wrong = { pinnedCertificate: 'ab'.repeat(32), pinnedCertificateKey: 'cd'.repeat(32) }
+  await expect(dial(hub, address, wrong)).rejects.toMatchObject({ reason: 'WRONG_CERTIFICATE' })
   await expect(dial(hub, address, { pinnedCertificate: 'ab'.repeat(32) })).rejects.toMatchObject({
     name: 'LinkRefused',
     reason: 'WRONG_CERTIFICATE',
     signed: false,
   })
-  expect(hub.sessions).toHaveLength(1)
+  expect(hub.sessions).toHaveLength(3)
 })
 
 test('a certificate that an authority vouches for is known as such, under its own name only', async () => {

@@ -49,7 +49,7 @@ export class ScriptedRun implements RunHandle {
 }
 
 export class ScriptedPool implements RunPool {
-  readonly threads = 4
+  readonly cpus = [0, 1, 2, 3]
   readonly runs: ScriptedRun[] = []
   /** Whether packets flow as soon as a run is launched. */
   prompt = true

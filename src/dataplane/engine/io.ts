@@ -1,5 +1,5 @@
 /** The I/O face of the data plane: what components may open; real (`native-io.ts`) or in memory (`simulated-io.ts`). */
-import type { TunOpenOptions, UdpBackendCode } from '../native/native.ts'
+import type { InterfaceState, TunOpenOptions, UdpBackendCode } from '../native/native.ts'
 import type { Batch } from './batch.ts'
 import type { Log } from './component.ts'
 
@@ -25,6 +25,8 @@ export interface UdpOptions {
 export interface PacketIo {
   /** Address bound, or the interface's name. */
   readonly name: string
+  /** A TUN interface that was there before: as it was found, and as it stays. */
+  readonly found?: InterfaceState | undefined
   /** The backend in use ('LINUX', 'simulated', …), for the log. */
   readonly backend: string
   /** By `IO_COUNTERS`. */

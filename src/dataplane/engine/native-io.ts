@@ -4,10 +4,20 @@ import { formatSocketAddress } from './address.ts'
 import type { MonotonicClock } from './clock.ts'
 import { InterfaceSocket } from './interface-socket.ts'
 import type { Io, IoEvents, PacketIo, UdpOptions } from './io.ts'
+import { tunFault, udpFault } from './io-faults.ts'
 import { BACKENDS, type NativeIoParts, NativePacketIo, UDP_CALLS } from './native-packet-io.ts'
 import type { Packets } from './packets.ts'
 
 const COMMAND_TOKEN = 0
+
+/** What `open` gives; what it throws goes through `explain`. */
+function opened(open: () => number, explain: (error: unknown) => unknown): number {
+  try {
+    return open()
+  } catch (error) {
+    throw explain(error)
+  }
+}
 
 export class NativeIo implements Io, NativeIoParts {
   readonly simulated = false
@@ -58,25 +68,31 @@ export class NativeIo implements Io, NativeIoParts {
 
   private openUdp(options: UdpOptions): number {
     const { backend, local, remote, mtu } = options
-    return native.udpOpen(this.owner, {
-      backend,
-      mtu,
-      family: local?.family ?? remote?.family ?? 4,
-      ...(local && { local: { address: local.address, port: local.port } }),
-      ...(remote && { remote: { address: remote.address, port: remote.port } }),
-      ...(options.interface !== undefined && { interface: options.interface }),
-      ...(options.bufferBytes !== undefined && { bufferBytes: options.bufferBytes }),
-      ...(options.multicastGroup !== undefined && { multicastGroup: options.multicastGroup }),
-      ...(options.multicastTtl !== undefined && { multicastTtl: options.multicastTtl }),
-    })
+    return opened(
+      () =>
+        native.udpOpen(this.owner, {
+          backend,
+          mtu,
+          family: local?.family ?? remote?.family ?? 4,
+          ...(local && { local: { address: local.address, port: local.port } }),
+          ...(remote && { remote: { address: remote.address, port: remote.port } }),
+          ...(options.interface !== undefined && { interface: options.interface }),
+          ...(options.bufferBytes !== undefined && { bufferBytes: options.bufferBytes }),
+          ...(options.multicastGroup !== undefined && { multicastGroup: options.multicastGroup }),
+          ...(options.multicastTtl !== undefined && { multicastTtl: options.multicastTtl }),
+        }),
+      (error) => udpFault(error, options),
+    )
   }
 
   tun(options: TunOpenOptions, events: IoEvents): PacketIo {
-    const handle = native.tunOpen(this.owner, options)
-    const io = new NativePacketIo(this, handle, native.tunName(handle), options.kind, [
-      native.tunReceive,
-      native.tunSend,
-    ])
+    const handle = opened(
+      () => native.tunOpen(this.owner, options),
+      (error) => tunFault(error, options),
+    )
+    const { name, found, ...state } = native.tunState(handle)
+    const io = new NativePacketIo(this, handle, name, options.kind, [native.tunReceive, native.tunSend])
+    if (found) io.found = state
     return this.watch(io, handle, events)
   }
 

@@ -1,5 +1,5 @@
 /** One kernel socket or TUN device of a run, as components see it. */
-import { IO_COUNTERS, native } from '../native/native.ts'
+import { type InterfaceState, IO_COUNTERS, native } from '../native/native.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
 import type { MonotonicClock } from './clock.ts'
 import type { PacketIo } from './io.ts'
@@ -23,6 +23,7 @@ export class NativePacketIo implements PacketIo {
   readonly counters = new Float64Array(IO_COUNTERS.length)
   name: string
   readonly backend: string
+  found: InterfaceState | undefined
   protected readonly io: NativeIoParts
   protected handle: number
   private readonly receiveCall: ReceiveCall

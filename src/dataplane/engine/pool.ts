@@ -9,7 +9,7 @@ import type { AnyComponent } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { layoutOf } from './graph.ts'
 import { createRegion } from './metrics.ts'
-import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from './run.ts'
+import { cpuProblem, type LogLine, type RunEnd, type RunHandle, type RunOptions, type RunPool } from './run.ts'
 import {
   COMMAND_MESSAGE,
   COMMAND_STOP,
@@ -189,13 +189,13 @@ export function createRunPool({ warm = 2, maximum = 256, extra }: RunPoolOptions
     }
   }
   return {
-    threads: cpus.length,
+    cpus,
     start(options, onLog) {
-      if (options.cpu !== undefined && cpus[options.cpu] === undefined) {
-        throw new RangeError(`CPU thread ${options.cpu} does not exist: this node has ${cpus.length}, counted from 0`)
+      if (options.cpu !== undefined && !cpus.includes(options.cpu)) {
+        throw new RangeError(cpuProblem(options.cpu, cpus))
       }
       const turn = new Promise<void>((resolve) => waiting.push(resolve))
-      const pins = options.cpu === undefined ? [] : [cpus[options.cpu]]
+      const pins = options.cpu === undefined ? [] : [options.cpu]
       const run = new PooledRun(piscina, turn, options, pins, extra, onLog)
       runs.add(run)
       const launched = () => {

@@ -30,7 +30,7 @@ export function lastWords({ outcome, error }: RunEnd): Pick<LogLine, 'message' |
 export interface RunOptions {
   runId: string
   config: PipelineConfig
-  /** CPU thread to pin to, index into the node's thread list; absent: not pinned. */
+  /** CPU thread to pin to, as the kernel numbers it; absent: not pinned. */
   cpu?: number
   /** Never sleep: spin on the sockets. */
   performanceMode: boolean
@@ -55,10 +55,27 @@ export interface RunHandle {
   reconfigure(config: PipelineConfig): Promise<void>
 }
 
+/** CPU threads as the kernel writes them: `0-3,8`. */
+export function cpuList(cpus: readonly number[]): string {
+  const parts: string[] = []
+  for (let from = 0; from < cpus.length; ) {
+    let to = from
+    while (cpus[to + 1] === (cpus[to] as number) + 1) to++
+    parts.push(to === from ? `${cpus[from]}` : `${cpus[from]}-${cpus[to]}`)
+    from = to + 1
+  }
+  return parts.join(',')
+}
+
+/** Why a run cannot be pinned to `cpu` where it may use `cpus`. */
+export function cpuProblem(cpu: number, cpus: readonly number[]): string {
+  return `CPU thread ${cpu} cannot be used here: this process may use ${cpuList(cpus)}`
+}
+
 /** Starts runs, each in a worker thread of its own. */
 export interface RunPool {
-  /** CPU threads a run can be pinned to: `cpuPin` must be lower. */
-  readonly threads: number
+  /** CPU threads a run can be pinned to, as the kernel numbers them, rising. */
+  readonly cpus: readonly number[]
   /** `onLog` gets lines in order, also before `running` resolves. */
   start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle
   /** Stops every run and ends the threads. */

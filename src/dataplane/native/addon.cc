@@ -5,6 +5,7 @@
 #include "affinity.h"
 #include "crc32c.h"
 #include "descriptors.h"
+#include "files.h"
 #include "gf256.h"
 #include "hangup.h"
 #include "memory.h"
@@ -35,10 +36,12 @@ static const Export kExports[] = {
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},
     {"tunOpen", tunOpen},
-    {"tunName", tunName},
+    {"tunState", tunState},
     {"tunReceive", tunReceive},
     {"tunSend", tunSend},
     {"close", closeHandle},
+    {"lockOpen", lockOpen},
+    {"fileReserve", fileReserve},
     {"affinity", affinity},
     {"setAffinity", setAffinity},
     {"currentCpu", currentCpu},

@@ -164,9 +164,16 @@ double Arguments::propertyNumber(napi_value object, const char* name, double low
   return number;
 }
 
+std::string Arguments::string(size_t index, const char* name, size_t longest) {
+  return failed_ ? std::string() : text(values_[index], name, longest);
+}
+
 std::string Arguments::propertyString(napi_value object, const char* name, size_t longest) {
   napi_value value = property(object, name);
-  if (failed_) return {};
+  return failed_ ? std::string() : text(value, name, longest);
+}
+
+std::string Arguments::text(napi_value value, const char* name, size_t longest) {
   size_t size = 0;
   if (napi_get_value_string_utf8(env_, value, nullptr, 0, &size) != napi_ok) {
     type(name, "a string");

@@ -56,6 +56,8 @@ class Arguments {
     return low;
   }
   bool boolean(size_t index, const char* name);
+  /** Without NUL, at most `longest` bytes of UTF-8. */
+  std::string string(size_t index, const char* name, size_t longest);
   bool isNull(size_t index) const;
 
   Span<uint8_t> bytes(size_t index, const char* name, size_t atLeast);
@@ -72,6 +74,7 @@ class Arguments {
   void type(const char* name, const char* wanted);
 
  private:
+  std::string text(napi_value value, const char* name, size_t longest);
   void range(const char* name, int64_t low, int64_t high, double value);
   void* typedArray(size_t index, const char* name, napi_typedarray_type type, const char* wanted, size_t atLeast,
                    size_t* length);

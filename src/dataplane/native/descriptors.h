@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-enum class Kind : uint8_t { any, event, poller, udp, tun, aead };
+enum class Kind : uint8_t { any, event, poller, udp, tun, aead, lock };
 
 struct Watches;
 

@@ -2,10 +2,12 @@
 #include "interface.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -141,6 +143,31 @@ InterfaceFailure configureInterface(const std::string& name, const std::string& 
     if (int error = addDefaultRoute(netlink.fd, index, parsed.ss_family)) return {error, "RTM_NEWROUTE", name + " default route"};
   }
   return {};
+}
+
+InterfaceState interfaceState(const std::string& name) {
+  InterfaceState state;
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0) {
+    ifreq request{};
+    memcpy(request.ifr_name, name.data(), name.size());
+    if (ioctl(fd, SIOCGIFMTU, &request) == 0) state.mtu = static_cast<uint32_t>(request.ifr_mtu);
+    if (ioctl(fd, SIOCGIFFLAGS, &request) == 0) state.up = (request.ifr_flags & IFF_UP) != 0;
+    close(fd);
+  }
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) < 0) return state;
+  for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
+    if (!entry->ifa_addr || name != entry->ifa_name) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    sockaddr_storage address{};
+    memcpy(&address, entry->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    uint16_t port = 0;
+    state.addresses.push_back(formatAddress(address, &port));
+  }
+  freeifaddrs(list);
+  return state;
 }
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include <string>
+#include <vector>
 
 namespace penstock {
 
@@ -18,5 +19,14 @@ struct InterfaceFailure {
  */
 InterfaceFailure configureInterface(const std::string& name, const std::string& address, int prefix, uint32_t mtu,
                                     bool defaultRoute);
+
+struct InterfaceState {
+  uint32_t mtu = 0;
+  bool up = false;
+  std::vector<std::string> addresses;
+};
+
+/** What the interface is like now; what cannot be found out stays as above. */
+InterfaceState interfaceState(const std::string& name);
 
 }  // namespace penstock

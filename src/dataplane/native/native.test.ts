@@ -373,10 +373,12 @@ describe('wrong arguments', () => {
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],
       tunOpen: [owner, device],
-      tunName: [1],
+      tunState: [1],
       tunReceive: [1, id, handles, 64, 0, counters],
       tunSend: [1, id, handles, 0, 0, counters],
       close: [udp],
+      lockOpen: [owner, '/nowhere/lock'],
+      fileReserve: ['/nowhere/file', 1],
       setAffinity: [[0]],
       gfUse: ['scalar'],
       gfMatrixMultiply: [id, bytes, ints, 2, 2, 10, null],
@@ -422,6 +424,8 @@ describe('wrong arguments', () => {
           const isTime =
             (name === 'pollerWait' && i === 1) || ((name === 'udpReceive' || name === 'tunReceive') && i === 4)
           if (isTime && typeof value === 'number' && !Number.isNaN(value)) continue
+          const isPath = (name === 'lockOpen' && i === 1) || (name === 'fileReserve' && i === 0)
+          if (isPath && typeof value === 'string') continue
           const changed = values.slice()
           changed[i] = value
           expect(() => call(...changed), `${name}, argument ${i} = ${String(value)}`).toThrow()

@@ -77,6 +77,13 @@ export interface TunOpenOptions {
   offload: boolean
 }
 
+/** A network interface as it is now. */
+export interface InterfaceState {
+  mtu: number
+  up: boolean
+  addresses: string[]
+}
+
 /** Counters a receive or send call adds to; a Float64Array of `IO_COUNTERS.length`. */
 export const IO_COUNTERS = [
   'oversize', // datagrams longer than the mtu, dropped
@@ -161,9 +168,10 @@ export interface Native {
     counters: Float64Array,
   ): number
 
-  /** Throws EPERM without CAP_NET_ADMIN. The interface goes away when it is closed. */
+  /** Throws EPERM without CAP_NET_ADMIN. The interface goes away when it is closed, unless it was there before, to last. */
   tunOpen(owner: number, options: TunOpenOptions): number
-  tunName(device: number): string
+  /** `found`: somebody else had made it; then nothing of the options but `offload` was applied, and it stays when it is closed. */
+  tunState(device: number): { name: string; found: boolean } & InterfaceState
   /** As `udpReceive`. */
   tunReceive(
     device: number,
@@ -182,7 +190,19 @@ export interface Native {
     counters: Float64Array,
   ): number
 
-  /** Closes a socket, device, event, poller or AEAD context, once no thread is inside a call on it. Closing twice throws. */
+  /**
+   * Makes the file (mode 0600) when it is not there and takes an exclusive lock on it (flock(2)), which lasts until it is closed or the
+   * process is gone; no child inherits it. Throws EAGAIN when somebody else has it, ENOLCK where the file system has no locks.
+   */
+  lockOpen(owner: number, path: string): number
+  /**
+   * Makes the file (mode 0600) when it is not there and sees to it that its first `bytes` bytes have room on the disk, written or not;
+   * its size stays. False where the file system cannot. Throws ENOSPC or EDQUOT when there is no room, EFBIG beyond what
+   * this process may write.
+   */
+  fileReserve(path: string, bytes: number): boolean
+
+  /** Closes a socket, device, event, poller, AEAD context or lock, once no thread is inside a call on it. Closing twice throws. */
   close(handle: number): void
 
   /** CPUs this process may use. */

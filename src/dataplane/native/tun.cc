@@ -31,8 +31,18 @@ constexpr int32_t kMostJoined = 128;
 
 struct Tun : Descriptor {
   explicit Tun(int fd) : Descriptor(Kind::tun, fd) {}
+  ~Tun() override {
+    // What was found is left as it was.
+    if (!found || !vnet || fd < 0) return;
+    ioctl(fd, TUNSETOFFLOAD, 0);
+    if (headerBytes > 0) ioctl(fd, TUNSETVNETHDRSZ, &headerBytes);
+  }
   std::string name;
   bool vnet = false;
+  /** Somebody else made the interface, to last (TUNSETPERSIST). */
+  bool found = false;
+  /** Length of the virtio-net header before this run, of an interface that was found. */
+  int headerBytes = 0;
   /** The kernel takes and gives UDP GSO frames (Linux 6.2). */
   bool uso = false;
   std::unique_ptr<uint8_t[]> buffer{new uint8_t[kFrameBytes]};
@@ -261,7 +271,10 @@ napi_value tunOpen(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   device->name = request.ifr_name;
+  ifreq kept{};
+  device->found = ioctl(fd, TUNGETIFF, &kept) == 0 && (kept.ifr_flags & IFF_PERSIST) != 0;
   if (device->vnet) {
+    if (device->found && ioctl(fd, TUNGETVNETHDRSZ, &device->headerBytes) < 0) device->headerBytes = 0;
     const int size = sizeof(VnetHeader);
     const unsigned base = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6;
     if (ioctl(fd, TUNSETVNETHDRSZ, &size) < 0) {
@@ -274,6 +287,7 @@ napi_value tunOpen(napi_env env, napi_callback_info info) {
       return nullptr;
     }
   }
+  if (device->found) return adopt(arguments, owner, std::move(device));
   const InterfaceFailure failure = configureInterface(device->name, address, prefix, mtu, defaultRoute);
   if (failure.error) {
     throwSystem(env, failure.error, failure.syscall, failure.subject);
@@ -282,10 +296,25 @@ napi_value tunOpen(napi_env env, napi_callback_info info) {
   return adopt(arguments, owner, std::move(device));
 }
 
-napi_value tunName(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "tunName", 1);
+napi_value tunState(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "tunState", 1);
   Lease<Tun> device(arguments, 0, "device", Kind::tun, false);
-  return device ? toString(env, device->name) : nullptr;
+  if (!device) return nullptr;
+  const InterfaceState state = interfaceState(device->name);
+  napi_value result = nullptr, flag = nullptr, addresses = nullptr;
+  napi_create_object(env, &result);
+  napi_set_named_property(env, result, "name", toString(env, device->name));
+  napi_get_boolean(env, device->found, &flag);
+  napi_set_named_property(env, result, "found", flag);
+  napi_get_boolean(env, state.up, &flag);
+  napi_set_named_property(env, result, "up", flag);
+  napi_set_named_property(env, result, "mtu", toInteger(env, static_cast<int32_t>(state.mtu)));
+  napi_create_array(env, &addresses);
+  for (size_t i = 0; i < state.addresses.size(); i++) {
+    napi_set_element(env, addresses, static_cast<uint32_t>(i), toString(env, state.addresses[i]));
+  }
+  napi_set_named_property(env, result, "addresses", addresses);
+  return result;
 }
 
 napi_value tunReceive(napi_env env, napi_callback_info info) {
@@ -301,6 +330,11 @@ napi_value tunReceive(napi_env env, napi_callback_info info) {
   const int error = receive.all(arguments.state());
   if (receive.damaged) {
     throwFreeStack(arguments);
+    return nullptr;
+  }
+  if (error == EBADFD && receive.taken == 0) {
+    // What libuv has no name for: the file is there, the interface behind it is not.
+    throwSystem(env, ENODEV, "read", device->name + " (the interface was deleted while it was in use; a run that starts anew makes it anew)");
     return nullptr;
   }
   if (error && receive.taken == 0) {

@@ -183,7 +183,7 @@ for (const offload of [false, true]) {
       test('datagrams of a socket come out as packets, packets go in as datagrams', (context) => {
         if (missing) return context.skip()
         const tun = openTun(family, offload)
-        expect(native.tunName(tun)).toBe(NAME)
+        expect(native.tunState(tun)).toMatchObject({ name: NAME, found: false, up: true })
         const socket = boundUdp(family)
         const port = native.udpAddress(socket).port
         const counters = ioCounters()

@@ -2,10 +2,10 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { Type } from '@sinclair/typebox'
 import { ipv6Bytes } from '../../engine/address.ts'
-import { defineComponent, type Fault } from '../../engine/component.ts'
+import { defineComponent, type Fault, type Log } from '../../engine/component.ts'
 import { counter } from '../../engine/metrics.ts'
 import { Bool, Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
-import { IO_COUNTERS } from '../../native/native.ts'
+import { type InterfaceState, IO_COUNTERS } from '../../native/native.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 
 const DEFAULT_MTU = 1280
@@ -28,13 +28,39 @@ export function prefixLength(ip: string, netmask: string | undefined): number | 
   return /^1*0*$/.test(text) ? text.lastIndexOf('1') + 1 : null
 }
 
+function isSame(one: string, other: string): boolean {
+  if (isIPv4(one) || isIPv4(other)) return one === other
+  // A link-local one comes with its scope.
+  return Buffer.compare(ipv6Bytes(one.replace(/%.*/, '')), ipv6Bytes(other)) === 0
+}
+
+interface Wanted {
+  interface_name: string
+  ip: string
+  mtu: number
+  is_default_route: boolean
+}
+
+/** An interface that somebody has made to last is theirs: what it lacks for this configuration is said, not changed. */
+function sayFound(found: InterfaceState, { interface_name: name, ip, mtu, is_default_route }: Wanted, log: Log): void {
+  const lacks = [
+    found.up ? '' : 'it is down',
+    found.addresses.some((address) => isSame(address, ip)) ? '' : `it has not the address ${ip}`,
+    found.mtu === mtu ? '' : `its MTU is ${found.mtu}, not ${mtu}`,
+    is_default_route ? 'is_default_route is not applied' : '',
+  ].filter((lack) => lack !== '')
+  const text = `interface ${name} was there already: it is used as it is and left as it is, at the end too`
+  const message = lacks.length === 0 ? text : `${text}, though ${lacks.join(', ')}`
+  log(lacks.length === 0 ? 'INFO' : 'WARN', message, { interface: name, mtu: found.mtu, up: found.up })
+}
+
 export const tun = defineComponent({
   key: 'tun',
   family: 'endpoints',
   summary:
     'Creates a TUN interface: what the machine routes into it goes out, what comes in is received by the machine.',
   details:
-    'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it. With generic_offload the machine hands over large TCP and UDP packets in one piece, which are cut to the MTU here, and packets of one flow are joined on their way back.',
+    'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it. With generic_offload the machine hands over large TCP and UDP packets in one piece, which are cut to the MTU here, and packets of one flow are joined on their way back. An interface of that name that was made to last (ip tuntap add, also for a user without the capability) is used as it is: the run changes neither its address nor its MTU nor whether it is up, says in its log what differs, and leaves it there.',
   config: Type.Object({
     input: Input('Connection point whose IP packets the machine receives.'),
     output: Output('Connection point that gets the IP packets the machine sends.'),
@@ -74,28 +100,22 @@ export const tun = defineComponent({
   },
   create(config, { packets, io, log, metrics, outlets }) {
     const { mtu, interface_name: name, ip } = config
-    const endpoint = new Endpoint({ packets, metrics, outlet: outlets.output, mtu }, (events) => {
-      try {
-        return io.tun(
-          {
-            kind: 'tun',
-            name,
-            address: ip,
-            prefix: prefixLength(ip, config.netmask) as number,
-            mtu,
-            defaultRoute: config.is_default_route,
-            offload: config.generic_offload,
-          },
-          events,
-        )
-      } catch (error) {
-        const { code } = error as NodeJS.ErrnoException
-        if (code !== 'EPERM' && code !== 'EACCES') throw error
-        const message = `interface "${name}" cannot be made without the capability CAP_NET_ADMIN: run as root or grant it (${code})`
-        throw Object.assign(new Error(message, { cause: error }), { code })
-      }
-    })
-    log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })
+    const options = {
+      kind: 'tun',
+      name,
+      address: ip,
+      prefix: prefixLength(ip, config.netmask) as number,
+      mtu,
+      defaultRoute: config.is_default_route,
+      offload: config.generic_offload,
+    } as const
+    const endpoint = new Endpoint({ packets, metrics, outlet: outlets.output, mtu }, (events) =>
+      io.tun(options, events),
+    )
+    const { found } = endpoint.io
+    if (found === undefined) {
+      log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })
+    } else sayFound(found, config, log)
     let malformed = 0
     return {
       input: (batch) => endpoint.enqueue(batch),

@@ -1,0 +1,54 @@
+/** What a socket or device that could not be opened says to people: besides the system's word, why and what to do. */
+import type { TunOpenOptions } from '../native/native.ts'
+import type { UdpOptions } from './io.ts'
+
+const LOW_PORT =
+  'ports below net.ipv4.ip_unprivileged_port_start (1024) need the capability CAP_NET_BIND_SERVICE: run as root, grant it, or choose a higher port'
+
+/** `error` of opening a UDP socket, with the cure where there is one. */
+export function udpFault(error: unknown, options: UdpOptions): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException & { syscall?: string }
+  const name = `the interface "${options.interface}"`
+  const cures: Record<string, string | undefined> = {
+    'bind EACCES': LOW_PORT,
+    'bind EADDRINUSE': 'another socket has the port (ss -lunp names it): stop that, or choose another port',
+    'bind EADDRNOTAVAIL': 'the address is not of this machine (ip address lists those that are)',
+    'setsockopt SO_BINDTODEVICE ENODEV': `there is no interface of that name (ip link lists those there are): make it first, or correct ${name}`,
+    'setsockopt SO_BINDTODEVICE EPERM': `binding to ${name} needs the capability CAP_NET_RAW: run as root or grant it`,
+    'connect ENETUNREACH': 'no route leads there (ip route)',
+    'connect EACCES': 'the address is a broadcast or forbidden one: choose another',
+  }
+  return cured(error, cures[`${syscall} ${code}`])
+}
+
+/** `error` of making a TUN or TAP interface, with the cause and the cure where they are known. */
+export function tunFault(error: unknown, { kind, name }: TunOpenOptions): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException & { syscall?: string }
+  const failed = (why: string) =>
+    Object.assign(new Error(`interface "${name}" ${why} (${code})`, { cause: error }), { code })
+  if (code === 'EPERM' || code === 'EACCES') {
+    return failed('cannot be made without the capability CAP_NET_ADMIN: run as root or grant it')
+  }
+  if (syscall === 'open' && (code === 'ENOENT' || code === 'ENODEV' || code === 'ENXIO')) {
+    return failed(
+      'cannot be made without /dev/net/tun: load the module (modprobe tun), in a container add --device /dev/net/tun',
+    )
+  }
+  if (syscall === 'TUNSETIFF' && code === 'EBUSY') {
+    return failed('is in use by another process or run: stop that, or choose another interface_name')
+  }
+  if (syscall === 'TUNSETIFF' && (code === 'EINVAL' || code === 'EEXIST')) {
+    return failed(
+      `is there already and is no ${kind.toUpperCase()} interface that a run can take over (ip -d link show ${name}): choose another interface_name, or delete it`,
+    )
+  }
+  if (syscall === 'RTM_NEWROUTE' && code === 'EEXIST') {
+    return failed('cannot have the default route, for there is one: remove it, or set is_default_route to false')
+  }
+  return error
+}
+
+function cured(error: unknown, cure: string | undefined): unknown {
+  if (cure !== undefined) (error as Error).message += `; ${cure}`
+  return error
+}

@@ -1,0 +1,218 @@
+/** What `penstock up` makes of its data directory: one node at a time, whatever namespaces lie between, and disks without room. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, cpSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { packageRoot } from '../../src/api/package-root.ts'
+import { settingsOf, traffic } from '../api/running-node.ts'
+import { NOBODY, scratchForAll } from './cli.ts'
+
+// Many processes one after the other, each of which takes its time on a loaded machine.
+vi.setConfig({ testTimeout: 180_000 })
+
+const directory = scratchForAll()
+const children: ChildProcess[] = []
+const mounts: string[] = []
+
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  }
+})
+afterAll(() => {
+  for (const path of mounts) spawnSync('umount', ['-l', path])
+  directory.dispose()
+})
+
+const isRoot = process.getuid?.() === 0
+const namespaces = isRoot && spawnSync('unshare', ['-p', '-f', '--mount-proc', 'true']).status === 0
+if (!namespaces) console.warn('SKIPPED: nodes in PID namespaces of their own need root and unshare')
+
+/** A file system of so many KiB in memory; undefined where this process may not mount one. */
+function smallDisk(name: string, kib: number): string | undefined {
+  const path = join(directory.path, name)
+  mkdirSync(path)
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', path]).status !== 0) return undefined
+  mounts.push(path)
+  return path
+}
+const canMount = smallDisk('probe', 64) !== undefined
+if (!canMount) console.warn('SKIPPED: full disks need root and mount(8) with tmpfs')
+
+/** Leaves about `kib` KiB of a disk. */
+function fill(disk: string, kib: number): void {
+  const file = openSync(join(disk, 'fill'), 'w')
+  try {
+    const page = Buffer.alloc(4096, 1)
+    for (let { bsize, bavail } = statfsSync(disk); bsize * bavail > kib * 1024; { bsize, bavail } = statfsSync(disk)) {
+      writeSync(file, page)
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+interface Up {
+  child: ChildProcess
+  /** Undefined when it did not come up. */
+  ready: Record<string, string> | undefined
+  stderr: () => string
+}
+
+/** Starts `penstock up`, through `wrapper` when there is one; resolves when it is ready or gone. */
+async function up(dataDirectory: string, wrapper: string[] = [], flags: string[] = []): Promise<Up> {
+  const launcher = join(packageRoot(), 'bin/penstock.js')
+  const free = ['--http', '127.0.0.1:0', '--grpc', 'none']
+  const [program, ...args] = [
+    ...wrapper,
+    process.execPath,
+    launcher,
+    'up',
+    '--data-dir',
+    dataDirectory,
+    ...free,
+    ...flags,
+  ]
+  const child = spawn(program as string, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  children.push(child)
+  let said = ''
+  let failed = ''
+  child.stderr?.on('data', (text) => {
+    failed += text
+  })
+  const ready = await new Promise<Record<string, string> | undefined>((resolve) => {
+    child.stdout?.on('data', (text) => {
+      said += text
+      const line = /^penstock ready (.*)$/m.exec(said)?.[1]
+      if (line) resolve(Object.fromEntries(line.split(' ').map((word) => word.split('=', 2))))
+    })
+    child.once('close', () => resolve(undefined))
+  })
+  return { child, ready, stderr: () => failed }
+}
+
+async function end({ child }: Up, signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+  const gone = once(child, 'exit')
+  child.kill(signal)
+  return (await gone)[0]
+}
+
+describe('one node at a time', () => {
+  test.skipIf(!namespaces)('also between two PID namespaces', async () => {
+    const own = ['unshare', '-p', '-f', '--kill-child', '--mount-proc']
+    const path = join(directory.path, 'shared')
+    const first = await up(path, own)
+    expect(first.ready?.node).toBeDefined()
+    const second = await up(path, own)
+    expect(second.ready).toBeUndefined()
+    expect(second.stderr()).toContain(`the data directory ${path} is in use by another node`)
+    expect((await fetch(`http://${first.ready?.http}/v1/hub-client/local-node-id`)).status).toBe(200)
+    await end(first, 'SIGKILL')
+    let third = await up(path, own)
+    for (let i = 0; third.ready === undefined && i < 20; i++) third = await up(path, own)
+    expect(third.ready?.node).toBe(first.ready?.node)
+  })
+
+  test('a copy of the directory of a node that runs is another directory', async () => {
+    const path = join(directory.path, 'original')
+    const first = await up(path)
+    cpSync(path, `${path}-copy`, { recursive: true })
+    const second = await up(`${path}-copy`)
+    expect(second.ready?.node).toBe(first.ready?.node)
+  })
+
+  test('one that was killed gives it free at once', async () => {
+    const path = join(directory.path, 'killed')
+    for (let round = 0; round < 3; round++) {
+      const node = await up(path)
+      expect(node.ready, node.stderr()).toBeDefined()
+      await end(node, 'SIGKILL')
+    }
+  })
+})
+
+describe.skipIf(!canMount)('a disk', () => {
+  test('that is full at the start, or almost: path, bytes needed, bytes there; with room again the node comes up', async () => {
+    const disk = smallDisk('full', 4096) as string
+    const path = join(disk, 'node')
+    for (const left of [0, 4, 16, 64, 200]) {
+      fill(disk, left)
+      const node = await up(path)
+      expect(node.child.signalCode).toBeNull()
+      expect(node.child.exitCode).toBe(1)
+      expect(node.stderr()).toMatch(
+        new RegExp(
+          `the data directory ${path} has no room: its disk is full: [\\d,]+ bytes are needed, [\\d,]+ are there`,
+        ),
+      )
+      expect(node.stderr().trim().split('\n')).toHaveLength(1)
+    }
+    rmSync(join(disk, 'fill'))
+    const node = await up(path)
+    expect(node.ready, node.stderr()).toBeDefined()
+    // What it has reserved lasts over restarts on a disk that others have filled since.
+    fill(disk, 0)
+    expect(await end(node)).toBe(0)
+    const again = await up(path)
+    expect(again.ready?.node, again.stderr()).toBe(node.ready?.node)
+  })
+
+  test('that fills up: each caller is told, the log once a minute; changes are taken once there is room', async () => {
+    const disk = smallDisk('filling', 4096) as string
+    const node = await up(join(disk, 'node'))
+    fill(disk, 0)
+    const url = `http://${node.ready?.http}/v1/nodes/${node.ready?.node}`
+    const create = async (size: number) => {
+      const settings = settingsOf(traffic())
+      settings.jsonConfig += ' '.repeat(size)
+      const response = await fetch(`${url}/pipelines`, { method: 'POST', body: JSON.stringify(settings) })
+      return { status: response.status, body: (await response.json()) as { code?: number; message?: string } }
+    }
+    let refused = 0
+    for (let i = 0; refused < 10 && i < 100; i++) {
+      const { status, body } = await create(100_000)
+      if (status === 200) continue
+      refused++
+      expect(body).toMatchObject({ code: 8, message: expect.stringMatching(/\d bytes are free.*is its disk full\?/) })
+    }
+    expect(refused).toBe(10)
+    expect((await fetch(`${url}/pipelines`)).status).toBe(200)
+    rmSync(join(disk, 'fill'))
+    expect((await create(100_000)).status).toBe(200)
+    expect(await end(node)).toBe(0)
+    const lines = node.stderr().trim().split('\n')
+    expect(lines.filter((line) => line.includes('penstock.lmdb does not take changes'))).toHaveLength(1)
+    expect(lines, node.stderr()).toHaveLength(3)
+  })
+
+  test('mounted read-only: what, where, and what to do', async () => {
+    const disk = smallDisk('read-only', 4096) as string
+    mkdirSync(join(disk, 'node'))
+    expect(spawnSync('mount', ['-o', 'remount,ro', disk]).status).toBe(0)
+    for (const path of [join(disk, 'node'), join(disk, 'other')]) {
+      const { child, stderr } = await up(path)
+      expect(child.exitCode).toBe(1)
+      expect(stderr()).toContain(`the data directory ${path} cannot be used`)
+      expect(stderr()).toMatch(/mounted read-only: mount it writable/)
+    }
+  })
+})
+
+if (NOBODY === undefined) console.warn('SKIPPED: what an ordinary user may not do needs root and setpriv to try')
+
+test.skipIf(NOBODY === undefined)("a directory that is somebody else's: what, where, and what to do", async () => {
+  const path = join(directory.path, 'owned')
+  mkdirSync(path, { mode: 0o755 })
+  for (const at of [path, join(path, 'below')]) {
+    const { child, stderr } = await up(at, NOBODY)
+    expect(child.exitCode).toBe(1)
+    expect(stderr()).toContain(`the data directory ${at} cannot be used: this user (uid 65534) may not write ${path}`)
+  }
+  writeFileSync(join(directory.path, 'file'), '')
+  const { stderr } = await up(join(directory.path, 'file'))
+  expect(stderr()).toContain('it is no directory')
+})

@@ -1,0 +1,191 @@
+/** What `up` and `run` say of addresses, ports and interfaces that they cannot have: what, where, and what to do. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { packageRoot } from '../../src/api/package-root.ts'
+import { NOBODY, scratchForAll } from './cli.ts'
+
+// Many processes one after the other, each of which takes its time on a loaded machine.
+vi.setConfig({ testTimeout: 180_000 })
+
+const directory = scratchForAll()
+afterAll(() => directory.dispose())
+
+const launcher = [process.execPath, join(packageRoot(), 'bin/penstock.js')]
+const NAMESPACE = ['unshare', '-n', 'sh', '-c']
+const setUp = 'ip link set lo up && ip tuntap add dev probe0 mode tun && ip link del probe0'
+const privileged = spawnSync(NAMESPACE[0] as string, [...NAMESPACE.slice(1), setUp]).status === 0
+if (!privileged) console.warn('SKIPPED: what the commands say of ports and interfaces needs root, unshare and ip')
+const canDrop = privileged && NOBODY !== undefined
+if (!canDrop) console.warn('SKIPPED: what an ordinary user may not do needs setpriv to try')
+
+interface Options {
+  /** Shell commands before it in the namespace, and what the command is run through. */
+  before?: string
+  through?: string
+  /** Told of each piece of standard error, and the process in the namespace. */
+  onError?: (said: string, pid: number) => void
+}
+
+/** Runs `penstock …args` in a network namespace of its own. */
+async function penstock(args: string[], { before = 'true', through = '', onError }: Options = {}) {
+  const script = `ip link set lo up && ${before} && exec ${through} "$@"`
+  const child = spawn('unshare', ['-n', 'sh', '-c', script, 'sh', ...launcher, ...args])
+  let stderr = ''
+  child.stderr.on('data', (piece) => {
+    stderr += piece
+    onError?.(stderr, child.pid as number)
+  })
+  const [stdout, [code, signal]] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return { code, signal, stdout, stderr }
+}
+
+let directories = 0
+const up = (flags: string[], options?: Options) => {
+  const data = join(directory.path, `data${directories++}`)
+  spawnSync('install', ['-d', '-m', '0777', data])
+  return penstock(['up', '--data-dir', data, ...flags], options)
+}
+
+describe.skipIf(!privileged)('an address that up cannot listen on', () => {
+  test.skipIf(!canDrop).each([
+    [['--http', '127.0.0.1:80', '--grpc', 'none'], 'cannot listen on 127.0.0.1:80 for HTTP', 'set http.address'],
+    [['--grpc', '127.0.0.1:443', '--http', 'none'], 'cannot listen on 127.0.0.1:443 for gRPC', 'set grpc.address'],
+  ])('%j: a low port', async (flags, what, cure) => {
+    const { code, stderr } = await up(flags, { through: NOBODY?.join(' ') ?? '' })
+    expect(code).toBe(1)
+    expect(stderr).toContain(what)
+    expect(stderr).toContain('ports below 1024, which needs the capability CAP_NET_BIND_SERVICE')
+    expect(stderr).toContain(cure)
+    expect(stderr).toContain('(EACCES)')
+  })
+
+  test.each([
+    ['192.0.2.1:8769', 'is not of this machine (ip address lists those that are)', 'EADDRNOTAVAIL'],
+    ['nosuch.invalid:8769', 'the name nosuch.invalid has no address that this machine can find', ''],
+    ['127.0.0.1:8770', 'the port is taken by another process', 'EADDRINUSE'],
+  ])('%s', async (address, why, code) => {
+    const holder = `{ ${process.execPath} -e 'require("net").createServer().listen(8770, "127.0.0.1"); setTimeout(() => process.exit(), 60000)' & }`
+    const waits = `until ${process.execPath} -e 'require("net").connect(8770, "127.0.0.1").on("connect", () => process.exit(0)).on("error", () => process.exit(1))'; do :; done`
+    const before = code === 'EADDRINUSE' ? `${holder} && holder=$! && ${waits}` : 'true'
+    for (const setting of ['http', 'grpc'] as const) {
+      const other = setting === 'http' ? ['--grpc', 'none'] : ['--http', 'none']
+      const through = code === 'EADDRINUSE' ? `sh -c '"$@"; status=$?; kill '$holder'; exit $status' sh` : ''
+      const result = await up([`--${setting}`, address, ...other], { before, through })
+      expect(result.code).toBe(1)
+      expect(result.stderr).toContain(`cannot listen on ${address} for ${setting === 'http' ? 'HTTP' : 'gRPC'}: `)
+      expect(result.stderr).toContain(why)
+      expect(result.stderr).toContain(`set ${setting}.address to`)
+      expect(result.stderr).toContain(code)
+      expect(result.stderr).not.toMatch(/No address added|bindAsync|Failed to bind/)
+    }
+  })
+})
+
+const bridge = (components: Record<string, unknown>) =>
+  directory.file(`run${directories++}.json`, { version: 1, engine_config: { pipeline: components } })
+const sink = { traffic_sink: { input: 'x' } }
+
+describe.skipIf(!privileged)('a port that run cannot have', () => {
+  const udp = (address: string) => bridge({ a: { udp: { local_address: address, output: 'x' } }, b: sink })
+
+  test.skipIf(!canDrop)('a low one', async () => {
+    const { code, stderr } = await penstock(['run', udp('127.0.0.1:53')], { through: NOBODY?.join(' ') ?? '' })
+    expect(code).toBe(1)
+    expect(stderr).toContain('component "a" (udp): bind EACCES 127.0.0.1:53')
+    expect(stderr).toMatch(/CAP_NET_BIND_SERVICE: run as root, grant it, or choose a higher port/)
+  })
+
+  test('one of an address elsewhere', async () => {
+    const { code, stderr } = await penstock(['run', udp('192.0.2.1:5000')])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/component "a" \(udp\): bind EADDRNOTAVAIL 192\.0\.2\.1:5000.*is not of this machine/)
+  })
+})
+
+describe.skipIf(!privileged)('a TUN interface', () => {
+  const tun = (settings: Record<string, unknown> = {}) =>
+    bridge({
+      device: { tun: { interface_name: 'pst0', ip: '10.50.0.1', input: 'x', output: 'y', ...settings } },
+      back: { uniform_traffic_source: { output: 'x', total_packets: 0, interval: 1000 } },
+      sink: { traffic_sink: { input: 'y' } },
+    })
+
+  test.each([
+    ['a TAP interface', 'ip tuntap add dev pst0 mode tap', 'is there already and is no TUN interface'],
+    [
+      'another kind of interface',
+      'ip link add pst0 type veth peer name pst1',
+      'is there already and is no TUN interface',
+    ],
+  ])('whose name %s has', async (_, before, why) => {
+    const { code, stderr } = await penstock(['run', tun()], { before })
+    expect(code).toBe(1)
+    expect(stderr).toContain(`component "device" (tun): interface "pst0" ${why}`)
+    expect(stderr).toContain('choose another interface_name, or delete it (EINVAL)')
+  })
+
+  test('that another run has', async () => {
+    const file = bridge({
+      one: { tun: { interface_name: 'pst0', ip: '10.50.0.1', input: 'x', output: 'y' } },
+      two: { tun: { interface_name: 'pst0', ip: '10.51.0.1', input: 'y', output: 'x' } },
+    })
+    const { code, stderr } = await penstock(['run', file])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/component "two" \(tun\): interface "pst0" is in use by another process or run: .*\(EBUSY\)/)
+  })
+
+  test('that is deleted while it runs', async () => {
+    let isGone = false
+    const { code, stderr } = await penstock(['run', tun(), '--duration', '30s'], {
+      onError: (said, pid) => {
+        if (isGone || !said.includes('pst0 is up')) return
+        isGone = true
+        spawnSync('nsenter', ['-t', String(pid), '-n', 'ip', 'link', 'del', 'pst0'])
+      },
+    })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/read ENODEV pst0 \(the interface was deleted while it was in use/)
+    expect(stderr).not.toContain('Unknown system error')
+  })
+
+  const looks = (file: string) => `{ ip -json -d address show pst0; ip -json -d link show pst0; } > ${file}`
+
+  test.each([
+    ['as the configuration has it', 'mtu 1280 up', '10.50.0.1/24', 'INFO', []],
+    ['that differs', 'mtu 1400', '10.77.0.1/24', 'WARN', ['it is down', 'not the address 10.50.0.1', 'MTU is 1400']],
+  ])('that was there already, %s: used, said, and left as it was', async (_, link, address, level, lacks) => {
+    const [first, last] = [join(directory.path, 'first'), join(directory.path, 'last')]
+    const make = `ip tuntap add dev pst0 mode tun vnet_hdr && ip link set pst0 addrgenmode none && ip address add ${address} dev pst0 && ip link set pst0 ${link}`
+    const { code, stderr } = await penstock(['run', tun({ generic_offload: true }), '--duration', '300ms'], {
+      before: `${make} && sleep 0.1 && ${looks(first)}`,
+      through: `sh -c '"$@"; status=$?; ${looks(last)}; exit $status' sh`,
+    })
+    expect(code, stderr).toBe(0)
+    expect(stderr).toContain(`${level}`)
+    expect(stderr).toContain('device: interface pst0 was there already: it is used as it is and left as it is')
+    for (const lack of lacks) expect(stderr).toContain(lack)
+    const [before, after] = [first, last].map((file) => spawnSync('cat', [file], { encoding: 'utf8' }).stdout)
+    const stable = (said: string) =>
+      said.replaceAll(/"(flags|operstate|preferred_life_time|valid_life_time)":("\w+"|\d+|\[[^\]]*\]),?/g, '')
+    expect(before).toContain('"pst0"')
+    expect(stable(after as string)).toBe(stable(before as string))
+    const isUp = (said: string) => /"flags":\[[^\]]*"UP"/.test(said)
+    expect(isUp(after as string)).toBe(isUp(before as string))
+  })
+})
+
+test.skipIf(!canDrop)('doctor says who may take low ports', async () => {
+  const ports = async (options?: Options) => {
+    const { stdout } = await penstock(['doctor', '-o', 'json'], options)
+    return (JSON.parse(stdout) as { check: string }[]).find(({ check }) => check === 'ports')
+  }
+  expect(await ports()).toMatchObject({ grade: 'ok', found: expect.stringContaining('CAP_NET_BIND_SERVICE') })
+  expect(await ports({ through: NOBODY?.join(' ') ?? '' })).toMatchObject({
+    grade: 'warn',
+    found: 'ports from 1024 on only',
+    advice: expect.stringContaining('cap_net_bind_service'),
+  })
+})
