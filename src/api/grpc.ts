@@ -231,11 +231,35 @@ export class GrpcListener {
       // Nothing is read before the receiver is there: flow control holds the client back.
       const receiver = await this.#router.bidi(operation, call, sink)
       sink.ready()
-      stream.on('data', (bytes: Buffer) => deliver(operation, receiver, sink, bytes))
+      stream.on('data', (bytes: Buffer) => this.#deliver(operation, receiver, sink, bytes))
       stream.on('end', () => receiver.end?.())
     } catch (error) {
       if (sink.closed) this.#router.failure(error, operation)
       else sink.end(error)
+    }
+  }
+
+  /**
+   * gRPC has no frame for the failure of one message. What is no message of the operation ends the stream, as every gRPC server does; a
+   * message that was refused does not, for the others on the stream are good.
+   */
+  async #deliver(operation: Operation, receiver: Receiver<unknown>, sink: GrpcSink, bytes: Buffer): Promise<void> {
+    if (sink.closed) return
+    let request: unknown
+    try {
+      request = decodeBinary(operation.request, bytes)
+    } catch (error) {
+      sink.end(error)
+      return
+    }
+    try {
+      await receiver.message(request)
+    } catch (error) {
+      const { message } = this.#router.failure(error, operation)
+      if (sink.closed) return
+      this.#options.warn?.(
+        `${operation.name}: a message was refused, which its caller over gRPC is not told: ${message}`,
+      )
     }
   }
 
@@ -258,17 +282,6 @@ export class GrpcListener {
     // A broken connection shows as a cancellation too; without a listener the error would end the process.
     stream.on('error', () => sink.lose())
     return sink
-  }
-}
-
-/** gRPC has no frame for the failure of one message, so it ends the stream. */
-function deliver(operation: Operation, receiver: Receiver<unknown>, sink: GrpcSink, bytes: Buffer): void {
-  if (sink.closed) return
-  try {
-    const result = receiver.message(decodeBinary(operation.request, bytes))
-    if (result instanceof Promise) result.catch((error: unknown) => sink.end(error))
-  } catch (error) {
-    sink.end(error)
   }
 }
 
