@@ -108,13 +108,16 @@ describe('REST', () => {
 
   test('unknown paths, wrong methods, malformed and unknown fields', async () => {
     expect((await json('GET', '/v1/nope')).status).toBe(404)
-    expect((await json('GET', '/v1/nodes/')).status).toBe(404)
+    expect(await json('GET', '/v1/nodes/')).toMatchObject({
+      status: 400,
+      body: { code: 3, message: '/nodeId: must not be empty' },
+    })
     const wrong = await json('PATCH', '/v1/nodes/n1')
     expect(wrong.status).toBe(405)
     expect(wrong.headers.get('allow')).toBe('DELETE, GET, HEAD, OPTIONS, PUT')
     expect(await json('POST', '/v1/nodes/search', '{"serviceFilters": [}')).toMatchObject({
       status: 400,
-      body: { message: 'malformed JSON at position 20 (line 1, column 21)' },
+      body: { message: 'malformed JSON at position 20 (line 1, column 21): here a value or ] is wanted' },
     })
     expect(await json('POST', '/v1/nodes/search', '{"serviceFilter": []}')).toMatchObject({
       status: 400,

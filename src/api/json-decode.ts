@@ -139,7 +139,11 @@ function mapDecoder(decode: Decode): Decode {
       return undefined
     }
     const map: Record<string, unknown> = {}
-    for (const key of Object.keys(value)) put(map, key, decode(value[key], below(pointer, key), problems))
+    for (const key of Object.keys(value)) {
+      const at = below(pointer, key)
+      if (LONE_SURROGATE.test(key)) problems.push({ pointer: at, message: `the key must be ${UNICODE}` })
+      put(map, key, decode(value[key], at, problems))
+    }
     return map
   }
 }
@@ -217,12 +221,12 @@ function typed(read: (value: unknown) => unknown, expected: string): Decode {
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u
+const UNICODE = 'Unicode text without lone surrogates'
 
 /** A lone surrogate (`\ud800`) cannot be written in UTF-8: it would come back as another string. */
 function decodeString(value: unknown, pointer: string, problems: Problem[]): string | undefined {
   if (typeof value === 'string' && !LONE_SURROGATE.test(value)) return value
-  const expected =
-    typeof value === 'string' ? 'Unicode text without lone surrogates' : `a string, not ${describe(value)}`
+  const expected = typeof value === 'string' ? UNICODE : `a string, not ${describe(value)}`
   problems.push({ pointer, message: `must be ${expected}` })
   return undefined
 }

@@ -1,4 +1,5 @@
 /** Nodes as people read and write them: a row of a table, metadata as `key=value`. */
+import { readJson } from '../dataplane/engine/json-text.ts'
 import type { Node } from './client.ts'
 import { UsageFailure } from './failure.ts'
 import { paint } from './terminal.ts'
@@ -50,10 +51,10 @@ export function metadataItems(given: readonly string[]): MetadataItems {
 function typedItem(assignment: string, text: string): Item {
   // Beyond 2^53 JSON numbers would lose digits.
   if (/^-?\d+$/.test(text)) return { intValue: text }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {}
+  const { value, problems } = readJson(text)
+  if (problems.length > 0) {
+    throw new UsageFailure(`"${assignment}": after := comes JSON; ${problems[0]?.message}`)
+  }
   if (typeof value === 'number') return { doubleValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
   if (typeof value === 'string') return { stringValue: value }

@@ -1,6 +1,7 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
+import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
@@ -52,10 +53,13 @@ export function logLevel(given: string): LogLevel {
 
 /** The text of a file, `-` being standard input. */
 export async function readInput(file: string): Promise<string> {
-  if (file === '-') return await text(process.stdin)
   try {
-    return await readFile(file, 'utf8')
+    const bytes = file === '-' ? await buffer(process.stdin) : await readFile(file)
+    // A decoder would put something else in its place.
+    if (!isUtf8(bytes)) throw new Failure(`${file === '-' ? 'standard input' : file} is not UTF-8 text`)
+    return bytes.toString('utf8')
   } catch (error) {
+    if (error instanceof Failure) throw error
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') throw new Failure(`no such file: ${file}`)
     if (code === 'EISDIR') throw new Failure(`${file} is a directory, not a configuration file`)

@@ -1,6 +1,8 @@
 /** Writes values to the places that a configuration's variables point to. */
+import { readJson } from '../dataplane/engine/json-text.ts'
 import { camelCase, suggestion } from '../dataplane/engine/names.ts'
 import { Failure, UsageFailure } from './failure.ts'
+import { problemLines } from './options.ts'
 
 interface Variable {
   id: string
@@ -51,7 +53,10 @@ function write(config: unknown, pointer: string, text: string, variable: string)
 
 /** The configuration with every `variable=value` written to all of the variable's paths. */
 export function setVariables(jsonConfig: string, assignments: readonly string[]): string {
-  const config = JSON.parse(jsonConfig) as { variables?: Variable[] }
+  const { value, problems } = readJson(jsonConfig)
+  // What JSON.parse drops in silence would be lost before the node can refuse it.
+  if (problems.length > 0) throw new Failure(`the configuration cannot be read:\n${problemLines(problems)}`)
+  const config = value as { variables?: Variable[] }
   const variables = new Map((config.variables ?? []).map((variable) => [variable.id, variable.paths ?? []]))
   for (const assignment of assignments) {
     const [, id, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? []

@@ -109,7 +109,7 @@ describe('simulate', () => {
   it('refuses a bad configuration', async () => {
     const { code, stderr } = await penstock(['simulate', '-', '-d', '1s'], { input: '{' })
     expect(code).toBe(1)
-    expect(stderr).toContain('not JSON')
+    expect(stderr).toContain('malformed JSON')
   })
 })
 

@@ -12,7 +12,11 @@ const ring = {
 
 describe('configuration check', () => {
   it.each([
-    ['text that is not JSON', '{"engine_config": {,}}', /^: not JSON \(line 1, column 20\)/],
+    [
+      'text that is not JSON',
+      '{"engine_config": {,}}',
+      /^: malformed JSON at position 19 \(line 1, column 20\): here a key in quotes or } is wanted/,
+    ],
     ['a list', '[]', /must be a JSON object, not a list/],
     ['no engine_config', '{}', /^\/engine_config: required field "engine_config" is missing/],
     ['no components', wrap({}), /^\/engine_config\/pipeline: the pipeline has no components/],

@@ -8,6 +8,7 @@ import { components as registry } from '../components/registry.ts'
 import { parseSocketAddress } from './address.ts'
 import type { AnyComponent } from './component.ts'
 import type { ComponentConfig, PipelineConfig, Problem } from './config.ts'
+import { loneSurrogates, readJson } from './json-text.ts'
 import { keyBytes } from './keys.ts'
 import { camelCase, pointerToken, suggestion } from './names.ts'
 import { connect } from './ports.ts'
@@ -256,13 +257,6 @@ function checkComponent(
   return result
 }
 
-function position(text: string, error: Error): string {
-  const match = /position (\d+)/.exec(error.message)
-  const at = match ? Number(match[1]) : text.length
-  const lines = text.slice(0, at).split('\n')
-  return `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`
-}
-
 /**
  * Reads a jsonConfig. `config` is null exactly when there are problems. Keys are taken in snake_case and lowerCamelCase,
  * enums by name and number. `available` holds the components that can be used.
@@ -277,11 +271,10 @@ export function checkPipelineConfig(
   if (bytes > MAX_CONFIG_BYTES) {
     return refuse('', `the configuration has ${bytes} bytes, more than the ${MAX_CONFIG_BYTES} that are taken`)
   }
-  let value: unknown
-  try {
-    value = JSON.parse(json)
-  } catch (error) {
-    return refuse('', `not JSON (${position(json, error as Error)}): ${(error as Error).message}`)
+  const { value, problems: faults } = readJson(json)
+  if (faults.length > 0) return { config: null, problems: [...faults] }
+  for (const pointer of loneSurrogates(json, value)) {
+    problems.push({ pointer, message: 'must be Unicode text without lone surrogates' })
   }
   if (!isObject(value)) return refuse('', `the configuration must be a JSON object, not ${typeName(value)}`)
   const shell = checkAgainst(Shell, value, '', problems) as {
