@@ -32,6 +32,31 @@ export function encodeBinary(message: MessageSchema, value: unknown): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
+/**
+ * Encodes a service object in parts of about `size` bytes, cut between the members of its lists of messages: put one after the other
+ * they are the whole message, as the wire format of protobuf has it. At least one part, which may be empty.
+ */
+export function* encodeInParts(message: MessageSchema, value: unknown, size: number): Generator<Uint8Array, void> {
+  const lists = message.fields.filter((field) => field.repeated && field.type.kind === 'message')
+  const rest = { ...(value as Record<string, unknown>) }
+  for (const { key } of lists) delete rest[key]
+  let waiting: Buffer[] = [encodeBinary(message, rest)]
+  let length = (waiting[0] as Buffer).length
+  for (const { key } of lists) {
+    for (const item of ((value as Record<string, unknown>)[key] ?? []) as unknown[]) {
+      const bytes = encodeBinary(message, { [key]: [item] })
+      if (length > 0 && length + bytes.length > size) {
+        yield Buffer.concat(waiting, length)
+        waiting = []
+        length = 0
+      }
+      waiting.push(bytes)
+      length += bytes.length
+    }
+  }
+  yield Buffer.concat(waiting, length)
+}
+
 /** Decodes `message`; unknown fields are skipped. Throws INVALID_ARGUMENT on bytes that are none, with the field where one is to blame. */
 export function decodeBinary(message: MessageSchema, bytes: Uint8Array): Record<string, unknown> {
   const reader = protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
