@@ -1,8 +1,8 @@
 /** The TCP connections of the gRPC listener: accepted here, counted, handed to grpc-js, and closed when they are good for nothing. */
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
-import { createServer, isIPv6, type Server, type Socket } from 'node:net'
-import { isLoopbackAddress } from './access.ts'
+import { createServer, type Server, type Socket } from 'node:net'
+import { isLoopback, networkOf } from '../hub/address.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 export const CONNECTIONS_MOST = 16_384
@@ -112,9 +112,9 @@ export class GrpcConnections {
       socket.destroy()
       return
     }
-    const source = sourceOf(remoteAddress)
+    const source = networkOf(remoteAddress)
     const ofSource = this.#bySource.get(source) ?? 0
-    if (ofSource >= this.#mostPerAddress && !isLoopbackAddress(plain(remoteAddress))) {
+    if (ofSource >= this.#mostPerAddress && !isLoopback(remoteAddress)) {
       socket.destroy()
       this.#tell(`gRPC connections from ${source} are refused: it has ${ofSource}, the most from one address`)
       return
@@ -175,23 +175,6 @@ export class GrpcConnections {
 /** The part of a socket's handle that is used here; Node.js does not declare it. */
 function handleOf(socket: Socket): { readStart(): number } | null | undefined {
   return (socket as unknown as { _handle?: { readStart(): number } | null })._handle
-}
-
-/** The address without a zone, an IPv4 address that came in an IPv6 socket as such. */
-function plain(remoteAddress: string): string {
-  return remoteAddress.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
-}
-
-/** What counts as one address: an IPv4 address, the first 64 bits of an IPv6 address. */
-export function sourceOf(remoteAddress: string): string {
-  const address = plain(remoteAddress)
-  if (!isIPv6(address)) return address
-  const [head = '', tail] = address.split('::')
-  const groups = (text: string) => (text === '' ? [] : text.split(':'))
-  const before = groups(head)
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - groups(tail).length)
-  const all = [...before, ...new Array<string>(zeros).fill('0'), ...groups(tail ?? '')]
-  return `${all.slice(0, 4).join(':').toLowerCase()}::/64`
 }
 
 /** Descriptors this process may have open (proc(5)). */

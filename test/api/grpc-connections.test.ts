@@ -10,7 +10,6 @@ import * as grpc from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Access } from '../../src/api/access.ts'
 import { GrpcListener } from '../../src/api/grpc.ts'
-import { sourceOf } from '../../src/api/grpc-connections.ts'
 import { Router } from '../../src/api/router.ts'
 import { handlers, Seen } from '../contract/handlers.ts'
 import { Cable, FAR, NEAR, namespacesLack } from '../e2e/namespaces.ts'
@@ -230,12 +229,3 @@ test.skipIf(missing.length > 0)('one address has at most so many connections, lo
     await cable.dispose()
   }
 })
-
-test.each([
-  ['192.0.2.7', '192.0.2.7'],
-  ['::ffff:192.0.2.7', '192.0.2.7'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-  ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
-  ['2001:db8::9', '2001:db8:0:0::/64'],
-  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-])('%s counts as %s', (address, source) => expect(sourceOf(address)).toBe(source))
