@@ -40,13 +40,16 @@ export function* encodeInParts(message: MessageSchema, value: unknown, size: num
   const lists = message.fields.filter((field) => field.repeated && field.type.kind === 'message')
   const rest = { ...(value as Record<string, unknown>) }
   for (const { key } of lists) delete rest[key]
-  let waiting: Buffer[] = [encodeBinary(message, rest)]
-  let length = (waiting[0] as Buffer).length
+  const first = encodeBinary(message, rest)
+  let waiting = first.length === 0 ? [] : [first]
+  let length = first.length
+  // A part of one buffer is that buffer: long members are not copied.
+  const part = () => (waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting, length))
   for (const { key } of lists) {
     for (const item of ((value as Record<string, unknown>)[key] ?? []) as unknown[]) {
       const bytes = encodeBinary(message, { [key]: [item] })
       if (length > 0 && length + bytes.length > size) {
-        yield Buffer.concat(waiting, length)
+        yield part()
         waiting = []
         length = 0
       }
@@ -54,7 +57,7 @@ export function* encodeInParts(message: MessageSchema, value: unknown, size: num
       length += bytes.length
     }
   }
-  yield Buffer.concat(waiting, length)
+  yield part()
 }
 
 /** Decodes `message`; unknown fields are skipped. Throws INVALID_ARGUMENT on bytes that are none, with the field where one is to blame. */
