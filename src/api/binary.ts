@@ -43,21 +43,23 @@ export function* encodeInParts(message: MessageSchema, value: unknown, size: num
   const first = encodeBinary(message, rest)
   let waiting = first.length === 0 ? [] : [first]
   let length = first.length
-  // A part of one buffer is that buffer: long members are not copied.
-  const part = () => (waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting, length))
+  let isBegun = false
+  /** A part of one buffer is that buffer, not a copy; here nothing is kept of it. */
+  const part = (): Buffer => {
+    const bytes = waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting, length)
+    waiting = []
+    length = 0
+    isBegun = true
+    return bytes
+  }
   for (const { key } of lists) {
     for (const item of ((value as Record<string, unknown>)[key] ?? []) as unknown[]) {
-      const bytes = encodeBinary(message, { [key]: [item] })
-      if (length > 0 && length + bytes.length > size) {
-        yield part()
-        waiting = []
-        length = 0
-      }
-      waiting.push(bytes)
-      length += bytes.length
+      waiting.push(encodeBinary(message, { [key]: [item] }))
+      length += (waiting.at(-1) as Buffer).length
+      if (length >= size) yield part()
     }
   }
-  yield part()
+  if (length > 0 || !isBegun) yield part()
 }
 
 /** Decodes `message`; unknown fields are skipped. Throws INVALID_ARGUMENT on bytes that are none, with the field where one is to blame. */
