@@ -1,6 +1,6 @@
 /** docs/limits.md against the sources: every constant has the value that the page says, and every limit is on the page. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/api/package-root.ts'
 
@@ -17,12 +17,19 @@ function expression(file: string, name: string): string | undefined {
   return found.exec(sources.get(file) ?? '')?.[1]?.replace(/\s*\/\/.*$/, '')
 }
 
-/** Its value; other constants in it are looked up, in its own file first. Undefined: it is no number. */
+/** The file that a name in `file` comes from: itself, or what it imports the name from. */
+function originOf(file: string, name: string): string | undefined {
+  if (expression(file, name) !== undefined) return file
+  const imported = new RegExp(`import \\{[^}]*\\b${name}\\b[^}]*\\} from '([^']+)'`).exec(sources.get(file) ?? '')?.[1]
+  return imported === undefined ? undefined : posix.join(posix.dirname(file), imported)
+}
+
+/** Its value, with the values of other constants in it. Undefined: it is no number. */
 function numberOf(file: string, name: string): number | undefined {
   let text = expression(file, name)
   if (text === undefined) return undefined
   for (const [other] of text.matchAll(/\b[A-Za-z]\w*/g)) {
-    const at = [file, ...sources.keys()].find((candidate) => expression(candidate, other) !== undefined)
+    const at = originOf(file, other)
     const value = at === undefined || other === name ? undefined : numberOf(at, other)
     if (value === undefined) return undefined
     text = text.replace(new RegExp(`\\b${other}\\b`), `(${value})`)
