@@ -1,7 +1,8 @@
 /** The protobuf wire format of service objects: an encoder and a decoder per message, built once. */
+import { isUtf8 } from 'node:buffer'
 import protobuf from 'protobufjs'
-import { ServiceError } from '../services/errors.ts'
-import { defaultOf, put } from './json-decode.ts'
+import { invalidArgument, ServiceError } from '../services/errors.ts'
+import { below, defaultOf, put } from './json-decode.ts'
 import { type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
 
 type Writer = protobuf.Writer
@@ -31,14 +32,55 @@ export function encodeBinary(message: MessageSchema, value: unknown): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** Decodes `message`; unknown fields are skipped. Throws INVALID_ARGUMENT on bytes that are none. */
+/**
+ * Encodes a service object in parts of about `size` bytes, cut between the members of its lists of messages: put one after the other
+ * they are the whole message, as the wire format of protobuf has it. At least one part, which may be empty.
+ */
+export function* encodeInParts(message: MessageSchema, value: unknown, size: number): Generator<Uint8Array, void> {
+  const lists = message.fields.filter((field) => field.repeated && field.type.kind === 'message')
+  const rest = { ...(value as Record<string, unknown>) }
+  for (const { key } of lists) delete rest[key]
+  const first = encodeBinary(message, rest)
+  let waiting = first.length === 0 ? [] : [first]
+  let length = first.length
+  let isBegun = false
+  /** A part of one buffer is that buffer, not a copy; here nothing is kept of it. */
+  const part = (): Buffer => {
+    const bytes = waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting, length)
+    waiting = []
+    length = 0
+    isBegun = true
+    return bytes
+  }
+  for (const { key } of lists) {
+    for (const item of ((value as Record<string, unknown>)[key] ?? []) as unknown[]) {
+      waiting.push(encodeBinary(message, { [key]: [item] }))
+      length += (waiting.at(-1) as Buffer).length
+      if (length >= size) yield part()
+    }
+  }
+  if (length > 0 || !isBegun) yield part()
+}
+
+/** Decodes `message`; unknown fields are skipped. Throws INVALID_ARGUMENT on bytes that are none, with the field where one is to blame. */
 export function decodeBinary(message: MessageSchema, bytes: Uint8Array): Record<string, unknown> {
-  const reader = protobuf.Reader.create(bytes)
+  const reader = protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   try {
     return codec(message).read(reader, reader.len) as Record<string, unknown>
   } catch (error) {
-    if (error instanceof ServiceError) throw error
+    if (error instanceof Misfit) throw invalidArgument(error.pointer, error.message)
     throw new ServiceError('INVALID_ARGUMENT', `the bytes are no ${message.name}`, { cause: error })
+  }
+}
+
+/** A value that its field does not take; on its way out of the message it learns where it was. */
+class Misfit extends Error {
+  pointer = ''
+
+  /** The value was at `token` of what is read; thrown on. */
+  static at(token: string | number, error: unknown): unknown {
+    if (error instanceof Misfit) error.pointer = below('', String(token)) + error.pointer
+    return error
   }
 }
 
@@ -54,6 +96,7 @@ function codec(message: MessageSchema): Codec {
 function messageCodec(message: MessageSchema): Codec {
   const writers = message.fields.map((field) => ({ key: field.key, write: fieldWriter(field) }))
   const readers = new Map(message.fields.map((field) => [field.number, fieldReader(field, message.fields)]))
+  const keys = new Map(message.fields.map((field) => [field.number, field.key]))
   const defaults = message.fields.filter((field) => !field.presence)
   return {
     write(writer, value) {
@@ -64,11 +107,16 @@ function messageCodec(message: MessageSchema): Codec {
     },
     read(reader, end) {
       const decoded: Record<string, unknown> = {}
-      while (reader.pos < end) {
-        const tag = reader.uint32()
-        const read = readers.get(tag >>> 3)
-        if (read === undefined) reader.skipType(tag & 7)
-        else read(reader, tag & 7, decoded)
+      let tag = 0
+      try {
+        while (reader.pos < end) {
+          tag = reader.uint32()
+          const read = readers.get(tag >>> 3)
+          if (read === undefined) reader.skipType(tag & 7)
+          else read(reader, tag & 7, decoded)
+        }
+      } catch (error) {
+        throw Misfit.at(keys.get(tag >>> 3) ?? '', error)
       }
       for (const field of defaults) if (decoded[field.key] === undefined) decoded[field.key] = defaultOf(field)
       return decoded
@@ -182,14 +230,21 @@ function fieldReader(
   const { key } = field
   if (field.mapKey !== undefined) {
     const absent = defaultOf({ ...field, mapKey: undefined })
+    const readValue = (reader: Reader, name: string): unknown => {
+      try {
+        return read(reader)
+      } catch (error) {
+        throw Misfit.at(name, error)
+      }
+    }
     return (reader, _wire, into) => {
       const end = reader.uint32() + reader.pos
       let name = ''
       let value = absent
       while (reader.pos < end) {
         const tag = reader.uint32()
-        if (tag >>> 3 === 1) name = reader.string()
-        else if (tag >>> 3 === 2) value = read(reader)
+        if (tag >>> 3 === 1) name = readKey(reader)
+        else if (tag >>> 3 === 2) value = readValue(reader, name)
         else reader.skipType(tag & 7)
       }
       into[key] ??= {}
@@ -201,10 +256,14 @@ function fieldReader(
     return (reader, wire, into) => {
       into[key] ??= []
       const list = into[key] as unknown[]
-      if (wire === LENGTH && unpacked !== LENGTH) {
-        const end = reader.uint32() + reader.pos
-        while (reader.pos < end) list.push(read(reader))
-      } else list.push(read(reader))
+      try {
+        if (wire === LENGTH && unpacked !== LENGTH) {
+          const end = reader.uint32() + reader.pos
+          while (reader.pos < end) list.push(read(reader))
+        } else list.push(read(reader))
+      } catch (error) {
+        throw Misfit.at(list.length, error)
+      }
     }
   }
   if (field.oneof === undefined) {
@@ -238,7 +297,7 @@ function valueReader(field: FieldSchema): Read {
       const name = names.get(number)
       if (name !== undefined) return name
       const known = Object.keys(values).join(', ')
-      throw new ServiceError('INVALID_ARGUMENT', `${field.name}: ${number} is none of ${known}`)
+      throw new Misfit(`${number} is none of ${known}`)
     }
   }
   return scalarReader(type.scalar)
@@ -252,9 +311,23 @@ function scalarReader(scalar: Scalar): Read {
       return (reader) => BigInt.asUintN(64, signed(reader.uint64()))
     case 'bytes':
       return (reader) => new Uint8Array(reader.bytes())
+    case 'string':
+      return (reader) => readText(reader, '')
     default:
       return (reader) => reader[scalar]()
   }
+}
+
+const readKey = (reader: Reader): string => readText(reader, 'the key ')
+
+/** A string; in place of bytes that are no UTF-8 (RFC 3629) decoders put U+FFFD, so a text without that needs no second look. */
+function readText(reader: Reader, what: string): string {
+  const begin = reader.pos
+  const text = reader.string()
+  if (!text.includes('\ufffd')) return text
+  reader.pos = begin
+  if (!isUtf8(reader.bytes())) throw new Misfit(`${what}must be UTF-8`)
+  return text
 }
 
 function wireType({ type }: FieldSchema): number {

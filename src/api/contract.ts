@@ -1,6 +1,6 @@
 /** Every operation as the protos define it: messages, kind, gRPC path and HTTP forms. */
 import type { OperationName } from '../services/operations.ts'
-import { loadSchema, type MessageSchema, type Schema } from './schema.ts'
+import { loadSchema, type MessageSchema, type MethodSchema, type Schema } from './schema.ts'
 
 export type HttpTransport = 'rest' | 'sse' | 'websocket'
 
@@ -26,6 +26,8 @@ export interface Operation {
   /** One request and one response, one request and many messages, messages both ways. */
   readonly kind: 'unary' | 'server' | 'bidi'
   readonly http: readonly HttpBinding[]
+  /** Keys of the fields that name what the operation is about, as some path does: never empty, whichever way they come. */
+  readonly identifiers: readonly string[]
 }
 
 let loaded: readonly Operation[] | undefined
@@ -52,7 +54,13 @@ function readOperations(schema: Schema): Operation[] {
         response: method.response,
         kind,
         http: method.http.map((rule) => ({ ...rule, transport })),
+        identifiers: identifiersOf(method),
       }
     }),
   )
+}
+
+function identifiersOf({ request, http }: MethodSchema): string[] {
+  const names = http.flatMap(({ path }) => Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name as string))
+  return [...new Set(names)].map((name) => request.byName.get(name)?.key ?? name)
 }

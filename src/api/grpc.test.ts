@@ -216,7 +216,7 @@ describe('streams', () => {
     expect(seen.sinks.has('pipelines c')).toBe(false)
   })
 
-  test('both ways: requests out, answers in, a bad answer ends the call', async () => {
+  test('both ways: requests out, answers in, a refused answer changes nothing, bytes that are none end the call', async () => {
     const { grpcPath, request, response } = operation('authenticationByRequests')
     const stream = client.makeBidiStreamRequest(grpcPath, pass, pass)
     await seen.until(() => seen.sinks.has('authentication'))
@@ -225,9 +225,13 @@ describe('streams', () => {
     stream.write(encodeBinary(request, { requestId: 9n, accept: true }))
     await seen.until(() => seen.answers.length === 1)
     expect(seen.answers).toEqual([{ requestId: 9n, accept: true }])
-    const failure = failed(stream)
     stream.write(encodeBinary(request, { requestId: 404n, accept: true }))
-    expect(await failure).toMatchObject({ code: grpc.status.NOT_FOUND })
+    stream.write(encodeBinary(request, { requestId: 10n, accept: false }))
+    await seen.until(() => seen.answers.length === 2)
+    expect(seen.answers.at(-1)).toEqual({ requestId: 10n, accept: false })
+    const failure = failed(stream)
+    stream.write(Buffer.from([0xff, 0xff]))
+    expect(await failure).toMatchObject({ code: grpc.status.INVALID_ARGUMENT })
   })
 })
 

@@ -1,4 +1,5 @@
 /** The gRPC listener: every operation, health and reflection on one port. */
+import type { Socket } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
 import { HealthImplementation } from 'grpc-health-check'
@@ -11,6 +12,7 @@ import { Call, type Caller } from './call.ts'
 import type { Operation } from './contract.ts'
 import { descriptorPackage } from './descriptors.ts'
 import { grpcFailure } from './errors.ts'
+import { type GrpcConnectionLimits, GrpcConnections } from './grpc-connections.ts'
 import { listenFailure } from './listen-failure.ts'
 import type { Router } from './router.ts'
 import { loadSchema } from './schema.ts'
@@ -24,10 +26,24 @@ export interface GrpcListenerOptions {
   /** 0: any free port. */
   readonly port: number
   readonly tls?: { readonly key: Buffer; readonly cert: Buffer }
+  readonly limits?: GrpcConnectionLimits & {
+    /** Milliseconds; default IDLE_MS. */
+    readonly idleMs?: number
+  }
+  /** Gets what goes wrong without a caller to be told. */
+  readonly warn?: (message: string) => void
 }
 
 type Stream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
 
+/** Longest request message, bytes; the same as over HTTP. */
+export const REQUEST_BYTES = 4 * 1024 * 1024
+/** How long a connection may be without an open call before it is closed, milliseconds: its client comes back by itself. */
+export const IDLE_MS = 300_000
+/** After so much silence of a connection the client is asked whether it is there, milliseconds, */
+export const PING_MS = 30_000
+/** and has this long to answer, milliseconds. */
+export const PONG_MS = 20_000
 /** Milliseconds that stop waits for calls to finish before it cuts them. */
 const STOP_MS = 1000
 
@@ -35,23 +51,31 @@ export class GrpcListener {
   readonly #options: GrpcListenerOptions
   readonly #router: Router
   readonly #streams = new Set<GrpcSink>()
+  readonly #connections: GrpcConnections
   #server: grpc.Server | undefined
+  #inject: ((socket: Socket) => void) | undefined
 
   constructor(options: GrpcListenerOptions) {
     this.#options = options
     this.#router = options.router
+    this.#connections = new GrpcConnections({
+      inject: (socket) => this.#inject?.(socket),
+      warn: options.warn ?? (() => undefined),
+      ...(options.limits === undefined ? {} : { limits: options.limits }),
+    })
   }
 
   /** Listens; rejects when the address cannot be had. */
   async start(): Promise<{ address: string; port: number }> {
-    const { address, port, tls } = this.#options
+    const { address, port, tls, limits } = this.#options
     // What grpc-js would print is in the errors it gives.
     grpc.setLogVerbosity(grpc.logVerbosity.NONE)
     const server = new grpc.Server({
       interceptors: [(_method, call) => this.#guard(call)],
-      // A second process must not share the port in silence.
-      'grpc.so_reuseport': 0,
-      'grpc.keepalive_time_ms': 30_000,
+      'grpc.keepalive_time_ms': PING_MS,
+      'grpc.keepalive_timeout_ms': PONG_MS,
+      'grpc.max_connection_idle_ms': limits?.idleMs ?? IDLE_MS,
+      'grpc.max_receive_message_length': REQUEST_BYTES,
     })
     this.#addOperations(server)
     new ReflectionService(descriptorPackage(loadSchema())).addToServer(server)
@@ -60,15 +84,16 @@ export class GrpcListener {
       tls === undefined
         ? grpc.ServerCredentials.createInsecure()
         : grpc.ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
-    const host = address.includes(':') ? `[${address}]` : address
-    const bound = await new Promise<number>((resolve, reject) => {
-      server.bindAsync(`${host}:${port}`, credentials, (error, boundPort) => {
-        if (error === null) resolve(boundPort)
-        else listenFailure('gRPC', address, port, 'grpc.address').then(reject)
-      })
-    })
-    this.#server = server
-    return { address, port: bound }
+    const injector = server.createConnectionInjector(credentials)
+    this.#inject = (socket) => injector.injectConnection(socket)
+    try {
+      const bound = await this.#connections.listen(address, port)
+      this.#server = server
+      return { address, port: bound }
+    } catch {
+      this.#connections.close()
+      throw await listenFailure('gRPC', address, port, 'grpc.address')
+    }
   }
 
   /** Ends every stream with UNAVAILABLE, lets other calls finish for a second, then cuts what is left. */
@@ -76,6 +101,7 @@ export class GrpcListener {
     const server = this.#server
     if (server === undefined) return
     this.#server = undefined
+    this.#connections.stopListening()
     const error = new ServiceError('UNAVAILABLE', 'the node is shutting down')
     for (const stream of [...this.#streams]) stream.end(error)
     await new Promise<void>((resolve) => {
@@ -88,6 +114,7 @@ export class GrpcListener {
         resolve()
       })
     })
+    this.#connections.close()
   }
 
   /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
@@ -105,8 +132,10 @@ export class GrpcListener {
       start: (next) => {
         next({
           onReceiveMetadata: (metadata, proceed) => {
+            const peer = call.getPeer()
             try {
               this.#caller(call, metadata)
+              this.#connections.admitted(peer)
               proceed(metadata)
             } catch (error) {
               call.sendStatus(grpcFailure(error as ServiceError))
@@ -202,11 +231,35 @@ export class GrpcListener {
       // Nothing is read before the receiver is there: flow control holds the client back.
       const receiver = await this.#router.bidi(operation, call, sink)
       sink.ready()
-      stream.on('data', (bytes: Buffer) => deliver(operation, receiver, sink, bytes))
+      stream.on('data', (bytes: Buffer) => this.#deliver(operation, receiver, sink, bytes))
       stream.on('end', () => receiver.end?.())
     } catch (error) {
       if (sink.closed) this.#router.failure(error, operation)
       else sink.end(error)
+    }
+  }
+
+  /**
+   * gRPC has no frame for the failure of one message. What is no message of the operation ends the stream, as every gRPC server does; a
+   * message that was refused does not, for the others on the stream are good.
+   */
+  async #deliver(operation: Operation, receiver: Receiver<unknown>, sink: GrpcSink, bytes: Buffer): Promise<void> {
+    if (sink.closed) return
+    let request: unknown
+    try {
+      request = decodeBinary(operation.request, bytes)
+    } catch (error) {
+      sink.end(error)
+      return
+    }
+    try {
+      await receiver.message(request)
+    } catch (error) {
+      const { message } = this.#router.failure(error, operation)
+      if (sink.closed) return
+      this.#options.warn?.(
+        `${operation.name}: a message was refused, which its caller over gRPC is not told: ${message}`,
+      )
     }
   }
 
@@ -229,17 +282,6 @@ export class GrpcListener {
     // A broken connection shows as a cancellation too; without a listener the error would end the process.
     stream.on('error', () => sink.lose())
     return sink
-  }
-}
-
-/** gRPC has no frame for the failure of one message, so it ends the stream. */
-function deliver(operation: Operation, receiver: Receiver<unknown>, sink: GrpcSink, bytes: Buffer): void {
-  if (sink.closed) return
-  try {
-    const result = receiver.message(decodeBinary(operation.request, bytes))
-    if (result instanceof Promise) result.catch((error: unknown) => sink.end(error))
-  } catch (error) {
-    sink.end(error)
   }
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { node } from '../../test/contract/handlers.ts'
 import { ServiceError } from '../services/errors.ts'
-import { decodeBinary, encodeBinary } from './binary.ts'
+import { decodeBinary, encodeBinary, encodeInParts } from './binary.ts'
 import { loadOperations } from './contract.ts'
 import { readRequest } from './http-request.ts'
 import { decodeJson } from './json-decode.ts'
@@ -226,6 +226,8 @@ describe('round trips', () => {
         const complete = decodeBinary(type, encodeBinary(type, value))
         expect(decodeJson(type, JSON.parse(jsonEncoder(type)(value)))).toEqual(complete)
         expect(decodeBinary(type, encodeBinary(type, complete))).toEqual(complete)
+        const parts = [...encodeInParts(type, value, 40)]
+        expect(decodeBinary(type, Buffer.concat(parts))).toEqual(complete)
       }),
       { numRuns: 20, seed: 7 },
     )

@@ -6,11 +6,14 @@ import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../service
 import type { Receiver } from '../services/operations.ts'
 import { HUB_SERVER_SERVICE, type RoutedOperation } from '../services/routing.ts'
 import { SharedMessage } from '../services/shared-message.ts'
-import { decodeBinary, encodeBinary } from './binary.ts'
+import { decodeBinary, encodeBinary, encodeInParts } from './binary.ts'
 import { Call } from './call.ts'
 import { loadOperations, type Operation } from './contract.ts'
 import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'
+
+/** An answer longer than this travels in parts, bytes: as many are encoded ahead of the caller. */
+const PART_BYTES = 1024 * 1024
 
 export interface LinkListenerOptions {
   /** Read at the first call: the router and what forwards for it know each other. */
@@ -82,10 +85,19 @@ async function unary(
 ): Promise<void> {
   stream.handlers = { cancel: () => call.abort() }
   try {
-    const response = encodeBinary(operation.response, await router.unary(operation, request, call))
+    const response = await router.unary(operation, request, call)
     if (stream.closed) return
-    stream.send(response)
-    stream.end({ code: 'OK', message: '' })
+    // A long answer is encoded no faster than the caller takes it.
+    const parts = encodeInParts(operation.response, response, PART_BYTES)
+    const send = () => {
+      while (!stream.closed) {
+        const { value, done } = parts.next()
+        if (done === true) stream.end({ code: 'OK', message: '' })
+        else if (!stream.send(value)) return
+      }
+    }
+    stream.handlers = { cancel: () => call.abort(), drain: send }
+    send()
   } catch (error) {
     const failure = router.failure(error, operation)
     if (!stream.closed) stream.end(statusOf(failure))

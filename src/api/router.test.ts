@@ -62,7 +62,8 @@ test('a literal segment goes before a parameter, and back-tracking finds the res
   expect(names('GET', '/v1/nodes/search')).toBe('method')
   expect(names('GET', '/v1/nodes/search/pipelines')).toEqual(['getPipelines', { node_id: 'search' }])
   expect(names('GET', '/v1/nodes/a%20b/pipelines/c')).toEqual(['getPipelineById', { node_id: 'a b', id: 'c' }])
-  expect(names('GET', '/v1/nodes//pipelines')).toBe('none')
+  expect(names('GET', '/v1/nodes//pipelines')).toEqual(['getPipelines', { node_id: '' }])
+  expect(names('GET', '/v1//nodes')).toBe('none')
   expect(names('GET', '/v1/nodes/%zz')).toBe('malformed')
 })
 

@@ -1,5 +1,5 @@
 /** Brings a call from any transport to its handler: here, or on another node. */
-import { ServiceError } from '../services/errors.ts'
+import { invalidArgument, ServiceError } from '../services/errors.ts'
 import type {
   BidiHandler,
   CallContext,
@@ -80,6 +80,11 @@ export class Router {
 
   #handler(operation: Operation, request: unknown, call: CallContext): AnyHandler {
     this.#options.authorize?.(operation, call)
+    if (request !== undefined) {
+      for (const key of operation.identifiers) {
+        if ((request as Record<string, unknown>)[key] === '') throw invalidArgument(`/${key}`, 'must not be empty')
+      }
+    }
     const handler = this.#options.forward?.(operation, request, call) ?? this.#handlers.get(operation.name)
     if (handler === undefined) {
       throw new ServiceError('UNIMPLEMENTED', `${operation.name} is not available on this node`)

@@ -113,7 +113,8 @@ function find(at: Segment, path: readonly string[], index: number, values: strin
     const end = find(literal, path, index + 1, values)
     if (end !== undefined) return end
   }
-  if (at.parameter === undefined || part === '') return undefined
+  // An empty segment is an empty value: the operation says what it thinks of it, as over gRPC.
+  if (at.parameter === undefined) return undefined
   values.push(part)
   const end = find(at.parameter, path, index + 1, values)
   if (end === undefined) values.pop()

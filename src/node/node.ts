@@ -101,7 +101,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     }
     const tls = tlsOf(config, log)
     const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
-    const listeners = { router, access, tls, links, opened }
+    const listeners = { router, access, tls, links, log, opened }
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)
     tokens.onRevoked((name) => {
@@ -268,6 +268,7 @@ interface Listeners {
   readonly tls: Tls | undefined
   /** The hub's end of links, served on the HTTP listener. */
   readonly links: LinkServer | undefined
+  readonly log: Logger
   readonly opened: (() => void | Promise<void>)[]
 }
 
@@ -286,10 +287,16 @@ async function listenHttp(config: NodeConfig, { router, access, tls, links, open
   return { listener, text }
 }
 
-async function listenGrpc(config: NodeConfig, { router, access, tls, opened }: Listeners) {
+async function listenGrpc(config: NodeConfig, { router, access, tls, log, opened }: Listeners) {
   if (config['grpc.address'] === 'none') return undefined
   const at = hostAndPort(config['grpc.address'])
-  const listener = new GrpcListener({ router, access, ...at, ...(tls === undefined ? {} : { tls }) })
+  const listener = new GrpcListener({
+    router,
+    access,
+    ...at,
+    ...(tls === undefined ? {} : { tls }),
+    warn: (message) => log.warn(message),
+  })
   const text = addressText(await listener.start())
   opened.push(() => listener.stop())
   return { listener, text }

@@ -39,8 +39,7 @@ export interface FactCaller {
 }
 
 /** Something on a hub, about one node. */
-export type HubFact = { readonly nodeId: string; readonly name: string } & /** It asks to join. */
-(
+export type HubFact = { readonly nodeId: string; readonly name: string } /** It asks to join. */ & (
   | { readonly kind: 'asked'; readonly requestId: bigint; readonly address: string }
   | { readonly kind: 'answered'; readonly requestId: bigint; readonly accept: boolean; readonly caller: FactCaller }
   | { readonly kind: 'withdrawn' | 'timed out'; readonly requestId: bigint }

@@ -1,6 +1,7 @@
 /** Calls that run on another node: an operation's handler whose work is done at the far end of a link. */
 import type { LinkSession, LinkStatus, LinkStream } from '../hub/session.ts'
 import { ServiceError } from './errors.ts'
+import { ANSWER_BYTES, Answer, AnswerTurns } from './link-answers.ts'
 import { errorOf, MESSAGE, READY, REFUSED, readRefused, TAKEN } from './link-envelope.ts'
 import type { BidiHandler, CallContext, Receiver, Sink, StreamHandler, UnaryHandler } from './operations.ts'
 import type { UpdatePipelineRequest } from './types.ts'
@@ -50,8 +51,9 @@ export function unaryOver(
     new Promise((resolve, reject) => {
       const deadlineMs = patience(codec, request)
       const stream = session.open(codec.name, target, codec.encodeRequest(request), { deadlineMs })
-      let response: Uint8Array | undefined
+      const answer = new Answer(turnsOf(session), () => stream.resume())
       const finish = () => {
+        answer.release()
         timers.clearTimeout(timer)
         call.signal.removeEventListener('abort', abandon)
       }
@@ -68,10 +70,13 @@ export function unaryOver(
       }
       call.signal.addEventListener('abort', abandon)
       stream.handlers = {
-        message: (bytes) => {
-          response = bytes
+        fragment: (bytes, more) => {
+          const isTaken = answer.take(bytes, more)
+          if (answer.length > ANSWER_BYTES) giveUp(tooLong(called))
+          return isTaken
         },
         end: (status) => {
+          const response = status.code === 'OK' ? answer.finish() : undefined
           finish()
           if (status.code !== 'OK') reject(errorOf(status))
           else if (response === undefined) reject(new ServiceError('INTERNAL', `${called} answered with nothing`))
@@ -217,6 +222,25 @@ class FarStream implements Receiver<unknown> {
     settle?.resolve()
     this.#sink.end(error)
   }
+}
+
+const turns = new WeakMap<LinkSession, AnswerTurns>()
+
+function turnsOf(session: LinkSession): AnswerTurns {
+  let known = turns.get(session)
+  if (known === undefined) {
+    known = new AnswerTurns()
+    turns.set(session, known)
+  }
+  return known
+}
+
+function tooLong(called: string): ServiceError {
+  const most = `${ANSWER_BYTES / 1024 / 1024} MiB`
+  return new ServiceError(
+    'RESOURCE_EXHAUSTED',
+    `the answer of ${called} is longer than ${most}, the most that comes over a link; ask for less at a time`,
+  )
 }
 
 function decode(codec: Codec, called: string, bytes: Uint8Array): unknown {

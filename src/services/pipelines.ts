@@ -179,11 +179,11 @@ export class PipelinesService implements PipelineHost {
     },
     startPipeline: async ({ nodeId, id, name }, call) => {
       this.#check(nodeId)
-      return { runId: await this.#identified({ id, name }).start(call) }
+      return { runId: await this.#identified({ id, name }, 'by id or name').start(call) }
     },
     stopPipeline: async ({ nodeId, id, name, runId }, call) => {
       this.#check(nodeId)
-      await this.#identified({ id, name, runId }).stop(call, runId)
+      await this.#identified({ id, name, runId }, 'by id, name or run id').stop(call, runId)
       return {}
     },
     streamPipelines: async ({ nodeId }, _call, sink) => {
@@ -295,11 +295,11 @@ export class PipelinesService implements PipelineHost {
     return named[0] as HostedPipeline
   }
 
-  #identified(which: {
-    id?: string | undefined
-    name?: string | undefined
-    runId?: string | undefined
-  }): HostedPipeline {
+  /** `ways` says how the operation lets its caller name a pipeline. */
+  #identified(
+    which: { id?: string | undefined; name?: string | undefined; runId?: string | undefined },
+    ways: string,
+  ): HostedPipeline {
     if (which.id !== undefined) return this.#byId(which.id)
     if (which.name !== undefined) return this.#byName(which.name, 'FAILED_PRECONDITION')
     if (which.runId !== undefined) {
@@ -307,7 +307,7 @@ export class PipelinesService implements PipelineHost {
       if (hosted === undefined) throw new ServiceError('NOT_FOUND', `no pipeline has a run ${which.runId}`)
       return hosted
     }
-    throw new ServiceError('INVALID_ARGUMENT', 'say which pipeline: by id, name or run id')
+    throw new ServiceError('INVALID_ARGUMENT', `say which pipeline: ${ways}`)
   }
 
   #run(runId: string, what: string): HostedRun {

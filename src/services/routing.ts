@@ -1,6 +1,6 @@
 /** Where a call runs: on this node, on the node it names, or on the hub. */
 import type { NodeRegistry } from '../hub/registry.ts'
-import { invalidArgument, ServiceError } from './errors.ts'
+import { ServiceError } from './errors.ts'
 import { notOnHub } from './hub-server.ts'
 import {
   bidiOver,
@@ -76,7 +76,6 @@ export class Routing {
 
   #toNode(nodeId: string | undefined, { transport }: CallContext): Destination | undefined {
     if (nodeId === undefined || nodeId === this.#nodeId || transport === 'link') return undefined
-    if (nodeId === '') throw invalidArgument('/nodeId', 'say which node')
     const called = `node ${nodeId}`
     if (this.#membership !== undefined) {
       return { session: this.#membership.require(`to reach ${called}`), target: nodeId, called }

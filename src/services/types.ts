@@ -358,7 +358,7 @@ export interface Pipeline {
   performanceMode: boolean
   /** Whether the pipeline is started. */
   started: boolean
-  /** The run of a started pipeline. */
+  /** Of a started pipeline its run. Of a stopped one the last run, ENDED, with how and when it ended; unset: it was never started. */
   currentRun?: Run | undefined
 }
 
@@ -595,7 +595,7 @@ export interface UnaryOperations {
     request: GetPendingAuthenticationRequestsRequest
     response: GetPendingAuthenticationRequestsResponse
   }
-  /** Lists the node's pipelines, in no particular order. */
+  /** Lists the node's pipelines, in no particular order. Each comes with its configuration of up to 1 MiB: over gRPC a client may have to raise the longest message it takes (docs/limits.md). Beyond 64 MiB another node's list is RESOURCE_EXHAUSTED. */
   getPipelines: { request: GetPipelinesRequest; response: GetPipelinesResponse }
   getPipelineById: { request: GetPipelineByIdRequest; response: GetPipelineByIdResponse }
   /** Fails with NOT_FOUND when no pipeline, or more than one, has the name. */
@@ -629,6 +629,6 @@ export interface StreamOperations {
 
 /** Operations with messages both ways. */
 export interface BidiOperations {
-  /** Sends a request each time a node asks to join, takes the operator's answers. */
+  /** Sends a request each time a node asks to join, takes the operator's answers. An answer that is refused, since its request was answered, timed out, was withdrawn or never was, does not end the stream: on a WebSocket it is answered by an error; gRPC has no errors within a stream, so there it is passed over, and getPendingAuthenticationRequests tells what is pending still. */
   authenticationByRequests: { request: AuthenticationByRequestAnswer; response: AuthenticationByRequestRequest }
 }

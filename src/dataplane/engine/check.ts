@@ -20,6 +20,8 @@ import { warningsOf } from './warnings.ts'
 export const MAX_CONFIG_BYTES = 1 << 20
 /** Most components in one pipeline. */
 export const MAX_COMPONENTS = 1000
+/** Longest name of a component, characters. */
+const LONGEST_COMPONENT_NAME = 256
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
 ajv.addFormat('socket-address', { type: 'string', validate: (text: string) => parseSocketAddress(text) !== null })
@@ -320,8 +322,8 @@ export function checkPipelineConfig(
   const components: Record<string, ComponentConfig> = {}
   for (const name of names) {
     const at = `${engineAt}/pipeline/${pointerToken(name)}`
-    if (name === '' || name.length > 256) {
-      problems.push({ pointer: at, message: 'a component needs a name of 1 to 256 characters' })
+    if (name === '' || name.length > LONGEST_COMPONENT_NAME) {
+      problems.push({ pointer: at, message: `a component needs a name of 1 to ${LONGEST_COMPONENT_NAME} characters` })
       continue
     }
     const component = checkComponent(pipeline[name], at, available, problems)

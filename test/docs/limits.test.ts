@@ -1,0 +1,103 @@
+/** docs/limits.md against the sources: every constant has the value that the page says, and every limit is on the page. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { packageRoot } from '../../src/api/package-root.ts'
+
+const page = readFileSync(join(packageRoot(), 'docs/limits.md'), 'utf8')
+const sources = new Map(
+  readdirSync(join(packageRoot(), 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(ts|cc|h)$/.test(file) && !file.endsWith('.test.ts') && !file.startsWith('cli/'))
+    .map((file) => [`src/${file}`, readFileSync(join(packageRoot(), 'src', file), 'utf8')]),
+)
+
+/** The expression of a constant in a file. */
+function expression(file: string, name: string): string | undefined {
+  const found = new RegExp(`^(?:export |static )*(?:const|constexpr [\\w:]+) ${name}(?:: number)? = ([^;\\n]+)`, 'm')
+  return found.exec(sources.get(file) ?? '')?.[1]?.replace(/\s*\/\/.*$/, '')
+}
+
+/** The file that a name in `file` comes from: itself, or what it imports the name from. */
+function originOf(file: string, name: string): string | undefined {
+  if (expression(file, name) !== undefined) return file
+  const imported = new RegExp(`import \\{[^}]*\\b${name}\\b[^}]*\\} from '([^']+)'`).exec(sources.get(file) ?? '')?.[1]
+  return imported === undefined ? undefined : posix.join(posix.dirname(file), imported)
+}
+
+/** Its value, with the values of other constants in it. Undefined: it is no number. */
+function numberOf(file: string, name: string): number | undefined {
+  let text = expression(file, name)
+  if (text === undefined) return undefined
+  for (const [other] of text.matchAll(/\b[A-Za-z]\w*/g)) {
+    const at = originOf(file, other)
+    const value = at === undefined || other === name ? undefined : numberOf(at, other)
+    if (value === undefined) return undefined
+    text = text.replace(new RegExp(`\\b${other}\\b`), `(${value})`)
+  }
+  text = text.replaceAll(/(?<=[\da-f])(_(?=[\da-f])|u(ll)?\b)/g, '')
+  return /^[\d\s.x+\-*/()<a-fA-F]+$/.test(text) ? (Function(`return ${text}`)() as number) : undefined
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  Ki: 1024,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  ns: 1,
+  ms: 1,
+  s: 1000,
+  min: 60_000,
+  d: 86_400_000,
+}
+
+/** What a cell says: bytes, milliseconds (nanoseconds where it says ns), a number. */
+function told(cell: string): number {
+  const [, number = '', unit = ''] = /^([\d,.]+) ?(\w*)$/.exec(cell) ?? []
+  const factor = UNITS[unit]
+  if (number === '' || factor === undefined) throw new Error(`"${cell}" is no value with a unit this test knows`)
+  return Number(number.replaceAll(',', '')) * factor
+}
+
+const rows = page
+  .split('\n')
+  .filter((line) => line.startsWith('|'))
+  .map((line) => line.split('|').map((cell) => cell.trim()))
+  .flatMap(([, what = '', value = '', constant = '']) => {
+    const [, name, file] = /^\[(\w+)\]\(\.\.\/(src\/[^)]+)\)$/.exec(constant) ?? []
+    return name === undefined || file === undefined ? [] : [{ what, value, name, file }]
+  })
+
+describe('every constant has the value that the page says', () => {
+  test.each(rows.map((row) => [row.name, row.file, row] as const))('%s in %s', (name, file, { value }) => {
+    const known = numberOf(file, name)
+    expect(known, 'the constant').toBeTypeOf('number')
+    // One constant is in seconds.
+    const seconds = name === 'DEFAULT_INSTRUCTIONS_TIMEOUT' ? 1000 : 1
+    expect((known as number) * seconds).toBe(told(value))
+  })
+})
+
+/** Numbers that bound nothing: what bytes mean, where they stand, how a format or an algorithm has it. */
+const NO_LIMITS = new Set(
+  `READY MESSAGE TAKEN REFUSED VARINT FIXED64 LENGTH FIXED32 KEY_BYTES HASH_BYTES SIGNATURE_BYTES VERSION
+  NS_PER_MS NS_PER_S COMMAND_STOP COMMAND_MESSAGE COMMAND_TOKEN MAGIC HEADER_BYTES REMOTE_BYTES REMOTE_WORDS
+  POLYNOMIAL KEY_WORDS SALT_BYTES AEAD_HEADER_BYTES TAG_BYTES OPENED FORGED REPLAYED UNTRIED SYMBOL_AT
+  BLOCK_HEADER_BYTES LENGTH_BYTES KIND_SOURCE KIND_REPAIR UNSEEN SEEN RECOVERED UNKNOWN OPEN DONE UNHEARD CONTRADICTORY
+  LATE SMALLEST_DEFAULT LARGEST_DEFAULT MASK PROBE_BYTES PROBE_MAGIC SOURCE SEQUENCE_HIGH SEQUENCE_LOW SECONDS
+  NANOSECONDS TWO_32 SEQUENCE_HIGH_LIMIT WINDOW_STEP SHORT LONGEST FLUSH_ENTRY RESET_ENTRY FIRST_CAPACITY
+  BUSY_BREATH_NS FIRST_EPHEMERAL_PORT SUB CRC COMPACT_AT`.split(/\s+/),
+)
+
+test('every limit of the sources is on the page', () => {
+  const listed = new Set(rows.map(({ name, file }) => `${name} in ${file}`))
+  const missing: string[] = []
+  for (const [file, text] of sources) {
+    if (!file.endsWith('.ts')) continue
+    for (const [, name = ''] of text.matchAll(/^(?:export )?const ([A-Z][A-Z0-9_]+)(?:: number)? = /gm)) {
+      const isLimit = !NO_LIMITS.has(name) && numberOf(file, name) !== undefined
+      if (isLimit && !listed.has(`${name} in ${file}`)) missing.push(`${name} in ${file}`)
+    }
+  }
+  expect(missing, 'add them to docs/limits.md, or to NO_LIMITS here when they bound nothing').toEqual([])
+})
