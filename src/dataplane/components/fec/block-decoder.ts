@@ -1,9 +1,10 @@
 /** Passes source packets on and recovers missing ones as soon as as many symbols of their block are there as it has sources. */
 import { MAX_SYMBOLS } from '../../codes/cauchy.ts'
 import type { Batch } from '../../engine/batch.ts'
-import type { Counter, Gauge } from '../../engine/metrics.ts'
+import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
+import { type BlockDecoderCounters, LossShare } from './block-counters.ts'
 import { BLOCK_HEADER_BYTES, KIND_REPAIR, KIND_SOURCE, LENGTH_BYTES, SYMBOL_AT } from './block-header.ts'
 import { BlockRecovery, CONTRADICTED, DECODED } from './block-recovery.ts'
 import { BlockSessions, LATE } from './block-sessions.ts'
@@ -19,25 +20,6 @@ import {
   UNKNOWN,
   UNSEEN,
 } from './block-window.ts'
-
-export interface BlockDecoderCounters {
-  readonly recovered_packets: Counter
-  readonly unrecovered_packets: Counter
-  readonly late_packets: Counter
-  readonly duplicate_packets: Counter
-  readonly wrong_recoveries: Counter
-  readonly redundant_packets: Counter
-  readonly spent_packets: Counter
-  readonly malformed_packets: Counter
-  readonly unfollowed_packets: Counter
-  readonly unfollowed_repair_packets: Counter
-  readonly held_packets: Gauge
-  readonly held_at_end_packets: Counter
-  readonly unkept_packets: Counter
-}
-
-/** The measured loss looks back over about as many packets. */
-const LOSS_MEMORY = 10_000
 
 /**
  * Packets of one block that follow each other in a batch make a run. At its end the block is completed from the packets where they
@@ -70,8 +52,8 @@ export class BlockDecoder {
   private readonly shapes = new Int32Array(MOST_SHAPES)
   /** Whether the block being finished took its repairs to complete. */
   private repairsUsed = false
-  private lostPackets = 0
-  private expectedPackets = 0
+  /** Share of packets, sources and repairs, that did not come before their block left the window. */
+  readonly loss = new LossShare()
 
   /** Follows at most `sessions` sessions at once. */
   constructor(packets: Packets, memory: number, outlet: Outlet, counters: BlockDecoderCounters, sessions: number) {
@@ -81,11 +63,6 @@ export class BlockDecoder {
     this.sessions = new BlockSessions(sessions, (window) => this.leave(window))
     this.recovery = new BlockRecovery(packets, memory)
     this.mostHeld = packets.slots >> 2
-  }
-
-  /** Share of packets, sources and repairs, that did not come before their block left the window. */
-  get loss(): number {
-    return this.expectedPackets === 0 ? 0 : this.lostPackets / this.expectedPackets
   }
 
   /** Sessions followed now. */
@@ -226,12 +203,7 @@ export class BlockDecoder {
     if (counted && (state === OPEN || state === SPENT || state === DONE)) {
       const sources = window.closing[place] || window.k
       const expected = sources + window.r
-      this.lostPackets += Math.max(0, expected - window.sources[place] - window.repairs[place])
-      this.expectedPackets += expected
-      if (this.expectedPackets > LOSS_MEMORY) {
-        this.lostPackets /= 2
-        this.expectedPackets /= 2
-      }
+      this.loss.add(expected, Math.max(0, expected - window.sources[place] - window.repairs[place]))
       if (state !== DONE) this.counters.unrecovered_packets.add(Math.max(0, sources - window.sources[place]))
     }
     this.letGo(window, place, kept)

@@ -65,7 +65,7 @@ export const reedSolomonDecoder = defineComponent({
         outlets.output.notify(notification)
       },
       observe() {
-        metrics.measured_loss.set(decoder.loss)
+        metrics.measured_loss.set(decoder.loss.value)
         metrics.followed_sessions.set(decoder.followed)
       },
       kept: () => decoder.kept,

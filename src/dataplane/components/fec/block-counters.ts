@@ -1,0 +1,40 @@
+/** What a block decoder counts, and the share of packets that it measures as lost. */
+import type { Counter, Gauge } from '../../engine/metrics.ts'
+
+export interface BlockDecoderCounters {
+  readonly recovered_packets: Counter
+  readonly unrecovered_packets: Counter
+  readonly late_packets: Counter
+  readonly duplicate_packets: Counter
+  readonly wrong_recoveries: Counter
+  readonly redundant_packets: Counter
+  readonly spent_packets: Counter
+  readonly malformed_packets: Counter
+  readonly unfollowed_packets: Counter
+  readonly unfollowed_repair_packets: Counter
+  readonly held_packets: Gauge
+  readonly held_at_end_packets: Counter
+  readonly unkept_packets: Counter
+}
+
+/** The measured loss looks back over about as many packets. */
+const LOSS_MEMORY = 10_000
+
+/** Share of packets lost, the older ones counting for less. */
+export class LossShare {
+  private lost = 0
+  private expected = 0
+
+  get value(): number {
+    return this.expected === 0 ? 0 : this.lost / this.expected
+  }
+
+  add(expected: number, lost: number): void {
+    this.lost += lost
+    this.expected += expected
+    if (this.expected > LOSS_MEMORY) {
+      this.lost /= 2
+      this.expected /= 2
+    }
+  }
+}
