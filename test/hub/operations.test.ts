@@ -489,7 +489,7 @@ describe('details', () => {
 
   test('setNode: node configuration comes from a config file', async () => {
     network.hub(HUB)
-    const node = network.node({ isFromFile: true, name: 'fixed' })
+    const node = network.node({ file: '/etc/penstock.yaml', name: 'fixed' })
     const other = network.node()
     await node.join(HUB)
     await other.join(HUB)

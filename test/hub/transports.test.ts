@@ -15,7 +15,7 @@ let hub: RunningNode
 /** A node on the hub, and one on none. */
 let member: RunningNode
 let lone: RunningNode
-/** On the hub, named by a configuration file. */
+/** On the hub, with a configuration file that does not name it. */
 let fixed: RunningNode
 const opened: { close(): unknown }[] = []
 const callersOf = (node: RunningNode): Caller[] => {
@@ -49,7 +49,7 @@ beforeAll(async () => {
     startReal(directory(), { hub: 'true', 'node-name': 'hub' }),
     startReal(directory(), { 'node-name': 'member' }),
     startReal(directory(), { 'node-name': 'lone' }),
-    startReal(directory(), {}, { name: 'penstock.yaml', text: 'node: { name: fixed }\n' }),
+    startReal(directory(), {}, { name: '/etc/penstock.yaml', text: 'telemetry: { interval: 2s }\n' }),
   ])
   await join(member)
   await join(fixed)
@@ -106,6 +106,7 @@ test('setNode: node configuration comes from a config file', async () => {
     for (const caller of callersOf(at)) {
       const change = { nodeId: fixed.node.id, name: 'other', metadata: { items: {} } }
       expect(await codeOf(caller.unary('setNode', change)), caller.transport).toBe('PERMISSION_DENIED')
+      await expect(caller.unary('setNode', change)).rejects.toThrow('/etc/penstock.yaml')
     }
   }
 })
