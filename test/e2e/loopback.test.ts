@@ -96,7 +96,8 @@ function codeOf(client: grpc.Client, path: string, token: string | undefined): P
   })
 }
 
-describe('access.loopback: token', () => {
+// Each of these starts a dozen processes.
+describe('access.loopback: token', { timeout: 120_000 }, () => {
   const directory = scratch()
   const data = join(directory.path, 'data')
   const file = join(data, 'local.token')
@@ -268,7 +269,7 @@ describe('access.loopback: token', () => {
   })
 })
 
-describe.skipIf(missing !== undefined)('a second user of the machine', () => {
+describe.skipIf(missing !== undefined)('a second user of the machine', { timeout: 120_000 }, () => {
   const directory = scratch()
   const data = join(directory.path, 'data')
   beforeAll(() => {
