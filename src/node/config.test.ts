@@ -83,6 +83,24 @@ test('every key has a flag and a variable of its own', () => {
   })
 })
 
+test('a hub is on when the configuration says so; it takes requests unless that says none', () => {
+  const hub = (text: string) => {
+    const { config } = loadConfig({ file: file(text) })
+    return [config.hubServer, config['hubServer.authenticationByRequest']]
+  }
+  expect(hub('node: { name: x }\n')).toEqual([false, 'taken'])
+  expect(hub('hubServer:\n')).toEqual([true, 'taken'])
+  expect(hub('hubServer:\n  authenticationByRequest:\n    timeout: 10s\n')).toEqual([true, 'taken'])
+  expect(hub('hubServer:\n  authenticationByRequest: none\n')).toEqual([true, 'none'])
+  expect(loadConfig({ flags: { hub: true, 'authentication-by-request': 'none' } }).config).toMatchObject({
+    hubServer: true,
+    'hubServer.authenticationByRequest': 'none',
+  })
+  expect(problemsOf({ file: file('hubServer:\n  authenticationByRequest: false\n') })).toEqual([
+    'conf/penstock.yaml:2: hubServer.authenticationByRequest: must be one of taken, none',
+  ])
+})
+
 test('access.loopback asks for a token, which access.open contradicts', () => {
   expect(loadConfig().config['access.loopback']).toBe('open')
   expect(loadConfig({ file: file('access:\n  loopback: token\n') }).config['access.loopback']).toBe('token')

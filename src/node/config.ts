@@ -38,7 +38,7 @@ export interface NodeConfig {
   /** Whether this node hosts a hub server. */
   hubServer: boolean
   /** Whether nodes may ask to join it; they have no other way in. */
-  'hubServer.authenticationByRequest': boolean
+  'hubServer.authenticationByRequest': 'taken' | 'none'
   'hubServer.authenticationByRequest.timeout': number
   'telemetry.interval': number
   'log.level': NodeLogLevel
@@ -106,9 +106,9 @@ export const settings: readonly Setting[] = [
   setting(
     'hubServer.authenticationByRequest',
     'authentication-by-request',
-    'let nodes ask to join the hub; false: no further nodes',
-    boolean,
-    () => true,
+    'requests of nodes to join the hub: taken, or none (no further nodes)',
+    oneOf('taken', 'none'),
+    (): NodeConfig['hubServer.authenticationByRequest'] => 'taken',
   ),
   setting(
     'hubServer.authenticationByRequest.timeout',

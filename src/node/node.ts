@@ -177,9 +177,10 @@ interface HubPartNeeds {
 function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds): HubPart {
   const { file, clock = systemClock } = options
   const { identity, store, log, router } = needs
-  const requestTimeout = config['hubServer.authenticationByRequest']
-    ? config['hubServer.authenticationByRequest.timeout']
-    : undefined
+  const requestTimeout =
+    config['hubServer.authenticationByRequest'] === 'taken'
+      ? config['hubServer.authenticationByRequest.timeout']
+      : undefined
   return createHubPart({
     nodeId: identity.nodeId,
     store,

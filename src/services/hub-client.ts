@@ -49,12 +49,13 @@ export class HubClientService {
       return { node: this.#view(call) }
     },
     authenticateByRequest: async ({ hubServerAddress }, call) => {
-      const address = hubAddress(hubServerAddress)
       const { membership } = this.#options
       if (membership === undefined) {
         throw new ServiceError('ALREADY_EXISTS', 'this node hosts a hub server and is on that hub')
       }
-      await membership.join(address, call.signal)
+      // First of all: a node on a hub answers the same to whatever it is given.
+      membership.requireNone()
+      await membership.join(hubAddress(hubServerAddress), call.signal)
       return {}
     },
     disconnect: async () => {

@@ -92,11 +92,17 @@ test('getNode: node cannot be reached', async () => {
   for (const at of [hub, member]) {
     for (const caller of callersOf(at)) {
       expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id })), caller.transport).toBe('UNAVAILABLE')
-      expect(await codeOf(caller.unary('getNode', { nodeId: 'nobody' })), caller.transport).toBe('NOT_FOUND')
+      await expect(caller.unary('getNode', { nodeId: gone.node.id })).rejects.toThrow('not connected to it now')
+      expect(await codeOf(caller.unary('getNode', { nodeId: 'nobody' })), caller.transport).toBe('UNAVAILABLE')
+      await expect(caller.unary('getNode', { nodeId: 'nobody' })).rejects.toThrow('no node nobody is on this hub')
+      // The specification names no other code for getNode alone.
+      expect(await codeOf(caller.unary('getPipelines', { nodeId: 'nobody' })), caller.transport).toBe('NOT_FOUND')
     }
   }
   for (const caller of callersOf(lone)) {
-    expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id }))).toBe('FAILED_PRECONDITION')
+    expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id }))).toBe('UNAVAILABLE')
+    await expect(caller.unary('getNode', { nodeId: gone.node.id })).rejects.toThrow('this node is on no hub')
+    expect(await codeOf(caller.unary('getPipelines', { nodeId: 'nobody' }))).toBe('FAILED_PRECONDITION')
   }
   await httpCaller(hub).unary('removeNode', { nodeId: gone.node.id })
 })
@@ -117,7 +123,11 @@ describe('authenticateByRequest', () => {
 
   test('node already authenticated', async () => {
     for (const at of [hub, member]) {
-      for (const caller of callersOf(at)) expect(await asks(caller, addressOf(hub))).toBe('ALREADY_EXISTS')
+      for (const caller of callersOf(at)) {
+        for (const address of [addressOf(hub), '', 'no address', 'ftp://hub', 'http://127.0.0.1:1/']) {
+          expect([address, await asks(caller, address)]).toEqual([address, 'ALREADY_EXISTS'])
+        }
+      }
     }
   })
 
@@ -147,7 +157,7 @@ describe('authenticateByRequest', () => {
   })
 
   test('hub server does not accept authentication by request, or is none', async () => {
-    const closed = await startReal(directory(), { hub: 'true', 'authentication-by-request': 'false' })
+    const closed = await startReal(directory(), { hub: 'true', 'authentication-by-request': 'none' })
     const plain: Server = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
     await new Promise((resolve) => plain.once('listening', resolve))
     const { port } = plain.address() as { port: number }
