@@ -89,7 +89,7 @@ export class HubClientService {
   }
 }
 
-/** Reads the address of a hub server, host and port over http or https; throws INVALID_ARGUMENT. */
+/** Reads the address of a hub server: http or https, host and port, perhaps the path of a proxy; throws INVALID_ARGUMENT. */
 function hubAddress(text: string): URL {
   const bad = (message: string) => invalidArgument('/hubServerAddress', message)
   let url: URL
@@ -100,6 +100,6 @@ function hubAddress(text: string): URL {
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw bad('must begin with http:// or https://')
   if (url.username !== '' || url.password !== '') throw bad('must hold no user name or password')
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') throw bad('must end after host and port')
+  if (url.search !== '' || url.hash !== '') throw bad('must hold no ? and no #')
   return url
 }
