@@ -254,6 +254,18 @@ describe('start', () => {
     expect(pool.runs).toHaveLength(length)
     expect(store.pipelines.all()).toEqual([])
     expect(store.runs.all()).toEqual([])
+
+    const kept = await create({ restartPolicy })
+    await start(kept.id)
+    const caller = new AbortController()
+    const cancelled = service.handlers.deletePipeline({ nodeId, id: kept.id }, { ...call, signal: caller.signal })
+    const refused = expect(cancelled).rejects.toMatchObject({ code: 'CANCELLED' })
+    await settle()
+    caller.abort()
+    await refused
+    pool.last.end({ outcome: 'STOPPED' })
+    await settle()
+    expect(await get(kept.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
   })
 
   test('unset cpuPin: the CPU thread with the fewest runs', async () => {
