@@ -35,6 +35,7 @@ async function nginx(name: string, listen: string, upstream: string): Promise<Ch
          location /penstock/ {
            proxy_pass ${upstream}/;
            proxy_http_version 1.1;
+           proxy_set_header X-Forwarded-For $remote_addr;
            proxy_set_header Upgrade $http_upgrade;
            proxy_set_header Connection upgrade;
          }
