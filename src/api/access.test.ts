@@ -19,6 +19,17 @@ describe('callers', () => {
     expect(() => access.caller('10.0.0.5', 'Bearer bad')).toThrow('not known')
     expect(() => access.caller('10.0.0.5', 'Basic good')).toThrow('not known')
     expect(new Access({ open: true }).caller('10.0.0.5', '')).toMatchObject({ isLoopback: false })
+    for (const open of [false, true]) {
+      const strict = new Access({
+        open,
+        loopback: 'token',
+        verifyToken: (token) => (token === 'good' ? 'me' : undefined),
+      })
+      for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) {
+        expect(() => strict.caller(address, '')).toThrow('access.loopback')
+        expect(strict.caller(address, 'Bearer good')).toMatchObject({ isLoopback: true, identity: 'me' })
+      }
+    }
   })
 
   test.each([

@@ -9,6 +9,8 @@ export type VerifyToken = (token: string) => string | undefined
 export interface AccessOptions {
   /** Lets everyone in without a token. */
   readonly open?: boolean
+  /** What callers on this machine have to show; default: nothing. `token` holds whatever `open` says. */
+  readonly loopback?: 'open' | 'token'
   /** Names, besides the loopback ones, that a Host header may hold; without ports. */
   readonly hostnames?: readonly string[]
   readonly verifyToken?: VerifyToken
@@ -30,19 +32,23 @@ export interface AccessHeaders {
 /** The access rules of one node, shared by all its listeners. */
 export class Access {
   readonly #open: boolean
+  readonly #loopbackIsOpen: boolean
   readonly #hostnames: ReadonlySet<string>
   readonly #verifyToken: VerifyToken
   readonly allowedOrigins: ReadonlySet<string>
   /** The Host header seen last that names us: nearly always the next one too. */
   #ownHost: string | undefined
 
-  constructor({
-    open = false,
-    hostnames = [],
-    verifyToken = () => undefined,
-    allowedOrigins = [],
-  }: AccessOptions = {}) {
+  constructor(options: AccessOptions = {}) {
+    const {
+      open = false,
+      loopback = 'open',
+      hostnames = [],
+      verifyToken = () => undefined,
+      allowedOrigins = [],
+    } = options
     this.#open = open
+    this.#loopbackIsOpen = loopback === 'open'
     this.#hostnames = new Set(hostnames.map((name) => name.toLowerCase()))
     this.#verifyToken = verifyToken
     this.allowedOrigins = new Set(allowedOrigins)
@@ -70,6 +76,12 @@ export class Access {
       throw new ServiceError(
         'UNAUTHENTICATED',
         'what comes through a proxy (X-Forwarded-For, Forwarded) needs `Authorization: Bearer TOKEN`; make a token on the node with `penstock token create`',
+      )
+    }
+    if (isLoopback && !this.#loopbackIsOpen) {
+      throw new ServiceError(
+        'UNAUTHENTICATED',
+        'callers on the machine of this node need `Authorization: Bearer TOKEN` too (access.loopback: token)',
       )
     }
     if (!isLoopback && !this.#open) {

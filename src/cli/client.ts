@@ -67,10 +67,12 @@ export const DEFAULT_URL = 'http://127.0.0.1:8769'
 
 export class ApiClient {
   readonly #connection: Connection
+  readonly #advice: string | undefined
 
   /** `url` is the node's HTTP or HTTPS address. */
   constructor(url: string, credentials: Credentials = {}) {
     this.#connection = new Connection(url, credentials)
+    this.#advice = credentials.advice
   }
 
   get url(): string {
@@ -78,7 +80,22 @@ export class ApiClient {
   }
 
   /** One call; `body` undefined sends none. */
-  async call<R>(method: string, target: string, body?: unknown, signal?: AbortSignal): Promise<R> {
+  async call<R>(method: string, target: string, body?: unknown): Promise<R> {
+    try {
+      return await this.#send<R>(method, target, body)
+    } catch (error) {
+      throw this.#advised(error)
+    }
+  }
+
+  /** UNAUTHENTICATED, with what to do about it. */
+  #advised(error: unknown): unknown {
+    if (this.#advice === undefined || !(error instanceof ApiFailure) || error.code !== 'UNAUTHENTICATED') return error
+    error.message = `${error.message}\n  ${this.#advice}`
+    return error
+  }
+
+  async #send<R>(method: string, target: string, body?: unknown, signal?: AbortSignal): Promise<R> {
     const response = await this.#connection.request(method, target, body, signal)
     const content = await text(response)
     let value: unknown
@@ -108,7 +125,7 @@ export class ApiClient {
     try {
       body = JSON.parse(await text(response))
     } catch {}
-    throw failureOf(body, statusOf(response))
+    throw this.#advised(failureOf(body, statusOf(response)))
   }
 
   async *#read<R>(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<R> {
@@ -149,9 +166,9 @@ export class ApiClient {
     await this.call('DELETE', path('nodes', node))
   }
 
-  /** Waits for the operator's answer; aborting `signal` withdraws the request. */
+  /** Waits for the operator's answer; aborting `signal` withdraws the request. UNAUTHENTICATED is what a rejected node is told. */
   async authenticateByRequest(hubServerAddress: string, signal: AbortSignal): Promise<void> {
-    await this.call('POST', '/v1/hub-client/authenticate-by-request', { hubServerAddress }, signal)
+    await this.#send('POST', '/v1/hub-client/authenticate-by-request', { hubServerAddress }, signal)
   }
 
   async disconnect(): Promise<void> {
@@ -179,8 +196,13 @@ export class ApiClient {
   }
 
   /** Opens the WebSocket on which nodes that ask to join are shown and answered. */
-  authenticationByRequests(): Promise<RequestSocket> {
-    return RequestSocket.open(this.#connection.webSocket('/v1/streams/hub-server/authentication-requests'))
+  async authenticationByRequests(): Promise<RequestSocket> {
+    const socket = await this.#connection.webSocket('/v1/streams/hub-server/authentication-requests')
+    try {
+      return await RequestSocket.open(socket)
+    } catch (error) {
+      throw this.#advised(error)
+    }
   }
 
   createToken(name: string): Promise<Wire<T.CreateTokenResponse>> {

@@ -10,6 +10,10 @@ import { Failure, messageOf } from './failure.ts'
 export interface Credentials {
   /** A bearer token, needed from other machines. */
   token?: string | undefined
+  /** A bearer token for a node that asks for one, and only for that: another node would refuse it. */
+  tokenIfAsked?: string | undefined
+  /** What to do when the node does not let the caller in. */
+  advice?: string | undefined
   /** Certificate authorities to trust instead of the usual ones, PEM. */
   ca?: string | undefined
   /** SHA-256 of the certificate to trust whoever signed it, hexadecimal, with or without colons. */
@@ -21,21 +25,43 @@ class Untrusted extends Failure {}
 
 export class Connection {
   readonly url: string
-  readonly #token: string | undefined
+  /** Rejects when the node cannot be asked. */
+  readonly #token: () => Promise<string | undefined>
   readonly #agent: Agent | undefined
 
   /** `url` is the node's HTTP or HTTPS address. */
-  constructor(url: string, { token, ca, fingerprint }: Credentials = {}) {
+  constructor(url: string, { token, tokenIfAsked, ca, fingerprint }: Credentials = {}) {
     this.url = url.replace(/\/+$/, '')
-    this.#token = token
+    let asked: Promise<string | undefined> | undefined
+    this.#token = async () => {
+      if (tokenIfAsked === undefined) return token
+      asked ??= this.#asksForToken().then((asks) => (asks ? tokenIfAsked : undefined))
+      return await asked
+    }
     if (new URL(url).protocol === 'https:') this.#agent = new CheckingAgent(this.url, ca, fingerprint)
   }
 
   /** Sends one request; fulfilled with the head of the answer, whose body is yet to be read. A body is sent as JSON. */
-  request(method: string, target: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
+  async request(method: string, target: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
+    return await this.#request(await this.#token(), method, target, body, signal)
+  }
+
+  async #asksForToken(): Promise<boolean> {
+    const answer = await this.#request(undefined, 'GET', '/v1/hub-client/local-node-id')
+    answer.resume()
+    return answer.statusCode === 401
+  }
+
+  #request(
+    token: string | undefined,
+    method: string,
+    target: string,
+    body?: unknown,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> {
     const text = body === undefined ? undefined : JSON.stringify(body)
     const headers: Record<string, string> = {}
-    if (this.#token) headers.authorization = `Bearer ${this.#token}`
+    if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (text !== undefined) {
       headers['content-type'] = 'application/json'
       headers['content-length'] = String(Buffer.byteLength(text))
@@ -53,8 +79,9 @@ export class Connection {
   }
 
   /** Opens a WebSocket; what keeps it from opening comes as its error event. */
-  webSocket(target: string): WebSocket {
-    const headers = this.#token ? { authorization: `Bearer ${this.#token}` } : {}
+  async webSocket(target: string): Promise<WebSocket> {
+    const token = await this.#token()
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     return new WebSocket(this.url.replace(/^http/, 'ws') + target, {
       headers,
       ...(this.#agent === undefined ? {} : { agent: this.#agent }),

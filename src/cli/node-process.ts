@@ -41,7 +41,9 @@ export class NodeProcess {
   }
 
   private static async run(directory: string, flags: readonly string[]): Promise<NodeProcess> {
-    const args = ['up', '--data-dir', directory, '--log-level', 'warn', ...flags]
+    // The demonstrations call it without a token, whatever the environment's settings are for other nodes.
+    const access = ['--loopback', 'open']
+    const args = ['up', '--data-dir', directory, '--log-level', 'warn', ...access, ...flags]
     const child = spawn(process.execPath, [join(packageRoot(), 'bin/penstock.js'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C in the terminal reaches the foreground group: the node is told to stop once the summary is made.

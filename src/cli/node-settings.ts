@@ -1,6 +1,7 @@
 /** The node's settings as flags, and their effective values with file, environment and flags taken together. */
 import type { Command } from 'commander'
 import { ConfigError, type LoadedConfig, loadConfig, settings } from '../node/config.ts'
+import { durationText } from '../node/config-values.ts'
 import { Failure } from './failure.ts'
 import { readInput } from './options.ts'
 
@@ -10,10 +11,19 @@ const SWITCHES = new Set(['open', 'hub'])
 /** Adds `-c` and the flag of every setting. */
 export function withNodeSettings(command: Command): Command {
   command.option('-c, --config <file>', 'configuration file (YAML)')
-  for (const { flag, help, variable } of settings) {
-    command.option(SWITCHES.has(flag) ? `--${flag}` : `--${flag} <value>`, `${help} [${variable}]`)
+  for (const { flag, help, variable, fallback } of settings) {
+    const value = defaultText(fallback())
+    const told = value === undefined ? help : `${help} (default: ${value})`
+    command.option(SWITCHES.has(flag) ? `--${flag}` : `--${flag} <value>`, `${told} [${variable}]`)
   }
   return command
+}
+
+/** A default as a person would type it; undefined for none and for switches that are off. */
+function defaultText(value: unknown): string | undefined {
+  if (typeof value === 'number') return durationText(value)
+  if (value === true) return 'true'
+  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 const optionName = (flag: string): string => flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())

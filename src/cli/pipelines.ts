@@ -8,7 +8,7 @@ import { duration, type Format, interruption, logLevel, readInput, whole, withOu
 import { withPlaces } from './problems.ts'
 import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'
 import { followTelemetry } from './telemetry.ts'
-import { type Column, paint, print, printJson, table } from './terminal.ts'
+import { ask, type Column, paint, print, printJson, table } from './terminal.ts'
 import { setVariables } from './variables.ts'
 
 interface Common extends TargetOptions {
@@ -191,6 +191,14 @@ async function listPipelines(options: Common & { watch?: boolean }): Promise<voi
   }
 }
 
+/** Asks whether a started pipeline is to go; throws unless the answer is yes. */
+async function confirmDeletion({ name, id }: Pipeline): Promise<void> {
+  const what = `pipeline "${name}" (${id}) is started`
+  const answer = await ask(`${what}: stop its run and delete it?`)
+  if (answer === undefined) throw new Failure(`${what}: --force stops its run and deletes it`)
+  if (!answer) throw new Failure('not deleted')
+}
+
 export function addPipelines(program: Command): void {
   const pipelines = program
     .command('pipelines')
@@ -260,11 +268,14 @@ export function addPipelines(program: Command): void {
       printPipeline(await client.updatePipeline(node, pipeline.id, settings), options.output)
     })
 
-  add('delete', 'delete a pipeline')
+  add('delete', 'delete a pipeline; of one that is started the run is stopped first')
     .argument('<pipeline>', ID)
-    .action(async (name: string, options: Common) => {
+    .option('--force', 'do not ask before a run is stopped')
+    .action(async (name: string, options: Common & { force?: boolean }) => {
       const { client, node } = await targetOf(options)
-      const { id } = await findPipeline(client, node, name)
+      const pipeline = await findPipeline(client, node, name)
+      if (pipeline.started && !options.force) await confirmDeletion(pipeline)
+      const { id } = pipeline
       await client.deletePipeline(node, id)
       if (options.output === 'json') printJson({ id })
       else print(`deleted ${id}`)

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { ApiClient, ApiFailure, DEFAULT_URL, type Node, type Pipeline } from './client.ts'
 import { Failure, messageOf, UsageFailure } from './failure.ts'
+import { findToken, type TokenOptions } from './token-source.ts'
 
-export interface ClientOptions {
+export interface ClientOptions extends TokenOptions {
   url?: string
   ca?: string
   fingerprint?: string
@@ -14,12 +15,17 @@ export interface TargetOptions extends ClientOptions {
   node?: string
 }
 
-/** Adds `--url`, `--ca` and `--fingerprint`. */
+/** Adds what it takes to reach a node and be let in. */
 export function withClient(command: Command): Command {
   return command
     .option('--url <url>', `the node to talk to (default: PENSTOCK_URL, else ${DEFAULT_URL})`)
     .option('--ca <file>', 'trust certificates of these authorities, for https (default: PENSTOCK_CA)')
     .option('--fingerprint <sha256>', 'trust this certificate, for https (default: PENSTOCK_FINGERPRINT)')
+    .option('--token-file <file>', 'a file with the token to send (default: PENSTOCK_TOKEN, PENSTOCK_TOKEN_FILE)')
+    .option(
+      '--data-dir <dir>',
+      "the data directory of a node on this machine, whose token to send (default: PENSTOCK_DATA_DIRECTORY, else up's)",
+    )
 }
 
 /** Adds what `withClient` does, and `--node`. */
@@ -27,9 +33,9 @@ export function withTarget(command: Command): Command {
   return withClient(command).option('--node <id|name>', 'the node meant (default: the one talked to)')
 }
 
-/** The client for the node to talk to. A token is taken from PENSTOCK_TOKEN. */
+/** The client for the node to talk to. */
 export function clientFor(options: ClientOptions): ApiClient {
-  const { PENSTOCK_URL, PENSTOCK_TOKEN, PENSTOCK_CA, PENSTOCK_FINGERPRINT } = process.env
+  const { PENSTOCK_URL, PENSTOCK_CA, PENSTOCK_FINGERPRINT } = process.env
   const url = options.url ?? (PENSTOCK_URL || DEFAULT_URL)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new UsageFailure(`"${url}" is no address of a node: write it http://127.0.0.1:8769`)
@@ -40,7 +46,7 @@ export function clientFor(options: ClientOptions): ApiClient {
   }
   const file = options.ca ?? (PENSTOCK_CA || undefined)
   return new ApiClient(url, {
-    token: PENSTOCK_TOKEN || undefined,
+    ...findToken(url, options),
     ca: file === undefined ? undefined : certificates(file),
     fingerprint,
   })

@@ -1,4 +1,5 @@
 /** What the commands print with: tables that fit the terminal, numbers, colours, a region that is redrawn in place. */
+import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
 
 export interface Column {
@@ -129,6 +130,22 @@ export function print(text: string): void {
 
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
+}
+
+/** Asks a question that yes or no answers, no being what anything else means; undefined where there is no person to ask. */
+export async function ask(question: string): Promise<boolean | undefined> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = new Promise<string>((resolve) => {
+    // Ctrl-C and Ctrl-D.
+    lines.once('close', () => resolve(''))
+    lines.question(`${harmless(question)} [y/N] `, resolve)
+  })
+  try {
+    return /^y(es)?$/i.test((await answer).trim())
+  } finally {
+    lines.close()
+  }
 }
 
 /** A block of lines at the bottom of a terminal that every `draw` replaces; nothing is drawn elsewhere. */

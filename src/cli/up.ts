@@ -14,11 +14,12 @@ export function addUp(program: Command): void {
         'penstock ready http=127.0.0.1:8769 grpc=127.0.0.1:8770 node=<id>',
     )
     .action(async (options: Record<string, unknown>) => {
-      const { config, isNodeFromFile } = await loadNodeConfig(options)
+      const { config, effective, file } = await loadNodeConfig(options)
+      const isLoopbackChosen = effective.some(({ key, origin }) => key === 'access.loopback' && origin !== 'default')
       goOnUnread()
       const stop = interruption()
       const { startNode } = await import('../node/node.ts')
-      const node = await startNode(config, { isNodeFromFile }).catch((error: unknown) => {
+      const node = await startNode(config, { file, isLoopbackChosen }).catch((error: unknown) => {
         throw new Failure(`the node did not start: ${messageOf(error)}`)
       })
       print(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)

@@ -32,7 +32,8 @@ export interface DialOptions extends NodeOptions {
 }
 
 /**
- * Reads the address of a hub: http or https, host and port, nothing else. Throws TypeError with a message for people.
+ * Reads the address of a hub: http or https, host and port, and the path below which a proxy serves it, if it does. Throws TypeError with
+ * a message for people.
  */
 export function hubAddress(text: string): URL {
   let url: URL
@@ -48,9 +49,7 @@ export function hubAddress(text: string): URL {
   }
   if (url.username !== '' || url.password !== '')
     throw new TypeError('the address of a hub holds no user name or password')
-  if ((url.pathname !== '/' && url.pathname !== '') || url.search !== '' || url.hash !== '') {
-    throw new TypeError('the address of a hub ends after host and port')
-  }
+  if (url.search !== '' || url.hash !== '') throw new TypeError('the address of a hub has no ? and no #')
   return url
 }
 
@@ -66,7 +65,8 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       return
     }
     const begun = clock.now()
-    const url = new URL(LINK_PATH, address)
+    const url = new URL(address)
+    url.pathname = address.pathname.replace(/\/+$/, '') + LINK_PATH
     url.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
     const socket = new WebSocket(url, SUBPROTOCOL, {
       followRedirects: false,

@@ -125,7 +125,8 @@ export class JoinRequests {
         },
       })
     })
-    const request = { requestId: id, node: nodeView(joiner.nodeId, joiner.record, true, Date.now()) }
+    // It waits at the door: not online before it is let in, and then by the link it comes back with.
+    const request = { requestId: id, node: nodeView(joiner.nodeId, joiner.record, false, Date.now()) }
     const pending: Pending = { request, joiner, actor, admitted: deferred() }
     const withdraw = () => {
       if (this.#pending.has(id)) actor.send({ type: 'WITHDRAW' })

@@ -1,4 +1,5 @@
 /** Reading the node's configuration from its four sources. */
+import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type ConfigError, loadConfig, settings } from './config.ts'
 
@@ -82,18 +83,53 @@ test('every key has a flag and a variable of its own', () => {
   })
 })
 
+test('a hub is on when the configuration says so; it takes requests unless that says none', () => {
+  const hub = (text: string) => {
+    const { config } = loadConfig({ file: file(text) })
+    return [config.hubServer, config['hubServer.authenticationByRequest']]
+  }
+  expect(hub('node: { name: x }\n')).toEqual([false, 'taken'])
+  expect(hub('hubServer:\n')).toEqual([true, 'taken'])
+  expect(hub('hubServer:\n  authenticationByRequest:\n    timeout: 10s\n')).toEqual([true, 'taken'])
+  expect(hub('hubServer:\n  authenticationByRequest: none\n')).toEqual([true, 'none'])
+  expect(loadConfig({ flags: { hub: true, 'authentication-by-request': 'none' } }).config).toMatchObject({
+    hubServer: true,
+    'hubServer.authenticationByRequest': 'none',
+  })
+  expect(problemsOf({ file: file('hubServer:\n  authenticationByRequest: false\n') })).toEqual([
+    'conf/penstock.yaml:2: hubServer.authenticationByRequest: must be one of taken, none',
+  ])
+})
+
+test('access.loopback asks for a token, which access.open contradicts', () => {
+  expect(loadConfig().config['access.loopback']).toBe('open')
+  expect(loadConfig({ file: file('access:\n  loopback: token\n') }).config['access.loopback']).toBe('token')
+  expect(loadConfig({ environment: { PENSTOCK_ACCESS_LOOPBACK: 'token' } }).config['access.loopback']).toBe('token')
+  expect(loadConfig({ flags: { loopback: 'token' } }).config['access.loopback']).toBe('token')
+  expect(problemsOf({ flags: { loopback: 'none' } })).toEqual([
+    '--loopback: access.loopback: must be one of open, token',
+  ])
+  expect(problemsOf({ file: file('access:\n  loopback: token\n  open: true\n') })).toEqual([
+    'conf/penstock.yaml:3: access.open lets everyone in, and access.loopback: token does not: leave one of them out',
+  ])
+})
+
+test('names the file, whatever it holds', () => {
+  expect(loadConfig().file).toBeUndefined()
+  expect(loadConfig({ file: file('') }).file).toBe(resolve('conf/penstock.yaml'))
+})
+
 test('metadata keeps the types of its values', () => {
   const text =
     'node:\n  metadata:\n    region: eu\n    rack: 4\n    load: 0.5\n    spare: true\n    seal: { bytesValue: AQI= }\n'
-  const { config, isNodeFromFile } = loadConfig({ file: file(text) })
-  expect(config['node.metadata']).toEqual({
+  const loaded = loadConfig({ file: file(text) })
+  expect(loaded.config['node.metadata']).toEqual({
     region: { stringValue: 'eu' },
     rack: { intValue: 4n },
     load: { doubleValue: 0.5 },
     spare: { boolValue: true },
     seal: { bytesValue: Buffer.from([1, 2]) },
   })
-  expect(isNodeFromFile).toBe(true)
 })
 
 test.each([

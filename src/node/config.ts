@@ -33,10 +33,12 @@ export interface NodeConfig {
   /** `host:port`, or `none`. */
   'grpc.address': string
   'access.open': boolean
+  /** What a caller on this machine has to show: nothing, or a token like any other. */
+  'access.loopback': 'open' | 'token'
   /** Whether this node hosts a hub server. */
   hubServer: boolean
   /** Whether nodes may ask to join it; they have no other way in. */
-  'hubServer.authenticationByRequest': boolean
+  'hubServer.authenticationByRequest': 'taken' | 'none'
   'hubServer.authenticationByRequest.timeout': number
   'telemetry.interval': number
   'log.level': NodeLogLevel
@@ -71,7 +73,7 @@ function setting<K extends SettingKey>(
 }
 
 /** Where the node keeps its state unless told otherwise. */
-function defaultDataDirectory(): string {
+export function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/penstock'
   return join(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'penstock')
 }
@@ -93,13 +95,20 @@ export const settings: readonly Setting[] = [
   ),
   setting('grpc.address', 'grpc', 'where gRPC listens, host:port, or none', address, () => '127.0.0.1:8770'),
   setting('access.open', 'open', 'serve callers from other machines without a token', boolean, () => false),
+  setting(
+    'access.loopback',
+    'loopback',
+    'callers on this machine: open (anyone here), or token (they need one too)',
+    oneOf('open', 'token'),
+    (): NodeConfig['access.loopback'] => 'open',
+  ),
   setting('hubServer', 'hub', 'host a hub server', boolean, () => false),
   setting(
     'hubServer.authenticationByRequest',
     'authentication-by-request',
-    'let nodes ask to join the hub; false: no further nodes',
-    boolean,
-    () => true,
+    'requests of nodes to join the hub: taken, or none (no further nodes)',
+    oneOf('taken', 'none'),
+    (): NodeConfig['hubServer.authenticationByRequest'] => 'taken',
   ),
   setting(
     'hubServer.authenticationByRequest.timeout',
@@ -130,8 +139,8 @@ export interface LoadedConfig {
   readonly config: NodeConfig
   /** One entry per key, in the order of `settings`. */
   readonly effective: readonly Effective[]
-  /** The node's name or metadata come from the file: setNode is refused. */
-  readonly isNodeFromFile: boolean
+  /** The file, when there is one: setNode is refused then, whatever the file holds. */
+  readonly file?: string
 }
 
 /** Everything wrong with a configuration, each fault with its place. */
@@ -194,13 +203,15 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
       effective.push({ key, value: outcome.value, origin: source.origin })
     }
   }
+  if (config['access.open'] === true && config['access.loopback'] === 'token') {
+    const { origin } = given.get('access.open') as Given
+    problems.push(`${origin}: access.open lets everyone in, and access.loopback: token does not: leave one of them out`)
+  }
   if (problems.length > 0) throw new ConfigError(problems)
-  const isFromFile = (key: SettingKey) =>
-    file !== undefined && given.get(key)?.origin.startsWith(`${file.name}:`) === true
   return {
     config: config as unknown as NodeConfig,
     effective,
-    isNodeFromFile: isFromFile('node.name') || isFromFile('node.metadata'),
+    ...(file === undefined ? {} : { file: file.name === '-' ? 'standard input' : resolve(file.name) }),
   }
 }
 

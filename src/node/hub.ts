@@ -22,10 +22,10 @@ import { type FactLog, logHub, logMembership } from './facts.ts'
 export interface HubPartOptions {
   readonly nodeId: string
   readonly store: Store
-  /** What the configuration calls this node; `isFromFile`: nobody may change it. */
+  /** What the configuration calls this node; `file`: it comes from there, and nobody may change it otherwise. */
   readonly name: string
   readonly metadata: Record<string, NodeMetadataItem>
-  readonly isFromFile: boolean
+  readonly file?: string | undefined
   /** Present: this node hosts a hub. `requestTimeout`, ms: how long a request to join waits; undefined: none is accepted. */
   readonly hubServer: { readonly requestTimeout: number | undefined } | undefined
   /** Opens a link to a hub. */
@@ -143,8 +143,8 @@ function serveOnHub(session: LinkSession, nodeId: string, registry: NodeRegistry
 }
 
 function detailsOf(options: HubPartOptions, services: readonly ('HUB_SERVER' | 'PIPELINES')[]): LocalDetails {
-  const { name, metadata, isFromFile, store } = options
-  return new LocalDetails({ name, metadata, isFromFile, services, store: store.details })
+  const { name, metadata, file, store } = options
+  return new LocalDetails({ name, metadata, file, services, store: store.details })
 }
 
 function forwardBy(routing: Routing): Forward {

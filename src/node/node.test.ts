@@ -32,7 +32,7 @@ test('tells who it is', () =>
       services: ['PIPELINES'],
       lastSeen: expect.any(String),
     })
-    expect((await node.call('GET', `http://${http}/v1/nodes/other`)).body.code).toBe(9)
+    expect((await node.call('GET', `http://${http}/v1/nodes/other`)).body.code).toBe(14)
   }))
 
 test('listeners can be switched off', () =>

@@ -24,6 +24,7 @@ import { logPipeline } from './facts.ts'
 import { createHubPart, type HubPart } from './hub.ts'
 import { createLog } from './log.ts'
 import { readTls, type Tls } from './tls.ts'
+import { keepTokenFile } from './token-file.ts'
 
 /** A node that is up. */
 export interface Node {
@@ -42,8 +43,10 @@ export interface NodeOptions {
   /** Closed with the node. */
   pool?: RunPool
   registry?: ReadonlyMap<string, AnyComponent>
-  /** The configuration's file names this node: nobody may change that through the API. */
-  isNodeFromFile?: boolean
+  /** The configuration's file, if it has one: nobody may change the node's name and metadata through the API then. */
+  file?: string | undefined
+  /** Somebody chose `access.loopback`: that it is open needs no warning. */
+  isLoopbackChosen?: boolean
   /** Drives heartbeats, reconnects and deadlines of links and of requests to join; default: the system's. */
   clock?: Clock
 }
@@ -92,13 +95,12 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     const access = new Access({
       open: config['access.open'],
+      loopback: config['access.loopback'],
       hostnames: config['http.hostnames'],
       allowedOrigins: config['http.allowedOrigins'],
       verifyToken: tokens.verify,
     })
-    if (config['access.open']) {
-      log.warn('access.open is set: everyone who reaches this node can control it')
-    }
+    await guardLoopback(config, tokens, log, options.isLoopbackChosen)
     const tls = tlsOf(config, log)
     const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
     const listeners = { router, access, tls, links, log, opened }
@@ -128,6 +130,30 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
   }
 }
 
+/** Makes the token file where callers on this machine need a token, and says who may call where that is more than is good. */
+async function guardLoopback(config: NodeConfig, tokens: AccessService, log: Logger, isChosen = false): Promise<void> {
+  if (config['access.open']) {
+    log.warn('access.open is set: everyone who reaches this node can control it')
+  } else if (config['access.loopback'] === 'token') {
+    const { path, made } = await keepTokenFile(config.dataDirectory, tokens)
+    if (made !== undefined) log.info({ file: path }, `made a token for callers on this machine: ${made}`)
+  } else if (process.geteuid?.() === 0 && !isChosen && servesLoopback(config)) {
+    log.warn(
+      'run by root, this node obeys every user of this machine: set access.loopback to token (--loopback token) to ask them for a ' +
+        'token, or to open if that is meant',
+    )
+  }
+}
+
+/** Whether callers on this machine reach a listener as such. */
+function servesLoopback(config: NodeConfig): boolean {
+  return (['http.address', 'grpc.address'] as const).some((key) => {
+    if (config[key] === 'none') return false
+    const { address } = hostAndPort(config[key])
+    return isIP(address) === 0 || isLoopback(address) || address === '0.0.0.0' || address === '::'
+  })
+}
+
 function refuseUnavailable(config: NodeConfig): void {
   if (config.hubServer && config['http.address'] === 'none') {
     throw new Error('hubServer: nodes reach a hub over HTTP, so http.address cannot be none')
@@ -149,17 +175,18 @@ interface HubPartNeeds {
 
 /** This node as the host or a member of a hub. */
 function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds): HubPart {
-  const { isNodeFromFile = false, clock = systemClock } = options
+  const { file, clock = systemClock } = options
   const { identity, store, log, router } = needs
-  const requestTimeout = config['hubServer.authenticationByRequest']
-    ? config['hubServer.authenticationByRequest.timeout']
-    : undefined
+  const requestTimeout =
+    config['hubServer.authenticationByRequest'] === 'taken'
+      ? config['hubServer.authenticationByRequest.timeout']
+      : undefined
   return createHubPart({
     nodeId: identity.nodeId,
     store,
     name: config['node.name'] || hostname(),
     metadata: config['node.metadata'],
-    isFromFile: isNodeFromFile,
+    file,
     hubServer: config.hubServer ? { requestTimeout } : undefined,
     dial: ({ hubKey, certificate, certificateKey, ...request }) => {
       const { address, intent } = request

@@ -71,6 +71,21 @@ export class AccessService {
     return record.name
   }
 
+  /** Whether `secret` is the token called `name`; does not count as a use. */
+  isToken(name: string, secret: string): boolean {
+    return this.#byHash.get(hashOf(secret))?.name === name
+  }
+
+  /** Makes the token `name`, in place of one that has the name; returns its secret. For names that no caller can choose. */
+  async replace(name: string): Promise<string> {
+    const before = this.#named(name)
+    const { record, secret } = this.#make(name)
+    await this.#tokens.put(record)
+    if (before !== undefined) this.#byHash.delete(before.hash)
+    this.#byHash.set(record.hash, record)
+    return secret
+  }
+
   /** Adds a function called with the name of each token that was revoked. */
   onRevoked(listener: (name: string) => void): void {
     this.#revoked.push(listener)
@@ -86,8 +101,7 @@ export class AccessService {
     if (this.#byHash.size + this.#busy.size >= MOST_TOKENS) {
       throw new ServiceError('RESOURCE_EXHAUSTED', `there are ${MOST_TOKENS} tokens: revoke those not in use`)
     }
-    const secret = PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
-    const record = { name, hash: hashOf(secret), createdAt: this.#now() }
+    const { record, secret } = this.#make(name)
     this.#busy.add(name)
     try {
       await this.#tokens.put(record)
@@ -96,6 +110,11 @@ export class AccessService {
     }
     this.#byHash.set(record.hash, record)
     return { record, secret }
+  }
+
+  #make(name: string): { record: TokenRecord; secret: string } {
+    const secret = PREFIX + randomBytes(SECRET_BYTES).toString('base64url')
+    return { record: { name, hash: hashOf(secret), createdAt: this.#now() }, secret }
   }
 
   async #revoke(name: string): Promise<void> {

@@ -244,13 +244,18 @@ export class HostedPipeline {
     })
   }
 
-  /** Removes the pipeline and its runs for good; one that is started is refused. Returns its last state. */
+  /**
+   * Stops the run if there is one, waits for its end, and removes the pipeline and its runs for good; once that is over for its caller,
+   * nothing is removed. Returns its last state.
+   */
   delete(call: Caller): Promise<Pipeline> {
-    return this.#exclusive(this.#patience(call), async () => {
-      const now = await this.#settled(this.#policy().instructionsTimeout)
-      if (!now.matches('stopped')) {
-        throw new ServiceError('FAILED_PRECONDITION', `pipeline "${this.name}" is started: stop it first`)
-      }
+    const patience = this.#patience(call)
+    return this.#exclusive(patience, async () => {
+      const isStopped = (snapshot: Snapshot) => snapshot.matches('stopped')
+      if (!isStopped(this.#actor.getSnapshot())) this.#actor.send({ type: 'STOP' })
+      // A run that does not stop in its time is killed: the end always comes.
+      await this.#until(isStopped, patience)
+      if (patience.error !== undefined) throw patience.error
       const last = this.view()
       await this.#saved
       await Promise.all([this.#host.store.pipelines.remove(this.id), this.#host.store.runs.remove(this.#runIds)])
@@ -389,11 +394,6 @@ export class HostedPipeline {
       () => undefined,
       (error: unknown) => this.#host.failed(error),
     )
-  }
-
-  /** Waits, at most `most` ms, for a run that is stopping to be over. */
-  #settled(most: number): Promise<Snapshot> {
-    return this.#until((snapshot) => snapshot.context.run?.state !== 'STOPPING', most)
   }
 
   /** Resolves with the first snapshot, from now on, that satisfies `condition`; after `most` (ms, or a caller's patience) with the one that is. */

@@ -49,12 +49,13 @@ export class HubClientService {
       return { node: this.#view(call) }
     },
     authenticateByRequest: async ({ hubServerAddress }, call) => {
-      const address = hubAddress(hubServerAddress)
       const { membership } = this.#options
       if (membership === undefined) {
         throw new ServiceError('ALREADY_EXISTS', 'this node hosts a hub server and is on that hub')
       }
-      await membership.join(address, call.signal)
+      // First of all: a node on a hub answers the same to whatever it is given.
+      membership.requireNone()
+      await membership.join(hubAddress(hubServerAddress), call.signal)
       return {}
     },
     disconnect: async () => {
@@ -88,7 +89,7 @@ export class HubClientService {
   }
 }
 
-/** Reads the address of a hub server, host and port over http or https; throws INVALID_ARGUMENT. */
+/** Reads the address of a hub server: http or https, host and port, perhaps the path of a proxy; throws INVALID_ARGUMENT. */
 function hubAddress(text: string): URL {
   const bad = (message: string) => invalidArgument('/hubServerAddress', message)
   let url: URL
@@ -99,6 +100,6 @@ function hubAddress(text: string): URL {
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw bad('must begin with http:// or https://')
   if (url.username !== '' || url.password !== '') throw bad('must hold no user name or password')
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') throw bad('must end after host and port')
+  if (url.search !== '' || url.hash !== '') throw bad('must hold no ? and no #')
   return url
 }

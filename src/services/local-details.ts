@@ -8,8 +8,8 @@ export interface LocalDetailsOptions {
   /** What the configuration says. */
   name: string
   metadata: NodeMetadata['items']
-  /** A configuration file sets name or metadata: they cannot be set otherwise. */
-  isFromFile: boolean
+  /** The configuration file that the node was started with: name and metadata, also those it leaves out, cannot be set otherwise. */
+  file?: string | undefined
   services: readonly NodeService[]
   store: DetailsRecord
 }
@@ -22,7 +22,7 @@ export class LocalDetails {
   /** Throws INVALID_ARGUMENT when the configuration's name and metadata are too long. */
   constructor(options: LocalDetailsOptions) {
     this.#options = options
-    const stored = options.isFromFile ? undefined : options.store.get()
+    const stored = options.file === undefined ? options.store.get() : undefined
     const { name, metadata } = stored ?? options
     if (stored === undefined) checkDetails(name, { items: metadata })
     this.#record = { name, metadata: { items: metadata }, services: options.services }
@@ -39,10 +39,11 @@ export class LocalDetails {
 
   /** Replaces name and metadata; resolves once they are on disk. */
   async set(name: string, metadata: NodeMetadata): Promise<void> {
-    if (this.#options.isFromFile) {
+    const { file } = this.#options
+    if (file !== undefined) {
       throw new ServiceError(
         'PERMISSION_DENIED',
-        'name and metadata of this node come from its configuration file: change them there',
+        `this node was started with a configuration file (${file}): change node.name and node.metadata there and start it again`,
       )
     }
     checkDetails(name, metadata)

@@ -94,7 +94,7 @@ export class Membership {
 
   /** Asks the hub at `address` to let this node in and waits for the operator's answer; `caller` aborting withdraws the request. */
   async join(address: URL, caller: AbortSignal): Promise<void> {
-    this.#refuseSecondHub()
+    this.requireNone()
     const record = this.#options.record()
     let dialled: Dialled
     try {
@@ -108,7 +108,7 @@ export class Membership {
       try {
         if (this.#closed) throw new ServiceError('UNAVAILABLE', 'the node is shutting down')
         if (caller.aborted) throw new ServiceError('CANCELLED', 'the caller went away')
-        this.#refuseSecondHub(dialled.hubId)
+        this.requireNone(dialled.hubId)
         const signIn: SignInRecord = {
           hubAddress: address.href,
           hubId: dialled.hubId,
@@ -167,7 +167,8 @@ export class Membership {
     session?.close('SHUTDOWN', 'the node is shutting down')
   }
 
-  #refuseSecondHub(accepted?: string): void {
+  /** Throws ALREADY_EXISTS when the node is signed in to a hub, other than the one with the id `accepted`. */
+  requireNone(accepted?: string): void {
     const { signIn } = this.#actor.getSnapshot().context
     if (signIn === null || signIn.hubId === accepted) return
     throw new ServiceError(

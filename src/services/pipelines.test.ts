@@ -208,13 +208,64 @@ describe('start', () => {
     await settle()
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'ENDED', error: 'threw' } })
     await expect(start(id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
-    await expect(service.handlers.deletePipeline({ nodeId, id }, call)).rejects.toMatchObject({
-      code: 'FAILED_PRECONDITION',
-    })
     await stop(id)
     clock.increment(60_000)
     expect(pool.runs).toHaveLength(1)
     expect(await get(id)).toMatchObject({ started: false })
+  })
+
+  test('deletion stops what is on, and waits for its end: a run, one that is stopping, the wait for the next one', async () => {
+    const remove = (id: string) => service.handlers.deletePipeline({ nodeId, id }, call)
+    const gone = (id: string) => expect(get(id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const restartPolicy = { always: { maxRestarts: 0 } }
+    const { id } = await create({ restartPolicy })
+    await start(id)
+    let isOver = false
+    const removing = remove(id).then(() => {
+      isOver = true
+    })
+    const late = expect(start(id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await settle()
+    expect([isOver, pool.last.asked]).toEqual([false, ['stop']])
+    pool.last.end({ outcome: 'STOPPED' })
+    await removing
+    await late
+    await gone(id)
+
+    const stopping = await create({ restartPolicy, instructionsTimeout: 3 })
+    await start(stopping.id)
+    await stop(stopping.id)
+    const killed = remove(stopping.id)
+    await settle()
+    clock.increment(3_000)
+    expect(pool.last.asked).toEqual(['stop', 'kill'])
+    pool.last.end({ outcome: 'FAILED', error: 'killed' })
+    await killed
+    await gone(stopping.id)
+
+    const waiting = await create({ restartPolicy })
+    await start(waiting.id)
+    pool.last.end({ outcome: 'FAILED', error: 'threw' })
+    await settle()
+    await remove(waiting.id)
+    await gone(waiting.id)
+    const { length } = pool.runs
+    clock.increment(60_000)
+    expect(pool.runs).toHaveLength(length)
+    expect(store.pipelines.all()).toEqual([])
+    expect(store.runs.all()).toEqual([])
+
+    const kept = await create({ restartPolicy })
+    await start(kept.id)
+    const caller = new AbortController()
+    const cancelled = service.handlers.deletePipeline({ nodeId, id: kept.id }, { ...call, signal: caller.signal })
+    const refused = expect(cancelled).rejects.toMatchObject({ code: 'CANCELLED' })
+    await settle()
+    caller.abort()
+    await refused
+    pool.last.end({ outcome: 'STOPPED' })
+    await settle()
+    expect(await get(kept.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
   })
 
   test('unset cpuPin: the CPU thread with the fewest runs', async () => {

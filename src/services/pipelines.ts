@@ -167,7 +167,6 @@ export class PipelinesService implements PipelineHost {
       const pipeline = await hosted.update(call, settingsOfUpdate(request, this), request.forceRestart)
       return { pipeline }
     },
-    /** A started pipeline is refused: what moves traffic is stopped first, on purpose. One that is stopping is awaited. */
     deletePipeline: async ({ nodeId, id }, call) => {
       this.#check(nodeId)
       const hosted = this.#byId(id)

@@ -49,10 +49,23 @@ export class Routing {
 
   /**
    * The handler that carries the call to where it runs; undefined to run it here. Throws what contract and specification say: NOT_FOUND
-   * for a node that is not on the hub, UNAVAILABLE for one without a link, FAILED_PRECONDITION on no hub. Calls that came over a link
-   * never go further.
+   * for a node that is not on the hub, UNAVAILABLE for one without a link, FAILED_PRECONDITION on no hub; for getNode UNAVAILABLE in
+   * each case. Calls that came over a link never go further.
    */
   forward(operation: RoutedOperation, request: unknown, call: CallContext): FarHandler | undefined {
+    if (operation.name !== 'getNode') return this.#forward(operation, request, call)
+    try {
+      const far = this.#forward(operation, request, call) as UnaryHandler<unknown, unknown> | undefined
+      if (far === undefined) return undefined
+      const reached: UnaryHandler<unknown, unknown> = (message, context) =>
+        far(message, context).catch(throwUnreachable)
+      return reached
+    } catch (error) {
+      return throwUnreachable(error)
+    }
+  }
+
+  #forward(operation: RoutedOperation, request: unknown, call: CallContext): FarHandler | undefined {
     const destination =
       operation.service === HUB_SERVER_SERVICE
         ? this.#toHub(operation, call)
@@ -89,4 +102,12 @@ export class Routing {
 /** UNAVAILABLE for a node that is on the hub and has no link. */
 export function notConnected(nodeId: string): ServiceError {
   return new ServiceError('UNAVAILABLE', `node ${nodeId} is on this hub, but not connected to it now`)
+}
+
+/** To getNode a node that is not on the hub, or asked for on no hub, is one that cannot be reached; the message says which it is. */
+function throwUnreachable(error: unknown): never {
+  if (error instanceof ServiceError && (error.code === 'NOT_FOUND' || error.code === 'FAILED_PRECONDITION')) {
+    throw new ServiceError('UNAVAILABLE', error.message)
+  }
+  throw error
 }

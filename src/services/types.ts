@@ -606,6 +606,7 @@ export interface UnaryOperations {
   createPipeline: { request: CreatePipelineRequest; response: CreatePipelineResponse }
   /** Replaces the settings of a pipeline. */
   updatePipeline: { request: UpdatePipelineRequest; response: UpdatePipelineResponse }
+  /** Deletes a pipeline with its runs; of one that is started, the run is stopped and its end awaited first. */
   deletePipeline: { request: DeletePipelineRequest; response: DeletePipelineResponse }
   /** Starts a new run and returns once it is running, 10 s at most. */
   startPipeline: { request: StartPipelineRequest; response: StartPipelineResponse }

@@ -1,4 +1,6 @@
 /** Pipelines over REST on a real node with real runs: create, read, update, delete, start, stop, and every code they fail with. */
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeNumbers } from '../../src/services/errors.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
@@ -153,7 +155,6 @@ describe('start and stop', () => {
       failure(400, 'FAILED_PRECONDITION', 'already started'),
     )
     expect((await node.call('GET', `/pipeline-runs/${body.runId}`)).body.pipeline.id).toBe(id)
-    expect(await node.call('DELETE', `/pipelines/${id}`)).toEqual(failure(400, 'FAILED_PRECONDITION', 'stop it first'))
     expect(await node.call('POST', `/pipeline-runs/${body.runId}/stop`)).toEqual({ status: 200, body: {} })
     const stopped = await node.when(id, ({ started }) => !started)
     expect(stopped.currentRun).toMatchObject({ id: body.runId, state: 'ENDED', outcome: 'STOPPED' })
@@ -196,6 +197,29 @@ describe('start and stop', () => {
       )
       expect(ended.currentRun).toMatchObject({ outcome: 'COMPLETED' })
     })
+  })
+
+  test('deleting a started pipeline stops its run, whose log ends, and takes it away', async () => {
+    const probe = createSocket('udp4').bind(0, '127.0.0.1')
+    await once(probe, 'listening')
+    const { port } = probe.address()
+    await new Promise<void>((resolve) => probe.close(resolve))
+    const id = await node.create(
+      {
+        a: { udp: { local_address: `127.0.0.1:${port}`, output: 'x' } },
+        b: { traffic_sink: { input: 'x' } },
+      },
+      { restartPolicy: { always: { maxRestarts: 0 } } },
+    )
+    const run = await node.start(id)
+    expect(await node.call('DELETE', `/pipelines/${id}`)).toEqual({ status: 200, body: {} })
+    expect((await node.call('GET', `/pipelines/${id}`)).status).toBe(404)
+    expect((await node.call('DELETE', `/pipelines/${id}`)).status).toBe(404)
+    expect((await node.call('GET', `/pipeline-runs/${run}`)).status).toBe(504)
+    // Its socket is closed: the port is free at once.
+    const again = createSocket('udp4').bind(port, '127.0.0.1')
+    await once(again, 'listening')
+    again.close()
   })
 
   test('of two starts at once exactly one wins', async () => {

@@ -24,12 +24,16 @@ export interface RunOptions {
   onStart?: (child: ChildProcess) => void
 }
 
-/** Starts `penstock …args` without waiting. */
-export function start(args: string[], env: Record<string, string> = {}): ChildProcess {
-  const clean = Object.fromEntries(
+/** What commands under test find in their environment: nothing that would steer them. */
+export function plainEnvironment(): Record<string, string | undefined> {
+  return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(PENSTOCK_|COLUMNS|NODE_OPTIONS)/.test(name)),
   )
-  return spawn(process.execPath, [launcher, ...args], { stdio: 'pipe', env: { ...clean, ...env } })
+}
+
+/** Starts `penstock …args` without waiting. */
+export function start(args: string[], env: Record<string, string> = {}): ChildProcess {
+  return spawn(process.execPath, [launcher, ...args], { stdio: 'pipe', env: { ...plainEnvironment(), ...env } })
 }
 
 /** Runs `penstock …args` to its end. */

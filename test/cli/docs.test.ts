@@ -4,8 +4,30 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/api/package-root.ts'
 import { exampleOf, REFERENCE_DIRECTORY, referencePages } from '../../src/cli/docs.ts'
+import { setVariables } from '../../src/cli/variables.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
+import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
+
+describe('configurations.md', () => {
+  const page = readFileSync(join(packageRoot(), 'docs/configurations.md'), 'utf8')
+  const [, text = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
+
+  it('has an example that passes the check, and variables that are set as it says', () => {
+    expect(checkPipelineConfig(text).problems).toEqual([])
+    const [, assignments = ''] = /penstock pipelines set \w+ (.*)/.exec(page) ?? []
+    const set = setVariables(text, assignments.trim().split(' '))
+    expect(checkPipelineConfig(set).problems).toEqual([])
+    const { pipeline } = JSON.parse(set).engine_config
+    expect([pipeline.up.uniform_loss.loss_prob, pipeline.late.delay_constant.delay]).toEqual([0.05, 80])
+  })
+
+  it('names every field of a variable', () => {
+    const { variables } = checkPipelineConfig(text).config as PipelineConfig
+    for (const field of Object.keys(variables[0] as object))
+      expect(page).toMatch(new RegExp(`^\\| \`${field}\` +\\|`, 'm'))
+  })
+})
 
 describe('component reference', () => {
   const directory = join(packageRoot(), REFERENCE_DIRECTORY)

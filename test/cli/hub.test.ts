@@ -351,6 +351,7 @@ describe('config check', () => {
     expect(stdout).toMatch(/^http\.hostnames +\["a\.example"\] +--http-hostnames$/m)
     expect(stdout).toMatch(/^http\.allowedOrigins +\["https:\/\/page\.example"\] +PENSTOCK_HTTP_ALLOWED_ORIGINS$/m)
     expect(stdout).toMatch(/^access\.open +false +default$/m)
+    expect(stdout).toMatch(/^access\.loopback +open +default$/m)
     const wrong = await penstock(['config', 'check', '--http-allowed-origins', 'https://page.example/x'])
     expect(wrong).toMatchObject({ code: 1, stdout: '' })
     expect(wrong.stderr).toContain('--http-allowed-origins: http.allowedOrigins: "https://page.example/x" is no origin')

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
+import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 
 const directory = scratch()
 let node: ChildProcess
@@ -125,6 +126,31 @@ describe('a node and its pipelines', () => {
 
     expect((await call('pipelines', 'delete', 'worse')).stdout).toBe(`deleted ${made.id}\n`)
     expect(await json('pipelines', 'list')).toEqual([])
+  })
+
+  it('asks before it deletes a pipeline that is started', { timeout: 120_000 }, async () => {
+    const { id: pipeline } = await json<Pipeline>('pipelines', 'create', 'busy', config)
+    await json('pipelines', 'start', 'busy')
+    // Nobody to ask.
+    const refused = await call('pipelines', 'delete', 'busy')
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(`pipeline "busy" (${pipeline}) is started: --force stops its run and deletes it`)
+    for (const [typed, isGone] of [
+      ['\r', false],
+      [KEYS.interrupt, false],
+      ['y\r', true],
+    ] as const) {
+      const terminal = new PseudoTerminal(['pipelines', 'delete', 'busy'], { PENSTOCK_URL: url })
+      await terminal.see(/stop its run and delete it\? \[y\/N\] /)
+      terminal.type(typed)
+      await terminal.see(isGone ? new RegExp(`deleted ${pipeline}`) : /not deleted/)
+      expect([typed, await terminal.code()]).toEqual([typed, isGone ? 0 : 1])
+      const answer = await fetch(`${url}/v1/nodes/${id}/pipelines/${pipeline}`)
+      expect([typed, answer.status]).toEqual([typed, isGone ? 404 : 200])
+    }
+    const second = await json<Pipeline>('pipelines', 'create', 'busy', config)
+    await json('pipelines', 'start', 'busy')
+    expect(await json('pipelines', 'delete', 'busy', '--force')).toEqual({ id: second.id })
   })
 
   it('watches pipelines until Ctrl-C', async () => {

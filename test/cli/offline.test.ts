@@ -58,6 +58,17 @@ describe('usage', () => {
     expect(code).toBe(0)
     expect(stdout).toContain('telemetry')
   })
+
+  it('shows the defaults of the node, with the data directory that is in force for this user', async () => {
+    const state = process.getuid?.() === 0 ? '/var/lib/penstock' : '/home/of/state/penstock'
+    const env = { XDG_STATE_HOME: '/home/of/state' }
+    const help = (await penstock(['up', '--help'], { env })).stdout.replaceAll(/\s+/g, ' ')
+    expect(help).toContain(`where the node keeps its state (default: ${state})`)
+    expect(help).toContain('where HTTP listens, host:port, or none (default: 127.0.0.1:8769)')
+    expect(help).toContain('how long a request to join waits for its answer (default: 5m)')
+    const { stdout } = await penstock(['config', 'check', '-o', 'json'], { env })
+    expect(JSON.parse(stdout)).toContainEqual({ key: 'dataDirectory', value: state, origin: 'default' })
+  })
 })
 
 describe('validate', () => {

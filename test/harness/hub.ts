@@ -32,7 +32,8 @@ export interface MemberOptions {
   /** Where it keeps its state; default: a new directory. */
   directory?: string
   name?: string
-  isFromFile?: boolean
+  /** The configuration file it is started with. */
+  file?: string
   handlers?: Partial<Handlers>
   clock?: Clock
   /** Milliseconds; undefined on a hub: no authentication by request. Default 5 min. */
@@ -114,7 +115,7 @@ export class Member {
       store: this.store,
       name: options.name ?? 'unnamed',
       metadata: {},
-      isFromFile: options.isFromFile ?? false,
+      file: options.file,
       hubServer: address === undefined ? undefined : { requestTimeout },
       dial: (request) => this.#dial(request, options.remoteAddress ?? ''),
       router: () => this.router,

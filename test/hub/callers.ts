@@ -42,14 +42,17 @@ export async function startReal(
   flags: Record<string, string> = {},
   file?: ConfigSources['file'],
 ): Promise<RunningNode> {
-  const { config, isNodeFromFile } = loadConfig({
+  const { config, file: configFile } = loadConfig({
     ...(file === undefined ? {} : { file }),
     flags: { 'data-dir': directory, http: '127.0.0.1:0', grpc: '127.0.0.1:0', ...flags },
   })
   const lines: string[] = []
   const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
   const registry = new Map([...components, ...extra.map((definition) => [definition.key, definition] as const)])
-  return new RunningNode(await startNode(config, { log, pool: testPool({ warm: 0 }), registry, isNodeFromFile }), lines)
+  return new RunningNode(
+    await startNode(config, { log, pool: testPool({ warm: 0 }), registry, file: configFile, isLoopbackChosen: true }),
+    lines,
+  )
 }
 
 /** What a caller is told of a failure. */

@@ -207,7 +207,7 @@ describe('node_id', () => {
 
   test('another node asked for while on no hub: FAILED_PRECONDITION', async () => {
     const alone = network.node()
-    await expect(alone.call('getNode', { nodeId: 'other' })).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
+    await expect(alone.call('getPipelines', { nodeId: 'other' })).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
     await expect(alone.call('getNode', { nodeId: alone.id })).resolves.toMatchObject({ node: { id: alone.id } })
   })
 

@@ -15,7 +15,7 @@ let hub: RunningNode
 /** A node on the hub, and one on none. */
 let member: RunningNode
 let lone: RunningNode
-/** On the hub, named by a configuration file. */
+/** On the hub, with a configuration file that does not name it. */
 let fixed: RunningNode
 const opened: { close(): unknown }[] = []
 const callersOf = (node: RunningNode): Caller[] => {
@@ -49,7 +49,7 @@ beforeAll(async () => {
     startReal(directory(), { hub: 'true', 'node-name': 'hub' }),
     startReal(directory(), { 'node-name': 'member' }),
     startReal(directory(), { 'node-name': 'lone' }),
-    startReal(directory(), {}, { name: 'penstock.yaml', text: 'node: { name: fixed }\n' }),
+    startReal(directory(), {}, { name: '/etc/penstock.yaml', text: 'telemetry: { interval: 2s }\n' }),
   ])
   await join(member)
   await join(fixed)
@@ -92,11 +92,17 @@ test('getNode: node cannot be reached', async () => {
   for (const at of [hub, member]) {
     for (const caller of callersOf(at)) {
       expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id })), caller.transport).toBe('UNAVAILABLE')
-      expect(await codeOf(caller.unary('getNode', { nodeId: 'nobody' })), caller.transport).toBe('NOT_FOUND')
+      await expect(caller.unary('getNode', { nodeId: gone.node.id })).rejects.toThrow('not connected to it now')
+      expect(await codeOf(caller.unary('getNode', { nodeId: 'nobody' })), caller.transport).toBe('UNAVAILABLE')
+      await expect(caller.unary('getNode', { nodeId: 'nobody' })).rejects.toThrow('no node nobody is on this hub')
+      // The specification names no other code for getNode alone.
+      expect(await codeOf(caller.unary('getPipelines', { nodeId: 'nobody' })), caller.transport).toBe('NOT_FOUND')
     }
   }
   for (const caller of callersOf(lone)) {
-    expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id }))).toBe('FAILED_PRECONDITION')
+    expect(await codeOf(caller.unary('getNode', { nodeId: gone.node.id }))).toBe('UNAVAILABLE')
+    await expect(caller.unary('getNode', { nodeId: gone.node.id })).rejects.toThrow('this node is on no hub')
+    expect(await codeOf(caller.unary('getPipelines', { nodeId: 'nobody' }))).toBe('FAILED_PRECONDITION')
   }
   await httpCaller(hub).unary('removeNode', { nodeId: gone.node.id })
 })
@@ -106,6 +112,7 @@ test('setNode: node configuration comes from a config file', async () => {
     for (const caller of callersOf(at)) {
       const change = { nodeId: fixed.node.id, name: 'other', metadata: { items: {} } }
       expect(await codeOf(caller.unary('setNode', change)), caller.transport).toBe('PERMISSION_DENIED')
+      await expect(caller.unary('setNode', change)).rejects.toThrow('/etc/penstock.yaml')
     }
   }
 })
@@ -116,7 +123,11 @@ describe('authenticateByRequest', () => {
 
   test('node already authenticated', async () => {
     for (const at of [hub, member]) {
-      for (const caller of callersOf(at)) expect(await asks(caller, addressOf(hub))).toBe('ALREADY_EXISTS')
+      for (const caller of callersOf(at)) {
+        for (const address of [addressOf(hub), '', 'no address', 'ftp://hub', 'http://127.0.0.1:1/']) {
+          expect([address, await asks(caller, address)]).toEqual([address, 'ALREADY_EXISTS'])
+        }
+      }
     }
   })
 
@@ -146,7 +157,7 @@ describe('authenticateByRequest', () => {
   })
 
   test('hub server does not accept authentication by request, or is none', async () => {
-    const closed = await startReal(directory(), { hub: 'true', 'authentication-by-request': 'false' })
+    const closed = await startReal(directory(), { hub: 'true', 'authentication-by-request': 'none' })
     const plain: Server = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
     await new Promise((resolve) => plain.once('listening', resolve))
     const { port } = plain.address() as { port: number }

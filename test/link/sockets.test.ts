@@ -376,7 +376,9 @@ test('who takes the connection late and then says nothing is unreachable after t
 })
 
 test('addresses of hubs', () => {
-  for (const good of ['http://hub.example', 'https://192.0.2.7:8769/', 'http://[::1]:1']) hubAddress(good)
+  for (const good of ['http://hub.example', 'https://192.0.2.7:8769/', 'http://[::1]:1', 'https://hub.example/a/b']) {
+    hubAddress(good)
+  }
   for (const [bad, message] of [
     ['hub.example', 'is no address'],
     ['', 'is no address'],
@@ -384,8 +386,8 @@ test('addresses of hubs', () => {
     ['ws://hub.example', 'over http or https, not ws'],
     ['file:///etc/passwd', 'over http or https, not file'],
     ['http://user:secret@hub.example', 'no user name or password'],
-    ['http://hub.example/path', 'ends after host and port'],
-    ['http://hub.example/?x=1', 'ends after host and port'],
+    ['http://hub.example/#x', 'has no ? and no #'],
+    ['http://hub.example/path?x=1', 'has no ? and no #'],
   ] as const) {
     expect(() => hubAddress(bad)).toThrow(message)
   }

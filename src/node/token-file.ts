@@ -1,0 +1,108 @@
+/** The token of the data directory: how the command line on the node's machine gets in where loopback callers need a token too. */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { AccessService } from '../services/access.ts'
+
+/** Its name in the data directory. */
+export const TOKEN_FILE = 'local.token'
+/** What the store knows it as; a name that no caller can give to a token. */
+export const TOKEN_NAME = `file:${TOKEN_FILE}`
+
+/** The file could not be used: `code` says how, the message what to do. */
+export class TokenFileError extends Error {
+  override readonly name = 'TokenFileError'
+  readonly code: 'MISSING' | 'FORBIDDEN' | 'REFUSED'
+
+  constructor(code: TokenFileError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export interface TokenFile {
+  readonly token: string
+  /** User id of the file's owner. */
+  readonly owner: number
+}
+
+/** Reads a token from a file that only its owner can read or write, be that this user or, for root, another. Throws TokenFileError. */
+export function readTokenFile(path: string): TokenFile {
+  let file: number
+  try {
+    // A pipe without a writer must not hold us up.
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw new TokenFileError('MISSING', `there is no ${path}`)
+    if (code === 'EACCES') throw new TokenFileError('FORBIDDEN', `this user may not read ${path}`)
+    if (code === 'ELOOP') {
+      throw new TokenFileError('REFUSED', `${path} is a symbolic link: give the file itself, or remove the link`)
+    }
+    throw new TokenFileError('REFUSED', `cannot read ${path}: ${message}`)
+  }
+  try {
+    const { uid, mode } = fstatSync(file)
+    const own = process.geteuid?.() ?? uid
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG) {
+      throw new TokenFileError('REFUSED', `${path} is no ordinary file: remove it`)
+    }
+    if ((mode & 0o077) !== 0) {
+      const rights = (mode & 0o777).toString(8).padStart(4, '0')
+      throw new TokenFileError(
+        'REFUSED',
+        `others than its owner may use ${path} (mode ${rights}), so the token in it may be known: remove the file and start its node again, which makes another`,
+      )
+    }
+    if (uid !== own && own !== 0) {
+      throw new TokenFileError('REFUSED', `${path} belongs to another user (uid ${uid}): remove it`)
+    }
+    return { token: readFileSync(file, 'utf8').trim(), owner: uid }
+  } finally {
+    closeSync(file)
+  }
+}
+
+/**
+ * Sees to it that the data directory holds a token that is known: the one it holds, else a new one. Returns the file's path, and why a
+ * token was made. Throws TokenFileError when the file is not to be trusted.
+ */
+export async function keepTokenFile(
+  directory: string,
+  tokens: AccessService,
+): Promise<{ path: string; made?: 'there was none' | 'the one there was not valid' }> {
+  const path = join(directory, TOKEN_FILE)
+  let isThere = true
+  try {
+    if (tokens.isToken(TOKEN_NAME, readTokenFile(path).token)) return { path }
+  } catch (error) {
+    if (!(error instanceof TokenFileError) || error.code !== 'MISSING') throw error
+    isThere = false
+  }
+  // Known before it is in the file: whoever finds it there can use it.
+  write(path, await tokens.replace(TOKEN_NAME))
+  return { path, made: isThere ? 'the one there was not valid' : 'there was none' }
+}
+
+/** The file appears whole or not at all. */
+function write(path: string, token: string): void {
+  const draft = `${path}.${process.pid}`
+  rmSync(draft, { force: true })
+  const file = openSync(draft, 'wx', 0o600)
+  try {
+    writeSync(file, `${token}\n`)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(draft, path)
+}
