@@ -12,6 +12,8 @@ const pipeline = {
 const { config } = checkPipelineConfig(JSON.stringify({ engine_config: { pipeline } }))
 const pool = createRunPool({ warm: 1, maximum: 1 })
 const results = []
+// A run that never ends ends the process: nobody else could.
+setTimeout(() => process.exit(1), 20_000).unref()
 for (const cpu of [pool.cpus[0], pool.cpus[0], undefined]) {
   const warnings = []
   const options = { runId: 'run', config, performanceMode: false, level: 'INFO', ...(cpu !== undefined && { cpu }) }
