@@ -249,9 +249,8 @@ for (const offload of [false, true]) {
         ).toEqual([0, 1, 2, 3])
       })
 
-      test.runIf(family === 4)(
-        'a packet with a wrong IPv4 header checksum is not joined: the kernel refuses it',
-        (context) => {
+      if (family === 4) {
+        test('a packet with a wrong IPv4 header checksum is not joined: the kernel refuses it', (context) => {
           if (missing) return context.skip()
           const tun = openTun(4, offload)
           const socket = boundUdp(4)
@@ -271,8 +270,8 @@ for (const offload of [false, true]) {
           }
           const sent = packets.map((_, i) => Buffer.from(pattern(500, i)))
           expect(received.map((bytes) => sent.findIndex((one) => one.equals(bytes)))).toEqual([1, 2, 4, 5])
-        },
-      )
+        })
+      }
 
       test('a TCP connection reflected through the device carries megabytes unharmed', async (context) => {
         if (missing) return context.skip()
