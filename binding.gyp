@@ -26,7 +26,7 @@
       ],
       "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
       "cflags_cc!": ["-O2", "-std=gnu++14"],
-      "cflags_cc": ["-std=gnu++17", "-O3", "-fvisibility=hidden", "-fno-plt", "-Wall", "-Wextra", "-Wno-missing-field-initializers"],
+      "cflags_cc": ["-std=gnu++17", "-O3", "-fvisibility=hidden", "-fno-plt", "-Wall", "-Wextra"],
       "ldflags": ["-Wl,-z,nodelete"]
     }
   ]

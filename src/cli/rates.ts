@@ -14,6 +14,11 @@ export interface ComponentRates {
   roles: Record<PacketRole, number>
 }
 
+interface Rates {
+  components: ComponentRates[]
+  total: Record<PacketRole, number>
+}
+
 type Group = { path: string; sums: Map<string, number[]> }
 
 /** Reads a region again and again. */
@@ -22,10 +27,11 @@ export class RateMeter {
   private readonly groups: Group[] = []
   private before: Float64Array
   private beforeTime: number
+  private last: Rates | undefined
 
   constructor(region: SharedArrayBuffer) {
     this.reader = new RegionReader(region)
-    const { values, time } = this.reader.snapshot()
+    const { values, time } = this.reader.snapshot() ?? this.reader.blank
     this.before = values
     this.beforeTime = time
     const byPath = new Map<string, Group>()
@@ -48,9 +54,14 @@ export class RateMeter {
     return side ? [`${side[3]}-${side[1]}`] : []
   }
 
-  /** Rates since the last call, over `seconds` when the run has not published since. */
-  read(seconds: number): { components: ComponentRates[]; total: Record<PacketRole, number> } {
-    const { values, time } = this.reader.snapshot()
+  /**
+   * Rates since the last call, over `seconds` when the run has not published since. When the numbers cannot be read whole,
+   * those of the last call again; the next one makes up for it.
+   */
+  read(seconds: number): Rates {
+    const snapshot = this.reader.snapshot()
+    if (snapshot === undefined && this.last !== undefined) return this.last
+    const { values, time } = snapshot ?? { values: this.before, time: this.beforeTime }
     const elapsed = this.beforeTime > 0 && time > this.beforeTime ? (time - this.beforeTime) / 1e9 : seconds
     const { before } = this
     this.before = values
@@ -74,12 +85,13 @@ export class RateMeter {
         roles,
       }
     })
-    return { components, total }
+    this.last = { components, total }
+    return this.last
   }
 
-  /** All numbers now. */
+  /** All numbers now; where they cannot be read whole, as they were at the last call of `read`. */
   values(): { entry: MetricEntry; value: number }[] {
-    const { values } = this.reader.snapshot()
+    const { values } = this.reader.snapshot() ?? { values: this.before }
     return this.reader.entries.map((entry) => ({ entry, value: values[entry.index] }))
   }
 }

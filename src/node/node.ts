@@ -70,7 +70,9 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     opened.push(() => store.close())
     const identity = loadIdentity(config.dataDirectory)
     const node = { id: identity.nodeId }
-    const pool = options.pool ?? createRunPool()
+    const pool =
+      options.pool ??
+      createRunPool({ onError: (error) => log.error({ err: error }, 'a thread kept ready for the next runs died') })
     opened.push(() => pool.close())
     const pipelines = new PipelinesService({
       node,

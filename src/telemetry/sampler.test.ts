@@ -1,7 +1,7 @@
 /** Reading a run's metrics from shared memory, and telling them to many. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { counter, createRegion, gauge, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
-import { FRESH_MS, Sampler, Telemetry } from './sampler.ts'
+import { FRESH_MS, type Sample, Sampler, Telemetry } from './sampler.ts'
 
 test('a sample groups the metrics by path, with value, kind, unit and description', () => {
   const layout = new MetricLayout()
@@ -28,6 +28,28 @@ test('a sample groups the metrics by path, with value, kind, unit and descriptio
       },
     ],
   })
+})
+
+test('metrics that cannot be read whole are the last ones that could, with their time', () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', { packets: counter('Packets taken', 'packets') })
+  const region = createRegion(layout)
+  const sequence = new Int32Array(region, 8, 1)
+  const packetsOf = (sample: Sample) => sample.metricCollections[0]?.metrics.packets?.uint64Value
+  const writer = new RegionWriter(region)
+  const sampler = new Sampler(region)
+  sequence[0]++ // the writer begins, and stands still
+  expect(packetsOf(sampler.sample(100))).toBe(0)
+  sequence[0]++
+  writer.publish(Float64Array.of(7), 1)
+  const seen = sampler.sample(1_000)
+  expect(packetsOf(seen)).toBe(7)
+  sequence[0]++
+  new Float64Array(region, region.byteLength - 8)[0] = 99
+  expect(sampler.sample(2_000)).toEqual(seen)
+  sequence[0]++
+  const next = sampler.sample(3_000)
+  expect([packetsOf(next), next.timestamp]).toEqual([99, new Date(3_000)])
 })
 
 beforeEach(() => {

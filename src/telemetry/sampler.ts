@@ -31,6 +31,7 @@ export const FRESH_MS = 100
 export class Sampler {
   readonly #reader: RegionReader
   readonly #paths: [path: string, entries: MetricEntry[]][]
+  #last: Sample | undefined
 
   constructor(region: SharedArrayBuffer) {
     this.#reader = new RegionReader(region)
@@ -43,10 +44,15 @@ export class Sampler {
     this.#paths = [...paths]
   }
 
-  /** Reads all metrics now; `now` in milliseconds since the epoch. */
+  /**
+   * Reads all metrics now; `now` in milliseconds since the epoch. When they cannot be read whole it is the last sample that
+   * could, as old as it says.
+   */
   sample(now: number): Sample {
-    const { values } = this.#reader.snapshot()
-    return {
+    const snapshot = this.#reader.snapshot()
+    if (snapshot === undefined && this.#last !== undefined) return this.#last
+    const { values } = snapshot ?? this.#reader.blank
+    const sample: Sample = {
       metricCollections: this.#paths.map(([path, entries]) => ({
         path,
         metrics: Object.fromEntries(
@@ -56,6 +62,8 @@ export class Sampler {
       kpis: [],
       timestamp: new Date(now),
     }
+    this.#last = sample
+    return sample
   }
 }
 

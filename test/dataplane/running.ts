@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
 import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
-import { RegionReader } from '../../src/dataplane/engine/metrics.ts'
+import { type MetricSnapshot, RegionReader } from '../../src/dataplane/engine/metrics.ts'
 import { createRunPool, type RunPoolOptions } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
 import { type Pipeline, Refused } from '../harness/component.ts'
@@ -31,16 +31,20 @@ export class TestRun {
   readonly handle: RunHandle
   readonly log: LogLine[] = []
   private readonly reader: RegionReader
+  private whole: MetricSnapshot
 
   constructor(pool: RunPool, pipeline: Pipeline, options: Partial<RunOptions> = {}) {
     const whole = { runId: 'test', performanceMode: false, level: 'DEBUG' as const, ...options }
     this.handle = pool.start({ ...whole, config: configure(pipeline) }, (lines) => this.log.push(...lines))
     this.reader = new RegionReader(this.handle.region)
+    this.whole = this.reader.blank
   }
 
   /** Published numbers: component, then metric. */
   metrics(): Record<string, Record<string, number>> {
-    const { values } = this.reader.snapshot()
+    const snapshot = this.reader.snapshot()
+    if (snapshot !== undefined) this.whole = snapshot
+    const { values } = this.whole
     const result: Record<string, Record<string, number>> = {}
     for (const { path, name, index } of this.reader.entries) {
       result[path] ??= {}

@@ -227,6 +227,13 @@ const HEADER_BYTES = 64
  * The region in shared memory: header of 64 bytes (u32 magic, u32 version 1, u32 sequence, u32 directory bytes, u32 values
  * offset, u32 value count, 8 reserved, f64 time of the last publication as ns since the epoch), the directory as JSON, the
  * values as f64. The sequence is odd while the writer writes (a seqlock).
+ *
+ * Time and values are stored and loaded with Atomics, as 32-bit words, and not only the sequence. Atomics are sequentially
+ * consistent: all threads see them in one order, which keeps the order of each thread's own. A reader that has loaded a word
+ * of a later publication finds another sequence at its second look, for that word was stored after the sequence had become
+ * odd. It loads no word of an earlier publication, for all words were stored before the sequence of its first look was. Plain
+ * accesses have no such order ("unordered" in the ECMAScript memory model): a CPU like ARM's may carry out a reader's loads
+ * after its second look, and a writer's stores before the first change of the sequence or after the second.
  */
 export function createRegion(layout: MetricLayout): SharedArrayBuffer {
   const directory = new TextEncoder().encode(JSON.stringify(layout.entries))
@@ -241,27 +248,47 @@ export function createRegion(layout: MetricLayout): SharedArrayBuffer {
 /** The writing side, in the run's thread. */
 export class RegionWriter {
   private readonly sequence: Int32Array
-  private readonly time: Float64Array
-  private readonly shared: Float64Array
+  private readonly sharedTime: Int32Array
+  private readonly sharedValues: Int32Array
+  private readonly time = new Float64Array(1)
+  private readonly timeWords = new Int32Array(this.time.buffer)
+  /** The words of the values that were published last: those of one run are always the same array. */
+  private words: Int32Array = new Int32Array(0)
 
   constructor(region: SharedArrayBuffer) {
-    const header = new Uint32Array(region, 0, 6)
-    this.sequence = new Int32Array(region, 8, 1)
-    this.time = new Float64Array(region, 32, 1)
-    this.shared = new Float64Array(region, header[4], header[5])
+    ;[this.sequence, this.sharedTime, this.sharedValues] = wordsOf(region)
   }
 
   get values(): number {
-    return this.shared.length
+    return this.sharedValues.length / 2
   }
 
   /** Copies the private values into the region. `time` in ns since the epoch. */
   publish(values: Float64Array, time: number): void {
-    Atomics.add(this.sequence, 0, 1)
-    this.shared.set(values)
+    if (values.buffer !== this.words.buffer || values.byteOffset !== this.words.byteOffset) {
+      this.words = new Int32Array(values.buffer, values.byteOffset, values.length * 2)
+    }
     this.time[0] = time
     Atomics.add(this.sequence, 0, 1)
+    storeChanged(this.sharedValues, this.words)
+    storeChanged(this.sharedTime, this.timeWords)
+    Atomics.add(this.sequence, 0, 1)
   }
+}
+
+/** The sequence, the time and the values of a region, as words that Atomics take. */
+function wordsOf(region: SharedArrayBuffer): [sequence: Int32Array, time: Int32Array, values: Int32Array] {
+  const header = new Uint32Array(region, 0, 6)
+  return [new Int32Array(region, 8, 1), new Int32Array(region, 32, 2), new Int32Array(region, header[4], header[5] * 2)]
+}
+
+/** Stores the words that are not there yet; the one writer may look at its own stores without Atomics. */
+function storeChanged(shared: Int32Array, words: Int32Array): void {
+  for (let i = 0; i < shared.length; i++) if (shared[i] !== words[i]) Atomics.store(shared, i, words[i])
+}
+
+function loadAll(shared: Int32Array, words: Int32Array): void {
+  for (let i = 0; i < shared.length; i++) words[i] = Atomics.load(shared, i)
 }
 
 /** One consistent copy of a region's numbers. */
@@ -276,8 +303,8 @@ export interface MetricSnapshot {
 export class RegionReader {
   readonly entries: readonly MetricEntry[]
   private readonly sequence: Int32Array
-  private readonly time: Float64Array
-  private readonly shared: Float64Array
+  private readonly sharedTime: Int32Array
+  private readonly sharedValues: Int32Array
 
   constructor(region: SharedArrayBuffer) {
     const header = new Uint32Array(region, 0, 6)
@@ -285,21 +312,30 @@ export class RegionReader {
     const directory = new Uint8Array(header[3])
     directory.set(new Uint8Array(region, HEADER_BYTES, header[3]))
     this.entries = JSON.parse(new TextDecoder().decode(directory))
-    this.sequence = new Int32Array(region, 8, 1)
-    this.time = new Float64Array(region, 32, 1)
-    this.shared = new Float64Array(region, header[4], header[5])
+    ;[this.sequence, this.sharedTime, this.sharedValues] = wordsOf(region)
   }
 
-  /** Copies the numbers; retries while the writer is at it (a writer that died within a write is not waited for). */
-  snapshot(): MetricSnapshot {
-    const values = new Float64Array(this.shared.length)
-    let time = 0
+  /** What a region holds before its first publication. */
+  get blank(): MetricSnapshot {
+    return { time: 0, values: new Float64Array(this.sharedValues.length / 2) }
+  }
+
+  /**
+   * Copies the numbers; undefined when that could not be done within one publication: the writer stands still within a write,
+   * because it waits for a CPU or because it died there. Whoever asks keeps what it had, and asks again later.
+   */
+  snapshot(): MetricSnapshot | undefined {
+    const { values } = this.blank
+    const time = new Float64Array(1)
+    const words = new Int32Array(values.buffer)
+    const timeWords = new Int32Array(time.buffer)
     for (let attempt = 0; attempt < 1000; attempt++) {
       const before = Atomics.load(this.sequence, 0)
-      values.set(this.shared)
-      time = this.time[0]
-      if ((before & 1) === 0 && Atomics.load(this.sequence, 0) === before) break
+      if ((before & 1) === 1) continue
+      loadAll(this.sharedValues, words)
+      loadAll(this.sharedTime, timeWords)
+      if (Atomics.load(this.sequence, 0) === before) return { time: time[0], values }
     }
-    return { time, values }
+    return undefined
   }
 }

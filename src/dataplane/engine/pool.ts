@@ -30,8 +30,24 @@ export interface RunPoolOptions {
   warm?: number
   /** Most runs at once (default 256). */
   maximum?: number
+  /** Told when a thread dies that no run is hurt by: a spare one, most often while it starts. */
+  onError?: (error: Error) => void
   /** Components beside the product's own; `url` names a module that exports the same list as its default. */
   extra?: { url: string; components: readonly AnyComponent[] }
+}
+
+/** What to do about a start that the system had no means for. */
+const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
+
+/** A task with the run it is of, for who hands it to a thread; threads do not see it. */
+interface Placeable {
+  [Piscina.queueOptionsSymbol]: PooledRun
+}
+
+/** The threads, and the runs that wait for one, the longest waiting first. */
+interface Threads {
+  readonly piscina: Piscina
+  readonly waiting: Set<PooledRun>
 }
 
 /** A run in its thread; see `RunHandle`. */
@@ -54,9 +70,9 @@ class PooledRun implements RunHandle {
   private over = false
   private serial = 0
 
-  /** `turn` resolves when the run may take a thread. */
+  /** `turn` resolves when the run may take a thread. Throws, with nothing left open, when the descriptors are used up. */
   constructor(
-    piscina: Piscina,
+    { piscina, waiting }: Threads,
     turn: Promise<void>,
     options: RunOptions,
     cpus: number[],
@@ -69,7 +85,12 @@ class PooledRun implements RunHandle {
     const registry = more.length > 0 ? new Map([...components, ...more]) : components
     this.region = createRegion(layoutOf(options.config, registry).metrics)
     this.owner = native.ownerOpen()
-    this.event = native.eventOpen(this.owner)
+    try {
+      this.event = native.eventOpen(this.owner)
+    } catch (error) {
+      native.ownerRelease(this.owner)
+      throw new Error(`the run could not be started: ${(error as Error).message}; ${LIMITS}`, { cause: error })
+    }
     const { port1, port2 } = new MessageChannel()
     this.port = port1
     port1.on('message', (message: WorkerMessage) => this.hear(message))
@@ -87,7 +108,8 @@ class PooledRun implements RunHandle {
       this.markFailed = reject
     })
     this.running.catch(() => {})
-    const task: WorkerTask = {
+    const task: WorkerTask & Placeable = {
+      [Piscina.queueOptionsSymbol]: this,
       config: options.config,
       region: this.region,
       command: this.command,
@@ -99,15 +121,17 @@ class PooledRun implements RunHandle {
       level: options.level,
       ...(extra && { extra: extra.url }),
     }
-    const done = turn.then(
-      () => piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>,
-    )
+    const done = turn.then(() => {
+      waiting.add(this)
+      return piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>
+    })
     this.ended = done.then(
       async (end) => {
         await heardOut
         return this.finish(end)
       },
       async (error: Error) => {
+        waiting.delete(this)
         port2.close() // still here when the task never reached a thread
         await closed // by the end of the thread, which may be inside of the addon until then
         return this.finish({ outcome: 'FAILED', error: this.killed ?? `the run's thread died: ${error.message}` })
@@ -167,16 +191,39 @@ class PooledRun implements RunHandle {
   }
 }
 
-/** Opens the pool. Its threads are started at once, so that the first runs find them warm. */
-export function createRunPool({ warm = 2, maximum = 256, extra }: RunPoolOptions = {}): RunPool {
-  const cpus = native.affinity()
+/**
+ * The threads of a pool. Piscina starts a thread for a run that finds none free, but leaves the run in its queue when that thread
+ * dies while it starts (it needs some dozen descriptors), and only emits the error: the run must not wait for ever, nor the process
+ * end by an error that nobody listens for.
+ */
+function createThreads(warm: number, maximum: number, onError: (error: Error) => void): Threads {
+  const waiting = new Set<PooledRun>()
   const piscina = new Piscina({
     filename: workerFile(),
-    minThreads: Math.min(warm, maximum),
+    minThreads: warm,
     maxThreads: maximum,
     idleTimeout: 10_000,
     concurrentTasksPerWorker: 1,
+    loadBalancer: (task, workers) => {
+      const free = workers.find((worker) => worker.currentUsage === 0) ?? null
+      if (free !== null) waiting.delete((task as unknown as Placeable)[Piscina.queueOptionsSymbol])
+      return free
+    },
   })
+  piscina.on('error', (error: Error) => {
+    const [longest] = waiting
+    // More tasks in the queue than threads on their way.
+    if (longest !== undefined && piscina.queueSize > 0) {
+      longest.kill(`no thread could be started for the run: ${error.message}; ${LIMITS}`)
+    } else onError(error)
+  })
+  return { piscina, waiting }
+}
+
+/** Opens the pool. Its threads are started at once, so that the first runs find them warm. */
+export function createRunPool({ warm = 2, maximum = 256, extra, onError }: RunPoolOptions = {}): RunPool {
+  const cpus = native.affinity()
+  const threads = createThreads(Math.min(warm, maximum), maximum, onError ?? ((error) => process.emitWarning(error)))
   const runs = new Set<PooledRun>()
   // Threads that load at the same time take as much longer each: a crowd of starts goes a few at a time.
   const launches = Math.max(2, cpus.length * 2)
@@ -194,9 +241,14 @@ export function createRunPool({ warm = 2, maximum = 256, extra }: RunPoolOptions
       if (options.cpu !== undefined && !cpus.includes(options.cpu)) {
         throw new RangeError(cpuProblem(options.cpu, cpus))
       }
-      const turn = new Promise<void>((resolve) => waiting.push(resolve))
+      let take!: () => void
+      const turn = new Promise<void>((resolve) => {
+        take = resolve
+      })
       const pins = options.cpu === undefined ? [] : [options.cpu]
-      const run = new PooledRun(piscina, turn, options, pins, extra, onLog)
+      const run = new PooledRun(threads, turn, options, pins, extra, onLog)
+      // Only a run that exists takes a turn: nobody would ever give that of another back.
+      waiting.push(take)
       runs.add(run)
       const launched = () => {
         launching--
@@ -211,7 +263,7 @@ export function createRunPool({ warm = 2, maximum = 256, extra }: RunPoolOptions
       const ends = [...runs].map((run) => run.ended)
       for (const run of runs) run.stop()
       await Promise.all(ends)
-      await piscina.destroy()
+      await threads.piscina.destroy()
     },
   }
 }

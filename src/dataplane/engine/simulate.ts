@@ -91,7 +91,7 @@ export class Simulation {
   metrics(): Record<string, Record<string, number>> {
     this.graph.observe()
     this.writer.publish(this.graph.values, this.clock.now)
-    const { values } = this.reader.snapshot()
+    const { values } = this.reader.snapshot() ?? this.reader.blank // whole: the writer is this thread
     const result: Record<string, Record<string, number>> = {}
     for (const { path, name, index } of this.reader.entries) {
       result[path] ??= {}

@@ -240,14 +240,28 @@ async function registryOf({ extra }: WorkerTask): Promise<ReadonlyMap<string, An
 
 /** Piscina's entry point. Never rejects: what goes wrong is the run's end. */
 export default async function work(task: WorkerTask): Promise<RunEnd> {
+  let pinned = false
   try {
-    if (task.cpus.length > 0) native.setAffinity(task.cpus)
+    if (task.cpus.length > 0) {
+      native.setAffinity(task.cpus)
+      pinned = true
+    }
     return new Run(task, await registryOf(task)).loop()
   } catch (error) {
     return { outcome: 'FAILED', error: (error as Error).message }
   } finally {
-    native.setAffinity([])
+    if (pinned) unpin(task)
     task.port.postMessage({ type: 'ended' } satisfies WorkerMessage)
     task.port.close()
+  }
+}
+
+/** Lets the thread run on every CPU again; a system that no longer allows it is no fault of the run. */
+function unpin({ port, level, cpus }: WorkerTask): void {
+  try {
+    native.setAffinity([])
+  } catch (error) {
+    const message = `the thread stays on CPU ${cpus.join(', ')} until a run is pinned elsewhere: ${(error as Error).message}`
+    new RunLog(port, level).write('WARN', '', message)
   }
 }

@@ -50,8 +50,11 @@ class Arguments {
   int64_t integer(size_t index, const char* name, int64_t low, int64_t high) {
     const double value = number(index, name);
     if (failed_) return low;
-    const auto whole = static_cast<int64_t>(value);
-    if (static_cast<double>(whole) == value && whole >= low && whole <= high) return whole;
+    // Compared first: a conversion is defined for what fits only.
+    if (value >= static_cast<double>(low) && value <= static_cast<double>(high)) {
+      const auto whole = static_cast<int64_t>(value);
+      if (static_cast<double>(whole) == value) return whole;
+    }
     range(name, low, high, value);
     return low;
   }

@@ -16,7 +16,7 @@ static constexpr int kIndexBits = 14;
 static constexpr uint32_t kEntries = 1u << kIndexBits;
 static constexpr uint32_t kLastGeneration = (1u << (31 - kIndexBits)) - 1;
 
-// state: generation (high 32 bits), closing flag, number of threads inside. Entering is one compare-and-swap, no lock.
+// state: generation (high 32 bits; 0 while the entry was never used, and in no handle), closing flag, number of threads inside. Entering is one compare-and-swap, no lock.
 static constexpr uint64_t kClosing = 1ull << 31;
 static constexpr uint64_t kInside = kClosing - 1;
 
@@ -101,7 +101,7 @@ static bool closeOnce(int32_t handle) {
   Entry& entry = entries[index];
   uint64_t state = entry.state.load(std::memory_order_acquire);
   do {
-    if (state >> 32 != generation || (state & kClosing)) return false;
+    if (generation == 0 || state >> 32 != generation || (state & kClosing)) return false;
   } while (!entry.state.compare_exchange_weak(state, state | kClosing, std::memory_order_acq_rel));
   if ((state & kInside) == 0) destroy(index);
   return true;
@@ -121,7 +121,7 @@ Descriptor* enter(Arguments& arguments, size_t position, const char* name, Kind 
     Entry& entry = entries[handle & (kEntries - 1)];
     const uint64_t generation = handle >> kIndexBits;
     uint64_t state = entry.state.load(std::memory_order_acquire);
-    while (state >> 32 == generation && !(state & kClosing)) {
+    while (generation != 0 && state >> 32 == generation && !(state & kClosing)) {
       if (alone && (state & kInside) != 0) {
         throwType(arguments.env(), "%s: %s %u is in use by another thread", arguments.function(), name, handle);
         arguments.fail();

@@ -4,7 +4,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 // GCC 12's own header leaves the unused operand of unmasked intrinsics uninitialised on purpose.
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 #include <string.h>

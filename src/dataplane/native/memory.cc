@@ -12,10 +12,13 @@ static std::atomic<int32_t> nextMemory{1};
 
 namespace {
 
-/** Reads the typed arrays of a PacketMemory; `failed` once one is not what it must be. */
+/** Reads the typed arrays of a PacketMemory, each once; `failed` once one is not what it must be. */
 struct Shape {
   Arguments& arguments;
   napi_value object;
+  /** The arrays that were read: a second look at a property may find another one behind it. */
+  napi_value holder = nullptr;
+  uint32_t held = 0;
 
   void* array(const char* name, napi_typedarray_type type, const char* wanted, size_t* length) {
     napi_value value = arguments.property(object, name);
@@ -34,6 +37,10 @@ struct Shape {
       arguments.type(name, "over a SharedArrayBuffer");
       return nullptr;
     }
+    if (napi_set_element(arguments.env(), holder, held++, value) != napi_ok) {
+      arguments.type(name, "an array that can be held");
+      return nullptr;
+    }
     return data;
   }
 };
@@ -44,6 +51,8 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "memoryOpen", 1);
   if (arguments.failed()) return nullptr;
   Shape shape{arguments, arguments.raw(0)};
+  // A holder of our own: the caller may replace the properties of its object, not of this one.
+  napi_create_array(env, &shape.holder);
   Memory memory;
   size_t data = 0, offset = 0, length = 0, arrival = 0, remote = 0, free = 0;
   size_t train = 0, trains = 0, trainFree = 0;
@@ -87,14 +96,7 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
     throwFreeStack(arguments);
     return nullptr;
   }
-  // A holder of our own: the caller may replace the properties of its object, not of this one.
-  napi_value holder = nullptr;
-  napi_create_array(env, &holder);
-  uint32_t index = 0;
-  for (const char* name : {"data", "offset", "length", "arrival", "remote", "free", "train", "trainReferences", "trainFree"}) {
-    napi_set_element(env, holder, index++, arguments.property(shape.object, name));
-  }
-  if (napi_create_reference(env, holder, 1, &memory.reference) != napi_ok) {
+  if (napi_create_reference(env, shape.holder, 1, &memory.reference) != napi_ok) {
     throwType(env, "memoryOpen: no reference could be made");
     return nullptr;
   }

@@ -106,7 +106,9 @@ struct Memory {
   /** `packets` packets have left the train. */
   bool dropTrain(int32_t index, int32_t packets) const {
     if (index >= trains) return false;
-    const int32_t references = loadOnce(trainReferences + index) - packets;
+    // Without a sign: what JavaScript may have written there can be any number.
+    const auto references = static_cast<int32_t>(static_cast<uint32_t>(loadOnce(trainReferences + index)) -
+                                                 static_cast<uint32_t>(packets));
     trainReferences[index] = references;
     if (references != 0) return true;
     const int32_t count = loadOnce(trainFree);

@@ -1,4 +1,5 @@
 /** Handles, owners, pollers and threads of the addon, and what every function does with wrong arguments. */
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
@@ -22,6 +23,10 @@ const open = {
   aead: () => native.aeadOpen(owner, 0, new Uint8Array(16)),
 }
 
+/** What a script of another thread or process begins with. */
+const load = `const native = require(${JSON.stringify(createRequire(import.meta.url).resolve('node-gyp-build'))})(${JSON.stringify(packageRoot)})
+  const { parentPort, workerData } = require('node:worker_threads')`
+
 describe('handles and owners', () => {
   test('openDescriptors counts what is open, close closes once', () => {
     const handles = Object.values(open).map((make) => make())
@@ -42,6 +47,32 @@ describe('handles and owners', () => {
     expect(() => native.eventSignal(stale)).toThrow(RangeError)
     expect(() => native.eventClear(stale)).toThrow(RangeError)
     for (const handle of later) native.eventSignal(handle)
+  })
+
+  test('a handle that was never opened is refused by every function, also where nothing ever was', () => {
+    const script = `${load}
+      const refused = []
+      const say = (call) => {
+        try { call(); refused.push('no error') } catch (error) { refused.push(error.message) }
+      }
+      const owner = native.ownerOpen()
+      for (const round of [0, 1]) {
+        for (const handle of [1, 2, 12345, 16383]) {
+          say(() => native.close(handle))
+          say(() => native.eventSignal(handle))
+          say(() => native.pollerWait(handle, 0, new Int32Array(1)))
+          say(() => native.udpAddress(handle))
+          say(() => native.tunName(handle))
+          say(() => native.pollerAdd(native.pollerOpen(owner), handle, 1))
+        }
+        native.eventOpen(owner)
+      }
+      console.log(JSON.stringify(refused))`
+    const child = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' })
+    expect([child.signal, child.stderr]).toEqual([null, ''])
+    const refused = JSON.parse(child.stdout) as string[]
+    expect(refused).toHaveLength(48)
+    for (const message of refused) expect(message).toMatch(/ is closed or was never opened$/)
   })
 
   test('an owner closes all of its own and nothing else, once or twice', () => {
@@ -132,9 +163,6 @@ describe('pollers', () => {
 })
 
 describe('threads', () => {
-  const load = `const native = require(${JSON.stringify(createRequire(import.meta.url).resolve('node-gyp-build'))})(${JSON.stringify(packageRoot)})
-    const { parentPort, workerData } = require('node:worker_threads')`
-
   test('the parent closes what a dead worker left open', async () => {
     const worker = new Worker(
       `${load}
@@ -240,6 +268,24 @@ describe('memory', () => {
     expect(damaged((memory) => (memory.headroom = -1))).toThrow(RangeError)
     expect(damaged((memory) => (memory.tailroom = 2048 - 128))).toThrow(RangeError)
     expect(damaged((memory) => ((memory.free as Int32Array)[0] = 5))).toThrow(/free stack/)
+  })
+
+  test('every property is read once: what was checked is what is used', () => {
+    const good = packetMemory(4, 2048, 128, 64, 2)
+    const reads = new Map<string, number>()
+    const shifty = {}
+    for (const [name, value] of Object.entries(good)) {
+      Object.defineProperty(shifty, name, {
+        get() {
+          reads.set(name, (reads.get(name) ?? 0) + 1)
+          return reads.get(name) === 1 ? value : new Uint8Array(1)
+        },
+      })
+    }
+    const id = native.memoryOpen(shifty as PacketMemory)
+    expect(Object.fromEntries(reads)).toEqual(Object.fromEntries(Object.keys(good).map((name) => [name, 1])))
+    expect(native.crc32c(id, 0, 4 * 2048)).toBeGreaterThan(0)
+    native.memoryClose(id)
   })
 
   test('a packet outside of its slot, a bad handle and a damaged free stack throw, and nothing is sent', () => {

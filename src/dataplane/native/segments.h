@@ -51,10 +51,10 @@ struct Flow {
 };
 
 Flow readFlow(const uint8_t* data, size_t bytes);
-/** Whether `next` continues a run of `count` packets that `first` began. Both checksums are not looked at. */
+/** Whether `next` continues a run of `count` packets that `first` began. Checksums are not looked at. */
 bool continues(const Flow& first, const uint8_t* firstData, const Flow& next, const uint8_t* nextData, size_t count);
-/** Whether the transport checksum is right. */
-bool checksumHolds(const Flow& flow, const uint8_t* data, size_t bytes);
+/** Whether the checksums of the transport header and of an IPv4 header are right. */
+bool checksumsHold(const Flow& flow, const uint8_t* data, size_t bytes);
 /**
  * Writes the headers of the joined frame: those of `first` with the lengths of `payload` bytes, the last packet's PSH and FIN, the
  * IP checksum, and the pseudo-header's sum in place of the transport checksum. Returns the virtio header to go in front.

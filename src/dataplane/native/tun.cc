@@ -187,8 +187,8 @@ struct Send {
       const Packet& packet = packets[from + length];
       const Flow flow = readFlow(packet.data, static_cast<size_t>(packet.length));
       if (!continues(*first, head.data, flow, packet.data, length) || bytes + flow.payload > 65535) break;
-      if (length == 1 && !checksumHolds(*first, head.data, static_cast<size_t>(head.length))) break;
-      if (!checksumHolds(flow, packet.data, static_cast<size_t>(packet.length))) break;
+      if (length == 1 && !checksumsHold(*first, head.data, static_cast<size_t>(head.length))) break;
+      if (!checksumsHold(flow, packet.data, static_cast<size_t>(packet.length))) break;
       bytes += flow.payload;
       length++;
       if (flow.ends || flow.payload < first->payload) break;

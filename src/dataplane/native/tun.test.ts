@@ -249,6 +249,30 @@ for (const offload of [false, true]) {
         ).toEqual([0, 1, 2, 3])
       })
 
+      if (family === 4) {
+        test('a packet with a wrong IPv4 header checksum is not joined: the kernel refuses it', (context) => {
+          if (missing) return context.skip()
+          const tun = openTun(4, offload)
+          const socket = boundUdp(4)
+          const port = native.udpAddress(socket).port
+          const packets = Array.from({ length: 6 }, (_, i) => udpPacket(4, 7777, port, pattern(500, i), i))
+          packets[0]![10]! ^= 1
+          packets[3]![11]! ^= 1
+          const into = Int32Array.from(packets, (packet) => packetOf(memory, packet))
+          expect(native.tunSend(tun, id, into, 0, 6, ioCounters())).toBe(6)
+          const handles = new Int32Array(64)
+          const received: Uint8Array[] = []
+          // The last packet is a good one: once it is here, all are that the kernel has let through.
+          while (received.length === 0 || Buffer.compare(received.at(-1)!, pattern(500, 5)) !== 0) {
+            awaitReadable(owner, socket)
+            const taken = native.udpReceive(socket, id, handles, 64, 0, ioCounters())
+            for (let i = 0; i < taken; i++) received.push(bytesOf(memory, handles[i]!))
+          }
+          const sent = packets.map((_, i) => Buffer.from(pattern(500, i)))
+          expect(received.map((bytes) => sent.findIndex((one) => one.equals(bytes)))).toEqual([1, 2, 4, 5])
+        })
+      }
+
       test('a TCP connection reflected through the device carries megabytes unharmed', async (context) => {
         if (missing) return context.skip()
         const tun = openTun(family, offload)

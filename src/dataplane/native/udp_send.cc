@@ -33,9 +33,10 @@ struct Send {
    */
   bool layOut(Arguments& arguments, Span<int32_t> handles, size_t from, size_t count) {
     const bool join = socket.backend == kLinux && !socket.gsoRefused;
-    SendGroup* group = state.groups.data() - 1;
+    // Where the next group and the next piece go; the open ones are before them.
+    SendGroup* group = state.groups.data();
     Packet* packets = state.packets.data();
-    iovec* piece = state.iovecs.data() - 1;
+    iovec* piece = state.iovecs.data();
     const uint8_t* end = nullptr;
     const uint8_t* remote = nullptr;
     int32_t size = 0;    // of the open group's packets, 0 when none is open
@@ -48,27 +49,27 @@ struct Send {
         return false;
       }
       const int32_t length = it.length;
-      if (length > 0 && length <= size && length <= room && group->packets < kMostSegments &&
+      if (length > 0 && length <= size && length <= room && group[-1].packets < kMostSegments &&
           (socket.connected || sameRemote(remote, memory.remoteOf(handle)))) {
-        group->packets++;
+        group[-1].packets++;
         if (it.data == end) {
-          piece->iov_len += static_cast<size_t>(length);
+          piece[-1].iov_len += static_cast<size_t>(length);
         } else {
-          *++piece = {it.data, static_cast<size_t>(length)};
-          group->pieces++;
+          *piece++ = {it.data, static_cast<size_t>(length)};
+          group[-1].pieces++;
         }
         room -= length;
         if (length < size) size = 0;
       } else {
-        *++piece = {it.data, static_cast<size_t>(length)};
-        *++group = {static_cast<uint32_t>(i), 1, static_cast<uint32_t>(piece - state.iovecs.data()), 1};
+        *group++ = {static_cast<uint32_t>(i), 1, static_cast<uint32_t>(piece - state.iovecs.data()), 1};
+        *piece++ = {it.data, static_cast<size_t>(length)};
         remote = memory.remoteOf(handle);
         size = join ? length : 0;
         room = kMostGroupBytes - length;
       }
       end = it.data + length;
     }
-    groups = static_cast<size_t>(group + 1 - state.groups.data());
+    groups = static_cast<size_t>(group - state.groups.data());
     return true;
   }
 

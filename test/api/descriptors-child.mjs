@@ -1,0 +1,26 @@
+/**
+ * A node in a process of its own that can be left with few file descriptors. Arguments: data directory. Prints its HTTP address and
+ * id; then answers each number read from stdin with how many descriptors its runs hold, once it has left itself that many.
+ */
+import { closeSync, openSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { native } from '../../dist/src/dataplane/native/native.js'
+import { loadConfig } from '../../dist/src/node/config.js'
+import { startNode } from '../../dist/src/node/node.js'
+
+const { config } = loadConfig({
+  flags: { 'data-dir': process.argv[2], http: '127.0.0.1:0', grpc: 'none', 'log-level': 'silent' },
+})
+const node = await startNode(config)
+console.log(JSON.stringify({ http: node.http, id: node.id }))
+
+const taken = []
+for await (const line of createInterface(process.stdin)) {
+  try {
+    for (;;) taken.push(openSync('/dev/null'))
+  } catch {
+    for (let left = Number(line); left > 0 && taken.length > 0; left--) closeSync(taken.pop())
+  }
+  console.log(JSON.stringify({ held: native.openDescriptors() }))
+}
+await node.close()

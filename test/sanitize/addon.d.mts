@@ -1,0 +1,2 @@
+export const root: string
+export function sanitizedAddon(): { env?: Record<string, string>; missing?: string }

@@ -1,0 +1,442 @@
+/**
+ * One round of fuzzing the addon's whole face: threads that share descriptors, owners and packet memory call every exported function
+ * with right and wrong arguments. Arguments: --seed, --seconds, --threads, --calls (a file where each thread notes its last call),
+ * --devices (TUN devices may be opened), --count (calls of each thread, where they are done before the seconds are over).
+ * Prints how often each function was called and how often it did what it was asked. With one thread the seed decides everything.
+ */
+import { openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { parseArgs } from 'node:util'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { root } from './addon.mjs'
+import { hostile, number, Random, spoiled, typedArray } from './values.mjs'
+
+const native = createRequire(import.meta.url)('node-gyp-build')(root)
+const KINDS = ['event', 'poller', 'udp', 'tun', 'aead']
+const HANDLES = 5
+const SLOTS = 80
+const SLOT_BYTES = 2048
+const TRAINS = 2
+const shared = (Type, length) => new Type(new SharedArrayBuffer(length * Type.BYTES_PER_ELEMENT))
+
+/** Packet memory with every slot free. */
+function packetMemory() {
+  const memory = {
+    data: shared(Uint8Array, SLOTS * SLOT_BYTES + TRAINS * 65_536),
+    offset: shared(Int32Array, SLOTS),
+    length: shared(Int32Array, SLOTS),
+    arrival: shared(Float64Array, SLOTS),
+    remote: shared(Uint8Array, SLOTS * 32),
+    free: shared(Int32Array, SLOTS + 1),
+    train: shared(Int32Array, SLOTS),
+    trainReferences: shared(Int32Array, TRAINS),
+    trainFree: shared(Int32Array, TRAINS + 1),
+    slotBytes: SLOT_BYTES,
+    headroom: 128,
+    tailroom: 64,
+  }
+  mend(memory)
+  return memory
+}
+
+/** Registers the memory that other threads may be damaging at this moment. */
+function openShared(memory) {
+  for (;;) {
+    mend(memory)
+    try {
+      return native.memoryOpen(memory)
+    } catch {}
+  }
+}
+
+function mend(memory) {
+  memory.free[0] = SLOTS
+  for (let i = 0; i < SLOTS; i++) memory.free[i + 1] = SLOTS - 1 - i
+  memory.train.fill(-1)
+  memory.trainReferences.fill(0)
+  memory.trainFree[0] = TRAINS
+  for (let i = 0; i < TRAINS; i++) memory.trainFree[i + 1] = i
+}
+
+if (isMainThread) await main()
+else fuzz(workerData)
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string', default: '1' },
+      seconds: { type: 'string', default: '2' },
+      count: { type: 'string', default: 'Infinity' },
+      threads: { type: 'string', default: '3' },
+      calls: { type: 'string', default: '/dev/null' },
+      devices: { type: 'boolean', default: false },
+    },
+  })
+  const threads = Number(values.threads)
+  const world = {
+    memory: packetMemory(),
+    tables: Object.fromEntries([...KINDS, 'owner', 'port'].map((kind) => [kind, shared(Int32Array, HANDLES)])),
+  }
+  const descriptors = () => readdirSync('/proc/self/fd').length
+  const start = async (data) => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: data })
+    let summary
+    worker.on('message', (message) => {
+      summary = message
+    })
+    await new Promise((resolve, reject) => worker.on('error', reject).on('exit', resolve))
+    return summary
+  }
+  const common = {
+    world,
+    seconds: Number(values.seconds),
+    count: Number(values.count),
+    calls: values.calls,
+    alone: threads === 1,
+    devicesToOpen: values.devices ? 6 : 0,
+  }
+  await start({ ...common, seed: 0, thread: threads, seconds: 0 }) // what a first thread opens for good is open now
+  const before = descriptors()
+  const work = Array.from({ length: threads }, (_, thread) =>
+    start({ ...common, seed: Number(values.seed) * 31 + thread, thread }),
+  )
+  const summaries = await Promise.all(work)
+  const total = {}
+  for (const summary of summaries) {
+    for (const [name, [called, done]] of Object.entries(summary)) {
+      total[name] ??= [0, 0]
+      total[name][0] += called
+      total[name][1] += done
+    }
+  }
+  const problems = []
+  if (native.openDescriptors() !== 0) problems.push(`${native.openDescriptors()} descriptors are open without an owner`)
+  if (descriptors() !== before) problems.push(`${descriptors()} file descriptors are open, ${before} were before`)
+  const maps = readFileSync('/proc/self/maps', 'utf8')
+  const sanitized = maps.includes('/libasan.so') && maps.includes('/build-sanitize/')
+  console.log(JSON.stringify({ total, problems, sanitized }))
+  if (problems.length > 0) process.exit(1)
+}
+
+/** What one thread does until its time is over. */
+function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen }) {
+  const random = new Random(seed)
+  const { tables } = world
+  const note = openSync(calls, 'r+')
+  const summary = Object.fromEntries(Object.keys(native).map((name) => [name, [0, 0]]))
+  /** The first is this thread's own until the end, the others come and go and are everybody's. */
+  const owners = [native.ownerOpen()]
+  /** Pollers with what they watch. */
+  const watches = []
+  /** This thread's memories, by id; the first is the one that all threads share. */
+  const memories = new Map([[openShared(world.memory), world.memory]])
+  /** Memories that are what they seem. */
+  const whole = new WeakSet()
+  const spare = packetMemory()
+  let depth = 0
+  let devices = 0
+
+  const put = (kind, value) => Atomics.exchange(tables[kind], random.below(HANDLES), value)
+  const get = (kind) => Atomics.load(tables[kind], random.below(HANDLES))
+  const owner = () => (random.chance(0.8) ? owners[0] : random.chance(0.5) ? random.pick(owners) : get('owner'))
+  const memoryId = () => random.pick([...memories.keys()])
+  const ints = (length = random.pick([1, 4, 64, 100, 300])) => new Int32Array(length)
+  const counters = () => new Float64Array(random.pick([6, 6, 6, 8]))
+
+  /** A packet's first bytes are those of IP headers, often enough right for its neighbours to be joined with it. */
+  function headers(data, at, length, next) {
+    const view = new DataView(data.buffer, data.byteOffset + at, length)
+    if (length < 60) return
+    view.setUint16(0, 0x4500)
+    view.setUint16(2, length)
+    view.setUint32(4, 0x4000)
+    view.setUint16(8, random.chance(0.5) ? 0x4011 : 0x4006)
+    view.setUint32(12, 0x0a400002)
+    view.setUint32(16, 0x0a400001)
+    view.setUint32(20, 0x1e611e61)
+    view.setUint16(24, view.getUint8(9) === 17 ? length - 20 : 0)
+    if (view.getUint8(9) === 6) {
+      view.setUint32(24, next * (length - 40))
+      view.setUint16(32, 0x5010)
+    }
+    for (const [from, to, field, start] of [
+      [0, 20, 10, 0],
+      [20, length, view.getUint8(9) === 17 ? 26 : 36, 0x1480 + view.getUint8(9) + length - 20],
+    ]) {
+      view.setUint16(field, 0)
+      let sum = from === 0 ? 0 : start + 3
+      for (let i = from; i < to; i += 2) sum += i + 1 < to ? view.getUint16(i) : view.getUint8(i) << 8
+      while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16)
+      view.setUint16(field, ~sum & 0xffff || 0xffff)
+    }
+    if (random.chance(0.1)) data[at + random.below(length)] ^= 1 << random.below(8)
+  }
+
+  /** Takes free slots and makes packets of them; sometimes their places are wrong. */
+  function packets(id, most = 40) {
+    const memory = memories.get(id)
+    const handles = []
+    const length = random.pick([0, 1, 60, 500, 1000, 1400])
+    for (let i = random.below(most); i > 0; i--) {
+      const count = memory.free[0]
+      if (!(count > 0 && count <= SLOTS)) break
+      const handle = memory.free[count]
+      memory.free[0] = count - 1
+      if (!(handle >= 0 && handle < SLOTS)) break
+      const at = handle * SLOT_BYTES + 128
+      memory.offset[handle] = at
+      memory.length[handle] = random.chance(0.9) ? length : random.below(1400)
+      headers(memory.data, at, memory.length[handle], handles.length)
+      const remote = new DataView(memory.remote.buffer, memory.remote.byteOffset + handle * 32, 32)
+      remote.setUint8(0, random.pick([4, 4, 4, 6, 0, 9]))
+      remote.setUint16(2, get('port') & 0xffff, true)
+      remote.setUint32(8, remote.getUint8(0) === 4 ? 0x7f000001 : 0)
+      remote.setUint8(23, 1)
+      handles.push(handle)
+    }
+    return Int32Array.from(handles)
+  }
+
+  function udpOptions() {
+    const six = random.chance(0.2)
+    const device = !six && random.chance(0.15)
+    const address = device ? '10.64.0.1' : six ? '::1' : '127.0.0.1'
+    return {
+      backend: random.below(3),
+      family: random.pick([4, 4, 6]),
+      mtu: random.pick([1, 500, 1472, 65_535]),
+      ...(random.chance(0.8) && { local: { address, port: 0 } }),
+      ...((device || random.chance(0.6)) && {
+        remote: { address: device ? '10.64.0.2' : address, port: get('port') & 0xffff || 9 },
+      }),
+      ...(random.chance(0.1) && { interface: 'lo' }),
+      ...(random.chance(0.3) && { bufferBytes: random.pick([0, 4096, 1 << 20]) }),
+      ...(random.chance(0.1) && { multicastGroup: '239.1.2.3', multicastTtl: 0 }),
+    }
+  }
+
+  function receiveArguments(kind) {
+    const handles = ints(random.pick([64, 100, 300]))
+    return [get(kind), memoryId(), handles, random.pick([1, 7, handles.length]), 3, counters()]
+  }
+
+  function sendArguments(kind) {
+    const id = memoryId()
+    const handles = packets(id)
+    const from = random.chance(0.8) ? 0 : random.below(handles.length + 1)
+    return [get(kind), id, handles, from, handles.length - from, counters()]
+  }
+
+  function gfArguments() {
+    const [k, m] = [random.below(9), random.below(9)]
+    const bytes = random.pick([0, 1, 15, 64, 200, 1400])
+    const places = Int32Array.from({ length: k + m }, () => random.below(SLOTS) * SLOT_BYTES + random.below(600))
+    const lengths = random.chance(0.5) ? Int32Array.from({ length: k }, () => random.below(bytes + 10)) : null
+    return [memoryId(), new Uint8Array(k * m).fill(random.below(256)), places, k, m, bytes, lengths]
+  }
+
+  function rowArguments() {
+    const [k, m] = [random.below(9), random.below(9)]
+    const bytes = random.pick([0, 1, 33, 257])
+    const stride = bytes + random.below(9)
+    const rows = (count) => new Uint8Array(count > 0 ? (count - 1) * stride + bytes : 0)
+    return [new Uint8Array(k * m).fill(3), rows(k), rows(m), k, m, bytes, stride]
+  }
+
+  /** Arguments that are right, or nearly. */
+  const right = {
+    ownerRelease: () => [owners.length > 1 && random.chance(0.5) ? owners[1] : get('owner')],
+    memoryOpen: () => {
+      // New ones are for the garbage collector, old ones are quick.
+      const memory = random.chance(0.3) ? packetMemory() : spare
+      if (random.chance(0.5)) return [spoiled(random, memory, act)]
+      whole.add(memory)
+      return [memory]
+    },
+    memoryClose: () => [memories.size > 1 ? memoryId() : -1],
+    eventOpen: () => [owner()],
+    eventSignal: () => [get('event')],
+    eventClear: () => [get('event')],
+    pollerOpen: () => [owner()],
+    pollerAdd: () => [get('poller'), get(random.pick(KINDS)), random.below(100)],
+    pollerRemove: () => (watches.length > 0 ? [...random.pick(watches)] : [get('poller'), get(random.pick(KINDS))]),
+    pollerWatchWrite: () =>
+      watches.length > 0
+        ? [...random.pick(watches), random.chance(0.5)]
+        : [get('poller'), get(random.pick(KINDS)), random.chance(0.5)],
+    pollerWait: () => [get('poller'), random.pick([0, 0, 1000, 100_000]), ints()],
+    udpOpen: () => [owner(), random.chance(0.7) ? udpOptions() : spoiled(random, udpOptions(), act)],
+    udpAddress: () => [get('udp')],
+    udpReceive: () => receiveArguments('udp'),
+    udpSend: () => sendArguments('udp'),
+    tunOpen: () => {
+      const options = {
+        kind: random.pick(['tun', 'tun', 'tap']),
+        name: '',
+        address: '10.64.0.1',
+        prefix: 24,
+        mtu: 1400,
+      }
+      const whole = { ...options, defaultRoute: false, offload: random.chance(0.7) }
+      return [owner(), devices < devicesToOpen ? whole : spoiled(random, { ...whole, kind: 'neither' }, act)]
+    },
+    tunName: () => [get('tun')],
+    tunReceive: () => receiveArguments('tun'),
+    tunSend: () => sendArguments('tun'),
+    close: () => [get(random.pick(KINDS))],
+    setAffinity: () => [random.chance(0.5) ? [] : [random.below(4)]],
+    gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
+    gfMatrixMultiply: gfArguments,
+    gfMultiplyRows: rowArguments,
+    aeadOpen: () => [owner(), random.below(3), new Uint8Array(random.pick([16, 32, 32]))],
+    aeadSeal: () => {
+      const id = memoryId()
+      const handles = packets(id, 20)
+      return [get('aead'), id, handles, handles.length, new Uint8Array(8), Float64Array.of(random.below(1e6)), ints(20)]
+    },
+    aeadOpenPackets: () => {
+      const id = memoryId()
+      const handles = packets(id, 20)
+      return [get('aead'), id, handles, handles.length, new Float64Array(20)]
+    },
+    crc32c: () => [memoryId(), random.below(SLOTS * SLOT_BYTES), random.below(5000)],
+  }
+  const names = Object.keys(native)
+  // What carries packets is called more often, what closes things less.
+  const often = names.flatMap((name) =>
+    Array(
+      /Send|Receive|Seal|Packets|poller(Add|Wait)|udpAddress/.test(name)
+        ? 6
+        : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen)$/.test(name)
+          ? 1
+          : 2,
+    ).fill(name),
+  )
+
+  /** What a value does that is looked at: another call, or nothing. */
+  function act() {
+    if (depth < 2 && random.chance(0.5)) call(random.pick(often))
+    if (random.chance(0.01)) globalThis.gc?.()
+  }
+
+  function call(name) {
+    const given = right[name]?.() ?? []
+    const wrong = random.chance(0.25)
+    if (wrong) {
+      for (let times = random.below(2) + 1; times > 0; times--) {
+        const index = random.below(given.length + 1)
+        const value = given[index]
+        const array = ArrayBuffer.isView(value) && !(value instanceof DataView) && random.chance(0.6)
+        given[index] = array ? typedArray(random, value.constructor) : hostile(random, act)
+        if (typeof value === 'number' && random.chance(0.6)) given[index] = number(random)
+      }
+      if (random.chance(0.1)) given.length = random.below(given.length + 1)
+      // Nobody would wake it, and no device of this machine may be configured.
+      if (name === 'pollerWait' && typeof given[1] === 'number' && !(given[1] <= 1e6 && given[1] >= 0)) given[1] = 0
+      if (name === 'tunOpen') given[1] = spoiled(random, { kind: 'neither' }, act)
+    }
+    const told = `${thread}: ${name}(${given.map(describe).join(', ')})`
+    writeSync(note, told.slice(0, 255).padEnd(255).concat('\n'), thread * 256)
+    summary[name][0]++
+    depth++
+    try {
+      const result = native[name](...given)
+      summary[name][1]++
+      keep(name, result, given)
+    } catch (error) {
+      if (!(error instanceof Error)) throw new Error(`${told} threw ${String(error)}`)
+      if (typeof error.message !== 'string' || error.message === '') throw new Error(`${told} threw without a message`)
+    } finally {
+      depth--
+    }
+  }
+
+  /** Other calls, of any thread, get to use what this one opened. */
+  function keep(name, result, given) {
+    const kind = KINDS.find((one) => name === `${one}Open`)
+    if (kind !== undefined) {
+      const replaced = put(kind, result)
+      try {
+        native.close(replaced)
+      } catch {} // there was none, or it is closed
+    }
+    if (name === 'pollerAdd') watches.push([given[0], given[1]])
+    if (watches.length > 5) watches.shift()
+    if (name === 'tunOpen') devices++
+    if (name === 'udpAddress') put('port', result.port)
+    if (name === 'ownerOpen') {
+      owners.push(result)
+      put('owner', result)
+      if (owners.length > 4) native.ownerRelease(owners.splice(1, 1)[0])
+    }
+    if (name === 'memoryOpen') {
+      memories.set(result, whole.has(given[0]) ? given[0] : packetMemory())
+      if (memories.size > 5) {
+        const id = [...memories.keys()][random.below(4) + 1]
+        memories.delete(id)
+        native.memoryClose(id)
+      }
+    }
+    if (name === 'memoryClose') {
+      memories.delete(given[0])
+      if (memories.size === 0) memories.set(openShared(world.memory), world.memory)
+    }
+  }
+
+  /** Waits whose end is far away, on a poller that is ready: nobody else may close what makes it so. */
+  function longWait() {
+    const own = native.ownerOpen()
+    const [event, poller] = [native.eventOpen(own), native.pollerOpen(own)]
+    native.pollerAdd(poller, event, 1)
+    native.eventSignal(event)
+    const forever = [-1, -0.5, 1e18, 9e18, 2 ** 63, 1e300, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+    if (native.pollerWait(poller, random.pick(forever), ints(1)) !== 1) throw new Error('a ready poller was not ready')
+    native.ownerRelease(own)
+  }
+
+  /** Numbers that no right program would write there; what uses them must say so. */
+  function damage() {
+    const memory = memories.get(memoryId())
+    if (random.chance(0.5)) return mend(memory)
+    const array = random.pick([
+      memory.offset,
+      memory.length,
+      memory.free,
+      memory.train,
+      memory.trainReferences,
+      memory.trainFree,
+    ])
+    const value = random.chance(0.5)
+      ? random.int32()
+      : random.pick([-(2 ** 31), 2 ** 31 - 1, -1, 0, 1, SLOTS, SLOTS + 1])
+    array[random.below(array.length)] = value
+  }
+
+  /** A forged number may have released the owner that was to last. */
+  function renewOwner() {
+    try {
+      native.close(native.eventOpen(owners[0]))
+    } catch {
+      owners[0] = native.ownerOpen()
+    }
+  }
+
+  const end = performance.now() + seconds * 1000
+  for (let i = 0; i < count && performance.now() < end; i++) {
+    if (i % 20 === 0) damage()
+    if (alone && i % 200 === 0) longWait()
+    if (i % 50 === 0) mend(world.memory)
+    if (i % 50 === 0) renewOwner()
+    call(random.pick(often))
+  }
+  for (const one of owners) native.ownerRelease(one)
+  parentPort.postMessage(summary)
+}
+
+/** A value in a few words. */
+function describe(value) {
+  if (ArrayBuffer.isView(value)) return `${value.constructor.name}[${value.length ?? value.byteLength}]`
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 20))
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? '[…]' : '{…}'
+  return typeof value === 'function' ? 'function' : String(value)
+}
