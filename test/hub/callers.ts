@@ -212,8 +212,11 @@ async function readEvents(response: Response, operation: Operation, stream: Stre
 
 const asIs = (bytes: Buffer) => bytes
 
-export function grpcCaller({ node }: RunningNode): Caller {
-  const client = new grpc.Client(node.grpc as string, grpc.credentials.createInsecure())
+/** `certificate`: of the server, in PEM, where it speaks TLS. */
+export function grpcCaller({ node }: RunningNode, certificate?: Buffer): Caller {
+  const { createInsecure, createSsl } = grpc.credentials
+  const credentials = certificate === undefined ? createInsecure() : createSsl(certificate)
+  const client = new grpc.Client(node.grpc as string, credentials)
   const encode = ({ request }: Operation, message: object) => encodeBinary(request, message)
   return {
     transport: 'gRPC',

@@ -1,12 +1,9 @@
 /** Hub and nodes as processes that are killed with -9 and stopped: what was answered is kept, and everybody finds back without help. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
-import { type RunningNode, settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
-import { type Caller, Failed, freeAddress, httpCaller, type Stream } from './callers.ts'
+import { settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
+import { endProcesses, NodeProcess } from '../harness/node-process.ts'
+import { Failed, type Stream } from './callers.ts'
 
 const root = temporaryDirectory()
 let directories = 0
@@ -14,78 +11,7 @@ const directory = () => join(root, `${directories++}`)
 /** How much faster than real time links live here; PENSTOCK_TEST_SPEED=1 takes the minutes it takes. */
 const SPEED = Number(process.env.PENSTOCK_TEST_SPEED ?? 20)
 const everything = { metadataFilters: {}, serviceFilters: [] }
-const children: ChildProcess[] = []
-afterEach(async () => {
-  await Promise.all(
-    children.splice(0).map(async (child) => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const gone = once(child, 'exit')
-      child.kill('SIGKILL')
-      await gone
-    }),
-  )
-})
-
-class Process {
-  readonly id: string
-  readonly address: string
-  readonly directory: string
-  readonly caller: Caller
-  readonly #child: ChildProcess
-  readonly #flags: Record<string, string>
-
-  private constructor(
-    child: ChildProcess,
-    directory: string,
-    flags: Record<string, string>,
-    { id, http }: { id: string; http: string },
-  ) {
-    this.#child = child
-    this.#flags = flags
-    this.directory = directory
-    this.id = id
-    this.address = http
-    this.caller = httpCaller({ node: { http } } as RunningNode)
-  }
-
-  static async start(directory: string, flags: Record<string, string> = {}): Promise<Process> {
-    const script = fileURLToPath(new URL('./node-child.mjs', import.meta.url))
-    const all = { 'data-dir': directory, http: await freeAddress(), ...flags }
-    const given = JSON.stringify({ flags: all, speed: SPEED })
-    const child = spawn(process.execPath, [script, given], { stdio: ['ignore', 'pipe', 'inherit'] })
-    children.push(child)
-    const [line] = await once(createInterface({ input: child.stdout }), 'line')
-    const said = JSON.parse(line) as { id: string; http: string; error?: string }
-    if (said.error !== undefined) throw new Error(said.error)
-    return new Process(child, directory, flags, said)
-  }
-
-  /** Starts it again, at the same address. */
-  again(): Promise<Process> {
-    return Process.start(this.directory, { ...this.#flags, http: this.address })
-  }
-
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#child.kill(signal)
-  }
-
-  async kill(): Promise<void> {
-    const gone = once(this.#child, 'exit')
-    this.#child.kill('SIGKILL')
-    await gone
-  }
-
-  async list(): Promise<{ id: string; name: string; online: boolean }[]> {
-    return (await this.caller.unary('getNodes', everything)).nodes
-  }
-
-  /** Waits, told by its stream, until the connection state is this one. */
-  async reaches(state: string): Promise<void> {
-    const stream = await this.caller.stream('streamConnectionState')
-    while ((await stream.next()).state !== state);
-    stream.close()
-  }
-}
+afterEach(endProcesses)
 
 /** Reads updates of streamNodes up to the one of this kind for this node. */
 async function told(stream: Stream, kind: string, id: string): Promise<void> {
@@ -95,7 +21,7 @@ async function told(stream: Stream, kind: string, id: string): Promise<void> {
   }
 }
 
-async function joinHub(hub: Process, node: Process): Promise<bigint> {
+async function joinHub(hub: NodeProcess, node: NodeProcess): Promise<bigint> {
   const { stream, answer } = await hub.caller.converse('authenticationByRequests')
   const joined = node.caller.unary('authenticateByRequest', { hubServerAddress: `http://${hub.address}` })
   joined.catch(() => {})
@@ -106,8 +32,9 @@ async function joinHub(hub: Process, node: Process): Promise<bigint> {
   return requestId
 }
 
-const startHub = () => Process.start(directory(), { hub: 'true', 'node-name': 'hub' })
-const startNode = (name = 'node') => Process.start(directory(), { 'node-name': name })
+const start = (flags: Record<string, string>) => NodeProcess.start({ directory: directory(), flags, speed: SPEED })
+const startHub = () => start({ hub: 'true', 'node-name': 'hub' })
+const startNode = (name = 'node') => start({ 'node-name': name })
 
 test('a node killed the moment it has joined is on the hub when it comes back, and the list tells it', async () => {
   const hub = await startHub()
