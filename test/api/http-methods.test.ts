@@ -66,12 +66,7 @@ describe.each([
     const certificate = tls ? ['--http-tls', 'auto'] : []
     node = start(['up', '--data-dir', `${directory.path}/data`, '--log-level', 'error', ...http, ...certificate])
     port = Number((await lineOf(node, /^penstock ready http=\S*:(\d+)/))[1])
-    // A first request and one stream: what the node opens once stays open.
-    const first = new RawConnection(port, tls)
-    await first.ask('GET', '/v1/nodes')
-    await first.ask('GET', '/v1/streams/hub-client/connection-state')
-    first.close()
-    before = await steady()
+    before = descriptors(pid())
     connection = new RawConnection(port, tls)
   })
 
@@ -80,20 +75,6 @@ describe.each([
     node.kill('SIGKILL')
     directory.dispose()
   })
-
-  async function steady(): Promise<number> {
-    let last = -1
-    await until(
-      () => 'the node keeps opening and closing files',
-      () => {
-        const count = descriptors(pid())
-        const isSteady = count === last
-        last = count
-        return isSteady
-      },
-    )
-    return last
-  }
 
   /** The node lives, and has closed what it opened. */
   async function expectUnharmed(): Promise<void> {
