@@ -18,18 +18,7 @@ for (const { http } of loadOperations()) {
   }
 }
 /** The link's path is one for upgrades only; the others are none at all. */
-const strangers = [
-  '/',
-  '/v1',
-  '/v1/',
-  '/v1/link',
-  '/v1/nope',
-  '/v1/nodes/',
-  '/v1/nodes/%ff',
-  '/favicon.ico',
-  '//',
-  '/..',
-]
+const strangers = ['/', '/v1', '/v1/', '/v1/link', '/v1/nope', '/v1/nodes/%ff', '/favicon.ico', '//', '/..']
 
 /** Why a caller is refused, and with which status. */
 const refusals: [string, Record<string, string>, number][] = [
