@@ -1,5 +1,5 @@
 /** HTTP/1.1 as raw bytes, over TCP or TLS, for what no client library sends; and what a process has open. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
@@ -100,9 +100,20 @@ export class RawConnection {
   }
 }
 
-/** Descriptors that a process has open. */
+/**
+ * Sockets and files that a process has open. Pipes and event descriptors are left out: the threads that a node keeps for runs have some each, and
+ * open them when they get to it.
+ */
 export function descriptors(pid: number): number {
-  return readdirSync(`/proc/${pid}/fd`).length
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).filter((name) => {
+    try {
+      return /^(socket:|\/)/.test(readlinkSync(`${folder}/${name}`))
+    } catch {
+      // Closed since.
+      return false
+    }
+  }).length
 }
 
 /** Looks until `look` is true; throws with `what` when it is not by `seconds` from now. */
