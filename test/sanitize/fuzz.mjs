@@ -6,6 +6,7 @@
  */
 import { openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { root } from './addon.mjs'
@@ -123,6 +124,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   const random = new Random(seed)
   const { tables } = world
   const note = openSync(calls, 'r+')
+  const directory = dirname(calls)
   const summary = Object.fromEntries(Object.keys(native).map((name) => [name, [0, 0]]))
   /** The first is this thread's own until the end, the others come and go and are everybody's. */
   const owners = [native.ownerOpen()]
@@ -267,6 +269,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     pollerWait: () => [get('poller'), random.pick([0, 0, 1000, 100_000]), ints()],
     udpOpen: () => [owner(), random.chance(0.7) ? udpOptions() : spoiled(random, udpOptions(), act)],
     udpAddress: () => [get('udp')],
+    udpInterface: () => [get('udp')],
     udpReceive: () => receiveArguments('udp'),
     udpSend: () => sendArguments('udp'),
     tunOpen: () => {
@@ -280,10 +283,13 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       const whole = { ...options, defaultRoute: false, offload: random.chance(0.7) }
       return [owner(), devices < devicesToOpen ? whole : spoiled(random, { ...whole, kind: 'neither' }, act)]
     },
-    tunName: () => [get('tun')],
+    tunState: () => [get('tun')],
     tunReceive: () => receiveArguments('tun'),
     tunSend: () => sendArguments('tun'),
     close: () => [get(random.pick(KINDS))],
+    lockOpen: () => [owner(), join(directory, `lock-${random.below(3)}`)],
+    fileReserve: () => [join(directory, `file-${random.below(3)}`), random.below(100_000)],
+    watchHangup: () => [note, () => {}],
     setAffinity: () => [random.chance(0.5) ? [] : [random.below(4)]],
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,

@@ -62,7 +62,7 @@ describe('handles and owners', () => {
           say(() => native.eventSignal(handle))
           say(() => native.pollerWait(handle, 0, new Int32Array(1)))
           say(() => native.udpAddress(handle))
-          say(() => native.tunName(handle))
+          say(() => native.tunState(handle))
           say(() => native.pollerAdd(native.pollerOpen(owner), handle, 1))
         }
         native.eventOpen(owner)
@@ -425,6 +425,7 @@ describe('wrong arguments', () => {
       close: [udp],
       lockOpen: [owner, '/nowhere/lock'],
       fileReserve: ['/nowhere/file', 1],
+      watchHangup: [0, () => {}],
       setAffinity: [[0]],
       gfUse: ['scalar'],
       gfMatrixMultiply: [id, bytes, ints, 2, 2, 10, null],
