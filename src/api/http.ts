@@ -184,8 +184,8 @@ export class HttpListener {
   ): Promise<void> {
     const body = await exchange.body(head.contentLength, BODY_BYTES)
     if (body === undefined) return
-    // A body may have taken its time: the token can be gone by now.
-    if (body !== '') this.#caller(head)
+    // A body may have taken its time, one of no bytes too: the token can be gone by now.
+    this.#caller(head)
     await this.#run(exchange, head, call, route, path, body)
   }
 

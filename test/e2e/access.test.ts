@@ -172,6 +172,27 @@ describe.skipIf(missing.length > 0)('a node that listens on every address', () =
     expect(await revokeToken('laptop')).toMatchObject({ status: 404 })
   })
 
+  it('looks at the token once more when an empty body in chunks has taken its time', async () => {
+    const secret = await createToken('chunked')
+    const kept = await createToken('kept')
+    const head = [
+      `DELETE /v1/access/tokens/kept HTTP/1.1`,
+      `host: ${NEAR}`,
+      `authorization: Bearer ${secret}`,
+      'transfer-encoding: chunked',
+    ]
+    expect(await far.call({ kind: 'held', host: NEAR, port: HTTP, head, begin: '' })).toEqual({ open: true })
+    const request = far.last
+    await far.call({ kind: 'http', url: api(NEAR, '/nodes'), headers: bearer(secret) })
+    expect(await revokeToken('chunked')).toMatchObject({ status: 200 })
+    await far.call({ kind: 'finish', stream: request, rest: '0\r\n\r\n' })
+    expect((await far.call({ kind: 'read', stream: request, until: '"code"' })).text).toMatch(/^HTTP\/1\.1 401 /)
+    expect(await far.call({ kind: 'http', url: api(NEAR, '/nodes'), headers: bearer(kept) })).toMatchObject({
+      status: 200,
+    })
+    expect(await revokeToken('kept')).toMatchObject({ status: 200 })
+  })
+
   it('looks at the token once more when a body has taken its time', async () => {
     const secret = await createToken('slow')
     const held = await far.call({
