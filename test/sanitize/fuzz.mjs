@@ -12,7 +12,7 @@ import { root } from './addon.mjs'
 import { hostile, number, Random, spoiled, typedArray } from './values.mjs'
 
 const native = createRequire(import.meta.url)('node-gyp-build')(root)
-const KINDS = ['event', 'poller', 'udp', 'tun', 'aead']
+const KINDS = ['event', 'poller', 'udp', 'tun', 'aead', 'lock']
 const HANDLES = 5
 const SLOTS = 80
 const SLOT_BYTES = 2048
@@ -135,6 +135,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   const spare = packetMemory()
   let depth = 0
   let devices = 0
+  let watched = 0
 
   const put = (kind, value) => Atomics.exchange(tables[kind], random.below(HANDLES), value)
   const get = (kind) => Atomics.load(tables[kind], random.below(HANDLES))
@@ -267,6 +268,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     pollerWait: () => [get('poller'), random.pick([0, 0, 1000, 100_000]), ints()],
     udpOpen: () => [owner(), random.chance(0.7) ? udpOptions() : spoiled(random, udpOptions(), act)],
     udpAddress: () => [get('udp')],
+    udpInterface: () => [get('udp')],
     udpReceive: () => receiveArguments('udp'),
     udpSend: () => sendArguments('udp'),
     tunOpen: () => {
@@ -280,10 +282,14 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       const whole = { ...options, defaultRoute: false, offload: random.chance(0.7) }
       return [owner(), devices < devicesToOpen ? whole : spoiled(random, { ...whole, kind: 'neither' }, act)]
     },
-    tunName: () => [get('tun')],
+    tunState: () => [get('tun')],
     tunReceive: () => receiveArguments('tun'),
     tunSend: () => sendArguments('tun'),
     close: () => [get(random.pick(KINDS))],
+    lockOpen: () => [owner(), `lock${random.below(4)}`],
+    fileReserve: () => [`file${random.below(4)}`, random.below(100_000)],
+    // Each costs a descriptor for as long as the thread lives.
+    watchHangup: () => [watched < 20 ? random.below(20) : -1, () => {}],
     setAffinity: () => [random.chance(0.5) ? [] : [random.below(4)]],
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
@@ -333,6 +339,8 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       if (random.chance(0.1)) given.length = random.below(given.length + 1)
       // Nobody would wake it, and no device of this machine may be configured.
       if (name === 'pollerWait' && typeof given[1] === 'number' && !(given[1] <= 1e6 && given[1] >= 0)) given[1] = 0
+      // What it throws would be the callback's own fault.
+      if (name === 'watchHangup' && typeof given[1] === 'function') given[1] = () => {}
       if (name === 'tunOpen') given[1] = spoiled(random, { kind: 'neither' }, act)
     }
     const told = `${thread}: ${name}(${given.map(describe).join(', ')})`
@@ -363,6 +371,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     if (name === 'pollerAdd') watches.push([given[0], given[1]])
     if (watches.length > 5) watches.shift()
     if (name === 'tunOpen') devices++
+    if (name === 'watchHangup' && result) watched++
     if (name === 'udpAddress') put('port', result.port)
     if (name === 'ownerOpen') {
       owners.push(result)

@@ -62,7 +62,7 @@ describe('handles and owners', () => {
           say(() => native.eventSignal(handle))
           say(() => native.pollerWait(handle, 0, new Int32Array(1)))
           say(() => native.udpAddress(handle))
-          say(() => native.tunName(handle))
+          say(() => native.tunState(handle))
           say(() => native.pollerAdd(native.pollerOpen(owner), handle, 1))
         }
         native.eventOpen(owner)
@@ -433,6 +433,7 @@ describe('wrong arguments', () => {
       aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
       aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],
       crc32c: [id, 0, 1],
+      watchHangup: [0, () => {}],
     }
     const functions = native as unknown as Record<string, (...values: unknown[]) => unknown>
     const untested = Object.keys(functions).filter((name) => !(name in good))
