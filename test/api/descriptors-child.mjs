@@ -1,6 +1,6 @@
 /**
  * A node in a process of its own that can be left with few file descriptors. Arguments: data directory. Prints its HTTP address and
- * id; then answers each number read from stdin with how many descriptors its runs hold, once it has left itself that many.
+ * id; then answers each number read from stdin with how many descriptors the addon holds, once it has left itself that many.
  */
 import { closeSync, openSync } from 'node:fs'
 import { createInterface } from 'node:readline'

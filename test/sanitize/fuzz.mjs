@@ -6,14 +6,13 @@
  */
 import { openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { root } from './addon.mjs'
 import { hostile, number, Random, spoiled, typedArray } from './values.mjs'
 
 const native = createRequire(import.meta.url)('node-gyp-build')(root)
-const KINDS = ['event', 'poller', 'udp', 'tun', 'aead']
+const KINDS = ['event', 'poller', 'udp', 'tun', 'aead', 'lock']
 const HANDLES = 5
 const SLOTS = 80
 const SLOT_BYTES = 2048
@@ -124,7 +123,6 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   const random = new Random(seed)
   const { tables } = world
   const note = openSync(calls, 'r+')
-  const directory = dirname(calls)
   const summary = Object.fromEntries(Object.keys(native).map((name) => [name, [0, 0]]))
   /** The first is this thread's own until the end, the others come and go and are everybody's. */
   const owners = [native.ownerOpen()]
@@ -137,6 +135,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   const spare = packetMemory()
   let depth = 0
   let devices = 0
+  let watched = 0
 
   const put = (kind, value) => Atomics.exchange(tables[kind], random.below(HANDLES), value)
   const get = (kind) => Atomics.load(tables[kind], random.below(HANDLES))
@@ -287,9 +286,10 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     tunReceive: () => receiveArguments('tun'),
     tunSend: () => sendArguments('tun'),
     close: () => [get(random.pick(KINDS))],
-    lockOpen: () => [owner(), join(directory, `lock-${random.below(3)}`)],
-    fileReserve: () => [join(directory, `file-${random.below(3)}`), random.below(100_000)],
-    watchHangup: () => [note, () => {}],
+    lockOpen: () => [owner(), `lock${random.below(4)}`],
+    fileReserve: () => [`file${random.below(4)}`, random.below(100_000)],
+    // Each costs a descriptor for as long as the thread lives.
+    watchHangup: () => [watched < 20 ? random.below(20) : -1, () => {}],
     setAffinity: () => [random.chance(0.5) ? [] : [random.below(4)]],
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
@@ -339,6 +339,8 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       if (random.chance(0.1)) given.length = random.below(given.length + 1)
       // Nobody would wake it, and no device of this machine may be configured.
       if (name === 'pollerWait' && typeof given[1] === 'number' && !(given[1] <= 1e6 && given[1] >= 0)) given[1] = 0
+      // What it throws would be the callback's own fault.
+      if (name === 'watchHangup' && typeof given[1] === 'function') given[1] = () => {}
       if (name === 'tunOpen') given[1] = spoiled(random, { kind: 'neither' }, act)
     }
     const told = `${thread}: ${name}(${given.map(describe).join(', ')})`
@@ -369,6 +371,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     if (name === 'pollerAdd') watches.push([given[0], given[1]])
     if (watches.length > 5) watches.shift()
     if (name === 'tunOpen') devices++
+    if (name === 'watchHangup' && result) watched++
     if (name === 'udpAddress') put('port', result.port)
     if (name === 'ownerOpen') {
       owners.push(result)

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { root } from './addon.mjs'
 
 const script = join(root, 'test/sanitize/fuzz.mjs')
-const NAMESPACE = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"']
+/** Files are made in the round's own directory, and none may be large. */
+const LIMITED = 'ulimit -f 8192 && exec "$0" "$@"'
+const NAMESPACE = ['unshare', '-n', 'sh', '-c', `ip link set lo up && ${LIMITED}`]
 
 /** Whether rounds run in a network namespace of their own: only there they open TUN devices. Needs root, unshare and ip. */
 export const isolated = spawnSync('unshare', [...NAMESPACE.slice(1), 'true']).status === 0
@@ -20,9 +22,10 @@ export function fuzzRound(env, { seed, threads, seconds, count = Number.POSITIVE
   const options = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)])
   const devices = isolated ? ['--devices'] : []
   const node = [process.execPath, '--expose-gc', script, ...options, ...devices]
-  const [program, ...rest] = isolated ? [...NAMESPACE, ...node] : node
+  const [program, ...rest] = isolated ? [...NAMESPACE, ...node] : ['sh', '-c', LIMITED, ...node]
   try {
     const child = spawnSync(program, rest, {
+      cwd: directory,
       env: { ...process.env, ...env },
       encoding: 'utf8',
       timeout: Math.ceil(seconds + 60) * 1000,

@@ -434,6 +434,7 @@ describe('wrong arguments', () => {
       aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
       aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],
       crc32c: [id, 0, 1],
+      watchHangup: [0, () => {}],
     }
     const functions = native as unknown as Record<string, (...values: unknown[]) => unknown>
     const untested = Object.keys(functions).filter((name) => !(name in good))
