@@ -425,7 +425,6 @@ describe('wrong arguments', () => {
       close: [udp],
       lockOpen: [owner, '/nowhere/lock'],
       fileReserve: ['/nowhere/file', 1],
-      watchHangup: [0, () => {}],
       setAffinity: [[0]],
       gfUse: ['scalar'],
       gfMatrixMultiply: [id, bytes, ints, 2, 2, 10, null],
