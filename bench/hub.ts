@@ -10,10 +10,10 @@ import { createInterface } from 'node:readline'
 import { WebSocket } from 'ws'
 import { reconnectDelay } from '../src/actors/hub-connection.ts'
 import { packageRoot } from '../src/dataplane/native/native.ts'
-import { dialHub } from '../src/hub/dial.ts'
-import { type Identity, nodeIdOf } from '../src/hub/identity.ts'
 import { PENDING_MOST_PER_ADDRESS } from '../src/hub/join-requests.ts'
-import type { Clock, Intent, LinkSession } from '../src/hub/session.ts'
+import { dialHub } from '../src/link/dial.ts'
+import { type Identity, nodeIdOf } from '../src/link/identity.ts'
+import type { Clock, Intent, LinkSession } from '../src/link/link.ts'
 import { type Bench, runAlone } from './measure.ts'
 
 /** PENSTOCK_BENCH_NODES says otherwise; each takes a descriptor here and one in the hub. */
@@ -61,7 +61,7 @@ class Hub {
   }
 }
 
-/** The link of a node: what src/services/membership.ts does, without a disk. */
+/** The link of a node: what src/hub/membership.ts does, without a disk. */
 class Node {
   readonly #hub: Hub
   readonly #identity: Identity

@@ -1,6 +1,6 @@
 /** Who may call: loopback callers freely, others with a token; and what a browser may do on a person's behalf. */
 import { isIP } from 'node:net'
-import { ServiceError } from '../services/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
 import type { Caller } from './call.ts'
 
 /** Looks a bearer token up; returns the name it was made under, or undefined when it is none of ours. */

@@ -1,6 +1,6 @@
 /** The context of one call, whichever transport it came by. */
-import type { ServiceError } from '../services/errors.ts'
-import type { CallContext } from '../services/operations.ts'
+import type { ServiceError } from '../contract/errors.ts'
+import type { CallContext } from '../contract/handlers.ts'
 
 /** Who calls, once access was granted. */
 export interface Caller {

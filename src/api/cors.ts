@@ -1,5 +1,5 @@
 /** What web pages of other origins are told (CORS, fetch.spec.whatwg.org/#http-cors-protocol), and how their WebSockets carry a token. */
-import { ServiceError } from '../services/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
 
 /** The subprotocol that the API's WebSockets speak. */
 const SUBPROTOCOL = 'penstock'

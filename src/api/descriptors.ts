@@ -1,7 +1,7 @@
 /** The protos as descriptors, for gRPC reflection. */
 import type { ReflectionService } from '@grpc/reflection'
 import descriptor from 'protobufjs/ext/descriptor.js'
-import type { Schema } from './schema.ts'
+import type { Schema } from '../contract/schema.ts'
 
 type PackageDefinition = ConstructorParameters<typeof ReflectionService>[0]
 

@@ -1,7 +1,7 @@
 /** What a failed operation looks like on the wire: HTTP status and JSON body, gRPC status and details. */
 import { Metadata, type StatusObject } from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
-import { asServiceError, type Code, codeNumbers, ServiceError } from '../services/errors.ts'
+import { asServiceError, type Code, codeNumbers, ServiceError } from '../contract/errors.ts'
 
 const STATUS_LINES: Readonly<Record<Code, string>> = {
   CANCELLED: '499 Client Closed Request',

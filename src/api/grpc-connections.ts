@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
-import { isLoopback, networkOf } from '../hub/address.ts'
+import { isLoopback, networkOf } from '../link/address.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 export const CONNECTIONS_MOST = 16_384

@@ -4,11 +4,11 @@ import { connect } from 'node:net'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { ServiceError } from '../services/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
+import { packageRoot } from '../contract/package-root.ts'
 import type { Exchange } from './http-exchange.ts'
 import { jsonAnswer } from './http-response.ts'
 import { HttpServer } from './http-server.ts'
-import { packageRoot } from './package-root.ts'
 
 const reports: [string, string][] = []
 const turn = () => new Promise((resolve) => setImmediate(resolve))

@@ -8,8 +8,8 @@
 
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js'
 import { isUtf8 } from 'node:buffer'
-import type { Upgrade, UpgradeRequest } from '../hub/session.ts'
-import { ServiceError } from '../services/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import { addressText } from './access.ts'
 import { failure, type Report } from './errors.ts'
 import { type Answer, errorAnswer } from './http-response.ts'

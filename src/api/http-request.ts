@@ -1,6 +1,6 @@
 /** A request object from the three parts of an HTTP request: path, query, JSON body. */
-import { invalidArgument, type Problem } from '../services/errors.ts'
-import { decodeJson, refuse } from './json-decode.ts'
+import { invalidArgument, type Problem } from '../contract/errors.ts'
+import { decodeJson, refuse } from '../contract/json-decode.ts'
 import { parseJson } from './json-parse.ts'
 import { readQuery } from './query.ts'
 import type { Route } from './routes.ts'

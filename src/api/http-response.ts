@@ -1,5 +1,5 @@
 /** Whole HTTP answers: JSON bodies and errors. */
-import type { ServiceError } from '../services/errors.ts'
+import type { ServiceError } from '../contract/errors.ts'
 import { errorBody, statusLine } from './errors.ts'
 
 export interface Answer {

@@ -1,6 +1,6 @@
 /** A port that speaks HTTP (uWebSockets.js): its handlers see exchanges and sockets, never the library's app or responses. */
 import * as uWS from 'uWebSockets.js'
-import type { SocketHost, Upgrade, UpgradeRequest } from '../hub/session.ts'
+import type { SocketHost, Upgrade, UpgradeRequest } from '../link/link.ts'
 import type { Report } from './errors.ts'
 import { Exchange, type RequestHandler } from './http-exchange.ts'
 

@@ -2,15 +2,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { node } from '../../test/contract/handlers.ts'
-import { ServiceError } from '../services/errors.ts'
-import { decodeBinary, encodeBinary, encodeInParts } from './binary.ts'
-import { loadOperations } from './contract.ts'
+import { decodeBinary, encodeBinary, encodeInParts } from '../contract/binary.ts'
+import { ServiceError } from '../contract/errors.ts'
+import { decodeJson } from '../contract/json-decode.ts'
+import { jsonEncoder } from '../contract/json-encode.ts'
+import { loadOperations } from '../contract/operations.ts'
+import { type FieldSchema, loadSchema, type MessageSchema, TIMESTAMP } from '../contract/schema.ts'
 import { readRequest } from './http-request.ts'
-import { decodeJson } from './json-decode.ts'
-import { jsonEncoder } from './json-encode.ts'
 import { parseJson } from './json-parse.ts'
 import { Routes } from './routes.ts'
-import { type FieldSchema, loadSchema, type MessageSchema, TIMESTAMP } from './schema.ts'
 
 const schema = loadSchema()
 

@@ -1,7 +1,7 @@
 /** Why an address cannot be listened on: the system's own word, asked for with a plain socket, as neither listener passes it on. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { ServiceError } from '../services/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
 
 /** The failure of a listener for `what` (HTTP, gRPC) on `address`:`port`, whose setting is `setting`. */
 export async function listenFailure(

@@ -1,8 +1,8 @@
 /** Requests from path parameters and query strings: `metadataFilters[region].stringValue=eu`, repeated keys, dots. */
-import type { Problem } from '../services/errors.ts'
-import { below, put } from './json-decode.ts'
-import { nearest } from './nearest.ts'
-import type { FieldSchema, MessageSchema } from './schema.ts'
+import type { Problem } from '../contract/errors.ts'
+import { below, put } from '../contract/json-decode.ts'
+import { nearest } from '../contract/nearest.ts'
+import type { FieldSchema, MessageSchema } from '../contract/schema.ts'
 
 /**
  * Adds the parameters of a raw query string (without `?`) to `target`, a JSON object of `message` as decodeJson reads it.

@@ -1,9 +1,9 @@
 /** Where a call runs: here, elsewhere, or nowhere. */
 import { expect, test } from 'vitest'
-import { ServiceError } from '../services/errors.ts'
-import type { Handlers } from '../services/operations.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { Handlers } from '../contract/handlers.ts'
+import { loadOperations, type Operation } from '../contract/operations.ts'
 import { Call } from './call.ts'
-import { loadOperations, type Operation } from './contract.ts'
 import { Router, type RouterOptions } from './router.ts'
 import { Routes } from './routes.ts'
 

@@ -1,5 +1,5 @@
 /** Brings a call from any transport to its handler: here, or on another node. */
-import { invalidArgument, ServiceError } from '../services/errors.ts'
+import { invalidArgument, ServiceError } from '../contract/errors.ts'
 import type {
   BidiHandler,
   CallContext,
@@ -9,8 +9,8 @@ import type {
   Sink,
   StreamHandler,
   UnaryHandler,
-} from '../services/operations.ts'
-import { loadOperations, type Operation } from './contract.ts'
+} from '../contract/handlers.ts'
+import { loadOperations, type Operation } from '../contract/operations.ts'
 import { failure, type Report } from './errors.ts'
 
 /** A handler whose types are known by the operation's kind only. */

@@ -1,5 +1,5 @@
 /** From a method and a path to an operation: the HTTP forms of the contract as a tree of segments. */
-import type { HttpBinding, Operation } from './contract.ts'
+import type { HttpBinding, Operation } from '../contract/operations.ts'
 
 export interface Route {
   readonly operation: Operation

@@ -1,6 +1,6 @@
 /** The transport-free half of every stream a listener serves: its states, its listeners, its last line against growth. */
-import { ServiceError } from '../services/errors.ts'
-import type { Sink } from '../services/operations.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { Sink } from '../contract/handlers.ts'
 import type { Call } from './call.ts'
 
 /** Bytes that may be sent to a full transport before the stream ends; Outbox never comes near. */

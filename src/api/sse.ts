@@ -1,11 +1,12 @@
 /** Server-sent events: a server-streaming operation as an event stream over one HTTP response. */
-import { SharedMessage } from '../services/shared-message.ts'
+
+import { jsonEncoder } from '../contract/json-encode.ts'
+import type { Operation } from '../contract/operations.ts'
+import { SharedMessage } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
-import type { Operation } from './contract.ts'
 import { errorBody } from './errors.ts'
 import type { Exchange } from './http-exchange.ts'
 import { errorAnswer } from './http-response.ts'
-import { jsonEncoder } from './json-encode.ts'
 import type { KeepAlive } from './keep-alive.ts'
 import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'

@@ -1,8 +1,8 @@
 /** The REST API as the commands call it: typed operations, server-sent events, failures that say what to do. */
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { codeName, type Problem } from '../services/errors.ts'
-import type * as T from '../services/types.ts'
+import { codeName, type Problem } from '../contract/errors.ts'
+import type * as T from '../contract/types.ts'
 import { Connection, type Credentials } from './connection.ts'
 import { Failure, messageOf } from './failure.ts'
 import { RequestSocket } from './request-socket.ts'

@@ -1,6 +1,6 @@
 /** `penstock pipelines`: the operations on pipelines of a node. */
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Level } from '../services/types.ts'
+import type { Level } from '../contract/types.ts'
 import type { ApiClient, CreateSettings, Pipeline, UpdateSettings } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { followLog } from './follow.ts'

@@ -1,11 +1,11 @@
 /** The registry of a hub that is one process: nodes as actors in memory, their records on disk. */
 import { type ActorRefFrom, createActor } from 'xstate'
 import { nodeConnection } from '../actors/node-connection.ts'
-import { sameFacts } from '../services/node-records.ts'
-import type { Node } from '../services/types.ts'
+import type { Node } from '../contract/types.ts'
+import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
 import type { NodeCollection, NodeRecord as StoredNode } from '../store/nodes.ts'
+import { sameFacts } from './node-records.ts'
 import type { NodeEvent, NodeRegistry, Route } from './registry.ts'
-import type { Joiner, LinkSession, NodeRecord } from './session.ts'
 
 export interface EmbeddedRegistryOptions {
   selfId: string

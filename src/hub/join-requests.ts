@@ -1,12 +1,12 @@
 /** The nodes that ask to join: one request a call, shown to every operator, ended by the first answer, by time, or by the caller's leaving. */
 import { type ActorRefFrom, createActor } from 'xstate'
 import { type AuthOutcome, authRequest } from '../actors/auth-request.ts'
-import { ServiceError } from '../services/errors.ts'
-import type { FactCaller, HubFact } from '../services/facts.ts'
-import type { AuthenticationByRequestRequest } from '../services/types.ts'
-import { networkOf } from './address.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { AuthenticationByRequestRequest } from '../contract/types.ts'
+import { networkOf } from '../link/address.ts'
+import type { Admission, Clock, Joiner } from '../link/link.ts'
 import { nodeView } from './embedded-registry.ts'
-import type { Admission, Clock, Joiner } from './session.ts'
+import type { FactCaller, HubFact } from './facts.ts'
 
 /** Requests pending at once, at most. */
 export const PENDING_MOST = 1_000

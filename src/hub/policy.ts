@@ -1,8 +1,9 @@
 /** Whom the hub lets in: members at once, joiners when an operator has accepted them. */
-import type { HubFact } from '../services/facts.ts'
+
+import type { HubPolicy, LinkSession } from '../link/link.ts'
+import type { HubFact } from './facts.ts'
 import type { JoinRequests } from './join-requests.ts'
 import type { NodeRegistry } from './registry.ts'
-import type { HubPolicy, LinkSession } from './session.ts'
 
 export interface HubPolicyOptions {
   registry: NodeRegistry

@@ -1,6 +1,6 @@
 /** The hub's state behind one interface: which nodes there are, which are connected, and how a call reaches one. */
-import type { Node } from '../services/types.ts'
-import type { Joiner, LinkSession, NodeRecord } from './session.ts'
+import type { Node } from '../contract/types.ts'
+import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
 
 /** One change of one node, which is given as it is after the change. */
 export interface NodeEvent {

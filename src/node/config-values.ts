@@ -1,6 +1,6 @@
 /** The kinds of values in the node's configuration: how each is read and what is said when it cannot be. */
 import { resolve } from 'node:path'
-import type { NodeMetadataItem } from '../services/types.ts'
+import type { NodeMetadataItem } from '../contract/types.ts'
 
 /** Reads a value as YAML gave it; `base` is the directory that relative paths start from. */
 export type Read<T> = (value: unknown, base: string) => { value: T } | { problem: string }

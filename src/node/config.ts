@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
-import type { NodeMetadataItem } from '../services/types.ts'
+import type { NodeMetadataItem } from '../contract/types.ts'
 import {
   address,
   boolean,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { makeCertificate } from '../hub/certificate.ts'
+import { makeCertificate } from '../link/certificate.ts'
 import { readTls } from './tls.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'penstock-test-'))

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { CallContext } from '../contract/handlers.ts'
 import { Store } from '../store/store.ts'
 import { AccessService } from './access.ts'
-import type { CallContext } from './operations.ts'
 
 const near: CallContext = {
   remoteAddress: '127.0.0.1',

@@ -1,9 +1,9 @@
 /** The tokens of callers from other machines: making, listing and revoking them, and whether one shown is ours. */
 import { createHash, randomBytes } from 'node:crypto'
+import { invalidArgument, ServiceError } from '../contract/errors.ts'
+import type { CallContext, Handlers } from '../contract/handlers.ts'
+import type { Token } from '../contract/types.ts'
 import type { TokenCollection, TokenRecord } from '../store/tokens.ts'
-import { invalidArgument, ServiceError } from './errors.ts'
-import type { CallContext, Handlers } from './operations.ts'
-import type { Token } from './types.ts'
 
 /** Lets scanners for leaked secrets know one when they see it. */
 const PREFIX = 'penstock_'

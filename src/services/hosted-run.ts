@@ -1,16 +1,17 @@
 /** A run of a pipeline on this node: its record, its log, its telemetry, and who follows them. */
+
+import { ServiceError } from '../contract/errors.ts'
+import { Fanout } from '../contract/fanout.ts'
+import type { Sink } from '../contract/handlers.ts'
+import { Outbox } from '../contract/outbox.ts'
+import { SharedMessage } from '../contract/shared-message.ts'
+import type { LogStreamMessages, TelemetrySample } from '../contract/types.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
 import { type LogLine, lastWords } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
-import { ServiceError } from './errors.ts'
-import { Fanout } from './fanout.ts'
-import type { Sink } from './operations.ts'
-import { Outbox } from './outbox.ts'
 import { logMessageView } from './pipelines-view.ts'
-import { SharedMessage } from './shared-message.ts'
-import type { LogStreamMessages, TelemetrySample } from './types.ts'
 
 /** Log lines that wait for a slow follower before further ones are dropped for it. */
 const LOG_BACKLOG = 1_024

@@ -1,7 +1,7 @@
 /** How long the caller of an operation has for it: until it goes away, or until its time is up. */
 import type { ActorClock } from '../actors/pipeline.ts'
-import { ServiceError } from './errors.ts'
-import type { CallContext } from './operations.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { CallContext } from '../contract/handlers.ts'
 
 export interface PatienceOptions {
   readonly clock: ActorClock

@@ -1,8 +1,8 @@
 /** What a log is to have of a pipeline's life, from what its machine tells. */
 import type { ActorRefFrom } from 'xstate'
 import type { pipeline } from '../actors/pipeline.ts'
+import type { PipelineFact } from '../hub/facts.ts'
 import type { RunRecord } from '../store/runs.ts'
-import type { PipelineFact } from './facts.ts'
 
 type About = Pick<PipelineFact, 'pipelineId' | 'name' | 'runId'>
 

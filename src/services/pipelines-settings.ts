@@ -1,11 +1,12 @@
 /** Settings of a pipeline: from a request to checked settings or every problem in it, and what a change of them means to a run. */
+
+import { answerable, type Problem, ServiceError } from '../contract/errors.ts'
+import type { CreatePipelineRequest, UpdatePipelineRequest } from '../contract/types.ts'
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
-import { answerable, type Problem, ServiceError } from './errors.ts'
-import type { CreatePipelineRequest, UpdatePipelineRequest } from './types.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
 export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30

@@ -1,8 +1,9 @@
 /** A pipeline and its run as callers see them. */
+
+import type { LogMessage, Pipeline, Run } from '../contract/types.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
-import type { LogMessage, Pipeline, Run } from './types.ts'
 
 /** `run` is the current run, or the last one of a stopped pipeline, which tells how it ended. */
 export function pipelineView({ id, settings }: PipelineRecord, started: boolean, run: RunRecord | null): Pipeline {

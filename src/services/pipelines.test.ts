@@ -6,12 +6,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
 import { ScriptedPool, TestSink } from '../../test/services/scripted.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
+import type { CallContext } from '../contract/handlers.ts'
+import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
 import { RUN_LOGS_KEPT } from './hosted-pipeline.ts'
-import type { CallContext } from './operations.ts'
 import { EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
-import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from './types.ts'
 
 const call: CallContext = {
   remoteAddress: '',

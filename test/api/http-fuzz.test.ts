@@ -8,7 +8,7 @@ import { randomInt } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loadOperations } from '../../src/api/contract.ts'
+import { loadOperations } from '../../src/contract/operations.ts'
 import { lineOf, scratch, start } from '../cli/cli.ts'
 import { descriptors, RawConnection, until } from './raw-http.ts'
 

@@ -1,7 +1,7 @@
 /** Every method on every path of a node, and on paths that it has not, let in or refused, with and without TLS: each has its answer. */
 import type { ChildProcess } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loadOperations } from '../../src/api/contract.ts'
+import { loadOperations } from '../../src/contract/operations.ts'
 import { lineOf, scratch, start } from '../cli/cli.ts'
 import { descriptors, type RawAnswer, RawConnection, until } from './raw-http.ts'
 

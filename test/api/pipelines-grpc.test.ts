@@ -1,7 +1,7 @@
 /** The pipelines operations over gRPC on the same real node that serves REST: one implementation, one behaviour. */
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadSchema } from '../../src/api/schema.ts'
+import { loadSchema } from '../../src/contract/schema.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: messages as protobufjs decodes them

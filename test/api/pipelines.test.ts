@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { codeNumbers } from '../../src/services/errors.ts'
+import { codeNumbers } from '../../src/contract/errors.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
 
 let node: RunningNode

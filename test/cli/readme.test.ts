@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
-import { packageRoot } from '../../src/api/package-root.ts'
+import { packageRoot } from '../../src/contract/package-root.ts'
 import { settings } from '../../src/node/config.ts'
 import { lineOf, penstock, plainEnvironment, scratch } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { TSchema } from '@sinclair/typebox'
 import { describe, expect, test } from 'vitest'
-import { loadSchema, type MessageSchema } from '../../src/api/schema.ts'
+import { loadSchema, type MessageSchema } from '../../src/contract/schema.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/components/keys.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import type { AnyComponent } from '../../src/dataplane/engine/component.ts'

@@ -1,6 +1,6 @@
 /** Compares a component's configuration schema with its proto message, field by field, both ways. */
 import type { TSchema } from '@sinclair/typebox'
-import type { FieldSchema, MessageSchema } from '../../src/api/schema.ts'
+import type { FieldSchema, MessageSchema } from '../../src/contract/schema.ts'
 import type { Annotations } from '../../src/dataplane/engine/schema.ts'
 
 type Node = TSchema &

@@ -1,14 +1,14 @@
 /** Handlers for tests of the listeners: they answer by what is asked, and keep what they saw. */
-import { ServiceError } from '../../src/services/errors.ts'
-import type { CallContext, Handlers, Sink } from '../../src/services/operations.ts'
-import { SharedMessage } from '../../src/services/shared-message.ts'
+import { ServiceError } from '../../src/contract/errors.ts'
+import type { CallContext, Handlers, Sink } from '../../src/contract/handlers.ts'
+import { SharedMessage } from '../../src/contract/shared-message.ts'
 import type {
   AuthenticationByRequestAnswer,
   AuthenticationByRequestRequest,
   Node,
   Pipeline,
   StreamPipelinesEvent,
-} from '../../src/services/types.ts'
+} from '../../src/contract/types.ts'
 
 export const node: Node = {
   id: 'n1',

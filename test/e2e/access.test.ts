@@ -1,8 +1,8 @@
 /** What a node lets in from another machine: the link and holders of a token, nothing else, on any transport. */
 import type { ChildProcess } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loadOperations } from '../../src/api/contract.ts'
-import { packageRoot } from '../../src/api/package-root.ts'
+import { loadOperations } from '../../src/contract/operations.ts'
+import { packageRoot } from '../../src/contract/package-root.ts'
 import { lineOf, scratch } from '../cli/cli.ts'
 import { Cable, Caller, NEAR, namespacesLack } from './namespaces.ts'
 

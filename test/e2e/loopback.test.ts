@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { loadOperations } from '../../src/api/contract.ts'
-import { packageRoot } from '../../src/api/package-root.ts'
+import { loadOperations } from '../../src/contract/operations.ts'
+import { packageRoot } from '../../src/contract/package-root.ts'
 import { lineOf, penstock, type Result, scratch, start } from '../cli/cli.ts'
 
 /** Nobody, who runs what a stranger on the machine would. */

@@ -9,7 +9,7 @@ import { connect as connectTls } from 'node:tls'
 import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { makeCertificate } from '../../src/hub/certificate.ts'
+import { makeCertificate } from '../../src/link/certificate.ts'
 import { lineOf, penstock, scratch, start } from '../cli/cli.ts'
 import { freePort, nginx, startNginx } from './nginx.ts'
 

@@ -1,7 +1,7 @@
 /** 200 nodes that join, leave, are removed, renamed and lose their links at random: whoever follows the list ends with the list. */
 import { afterEach, expect, test } from 'vitest'
+import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
 import { PENDING_MOST_PER_ADDRESS } from '../../src/hub/join-requests.ts'
-import type { Node, StreamNodesResponse } from '../../src/services/types.ts'
 import { type CollectingSink, type Member, Network, until } from '../harness/hub.ts'
 
 const HUB = 'http://hub'

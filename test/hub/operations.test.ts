@@ -2,11 +2,11 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
+import { EVENT_BACKLOG } from '../../src/hub/hub-server.ts'
 import { JoinRequests } from '../../src/hub/join-requests.ts'
-import { WINDOW_BYTES } from '../../src/hub/messages.ts'
-import type { Clock } from '../../src/hub/session.ts'
-import { EVENT_BACKLOG } from '../../src/services/hub-server.ts'
-import type { Node, StreamNodesResponse } from '../../src/services/types.ts'
+import type { Clock } from '../../src/link/link.ts'
+import { WINDOW_BYTES } from '../../src/link/messages.ts'
 import { CollectingSink, localCall, type Member, Network, operations, until } from '../harness/hub.ts'
 
 const HUB = 'http://hub'

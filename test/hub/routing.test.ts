@@ -1,10 +1,10 @@
 /** Calls from any node to any node: hub to member, member to hub, member to member through the hub; and what goes wrong on the way. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
-import type { Clock, LinkSession, LinkStatus } from '../../src/hub/session.ts'
-import { ServiceError } from '../../src/services/errors.ts'
-import type { CallContext, Handlers, Sink } from '../../src/services/operations.ts'
-import type { LogStreamMessages, StreamPipelinesEvent } from '../../src/services/types.ts'
+import { ServiceError } from '../../src/contract/errors.ts'
+import type { CallContext, Handlers, Sink } from '../../src/contract/handlers.ts'
+import type { LogStreamMessages, StreamPipelinesEvent } from '../../src/contract/types.ts'
+import type { Clock, LinkSession, LinkStatus } from '../../src/link/link.ts'
 import { CollectingSink, localCall, type Member, type MemberOptions, Network, until } from '../harness/hub.ts'
 
 const HUB = 'http://hub'

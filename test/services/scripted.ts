@@ -1,9 +1,10 @@
 /** What tests of services hold in their hands: runs that do what the test says, subscribers that read when it says. */
+
+import type { ServiceError } from '../../src/contract/errors.ts'
+import type { Sink } from '../../src/contract/handlers.ts'
+import { SharedMessage } from '../../src/contract/shared-message.ts'
 import { counter, createRegion, MetricLayout } from '../../src/dataplane/engine/metrics.ts'
 import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
-import type { ServiceError } from '../../src/services/errors.ts'
-import type { Sink } from '../../src/services/operations.ts'
-import { SharedMessage } from '../../src/services/shared-message.ts'
 
 /** A run that does what the test says, when it says so. */
 export class ScriptedRun implements RunHandle {

@@ -1,6 +1,7 @@
 /** A client of one node that works on pipelines of all nodes, and knows of each what it must be: what was answered, or what may have happened. */
+
+import type { Pipeline } from '../../src/contract/types.ts'
 import type { Random } from '../../src/dataplane/engine/random.ts'
-import type { Pipeline } from '../../src/services/types.ts'
 import { Failed } from '../hub/callers.ts'
 import type { Place } from './storm.ts'
 

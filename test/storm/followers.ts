@@ -1,5 +1,5 @@
 /** Subscribers that keep a copy of what a stream tells of, opened again whenever it ends. */
-import type { Node, Pipeline } from '../../src/services/types.ts'
+import type { Node, Pipeline } from '../../src/contract/types.ts'
 import type { Stream } from '../hub/callers.ts'
 import type { Place } from './storm.ts'
 

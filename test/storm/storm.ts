@@ -1,7 +1,7 @@
 /** A hub and nodes as processes, bad networks between them, kills and pauses, clients on every node; afterwards every promise is checked. */
 import { join } from 'node:path'
+import type { Node, Pipeline } from '../../src/contract/types.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
-import type { Node, Pipeline } from '../../src/services/types.ts'
 import { until } from '../harness/hub.ts'
 import { NodeProcess } from '../harness/node-process.ts'
 import type { Caller } from '../hub/callers.ts'

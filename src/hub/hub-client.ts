@@ -1,0 +1,105 @@
+/** The hub client operations: who this node is, what it is called, joining a hub and leaving it. */
+import { Announcements } from '../contract/announcements.ts'
+import { invalidArgument, ServiceError } from '../contract/errors.ts'
+import type { CallContext, Handlers } from '../contract/handlers.ts'
+import type { ConnectionState, Node, StreamConnectionStateResponse } from '../contract/types.ts'
+import { type LocalNode, requireLocal } from '../services/local-node.ts'
+import type { LocalDetails } from './local-details.ts'
+import type { Membership } from './membership.ts'
+
+/** Changes of the connection state that wait for a slow subscriber before its stream ends. */
+const STATE_BACKLOG = 64
+
+export interface HubClientOptions {
+  node: LocalNode
+  details: LocalDetails
+  /** Absent on a node that hosts a hub: it is always on that one. */
+  membership?: Membership
+}
+
+export type HubClientHandlers = Pick<
+  Handlers,
+  'getLocalNodeId' | 'getNode' | 'setNode' | 'authenticateByRequest' | 'disconnect' | 'streamConnectionState'
+>
+
+export class HubClientService {
+  readonly #options: HubClientOptions
+  readonly #states = new Announcements<StreamConnectionStateResponse>({ kind: 'bounded', limit: STATE_BACKLOG })
+
+  constructor(options: HubClientOptions) {
+    this.#options = options
+    options.membership?.onChange((state) => this.#states.announce({ state }))
+  }
+
+  /** The operations, for the router. */
+  readonly handlers: HubClientHandlers = {
+    getLocalNodeId: async () => ({
+      nodeId: this.#options.node.id,
+      isAuthenticated: this.#state() !== 'UNAUTHENTICATED',
+    }),
+    getNode: async ({ nodeId }, call) => {
+      requireLocal(this.#options.node, nodeId)
+      return { node: this.#view(call) }
+    },
+    setNode: async ({ nodeId, name, metadata }, call) => {
+      const { node, details, membership } = this.#options
+      requireLocal(node, nodeId)
+      await details.set(name, metadata ?? { items: {} })
+      membership?.recordChanged()
+      return { node: this.#view(call) }
+    },
+    authenticateByRequest: async ({ hubServerAddress }, call) => {
+      const { membership } = this.#options
+      if (membership === undefined) {
+        throw new ServiceError('ALREADY_EXISTS', 'this node hosts a hub server and is on that hub')
+      }
+      // First of all: a node on a hub answers the same to whatever it is given.
+      membership.requireNone()
+      await membership.join(hubAddress(hubServerAddress), call.signal)
+      return {}
+    },
+    disconnect: async () => {
+      const { membership } = this.#options
+      if (membership === undefined) {
+        throw new ServiceError('FAILED_PRECONDITION', 'this node hosts the hub server, so it cannot leave that hub')
+      }
+      await membership.leave()
+      return {}
+    },
+    streamConnectionState: async (_request, _call, sink) => {
+      await this.#states.add(sink, () => ({ state: this.#state() }))
+    },
+  }
+
+  /** Ends the streams. */
+  close(): void {
+    this.#states.end(new ServiceError('UNAVAILABLE', 'the node is shutting down'))
+  }
+
+  #state(): ConnectionState {
+    return this.#options.membership?.state ?? 'CONNECTED'
+  }
+
+  #view(call: CallContext): Node {
+    const { node, details } = this.#options
+    const { name, metadata, services } = details.record
+    // A call that came over the link may be ahead of the word that the link is up.
+    const online = call.transport === 'link' || this.#state() === 'CONNECTED'
+    return { id: node.id, name, metadata, online, services: [...services], lastSeen: new Date() }
+  }
+}
+
+/** Reads the address of a hub server: http or https, host and port, perhaps the path of a proxy; throws INVALID_ARGUMENT. */
+function hubAddress(text: string): URL {
+  const bad = (message: string) => invalidArgument('/hubServerAddress', message)
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    throw bad('is no address; write it as in https://hub.example:8769')
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw bad('must begin with http:// or https://')
+  if (url.username !== '' || url.password !== '') throw bad('must hold no user name or password')
+  if (url.search !== '' || url.hash !== '') throw bad('must hold no ? and no #')
+  return url
+}

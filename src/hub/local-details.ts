@@ -1,0 +1,55 @@
+/** What this node is called and offers: from the configuration, or as an operator has set it since. */
+
+import { ServiceError } from '../contract/errors.ts'
+import type { NodeMetadata, NodeService } from '../contract/types.ts'
+import type { DetailsRecord } from '../store/details.ts'
+import { checkDetails, type NodeFacts } from './node-records.ts'
+
+export interface LocalDetailsOptions {
+  /** What the configuration says. */
+  name: string
+  metadata: NodeMetadata['items']
+  /** The configuration file that the node was started with: name and metadata, also those it leaves out, cannot be set otherwise. */
+  file?: string | undefined
+  services: readonly NodeService[]
+  store: DetailsRecord
+}
+
+export class LocalDetails {
+  readonly #options: LocalDetailsOptions
+  readonly #listeners: ((record: NodeFacts) => void)[] = []
+  #record: NodeFacts
+
+  /** Throws INVALID_ARGUMENT when the configuration's name and metadata are too long. */
+  constructor(options: LocalDetailsOptions) {
+    this.#options = options
+    const stored = options.file === undefined ? options.store.get() : undefined
+    const { name, metadata } = stored ?? options
+    if (stored === undefined) checkDetails(name, { items: metadata })
+    this.#record = { name, metadata: { items: metadata }, services: options.services }
+  }
+
+  /** A new object after every change. */
+  get record(): NodeFacts {
+    return this.#record
+  }
+
+  onChange(listener: (record: NodeFacts) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Replaces name and metadata; resolves once they are on disk. */
+  async set(name: string, metadata: NodeMetadata): Promise<void> {
+    const { file } = this.#options
+    if (file !== undefined) {
+      throw new ServiceError(
+        'PERMISSION_DENIED',
+        `this node was started with a configuration file (${file}): change node.name and node.metadata there and start it again`,
+      )
+    }
+    checkDetails(name, metadata)
+    await this.#options.store.put({ name, metadata: metadata.items })
+    this.#record = { name, metadata, services: this.#options.services }
+    for (const listener of this.#listeners) listener(this.#record)
+  }
+}

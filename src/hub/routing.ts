@@ -1,0 +1,114 @@
+/** Where a call runs: on this node, on the node it names, or on the hub. */
+
+import { ServiceError } from '../contract/errors.ts'
+import type { BidiHandler, CallContext, StreamHandler, UnaryHandler } from '../contract/handlers.ts'
+import { notOnHub } from './hub-server.ts'
+import {
+  bidiOver,
+  type CallTimers,
+  type Codec,
+  type Destination,
+  streamOver,
+  systemTimers,
+  unaryOver,
+} from './link-calls.ts'
+import type { Membership } from './membership.ts'
+import type { NodeRegistry } from './registry.ts'
+
+export const HUB_SERVER_SERVICE = 'servicegrpc.hub.HubServerService'
+
+/** What routing needs to know of an operation. */
+export interface RoutedOperation extends Codec {
+  readonly service: string
+  readonly kind: 'unary' | 'server' | 'bidi'
+}
+
+export type FarHandler =
+  | UnaryHandler<unknown, unknown>
+  | StreamHandler<unknown, unknown>
+  | BidiHandler<unknown, unknown>
+
+export interface RoutingOptions {
+  readonly nodeId: string
+  /** What this node is to a hub: its host, or a member of one. */
+  readonly hub: NodeRegistry | Membership
+  readonly timers?: CallTimers
+}
+
+export class Routing {
+  readonly #nodeId: string
+  readonly #registry: NodeRegistry | undefined
+  readonly #membership: Membership | undefined
+  readonly #timers: CallTimers
+
+  constructor({ nodeId, hub, timers }: RoutingOptions) {
+    this.#nodeId = nodeId
+    this.#timers = timers ?? systemTimers
+    if ('route' in hub) this.#registry = hub
+    else this.#membership = hub
+  }
+
+  /**
+   * The handler that carries the call to where it runs; undefined to run it here. Throws what contract and specification say: NOT_FOUND
+   * for a node that is not on the hub, UNAVAILABLE for one without a link, FAILED_PRECONDITION on no hub; for getNode UNAVAILABLE in
+   * each case. Calls that came over a link never go further.
+   */
+  forward(operation: RoutedOperation, request: unknown, call: CallContext): FarHandler | undefined {
+    if (operation.name !== 'getNode') return this.#forward(operation, request, call)
+    try {
+      const far = this.#forward(operation, request, call) as UnaryHandler<unknown, unknown> | undefined
+      if (far === undefined) return undefined
+      const reached: UnaryHandler<unknown, unknown> = (message, context) =>
+        far(message, context).catch(throwUnreachable)
+      return reached
+    } catch (error) {
+      return throwUnreachable(error)
+    }
+  }
+
+  #forward(operation: RoutedOperation, request: unknown, call: CallContext): FarHandler | undefined {
+    const destination =
+      operation.service === HUB_SERVER_SERVICE
+        ? this.#toHub(operation, call)
+        : this.#toNode((request as { nodeId?: string } | undefined)?.nodeId, call)
+    if (destination === undefined) return undefined
+    switch (operation.kind) {
+      case 'unary':
+        return unaryOver(destination, operation, this.#timers)
+      case 'server':
+        return streamOver(destination, operation, this.#timers)
+      case 'bidi':
+        return bidiOver(destination, operation, this.#timers)
+    }
+  }
+
+  #toHub({ name }: RoutedOperation, { transport }: CallContext): Destination | undefined {
+    if (this.#membership === undefined) return undefined
+    if (transport === 'link') throw new ServiceError('FAILED_PRECONDITION', `${name}: this node hosts no hub server`)
+    return { session: this.#membership.require(`for ${name}`), target: '', called: 'the hub' }
+  }
+
+  #toNode(nodeId: string | undefined, { transport }: CallContext): Destination | undefined {
+    if (nodeId === undefined || nodeId === this.#nodeId || transport === 'link') return undefined
+    const called = `node ${nodeId}`
+    if (this.#membership !== undefined) {
+      return { session: this.#membership.require(`to reach ${called}`), target: nodeId, called }
+    }
+    const route = (this.#registry as NodeRegistry).route(nodeId)
+    if (route.kind === 'session') return { session: route.session, target: nodeId, called }
+    throw route.kind === 'offline' ? notConnected(nodeId) : notOnHub(nodeId)
+  }
+}
+
+/** UNAVAILABLE for a node that is on the hub and has no link. */
+export function notConnected(nodeId: string): ServiceError {
+  return new ServiceError('UNAVAILABLE', `node ${nodeId} is on this hub, but not connected to it now`)
+}
+
+/** To getNode a node that is not on the hub, or asked for on no hub, is one that cannot be reached; the message says which it is. */
+function throwUnreachable(error: unknown): never {
+  if (error instanceof ServiceError && (error.code === 'NOT_FOUND' || error.code === 'FAILED_PRECONDITION')) {
+    throw new ServiceError('UNAVAILABLE', error.message)
+  }
+  throw error
+}

@@ -1,0 +1,225 @@
+/** Reaches a hub from a node: a WebSocket to its address, trust in its certificate, the handshake. */
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { rootCertificates, type TLSSocket } from 'node:tls'
+import { WebSocket } from 'ws'
+import { fingerprintOf, keyFingerprintOf } from './certificate.ts'
+import { joinLink, type NodeOptions } from './handshake-node.ts'
+import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
+import { FRAME_BYTES } from './messages.ts'
+import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
+
+/** Path of the link on a hub's HTTP listener. */
+export const LINK_PATH = '/v1/link'
+/** WebSocket subprotocol (RFC 6455, section 1.9). */
+export const SUBPROTOCOL = 'penstock-link.v1'
+/** Time for name lookup, connection, TLS and upgrade; milliseconds. */
+export const CONNECT_MS = 10_000
+/** Bytes on their way that make a sender wait, and below which it goes on. */
+const HIGH_WATER = 256 * 1024
+const LOW_WATER = 64 * 1024
+/** How long the closing of a connection may take, milliseconds. */
+const CLOSING_MS = 2_000
+
+export interface DialOptions extends NodeOptions {
+  /** See `hubAddress`. */
+  readonly address: URL
+  /** Fingerprint (lowercase hex) that the hub's certificate must have; without it and without a CA's word the first one seen is taken. */
+  readonly pinnedCertificate?: string | undefined
+  /** SHA-256 (lowercase hex) of a public key: with `pinnedCertificate`, another certificate with this key will do. */
+  readonly pinnedCertificateKey?: string | undefined
+  /** Certificates (PEM) of authorities to believe besides the system's. */
+  readonly ca?: string | undefined
+}
+
+/**
+ * Reads the address of a hub: http or https, host and port, and the path below which a proxy serves it, if it does. Throws TypeError with
+ * a message for people.
+ */
+export function hubAddress(text: string): URL {
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    throw new TypeError(
+      `${JSON.stringify(text.slice(0, 200))} is no address: write http://HOST:PORT or https://HOST:PORT`,
+    )
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new TypeError(`a hub is reached over http or https, not ${url.protocol.slice(0, -1)}`)
+  }
+  if (url.username !== '' || url.password !== '')
+    throw new TypeError('the address of a hub holds no user name or password')
+  if (url.search !== '' || url.hash !== '') throw new TypeError('the address of a hub has no ? and no #')
+  return url
+}
+
+/**
+ * Opens a link. Rejects with LinkRefused, LinkUnreachable (10 s without a connection included) or the signal's reason; the connection is
+ * closed then. On plain HTTP nothing protects what the session carries from those on the path (docs/link-protocol.md).
+ */
+export function dialHub(options: DialOptions): Promise<Dialled> {
+  const { address, signal, clock, ca } = options
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason)
+      return
+    }
+    const begun = clock.now()
+    const url = new URL(address)
+    url.pathname = address.pathname.replace(/\/+$/, '') + LINK_PATH
+    url.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
+    const socket = new WebSocket(url, SUBPROTOCOL, {
+      followRedirects: false,
+      perMessageDeflate: false,
+      maxPayload: FRAME_BYTES,
+      // Judged below, where a self-signed certificate can be told by its fingerprint.
+      rejectUnauthorized: false,
+      ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+    })
+    let certificate: SeenCertificate | undefined
+    const settle = (): void => {
+      clock.clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    }
+    const fail = (error: unknown): void => {
+      settle()
+      socket.terminate()
+      reject(error)
+    }
+    const timer = clock.setTimeout(() => {
+      fail(new LinkUnreachable(`no connection to ${address.host} within ${CONNECT_MS / 1000} s`))
+    }, CONNECT_MS)
+    const abort = (): void => fail(signal?.reason)
+    signal?.addEventListener('abort', abort, { once: true })
+    socket.on('error', (error: NodeJS.ErrnoException) => fail(connectError(address, error)))
+    socket.on('close', () => fail(new LinkUnreachable(`${address.host} closed the connection at once`)))
+    socket.on('unexpected-response', (request: ClientRequest, response: IncomingMessage) => {
+      request.destroy()
+      fail(answerError(address, response.statusCode ?? 0))
+    })
+    socket.on('upgrade', (response: IncomingMessage) => {
+      try {
+        if (address.protocol === 'https:') certificate = judge(response.socket as TLSSocket, options)
+      } catch (error) {
+        fail(error)
+      }
+    })
+    socket.on('open', () => {
+      if (socket.readyState !== WebSocket.OPEN) return
+      settle()
+      // At once: nothing that the socket says may be missed.
+      const fingerprint = certificate === undefined ? new Uint8Array(0) : Buffer.from(certificate.fingerprint, 'hex')
+      // Who listens but says nothing is as far away as who does not: the time is that of connection and answer together.
+      const within = Math.max(0, CONNECT_MS - (clock.now() - begun))
+      const joined = joinLink(new SocketWire(socket), fingerprint, { ...options, within })
+      resolve(joined.then((result) => ({ ...result, certificate })))
+    })
+  })
+}
+
+function judge(socket: TLSSocket, { address, pinnedCertificate, pinnedCertificateKey }: DialOptions): SeenCertificate {
+  const { raw } = socket.getPeerCertificate()
+  if (raw === undefined) throw new LinkUnreachable(`${address.host} showed no certificate`)
+  const fingerprint = fingerprintOf(raw)
+  const key = keyFingerprintOf(raw)
+  if (pinnedCertificate !== undefined) {
+    // The hub has renewed its certificate: TLS has just proven that whoever shows it holds the same key.
+    if (fingerprint === pinnedCertificate || key === pinnedCertificateKey) return { fingerprint, key, trust: 'PINNED' }
+    throw new LinkRefused(
+      'WRONG_CERTIFICATE',
+      `${address.host} shows another certificate (${fingerprint}), with another key, than the one pinned (${pinnedCertificate}); leave and join again if that is meant`,
+    )
+  }
+  return { fingerprint, key, trust: socket.authorized ? 'CA' : 'FIRST_USE' }
+}
+
+function connectError(address: URL, error: NodeJS.ErrnoException): Error {
+  // What ws says of an answer that is HTTP or a WebSocket, but not ours.
+  if (
+    error.code?.startsWith('HPE_') ||
+    error.message.startsWith('Server sent') ||
+    error.message.startsWith('Invalid')
+  ) {
+    return new LinkRefused('NOT_A_HUB', `what answers at ${address.host} is no hub: ${error.message}`)
+  }
+  // Happy eyeballs collects several errors under an empty message.
+  const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
+  const message = isPlain(error)
+    ? 'it speaks no TLS; if it is a hub on plain HTTP, write http://'
+    : causes.map((cause) => cause.message).join('; ')
+  return new LinkUnreachable(`no connection to ${address.host}: ${message}`, { cause: error })
+}
+
+/** Whether TLS failed because what came back was no TLS. */
+function isPlain({ code, message }: NodeJS.ErrnoException): boolean {
+  return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || message.includes('wrong version number')
+}
+
+function answerError(address: URL, status: number): Error {
+  if (status === 429)
+    return new LinkRefused('TOO_MANY', `${address.host} has too many connections waiting to be let in`)
+  if (status >= 500) return new LinkUnreachable(`${address.host} answered ${status}`)
+  return new LinkRefused('NOT_A_HUB', `there is no hub at ${address.host}: it answered ${status}`)
+}
+
+/** A wire over a WebSocket of ws. */
+class SocketWire implements Wire {
+  readonly remoteAddress: string
+  handlers: WireHandlers = deaf
+  readonly #socket: WebSocket
+  #isFull = false
+  #isClosed = false
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket
+    this.remoteAddress = addressOf(socket)
+    socket.binaryType = 'nodebuffer'
+    socket.removeAllListeners()
+    socket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary) this.handlers.message(data)
+      else this.handlers.foreign('a text message')
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      // Errors of ws itself mean frames that break RFC 6455 or are too long.
+      if (error.code?.startsWith('WS_ERR')) this.handlers.foreign(error.message)
+    })
+    socket.on('close', (code: number, reason: Buffer) => {
+      if (this.#isClosed) return
+      this.#isClosed = true
+      this.handlers.close(code, reason.toString())
+    })
+  }
+
+  get buffered(): number {
+    return this.#socket.bufferedAmount
+  }
+
+  send(bytes: Uint8Array): boolean {
+    if (this.#isClosed) return true
+    this.#socket.send(bytes, () => this.#sent())
+    if (this.#socket.bufferedAmount > HIGH_WATER) this.#isFull = true
+    return !this.#isFull
+  }
+
+  #sent(): void {
+    if (!this.#isFull || this.#isClosed || this.#socket.bufferedAmount > LOW_WATER) return
+    this.#isFull = false
+    this.handlers.drain()
+  }
+
+  close(code: CloseCode, reason: string): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#socket.close(code, closeReason(reason))
+    // A real timer: it concerns a descriptor, not the protocol.
+    const timer = setTimeout(() => this.#socket.terminate(), CLOSING_MS)
+    timer.unref()
+    this.#socket.on('close', () => clearTimeout(timer))
+  }
+}
+
+function addressOf(socket: WebSocket): string {
+  // Not part of the public interface, and worth an empty text only.
+  const inner = (socket as unknown as { _socket?: { remoteAddress?: string } })._socket
+  return inner?.remoteAddress ?? ''
+}

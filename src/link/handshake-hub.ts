@@ -1,0 +1,272 @@
+/** The hub's end of a handshake: who is there, do they hold their key, are they let in. */
+import { randomBytes } from 'node:crypto'
+import { Heartbeat } from './heartbeat.ts'
+import type { Identity } from './identity.ts'
+import { nodeIdOf } from './identity.ts'
+import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
+import type { Admission, Clock, HubPolicy, LinkEvent, NodeRecord } from './link.ts'
+import {
+  decodeFrame,
+  decodeRecord,
+  encodeFrame,
+  encodeHubHelloBody,
+  encodeVerdictBody,
+  type Frame,
+  type Frames,
+  HANDSHAKE_FRAME_BYTES,
+  type Hello,
+  intentNumbers,
+  refusalNumbers,
+  type VerdictBody,
+  Violation,
+} from './messages.ts'
+import { Session } from './session.ts'
+import { type CloseCode, closeCodes, deaf, type Wire } from './wire.ts'
+
+/** Version of the protocol that this implementation speaks. */
+export const VERSION = 1
+/** Time for a handshake up to the proof, and on the node's side to the hub's first answer to it; milliseconds. */
+export const HANDSHAKE_MS = 10_000
+/** What may wait on the wire before a peer that asks to join counts as dead, bytes: it has been sent pings and pongs only. */
+const UNREAD_BYTES = 64 * 1024
+
+export interface HubOptions {
+  readonly identity: Identity
+  readonly policy: HubPolicy
+  readonly clock: Clock
+  /**
+   * SHA-256 fingerprints (32 bytes) of the certificates under which nodes may see this hub: its own, and those of proxies in front of
+   * it that end TLS. Undefined or empty: plain HTTP only.
+   */
+  readonly certificates?: (() => readonly Uint8Array[]) | undefined
+  readonly report: (event: LinkEvent) => void
+}
+
+/** What the listener wants to know of a handshake. */
+export interface HandshakeProgress {
+  /** The peer has proven its key, or the connection is over; called once. */
+  proven?(): void
+  /** The peer is let in: a session stands. */
+  admitted?(): void
+}
+
+/** Serves one connection. */
+export function acceptLink(wire: Wire, options: HubOptions, progress: HandshakeProgress = {}): HubHandshake {
+  return new HubHandshake(wire, options, progress)
+}
+
+type Step = 'hello' | 'proof' | 'decision' | 'over'
+
+export class HubHandshake {
+  readonly #wire: Wire
+  readonly #options: HubOptions
+  readonly #progress: HandshakeProgress
+  readonly #withdrawn = new AbortController()
+  readonly #timer: unknown
+  #step: Step = 'hello'
+  #isProven = false
+  #messages: Uint8Array[] = []
+  #hello: Hello | undefined
+  #peerId: string | undefined
+  #heartbeat: Heartbeat | undefined
+  #session: Session | undefined
+
+  constructor(wire: Wire, options: HubOptions, progress: HandshakeProgress) {
+    this.#wire = wire
+    this.#options = options
+    this.#progress = progress
+    this.#timer = options.clock.setTimeout(() => {
+      this.#cutOff('violation', 'the handshake took too long', closeCodes.PROTOCOL)
+    }, HANDSHAKE_MS)
+    wire.handlers = {
+      message: (bytes) => this.#receive(bytes),
+      foreign: (what) => this.#violated(new Violation(what)),
+      close: () => this.#over(),
+      drain: () => {},
+    }
+  }
+
+  /** Ends the handshake, or the session that came of it. */
+  shutdown(): void {
+    if (this.#session !== undefined) this.#session.close('SHUTDOWN', 'the hub is shutting down')
+    else if (this.#step !== 'over') {
+      this.#over()
+      this.#wire.close(closeCodes.SHUTDOWN, 'the hub is shutting down')
+    }
+  }
+
+  #markProven(): void {
+    this.#options.clock.clearTimeout(this.#timer)
+    if (this.#isProven) return
+    this.#isProven = true
+    this.#progress.proven?.()
+  }
+
+  #over(): void {
+    if (this.#step === 'over') return
+    this.#step = 'over'
+    this.#wire.handlers = deaf
+    this.#heartbeat?.stop()
+    this.#markProven()
+    this.#withdrawn.abort()
+  }
+
+  #cutOff(kind: LinkEvent['kind'], message: string, code: CloseCode, error?: unknown): void {
+    if (this.#step === 'over') return
+    this.#over()
+    const event: LinkEvent = { kind, message, remoteAddress: this.#wire.remoteAddress, peerId: this.#peerId }
+    this.#options.report(error === undefined ? event : { ...event, error })
+    this.#wire.close(code, message)
+  }
+
+  #violated(error: unknown): void {
+    if (error instanceof Violation) this.#cutOff('violation', error.message, closeCodes.PROTOCOL)
+    else this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, error)
+  }
+
+  #receive(bytes: Uint8Array): void {
+    try {
+      const frame = decodeFrame(bytes, HANDSHAKE_FRAME_BYTES)
+      this.#heartbeat?.heard()
+      if (this.#step === 'hello' && frame.kind === 'hello') this.#onHello(frame.value, bytes)
+      else if (this.#step === 'proof' && frame.kind === 'proof') this.#onProof(frame.value, bytes)
+      else this.#onOther(frame)
+    } catch (error) {
+      this.#violated(error)
+    }
+  }
+
+  #onOther(frame: Frame): void {
+    if (this.#step === 'decision' && frame.kind === 'ping') {
+      if (this.#wire.buffered > UNREAD_BYTES) {
+        this.#cutOff('dead', 'the joining node does not read', closeCodes.DEAD)
+        return
+      }
+      this.#wire.send(encodeFrame('pong', { sequence: frame.value.sequence }))
+    } else if (this.#step === 'decision' && frame.kind === 'pong') this.#heartbeat?.pong(frame.value.sequence)
+    else throw new Violation(`a ${frame.kind} frame during the handshake`)
+  }
+
+  #onHello(hello: Hello, bytes: Uint8Array): void {
+    const { identity } = this.#options
+    if (hello.version !== VERSION) {
+      throw new Violation(`version ${hello.version} of the protocol is not spoken here, only ${VERSION}`)
+    }
+    if (hello.intent !== intentNumbers.JOIN && hello.intent !== intentNumbers.CONNECT) {
+      throw new Violation('a hello without a known intent')
+    }
+    const hubKey = rawKey(identity.publicKey)
+    if (Buffer.compare(hello.nodeKey, hubKey) === 0) throw new Violation('a node with the key of this hub')
+    this.#hello = hello
+    const body = encodeHubHelloBody({ hubKey, nonce: randomBytes(32) })
+    const signature = signAs('hub', identity.privateKey, transcript(bytes, body))
+    const answer = encodeFrame('hubHello', { body, signature })
+    this.#messages = [bytes, answer]
+    this.#step = 'proof'
+    this.#wire.send(answer)
+  }
+
+  #onProof(proof: Frames['proof'], bytes: Uint8Array): void {
+    const { nodeKey } = this.#hello as Hello
+    if (!verifyAs('node', nodeKey, transcript(...this.#messages, proof.record), proof.signature)) {
+      throw new Violation('a proof that the key of the hello has not signed')
+    }
+    const record = decodeRecord(proof.record)
+    this.#messages.push(bytes)
+    this.#step = 'decision'
+    const nodeId = nodeIdOf(publicKeyOf(nodeKey))
+    this.#peerId = nodeId
+    this.#markProven()
+    this.#decide(nodeId, record)
+      .then((admission) => this.#conclude(nodeId, record, admission))
+      .catch((error: unknown) => this.#failed(error))
+  }
+
+  #failed(error: unknown): void {
+    if (this.#session === undefined) {
+      this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, error)
+      return
+    }
+    const { remoteAddress } = this.#wire
+    this.#options.report({
+      kind: 'failed',
+      message: 'a session could not be set up',
+      remoteAddress,
+      peerId: this.#peerId,
+      error,
+    })
+    this.#session.close('SHUTDOWN', 'internal error')
+  }
+
+  async #decide(nodeId: string, record: NodeRecord): Promise<Admission> {
+    const { nodeKey, intent, certificateFingerprint } = this.#hello as Hello
+    const { policy, certificates = () => [] } = this.#options
+    if (!isKnown(certificateFingerprint, certificates())) {
+      const message =
+        certificateFingerprint.length === 0
+          ? 'this hub is reached over HTTPS only'
+          : 'the TLS certificate you see is not that of the hub: something between ends the encryption'
+      return { admitted: false, reason: 'WRONG_CERTIFICATE', message }
+    }
+    if (intent === intentNumbers.CONNECT) return await policy.admit(nodeId, record)
+    this.#heartbeat = new Heartbeat({
+      clock: this.#options.clock,
+      ping: (sequence) => this.#wire.send(encodeFrame('ping', { sequence })),
+      dead: () => this.#cutOff('dead', 'the joining node has gone silent', closeCodes.DEAD),
+    })
+    this.#wire.send(encodeFrame('pending', {}))
+    const { remoteAddress } = this.#wire
+    return await policy.join({ nodeId, key: new Uint8Array(nodeKey), record, remoteAddress }, this.#withdrawn.signal)
+  }
+
+  #conclude(nodeId: string, record: NodeRecord, admission: Admission): void {
+    if (this.#step !== 'decision') return
+    if (admission.admitted) {
+      const messages = this.#sendVerdict({ welcome: {} })
+      this.#establish(nodeId, record, messages)
+      return
+    }
+    const { reason, message } = admission
+    this.#sendVerdict({ refused: { reason: refusalNumbers[reason] ?? 0, message: message.slice(0, 1024) } })
+    this.#cutOff('refused', `${reason}: ${message}`, closeCodes.REFUSED)
+  }
+
+  #sendVerdict(verdict: VerdictBody): readonly Uint8Array[] {
+    const body = encodeVerdictBody(verdict)
+    const { privateKey } = this.#options.identity
+    const frame = encodeFrame('verdict', {
+      body,
+      signature: signAs('verdict', privateKey, transcript(...this.#messages, body)),
+    })
+    this.#wire.send(frame)
+    return [...this.#messages, frame]
+  }
+
+  #establish(nodeId: string, record: NodeRecord, messages: readonly Uint8Array[]): void {
+    this.#step = 'over'
+    this.#heartbeat?.stop()
+    const { identity, clock, report, policy } = this.#options
+    const whole = transcript(...messages)
+    this.#messages = []
+    this.#hello = undefined
+    const session = new Session({
+      side: 'hub',
+      localId: identity.nodeId,
+      peerId: nodeId,
+      wire: this.#wire,
+      clock,
+      heartbeat: this.#heartbeat?.sequence ?? 0,
+      signRemoval: () => signAs('removed', identity.privateKey, whole),
+      verifyRemoval: () => false,
+      report,
+    })
+    this.#session = session
+    this.#progress.admitted?.()
+    policy.established(session, record)
+  }
+}
+
+function isKnown(fingerprint: Uint8Array, certificates: readonly Uint8Array[]): boolean {
+  if (certificates.length === 0) return fingerprint.length === 0
+  return certificates.some((certificate) => Buffer.compare(certificate, fingerprint) === 0)
+}

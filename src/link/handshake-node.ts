@@ -1,0 +1,243 @@
+/** The node's end of a handshake: is this the hub it should be, and does it let us in. */
+import { randomBytes } from 'node:crypto'
+import { HANDSHAKE_MS, VERSION } from './handshake-hub.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { type Identity, nodeIdOf } from './identity.ts'
+import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
+import {
+  type Clock,
+  type Intent,
+  type LinkEvent,
+  LinkRefused,
+  type LinkSession,
+  LinkUnreachable,
+  type NodeRecord,
+  type RefusalReason,
+} from './link.ts'
+import {
+  decodeFrame,
+  decodeHubHelloBody,
+  decodeVerdictBody,
+  encodeFrame,
+  encodeRecord,
+  type Frame,
+  HANDSHAKE_FRAME_BYTES,
+  intentNumbers,
+  refusalNames,
+  type Signed,
+  Violation,
+} from './messages.ts'
+import { Session } from './session.ts'
+import { closeCodes, deaf, type Wire } from './wire.ts'
+
+export interface NodeOptions {
+  readonly identity: Identity
+  readonly record: NodeRecord
+  readonly intent: Intent
+  /** 32 bytes. A hub with another key is refused (WRONG_HUB). */
+  readonly pinnedHubKey?: Uint8Array | undefined
+  readonly clock: Clock
+  /** Gives up: the connection is closed, the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds until the hub must have answered (default HANDSHAKE_MS). */
+  readonly within?: number
+  /** Called when the hub shows the request to its operator (JOIN). */
+  readonly onPending?: (() => void) | undefined
+  readonly report: (event: LinkEvent) => void
+}
+
+export interface Joined {
+  readonly session: LinkSession
+  readonly hubKey: Uint8Array
+  readonly hubId: string
+}
+
+/**
+ * Shakes hands over a fresh connection. `certificate`: SHA-256 of the TLS certificate seen (32 bytes), empty on plain HTTP. Rejects
+ * with LinkRefused or LinkUnreachable; the wire is closed then.
+ */
+export function joinLink(wire: Wire, certificate: Uint8Array, options: NodeOptions): Promise<Joined> {
+  return new Promise((resolve, reject) => {
+    new NodeHandshake(wire, certificate, options, resolve, reject).start()
+  })
+}
+
+class NodeHandshake {
+  readonly #wire: Wire
+  readonly #certificate: Uint8Array
+  readonly #options: NodeOptions
+  readonly #resolve: (joined: Joined) => void
+  readonly #reject: (error: unknown) => void
+  readonly #aborted = () => this.#fail(this.#options.signal?.reason, closeCodes.SHUTDOWN, 'the node gave up')
+  #timer: unknown
+  #heartbeat: Heartbeat | undefined
+  #step: 'hubHello' | 'verdict' | 'pending' | 'over' = 'hubHello'
+  #messages: Uint8Array[] = []
+  #hubKey: Uint8Array = new Uint8Array(0)
+
+  constructor(
+    wire: Wire,
+    certificate: Uint8Array,
+    options: NodeOptions,
+    resolve: (joined: Joined) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#wire = wire
+    this.#certificate = certificate
+    this.#options = options
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  start(): void {
+    const { clock, identity, intent, signal } = this.#options
+    this.#timer = clock.setTimeout(() => {
+      this.#fail(new LinkUnreachable('the hub did not answer in time'), closeCodes.DEAD, 'no answer in time')
+    }, this.#options.within ?? HANDSHAKE_MS)
+    this.#wire.handlers = {
+      message: (bytes) => this.#receive(bytes),
+      foreign: (what) => this.#violated(new Violation(what)),
+      close: (code, reason) => this.#closed(code, reason),
+      drain: () => {},
+    }
+    if (signal?.aborted) {
+      this.#aborted()
+      return
+    }
+    signal?.addEventListener('abort', this.#aborted, { once: true })
+    const hello = encodeFrame('hello', {
+      version: VERSION,
+      nodeKey: rawKey(identity.publicKey),
+      nonce: randomBytes(32),
+      intent: intentNumbers[intent],
+      certificateFingerprint: this.#certificate,
+    })
+    this.#messages = [hello]
+    this.#wire.send(hello)
+  }
+
+  #stop(): void {
+    this.#step = 'over'
+    this.#options.clock.clearTimeout(this.#timer)
+    this.#heartbeat?.stop()
+    this.#options.signal?.removeEventListener('abort', this.#aborted)
+  }
+
+  #fail(error: unknown, code: (typeof closeCodes)[keyof typeof closeCodes], reason: string): void {
+    if (this.#step === 'over') return
+    this.#stop()
+    this.#wire.handlers = deaf
+    this.#wire.close(code, reason)
+    this.#reject(error)
+  }
+
+  #closed(code: number, reason: string): void {
+    const error =
+      code === closeCodes.PROTOCOL
+        ? new LinkRefused('PROTOCOL', `the hub cut the connection: ${reason}`)
+        : new LinkUnreachable(`the hub closed the connection before it answered${reason === '' ? '' : `: ${reason}`}`)
+    this.#fail(error, closeCodes.SHUTDOWN, '')
+  }
+
+  #violated(error: unknown): void {
+    if (error instanceof Violation) {
+      this.#fail(
+        new LinkRefused('PROTOCOL', `what answers is no hub: ${error.message}`),
+        closeCodes.PROTOCOL,
+        error.message,
+      )
+    } else this.#fail(error, closeCodes.SHUTDOWN, 'internal error')
+  }
+
+  #receive(bytes: Uint8Array): void {
+    try {
+      const frame = decodeFrame(bytes, HANDSHAKE_FRAME_BYTES)
+      this.#heartbeat?.heard()
+      if (this.#step === 'hubHello' && frame.kind === 'hubHello') this.#onHubHello(frame.value, bytes)
+      else if (this.#step === 'verdict' && frame.kind === 'pending' && this.#options.intent === 'JOIN')
+        this.#onPending()
+      else if ((this.#step === 'verdict' || this.#step === 'pending') && frame.kind === 'verdict') {
+        this.#onVerdict(frame.value, bytes)
+      } else this.#onOther(frame)
+    } catch (error) {
+      this.#violated(error)
+    }
+  }
+
+  #onOther(frame: Frame): void {
+    if (this.#step === 'pending' && frame.kind === 'ping') {
+      this.#wire.send(encodeFrame('pong', { sequence: frame.value.sequence }))
+    } else if (this.#step === 'pending' && frame.kind === 'pong') this.#heartbeat?.pong(frame.value.sequence)
+    else throw new Violation(`a ${frame.kind} frame during the handshake`)
+  }
+
+  #onHubHello({ body, signature }: Signed, bytes: Uint8Array): void {
+    const { identity, pinnedHubKey, record } = this.#options
+    const { hubKey } = decodeHubHelloBody(body)
+    const [hello] = this.#messages as [Uint8Array]
+    if (!verifyAs('hub', hubKey, transcript(hello, body), signature)) {
+      throw new Violation('a hello that the key in it has not signed')
+    }
+    if (pinnedHubKey !== undefined && Buffer.compare(hubKey, pinnedHubKey) !== 0) {
+      const message =
+        'the hub at this address has another key than the one this node joined; leave and join again if that is meant'
+      this.#fail(new LinkRefused('WRONG_HUB', message), closeCodes.PROTOCOL, 'another hub key is pinned')
+      return
+    }
+    if (Buffer.compare(hubKey, rawKey(identity.publicKey)) === 0)
+      throw new Violation('the hub has the key of this node')
+    this.#hubKey = new Uint8Array(hubKey)
+    this.#messages.push(bytes)
+    const encoded = encodeRecord(record)
+    const proof = encodeFrame('proof', {
+      record: encoded,
+      signature: signAs('node', identity.privateKey, transcript(...this.#messages, encoded)),
+    })
+    this.#messages.push(proof)
+    this.#step = 'verdict'
+    this.#wire.send(proof)
+  }
+
+  #onPending(): void {
+    this.#step = 'pending'
+    this.#options.clock.clearTimeout(this.#timer)
+    this.#heartbeat = new Heartbeat({
+      clock: this.#options.clock,
+      ping: (sequence) => this.#wire.send(encodeFrame('ping', { sequence })),
+      dead: () => this.#fail(new LinkUnreachable('the hub has gone silent'), closeCodes.DEAD, 'nothing was heard'),
+    })
+    this.#options.onPending?.()
+  }
+
+  #onVerdict({ body, signature }: Signed, bytes: Uint8Array): void {
+    if (!verifyAs('verdict', this.#hubKey, transcript(...this.#messages, body), signature)) {
+      throw new Violation('a verdict that the hub has not signed')
+    }
+    const verdict = decodeVerdictBody(body)
+    if ('refused' in verdict) {
+      const { reason, message } = verdict.refused
+      const name = (refusalNames[reason] ?? 'PROTOCOL') as RefusalReason
+      this.#fail(new LinkRefused(name, message, true), closeCodes.REFUSED, 'refused')
+      return
+    }
+    this.#messages.push(bytes)
+    this.#stop()
+    const { identity, clock, report } = this.#options
+    const whole = transcript(...this.#messages)
+    const hubKey = this.#hubKey
+    const hubId = nodeIdOf(publicKeyOf(hubKey))
+    // Made at once: the hub's first call may be right behind.
+    const session = new Session({
+      side: 'node',
+      localId: identity.nodeId,
+      peerId: hubId,
+      wire: this.#wire,
+      clock,
+      heartbeat: this.#heartbeat?.sequence ?? 0,
+      signRemoval: () => new Uint8Array(0),
+      verifyRemoval: (removal) => verifyAs('removed', hubKey, whole, removal),
+      report,
+    })
+    this.#resolve({ session, hubKey, hubId })
+  }
+}

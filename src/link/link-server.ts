@@ -1,0 +1,129 @@
+/** The hub's end of all links on its HTTP listener (uWebSockets.js): who may connect, how many at once before they have proven a key. */
+import type { WebSocket } from 'uWebSockets.js'
+import { isLoopback, networkOf } from './address.ts'
+import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
+import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
+import { Inboxes, UwsWire } from './inbox.ts'
+import type { LinkServer, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
+import { FRAME_BYTES } from './messages.ts'
+import { BACKLOG_BYTES } from './session.ts'
+
+/** What an admitted link may have sent that waits to be handled, bytes. */
+const INBOX_BYTES = 64 * 1024 * 1024
+/** Messages of a peer that may wait to be handled: it has one to send, then it waits for the answer. */
+const UNPROVEN_MESSAGES = 1
+/** While its request to join is pending: pings and pongs, some seconds apart. */
+const UNADMITTED_MESSAGES = 8
+/** In a session: beyond what 10,000 calls begun and cancelled at once come to. */
+const MEMBER_MESSAGES = 32_768
+
+export interface LinkServerOptions extends HubOptions {
+  /**
+   * Connections that have not proven a key yet: in all (default 1024), and from one address that is not loopback (default 64); an
+   * IPv6 /64 counts as one address.
+   */
+  readonly unprovenLimit?: number
+  readonly unprovenPerAddress?: number
+  /** What a link may have sent that waits to be handled, bytes (default 64 MiB), each message with 256 more. Beyond that it is cut off. */
+  readonly inboxLimit?: number
+}
+
+interface SocketData {
+  readonly remoteAddress: string
+  wire: UwsWire | undefined
+}
+
+export function createLinkServer(options: LinkServerOptions): LinkServer {
+  return new UwsLinkServer(options)
+}
+
+class UwsLinkServer implements LinkServer {
+  readonly #options: LinkServerOptions
+  readonly #unproven = new Map<string, number>()
+  readonly #links = new Map<UwsWire, HubHandshake>()
+  readonly #inboxes = new Inboxes()
+  #unprovenCount = 0
+  #isClosed = false
+
+  constructor(options: LinkServerOptions) {
+    this.#options = options
+  }
+
+  attach(host: SocketHost): void {
+    const behavior = {
+      maxPayloadLength: FRAME_BYTES,
+      // The session stops well before; what is left is a wire that nobody watches.
+      maxBackpressure: 4 * BACKLOG_BYTES,
+      closeOnBackpressureLimit: true,
+      // Heartbeats of the session do better.
+      idleTimeout: 0,
+      sendPingsAutomatically: false,
+      open: (socket: WebSocket<SocketData>) => this.#open(socket),
+      message: (socket: WebSocket<SocketData>, message: ArrayBuffer, isBinary: boolean) =>
+        socket.getUserData().wire?.received(message, isBinary),
+      ping: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
+      pong: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
+      drain: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.drained(),
+      close: (socket: WebSocket<SocketData>, code: number, message: ArrayBuffer) => {
+        const { wire } = socket.getUserData()
+        if (wire === undefined) return
+        this.#links.delete(wire)
+        wire.lost(code, Buffer.from(message).toString())
+      },
+    }
+    host.webSocket<SocketData>(LINK_PATH, behavior, (request) => this.#upgrade(request))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const link of [...this.#links.values()]) link.shutdown()
+  }
+
+  #upgrade(request: UpgradeRequest): Upgrade<SocketData> {
+    const { remoteAddress } = request
+    const status = this.#refusal(request)
+    if (status !== undefined) {
+      return { status, headers: { 'content-type': 'text/plain' }, body: `${status}\n`, close: true }
+    }
+    this.#count(remoteAddress, 1)
+    return { data: { remoteAddress, wire: undefined }, protocol: SUBPROTOCOL }
+  }
+
+  #refusal({ remoteAddress, header }: UpgradeRequest): string | undefined {
+    // Nodes send no Origin, browsers always do.
+    if (header('origin') !== '') return '403 Forbidden'
+    const offered = header('sec-websocket-protocol').split(',')
+    if (!offered.some((name) => name.trim() === SUBPROTOCOL)) return '400 Bad Request'
+    if (this.#isClosed) return '503 Service Unavailable'
+    const { unprovenLimit = 1024, unprovenPerAddress = 64 } = this.#options
+    const perAddress = isLoopback(remoteAddress) ? unprovenLimit : unprovenPerAddress
+    if (this.#unprovenCount >= unprovenLimit || (this.#unproven.get(networkOf(remoteAddress)) ?? 0) >= perAddress) {
+      return '429 Too Many Requests'
+    }
+    return undefined
+  }
+
+  #count(address: string, change: number): void {
+    const network = networkOf(address)
+    this.#unprovenCount += change
+    const count = (this.#unproven.get(network) ?? 0) + change
+    if (count > 0) this.#unproven.set(network, count)
+    else this.#unproven.delete(network)
+  }
+
+  #open(socket: WebSocket<SocketData>): void {
+    const data = socket.getUserData()
+    const { inboxLimit = INBOX_BYTES } = this.#options
+    const wire = new UwsWire(socket, data.remoteAddress, this.#inboxes, inboxLimit, UNPROVEN_MESSAGES)
+    data.wire = wire
+    const proven = () => {
+      this.#count(data.remoteAddress, -1)
+      wire.mayWait = UNADMITTED_MESSAGES
+    }
+    const admitted = () => {
+      wire.mayWait = MEMBER_MESSAGES
+      wire.isMember = true
+    }
+    this.#links.set(wire, acceptLink(wire, this.#options, { proven, admitted }))
+  }
+}

@@ -1,0 +1,274 @@
+/** What the link between a node and its hub looks like from outside: sessions, their streams, and who is let in. */
+import type { WebSocketBehavior } from 'uWebSockets.js'
+import type { Code, Problem } from '../contract/errors.ts'
+import type { NodeMetadata, NodeService } from '../contract/types.ts'
+
+/** Time for everything on the link; XState's SimulatedClock is one. */
+export interface Clock {
+  /** Monotonic, milliseconds. */
+  now(): number
+  setTimeout(fn: () => void, milliseconds: number): unknown
+  clearTimeout(timer: unknown): void
+}
+
+/** What a node says about itself; at most RECORD_BYTES encoded (messages.ts). */
+export interface NodeRecord {
+  readonly name: string
+  readonly metadata: NodeMetadata
+  readonly services: readonly NodeService[]
+}
+
+/** How a call ended. */
+export interface LinkStatus {
+  readonly code: Code | 'OK'
+  readonly message: string
+  readonly details?: readonly Problem[]
+}
+
+/**
+ * What a stream tells its holder. A side of the stream is told of its end once: the opener by `end`, the server by `cancel`.
+ * Nothing is told after that, nor after its own `end` or `cancel`.
+ */
+export interface StreamHandlers {
+  /**
+   * One whole message, the holder's from now on. Returning false withholds its credit, and that of what is already under way (at
+   * most WINDOW_BYTES still arrives), until `resume`.
+   */
+  message?(bytes: Uint8Array): unknown
+  /** Takes pieces of messages as they come, instead of `message`; `more`: the message goes on. Same return value. */
+  fragment?(bytes: Uint8Array, more: boolean): unknown
+  /** To the server: the opener sends no more. */
+  halfClose?(): void
+  /** To the opener: the call is over; UNAVAILABLE when the session was lost. */
+  end?(status: LinkStatus): void
+  /** To the server: the opener gave up, or the session was lost. */
+  cancel?(): void
+  /** There is room again after a `send` returned false. */
+  drain?(): void
+}
+
+/** One call of a session, as either side sees it. Payloads are protobuf bytes of the operation's request or response message. */
+export interface LinkStream {
+  /** Name of the operation, e.g. `createPipeline`. */
+  readonly operation: string
+  /** Id of the node the call is meant for; empty: the peer itself. */
+  readonly target: string
+  /** Id of the node the call comes from. On the hub's side of a link this is always the peer: a node cannot name another. */
+  readonly origin: string
+  /** Milliseconds the caller gave the call when it opened it; whoever serves the call ends it then. */
+  readonly deadlineMs: number | undefined
+  /** Until they are set, what arrives is kept (at most a window). Set once; the keeping ends at once. */
+  handlers: StreamHandlers
+  /**
+   * Sends one message of at most MESSAGE_BYTES; the bytes must not change afterwards. Returns whether there is room for more: after
+   * false this message has been taken too, but further ones wait for `drain`. A sender that does not is ended with RESOURCE_EXHAUSTED.
+   */
+  send(bytes: Uint8Array): boolean
+  /** As `send`, one piece of a message. */
+  sendFragment(bytes: Uint8Array, more: boolean): boolean
+  readonly writable: boolean
+  readonly closed: boolean
+  /** Opener: no more messages from this side. */
+  halfClose(): void
+  /** Server: the call is over, once what was sent before has left. */
+  end(status: LinkStatus): void
+  /** Opener: gives up. */
+  cancel(): void
+  /** Gives back the credit withheld by `message` returning false. */
+  resume(): void
+  /**
+   * Accounts for `bytes` (negative: given back) that this call makes its holder keep; false, and nothing is accounted, when its session
+   * holds too much.
+   */
+  hold(bytes: number): boolean
+}
+
+export type CloseReason =
+  /** The node leaves the hub for good. */
+  | 'LEFT'
+  /** The hub has removed the node. */
+  | 'REMOVED'
+  /** The node has a newer session. */
+  | 'REPLACED'
+  | 'SHUTDOWN'
+  | 'PROTOCOL'
+  /** Nothing was heard for 30 s, or the peer reads nothing. */
+  | 'DEAD'
+  /** The connection broke. */
+  | 'LOST'
+
+export interface Closed {
+  readonly reason: CloseReason
+  readonly message: string
+  readonly byPeer: boolean
+}
+
+export interface OpenOptions {
+  readonly deadlineMs?: number | undefined
+  /** Hub only: the node the call comes from; default: this side. */
+  readonly origin?: string | undefined
+  /** The call that this one is for: accounts for the request, MESSAGE_OVERHEAD more than its length, until it has left. */
+  readonly holder?: Pick<LinkStream, 'hold'> | undefined
+}
+
+/** A proven connection between a node and its hub. */
+export interface LinkSession {
+  /** Node id of the other side, proven. */
+  readonly peerId: string
+  /** The other side's address as text; empty when there is none (in-process). */
+  readonly remoteAddress: string
+  /** Open streams, both directions. */
+  readonly streamCount: number
+  /**
+   * Calls an operation. `request` undefined: bidirectional, messages follow with `send`. Throws ServiceError UNAVAILABLE when the
+   * session is closed, RESOURCE_EXHAUSTED when MAX_STREAMS of this side are open or `holder` holds too much.
+   */
+  open(operation: string, target: string, request: Uint8Array | undefined, options?: OpenOptions): LinkStream
+  /** Sets who serves what the peer opens; until then calls wait. `request` undefined: bidirectional. */
+  onOpen(listener: (stream: LinkStream, request: Uint8Array | undefined) => void): void
+  /** Node: tells the hub that the record changed. Throws RangeError when it is longer than RECORD_BYTES. */
+  sendRecord(record: NodeRecord): void
+  /** Hub: sets who hears of changed records. */
+  onRecord(listener: (record: NodeRecord) => void): void
+  /** Hub: sets what is done before a leaving node is told that it has left; rejections are ignored, the node leaves anyway. */
+  onLeave(listener: () => void | Promise<void>): void
+  /**
+   * Ends the session and all its streams. LEFT (node) tells the hub and waits for its answer, 5 s at most; REMOVED (hub) tells the
+   * node in a signed message.
+   */
+  close(reason: CloseReason, message: string): void
+  /** Never rejects. */
+  readonly closed: Promise<Closed>
+}
+
+export type RefusalReason =
+  /** CONNECT: the node is not on this hub. */
+  | 'NOT_A_MEMBER'
+  | 'REMOVED'
+  /** JOIN: the operator said no. */
+  | 'REJECTED'
+  /** JOIN: the operator did not answer in time. */
+  | 'TIMED_OUT'
+  | 'TOO_MANY'
+  | 'NO_AUTHENTICATION_BY_REQUEST'
+  | 'WITHDRAWN'
+  | 'PROTOCOL'
+  /** TLS ends somewhere else than at the hub, or the certificate is not the pinned one. */
+  | 'WRONG_CERTIFICATE'
+  /** The hub's key is not the pinned one. Said by dialHub only. */
+  | 'WRONG_HUB'
+  /** There is no hub at the address. Said by dialHub only. */
+  | 'NOT_A_HUB'
+
+export type Admission =
+  | { readonly admitted: true }
+  | { readonly admitted: false; readonly reason: RefusalReason; readonly message: string }
+
+/** Who is let in, asked after a peer has proven its key. */
+export interface HubPolicy {
+  /** CONNECT: a member or why not. */
+  admit(nodeId: string, record: NodeRecord): Admission | Promise<Admission>
+  /**
+   * JOIN: settles when the operator has answered, the request has timed out, … `withdrawn` aborts when the joiner goes away. `key`:
+   * 32 bytes, Ed25519.
+   */
+  join(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission>
+  /** A session stands; the handlers (onOpen, onRecord, onLeave) are set before this returns. */
+  established(session: LinkSession, record: NodeRecord): void
+}
+
+export interface Joiner {
+  readonly nodeId: string
+  readonly key: Uint8Array
+  readonly record: NodeRecord
+  readonly remoteAddress: string
+}
+
+/** Something on a link that an operator should know of. */
+export interface LinkEvent {
+  readonly kind: 'violation' | 'refused' | 'failed' | 'dead'
+  /** What happened, in words. */
+  readonly message: string
+  readonly remoteAddress: string
+  /** When proven. */
+  readonly peerId: string | undefined
+  readonly error?: unknown
+}
+
+/** What a request to upgrade carries; it is lent until the answer. */
+export interface UpgradeRequest {
+  /** The peer's IP address as text. */
+  readonly remoteAddress: string
+  /** A header by its lower-case name; empty when absent. */
+  header(name: string): string
+}
+
+/**
+ * What becomes of it: a socket with `data` (uWebSockets.js ends the process over data that is no object) under the subprotocol named (empty:
+ * none), or an HTTP answer that refuses it.
+ */
+export type Upgrade<Data> =
+  | { readonly data: Data; readonly protocol: string }
+  | {
+      readonly status: string
+      readonly headers?: Readonly<Record<string, string>>
+      readonly body?: string
+      readonly close?: boolean
+    }
+
+/** What serves WebSockets: the HTTP listener. */
+export interface SocketHost {
+  /** Serves those at `path`. `accept` decides on each request to upgrade. */
+  webSocket<Data extends object>(
+    path: string,
+    behavior: WebSocketBehavior<Data>,
+    accept: (request: UpgradeRequest) => Upgrade<Data>,
+  ): void
+}
+
+/** The hub's end of all links; attached to the HTTP listener through its `extend`. */
+export interface LinkServer {
+  attach(host: SocketHost): void
+  /** Ends every session and handshake: SHUTDOWN. */
+  close(): void
+}
+
+/** The hub refused, or is not what it should be; the connection is closed. */
+export class LinkRefused extends Error {
+  override readonly name = 'LinkRefused'
+  readonly reason: RefusalReason
+  /** Whether the hub signed it. What is not signed could come from anybody on the path: never sign out because of it. */
+  readonly signed: boolean
+
+  constructor(reason: RefusalReason, message: string, signed = false) {
+    super(message)
+    this.reason = reason
+    this.signed = signed
+  }
+}
+
+/** The hub cannot be reached, or went away before it answered. */
+export class LinkUnreachable extends Error {
+  override readonly name = 'LinkUnreachable'
+}
+
+/** How the hub's certificate was found good: by a CA, by being the pinned one, or because it was the first one seen. */
+export interface SeenCertificate {
+  /** SHA-256 of the certificate (DER), lowercase hex. */
+  readonly fingerprint: string
+  /** SHA-256 of its public key (SubjectPublicKeyInfo, DER), lowercase hex: what stays when the certificate is renewed. */
+  readonly key: string
+  readonly trust: 'CA' | 'PINNED' | 'FIRST_USE'
+}
+
+export type Intent = 'JOIN' | 'CONNECT'
+
+/** A link that the hub has let in. */
+export interface Dialled {
+  readonly session: LinkSession
+  /** 32 bytes, Ed25519: pin it after a JOIN. */
+  readonly hubKey: Uint8Array
+  readonly hubId: string
+  /** Undefined on plain HTTP. Pin the fingerprint unless a CA vouches for it. */
+  readonly certificate: SeenCertificate | undefined
+}

@@ -1,0 +1,32 @@
+/** Carries a call from one session to another: payloads unread, credit and cancellation end to end. */
+import { ServiceError } from '../contract/errors.ts'
+import type { LinkSession, LinkStream } from './link.ts'
+
+/**
+ * Serves `incoming` by calling the same operation on `outgoing`, with the same target, origin and deadline. The sender of either end waits
+ * when the other's receiver does; what waits here is the request, which counts as held for the caller, and at most a window each way.
+ * The caller hears UNAVAILABLE when `outgoing` is or gets lost, RESOURCE_EXHAUSTED when too much is held for it. Takes the handlers of
+ * `incoming`.
+ */
+export function relay(incoming: LinkStream, request: Uint8Array | undefined, outgoing: LinkSession): void {
+  const { operation, target, origin, deadlineMs } = incoming
+  let call: LinkStream
+  try {
+    call = outgoing.open(operation, target, request, { origin, deadlineMs, holder: incoming })
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    incoming.end({ code: error.code, message: error.message })
+    return
+  }
+  call.handlers = {
+    fragment: (bytes, more) => incoming.sendFragment(bytes, more),
+    end: (status) => incoming.end(status),
+    drain: () => incoming.resume(),
+  }
+  incoming.handlers = {
+    fragment: (bytes, more) => call.sendFragment(bytes, more),
+    halfClose: () => call.halfClose(),
+    cancel: () => call.cancel(),
+    drain: () => call.resume(),
+  }
+}
