@@ -1,5 +1,4 @@
 /** The one error type operations fail with, and the table of its codes. */
-import { NotStored } from '../store/durable.ts'
 
 /** gRPC status codes by name (google.rpc.Code). */
 export const codeNumbers = {
@@ -85,4 +84,19 @@ export function asServiceError(error: unknown): ServiceError | undefined {
   return error instanceof NotStored
     ? new ServiceError('RESOURCE_EXHAUSTED', error.message, { cause: error })
     : undefined
+}
+
+/** A write that is not on disk and never will be; nothing of it is visible. Later writes may succeed. */
+export class NotStored extends Error {
+  override readonly name = 'NotStored'
+  /** The file that did not take it. */
+  readonly path: string
+  /** What the system said, for people. */
+  readonly why: string
+
+  constructor(path: string, why: string, options?: ErrorOptions) {
+    super(`the data directory did not take the change (${why}): is its disk full?`, options)
+    this.path = path
+    this.why = why
+  }
 }

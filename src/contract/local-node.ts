@@ -1,5 +1,5 @@
 /** Which node this is, and whether an operation is meant for it. */
-import { ServiceError } from '../contract/errors.ts'
+import { ServiceError } from './errors.ts'
 
 export interface LocalNode {
   readonly id: string

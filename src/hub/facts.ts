@@ -1,29 +1,6 @@
-/** What happens on a node without anybody having asked at that moment: told as facts with fields, for whoever keeps a log of them. */
+/** What happens on a hub, or between a node and its hub, told as facts with fields for whoever keeps a log of them. */
 
 import type { CallContext } from '../contract/handlers.ts'
-import type { Outcome } from '../dataplane/engine/run.ts'
-
-/** Something in the life of a pipeline. `runId` is the run it is about. */
-export type PipelineFact = { readonly pipelineId: string; readonly name: string; readonly runId: string } & (
-  | {
-      /** Packets flow; `attempt`: which restart in a row this is, absent for a first run. */
-      readonly kind: 'started'
-      readonly cpu: number | undefined
-      readonly attempt: number | undefined
-    }
-  | { readonly kind: 'ended'; readonly outcome: Outcome; readonly error: string | undefined }
-  | {
-      /** The restart policy makes another run in `delayMs`: number `attempt` of a row of at most `most` (0: no limit). */
-      readonly kind: 'restart planned'
-      readonly attempt: number
-      readonly most: number
-      readonly delayMs: number
-    }
-  /** The restart policy has no restart left after `restarts` in a row. */
-  | { readonly kind: 'given up'; readonly restarts: number; readonly error: string | undefined }
-  /** It was stopped while its next run was waited for. */
-  | { readonly kind: 'restart cancelled' }
-)
 
 /** How a link between a node and its hub went down. */
 export interface LinkEnd {

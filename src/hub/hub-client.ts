@@ -2,8 +2,8 @@
 import { Announcements } from '../contract/announcements.ts'
 import { invalidArgument, ServiceError } from '../contract/errors.ts'
 import type { CallContext, Handlers } from '../contract/handlers.ts'
+import { type LocalNode, requireLocal } from '../contract/local-node.ts'
 import type { ConnectionState, Node, StreamConnectionStateResponse } from '../contract/types.ts'
-import { type LocalNode, requireLocal } from '../services/local-node.ts'
 import type { LocalDetails } from './local-details.ts'
 import type { Membership } from './membership.ts'
 

@@ -16,3 +16,8 @@ export function networkOf(text: string): string {
 export function isLoopback(text: string): boolean {
   return ipaddr.isValid(text) && ipaddr.process(text).range() === 'loopback'
 }
+
+/** The 16 bytes of an IPv6 address. */
+export function ipv6Bytes(text: string): Buffer {
+  return Buffer.from(ipaddr.IPv6.parse(text).toByteArray())
+}

@@ -1,5 +1,6 @@
 /** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
-import type { FactCaller, HubFact, LinkEnd, MembershipFact, PipelineFact } from '../hub/facts.ts'
+import type { FactCaller, HubFact, LinkEnd, MembershipFact } from '../hub/facts.ts'
+import type { PipelineFact } from '../services/pipeline-facts.ts'
 
 /** What of a logger is needed. */
 export interface FactLog {

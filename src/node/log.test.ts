@@ -1,6 +1,6 @@
 /** The node's own log: its two formats, and what never gets into it. */
 import { expect, test } from 'vitest'
-import { NotStored } from '../store/durable.ts'
+import { NotStored } from '../contract/errors.ts'
 import { createLog, DISK_LINE_MS } from './log.ts'
 
 function logger(format: 'text' | 'json', level: 'debug' | 'info' | 'warn' = 'info') {

@@ -1,7 +1,7 @@
 /** The node's own log: pino, as JSON lines or as text for people, on standard error. */
 import { writeSync } from 'node:fs'
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
-import { NotStored } from '../store/durable.ts'
+import { NotStored } from '../contract/errors.ts'
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type NodeLogLevel = (typeof LOG_LEVELS)[number]

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { answerable } from '../contract/errors.ts'
 import { settingsOfCreate } from './pipelines-settings.ts'
-import { answerable } from './errors.ts'
 
 test('an answer lists a thousand problems, says how many more there are, and cuts what is endless', () => {
   const problems = Array.from({ length: 40_000 }, (_, i) => ({ pointer: `/${i}`, message: 'x'.repeat(2000) }))

@@ -1,8 +1,30 @@
-/** What a log is to have of a pipeline's life, from what its machine tells. */
+/** What happens to a pipeline without anybody having asked at that moment, told as facts with fields for whoever keeps a log. */
 import type { ActorRefFrom } from 'xstate'
 import type { pipeline } from '../actors/pipeline.ts'
-import type { PipelineFact } from '../hub/facts.ts'
+import type { Outcome } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
+
+/** Something in the life of a pipeline. `runId` is the run it is about. */
+export type PipelineFact = { readonly pipelineId: string; readonly name: string; readonly runId: string } & (
+  | {
+      /** Packets flow; `attempt`: which restart in a row this is, absent for a first run. */
+      readonly kind: 'started'
+      readonly cpu: number | undefined
+      readonly attempt: number | undefined
+    }
+  | { readonly kind: 'ended'; readonly outcome: Outcome; readonly error: string | undefined }
+  | {
+      /** The restart policy makes another run in `delayMs`: number `attempt` of a row of at most `most` (0: no limit). */
+      readonly kind: 'restart planned'
+      readonly attempt: number
+      readonly most: number
+      readonly delayMs: number
+    }
+  /** The restart policy has no restart left after `restarts` in a row. */
+  | { readonly kind: 'given up'; readonly restarts: number; readonly error: string | undefined }
+  /** It was stopped while its next run was waited for. */
+  | { readonly kind: 'restart cancelled' }
+)
 
 type About = Pick<PipelineFact, 'pipelineId' | 'name' | 'runId'>
 

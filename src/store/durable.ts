@@ -1,22 +1,8 @@
-/** Waiting for a write to be on disk, and what it throws when the disk did not take it. */
+/** Waiting for a write to be on disk. */
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
-
-/** A write that is not on disk and never will be; nothing of it is visible. Later writes may succeed. */
-export class NotStored extends Error {
-  override readonly name = 'NotStored'
-  /** The file that did not take it. */
-  readonly path: string
-  /** What the system said, for people. */
-  readonly why: string
-
-  constructor(path: string, why: string, options?: ErrorOptions) {
-    super(`the data directory did not take the change (${why}): is its disk full?`, options)
-    this.path = path
-    this.why = why
-  }
-}
+import { NotStored } from '../contract/errors.ts'
 
 /** Resolves once `writes` are on disk. Throws NotStored when the disk did not take them: full, a quota, a fault. */
 export async function durable(root: RootDatabase, ...writes: Promise<unknown>[]): Promise<void> {

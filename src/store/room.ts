@@ -1,7 +1,8 @@
 /** Room for what makes the store grow: asked of the disk beforehand, so that what is small and what is removed still fits when it is full. */
 import { statSync } from 'node:fs'
 import type { RootDatabase } from 'lmdb'
-import { bytesFree, NotStored } from './durable.ts'
+import { NotStored } from '../contract/errors.ts'
+import { bytesFree } from './durable.ts'
 
 /** Sees to it that the first `bytes` bytes of a file have room on its disk; throws when they have not. */
 export type Reserve = (path: string, bytes: number) => void
