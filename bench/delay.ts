@@ -1,7 +1,7 @@
 /** delay: how late delay_constant lets packets out, idle, in performance mode and beside an overloaded source, against a C program that only delays. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRunPool } from '../src/dataplane/engine/pool.ts'
+import { openRunPool } from '../src/dataplane/product.ts'
 import { type Bench, type BenchRow, median, nativeProgram, runAlone } from './measure.ts'
 import { checked } from './support/chain.ts'
 
@@ -70,7 +70,7 @@ function penstockDelayer(performanceMode: boolean, overloaded: boolean): Delayer
       sink: { traffic_sink: { input: 'l' } },
     }),
   })
-  const pool = createRunPool({ warm: 1 })
+  const pool = openRunPool({ warm: 1 })
   return {
     async measure() {
       const run = pool.start({ runId: 'bench', config, cpu: DELAY_CPU, performanceMode, level: 'WARN' }, () => {})

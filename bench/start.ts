@@ -1,12 +1,12 @@
 /** start: a run from its start to RUNNING in a warm pool, and from its stop to ENDED. */
-import { createRunPool } from '../src/dataplane/engine/pool.ts'
+import { openRunPool } from '../src/dataplane/product.ts'
 import { type Bench, median, runAlone } from './measure.ts'
 import { checked } from './support/chain.ts'
 
 const ROUNDS = 30
 
 export const bench: Bench = async () => {
-  const pool = createRunPool()
+  const pool = openRunPool()
   const config = checked({
     in: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
     loss: { uniform_loss: { input: 'a', output: 'b', loss_prob: 0.01, seed: 1 } },

@@ -1,6 +1,8 @@
 /** Every example configuration is valid, is named in the table, and those without sockets run. */
+
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { components } from '../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../src/dataplane/engine/check.ts'
 import { simulate } from '../src/dataplane/engine/simulate.ts'
 import { conservation } from './harness/component.ts'
@@ -15,21 +17,21 @@ describe('examples', () => {
   })
 
   it.each(files)('%s is valid and in the table', (file) => {
-    expect(checkPipelineConfig(read(file))).toMatchObject({ problems: [], warnings: [] })
+    expect(checkPipelineConfig(read(file), components)).toMatchObject({ problems: [], warnings: [] })
     expect(read('README.md')).toContain(`](${file.includes('/') ? `${file.split('/')[0]}/` : file})`)
   })
 
   it.each(files)('%s runs on the virtual clock and keeps its packets in balance', (file) => {
-    const { config } = checkPipelineConfig(read(file))
+    const { config } = checkPipelineConfig(read(file), components)
     if (!config) throw new Error('refused')
-    const { end, metrics } = simulate(config, { duration: 2e9 })
+    const { end, metrics } = simulate(config, { registry: components, duration: 2e9 })
     expect(end).toEqual({ outcome: 'STOPPED' })
     expect(conservation(config, metrics)).toEqual([])
   })
 
   it('those with block encoders close blocks after 8 ms of silence', () => {
     const encoders = files.flatMap((file) =>
-      Object.values(checkPipelineConfig(read(file)).config?.components ?? {}).filter(
+      Object.values(checkPipelineConfig(read(file), components).config?.components ?? {}).filter(
         ({ key }) => key === 'reed_solomon_encoder',
       ),
     )
@@ -38,7 +40,8 @@ describe('examples', () => {
 
   it.each(['fec', 'plain'])('the tunnel (%s) has a key for each direction', (kind) => {
     const keys = ['a', 'b'].map((end) => {
-      const { encrypt, decrypt } = checkPipelineConfig(read(`tunnel/${end}-${kind}.json`)).config?.components ?? {}
+      const { encrypt, decrypt } =
+        checkPipelineConfig(read(`tunnel/${end}-${kind}.json`), components).config?.components ?? {}
       return [encrypt.config.aes_128_gcm_sha_256, decrypt.config.aes_128_gcm_sha_256]
     })
     expect(keys[0]).toEqual([...keys[1]].reverse())
@@ -46,9 +49,9 @@ describe('examples', () => {
   })
 
   it('generator.json loses what it says', () => {
-    const { config } = checkPipelineConfig(read('generator.json'))
+    const { config } = checkPipelineConfig(read('generator.json'), components)
     if (!config) throw new Error('refused')
-    const { metrics } = simulate(config, { duration: 10e9 })
+    const { metrics } = simulate(config, { registry: components, duration: 10e9 })
     expect(metrics.sink.loss).toBeGreaterThan(0.015)
     expect(metrics.sink.loss).toBeLessThan(0.025)
     expect(metrics.sink.packets + metrics.loss.emulated_loss).toBe(metrics.source.output_packets)

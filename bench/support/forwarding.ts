@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createRunPool } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine } from '../../src/dataplane/engine/run.ts'
+import { openRunPool } from '../../src/dataplane/product.ts'
 import { inTurn, nativeProgram } from '../measure.ts'
 import { chainOf, checked, type Link } from './chain.ts'
 
@@ -113,7 +113,7 @@ export async function penstockForwarder(links: readonly Link[], backend: string)
           out: { udp_remote: { input: 'marked', backend } },
         }),
   })
-  const pool = createRunPool({ warm: 1 })
+  const pool = openRunPool({ warm: 1 })
   const log: LogLine[] = []
   const run = pool.start(
     { runId: 'bench', config, cpu: FORWARDER_CPU, performanceMode: false, level: 'WARN' },

@@ -1,8 +1,8 @@
 /** `penstock components`: the catalogue, and one component's fields and metrics. */
 import type { Command } from 'commander'
-import { COMPONENT_KEYS } from '../dataplane/components/keys.ts'
 import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
+import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
 import { suggestion } from '../dataplane/engine/names.ts'
 import { Failure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'

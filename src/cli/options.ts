@@ -1,9 +1,11 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
+
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
 import type { PipelineConfig, Problem } from '../dataplane/engine/config.ts'
@@ -78,7 +80,7 @@ export function problemLines(problems: readonly Problem[], stream: { isTTY?: boo
 /** Reads and checks a pipeline configuration; all problems at once are the failure. */
 export async function loadPipeline(file: string): Promise<PipelineConfig> {
   const text = await readInput(file)
-  const { config, problems } = checkPipelineConfig(text)
+  const { config, problems } = checkPipelineConfig(text, components)
   if (config) return config
   throw invalid(problems, { file, text })
 }

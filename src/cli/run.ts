@@ -54,8 +54,8 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
       process.stderr.write(`${clock} ${label} ${component ? `${component}: ` : ''}${message}\n`)
     }
   }
-  const { createRunPool } = await import('../dataplane/engine/pool.ts')
-  const pool = createRunPool({ warm: 1, maximum: 1 })
+  const { openRunPool } = await import('../dataplane/product.ts')
+  const pool = openRunPool({ warm: 1, maximum: 1 })
   try {
     if (options.cpu !== undefined && !pool.cpus.includes(options.cpu)) {
       throw new Failure(cpuProblem(options.cpu, pool.cpus))

@@ -35,6 +35,7 @@ export function addSimulate(program: Command): void {
     .action(async (file: string, options: { duration: number; seed: number; output: Format; verbose?: boolean }) => {
       const config = await loadPipeline(file)
       const { end, metrics, elapsed } = simulate(config, {
+        registry: components,
         duration: options.duration * NS_PER_MS,
         seed: options.seed,
         onLog: ({ timestamp, level, component, message }) => {

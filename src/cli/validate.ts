@@ -18,7 +18,7 @@ export function addValidate(program: Command): void {
     .argument('<config.json>', 'the configuration, - for standard input')
     .action(async (file: string, { output }: { output: Format }) => {
       const text = await readInput(file)
-      const { config, problems, warnings } = checkPipelineConfig(text)
+      const { config, problems, warnings } = checkPipelineConfig(text, components)
       const tell = (line: string) => process.stderr.write(harmless(`${line}\n`))
       if (output === 'json') {
         printJson({ valid: config !== null, problems: placed(problems, text), warnings: placed(warnings, text) })

@@ -6,10 +6,11 @@ import { Access, isLoopbackAddress } from '../api/access.ts'
 import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
 import { Router } from '../api/router.ts'
+import { components } from '../dataplane/components/registry.ts'
 import { ipv6Bytes } from '../dataplane/engine/address.ts'
-import type { AnyComponent } from '../dataplane/engine/component.ts'
-import { createRunPool } from '../dataplane/engine/pool.ts'
+import type { Registry } from '../dataplane/engine/component.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
+import { openRunPool } from '../dataplane/product.ts'
 import { autoCertificate } from '../link/certificate.ts'
 import { dialHub } from '../link/dial.ts'
 import { type Identity, loadIdentity } from '../link/identity.ts'
@@ -42,7 +43,7 @@ export interface NodeOptions {
   log?: Logger
   /** Closed with the node. */
   pool?: RunPool
-  registry?: ReadonlyMap<string, AnyComponent>
+  registry?: Registry
   /** The configuration's file, if it has one: nobody may change the node's name and metadata through the API then. */
   file?: string | undefined
   /** Somebody chose `access.loopback`: that it is open needs no warning. */
@@ -72,7 +73,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     const node = { id: identity.nodeId }
     const pool =
       options.pool ??
-      createRunPool({ onError: (error) => log.error({ err: error }, 'a thread kept ready for the next runs died') })
+      openRunPool({ onError: (error) => log.error({ err: error }, 'a thread kept ready for the next runs died') })
     opened.push(() => pool.close())
     const pipelines = new PipelinesService({
       node,
@@ -81,7 +82,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       telemetryInterval: config['telemetry.interval'],
       onError: (error) => log.error({ err: error }, 'a change could not be stored'),
       onFact: (fact) => logPipeline(log, fact),
-      ...(options.registry === undefined ? {} : { registry: options.registry }),
+      registry: options.registry ?? components,
     })
     await pipelines.open()
     opened.push(() => pipelines.close())

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { answerable } from '../contract/errors.ts'
+import { components } from '../dataplane/components/registry.ts'
 import { settingsOfCreate } from './pipelines-settings.ts'
 
 test('an answer lists a thousand problems, says how many more there are, and cuts what is endless', () => {
@@ -15,7 +16,7 @@ test('an answer lists a thousand problems, says how many more there are, and cut
 test('a configuration of nothing but mistakes and an endless name get an answer of bounded size', () => {
   const jsonConfig = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`unknown${i}`, 1])))
   try {
-    settingsOfCreate({ nodeId: '', name: 'n'.repeat(300), jsonConfig }, { cpus: [0] })
+    settingsOfCreate({ nodeId: '', name: 'n'.repeat(300), jsonConfig }, { cpus: [0], registry: components })
     expect.unreachable()
   } catch (error) {
     const { code, message, problems } = error as { code: string; message: string; problems: { pointer: string }[] }

@@ -225,7 +225,7 @@ export class HostedPipeline {
         return this.view()
       }
       const current = { settings: this.#record.settings, config: this.#config as CheckedSettings['config'] }
-      const { restart, live } = compareSettings(current, next, run.cpu)
+      const { restart, live } = compareSettings(current, next, run.cpu, this.#host.registry)
       if (restart.length > 0 && !forceRestart) {
         throw new ServiceError(
           'FAILED_PRECONDITION',

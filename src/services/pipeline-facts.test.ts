@@ -1,4 +1,5 @@
 /** What a log is told of pipelines, on a real store and a simulated clock; runs are scripted. */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
 import { ScriptedPool } from '../../test/services/scripted.ts'
 import type { CallContext } from '../contract/handlers.ts'
+import { components } from '../dataplane/components/registry.ts'
 import { Store } from '../store/store.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import { PipelinesService } from './pipelines.ts'
@@ -42,7 +44,16 @@ async function open(): Promise<void> {
   const onError = (error: unknown) => {
     throw error
   }
-  service = new PipelinesService({ node: { id: nodeId }, store, pool, telemetryInterval: 100, onError, onFact, clock })
+  service = new PipelinesService({
+    registry: components,
+    node: { id: nodeId },
+    store,
+    pool,
+    telemetryInterval: 100,
+    onError,
+    onFact,
+    clock,
+  })
   await service.open()
 }
 

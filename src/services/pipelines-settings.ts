@@ -3,7 +3,7 @@
 import { answerable, type Problem, ServiceError } from '../contract/errors.ts'
 import type { CreatePipelineRequest, UpdatePipelineRequest } from '../contract/types.ts'
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
-import type { AnyComponent } from '../dataplane/engine/component.ts'
+import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
@@ -19,7 +19,7 @@ export interface SettingsRules {
   /** CPU threads that runs may be pinned to, as the kernel numbers them. */
   readonly cpus: readonly number[]
   /** The components there are; absent: the product's own. */
-  readonly registry?: ReadonlyMap<string, AnyComponent>
+  readonly registry: Registry
 }
 
 /** Settings that can run: the settings and what their jsonConfig says. */
@@ -109,8 +109,13 @@ export interface SettingsChange {
 }
 
 /** Compares the settings of a run pinned to `cpu` with the wanted ones. Name, policies, timeout and log level never touch a run. */
-export function compareSettings(old: CheckedSettings, next: CheckedSettings, cpu: number | undefined): SettingsChange {
-  const { restart, live } = diffConfig(old.config, next.config)
+export function compareSettings(
+  old: CheckedSettings,
+  next: CheckedSettings,
+  cpu: number | undefined,
+  registry: Registry,
+): SettingsChange {
+  const { restart, live } = diffConfig(old.config, next.config, registry)
   const settings: string[] = []
   if (next.settings.cpuPin !== undefined && next.settings.cpuPin !== cpu) settings.push('/cpuPin')
   if (next.settings.performanceMode !== old.settings.performanceMode) settings.push('/performanceMode')

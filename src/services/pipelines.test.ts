@@ -1,4 +1,5 @@
 /** The pipelines service on a real store and a simulated clock; runs are scripted, so that every moment of them can be held. */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { ScriptedPool, TestSink } from '../../test/services/scripted.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
+import { components } from '../dataplane/components/registry.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
 import { RUN_LOGS_KEPT } from './hosted-pipeline.ts'
@@ -49,6 +51,7 @@ async function open(): Promise<void> {
   pool = new ScriptedPool()
   clock = new SimulatedClock()
   service = new PipelinesService({
+    registry: components,
     node: { id: nodeId },
     store,
     pool,

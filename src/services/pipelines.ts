@@ -7,7 +7,7 @@ import { Fanout } from '../contract/fanout.ts'
 import type { Handlers, Sink } from '../contract/handlers.ts'
 import { type LocalNode, requireLocal } from '../contract/local-node.ts'
 import type { LogStreamMessages, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
-import type { AnyComponent } from '../dataplane/engine/component.ts'
+import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
@@ -41,7 +41,7 @@ export interface PipelinesOptions {
   /** Makes the ids of pipelines and runs; absent: random UUIDs. */
   newId?: () => string
   /** The components there are; absent: the product's own. */
-  registry?: ReadonlyMap<string, AnyComponent>
+  registry: Registry
 }
 
 export type PipelinesHandlers = Pick<
@@ -66,7 +66,7 @@ export class PipelinesService implements PipelineHost {
   readonly clock: ActorClock
   readonly newId: () => string
   readonly cpus: readonly number[]
-  readonly registry?: ReadonlyMap<string, AnyComponent>
+  readonly registry: Registry
   readonly telemetryInterval: number
   readonly #node: LocalNode
   readonly #onError: (error: unknown) => void
@@ -89,7 +89,7 @@ export class PipelinesService implements PipelineHost {
     this.machine = pipelineMachine.provide({ actors: { run: pooledRun(options.pool) } })
     this.clock = options.clock ?? { setTimeout, clearTimeout }
     this.newId = options.newId ?? randomUUID
-    if (options.registry !== undefined) this.registry = options.registry
+    this.registry = options.registry
     this.#node = options.node
     this.#onError = options.onError
     this.noted = (fact) => options.onFact?.(fact)

@@ -2,12 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { components } from '../../src/dataplane/components/registry.ts'
 import { loadConfig } from '../../src/node/config.ts'
 import { createLog } from '../../src/node/log.ts'
 import { type Node, startNode } from '../../src/node/node.ts'
-import extra from '../dataplane/extra.mjs'
-import { testPool } from '../dataplane/running.ts'
+import { registry, testPool } from '../dataplane/running.ts'
 
 /** A directory that lasts as long as the test file. */
 export function temporaryDirectory(): string {
@@ -23,7 +21,6 @@ export async function runNode(dataDirectory: string, flags: Record<string, strin
   })
   const lines: string[] = []
   const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
-  const registry = new Map([...components, ...extra.map((definition) => [definition.key, definition] as const)])
   return new RunningNode(await startNode(config, { log, pool: testPool({ warm: 1 }), registry }), lines)
 }
 

@@ -14,16 +14,16 @@ describe('configurations.md', () => {
   const [, text = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
 
   it('has an example that passes the check, and variables that are set as it says', () => {
-    expect(checkPipelineConfig(text).problems).toEqual([])
+    expect(checkPipelineConfig(text, components).problems).toEqual([])
     const [, assignments = ''] = /penstock pipelines set \w+ (.*)/.exec(page) ?? []
     const set = setVariables(text, assignments.trim().split(' '))
-    expect(checkPipelineConfig(set).problems).toEqual([])
+    expect(checkPipelineConfig(set, components).problems).toEqual([])
     const { pipeline } = JSON.parse(set).engine_config
     expect([pipeline.up.uniform_loss.loss_prob, pipeline.late.delay_constant.delay]).toEqual([0.05, 80])
   })
 
   it('names every field of a variable', () => {
-    const { variables } = checkPipelineConfig(text).config as PipelineConfig
+    const { variables } = checkPipelineConfig(text, components).config as PipelineConfig
     for (const field of Object.keys(variables[0] as object))
       expect(page).toMatch(new RegExp(`^\\| \`${field}\` +\\|`, 'm'))
   })
@@ -40,6 +40,6 @@ describe('component reference', () => {
 
   it.each([...components.keys()])('has an example of %s that passes the check', (key) => {
     const example = exampleOf(components.get(key)!)
-    expect(checkPipelineConfig(JSON.stringify(example)).problems).toEqual([])
+    expect(checkPipelineConfig(JSON.stringify(example), components).problems).toEqual([])
   })
 })

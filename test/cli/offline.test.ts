@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/contract/package-root.ts'
-import { COMPONENT_KEYS } from '../../src/dataplane/components/keys.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
+import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
 import { lossy, penstock, scratch } from './cli.ts'
 
 const directory = scratch()

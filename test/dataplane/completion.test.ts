@@ -1,5 +1,7 @@
 /** Runs that end by themselves: when their sources are done and their packets are out, and not before. */
+
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { components } from '../../src/dataplane/components/registry.ts'
 import { simulate } from '../../src/dataplane/engine/simulate.ts'
 import { conservation } from '../harness/component.ts'
 import { configure, Peer, startRun, type TestRun, testPool, until } from './running.ts'
@@ -38,7 +40,7 @@ const finite = {
 describe('a run whose sources are done', () => {
   it('ends COMPLETED once its packets are out, on the virtual clock at that very moment', () => {
     const config = configure(finite)
-    const { end, metrics, elapsed } = simulate(config, { duration: 3600e9 })
+    const { end, metrics, elapsed } = simulate(config, { registry: components, duration: 3600e9 })
     expect(end).toEqual({ outcome: 'COMPLETED' })
     expect(metrics.source.generated_packets).toBe(10)
     expect(metrics.sink.packets).toBe(metrics.link.flows_0_output_packets)
@@ -47,7 +49,7 @@ describe('a run whose sources are done', () => {
     // The last of ten leaves at 18 ms, is held for 50 and crosses the link in 2 at most.
     expect(elapsed).toBeGreaterThanOrEqual(18e6)
     expect(elapsed).toBeLessThanOrEqual(18e6 + 50e6 + 10 * 2e6)
-    expect(simulate(config, { duration: 30e6 }).end).toEqual({ outcome: 'STOPPED' })
+    expect(simulate(config, { registry: components, duration: 30e6 }).end).toEqual({ outcome: 'STOPPED' })
   })
 
   it('ends COMPLETED on the real clock too', async () => {
@@ -99,7 +101,7 @@ describe('a run whose sources are done', () => {
       join: { flow_combiner: { inputs: ['a', 'b'], output: 'c' } },
       sink: { traffic_sink: { input: 'c' } },
     })
-    const { end, elapsed } = simulate(config, { duration: 1e9 })
+    const { end, elapsed } = simulate(config, { registry: components, duration: 1e9 })
     expect(end).toEqual({ outcome: 'STOPPED' })
     expect(elapsed).toBe(1e9)
   })

@@ -6,9 +6,10 @@
 import { execFileSync } from 'node:child_process'
 import dgram from 'node:dgram'
 import { once } from 'node:events'
+import { components } from '../../dist/src/dataplane/components/registry.js'
 import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
-import { createRunPool } from '../../dist/src/dataplane/engine/pool.js'
 import { native } from '../../dist/src/dataplane/native/native.js'
+import { openRunPool } from '../../dist/src/dataplane/product.js'
 
 const own = JSON.parse(process.argv[2])
 const six = own.ip.includes(':')
@@ -29,13 +30,16 @@ const link = () =>
 
 const before = native.openDescriptors()
 const collector = await socket(loopback)
-const pool = createRunPool({ warm: 1 })
+const pool = openRunPool({ warm: 1 })
 const pipeline = {
   device: { tun: { ...own, input: 'in', output: 'out' } },
   leave: { udp: { input: 'out', remote_address: at(collector.address().port), mtu: 9000 } },
   enter: { udp_local: { address: at(0), output: 'in', mtu: 9000 } },
 }
-const { config, problems } = checkPipelineConfig(JSON.stringify({ version: 1, engine_config: { pipeline } }))
+const { config, problems } = checkPipelineConfig(
+  JSON.stringify({ version: 1, engine_config: { pipeline } }),
+  components,
+)
 if (!config) throw new Error(JSON.stringify(problems))
 const log = []
 const options = { runId: 'tun', config, performanceMode: false, level: 'INFO' }

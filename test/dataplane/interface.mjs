@@ -2,13 +2,15 @@
  * Sockets bound to an interface that is deleted and made anew, in network namespaces of this process's own (`unshare -n -m`);
  * says as JSON what each of them heard after it. Uses the built code.
  */
+
 import { execFileSync, spawn } from 'node:child_process'
 import dgram from 'node:dgram'
 import { once } from 'node:events'
+import { components } from '../../dist/src/dataplane/components/registry.js'
 import { checkPipelineConfig } from '../../dist/src/dataplane/engine/check.js'
 import { RegionReader } from '../../dist/src/dataplane/engine/metrics.js'
-import { createRunPool } from '../../dist/src/dataplane/engine/pool.js'
 import { native } from '../../dist/src/dataplane/native/native.js'
+import { openRunPool } from '../../dist/src/dataplane/product.js'
 
 const NEAR = '10.91.7.1'
 const FAR = '10.91.7.2'
@@ -72,10 +74,13 @@ const pipeline = {
   sink: { traffic_sink: { input: 'all' } },
 }
 const SOCKETS = ['any', 'fixed', 'free', 'remote', 'local', 'group']
-const { config, problems } = checkPipelineConfig(JSON.stringify({ version: 1, engine_config: { pipeline } }))
+const { config, problems } = checkPipelineConfig(
+  JSON.stringify({ version: 1, engine_config: { pipeline } }),
+  components,
+)
 if (!config) throw new Error(JSON.stringify(problems))
 const before = native.openDescriptors()
-const pool = createRunPool({ warm: 1 })
+const pool = openRunPool({ warm: 1 })
 const log = []
 const run = pool.start({ runId: 'follow', config, performanceMode: false, level: 'INFO' }, (lines) =>
   log.push(...lines.map(({ component, message }) => `${component}: ${message}`)),

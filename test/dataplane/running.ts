@@ -2,8 +2,10 @@
 import dgram from 'node:dgram'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
+import type { Registry } from '../../src/dataplane/engine/component.ts'
 import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
 import { type MetricSnapshot, RegionReader } from '../../src/dataplane/engine/metrics.ts'
 import { createRunPool, type RunPoolOptions } from '../../src/dataplane/engine/pool.ts'
@@ -13,17 +15,21 @@ import extra from './extra.mjs'
 
 /** A checked configuration of these components; throws `Refused` with what is wrong. */
 export function configure(pipeline: Pipeline): PipelineConfig {
-  const registry = new Map([...components, ...extra.map((definition) => [definition.key, definition] as const)])
   const json = JSON.stringify({ version: 1, engine_config: { pipeline } })
   const { config, problems } = checkPipelineConfig(json, registry)
   if (!config) throw new Refused(problems)
   return config
 }
 
+/** The product's components and those of the tests. */
+export const registry: Registry = new Map([
+  ...components,
+  ...extra.map((definition) => [definition.key, definition] as const),
+])
+
 /** A pool whose threads know the test components. */
-export function testPool(options: RunPoolOptions = {}): RunPool {
-  const url = new URL('./extra.mjs', import.meta.url).href
-  return createRunPool({ ...options, extra: { url, components: extra } })
+export function testPool(options: Omit<RunPoolOptions, 'registry' | 'thread'> = {}): RunPool {
+  return createRunPool({ ...options, registry, thread: fileURLToPath(new URL('./thread.mjs', import.meta.url)) })
 }
 
 /** A run with its log and its metrics at hand. */

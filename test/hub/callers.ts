@@ -9,13 +9,11 @@ import type { OperationName } from '../../src/contract/handlers.ts'
 import { decodeJson } from '../../src/contract/json-decode.ts'
 import { jsonEncoder } from '../../src/contract/json-encode.ts'
 import { loadOperations, type Operation } from '../../src/contract/operations.ts'
-import { components } from '../../src/dataplane/components/registry.ts'
 import { type ConfigSources, loadConfig } from '../../src/node/config.ts'
 import { createLog } from '../../src/node/log.ts'
 import { startNode } from '../../src/node/node.ts'
 import { RunningNode } from '../api/running-node.ts'
-import extra from '../dataplane/extra.mjs'
-import { testPool } from '../dataplane/running.ts'
+import { registry, testPool } from '../dataplane/running.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the operation answers
 type Reply = any
@@ -48,7 +46,6 @@ export async function startReal(
   })
   const lines: string[] = []
   const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
-  const registry = new Map([...components, ...extra.map((definition) => [definition.key, definition] as const)])
   return new RunningNode(
     await startNode(config, { log, pool: testPool({ warm: 0 }), registry, file: configFile, isLoopbackChosen: true }),
     lines,

@@ -1,5 +1,5 @@
 /** The one registry of components: key to definition, for those that are available. */
-import type { AnyComponent } from '../engine/component.ts'
+import type { AnyComponent, Registry } from '../engine/component.ts'
 import { sslDecrypt } from './crypto/ssl-decrypt.ts'
 import { sslEncrypt } from './crypto/ssl-encrypt.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
@@ -46,6 +46,4 @@ const definitions: AnyComponent[] = [
   uniformTrafficSource,
 ]
 
-export const components: ReadonlyMap<string, AnyComponent> = new Map(
-  definitions.map((definition) => [definition.key, definition]),
-)
+export const components: Registry = new Map(definitions.map((definition) => [definition.key, definition]))

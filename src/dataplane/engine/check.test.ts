@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { components } from '../components/registry.ts'
 import { checkPipelineConfig, diffConfig, MAX_CONFIG_BYTES } from './check.ts'
 
 const at = '/engine_config/pipeline'
 const wrap = (pipeline: unknown, rest: object = {}) =>
   JSON.stringify({ version: 1, engine_config: { pipeline, ...rest } })
-const problemsOf = (json: string) => checkPipelineConfig(json).problems.map((p) => `${p.pointer}: ${p.message}`)
+const problemsOf = (json: string) =>
+  checkPipelineConfig(json, components).problems.map((p) => `${p.pointer}: ${p.message}`)
 const ring = {
   a: { flow_combiner: { inputs: ['one'], output: 'two' } },
   b: { splitter: { input: 'two', outputs: ['one'] } },
@@ -101,14 +103,14 @@ describe('configuration check', () => {
     ],
     ['kpis', JSON.stringify({ engine_config: { pipeline: ring }, kpis: {} }), /^\/kpis: .*not available yet/],
   ])('refuses %s', (_, json, wanted) => {
-    const { config } = checkPipelineConfig(json)
+    const { config } = checkPipelineConfig(json, components)
     expect(config).toBeNull()
     expect(problemsOf(json)).toEqual(expect.arrayContaining([expect.stringMatching(wanted)]))
   })
 
   it('lists every problem at once, with pointers as the text has them', () => {
     const json = wrap({ 'a/b': { splitter: { inputs: 'x', outputs: [3] } }, c: { uniformLoss: { lossProb: 'x' } } })
-    const pointers = checkPipelineConfig(json).problems.map((problem) => problem.pointer)
+    const pointers = checkPipelineConfig(json, components).problems.map((problem) => problem.pointer)
     expect(pointers).toEqual(
       expect.arrayContaining([
         `${at}/a~1b/splitter/inputs`,
@@ -133,7 +135,7 @@ describe('configuration check', () => {
       { uniformLoss: { input: 'a', output: 'b', lossProb: 0.1 } },
       { flowCombiner: { inputs: ['b'], output: 'c' } },
     )
-    const { config, problems } = checkPipelineConfig(json)
+    const { config, problems } = checkPipelineConfig(json, components)
     expect(problems).toEqual([])
     expect(Object.keys(config?.components ?? {})).toEqual(['__proto__', 'constructor', 'source', 'sink'])
     expect(config?.components.constructor).toEqual({
@@ -257,7 +259,7 @@ describe('room around packets', () => {
 
 describe('warnings', () => {
   const warningsOf = (pipeline: object) => {
-    const { config, problems, warnings } = checkPipelineConfig(wrap(pipeline))
+    const { config, problems, warnings } = checkPipelineConfig(wrap(pipeline), components)
     expect(problems).toEqual([])
     expect(config).not.toBeNull()
     return warnings
@@ -349,14 +351,18 @@ describe('configuration difference', () => {
         loss: { uniform_loss: { input: 'a', output: 'b', loss_prob, ...(seed !== undefined && { seed }) } },
         sink: { traffic_sink: { input: 'b', mtu: 1500 } },
       }),
+      components,
     ).config ?? expect.fail('the configuration is good')
 
   it('tells live fields from those that need a restart', () => {
-    expect(diffConfig(loss(0.1), loss(0.1))).toEqual({ restart: [], live: [] })
-    expect(diffConfig(loss(0.1), loss(0.2))).toEqual({ restart: [], live: [`${at}/loss/uniform_loss/loss_prob`] })
-    expect(diffConfig(loss(0.1), loss(0.1, 5)).restart).toEqual([`${at}/loss/uniform_loss/seed`])
+    expect(diffConfig(loss(0.1), loss(0.1), components)).toEqual({ restart: [], live: [] })
+    expect(diffConfig(loss(0.1), loss(0.2), components)).toEqual({
+      restart: [],
+      live: [`${at}/loss/uniform_loss/loss_prob`],
+    })
+    expect(diffConfig(loss(0.1), loss(0.1, 5), components).restart).toEqual([`${at}/loss/uniform_loss/seed`])
     const other = structuredClone(loss(0.1))
     other.components.extra = { key: 'splitter', config: {} }
-    expect(diffConfig(loss(0.1), other).restart).toEqual([`${at}/extra`])
+    expect(diffConfig(loss(0.1), other, components).restart).toEqual([`${at}/extra`])
   })
 })

@@ -3,10 +3,9 @@ import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { COMPONENT_KEYS } from '../components/keys.ts'
-import { components as registry } from '../components/registry.ts'
 import { parseSocketAddress } from './address.ts'
-import type { AnyComponent } from './component.ts'
+import type { AnyComponent, Registry } from './component.ts'
+import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Problem, Warning } from './config.ts'
 import { loneSurrogates, readJson } from './json-text.ts'
 import { keyBytes } from './keys.ts'
@@ -217,12 +216,7 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
 const componentNames = new Map<string, string>()
 for (const key of COMPONENT_KEYS) componentNames.set(key, key).set(camelCase(key), key)
 
-function checkComponent(
-  value: unknown,
-  at: string,
-  available: ReadonlyMap<string, AnyComponent>,
-  problems: Problem[],
-): ComponentConfig | null {
+function checkComponent(value: unknown, at: string, available: Registry, problems: Problem[]): ComponentConfig | null {
   if (!isObject(value)) {
     problems.push({ pointer: at, message: `must be an object with one component in it, not ${typeName(value)}` })
     return null
@@ -267,7 +261,7 @@ function checkComponent(
  */
 export function checkPipelineConfig(
   json: string,
-  available: ReadonlyMap<string, AnyComponent> = registry,
+  available: Registry,
 ): { config: PipelineConfig | null; problems: Problem[]; warnings: Warning[] } {
   const problems: Problem[] = []
   const refuse = (pointer: string, message: string) => ({
@@ -344,7 +338,11 @@ export function checkPipelineConfig(
  * What changed between two checked configurations, as JSON pointers: `live` can be applied to a running pipeline,
  * `restart` cannot. Both empty: they are the same to a run.
  */
-export function diffConfig(old: PipelineConfig, next: PipelineConfig): { restart: string[]; live: string[] } {
+export function diffConfig(
+  old: PipelineConfig,
+  next: PipelineConfig,
+  available: Registry,
+): { restart: string[]; live: string[] } {
   const restart: string[] = []
   const live: string[] = []
   for (const name of new Set([...Object.keys(old.components), ...Object.keys(next.components)])) {
@@ -355,7 +353,7 @@ export function diffConfig(old: PipelineConfig, next: PipelineConfig): { restart
       restart.push(at)
       continue
     }
-    const definition = registry.get(after.key) as AnyComponent
+    const definition = available.get(after.key) as AnyComponent
     for (const field of new Set([...Object.keys(before.config), ...Object.keys(after.config)])) {
       if (isDeepStrictEqual(before.config[field], after.config[field])) continue
       const list = definition.live?.includes(field) ? live : restart

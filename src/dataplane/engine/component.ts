@@ -159,3 +159,6 @@ export function defineComponent<S extends TObject, const M extends MetricDeclara
 /** A definition whose schema and metrics are not known at compile time. */
 // biome-ignore lint/suspicious/noExplicitAny: a registry holds definitions of every shape
 export type AnyComponent = ComponentDefinition<any, any>
+
+/** The components there are, by key; whoever composes a node, a command or a test hands them in. */
+export type Registry = ReadonlyMap<string, AnyComponent>

@@ -1,9 +1,17 @@
 /** Compiles a checked configuration into component instances whose outlets call each other directly. */
-import { components as registry } from '../components/registry.ts'
 import { native } from '../native/native.ts'
 import { Batch } from './batch.ts'
 import type { Clock } from './clock.ts'
-import type { AnyComponent, ComponentContext, Instance, Log, LogLevel, Notification, Receiver } from './component.ts'
+import type {
+  AnyComponent,
+  ComponentContext,
+  Instance,
+  Log,
+  LogLevel,
+  Notification,
+  Receiver,
+  Registry,
+} from './component.ts'
 import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
 import type { Io, IoEvents } from './io.ts'
@@ -29,7 +37,6 @@ const TRAINS = 256
  */
 let spare: Packets | null = null
 
-type Registry = ReadonlyMap<string, AnyComponent>
 type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
 
 /** Everything a graph needs from its surroundings. */
@@ -58,7 +65,7 @@ interface Layout {
 }
 
 /** The metric layout of a configuration: pure, so every thread that knows the configuration gets the same. */
-export function layoutOf(config: PipelineConfig, available: Registry = registry): Layout {
+export function layoutOf(config: PipelineConfig, available: Registry): Layout {
   const metrics = new MetricLayout()
   const { connections, problems } = connect(config.components, available)
   if (problems.length > 0) throw new Error(`unchecked configuration: ${problems[0].message}`)
@@ -167,7 +174,7 @@ export class Graph {
   private owner = -1
 
   /** Creates every component; when one throws, those made before are stopped and the error names the component. */
-  constructor(config: PipelineConfig, environment: GraphEnvironment, available: Registry = registry) {
+  constructor(config: PipelineConfig, environment: GraphEnvironment, available: Registry) {
     this.config = config
     this.available = available
     this.environment = environment

@@ -1,11 +1,8 @@
 /** Runs in worker threads: a Piscina pool whose tasks are runs, and the main thread's hold on each. */
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
-import { components } from '../components/registry.ts'
-import { native, packageRoot } from '../native/native.ts'
-import type { AnyComponent } from './component.ts'
+import { native } from '../native/native.ts'
+import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { layoutOf } from './graph.ts'
 import { createRegion } from './metrics.ts'
@@ -18,13 +15,6 @@ import {
   type WorkerTask,
 } from './worker.ts'
 
-/** Threads run built code, also when the main thread runs the sources (tests). */
-function workerFile(): string {
-  const here = fileURLToPath(import.meta.url)
-  if (here.endsWith('.js')) return join(dirname(here), 'worker.js')
-  return join(packageRoot, 'dist/src/dataplane/engine/worker.js')
-}
-
 export interface RunPoolOptions {
   /** Threads kept ready for the next runs (default 2). */
   warm?: number
@@ -32,8 +22,10 @@ export interface RunPoolOptions {
   maximum?: number
   /** Told when a thread dies that no run is hurt by: a spare one, most often while it starts. */
   onError?: (error: Error) => void
-  /** Components beside the product's own; `url` names a module that exports the same list as its default. */
-  extra?: { url: string; components: readonly AnyComponent[] }
+  /** The components of the runs. */
+  registry: Registry
+  /** JavaScript module that each thread loads: its default export is `threadTask` of the same components. */
+  thread: string
 }
 
 /** What to do about a start that the system had no means for. */
@@ -76,13 +68,11 @@ class PooledRun implements RunHandle {
     turn: Promise<void>,
     options: RunOptions,
     cpus: number[],
-    extra: RunPoolOptions['extra'],
+    registry: Registry,
     onLog: (lines: LogLine[]) => void,
   ) {
     this.id = options.runId
     this.onLog = onLog
-    const more = (extra?.components ?? []).map((definition) => [definition.key, definition] as const)
-    const registry = more.length > 0 ? new Map([...components, ...more]) : components
     this.region = createRegion(layoutOf(options.config, registry).metrics)
     this.owner = native.ownerOpen()
     try {
@@ -119,7 +109,6 @@ class PooledRun implements RunHandle {
       cpus,
       performanceMode: options.performanceMode,
       level: options.level,
-      ...(extra && { extra: extra.url }),
     }
     const done = turn.then(() => {
       waiting.add(this)
@@ -196,10 +185,10 @@ class PooledRun implements RunHandle {
  * dies while it starts (it needs some dozen descriptors), and only emits the error: the run must not wait for ever, nor the process
  * end by an error that nobody listens for.
  */
-function createThreads(warm: number, maximum: number, onError: (error: Error) => void): Threads {
+function createThreads(filename: string, warm: number, maximum: number, onError: (error: Error) => void): Threads {
   const waiting = new Set<PooledRun>()
   const piscina = new Piscina({
-    filename: workerFile(),
+    filename,
     minThreads: warm,
     maxThreads: maximum,
     idleTimeout: 10_000,
@@ -221,9 +210,14 @@ function createThreads(warm: number, maximum: number, onError: (error: Error) =>
 }
 
 /** Opens the pool. Its threads are started at once, so that the first runs find them warm. */
-export function createRunPool({ warm = 2, maximum = 256, extra, onError }: RunPoolOptions = {}): RunPool {
+export function createRunPool({ warm = 2, maximum = 256, registry, thread, onError }: RunPoolOptions): RunPool {
   const cpus = native.affinity()
-  const threads = createThreads(Math.min(warm, maximum), maximum, onError ?? ((error) => process.emitWarning(error)))
+  const threads = createThreads(
+    thread,
+    Math.min(warm, maximum),
+    maximum,
+    onError ?? ((error) => process.emitWarning(error)),
+  )
   const runs = new Set<PooledRun>()
   // Threads that load at the same time take as much longer each: a crowd of starts goes a few at a time.
   const launches = Math.max(2, cpus.length * 2)
@@ -246,7 +240,7 @@ export function createRunPool({ warm = 2, maximum = 256, extra, onError }: RunPo
         take = resolve
       })
       const pins = options.cpu === undefined ? [] : [options.cpu]
-      const run = new PooledRun(threads, turn, options, pins, extra, onLog)
+      const run = new PooledRun(threads, turn, options, pins, registry, onLog)
       // Only a run that exists takes a turn: nobody would ever give that of another back.
       waiting.push(take)
       runs.add(run)

@@ -1,6 +1,6 @@
 /** Connection points: finds them in a configuration and checks that they form a graph. */
 import type { TSchema } from '@sinclair/typebox'
-import type { AnyComponent } from './component.ts'
+import type { Registry } from './component.ts'
 import type { ComponentConfig, Problem } from './config.ts'
 import { pointerToken } from './names.ts'
 import type { Annotations } from './schema.ts'
@@ -70,7 +70,7 @@ export type Onward = ReadonlyMap<Connection, readonly Connection[]>
 
 export function onwardOf(
   components: Record<string, ComponentConfig>,
-  registry: ReadonlyMap<string, AnyComponent>,
+  registry: Registry,
   connections: readonly Connection[],
 ): Onward {
   const ports = new Map<string, Port[]>()
@@ -133,7 +133,7 @@ export function inOrder(onward: Onward): { order: Connection[]; circles: Connect
  */
 export function connect(
   components: Record<string, ComponentConfig>,
-  registry: ReadonlyMap<string, AnyComponent>,
+  registry: Registry,
 ): { connections: Connection[]; problems: Problem[] } {
   const problems: Problem[] = []
   const writers = new Map<string, Port[]>()
@@ -185,11 +185,7 @@ export function connect(
   return { connections, problems }
 }
 
-function loops(
-  components: Record<string, ComponentConfig>,
-  registry: ReadonlyMap<string, AnyComponent>,
-  connections: Connection[],
-): Problem[] {
+function loops(components: Record<string, ComponentConfig>, registry: Registry, connections: Connection[]): Problem[] {
   return inOrder(onwardOf(components, registry, connections)).circles.map((circle) => {
     const names = [...circle, circle[0]].map(({ from }) => `"${from.component}"`).join(' → ')
     const { to } = circle[circle.length - 1]

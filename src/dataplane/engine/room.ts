@@ -1,5 +1,5 @@
 /** How much room packets need around them for what the components of a graph write in front of and behind them. */
-import type { AnyComponent } from './component.ts'
+import type { Registry } from './component.ts'
 import type { ComponentConfig, Problem } from './config.ts'
 import { pointerToken } from './names.ts'
 import { type Connection, inOrder, type Onward } from './ports.ts'
@@ -21,7 +21,7 @@ export interface Room {
  */
 export function roomOf(
   components: Record<string, ComponentConfig>,
-  registry: ReadonlyMap<string, AnyComponent>,
+  registry: Registry,
   onward: Onward,
 ): Room & { refused: Problem[] } {
   const written = new Map<Connection, Room>()

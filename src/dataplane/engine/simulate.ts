@@ -1,6 +1,6 @@
 /** Runs a configuration on a virtual clock with seeded randomness and no sockets: same seed, same result. */
 import { VirtualClock } from './clock.ts'
-import type { AnyComponent } from './component.ts'
+import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment, layoutOf } from './graph.ts'
 import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
@@ -14,8 +14,8 @@ export interface SimulateOptions {
   /** Seeds every component that has no seed of its own (default 1). */
   seed?: number
   onLog?: (line: LogLine) => void
-  /** Components to build with in place of the product's own. */
-  registry?: ReadonlyMap<string, AnyComponent>
+  /** The components to build with. */
+  registry: Registry
 }
 
 /** How far the virtual clock moves in a breath of a source that is never done, nanoseconds. */
@@ -33,7 +33,7 @@ export class Simulation {
   private readonly reader: RegionReader
   private end: RunEnd | null = null
 
-  constructor(config: PipelineConfig, { seed = 1, onLog, registry }: Omit<SimulateOptions, 'duration'> = {}) {
+  constructor(config: PipelineConfig, { seed = 1, onLog, registry }: Omit<SimulateOptions, 'duration'>) {
     const random = new Random(seed)
     this.region = createRegion(layoutOf(config, registry).metrics)
     this.writer = new RegionWriter(this.region)

@@ -1,10 +1,9 @@
 /** What a checked configuration says that is allowed but hardly meant. */
-import type { AnyComponent } from './component.ts'
+import type { Registry } from './component.ts'
 import type { ComponentConfig, Warning } from './config.ts'
 import { pointerToken } from './names.ts'
 import type { Connection, Onward } from './ports.ts'
 
-type Registry = ReadonlyMap<string, AnyComponent>
 type Components = Record<string, ComponentConfig>
 
 /** Every warning, in the order of the components. */

@@ -1,10 +1,9 @@
 /** The run loop in its worker thread: one Piscina task is one run, from creating the graph to closing everything. */
 import { randomBytes, randomInt } from 'node:crypto'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { components } from '../components/registry.ts'
 import { native } from '../native/native.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
-import type { AnyComponent, LogLevel } from './component.ts'
+import type { LogLevel, Registry } from './component.ts'
 import { ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
@@ -25,8 +24,6 @@ export interface WorkerTask {
   cpus: number[]
   performanceMode: boolean
   level: LogLevel
-  /** URL of a module whose default export is a list of components beside the product's own. */
-  extra?: string
 }
 
 export const COMMAND_STOP = 1
@@ -98,7 +95,7 @@ class Run {
   private ending = false
   private failure: Error | null = null
 
-  constructor(task: WorkerTask, registry: ReadonlyMap<string, AnyComponent>) {
+  constructor(task: WorkerTask, registry: Registry) {
     this.task = task
     this.log = new RunLog(task.port, task.level)
     this.command = new Int32Array(task.command)
@@ -112,7 +109,7 @@ class Run {
     }
   }
 
-  private compile(registry: ReadonlyMap<string, AnyComponent>): Graph {
+  private compile(registry: Registry): Graph {
     const environment: GraphEnvironment = {
       clock: this.clock,
       io: this.io,
@@ -231,28 +228,23 @@ class Run {
   }
 }
 
-/** The components a task may use. */
-async function registryOf({ extra }: WorkerTask): Promise<ReadonlyMap<string, AnyComponent>> {
-  if (extra === undefined) return components
-  const { default: more } = (await import(extra)) as { default: AnyComponent[] }
-  return new Map([...components, ...more.map((definition) => [definition.key, definition] as const)])
-}
-
-/** Piscina's entry point. Never rejects: what goes wrong is the run's end. */
-export default async function work(task: WorkerTask): Promise<RunEnd> {
-  let pinned = false
-  try {
-    if (task.cpus.length > 0) {
-      native.setAffinity(task.cpus)
-      pinned = true
+/** What a thread does with a task, for the module that Piscina loads in it. Never rejects: what goes wrong is the run's end. */
+export function threadTask(components: Registry): (task: WorkerTask) => RunEnd {
+  return (task) => {
+    let pinned = false
+    try {
+      if (task.cpus.length > 0) {
+        native.setAffinity(task.cpus)
+        pinned = true
+      }
+      return new Run(task, components).loop()
+    } catch (error) {
+      return { outcome: 'FAILED', error: (error as Error).message }
+    } finally {
+      if (pinned) unpin(task)
+      task.port.postMessage({ type: 'ended' } satisfies WorkerMessage)
+      task.port.close()
     }
-    return new Run(task, await registryOf(task)).loop()
-  } catch (error) {
-    return { outcome: 'FAILED', error: (error as Error).message }
-  } finally {
-    if (pinned) unpin(task)
-    task.port.postMessage({ type: 'ended' } satisfies WorkerMessage)
-    task.port.close()
   }
 }
 

@@ -1,0 +1,6 @@
+/** What the threads of a test's run pool load: the product's components and those of the tests. */
+import { components } from '../../dist/src/dataplane/components/registry.js'
+import { threadTask } from '../../dist/src/dataplane/engine/worker.js'
+import extra from './extra.mjs'
+
+export default threadTask(new Map([...components, ...extra.map((definition) => [definition.key, definition])]))
