@@ -35,15 +35,11 @@ export class Cors {
   }
 
   /**
-   * The headers, besides those, of the answer to a preflight; undefined when the request is none, or not from an origin served. The methods
+   * The headers, besides those, of the answer to an OPTIONS that is a preflight; undefined when it is none, or not from an origin served. The methods
    * are those of the whole API: what a path does not have is told by the answer to the request itself, which the page can read.
    */
-  preflight(
-    verb: string,
-    origin: string,
-    header: (name: string) => string,
-  ): Readonly<Record<string, string>> | undefined {
-    if (verb !== 'OPTIONS' || !this.#byOrigin.has(origin) || header('access-control-request-method') === '') {
+  preflight(origin: string, header: (name: string) => string): Readonly<Record<string, string>> | undefined {
+    if (!this.#byOrigin.has(origin) || header('access-control-request-method') === '') {
       return undefined
     }
     return {

@@ -255,9 +255,9 @@ test('nothing else touches a response of uWebSockets.js, or its app', () => {
     'api/http-server.ts: * as uWS',
     'api/http.ts: type { HttpRequest, WebSocket }',
     'api/websocket.ts: type { WebSocket }',
-    'hub/inbox.ts: type { WebSocket }',
-    'hub/link-server.ts: type { WebSocket }',
-    'hub/session.ts: type { WebSocketBehavior }',
+    'link/inbox.ts: type { WebSocket }',
+    'link/link-server.ts: type { WebSocket }',
+    'link/link.ts: type { WebSocketBehavior }',
   ])
   const server = readFileSync(join(source, 'api/http-server.ts'), 'utf8')
   expect(server).not.toContain('HttpResponse')

@@ -1,18 +1,19 @@
 /** Whole HTTP answers: JSON bodies and errors. */
 import type { ServiceError } from '../contract/errors.ts'
+import { FixedHeaders } from './encoded-header.ts'
 import { errorBody, statusLine } from './errors.ts'
 
 export interface Answer {
   /** The status line after the version: `404 Not Found`. */
   readonly status: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | FixedHeaders
   /** Absent: there is none, as with 204, or its length is not known, as of a stream asked for with HEAD. */
   readonly body?: string
   /** Close the connection afterwards: the rest of the request is not wanted. */
   readonly close?: boolean
 }
 
-const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+const JSON_HEADERS = new FixedHeaders({ 'content-type': 'application/json', 'cache-control': 'no-store' })
 
 /** A JSON text as the answer to a call that succeeded. */
 export function jsonAnswer(body: string): Answer {
@@ -31,7 +32,7 @@ export function errorAnswer(error: ServiceError, { status, headers, close = fals
   return {
     status: status ?? statusLine(error),
     headers: {
-      ...JSON_HEADERS,
+      ...JSON_HEADERS.fields,
       ...(error.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
       ...headers,
     },

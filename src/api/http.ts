@@ -8,6 +8,7 @@ import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import { type Access, type AccessHeaders, isLoopbackAddress } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { Cors, readSubprotocols } from './cors.ts'
+import { encoded } from './encoded-header.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
 import { errorAnswer, jsonAnswer } from './http-response.ts'
@@ -109,14 +110,16 @@ export class HttpListener {
   /** What it throws, the exchange answers. */
   #request(exchange: Exchange, request: HttpRequest): void | Promise<void> {
     const { verb } = exchange
-    const origin = request.getHeader('origin')
+    const origin = request.getHeader(ORIGIN)
     exchange.headers = this.#cors.headers(origin)
-    const preflight = this.#cors.preflight(verb, origin, (name) => request.getHeader(name))
-    if (preflight !== undefined) {
-      exchange.answer({ status: '204 No Content', headers: preflight })
-      return
+    if (verb === 'OPTIONS') {
+      const preflight = this.#cors.preflight(origin, (name) => request.getHeader(name))
+      if (preflight !== undefined) {
+        exchange.answer({ status: '204 No Content', headers: preflight })
+        return
+      }
     }
-    const head = this.#head(exchange, request)
+    const head = this.#head(exchange, request, origin)
     const caller = this.#caller(head)
     const match = this.#routes.match(verb, head.path)
     if (match.kind === 'none') {
@@ -139,7 +142,7 @@ export class HttpListener {
     return this.#serve(exchange, head, caller, match.route, match.path)
   }
 
-  #head(exchange: Exchange, request: HttpRequest): RequestHead {
+  #head(exchange: Exchange, request: HttpRequest, origin: string): RequestHead {
     const { verb } = exchange
     return {
       verb,
@@ -147,7 +150,7 @@ export class HttpListener {
       query: request.getQuery() ?? '',
       contentLength: verb === 'GET' || verb === 'HEAD' ? '' : request.getHeader('content-length'),
       remoteAddress: this.#peer ?? exchange.remoteAddress,
-      headers: accessHeaders((name) => request.getHeader(name)),
+      headers: accessHeaders(request, origin),
     }
   }
 
@@ -246,7 +249,7 @@ export class HttpListener {
 
   #upgrade(operation: Operation, { remoteAddress, header }: UpgradeRequest): Upgrade<SocketData> {
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
-    const headers = accessHeaders(header)
+    const headers = accessHeaders({ getHeader: header }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
     const caller = this.#caller({ remoteAddress, headers: proof })
     return { data: { call: new Call(caller, 'websocket'), operation }, protocol }
@@ -270,12 +273,19 @@ export class HttpListener {
   }
 }
 
-function accessHeaders(header: (name: string) => string): AccessHeaders {
+const HOST = encoded('host')
+const ORIGIN = encoded('origin')
+const AUTHORIZATION = encoded('authorization')
+const FETCH_SITE = encoded('sec-fetch-site')
+const X_FORWARDED_FOR = encoded('x-forwarded-for')
+const FORWARDED = encoded('forwarded')
+
+function accessHeaders(request: Pick<HttpRequest, 'getHeader'>, origin: string): AccessHeaders {
   return {
-    host: header('host'),
-    origin: header('origin'),
-    authorization: header('authorization'),
-    fetchSite: header('sec-fetch-site'),
-    forwarded: header('x-forwarded-for') !== '' || header('forwarded') !== '',
+    host: request.getHeader(HOST),
+    origin,
+    authorization: request.getHeader(AUTHORIZATION),
+    fetchSite: request.getHeader(FETCH_SITE),
+    forwarded: request.getHeader(X_FORWARDED_FOR) !== '' || request.getHeader(FORWARDED) !== '',
   }
 }

@@ -200,7 +200,7 @@ export interface UpgradeRequest {
   /** The peer's IP address as text. */
   readonly remoteAddress: string
   /** A header by its lower-case name; empty when absent. */
-  header(name: string): string
+  header(name: string | ArrayBuffer): string
 }
 
 /**
