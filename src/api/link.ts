@@ -4,6 +4,7 @@ import { decodeBinary, encodeBinary, encodeInParts } from '../contract/binary.ts
 import { ServiceError } from '../contract/errors.ts'
 import type { Receiver } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
+import { SerialQueue } from '../contract/serial-queue.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import { type CallTimers, systemTimers } from '../hub/link-calls.ts'
 import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../hub/link-envelope.ts'
@@ -149,7 +150,7 @@ class Taking {
   readonly #operation: Operation
   readonly #stream: LinkStream
   readonly #receiver: Receiver<unknown>
-  #last: Promise<void> = Promise.resolve()
+  readonly #queue = new SerialQueue()
   #waiting = 0
 
   constructor(router: Router, operation: Operation, stream: LinkStream, receiver: Receiver<unknown>) {
@@ -162,7 +163,7 @@ class Taking {
   /** Whether there is room for more. */
   take(bytes: Uint8Array): boolean {
     this.#waiting++
-    this.#last = this.#last.then(() => this.#one(bytes))
+    void this.#queue.run(() => this.#one(bytes))
     return this.#waiting < 16
   }
 

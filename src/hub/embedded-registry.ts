@@ -1,6 +1,7 @@
 /** The registry of a hub that is one process: nodes as actors in memory, their records on disk. */
 import { type ActorRefFrom, createActor } from 'xstate'
 import { nodeConnection } from '../actors/node-connection.ts'
+import { SerialQueue } from '../contract/serial-queue.ts'
 import type { Node } from '../contract/types.ts'
 import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
 import type { NodeCollection, NodeRecord as StoredNode } from '../store/nodes.ts'
@@ -35,7 +36,7 @@ export class EmbeddedRegistry implements NodeRegistry {
   readonly #members = new Map<string, Member>()
   readonly #listeners: ((event: NodeEvent) => void)[] = []
   /** Node id → the last of its changes that goes to disk: they wait for one another. */
-  readonly #writing = new Map<string, Promise<unknown>>()
+  readonly #changes = new Map<string, SerialQueue>()
   #self: NodeRecord
   #closed = false
 
@@ -130,7 +131,7 @@ export class EmbeddedRegistry implements NodeRegistry {
     if (this.#closed) return
     this.#closed = true
     for (const member of this.#members.values()) if (isOnline(member)) this.#save(member)
-    await Promise.allSettled([...this.#writing.values()])
+    await Promise.all(Array.from(this.#changes.values(), (changes) => changes.run(() => {})))
   }
 
   /** From disk first: once somebody was told that the node is gone, it does not come back with a restart. */
@@ -188,14 +189,11 @@ export class EmbeddedRegistry implements NodeRegistry {
   }
 
   #inTurn<T>(id: string, step: () => Promise<T>): Promise<T> {
-    const before = this.#writing.get(id) ?? Promise.resolve()
-    const done = before.then(step, step)
-    this.#writing.set(id, done)
-    const settled = () => {
-      if (this.#writing.get(id) === done) this.#writing.delete(id)
-    }
-    done.then(settled, settled)
-    return done
+    const changes = this.#changes.get(id) ?? new SerialQueue()
+    this.#changes.set(id, changes)
+    return changes.run(step).finally(() => {
+      if (changes.isIdle) this.#changes.delete(id)
+    })
   }
 }
 

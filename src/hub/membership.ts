@@ -3,6 +3,7 @@ import { type ActorRefFrom, createActor, fromPromise } from 'xstate'
 import { type HubLink, hubConnection, NotAMember } from '../actors/hub-connection.ts'
 import type { ActorClock } from '../actors/pipeline.ts'
 import { type Code, ServiceError } from '../contract/errors.ts'
+import { SerialQueue } from '../contract/serial-queue.ts'
 import type { ConnectionState } from '../contract/types.ts'
 import {
   type Dialled,
@@ -51,7 +52,8 @@ export class Membership {
   readonly #listeners: ((state: ConnectionState) => void)[] = []
   #state: ConnectionState
   /** Changes of the sign-in wait for one another. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Changes of the sign-in. */
+  readonly #changes = new SerialQueue()
   #closed = false
 
   /** Signed in when the disk says so; connects once `start` is called. */
@@ -104,7 +106,7 @@ export class Membership {
     }
     const { session, certificate } = dialled
     this.#serve(session, address.href)
-    await this.#inTurn(async () => {
+    await this.#changes.run(async () => {
       try {
         if (this.#closed) throw new ServiceError('UNAVAILABLE', 'the node is shutting down')
         if (caller.aborted) throw new ServiceError('CANCELLED', 'the caller went away')
@@ -128,7 +130,7 @@ export class Membership {
 
   /** Leaves the hub, whether or not it can be told; nothing to do on none. Resolves once the sign-in is off the disk. */
   async leave(): Promise<void> {
-    const session = await this.#inTurn(async () => {
+    const session = await this.#changes.run(async () => {
       const hub = this.#options.signIn.get()?.hubAddress
       await this.#options.signIn.remove()
       const left = this.session
@@ -213,15 +215,17 @@ export class Membership {
   /** The hub has proven itself: what it shows now is pinned from here on. */
   #repin({ hubId, hubAddress: hub }: SignInRecord, shown: SeenCertificate): void {
     const { signIn, onFact } = this.#options
-    this.#inTurn(async () => {
-      const record = signIn.get()
-      if (record?.hubId !== hubId) return
-      if (record.certificate === shown.fingerprint && record.certificateKey === shown.key) return
-      if (record.certificate !== shown.fingerprint) {
-        onFact({ kind: 'certificate renewed', hub, fingerprint: shown.fingerprint })
-      }
-      await signIn.put({ ...record, ...pinOf(shown) })
-    }).catch((error: unknown) => onFact({ kind: 'certificate not pinned', hub, error }))
+    this.#changes
+      .run(async () => {
+        const record = signIn.get()
+        if (record?.hubId !== hubId) return
+        if (record.certificate === shown.fingerprint && record.certificateKey === shown.key) return
+        if (record.certificate !== shown.fingerprint) {
+          onFact({ kind: 'certificate renewed', hub, fingerprint: shown.fingerprint })
+        }
+        await signIn.put({ ...record, ...pinOf(shown) })
+      })
+      .catch((error: unknown) => onFact({ kind: 'certificate not pinned', hub, error }))
   }
 
   #serve(session: LinkSession, hub: string): void {
@@ -239,12 +243,6 @@ export class Membership {
     const hub = signIn.get()?.hubAddress ?? ''
     onFact({ kind: 'removed', hub })
     signIn.remove().catch((error: unknown) => onFact({ kind: 'sign-in not deleted', hub, error }))
-  }
-
-  #inTurn<T>(step: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(step, step)
-    this.#turn = done.catch(() => {})
-    return done
   }
 }
 

@@ -3,7 +3,6 @@ import { type ActorRefFrom, createActor, type SnapshotFrom } from 'xstate'
 import type { ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { CallContext } from '../contract/handlers.ts'
 import type { Pipeline } from '../contract/types.ts'
 import { unchanging } from '../contract/unchanging.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
@@ -12,6 +11,7 @@ import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { HostedRun } from './hosted-run.ts'
+import { type Caller, OperationQueue } from './operation-queue.ts'
 import { Patience } from './patience.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import { tellFacts } from './pipeline-facts.ts'
@@ -51,8 +51,6 @@ export interface PipelineHost extends SettingsRules {
 }
 
 type Snapshot = SnapshotFrom<typeof pipelineMachine>
-/** Who waits for an operation. */
-type Caller = Pick<CallContext, 'signal'>
 
 export class HostedPipeline {
   #record: PipelineRecord
@@ -71,8 +69,7 @@ export class HostedPipeline {
   #seen: RunRecord | null
   #seenStarted = false
   #saved: Promise<void> = Promise.resolve()
-  #queue: Promise<unknown> = Promise.resolve()
-  #operations = 0
+  readonly #operations: OperationQueue
   #deleted = false
 
   /** `runs` are the remembered runs, all ended, oldest first. */
@@ -84,6 +81,13 @@ export class HostedPipeline {
   ) {
     this.#host = host
     this.#record = record
+    this.#operations = new OperationQueue({
+      clock: host.clock,
+      check: () => {
+        if (this.#deleted) throw new ServiceError('NOT_FOUND', `no pipeline has the id ${this.id}`)
+      },
+      answered: () => host.answered(this),
+    })
     this.#config = config ?? null
     if (config === undefined) {
       const check = checkPipelineConfig(record.settings.jsonConfig, host.registry)
@@ -118,7 +122,7 @@ export class HostedPipeline {
 
   /** An operation is under way: changes are told when it is answered. */
   get busy(): boolean {
-    return this.#operations > 0
+    return this.#operations.busy
   }
 
   get deleted(): boolean {
@@ -165,11 +169,7 @@ export class HostedPipeline {
   async start(call: Caller): Promise<string> {
     let awaited = 'other operations on it are under way'
     const late = () => `pipeline "${this.name}" was not running within ${START_DEADLINE_MS / 1000} s: ${awaited}`
-    const patience = new Patience(call, {
-      clock: this.#host.clock,
-      within: { milliseconds: START_DEADLINE_MS, late },
-    })
-    return await this.#exclusive(patience, async () => {
+    const start = async (patience: Patience): Promise<string> => {
       awaited = 'its last run is still stopping'
       const now = await this.#until((snapshot) => snapshot.context.run?.state !== 'STOPPING', patience)
       if (patience.error !== undefined) throw patience.error
@@ -187,7 +187,8 @@ export class HostedPipeline {
       } catch (error) {
         throw patience.error ?? error
       }
-    })
+    }
+    return await this.#operations.run(call, start, { milliseconds: START_DEADLINE_MS, late })
   }
 
   /** Starts without waiting, as the node starts; failures are the restart policy's. */
@@ -197,7 +198,7 @@ export class HostedPipeline {
 
   /** Asks the run to stop, or gives up waiting for the next one; `runId` names the run that is meant. */
   stop(call: Caller, runId?: string): Promise<void> {
-    return this.#exclusive(this.#patience(call), async () => {
+    return this.#operations.run(call, async () => {
       const snapshot = this.#actor.getSnapshot()
       const { run } = snapshot.context
       if (runId !== undefined && (run?.id !== runId || run.state === 'ENDED')) {
@@ -216,7 +217,7 @@ export class HostedPipeline {
 
   /** Replaces the settings; a run that is on takes them over, or is replaced with `forceRestart`. */
   update(call: Caller, next: CheckedSettings, forceRestart: boolean): Promise<Pipeline> {
-    return this.#exclusive(this.#patience(call), async () => {
+    return this.#operations.run(call, async () => {
       // A start that the restart policy made is awaited: only a run that runs can take settings over.
       const { run, handle } = (await this.#until((snapshot) => !snapshot.matches({ active: 'starting' }))).context
       const isRunning = run !== null && run.state === 'RUNNING' && handle !== null && this.#config !== null
@@ -249,8 +250,7 @@ export class HostedPipeline {
    * nothing is removed. Returns its last state.
    */
   delete(call: Caller): Promise<Pipeline> {
-    const patience = this.#patience(call)
-    return this.#exclusive(patience, async () => {
+    return this.#operations.run(call, async (patience) => {
       const isStopped = (snapshot: Snapshot) => snapshot.matches('stopped')
       if (!isStopped(this.#actor.getSnapshot())) this.#actor.send({ type: 'STOP' })
       // A run that does not stop in its time is killed: the end always comes.
@@ -420,37 +420,6 @@ export class HostedPipeline {
         callOff = () => this.#host.clock.clearTimeout(timer)
       }
     })
-  }
-
-  #patience(call: Caller): Patience {
-    return new Patience(call, { clock: this.#host.clock })
-  }
-
-  /**
-   * Runs `operation` after those before it, unless it is over for its caller by then; what it changed is told once it is answered. Ends
-   * `patience`.
-   */
-  #exclusive<T>(patience: Patience, operation: () => Promise<T>): Promise<T> {
-    let begin = () => {}
-    const overtaken = new Promise<never>((_, reject) => {
-      begin = patience.onOver(reject)
-    })
-    const result = this.#queue
-      .then(async () => {
-        begin()
-        if (patience.error !== undefined) throw patience.error
-        if (this.#deleted) throw new ServiceError('NOT_FOUND', `no pipeline has the id ${this.id}`)
-        this.#operations++
-        try {
-          return await operation()
-        } finally {
-          this.#operations--
-          this.#host.answered(this)
-        }
-      })
-      .finally(() => patience.end())
-    this.#queue = result.catch(() => undefined)
-    return Promise.race([overtaken, result])
   }
 }
 

@@ -1,0 +1,63 @@
+/** The operations on one pipeline, one after the other, each for as long as its caller waits. */
+import type { ActorClock } from '../actors/pipeline.ts'
+import type { CallContext } from '../contract/handlers.ts'
+import { SerialQueue } from '../contract/serial-queue.ts'
+import { Patience, type PatienceOptions } from './patience.ts'
+
+/** Who waits for an operation. */
+export type Caller = Pick<CallContext, 'signal'>
+
+export interface OperationQueueOptions {
+  readonly clock: ActorClock
+  /** Throws why an operation whose turn has come cannot be carried out any more. */
+  readonly check: () => void
+  /** An operation is over: its answer is on the way. */
+  readonly answered: () => void
+}
+
+export class OperationQueue {
+  readonly #options: OperationQueueOptions
+  readonly #queue = new SerialQueue()
+  #underWay = 0
+
+  constructor(options: OperationQueueOptions) {
+    this.#options = options
+  }
+
+  /** An operation is under way. */
+  get busy(): boolean {
+    return this.#underWay > 0
+  }
+
+  /**
+   * Runs `operation` after those before it, unless it is over for its caller by then: late (`within`), or the caller gone. What it is told
+   * of the caller's patience lasts as long as the operation.
+   */
+  run<T>(
+    caller: Caller,
+    operation: (patience: Patience) => Promise<T>,
+    within?: PatienceOptions['within'],
+  ): Promise<T> {
+    const { clock, check, answered } = this.#options
+    const patience = new Patience(caller, within === undefined ? { clock } : { clock, within })
+    let begin = () => {}
+    const overtaken = new Promise<never>((_, reject) => {
+      begin = patience.onOver(reject)
+    })
+    const result = this.#queue
+      .run(async () => {
+        begin()
+        if (patience.error !== undefined) throw patience.error
+        check()
+        this.#underWay++
+        try {
+          return await operation(patience)
+        } finally {
+          this.#underWay--
+          answered()
+        }
+      })
+      .finally(() => patience.end())
+    return Promise.race([overtaken, result])
+  }
+}
