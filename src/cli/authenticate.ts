@@ -20,10 +20,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   ALREADY_EXISTS: 'leave the other hub first: penstock disconnect',
 }
 
-function explained(error: unknown): unknown {
+async function explained(error: unknown, client: ApiClient, nodeId: string): Promise<unknown> {
   if (!(error instanceof ApiFailure)) return error
   // A node that hosts a hub has none to leave.
-  const advice = error.message.includes('hosts a hub server') ? undefined : ADVICE[error.code]
+  const hasNone = error.code === 'ALREADY_EXISTS' && (await hubOf(client))?.id === nodeId
+  const advice = hasNone ? undefined : ADVICE[error.code]
   return advice === undefined ? error : new Failure(`${error.message}\n  ${advice}`)
 }
 
@@ -63,7 +64,7 @@ async function authenticate(given: string, options: Options): Promise<void> {
     await client.authenticateByRequest(address, stop)
   } catch (error) {
     if (stop.aborted) throw new Interrupted('withdrawn')
-    throw explained(error)
+    throw await explained(error, client, nodeId)
   } finally {
     spinner.stop()
   }

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { connect, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
 import { isLoopbackAddress } from '../api/access.ts'
+import { speaksNoTls } from '../link/tls-error.ts'
 import { Failure, messageOf } from './failure.ts'
 
 export interface Credentials {
@@ -91,7 +92,7 @@ export class Connection {
   #unreachable(error: Error): Failure {
     if (error instanceof Failure) return error
     const { code, errors } = error as NodeJS.ErrnoException & { errors?: Error[] }
-    const isPlain = error.message.includes('wrong version number')
+    const isPlain = speaksNoTls(error)
     const why = isPlain ? 'it speaks no TLS' : error.message || errors?.[0]?.message || code
     const hint = isPlain
       ? '; write http://'
