@@ -1,5 +1,6 @@
 /** Who may call: loopback callers freely, others with a token; and what a browser may do on a person's behalf. */
 import { isIP } from 'node:net'
+import { isLoopbackAddress } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Caller } from './call.ts'
 
@@ -151,25 +152,4 @@ function hostname(host: string): string {
 function isSameOrigin(origin: string, host: string): boolean {
   // The scheme is not compared: behind a TLS terminator the node cannot know it.
   return /^https?:\/\//.test(origin) && origin.replace(/^https?:\/\//, '').toLowerCase() === host.toLowerCase()
-}
-
-/** Whether an IP address, as text, is of this machine's loopback interface. */
-export function isLoopbackAddress(address: string): boolean {
-  if (address === '127.0.0.1' || address === '::1') return true
-  const plain = address.replace(/^::ffff:/i, '')
-  return isIP(plain) === 4 && plain.startsWith('127.')
-}
-
-/** An IP address as text, from its 4 or 16 bytes: `127.0.0.1`, `::1`; IPv4 in IPv6 reads as IPv4. */
-export function addressText(bytes: Uint8Array): string {
-  if (bytes.length === 4) return `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`
-  if (bytes.length !== 16) return ''
-  if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff) {
-    return bytes.subarray(12).join('.')
-  }
-  const groups = Array.from({ length: 8 }, (_, index) =>
-    (((bytes[2 * index] as number) << 8) | (bytes[2 * index + 1] as number)).toString(16),
-  )
-  // The URL parser writes the shortest form (RFC 5952).
-  return new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1)
 }

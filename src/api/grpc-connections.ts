@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
-import { isLoopback, networkOf } from '../link/address.ts'
+import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 export const CONNECTIONS_MOST = 16_384
@@ -114,7 +114,7 @@ export class GrpcConnections {
     }
     const source = networkOf(remoteAddress)
     const ofSource = this.#bySource.get(source) ?? 0
-    if (ofSource >= this.#mostPerAddress && !isLoopback(remoteAddress)) {
+    if (ofSource >= this.#mostPerAddress && !isLoopbackAddress(remoteAddress)) {
       socket.destroy()
       this.#tell(`gRPC connections from ${source} are refused: it has ${ofSource}, the most from one address`)
       return

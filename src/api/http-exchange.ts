@@ -8,9 +8,9 @@
 
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js'
 import { isUtf8 } from 'node:buffer'
+import { addressText } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Upgrade, UpgradeRequest } from '../link/link.ts'
-import { addressText } from './access.ts'
 import { FixedHeaders } from './encoded-header.ts'
 import { failure, type Report } from './errors.ts'
 import { type Answer, errorAnswer } from './http-response.ts'

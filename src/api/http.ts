@@ -1,11 +1,12 @@
 /** The HTTP listener: REST, event streams and WebSockets of every operation on one port. */
 
 import type { HttpRequest, WebSocket } from 'uWebSockets.js'
+import { isLoopbackAddress } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
 import type { Upgrade, UpgradeRequest } from '../link/link.ts'
-import { type Access, type AccessHeaders, isLoopbackAddress } from './access.ts'
+import type { Access, AccessHeaders } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { Cors, readSubprotocols } from './cors.ts'
 import { encoded } from './encoded-header.ts'

@@ -1,6 +1,7 @@
 /** Why an address cannot be listened on: the system's own word, asked for with a plain socket, as neither listener passes it on. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { socketAddressText } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 
 /** The failure of a listener for `what` (HTTP, gRPC) on `address`:`port`, whose setting is `setting`. */
@@ -10,7 +11,7 @@ export async function listenFailure(
   port: number,
   setting: string,
 ): Promise<ServiceError> {
-  const place = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+  const place = socketAddressText(address, port)
   const cause = await bindFailure(address, port)
   const why = reason(cause, address, port, setting)
   return new ServiceError('UNAVAILABLE', `cannot listen on ${place} for ${what}: ${why}`, { cause })

@@ -1,7 +1,8 @@
 /** `penstock authenticate-by-request` and `penstock disconnect`: how a node joins a hub, and leaves it. */
 import type { Command } from 'commander'
+import { isLoopbackHost } from '../contract/address.ts'
 import { type ApiClient, ApiFailure } from './client.ts'
-import { isLoopbackHost, shownFingerprint } from './connection.ts'
+import { shownFingerprint } from './connection.ts'
 import { Failure, Interrupted, UsageFailure } from './failure.ts'
 import { named } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
@@ -20,10 +21,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   ALREADY_EXISTS: 'leave the other hub first: penstock disconnect',
 }
 
-function explained(error: unknown): unknown {
+async function explained(error: unknown, client: ApiClient, nodeId: string): Promise<unknown> {
   if (!(error instanceof ApiFailure)) return error
   // A node that hosts a hub has none to leave.
-  const advice = error.message.includes('hosts a hub server') ? undefined : ADVICE[error.code]
+  const hasNone = error.code === 'ALREADY_EXISTS' && (await hubOf(client))?.id === nodeId
+  const advice = hasNone ? undefined : ADVICE[error.code]
   return advice === undefined ? error : new Failure(`${error.message}\n  ${advice}`)
 }
 
@@ -63,7 +65,7 @@ async function authenticate(given: string, options: Options): Promise<void> {
     await client.authenticateByRequest(address, stop)
   } catch (error) {
     if (stop.aborted) throw new Interrupted('withdrawn')
-    throw explained(error)
+    throw await explained(error, client, nodeId)
   } finally {
     spinner.stop()
   }

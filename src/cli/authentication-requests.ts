@@ -43,12 +43,17 @@ async function listed(client: ApiClient, socket: RequestSocket, nodeId: string):
   }
 }
 
+/** Ids are 64-bit numbers that rise from 1. */
+function isRequestId(text: string): boolean {
+  return /^\d{1,20}$/.test(text) && BigInt(text) > 0n && BigInt(text) < 2n ** 64n
+}
+
 /** Answers the requests named, or all that wait; every one is told about, and one that failed makes the command fail. */
 async function answer(ids: string[], accept: boolean, options: Common & { all?: boolean }): Promise<void> {
   if (options.all === true ? ids.length > 0 : ids.length === 0) {
     throw new UsageFailure('name requests by their ids, or all of them with --all')
   }
-  for (const id of ids) if (!/^\d{1,20}$/.test(id)) throw new UsageFailure(`"${id}" is no id of a request: see list`)
+  for (const id of ids) if (!isRequestId(id)) throw new UsageFailure(`"${id}" is no id of a request: see list`)
   const client = clientFor(options)
   const pending = await client.getPendingAuthenticationRequests()
   const asked = options.all ? pending.map(({ requestId }) => requestId) : ids

@@ -1,6 +1,7 @@
 /** The REST API as the commands call it: typed operations, server-sent events, failures that say what to do. */
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { createParser } from 'eventsource-parser'
 import { codeName, type Problem } from '../contract/errors.ts'
 import type * as T from '../contract/types.ts'
 import { Connection, type Credentials } from './connection.ts'
@@ -290,27 +291,16 @@ export class ApiClient {
 /** Reads server-sent events (WHATWG HTML, 9.2) from a byte stream; comments are skipped. */
 export async function* parseEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<{ event: string; data: string }> {
   const decoder = new TextDecoder()
-  let pending = ''
-  let event = ''
-  let data: string[] = []
+  let events: { event: string; data: string }[] = []
+  const parser = createParser({ onEvent: ({ event = 'message', data }) => events.push({ event, data }) })
+  let held = ''
   for await (const chunk of body) {
-    pending += decoder.decode(chunk, { stream: true })
-    // A CR at the very end may be half of a CRLF.
-    const end = pending.endsWith('\r') ? pending.length - 1 : pending.length
-    const lines = pending.slice(0, end).split(/\r\n|\n|\r/)
-    pending = (lines.pop() as string) + pending.slice(end)
-    for (const line of lines) {
-      if (line === '') {
-        if (data.length > 0) yield { event: event || 'message', data: data.join('\n') }
-        event = ''
-        data = []
-        continue
-      }
-      const colon = line.indexOf(':')
-      const field = colon < 0 ? line : line.slice(0, colon)
-      const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '')
-      if (field === 'data') data.push(value)
-      else if (field === 'event') event = value
-    }
+    // The parser keeps an event that ends with a lone CR at the end of a chunk until the next line ends: it is given LF only.
+    const text = held + decoder.decode(chunk, { stream: true })
+    held = text.endsWith('\r') ? '\r' : ''
+    parser.feed(text.slice(0, text.length - held.length).replace(/\r\n?/g, '\n'))
+    const whole = events
+    events = []
+    yield* whole
   }
 }

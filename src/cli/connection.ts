@@ -4,7 +4,8 @@ import { Agent, type RequestOptions, request as tlsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { connect, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
-import { isLoopbackAddress } from '../api/access.ts'
+import { isLoopbackHost } from '../contract/address.ts'
+import { speaksNoTls } from '../link/tls-error.ts'
 import { Failure, messageOf } from './failure.ts'
 
 export interface Credentials {
@@ -91,7 +92,7 @@ export class Connection {
   #unreachable(error: Error): Failure {
     if (error instanceof Failure) return error
     const { code, errors } = error as NodeJS.ErrnoException & { errors?: Error[] }
-    const isPlain = error.message.includes('wrong version number')
+    const isPlain = speaksNoTls(error)
     const why = isPlain ? 'it speaks no TLS' : error.message || errors?.[0]?.message || code
     const hint = isPlain
       ? '; write http://'
@@ -164,11 +165,6 @@ class CheckingAgent extends Agent {
       'or name its authority with --ca'
     )
   }
-}
-
-/** Whether the host of a URL is this machine, by a loopback name or address. */
-export function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''))
 }
 
 function plain(fingerprint: string): string {

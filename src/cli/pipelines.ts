@@ -80,9 +80,10 @@ function stateOf({ started, currentRun }: Pipeline): string {
   return state
 }
 
-function coloured(state: string): string {
-  if (state === 'running') return paint(state, 'green')
-  return /fail/.test(state) ? paint(state, 'red') : state
+function coloured(pipeline: Pipeline): string {
+  const text = stateOf(pipeline)
+  if (pipeline.currentRun?.state === 'RUNNING') return paint(text, 'green')
+  return pipeline.currentRun?.outcome === 'FAILED' ? paint(text, 'red') : text
 }
 
 function printPipelines(pipelines: readonly Pipeline[]): void {
@@ -94,7 +95,7 @@ function printPipelines(pipelines: readonly Pipeline[]): void {
   const rows = pipelines.map((pipeline) => [
     pipeline.id,
     pipeline.name,
-    coloured(stateOf(pipeline)),
+    coloured(pipeline),
     pipeline.currentRun?.id ?? '',
     String(pipeline.currentRun?.cpu ?? pipeline.cpuPin ?? ''),
     policyName(pipeline.restartPolicy),
@@ -112,7 +113,7 @@ function printPipeline(pipeline: Pipeline, output: Format, withConfig = false): 
   const facts: [string, string | undefined][] = [
     ['id', pipeline.id],
     ['name', pipeline.name],
-    ['state', coloured(stateOf(pipeline))],
+    ['state', coloured(pipeline)],
     ['run', run?.id],
     ['started', run?.startedAt],
     ['ended', run?.endedAt],
@@ -170,7 +171,7 @@ function printEvent(event: Event, output: Format): void {
   }
   for (const [kind, change] of Object.entries(event)) {
     const { pipeline } = change as { pipeline?: Pipeline }
-    if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${pipeline.name}  ${coloured(stateOf(pipeline))}`)
+    if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${pipeline.name}  ${coloured(pipeline)}`)
   }
 }
 

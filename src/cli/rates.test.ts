@@ -1,5 +1,8 @@
 /** Rates between two readings of a region that is being written. */
 import { expect, test } from 'vitest'
+import { components } from '../dataplane/components/registry.ts'
+import { checkPipelineConfig } from '../dataplane/engine/check.ts'
+import { layoutOf } from '../dataplane/engine/graph.ts'
 import { consumed, createRegion, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
 import { RateMeter } from './rates.ts'
 
@@ -20,4 +23,40 @@ test('numbers that cannot be read whole leave the last rates, and the next readi
   sequence[0]++
   writer.publish(Float64Array.of(700), 4e9)
   expect(meter.read(1).total.consumed).toBe(300)
+})
+
+test('what passes a port is told by the fields of its counters, whatever their descriptions say', () => {
+  const layout = new MetricLayout()
+  const common = { path: 'relay', kind: 'counter', integer: true, description: 'Reworded.' } as const
+  for (const side of ['input', 'output'] as const) {
+    const port = { name: side, side }
+    layout.number({ ...common, name: `${side}_packets`, unit: 'packets', port })
+    layout.number({ ...common, name: `${side}_bytes`, unit: 'bytes', port })
+  }
+  // A counter that only reads like one of a port.
+  layout.number({ ...common, name: 'odd', unit: 'packets', description: 'Packets that came in at input odd.' })
+  const region = createRegion(layout)
+  const writer = new RegionWriter(region)
+  writer.publish(new Float64Array(5), 1e9)
+  const meter = new RateMeter(region)
+  writer.publish(Float64Array.of(10, 1000, 7, 700, 99), 2e9)
+  expect(meter.read(1).components).toMatchObject([{ inPackets: 10, inBits: 8000, outPackets: 7, outBits: 5600 }])
+})
+
+test('the engine writes port and side of every port counter, and of nothing else', () => {
+  const pipeline = {
+    source: {
+      throughput_traffic_source: { output: 'sent', throughput_mbit: 1, payload_size: 100, duration_ms: 0, seed: 1 },
+    },
+    sink: { traffic_sink: { input: 'sent', mtu: 1500, latency_budget: 50 } },
+  }
+  const { config } = checkPipelineConfig(JSON.stringify({ version: 1, engine_config: { pipeline } }), components)
+  const { entries } = layoutOf(config!, components).metrics
+  const ports = entries.flatMap(({ path, unit, port }) => (port === undefined ? [] : [{ path, unit, ...port }]))
+  expect(ports).toEqual([
+    { path: 'source', unit: 'packets', name: 'output', side: 'output' },
+    { path: 'source', unit: 'bytes', name: 'output', side: 'output' },
+    { path: 'sink', unit: 'packets', name: 'input', side: 'input' },
+    { path: 'sink', unit: 'bytes', name: 'input', side: 'input' },
+  ])
 })

@@ -48,10 +48,7 @@ export class RateMeter {
 
   private static sumsOf(entry: MetricEntry): string[] {
     if (entry.role) return [entry.role]
-    if (entry.kind !== 'counter') return []
-    // The engine's port counters: their descriptions are its own.
-    const side = /^(Packets|Bytes) that (came in|left) at (input|output) /.exec(entry.description)
-    return side ? [`${side[3]}-${side[1]}`] : []
+    return entry.port === undefined ? [] : [`${entry.port.side}-${entry.unit}`]
   }
 
   /**
@@ -78,10 +75,10 @@ export class RateMeter {
       }
       return {
         path,
-        inPackets: rate('input-Packets'),
-        inBits: rate('input-Bytes') * 8,
-        outPackets: rate('output-Packets'),
-        outBits: rate('output-Bytes') * 8,
+        inPackets: rate('input-packets'),
+        inBits: rate('input-bytes') * 8,
+        outPackets: rate('output-packets'),
+        outBits: rate('output-bytes') * 8,
         roles,
       }
     })

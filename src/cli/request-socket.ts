@@ -1,10 +1,10 @@
 /** The WebSocket on which the requests of nodes that ask to join arrive, and on which they are answered. */
 import type { WebSocket } from 'ws'
-import { type AuthenticationRequest, failureOf } from './client.ts'
+import { ApiFailure, type AuthenticationRequest, failureOf } from './client.ts'
 import { Failure } from './failure.ts'
 
-/** Ids rise from 1: the last of all 64-bit numbers is never reached. */
-const NO_REQUEST = String(2n ** 64n - 1n)
+/** The id that no request has: ids rise from 1. An answer to it is no valid message, one to any other id is. */
+const NO_REQUEST = '0'
 
 /** What arrives: a request, or why one of the answers was of no use. */
 export type RequestFrame = { request: AuthenticationRequest } | { failure: Failure }
@@ -76,8 +76,8 @@ export class RequestSocket {
   }
 
   /**
-   * Answers and makes sure that the answer counted; throws what the node says when it did not. Only answers that come to nothing get
-   * an answer themselves, in order: one to a request that cannot exist, sent behind ours, tells that ours was taken.
+   * Answers a request, whose id is 1 or more, and makes sure that the answer counted; throws what the node says when it did not. Only
+   * answers that come to nothing get an answer themselves, in order: one without a request, sent behind ours, tells that ours was taken.
    */
   async settle(requestId: string, accept: boolean): Promise<void> {
     this.answer(requestId, accept)
@@ -86,7 +86,7 @@ export class RequestSocket {
     for (;;) {
       const frame = await this.next()
       if ('request' in frame) continue
-      if (frame.failure.message.includes(NO_REQUEST)) break
+      if (isNoRequest(frame.failure)) break
       outcome ??= frame.failure
     }
     if (outcome !== undefined) throw outcome
@@ -101,4 +101,10 @@ export class RequestSocket {
   close(): void {
     this.#socket.close()
   }
+}
+
+/** Whether the node says that an answer named no request. */
+function isNoRequest(failure: Failure): boolean {
+  if (!(failure instanceof ApiFailure) || failure.code !== 'INVALID_ARGUMENT') return false
+  return failure.problems.some(({ pointer }) => pointer === '/requestId')
 }

@@ -2,24 +2,13 @@
 import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { NS_PER_MS } from '../dataplane/engine/clock.ts'
-import type { AnyComponent } from '../dataplane/engine/component.ts'
+import { layoutOf } from '../dataplane/engine/graph.ts'
 import { simulate } from '../dataplane/engine/simulate.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
 import { duration, type Format, loadPipeline, whole, withOutput } from './options.ts'
 import { print, printJson } from './terminal.ts'
-
-/** Units and kinds are the definitions'; port counters are the engine's. */
-function describe(key: string, name: string): { unit: string; kind: 'counter' | 'gauge' } {
-  const { metrics } = components.get(key) as AnyComponent
-  const declared = metrics[name] ?? metrics[name.replace(/_(count|min|max|mean|p50|p90|p99)$/, '')]
-  if (declared) {
-    const unit = declared.type === 'histogram' && name.endsWith('_count') ? '' : declared.unit
-    return { unit, kind: declared.type === 'counter' ? 'counter' : 'gauge' }
-  }
-  return { unit: name.endsWith('_bytes') ? 'bytes' : 'packets', kind: 'counter' }
-}
 
 export function addSimulate(program: Command): void {
   withOutput(program.command('simulate'))
@@ -48,20 +37,16 @@ export function addSimulate(program: Command): void {
       if (options.output === 'json') {
         printJson({ ...ending, elapsedMs: elapsed / NS_PER_MS, seed: options.seed, metrics })
       } else {
-        const rows: MetricRow[] = []
-        for (const [path, values] of Object.entries(metrics)) {
-          const { key } = config.components[path]
-          for (const [name, value] of Object.entries(values)) rows.push({ path, name, value, ...describe(key, name) })
-        }
+        const { entries } = layoutOf(config, components).metrics
+        const rows: MetricRow[] = entries.flatMap(({ path, name, unit, kind }) => {
+          const value = metrics[path]?.[name]
+          return value === undefined ? [] : [{ path, name, value, unit, kind }]
+        })
         const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
         print(metricsTable(rows, keys))
         const how = ending.outcome === 'COMPLETED' ? 'completed' : 'time was up'
         if (end.outcome !== 'FAILED') {
-          if (
-            Object.entries(metrics).every(
-              ([, values]) => !Object.keys(values).some((name) => name.endsWith('_packets') && values[name] > 0),
-            )
-          ) {
+          if (!entries.some(({ path, name, unit }) => unit === 'packets' && (metrics[path]?.[name] ?? 0) > 0)) {
             print(
               '\nNothing moved: in a simulation sockets hear each other only; put a traffic source into the pipeline.',
             )

@@ -1,6 +1,7 @@
 /** What the commands print with: tables that fit the terminal, numbers, colours, a region that is redrawn in place. */
 import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
+import stringWidth from 'string-width'
 
 export interface Column {
   title: string
@@ -25,7 +26,24 @@ export function harmless(text: string): string {
   )
 }
 
-const visible = (text: string): number => text.replace(ESCAPES, '').length
+/** Columns that `text` takes on a terminal: Chinese characters and emoji take two, combining marks and colours none. */
+const visible = (text: string): number => stringWidth(text)
+
+const graphemes = new Intl.Segmenter()
+
+/** The beginning of `text` that fits `width` columns, of whole characters as people see them; the first `least` of them at any rate. */
+function head(text: string, width: number, least = 0): string {
+  let taken = ''
+  let columns = 0
+  let count = 0
+  for (const { segment } of graphemes.segment(text)) {
+    columns += visible(segment)
+    if (columns > width && count >= least) break
+    taken += segment
+    count++
+  }
+  return taken
+}
 
 /** Columns of the terminal; COLUMNS when the output is no terminal, else without limit. */
 export function terminalWidth(): number {
@@ -52,8 +70,9 @@ function wrapped(text: string, width: number): string[] {
         line = ''
       }
       while (visible(word) > width) {
-        lines.push(word.slice(0, width))
-        word = word.slice(width)
+        const fitting = head(word, width, 1)
+        lines.push(fitting)
+        word = word.slice(fitting.length)
       }
       line = line ? `${line} ${word}` : word
     }
@@ -63,7 +82,7 @@ function wrapped(text: string, width: number): string[] {
 }
 
 function cut(text: string, width: number): string {
-  return visible(text) <= width ? text : `${text.replace(ESCAPES, '').slice(0, Math.max(0, width - 1))}…`
+  return visible(text) <= width ? text : `${head(text.replace(ESCAPES, ''), width - 1)}…`
 }
 
 /** Lays a table out in at most `width` columns; the result has no trailing newline. */

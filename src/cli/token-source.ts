@@ -1,9 +1,9 @@
 /** The token that a command sends with its requests, and what to do when it was not the right one. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isLoopbackHost } from '../contract/address.ts'
 import { defaultDataDirectory } from '../node/config.ts'
 import { readTokenFile, TOKEN_FILE, type TokenFile, TokenFileError } from '../node/token-file.ts'
-import { isLoopbackHost } from './connection.ts'
 import { Failure, UsageFailure } from './failure.ts'
 
 export interface TokenOptions {

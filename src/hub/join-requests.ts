@@ -1,9 +1,9 @@
 /** The nodes that ask to join: one request a call, shown to every operator, ended by the first answer, by time, or by the caller's leaving. */
 import { type ActorRefFrom, createActor } from 'xstate'
 import { type AuthOutcome, authRequest } from '../actors/auth-request.ts'
+import { networkOf } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
-import { networkOf } from '../link/address.ts'
 import type { Admission, Clock, Joiner } from '../link/link.ts'
 import { nodeView } from './embedded-registry.ts'
 import type { FactCaller, HubFact } from './facts.ts'

@@ -23,7 +23,7 @@ import {
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
-import { ipv6Bytes } from './address.ts'
+import { ipv6Bytes } from '../contract/address.ts'
 import { bits, context, integer, octets, oid, pem, plain, sequence, set, time, utf8, yes } from './der.ts'
 
 const YEARS = 10

@@ -6,6 +6,7 @@ import { fingerprintOf, keyFingerprintOf } from './certificate.ts'
 import { joinLink, type NodeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
 import { FRAME_BYTES } from './messages.ts'
+import { speaksNoTls } from './tls-error.ts'
 import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
 
 /** Path of the link on a hub's HTTP listener. */
@@ -91,13 +92,15 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
     }, CONNECT_MS)
     const abort = (): void => fail(signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
-    socket.on('error', (error: NodeJS.ErrnoException) => fail(connectError(address, error)))
+    let isAnswered = false
+    socket.on('error', (error: NodeJS.ErrnoException) => fail(connectError(address, error, isAnswered)))
     socket.on('close', () => fail(new LinkUnreachable(`${address.host} closed the connection at once`)))
     socket.on('unexpected-response', (request: ClientRequest, response: IncomingMessage) => {
       request.destroy()
       fail(answerError(address, response.statusCode ?? 0))
     })
     socket.on('upgrade', (response: IncomingMessage) => {
+      isAnswered = true
       try {
         if (address.protocol === 'https:') certificate = judge(response.socket as TLSSocket, options)
       } catch (error) {
@@ -133,26 +136,18 @@ function judge(socket: TLSSocket, { address, pinnedCertificate, pinnedCertificat
   return { fingerprint, key, trust: socket.authorized ? 'CA' : 'FIRST_USE' }
 }
 
-function connectError(address: URL, error: NodeJS.ErrnoException): Error {
-  // What ws says of an answer that is HTTP or a WebSocket, but not ours.
-  if (
-    error.code?.startsWith('HPE_') ||
-    error.message.startsWith('Server sent') ||
-    error.message.startsWith('Invalid')
-  ) {
+/** `isAnswered`: the upgrade was agreed to, so that the error is what ws has against the answer's headers. */
+function connectError(address: URL, error: NodeJS.ErrnoException, isAnswered: boolean): Error {
+  // HPE_…: the answer is no HTTP (llhttp).
+  if (isAnswered || error.code?.startsWith('HPE_')) {
     return new LinkRefused('NOT_A_HUB', `what answers at ${address.host} is no hub: ${error.message}`)
   }
   // Happy eyeballs collects several errors under an empty message.
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
-  const message = isPlain(error)
+  const message = speaksNoTls(error)
     ? 'it speaks no TLS; if it is a hub on plain HTTP, write http://'
     : causes.map((cause) => cause.message).join('; ')
   return new LinkUnreachable(`no connection to ${address.host}: ${message}`, { cause: error })
-}
-
-/** Whether TLS failed because what came back was no TLS. */
-function isPlain({ code, message }: NodeJS.ErrnoException): boolean {
-  return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || message.includes('wrong version number')
 }
 
 function answerError(address: URL, status: number): Error {

@@ -1,6 +1,6 @@
 /** The hub's end of all links on its HTTP listener (uWebSockets.js): who may connect, how many at once before they have proven a key. */
 import type { WebSocket } from 'uWebSockets.js'
-import { isLoopback, networkOf } from './address.ts'
+import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
 import { Inboxes, UwsWire } from './inbox.ts'
@@ -96,7 +96,7 @@ class UwsLinkServer implements LinkServer {
     if (!offered.some((name) => name.trim() === SUBPROTOCOL)) return '400 Bad Request'
     if (this.#isClosed) return '503 Service Unavailable'
     const { unprovenLimit = 1024, unprovenPerAddress = 64 } = this.#options
-    const perAddress = isLoopback(remoteAddress) ? unprovenLimit : unprovenPerAddress
+    const perAddress = isLoopbackAddress(remoteAddress) ? unprovenLimit : unprovenPerAddress
     if (this.#unprovenCount >= unprovenLimit || (this.#unproven.get(networkOf(remoteAddress)) ?? 0) >= perAddress) {
       return '429 Too Many Requests'
     }

@@ -2,10 +2,11 @@
 import { isIP } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import type { Logger } from 'pino'
-import { Access, isLoopbackAddress } from '../api/access.ts'
+import { Access } from '../api/access.ts'
 import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
 import { Router } from '../api/router.ts'
+import { isLoopbackHost, socketAddressText } from '../contract/address.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { ipv6Bytes } from '../dataplane/engine/address.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
@@ -153,7 +154,7 @@ function servesLoopback(config: NodeConfig): boolean {
   return (['http.address', 'grpc.address'] as const).some((key) => {
     if (config[key] === 'none') return false
     const { address } = hostAndPort(config[key])
-    return isIP(address) === 0 || isLoopback(address) || address === '0.0.0.0' || address === '::'
+    return isIP(address) === 0 || isLoopbackHost(address) || address === '0.0.0.0' || address === '::'
   })
 }
 
@@ -193,7 +194,7 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
     hubServer: config.hubServer ? { requestTimeout } : undefined,
     dial: ({ hubKey, certificate, certificateKey, ...request }) => {
       const { address, intent } = request
-      if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopback(address.hostname.replace(/^\[|\]$/g, ''))) {
+      if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
         log.warn(
           `${address.href} is joined without TLS: for trusted networks only; https keeps what is said from others`,
         )
@@ -248,7 +249,7 @@ function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
     return tls
   }
   for (const key of ['http.address', 'grpc.address'] as const) {
-    if (config[key] === 'none' || isLoopback(hostAndPort(config[key]).address)) continue
+    if (config[key] === 'none' || isLoopbackHost(hostAndPort(config[key]).address)) continue
     log.warn(`${key} ${config[key]} is served without TLS: for trusted networks only; see http.tls`)
   }
   return undefined
@@ -288,10 +289,6 @@ function addressesOf(host: string): string[] {
     .map(({ address }) => address)
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || isLoopbackAddress(host)
-}
-
 interface Listeners {
   readonly router: Router
   readonly access: Access
@@ -312,7 +309,8 @@ async function listenHttp(config: NodeConfig, { router, access, tls, links, open
     ...(tls === undefined ? {} : { tls }),
     ...(links === undefined ? {} : { extend: (app) => links.attach(app) }),
   })
-  const text = addressText(await listener.start())
+  const bound = await listener.start()
+  const text = socketAddressText(bound.address, bound.port)
   opened.push(() => listener.stop())
   return { listener, text }
 }
@@ -327,7 +325,8 @@ async function listenGrpc(config: NodeConfig, { router, access, tls, log, opened
     ...(tls === undefined ? {} : { tls }),
     warn: (message) => log.warn(message),
   })
-  const text = addressText(await listener.start())
+  const bound = await listener.start()
+  const text = socketAddressText(bound.address, bound.port)
   opened.push(() => listener.stop())
   return { listener, text }
 }
@@ -335,8 +334,4 @@ async function listenGrpc(config: NodeConfig, { router, access, tls, log, opened
 function hostAndPort(text: string): { address: string; port: number } {
   const colon = text.lastIndexOf(':')
   return { address: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(colon + 1)) }
-}
-
-function addressText({ address, port }: { address: string; port: number }): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 }

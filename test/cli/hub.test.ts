@@ -148,7 +148,12 @@ describe('answering', () => {
     expect(unknown.stderr).toContain('999')
     expect((await at(hub, 'authentication-requests', 'approve')).code).toBe(2)
     expect((await at(hub, 'authentication-requests', 'approve', '1', '--all')).code).toBe(2)
-    expect((await at(hub, 'authentication-requests', 'approve', 'x')).code).toBe(2)
+    for (const none of ['x', '0', String(2n ** 64n)]) {
+      expect((await at(hub, 'authentication-requests', 'approve', none)).code).toBe(2)
+    }
+    const highest = await at(hub, 'authentication-requests', 'approve', String(2n ** 64n - 1n))
+    expect(highest).toMatchObject({ code: 1, stdout: '' })
+    expect(highest.stderr).toContain('is pending')
     expect((await at(hub, 'authentication-requests', 'approve', '--all')).stdout).toBe('no node asks to join\n')
     const off = await at(west, 'authentication-requests', 'approve', '1')
     expect(off.code).toBe(1)

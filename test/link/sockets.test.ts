@@ -314,6 +314,15 @@ test('what is no hub is told from what cannot be reached', async () => {
   ]) {
     await expect(dial(hub, address)).rejects.toMatchObject({ name: 'LinkRefused', reason: 'NOT_A_HUB' })
   }
+  for (const subprotocol of ['chat', false] as const) {
+    const server = createHttpServer()
+    const chat = new WebSocketServer({ server, handleProtocols: () => subprotocol })
+    cleanup.push(() => chat.close())
+    await expect(dial(hub, new URL(`http://127.0.0.1:${await port0(server)}`))).rejects.toMatchObject({
+      name: 'LinkRefused',
+      reason: 'NOT_A_HUB',
+    })
+  }
   await expect(dial(hub, await answer(503))).rejects.toMatchObject({ name: 'LinkUnreachable' })
   const talker = createServer((socket) => {
     socket.on('error', () => {})

@@ -75,9 +75,10 @@ export function layoutOf(config: PipelineConfig, available: Registry): Layout {
     const definition = available.get(component.key) as AnyComponent
     for (const port of portsOf(path, definition.config, component.config)) {
       const shared = counters.get(port.name)
-      const [verb, side] = port.kind === 'input' ? ['came in', 'input'] : ['left', 'output']
-      const common = { path, kind: 'counter', integer: true } as const
+      const side = port.kind
+      const verb = side === 'input' ? 'came in' : 'left'
       const name = portName(port)
+      const common = { path, kind: 'counter', integer: true, port: { name, side } } as const
       const packets = metrics.number(
         {
           ...common,

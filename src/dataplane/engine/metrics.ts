@@ -47,6 +47,8 @@ export interface MetricEntry {
   /** Counters are whole numbers; gauges may be fractions. */
   integer: boolean
   role?: PacketRole
+  /** Of the engine's own counters of a port: its name, and which way its packets go. The unit tells packets from bytes. */
+  port?: { readonly name: string; readonly side: 'input' | 'output' }
   /** Index into the region's values. Two entries may share one (both ends of a connection). */
   index: number
 }

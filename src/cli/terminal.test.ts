@@ -1,0 +1,38 @@
+/** Tables with names of every width: what stands in a column begins in the same place of the terminal in every row. */
+import { expect, test } from 'vitest'
+import { table } from './terminal.ts'
+
+const COLUMNS = [{ title: 'NAME' }, { title: 'STATE' }, { title: 'NOTE', wrap: true }]
+
+test('names of wide characters, emoji and combining marks leave the columns in line', () => {
+  const names = ['north', '北京', '👩‍💻 lab', '🇨🇭', 'cafe\u0301', 'ｶﾞ']
+  expect(
+    table(
+      COLUMNS.slice(0, 2),
+      names.map((name) => [name, 'up']),
+    ).split('\n'),
+  ).toEqual([
+    'NAME    STATE',
+    'north   up',
+    '北京    up',
+    '👩‍💻 lab  up',
+    '🇨🇭      up',
+    'cafe\u0301    up',
+    'ｶﾞ      up',
+  ])
+})
+
+test('a cell is cut between characters, and by the columns they take', () => {
+  const cell = (name: string, width: number) => table([{ title: '' }], [[name]], width)
+  expect(cell('北京上海广州', 8)).toBe('北京上…')
+  expect(cell('👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻', 9)).toBe('👩‍💻👩‍💻👩‍💻👩‍💻…')
+  expect(cell('e\u0301'.repeat(12), 10)).toBe(`${'e\u0301'.repeat(9)}…`)
+  expect(cell('北京上海', 8)).toBe('北京上海')
+})
+
+test('a long word wraps between characters, and by the columns they take', () => {
+  const note = '北京'.repeat(13)
+  const wide = table([{ title: '', wrap: true }], [[note]], 25)
+  expect(wide.split('\n')).toEqual(['北京'.repeat(6), '北京'.repeat(6), '北京'])
+  expect(table([{ title: '', wrap: true }], [['👩‍💻'.repeat(13)]], 24).split('\n')).toEqual(['👩‍💻'.repeat(12), '👩‍💻'])
+})
