@@ -21,8 +21,8 @@ import {
   type Frame,
   MAX_STREAMS,
   MESSAGE_BYTES,
-  MESSAGE_OVERHEAD,
   type Open,
+  PIECE_BYTES,
   readRecord,
   statusOf,
   Violation,
@@ -141,7 +141,7 @@ export class Session implements LinkSession, StreamHost {
       )
     }
     const { origin = this.#options.localId, deadlineMs, holder } = options
-    if (request !== undefined && holder?.hold(request.length + MESSAGE_OVERHEAD) === false) {
+    if (request !== undefined && holder?.hold(request.length + PIECE_BYTES) === false) {
       throw new ServiceError('RESOURCE_EXHAUSTED', 'too many requests of this node wait for nodes that do not read')
     }
     const stream = new Stream(this, true, { operation, target, origin, deadlineMs }, request, holder)
