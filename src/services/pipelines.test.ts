@@ -345,6 +345,32 @@ describe('update', () => {
     expect(await get(id)).toMatchObject({ jsonConfig: config(2), started: false })
   })
 
+  test('a caller that goes away while a start of the restart policy is awaited: nothing is changed', async () => {
+    const { id } = await create({ startupPolicy: { auto: {} } })
+    pool.prompt = false
+    service.startWithNode()
+    await settle()
+    const caller = new AbortController()
+    const request = {
+      nodeId,
+      id,
+      name: 'late',
+      jsonConfig: config(),
+      defaultLoggingLevel: 'INFO',
+      instructionsTimeout: 3,
+      forceRestart: false,
+    } as const
+    const updated = service.handlers.updatePipeline(request, { ...call, signal: caller.signal })
+    const refused = expect(updated).rejects.toMatchObject({ code: 'CANCELLED' })
+    await settle()
+    caller.abort()
+    await settle()
+    pool.last.run()
+    await refused
+    await settle()
+    expect(await get(id)).toMatchObject({ name: 'p', currentRun: { state: 'RUNNING' } })
+  })
+
   test('a restart that fails leaves the new settings and a stopped pipeline', async () => {
     const { id } = await create({ restartPolicy: { always: { maxRestarts: 0 } } })
     await start(id)
