@@ -33,7 +33,7 @@ import { closeCodes, deaf, type Wire } from './wire.ts'
 
 /**
  * What the peer may make this side hold in memory, all streams together, bytes: messages that nobody has read and messages under
- * assembly, requests of its calls that wait for another node, answers that it does not read.
+ * assembly, requests of its calls that are carried out or wait for another node, answers that it does not read.
  */
 export const HELD_BYTES = 64 * 1024 * 1024
 /** What may wait on the wire before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
