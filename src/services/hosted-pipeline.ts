@@ -182,11 +182,13 @@ export class HostedPipeline {
       patience.onOver(({ code, message }) => {
         this.#actor.send({ type: 'ABANDON', isLate: code === 'DEADLINE_EXCEEDED', cause: message })
       })
-      try {
-        return await this.#started('')
-      } catch (error) {
+      const runId = await this.#started('').catch((error: unknown) => {
         throw patience.error ?? error
-      }
+      })
+      if (patience.error === undefined) return runId
+      // It was over for the caller while the disk took its time.
+      this.#actor.send({ type: 'STOP' })
+      throw patience.error
     }
     return await this.#operations.run(call, start, { milliseconds: START_DEADLINE_MS, late })
   }

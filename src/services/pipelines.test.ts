@@ -188,6 +188,30 @@ describe('start', () => {
     expect(await start(id)).toBe(pool.last.id)
   })
 
+  test('a caller that goes away while the disk is slow to take down that its run is on: the run is stopped', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const caller = new AbortController()
+    const started = service.handlers.startPipeline({ nodeId, id }, { ...call, signal: caller.signal })
+    const refused = expect(started).rejects.toMatchObject({ code: 'CANCELLED' })
+    await settle()
+    const put = store.runs.put.bind(store.runs)
+    let write = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      write = resolve
+    })
+    store.runs.put = async (run) => {
+      await isHeld
+      await put(run)
+    }
+    pool.last.run()
+    await settle()
+    caller.abort()
+    write()
+    await refused
+    expect(pool.last.asked).toEqual(['stop'])
+  })
+
   test('operations on one pipeline follow each other; others are not held up', async () => {
     const [a, b] = [await create(), await create()]
     pool.prompt = false
