@@ -10,6 +10,7 @@ import { type CallTimers, systemTimers } from '../hub/link-calls.ts'
 import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../hub/link-envelope.ts'
 import { HUB_SERVER_SERVICE, type RoutedOperation } from '../hub/routing.ts'
 import type { LinkStream } from '../link/link.ts'
+import { PIECE_BYTES } from '../link/messages.ts'
 import { Call } from './call.ts'
 import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'
@@ -43,11 +44,16 @@ export class LinkListener {
       const call = new Call({ remoteAddress, isLoopback: false, identity: stream.origin }, 'link')
       const decoded = request === undefined ? undefined : decodeBinary(operation.request, request)
       this.#check(operation, decoded)
-      const deadline = this.#deadline(stream, call)
-      if (operation.kind === 'unary') void unary(router, operation, stream, decoded, call).finally(deadline)
+      const release = holdRequest(stream, request)
+      const callOff = this.#deadline(stream, call)
+      const over = () => {
+        callOff()
+        release()
+      }
+      if (operation.kind === 'unary') void unary(router, operation, stream, decoded, call).finally(over)
       else if (operation.kind === 'server') {
-        void serverStream(router, operation, stream, decoded, call).finally(deadline)
-      } else void bidi(router, operation, stream, call).finally(deadline)
+        void serverStream(router, operation, stream, decoded, call).finally(over)
+      } else void bidi(router, operation, stream, call).finally(over)
     } catch (error) {
       if (operation === undefined) stream.end(statusOf(error as ServiceError))
       else stream.end(statusOf(router.failure(error, operation)))
@@ -75,6 +81,18 @@ export class LinkListener {
     if (nodeId !== this.#options.nodeId) {
       throw new ServiceError('NOT_FOUND', `the call for node ${String(nodeId).slice(0, 100)} came to another node`)
     }
+  }
+}
+
+/** Accounts for a request while it is carried out, which may take as long as its operation waits; returns what ends that. */
+function holdRequest(stream: LinkStream, request: Uint8Array | undefined): () => void {
+  if (request === undefined) return () => {}
+  const bytes = request.length + PIECE_BYTES
+  if (!stream.hold(bytes)) {
+    throw new ServiceError('RESOURCE_EXHAUSTED', 'too many requests of this node are being carried out')
+  }
+  return () => {
+    stream.hold(-bytes)
   }
 }
 

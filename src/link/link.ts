@@ -107,7 +107,7 @@ export interface OpenOptions {
   readonly deadlineMs?: number | undefined
   /** Hub only: the node the call comes from; default: this side. */
   readonly origin?: string | undefined
-  /** The call that this one is for: accounts for the request, MESSAGE_OVERHEAD more than its length, until it has left. */
+  /** The call that this one is for: accounts for the request, PIECE_BYTES more than its length, until it has left. */
   readonly holder?: Pick<LinkStream, 'hold'> | undefined
 }
 

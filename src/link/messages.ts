@@ -21,6 +21,8 @@ export const FRAGMENT_BYTES = 32 * 1024
 export const WINDOW_BYTES = 256 * 1024
 /** What a piece of a message costs besides its bytes: empty messages are not free. */
 export const MESSAGE_OVERHEAD = 64
+/** What a piece that waits takes in memory besides its bytes (about 400: queue, view, buffer); it is held for that, not for its credit. */
+export const PIECE_BYTES = 512
 /** Streams each side may have open at once. */
 export const MAX_STREAMS = 10_000
 

@@ -1,11 +1,14 @@
 /** Calls through a hub: bytes unread, waiting and giving up from end to end, the loss of either link. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { until } from '../../test/harness/hub.ts'
 import type { LinkStream } from './link.ts'
-import { decodeFrame, encodeFrame, MESSAGE_BYTES, MESSAGE_OVERHEAD, WINDOW_BYTES } from './messages.ts'
+import { decodeFrame, encodeFrame, MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import { relay } from './relay.ts'
 import { HELD_BYTES } from './session.ts'
 import { Recorder, sessionPair, settle } from './testing.ts'
+import { deaf } from './wire.ts'
 
 const ok = { code: 'OK', message: '' } as const
 
@@ -96,7 +99,8 @@ test('a caller that does not read stops the server far away; the hub holds a win
   expect(stalled * message.length).toBeLessThan(3 * WINDOW_BYTES)
   await settle()
   expect(sent).toBe(stalled)
-  for (const bytes of held()) expect(bytes).toBeLessThanOrEqual(WINDOW_BYTES)
+  const window = WINDOW_BYTES + Math.ceil(WINDOW_BYTES / message.length) * PIECE_BYTES
+  for (const bytes of held()) expect(bytes).toBeLessThanOrEqual(window)
   isReading = true
   stream.resume()
   await over
@@ -212,7 +216,7 @@ test('a request whose caller gives up, or whose server is lost, is held no longe
   stall.isStalled = true
   const given = caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES))
   const lost = new Recorder(caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES)))
-  const waiting = MESSAGE_BYTES + MESSAGE_OVERHEAD
+  const waiting = MESSAGE_BYTES + PIECE_BYTES
   await until(() => held()[1] === 2 * waiting)
   given.cancel()
   await until(() => held()[1] === waiting)
@@ -220,6 +224,36 @@ test('a request whose caller gives up, or whose server is lost, is held no longe
   await lost.over
   expect(lost.status).toMatchObject({ code: 'UNAVAILABLE' })
   expect(held()[1]).toBe(0)
+})
+
+test('messages of one byte that wait for a node that gives no credit are held for what they take in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const used = (): number => {
+    collect()
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
+  }
+  const { caller, server, held } = setup()
+  server.nodeWire.handlers = deaf
+  const before = used()
+  let refused = 0
+  const byte = new Uint8Array(1)
+  // The server's credit, and most of the caller's once more: what waits at the hub.
+  const count = Math.floor((1.7 * WINDOW_BYTES) / (byte.length + MESSAGE_OVERHEAD))
+  for (let i = 0; i < 250 && refused === 0; i++) {
+    const stream = caller.node.open('x', 'far', undefined)
+    stream.handlers = {
+      end: ({ code }) => {
+        if (code === 'RESOURCE_EXHAUSTED') refused++
+      },
+    }
+    for (let sent = 0; sent < count; sent++) stream.sendFragment(byte, false)
+    await settle()
+  }
+  expect(refused).toBeGreaterThan(0)
+  expect(held()[1]).toBeGreaterThan(HELD_BYTES / 2)
+  expect(used() - before).toBeLessThan(HELD_BYTES)
 })
 
 test('answers that their caller gives no credit for are bounded for its link', async () => {

@@ -21,8 +21,8 @@ import {
   type Frame,
   MAX_STREAMS,
   MESSAGE_BYTES,
-  MESSAGE_OVERHEAD,
   type Open,
+  PIECE_BYTES,
   readRecord,
   statusOf,
   Violation,
@@ -33,7 +33,7 @@ import { closeCodes, deaf, type Wire } from './wire.ts'
 
 /**
  * What the peer may make this side hold in memory, all streams together, bytes: messages that nobody has read and messages under
- * assembly, requests of its calls that wait for another node, answers that it does not read.
+ * assembly, requests of its calls that are carried out or wait for another node, answers that it does not read.
  */
 export const HELD_BYTES = 64 * 1024 * 1024
 /** What may wait on the wire before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
@@ -141,7 +141,7 @@ export class Session implements LinkSession, StreamHost {
       )
     }
     const { origin = this.#options.localId, deadlineMs, holder } = options
-    if (request !== undefined && holder?.hold(request.length + MESSAGE_OVERHEAD) === false) {
+    if (request !== undefined && holder?.hold(request.length + PIECE_BYTES) === false) {
       throw new ServiceError('RESOURCE_EXHAUSTED', 'too many requests of this node wait for nodes that do not read')
     }
     const stream = new Stream(this, true, { operation, target, origin, deadlineMs }, request, holder)

@@ -1,7 +1,7 @@
 /** One call of a session: its messages in order, its credit in both directions, its end. */
 import { Assembly } from './assembly.ts'
 import type { LinkStatus, LinkStream, StreamHandlers } from './link.ts'
-import { FRAGMENT_BYTES, MESSAGE_BYTES, MESSAGE_OVERHEAD, Violation, WINDOW_BYTES } from './messages.ts'
+import { FRAGMENT_BYTES, MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
 
 /** Credit is returned when this much has been consumed. */
 const CREDIT_STEP = WINDOW_BYTES / 4
@@ -85,6 +85,8 @@ export class Stream implements LinkStream {
   #owed = 0
   /** Not to be given back before `resume`. */
   #withheld = 0
+  /** What the pieces that it stands for are accounted with. */
+  #heldForIt = 0
   #paused = false
   #receiveDone = false
   readonly #assembly: Assembly
@@ -136,9 +138,7 @@ export class Stream implements LinkStream {
     const kept = this.#kept
     if (kept === undefined) return
     this.#kept = undefined
-    const withheld = this.#withheld
-    this.#withheld = 0
-    this.#hold(-withheld)
+    this.#release()
     for (const arrival of kept) this.#arrive(arrival)
   }
 
@@ -157,7 +157,7 @@ export class Stream implements LinkStream {
 
   #send(bytes: Uint8Array, more: boolean, holder: Holder | undefined): boolean {
     if (this.#closed || this.#sendDone || this.#closing !== undefined) return false
-    if (holder?.hold(bytes.length + MESSAGE_OVERHEAD) === false) {
+    if (holder?.hold(bytes.length + PIECE_BYTES) === false) {
       this.#overflow(UNREAD)
       return false
     }
@@ -228,10 +228,7 @@ export class Stream implements LinkStream {
   resume(): void {
     this.#paused = false
     if (this.#kept !== undefined) return
-    const withheld = this.#withheld
-    this.#withheld = 0
-    this.#hold(-withheld)
-    this.#give(withheld)
+    this.#give(this.#release())
   }
 
   // What the session calls.
@@ -283,7 +280,7 @@ export class Stream implements LinkStream {
   }
 
   #shift(): void {
-    this.#release(this.#queue[this.#head] as Piece)
+    letGo(this.#queue[this.#head] as Piece)
     this.#queue[this.#head] = undefined as never
     this.#head++
     if (this.#head < 64 && this.#head < this.#queue.length) return
@@ -291,12 +288,8 @@ export class Stream implements LinkStream {
     this.#head = 0
   }
 
-  #release({ holder, bytes }: Piece): void {
-    holder?.hold(-(bytes.length + MESSAGE_OVERHEAD))
-  }
-
   #dropQueue(): void {
-    for (let i = this.#head; i < this.#queue.length; i++) this.#release(this.#queue[i] as Piece)
+    for (let i = this.#head; i < this.#queue.length; i++) letGo(this.#queue[i] as Piece)
     this.#queue.length = 0
     this.#head = 0
     this.#queued = 0
@@ -357,7 +350,7 @@ export class Stream implements LinkStream {
   #keep(arrival: Arrival): void {
     this.#kept ??= []
     this.#kept.push(arrival)
-    if (arrival.kind === 'piece') this.#withhold(arrival.bytes.length + MESSAGE_OVERHEAD)
+    if (arrival.kind === 'piece') this.#withhold(arrival.bytes.length)
   }
 
   #arrive(arrival: Arrival): void {
@@ -402,13 +395,24 @@ export class Stream implements LinkStream {
     }
     if (this.#closed) return
     if (result === false) this.#paused = true
-    const cost = bytes.length + MESSAGE_OVERHEAD
-    if (this.#paused) this.#withhold(cost)
-    else this.#give(cost)
+    if (this.#paused) this.#withhold(bytes.length)
+    else this.#give(bytes.length + MESSAGE_OVERHEAD)
   }
 
-  #withhold(cost: number): void {
-    if (this.#hold(cost)) this.#withheld += cost
+  /** A piece of that length is kept, and its credit with it. */
+  #withhold(length: number): void {
+    if (!this.#hold(length + PIECE_BYTES)) return
+    this.#withheld += length + MESSAGE_OVERHEAD
+    this.#heldForIt += length + PIECE_BYTES
+  }
+
+  /** What was kept is not any more; returns its credit. */
+  #release(): number {
+    const withheld = this.#withheld
+    this.#host.hold(-this.#heldForIt)
+    this.#withheld = 0
+    this.#heldForIt = 0
+    return withheld
   }
 
   #hold(bytes: number): boolean {
@@ -442,8 +446,7 @@ export class Stream implements LinkStream {
       this.#keep(last as Arrival)
       return
     } else this.#arrive(last as Arrival)
-    this.#host.hold(-this.#withheld)
-    this.#withheld = 0
+    this.#release()
   }
 
   #call(handler: () => void): void {
@@ -453,4 +456,9 @@ export class Stream implements LinkStream {
       this.#host.failed(this, error)
     }
   }
+}
+
+/** A piece does not wait any more. */
+function letGo({ holder, bytes }: Piece): void {
+  holder?.hold(-(bytes.length + PIECE_BYTES))
 }

@@ -182,11 +182,13 @@ export class HostedPipeline {
       patience.onOver(({ code, message }) => {
         this.#actor.send({ type: 'ABANDON', isLate: code === 'DEADLINE_EXCEEDED', cause: message })
       })
-      try {
-        return await this.#started('')
-      } catch (error) {
+      const runId = await this.#started('').catch((error: unknown) => {
         throw patience.error ?? error
-      }
+      })
+      if (patience.error === undefined) return runId
+      // It was over for the caller while the disk took its time.
+      this.#actor.send({ type: 'STOP' })
+      throw patience.error
     }
     return await this.#operations.run(call, start, { milliseconds: START_DEADLINE_MS, late })
   }
@@ -217,9 +219,11 @@ export class HostedPipeline {
 
   /** Replaces the settings; a run that is on takes them over, or is replaced with `forceRestart`. */
   update(call: Caller, next: CheckedSettings, forceRestart: boolean): Promise<Pipeline> {
-    return this.#operations.run(call, async () => {
+    return this.#operations.run(call, async (patience) => {
       // A start that the restart policy made is awaited: only a run that runs can take settings over.
-      const { run, handle } = (await this.#until((snapshot) => !snapshot.matches({ active: 'starting' }))).context
+      const isSettled = (snapshot: Snapshot) => !snapshot.matches({ active: 'starting' })
+      const { run, handle } = (await this.#until(isSettled, patience)).context
+      if (patience.error !== undefined) throw patience.error
       const isRunning = run !== null && run.state === 'RUNNING' && handle !== null && this.#config !== null
       if (!isRunning) {
         await this.#takeSettings(next)

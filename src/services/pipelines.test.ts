@@ -188,6 +188,30 @@ describe('start', () => {
     expect(await start(id)).toBe(pool.last.id)
   })
 
+  test('a caller that goes away while the disk is slow to take down that its run is on: the run is stopped', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const caller = new AbortController()
+    const started = service.handlers.startPipeline({ nodeId, id }, { ...call, signal: caller.signal })
+    const refused = expect(started).rejects.toMatchObject({ code: 'CANCELLED' })
+    await settle()
+    const put = store.runs.put.bind(store.runs)
+    let write = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      write = resolve
+    })
+    store.runs.put = async (run) => {
+      await isHeld
+      await put(run)
+    }
+    pool.last.run()
+    await settle()
+    caller.abort()
+    write()
+    await refused
+    expect(pool.last.asked).toEqual(['stop'])
+  })
+
   test('operations on one pipeline follow each other; others are not held up', async () => {
     const [a, b] = [await create(), await create()]
     pool.prompt = false
@@ -343,6 +367,32 @@ describe('update', () => {
     }
     await update(id, { jsonConfig: config(2) })
     expect(await get(id)).toMatchObject({ jsonConfig: config(2), started: false })
+  })
+
+  test('a caller that goes away while a start of the restart policy is awaited: nothing is changed', async () => {
+    const { id } = await create({ startupPolicy: { auto: {} } })
+    pool.prompt = false
+    service.startWithNode()
+    await settle()
+    const caller = new AbortController()
+    const request = {
+      nodeId,
+      id,
+      name: 'late',
+      jsonConfig: config(),
+      defaultLoggingLevel: 'INFO',
+      instructionsTimeout: 3,
+      forceRestart: false,
+    } as const
+    const updated = service.handlers.updatePipeline(request, { ...call, signal: caller.signal })
+    const refused = expect(updated).rejects.toMatchObject({ code: 'CANCELLED' })
+    await settle()
+    caller.abort()
+    await settle()
+    pool.last.run()
+    await refused
+    await settle()
+    expect(await get(id)).toMatchObject({ name: 'p', currentRun: { state: 'RUNNING' } })
   })
 
   test('a restart that fails leaves the new settings and a stopped pipeline', async () => {

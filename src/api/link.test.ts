@@ -1,0 +1,47 @@
+/** Calls that come over a link and are carried out here: what their requests make this node hold. */
+import { expect, test } from 'vitest'
+import { encodeBinary } from '../contract/binary.ts'
+import type { Handlers } from '../contract/handlers.ts'
+import { loadOperations, type Operation } from '../contract/operations.ts'
+import { HELD_BYTES } from '../link/session.ts'
+import { Recorder, sessionPair, settle } from '../link/testing.ts'
+import { LinkListener } from './link.ts'
+import { Router } from './router.ts'
+
+const MIB = 1024 * 1024
+const operation = loadOperations().find(({ name }) => name === 'getPipelineByRunId') as Operation
+
+test('requests that are being carried out are held for their caller until that is over, and refused beyond its limit', async () => {
+  const { hub, node } = sessionPair()
+  let underWay = 0
+  const finish: (() => void)[] = []
+  const handlers: Partial<Handlers> = {
+    // As the real one waits for a run to appear.
+    getPipelineByRunId: async () => {
+      underWay++
+      await new Promise<void>((resolve) => finish.push(resolve))
+      return {} as never
+    },
+  }
+  const router = new Router({ handlers, report: () => {} })
+  const listener = new LinkListener({ router: () => router, nodeId: 'hub' })
+  hub.onOpen((stream, request) => listener.serve(stream, request, ''))
+  const request = encodeBinary(operation.request, { nodeId: 'hub', id: 'x'.repeat(4 * MIB) })
+  const calls: Recorder[] = []
+  for (let i = 0; i < 24; i++) {
+    const stream = node.open(operation.name, '', request)
+    calls.push(new Recorder(stream))
+    while (underWay + calls.filter(({ status }) => status !== undefined).length <= i) await settle()
+    // Nobody waits for the first any more; its request is still there.
+    if (i === 0) stream.cancel()
+  }
+  const refused = calls.filter(({ status }) => status?.code === 'RESOURCE_EXHAUSTED')
+  expect(underWay).toBeGreaterThan(10)
+  expect(underWay * request.length).toBeLessThan(HELD_BYTES)
+  expect(refused).toHaveLength(24 - underWay)
+  expect(hub.held).toBeGreaterThan(underWay * request.length)
+  expect(hub.held).toBeLessThanOrEqual(HELD_BYTES)
+  for (const resolve of finish) resolve()
+  await settle()
+  expect([hub.held, hub.streamCount]).toEqual([0, 0])
+})
