@@ -41,17 +41,23 @@ export class OperationQueue {
     const { clock, check, answered } = this.#options
     const patience = new Patience(caller, within === undefined ? { clock } : { clock, within })
     let begin = () => {}
+    // Let go when it is over for its caller: one that waits long must not keep the settings of all that gave up behind it.
+    let waiting: typeof operation | undefined = operation
     const overtaken = new Promise<never>((_, reject) => {
-      begin = patience.onOver(reject)
+      begin = patience.onOver((error) => {
+        waiting = undefined
+        reject(error)
+      })
     })
     const result = this.#queue
       .run(async () => {
         begin()
-        if (patience.error !== undefined) throw patience.error
+        const carryOut = waiting
+        if (patience.error !== undefined || carryOut === undefined) throw patience.error
         check()
         this.#underWay++
         try {
-          return await operation(patience)
+          return await carryOut(patience)
         } finally {
           this.#underWay--
           answered()
