@@ -148,7 +148,9 @@ describe.skipIf(!privileged)('a TUN interface', () => {
     })
     expect(code).toBe(1)
     expect(stderr).toMatch(/read ENODEV pst0 \(the interface was deleted while it was in use/)
+    expect(stderr).toContain('the run failed: component "device" (tun): read ENODEV pst0')
     expect(stderr).not.toContain('Unknown system error')
+    expect(stderr).not.toMatch(/^ +at /m)
   })
 
   const looks = (file: string) => `{ ip -json -d address show pst0; ip -json -d link show pst0; } > ${file}`
