@@ -97,7 +97,8 @@ export function addComponents(program: Command): void {
         if ((COMPONENT_KEYS as readonly string[]).includes(key)) {
           throw new Failure(`component "${key}" is known but not available yet in this version`)
         }
-        throw new Failure(`unknown component "${key}".${suggestion(key, COMPONENT_KEYS)}`)
+        const cure = suggestion(key, COMPONENT_KEYS) || ' `penstock components` lists those there are.'
+        throw new Failure(`unknown component "${key}".${cure}`)
       }
       if (output !== 'json') printComponent(definition)
       else {

@@ -11,6 +11,11 @@ export interface Source {
   readonly text: string
 }
 
+/** What a file is called where it is told of. */
+export function nameOf(file: string): string {
+  return file === '-' ? '<stdin>' : file
+}
+
 export type PlacedProblem = Problem & Partial<Pick<Place, 'line' | 'column'>>
 
 /** Fields of a request beside the configuration: not in its file, unless that has one of the name. */
@@ -29,7 +34,7 @@ export function placed(problems: readonly Problem[], text: string): PlacedProble
 
 /** One problem a line. */
 export function placedLines(problems: readonly Problem[], { file, text }: Source): string {
-  const name = file === '-' ? '<stdin>' : file
+  const name = nameOf(file)
   return placed(problems, text)
     .map(({ pointer, message, line, column }) => {
       const place = line === undefined ? '' : `${name}:${line}:${column}: `
@@ -44,7 +49,7 @@ export function countOf(problems: readonly Problem[]): string {
 
 /** The failure that lists all of them. */
 export function invalid(problems: readonly Problem[], source: Source): Failure {
-  return new Failure(`${source.file}: ${countOf(problems)}\n${placedLines(problems, source)}`)
+  return new Failure(`${nameOf(source.file)}: ${countOf(problems)}\n${placedLines(problems, source)}`)
 }
 
 /** Waits for a call that carries `source` to a node; what the node finds wrong with it is told with its place. */

@@ -5,7 +5,7 @@ import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { connect } from '../dataplane/engine/ports.ts'
 import { SilentFailure } from './failure.ts'
 import { type Format, readInput, withOutput } from './options.ts'
-import { countOf, placed, placedLines } from './problems.ts'
+import { countOf, nameOf, placed, placedLines } from './problems.ts'
 import { harmless, paint, print, printJson } from './terminal.ts'
 
 export function addValidate(program: Command): void {
@@ -25,13 +25,13 @@ export function addValidate(program: Command): void {
       } else if (config) {
         const { connections } = connect(config.components, components)
         const count = Object.keys(config.components).length
-        print(`${paint('valid', 'green')}: ${file}, ${count} components, ${connections.length} connections`)
+        print(`${paint('valid', 'green')}: ${nameOf(file)}, ${count} components, ${connections.length} connections`)
         if (warnings.length > 0) {
           const some = warnings.length === 1 ? '1 warning' : `${warnings.length} warnings`
           tell(`${paint(some, 'yellow', process.stderr)}:\n${placedLines(warnings, { file, text })}`)
         }
       } else {
-        const head = `${paint('invalid', 'red', process.stderr)}: ${file}, ${countOf(problems)}`
+        const head = `${paint('invalid', 'red', process.stderr)}: ${nameOf(file)}, ${countOf(problems)}`
         tell(`${head}\n${placedLines(problems, { file, text })}`)
       }
       if (!config) throw new SilentFailure()

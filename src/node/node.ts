@@ -232,7 +232,7 @@ function linkServer(
 }
 
 function reportLink(log: Logger, { kind, message, remoteAddress, peerId, error }: LinkEvent): void {
-  const fields = { remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
+  const fields = { address: remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
   if (kind === 'failed') log.error(fields, `link: ${message}`)
   else if (kind === 'violation') log.warn(fields, `link: ${message}`)
   // The end of the session, or of the request to join, tells the same.

@@ -154,7 +154,10 @@ describe('validate', () => {
     const [line, column] = at('"mut"').split(':').map(Number)
     expect(JSON.parse(stdout).problems).toContainEqual(expect.objectContaining({ line, column }))
     const piped = await penstock(['validate', '-'], { input: places })
+    expect(piped.stderr).toMatch(/^invalid: <stdin>, \d+ problems$/m)
     expect(piped.stderr).toContain(`<stdin>${told[0]}`)
+    expect((await penstock(['run', '-'], { input: places })).stderr).toMatch(/^penstock: <stdin>: \d+ problems$/m)
+    expect((await penstock(['validate', '-'], { input: JSON.stringify(lossy) })).stdout).toMatch(/^valid: <stdin>, /)
     const broken = await penstock(['validate', '-'], { input: '{\n "a": 1,\n  b' })
     expect(broken.stderr).toContain('<stdin>:3:3: /: ')
   })
@@ -303,10 +306,11 @@ describe('components', () => {
     expect(stdout).toMatch(/emulated_loss +counter +packets/)
   })
 
-  it('suggests the nearest key', async () => {
+  it('suggests the nearest key, or says where all of them are', async () => {
     const { code, stderr } = await penstock(['components', 'uniform_los'])
     expect(code).toBe(1)
     expect(stderr).toContain('Did you mean "uniform_loss"?')
+    expect((await penstock(['components', 'frob'])).stderr).toContain('`penstock components` lists those there are')
   })
 })
 

@@ -103,6 +103,15 @@ describe.skipIf(!privileged)('a port that run cannot have', () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/component "a" \(udp\): bind EADDRNOTAVAIL 192\.0\.2\.1:5000.*is not of this machine/)
   })
+
+  test.each(['local_address', 'remote_address'])('one of a link-local %s, on which link is not said', async (field) => {
+    const { code, stderr } = await penstock([
+      'run',
+      bridge({ a: { udp: { [field]: '[fe80::1]:5000', output: 'x' } }, b: sink }),
+    ])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/EINVAL \[fe80::1\]:5000.*name its network interface in the field interface/)
+  })
 })
 
 describe.skipIf(!privileged)('a TUN interface', () => {
@@ -148,7 +157,9 @@ describe.skipIf(!privileged)('a TUN interface', () => {
     })
     expect(code).toBe(1)
     expect(stderr).toMatch(/read ENODEV pst0 \(the interface was deleted while it was in use/)
+    expect(stderr).toContain('the run failed: component "device" (tun): read ENODEV pst0')
     expect(stderr).not.toContain('Unknown system error')
+    expect(stderr).not.toMatch(/^ +at /m)
   })
 
   const looks = (file: string) => `{ ip -json -d address show pst0; ip -json -d link show pst0; } > ${file}`

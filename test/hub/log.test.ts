@@ -50,6 +50,8 @@ test('a request: asked, rejected by whom; withdrawn; timed out', async () => {
       address: '127.0.0.1',
     },
   ])
+  const told = 'link: REJECTED: the operator of the hub rejected the request'
+  await logged(hub, { node: about.node, address: '127.0.0.1', msg: told })
   const timedOut = Number(await ask(node))
   expect(linesOf(hub, { ...about, request: timedOut })).toMatchObject([
     { msg: 'node asks to join the hub' },

@@ -34,8 +34,15 @@ export function blaming<A extends unknown[], R>(blame: Blame, call: (...given: A
   }
 }
 
-/** What was thrown, with where, for the log. */
+/** Whether the system refused a call: the message says what and why, and where in the code it was made helps nobody. */
+export function refusedBySystem(error: unknown): boolean {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
+  return code !== undefined && !code.startsWith('ERR_')
+}
+
+/** What was thrown, for the log; with where, unless the system refused a call. */
 export function causeOf(error: unknown): string {
   const cause = error instanceof ComponentError ? error.cause : error
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+  if (!(cause instanceof Error)) return String(cause)
+  return refusedBySystem(cause) ? cause.message : (cause.stack ?? cause.message)
 }

@@ -1,9 +1,10 @@
 /** What a socket or device that could not be opened says to people: besides the system's word, why and what to do. */
 import type { TunOpenOptions } from '../native/native.ts'
-import type { UdpOptions } from './io.ts'
+import type { SocketAddress, UdpOptions } from './io.ts'
 
 const LOW_PORT =
   'ports below net.ipv4.ip_unprivileged_port_start (1024) need the capability CAP_NET_BIND_SERVICE: run as root, grant it, or choose a higher port'
+const LINK_LOCAL = 'a link-local address (fe80::) is of one link: name its network interface in the field interface'
 
 /** `error` of opening a UDP socket, with the cure where there is one. */
 export function udpFault(error: unknown, options: UdpOptions): unknown {
@@ -13,12 +14,19 @@ export function udpFault(error: unknown, options: UdpOptions): unknown {
     'bind EACCES': LOW_PORT,
     'bind EADDRINUSE': 'another socket has the port (ss -lunp names it): stop that, or choose another port',
     'bind EADDRNOTAVAIL': 'the address is not of this machine (ip address lists those that are)',
+    'bind EINVAL': isLinkLocal(options.local) ? LINK_LOCAL : undefined,
     'setsockopt SO_BINDTODEVICE ENODEV': `there is no interface of that name (ip link lists those there are): make it first, or correct ${name}`,
     'setsockopt SO_BINDTODEVICE EPERM': `binding to ${name} needs the capability CAP_NET_RAW: run as root or grant it`,
+    'connect EINVAL': isLinkLocal(options.remote) ? LINK_LOCAL : undefined,
     'connect ENETUNREACH': 'no route leads there (ip route)',
     'connect EACCES': 'the address is a broadcast or forbidden one: choose another',
   }
   return cured(error, cures[`${syscall} ${code}`])
+}
+
+/** Of fe80::/10. */
+function isLinkLocal(address: SocketAddress | undefined): boolean {
+  return address?.family === 6 && (Number.parseInt(address.address, 16) & 0xffc0) === 0xfe80
 }
 
 /** `error` of making a TUN or TAP interface, with the cause and the cure where they are known. */

@@ -4,7 +4,7 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { native } from '../native/native.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
 import type { LogLevel, Registry } from './component.ts'
-import { ComponentError, causeOf } from './component-error.ts'
+import { ComponentError, causeOf, refusedBySystem } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
 import { RegionWriter } from './metrics.ts'
@@ -137,9 +137,10 @@ class Run {
         ? { outcome: 'FAILED', error: this.failure.message }
         : { outcome: stopped ? 'STOPPED' : 'COMPLETED' }
     } catch (error) {
-      outcome = { outcome: 'FAILED', error: `the run threw: ${(error as Error).message}` }
+      const thrown = refusedBySystem(error) ? '' : 'the run threw: '
+      outcome = { outcome: 'FAILED', error: `${thrown}${(error as Error).message}` }
       const component = error instanceof ComponentError ? error.component : ''
-      this.log.write('ERROR', component, `the run threw: ${causeOf(error)}`)
+      this.log.write('ERROR', component, `${thrown}${causeOf(error)}`)
     }
     const failure = this.graph.stop()
     if (failure && outcome.outcome !== 'FAILED') {
