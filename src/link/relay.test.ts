@@ -1,11 +1,11 @@
 /** Calls through a hub: bytes unread, waiting and giving up from end to end, the loss of either link. */
 import { expect, test } from 'vitest'
-import { until } from '../../test/harness/hub.ts'
+import { settle, until } from '../../test/harness/waiting.ts'
 import type { LinkStream } from './link.ts'
 import { decodeFrame, encodeFrame, MESSAGE_BYTES, MESSAGE_OVERHEAD, WINDOW_BYTES } from './messages.ts'
 import { relay } from './relay.ts'
 import { HELD_BYTES } from './session.ts'
-import { Recorder, sessionPair, settle } from './testing.ts'
+import { Recorder, sessionPair } from './testing.ts'
 
 const ok = { code: 'OK', message: '' } as const
 

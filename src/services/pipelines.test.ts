@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
-import { ScriptedPool, TestSink } from '../../test/services/scripted.ts'
+import { CollectingSink } from '../../test/harness/sink.ts'
+import { settle as turns } from '../../test/harness/waiting.ts'
+import { ScriptedPool } from '../../test/services/scripted.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
@@ -34,7 +36,7 @@ const config = (mbit = 1, size = 200) =>
 /** Lets everything that is ready happen: promises, writes to the store and what waits for them, notifications. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 3; round++) {
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await turns(5)
     await store.runs.remove([])
   }
 }
@@ -364,7 +366,7 @@ describe('update', () => {
 
 describe('streamPipelines', () => {
   const follow = async () => {
-    const sink = new TestSink<StreamPipelinesEvent>()
+    const sink = new CollectingSink<StreamPipelinesEvent>()
     await service.handlers.streamPipelines({ nodeId }, call, sink)
     return sink
   }
@@ -372,13 +374,13 @@ describe('streamPipelines', () => {
   test('an event never overtakes the answer that it belongs to', async () => {
     const sink = await follow()
     const seen = async (operation: Promise<unknown>) => {
-      const before = sink.sent.length
+      const before = sink.messages.length
       await operation
       // What a transport does with the answer happens in this turn.
       for (let i = 0; i < 20; i++) await Promise.resolve()
-      const early = sink.sent.length - before
+      const early = sink.messages.length - before
       await settle()
-      return [early, sink.sent.length - before]
+      return [early, sink.messages.length - before]
     }
     expect(await seen(create())).toEqual([0, 1])
     const { id } = (await service.handlers.getPipelines({ nodeId }, call)).pipelines[0] as Pipeline
@@ -388,7 +390,7 @@ describe('streamPipelines', () => {
     pool.last.end({ outcome: 'STOPPED' })
     await settle()
     expect(await seen(service.handlers.deletePipeline({ nodeId, id }, call))).toEqual([0, 1])
-    const states = sink.sent.map(({ create, update, delete: deleted }) => {
+    const states = sink.messages.map(({ create, update, delete: deleted }) => {
       const { started, currentRun } = ((create ?? update ?? deleted) as { pipeline: Pipeline }).pipeline
       return [create ? 'create' : update ? 'update' : 'delete', started, currentRun?.state]
     })
@@ -417,12 +419,12 @@ describe('streamPipelines', () => {
     for (let i = 0; i < EVENT_BACKLOG + 1; i++) {
       await start(id)
       pool.last.end({ outcome: 'COMPLETED' })
-      await new Promise((resolve) => setImmediate(resolve))
+      await turns(1)
       if (slow.closed) break
     }
     expect(slow.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
     expect(quick.closed).toBe(false)
-    expect(quick.sent.length).toBeGreaterThan(EVENT_BACKLOG)
+    expect(quick.messages.length).toBeGreaterThan(EVENT_BACKLOG)
   })
 
   test('ends with UNAVAILABLE when the node closes', async () => {
@@ -446,13 +448,13 @@ describe('runs', () => {
   test('a slow follower of a log is told how much it missed', async () => {
     const { id } = await create()
     const runId = await start(id)
-    const sink = new TestSink<LogStreamMessages>()
+    const sink = new CollectingSink<LogStreamMessages>()
     await service.handlers.openLogStream({ nodeId, runId }, call, sink)
     sink.writable = false
     for (let i = 0; i < 3_000; i += 2) pool.last.log([line(`${i}`), line(`${i + 1}`)])
-    expect(sink.sent).toHaveLength(0)
-    sink.resume()
-    const heard = sink.sent.flatMap(({ messages }) => messages)
+    expect(sink.messages).toHaveLength(0)
+    sink.drain()
+    const heard = sink.messages.flatMap(({ messages }) => messages)
     expect(heard[0]).toEqual({
       timestamp: new Date(0),
       level: 'INFO',
@@ -463,23 +465,23 @@ describe('runs', () => {
     expect(heard.at(-1)?.level).toBe('WARN')
     expect(heard.at(-1)?.message).toContain(`${3_000 - (heard.length - 1)} lines`)
     pool.last.log([line('after')])
-    expect(sink.sent.at(-1)?.messages[0]?.message).toBe('after')
+    expect(sink.messages.at(-1)?.messages[0]?.message).toBe('after')
   })
 
   test('telemetry: many followers share a sample; the last values come before the end', async () => {
     const { id } = await create()
     const runId = await start(id)
-    const sinks = [new TestSink<TelemetrySample>(), new TestSink<TelemetrySample>()]
+    const sinks = [new CollectingSink<TelemetrySample>(), new CollectingSink<TelemetrySample>()]
     for (const sink of sinks) await service.handlers.openTelemetryStream({ nodeId, runId }, call, sink)
     expect(sinks[0]?.shared[0]).toBe(sinks[1]?.shared[0])
-    expect(sinks[0]?.sent[0]?.metricCollections[0]).toMatchObject({
+    expect(sinks[0]?.messages[0]?.metricCollections[0]).toMatchObject({
       path: 'sink',
       metrics: { packets: { uint64Value: 0 } },
     })
     pool.last.end({ outcome: 'COMPLETED' })
     await settle()
     for (const sink of sinks) {
-      expect(sink.sent.length).toBeGreaterThanOrEqual(2)
+      expect(sink.messages.length).toBeGreaterThanOrEqual(2)
       expect(sink.error).toMatchObject({ code: 'ABORTED', message: 'run ended' })
     }
   })
@@ -489,9 +491,9 @@ describe('runs', () => {
     pool.prompt = false
     const starting = start(id)
     await settle()
-    const sink = new TestSink<TelemetrySample>()
+    const sink = new CollectingSink<TelemetrySample>()
     await service.handlers.openTelemetryStream({ nodeId, runId: pool.last.id }, call, sink)
-    expect(sink.sent).toHaveLength(1)
+    expect(sink.messages).toHaveLength(1)
     pool.last.run()
     await starting
   })
@@ -499,7 +501,7 @@ describe('runs', () => {
   test('the logs of the last runs are kept, those before are forgotten', async () => {
     const { id } = await create()
     const runs: string[] = []
-    const first = new TestSink<LogStreamMessages>()
+    const first = new CollectingSink<LogStreamMessages>()
     for (let i = 0; i <= RUN_LOGS_KEPT; i++) {
       runs.push(await start(id))
       if (i === 0) await service.handlers.openLogStream({ nodeId, runId: runs[0] as string }, call, first)
@@ -507,7 +509,7 @@ describe('runs', () => {
       await settle()
     }
     expect(first.closed).toBe(true)
-    const open = (runId: string) => service.handlers.openLogStream({ nodeId, runId }, call, new TestSink())
+    const open = (runId: string) => service.handlers.openLogStream({ nodeId, runId }, call, new CollectingSink())
     await expect(open(runs[0] as string)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await open(runs[1] as string)
     // Its pipeline is still found.

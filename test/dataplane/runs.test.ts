@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { native } from '../../src/dataplane/native/native.ts'
-import { configure, Peer, startRun, TestRun, testPool, until } from './running.ts'
+import { until } from '../harness/waiting.ts'
+import { configure, Peer, startRun, TestRun, testPool } from './running.ts'
 
 const pool = testPool()
 const before = native.openDescriptors()
@@ -164,7 +165,7 @@ describe('ending', () => {
       const [stuck, good] = [await start(forward(peer)), await start(forward(peer))]
       const port = stuck.port('front')
       await peer.send(port, '?')
-      await until('the datagram was taken', () => receiveQueue(port) === 0)
+      await until(() => receiveQueue(port) === 0, 'the datagram was taken')
       stuck.handle.stop()
       stuck.handle.kill('did not stop in time')
       expect(await stuck.handle.ended).toEqual({ outcome: 'FAILED', error: 'did not stop in time' })
@@ -240,7 +241,7 @@ describe('while running', () => {
     withPeer(async (peer) => {
       const run = await start(forward(peer))
       await peer.send(run.port('front'), '?')
-      await until('the datagram was taken', () => receiveQueue(run.port('front')) === 0)
+      await until(() => receiveQueue(run.port('front')) === 0, 'the datagram was taken')
       const change = run.handle.reconfigure(configure(forward(peer, { mark: 1 })))
       run.handle.kill('stuck')
       await expect(change).rejects.toThrow('stuck')
@@ -288,9 +289,9 @@ describe('while running', () => {
       sink: { traffic_sink: { input: 'a' } },
       ticker: { test_ticker: {} },
     })
-    await until('the source is behind its schedule', () => run.metrics().source.skipped_ms > 0)
+    await until(() => run.metrics().source.skipped_ms > 0, 'the source is behind its schedule')
     const { ticks } = run.metrics().ticker
-    await until('a hundred ticks', () => run.metrics().ticker.ticks > ticks + 100)
+    await until(() => run.metrics().ticker.ticks > ticks + 100, 'a hundred ticks')
     expect(run.metrics().ticker.passed_over).toBe(0)
   })
 
@@ -335,7 +336,7 @@ describe('memory', () => {
       out: { udp_remote: { input: 'a' } },
     })
     expect(rss() - idle).toBeGreaterThan(140)
-    await until('all are held', () => run.metrics().hoard.held_packets === 100_000)
+    await until(() => run.metrics().hoard.held_packets === 100_000, 'all are held')
     await run.stop()
     expect(run.metrics().hoard).toMatchObject({ held_packets: 0, dropped_packets: 100_000 })
     expect(rss() - idle).toBeLessThan(30)

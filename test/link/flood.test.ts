@@ -20,7 +20,7 @@ import { type Joined, joinLink } from '../../src/link/handshake-node.ts'
 import { decodeFrame, encodeFrame } from '../../src/link/messages.ts'
 import { newIdentity, record } from '../../src/link/testing.ts'
 import { deaf, type Wire } from '../../src/link/wire.ts'
-import { systemClock, until } from '../harness/hub.ts'
+import { systemClock, until } from '../harness/waiting.ts'
 
 const MIB = 1024 * 1024
 /** What a read of uWebSockets.js takes at most. */
