@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
 import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
+import '../harness/slow.ts'
 
 const directory = scratch()
 

@@ -5,6 +5,7 @@ import { settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
 import { endProcesses, NodeProcess } from '../harness/node-process.ts'
 import { until } from '../harness/waiting.ts'
 import { Failed, type Stream } from './callers.ts'
+import '../harness/slow.ts'
 
 const root = temporaryDirectory()
 let directories = 0
