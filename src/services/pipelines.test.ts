@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
 import { CollectingSink } from '../../test/harness/sink.ts'
-import { settle as turns } from '../../test/harness/waiting.ts'
+import { settle } from '../../test/harness/waiting.ts'
 import { ScriptedPool } from '../../test/services/scripted.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import type { CallContext } from '../contract/handlers.ts'
@@ -34,9 +34,9 @@ const config = (mbit = 1, size = 200) =>
     },
   })
 /** Lets everything that is ready happen: promises, writes to the store and what waits for them, notifications. */
-async function settle(): Promise<void> {
+async function settled(): Promise<void> {
   for (let round = 0; round < 3; round++) {
-    await turns(5)
+    await settle(5)
     await store.runs.remove([])
   }
 }
@@ -110,7 +110,7 @@ describe('start', () => {
     const { id } = await create()
     pool.prompt = false
     const late = expect(start(id)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
-    await settle()
+    await settled()
     clock.increment(START_DEADLINE_MS)
     await late
     expect(pool.last.asked).toEqual(['kill'])
@@ -125,10 +125,10 @@ describe('start', () => {
     await stop(id)
     pool.prompt = false
     const late = expect(start(id)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
-    await settle()
+    await settled()
     clock.increment(6_000)
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     expect(pool.runs).toHaveLength(2)
     clock.increment(START_DEADLINE_MS - 6_000)
     await late
@@ -143,11 +143,11 @@ describe('start', () => {
       code: 'DEADLINE_EXCEEDED',
       message: expect.stringContaining('its last run is still stopping'),
     })
-    await settle()
+    await settled()
     clock.increment(START_DEADLINE_MS)
     await never
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     clock.increment(60_000)
     expect(pool.runs).toHaveLength(3)
     expect(await get(id)).toMatchObject({ started: false })
@@ -158,12 +158,12 @@ describe('start', () => {
     await start(id)
     pool.last.reconfigured = () => new Promise(() => {})
     const updated = update(id, { jsonConfig: config(2), instructionsTimeout: 60 }).catch(() => {})
-    await settle()
+    await settled()
     const late = expect(start(id)).rejects.toMatchObject({
       code: 'DEADLINE_EXCEEDED',
       message: expect.stringContaining('other operations on it are under way'),
     })
-    await settle()
+    await settled()
     clock.increment(START_DEADLINE_MS)
     await late
     clock.increment(60_000)
@@ -181,7 +181,7 @@ describe('start', () => {
       service.handlers.stopPipeline({ nodeId, id }, asking(2)),
       service.handlers.deletePipeline({ nodeId, id }, asking(3)),
     ])
-    await settle()
+    await settled()
     for (const controller of controllers) controller.abort()
     for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { code: 'CANCELLED' } })
     expect(pool.runs.map(({ asked }) => asked)).toEqual([['kill']])
@@ -196,7 +196,7 @@ describe('start', () => {
     const done: string[] = []
     const starting = start(a.id).then(() => done.push('start a'))
     const stopping = stop(a.id).then(() => done.push('stop a'))
-    await settle()
+    await settled()
     pool.prompt = true
     await start(b.id).then(() => done.push('start b'))
     expect(done).toEqual(['start b'])
@@ -210,7 +210,7 @@ describe('start', () => {
     const { id } = await create({ restartPolicy: { onFailure: { maxRestarts: 0 } } })
     await start(id)
     pool.last.end({ outcome: 'FAILED', error: 'threw' })
-    await settle()
+    await settled()
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'ENDED', error: 'threw' } })
     await expect(start(id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
     await stop(id)
@@ -230,7 +230,7 @@ describe('start', () => {
       isOver = true
     })
     const late = expect(start(id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    await settle()
+    await settled()
     expect([isOver, pool.last.asked]).toEqual([false, ['stop']])
     pool.last.end({ outcome: 'STOPPED' })
     await removing
@@ -241,7 +241,7 @@ describe('start', () => {
     await start(stopping.id)
     await stop(stopping.id)
     const killed = remove(stopping.id)
-    await settle()
+    await settled()
     clock.increment(3_000)
     expect(pool.last.asked).toEqual(['stop', 'kill'])
     pool.last.end({ outcome: 'FAILED', error: 'killed' })
@@ -251,7 +251,7 @@ describe('start', () => {
     const waiting = await create({ restartPolicy })
     await start(waiting.id)
     pool.last.end({ outcome: 'FAILED', error: 'threw' })
-    await settle()
+    await settled()
     await remove(waiting.id)
     await gone(waiting.id)
     const { length } = pool.runs
@@ -265,11 +265,11 @@ describe('start', () => {
     const caller = new AbortController()
     const cancelled = service.handlers.deletePipeline({ nodeId, id: kept.id }, { ...call, signal: caller.signal })
     const refused = expect(cancelled).rejects.toMatchObject({ code: 'CANCELLED' })
-    await settle()
+    await settled()
     caller.abort()
     await refused
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     expect(await get(kept.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
   })
 
@@ -288,7 +288,7 @@ describe('getPipelineByRunId', () => {
   test('waits for a run to appear', async () => {
     const { id } = await create()
     const found = service.handlers.getPipelineByRunId({ nodeId, id: `id-${ids + 1}` }, call)
-    await settle()
+    await settled()
     await start(id)
     expect((await found).pipeline?.id).toBe(id)
   })
@@ -316,7 +316,7 @@ describe('update', () => {
     const late = expect(update(before.id, { jsonConfig: config(2) })).rejects.toMatchObject({
       code: 'DEADLINE_EXCEEDED',
     })
-    await settle()
+    await settled()
     clock.increment(3_000)
     await late
     expect((await get(before.id)).jsonConfig).toBe(before.jsonConfig)
@@ -340,7 +340,7 @@ describe('update', () => {
     const run = pool.last
     run.reconfigured = async () => {
       run.end({ outcome: 'COMPLETED' })
-      await settle()
+      await settled()
       throw new Error('the run ended')
     }
     await update(id, { jsonConfig: config(2) })
@@ -354,9 +354,9 @@ describe('update', () => {
     const failed = expect(
       update(id, { jsonConfig: config(1, 300), forceRestart: true, restartPolicy: { always: { maxRestarts: 0 } } }),
     ).rejects.toMatchObject({ code: 'ABORTED', message: expect.stringContaining('port taken') })
-    await settle()
+    await settled()
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     pool.last.end({ outcome: 'FAILED', error: 'port taken' })
     await failed
     expect(pool.runs).toHaveLength(2)
@@ -379,7 +379,7 @@ describe('streamPipelines', () => {
       // What a transport does with the answer happens in this turn.
       for (let i = 0; i < 20; i++) await Promise.resolve()
       const early = sink.messages.length - before
-      await settle()
+      await settled()
       return [early, sink.messages.length - before]
     }
     expect(await seen(create())).toEqual([0, 1])
@@ -388,7 +388,7 @@ describe('streamPipelines', () => {
     expect(await seen(update(id))).toEqual([0, 1])
     expect(await seen(stop(id))).toEqual([0, 1])
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     expect(await seen(service.handlers.deletePipeline({ nodeId, id }, call))).toEqual([0, 1])
     const states = sink.messages.map(({ create, update, delete: deleted }) => {
       const { started, currentRun } = ((create ?? update ?? deleted) as { pipeline: Pipeline }).pipeline
@@ -407,7 +407,7 @@ describe('streamPipelines', () => {
   test('every subscriber gets the same message object, so that it is encoded once', async () => {
     const [a, b] = [await follow(), await follow()]
     await create()
-    await settle()
+    await settled()
     expect(a.shared).toHaveLength(1)
     expect(a.shared[0]).toBe(b.shared[0])
   })
@@ -419,7 +419,7 @@ describe('streamPipelines', () => {
     for (let i = 0; i < EVENT_BACKLOG + 1; i++) {
       await start(id)
       pool.last.end({ outcome: 'COMPLETED' })
-      await turns(1)
+      await settle(1)
       if (slow.closed) break
     }
     expect(slow.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
@@ -479,7 +479,7 @@ describe('runs', () => {
       metrics: { packets: { uint64Value: 0 } },
     })
     pool.last.end({ outcome: 'COMPLETED' })
-    await settle()
+    await settled()
     for (const sink of sinks) {
       expect(sink.messages.length).toBeGreaterThanOrEqual(2)
       expect(sink.error).toMatchObject({ code: 'ABORTED', message: 'run ended' })
@@ -490,7 +490,7 @@ describe('runs', () => {
     const { id } = await create()
     pool.prompt = false
     const starting = start(id)
-    await settle()
+    await settled()
     const sink = new CollectingSink<TelemetrySample>()
     await service.handlers.openTelemetryStream({ nodeId, runId: pool.last.id }, call, sink)
     expect(sink.messages).toHaveLength(1)
@@ -506,7 +506,7 @@ describe('runs', () => {
       runs.push(await start(id))
       if (i === 0) await service.handlers.openLogStream({ nodeId, runId: runs[0] as string }, call, first)
       pool.last.end({ outcome: 'COMPLETED' })
-      await settle()
+      await settled()
     }
     expect(first.closed).toBe(true)
     const open = (runId: string) => service.handlers.openLogStream({ nodeId, runId }, call, new CollectingSink())
@@ -525,7 +525,7 @@ describe('runs', () => {
     await open()
     expect(await get(id)).toMatchObject({ started: false, currentRun: { id: runId, outcome: 'STOPPED' } })
     service.startWithNode()
-    await settle()
+    await settled()
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
     expect(await get(manual.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
   })
@@ -534,12 +534,12 @@ describe('runs', () => {
     const { id } = await create({ startupPolicy: { auto: {} }, restartPolicy: { onFailure: { maxRestarts: 1 } } })
     pool.prompt = false
     service.startWithNode()
-    await settle()
+    await settled()
     pool.last.end({ outcome: 'FAILED', error: 'no permission' })
-    await settle()
+    await settled()
     pool.prompt = true
     clock.increment(1_000)
-    await settle()
+    await settled()
     expect(pool.runs).toHaveLength(2)
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
   })
