@@ -1,6 +1,7 @@
 /** A node's standing with its hub, on a simulated clock: every transition of the specification and of the reconnects. */
 import { describe, expect, test } from 'vitest'
 import { createActor, fromPromise, SimulatedClock } from 'xstate'
+import { settle } from '../../test/harness/waiting.ts'
 import type { SignInRecord } from '../store/sign-in.ts'
 import {
   BACK_OFF_LEAST_MS,
@@ -33,7 +34,6 @@ class Link implements HubLink {
 }
 
 /** What was begun in promises is done. */
-const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 function rig(stored: SignInRecord | null) {
   const clock = new SimulatedClock()
@@ -110,11 +110,11 @@ describe('transitions', () => {
     const machine = rig(stored)
     for (const earlier of before) {
       earlier(machine)
-      await settled()
+      await settle(1)
     }
     expect(machine.state()).toBe(from)
     step(machine)
-    await settled()
+    await settle(1)
     expect(machine.state()).toBe(to)
     expect(machine.actor.getSnapshot().context.signIn !== null).toBe(signedIn)
     expect(machine.actor.getSnapshot().context.link !== null).toBe(to === 'connected')
@@ -139,10 +139,10 @@ test('a link that stood before counts no more: neither its end nor its removal',
   joined(machine, second)
   expect(machine.link.closings).toEqual(['REPLACED'])
   machine.link.lose('REMOVED')
-  await settled()
+  await settle(1)
   expect(machine.state()).toBe('connected')
   second.lose()
-  await settled()
+  await settle(1)
   expect(machine.state()).toBe('waiting')
 })
 
@@ -151,7 +151,7 @@ test('waits grow with failures in a row, and start anew after a healthy link', a
   const waits: number[] = []
   for (let i = 0; i < 9; i++) {
     unreachable(machine)
-    await settled()
+    await settle(1)
     const before = machine.clock.now()
     while (machine.state() === 'waiting') machine.clock.increment(250)
     waits.push(machine.clock.now() - before)
@@ -159,7 +159,7 @@ test('waits grow with failures in a row, and start anew after a healthy link', a
   expect(waits).toEqual([...waits].sort((a, b) => a - b))
   expect(waits.at(-1)).toBe(15_250)
   dialled(machine)
-  await settled()
+  await settle(1)
   machine.clock.increment(HEALTHY_MS - 1)
   expect(machine.actor.getSnapshot().context.attempts).toBe(9)
   machine.clock.increment(1)
@@ -170,7 +170,7 @@ test('a link whose place another connection with the same key has taken lengthen
   const machine = rig(null)
   joined(machine)
   machine.link.lose('REPLACED')
-  await settled()
+  await settle(1)
   expect(machine.state()).toBe('waiting')
   expect(machine.actor.getSnapshot().context.attempts).toBe(1)
 })

@@ -1,6 +1,7 @@
 /** The hub's view of one node: every transition, and what the list's subscribers are told of it. */
 import { expect, test } from 'vitest'
 import { createActor } from 'xstate'
+import { settle } from '../../test/harness/waiting.ts'
 import { type NodeConnectionEvent, type NodeLink, nodeConnection } from './node-connection.ts'
 
 function rig() {
@@ -109,6 +110,6 @@ test('a node that removes itself is answered before its link is cut', async () =
   machine.take(connected(machine))
   machine.take({ type: 'REMOVE', answerFirst: true })
   expect(machine.closed).toEqual([])
-  await new Promise((resolve) => setImmediate(resolve))
+  await settle(1)
   expect(machine.closed).toEqual(['first REMOVED'])
 })

@@ -3,6 +3,7 @@ import * as grpc from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asks, created, handlers, Seen } from '../../test/contract/handlers.ts'
+import { until } from '../../test/harness/waiting.ts'
 import { decodeBinary, encodeBinary } from '../contract/binary.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
@@ -143,7 +144,7 @@ describe('unary', () => {
       encodeBinary(request, { nodeId: 'never' }),
       () => undefined,
     )
-    await seen.until(() => seen.requests.length === 1)
+    await until(() => seen.requests.length === 1)
     const signal = seen.calls.at(-1)?.signal as AbortSignal
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
     call.cancel()
@@ -210,24 +211,24 @@ describe('streams', () => {
   test('a client that cancels closes the sink', async () => {
     const stream = serverStream('streamPipelines', { nodeId: 'c' })
     stream.on('error', () => undefined)
-    await seen.until(() => seen.sinks.has('pipelines c'))
+    await until(() => seen.sinks.has('pipelines c'))
     stream.cancel()
-    await seen.until(() => !seen.sinks.has('pipelines c'))
+    await until(() => !seen.sinks.has('pipelines c'))
     expect(seen.sinks.has('pipelines c')).toBe(false)
   })
 
   test('both ways: requests out, answers in, a refused answer changes nothing, bytes that are none end the call', async () => {
     const { grpcPath, request, response } = operation('authenticationByRequests')
     const stream = client.makeBidiStreamRequest(grpcPath, pass, pass)
-    await seen.until(() => seen.sinks.has('authentication'))
+    await until(() => seen.sinks.has('authentication'))
     seen.sink<AuthenticationByRequestRequest>('authentication').send(asks(9n))
     expect(decodeBinary(response, await next(stream))).toMatchObject({ node: { id: 'n1' }, requestId: 9n })
     stream.write(encodeBinary(request, { requestId: 9n, accept: true }))
-    await seen.until(() => seen.answers.length === 1)
+    await until(() => seen.answers.length === 1)
     expect(seen.answers).toEqual([{ requestId: 9n, accept: true }])
     stream.write(encodeBinary(request, { requestId: 404n, accept: true }))
     stream.write(encodeBinary(request, { requestId: 10n, accept: false }))
-    await seen.until(() => seen.answers.length === 2)
+    await until(() => seen.answers.length === 2)
     expect(seen.answers.at(-1)).toEqual({ requestId: 10n, accept: false })
     const failure = failed(stream)
     stream.write(Buffer.from([0xff, 0xff]))

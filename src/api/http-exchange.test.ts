@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { settle } from '../../test/harness/waiting.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { packageRoot } from '../contract/package-root.ts'
 import type { Exchange } from './http-exchange.ts'
@@ -11,21 +12,20 @@ import { jsonAnswer } from './http-response.ts'
 import { HttpServer } from './http-server.ts'
 
 const reports: [string, string][] = []
-const turn = () => new Promise((resolve) => setImmediate(resolve))
 let aborted = 0
 let heard: (() => void) | undefined
 
 const handlers: Record<string, (exchange: Exchange) => void | Promise<void>> = {
   '/answers': (exchange) => void exchange.answer(jsonAnswer('{"a":1}')),
   '/answers-late': async (exchange) => {
-    await turn()
+    await settle(1)
     exchange.answer(jsonAnswer('{"a":1}'))
   },
   '/throws': () => {
     throw new TypeError('secret detail')
   },
   '/rejects': async () => {
-    await turn()
+    await settle(1)
     throw new TypeError('secret detail')
   },
   '/refuses': () => {
@@ -33,7 +33,7 @@ const handlers: Record<string, (exchange: Exchange) => void | Promise<void>> = {
   },
   '/forgets': () => undefined,
   '/forgets-late': async () => {
-    await turn()
+    await settle(1)
   },
   '/twice': (exchange) => {
     exchange.answer(jsonAnswer('1'))
@@ -46,12 +46,12 @@ const handlers: Record<string, (exchange: Exchange) => void | Promise<void>> = {
   },
   '/cut': async (exchange) => {
     exchange.stream({ 'content-type': 'text/plain' }, 'begun ')
-    await turn()
+    await settle(1)
     throw new TypeError('in the middle')
   },
   '/stream': async (exchange) => {
     exchange.stream({ 'content-type': 'text/plain' }, 'one ')
-    await turn()
+    await settle(1)
     exchange.write(Buffer.from('two '))
     exchange.finish('three')
     exchange.finish('four')
@@ -202,7 +202,7 @@ test('a client that leaves is heard of once, and what is thrown then is reported
   })
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /waits HTTP/1.1\r\nhost: x\r\n\r\n')
-  while (!(await connections()).includes('waits')) await turn()
+  while (!(await connections()).includes('waits')) await settle(1)
   socket.destroy()
   await left
   expect(aborted).toBe(1)

@@ -6,6 +6,7 @@ import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asks, created, handlers, pipeline, Seen } from '../../test/contract/handlers.ts'
 import { WebSocketClient } from '../../test/contract/websocket-client.ts'
+import { settle, until } from '../../test/harness/waiting.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Outbox } from '../contract/outbox.ts'
 import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../contract/types.ts'
@@ -156,7 +157,7 @@ describe('REST', () => {
   test('a caller that leaves aborts the signal of its call', async () => {
     const leaving = new AbortController()
     const answer = fetch(`${base}/v1/nodes/never`, { signal: leaving.signal })
-    await seen.until(() => seen.requests.length === 1)
+    await until(() => seen.requests.length === 1)
     const { signal } = seen.calls.at(-1) as { signal: AbortSignal }
     const aborted = once(signal, 'abort')
     leaving.abort()
@@ -171,7 +172,7 @@ describe('event streams', () => {
     const stream = await events('/v1/streams/nodes/n1/pipelines')
     expect(stream.response.headers['content-type']).toBe('text/event-stream')
     expect(await stream.next()).toBe(': ready')
-    await seen.until(() => seen.sinks.has('pipelines n1'))
+    await until(() => seen.sinks.has('pipelines n1'))
     const sink = seen.sink<StreamPipelinesEvent>('pipelines n1')
     sink.send({ delete: { pipeline: pipeline('one\ntwo') } })
     const event = await stream.next()
@@ -228,7 +229,7 @@ describe('event streams', () => {
 
   test('one encoding serves all subscribers, and a caller that leaves closes its sink', async () => {
     const streams = [await events('/v1/streams/nodes/a/pipelines'), await events('/v1/streams/nodes/b/pipelines')]
-    await seen.until(() => seen.sinks.has('pipelines a') && seen.sinks.has('pipelines b'))
+    await until(() => seen.sinks.has('pipelines a') && seen.sinks.has('pipelines b'))
     const event = created('shared')
     for (const name of ['a', 'b']) seen.sink<StreamPipelinesEvent>(`pipelines ${name}`).send(event)
     for (const stream of streams) {
@@ -238,7 +239,7 @@ describe('event streams', () => {
     expect(event.encoded('sse', () => Buffer.from('encoded again')).toString()).toContain('"shared"')
     const { signal } = seen.calls.at(-1) as { signal: AbortSignal }
     streams[1]?.response.destroy()
-    await seen.until(() => !seen.sinks.has('pipelines b'))
+    await until(() => !seen.sinks.has('pipelines b'))
     expect(signal.aborted).toBe(true)
     expect(seen.sinks.has('pipelines a')).toBe(true)
     streams[0]?.response.destroy()
@@ -246,7 +247,7 @@ describe('event streams', () => {
 
   test('a subscriber that does not read is bounded by its outbox and told so when it reads', async () => {
     const stream = await events('/v1/streams/nodes/slow/pipelines', true)
-    await seen.until(() => seen.sinks.has('pipelines slow'))
+    await until(() => seen.sinks.has('pipelines slow'))
     const sink = seen.sink<StreamPipelinesEvent>('pipelines slow')
     const outbox = new Outbox(sink, { kind: 'bounded', limit: 5 })
     const big: StreamPipelinesEvent = { create: { pipeline: { ...pipeline('p'), jsonConfig: 'x'.repeat(100_000) } } }
@@ -254,7 +255,7 @@ describe('event streams', () => {
     while (!sink.closed && pushed < 1000) {
       outbox.push(big)
       pushed++
-      if (pushed % 10 === 0) await new Promise((resolve) => setImmediate(resolve))
+      if (pushed % 10 === 0) await settle(1)
     }
     expect(sink.closed).toBe(true)
     expect(outbox.waiting).toBe(0)
@@ -266,7 +267,7 @@ describe('event streams', () => {
 
   test('a subscriber that reads again gets what waited', async () => {
     const stream = await events('/v1/streams/nodes/late/pipelines', true)
-    await seen.until(() => seen.sinks.has('pipelines late'))
+    await until(() => seen.sinks.has('pipelines late'))
     const sink = seen.sink<StreamPipelinesEvent>('pipelines late')
     const outbox = new Outbox<StreamPipelinesEvent>(sink, { kind: 'latest' })
     for (let pushed = 0; pushed < 1000 && outbox.waiting === 0; pushed++) {
@@ -288,13 +289,13 @@ describe('WebSocket', () => {
 
   test('requests come as results, answers reach the receiver, bad ones get an error frame', async () => {
     const socket = new WebSocketClient(port, path)
-    await seen.until(() => seen.sinks.has('authentication'))
+    await until(() => seen.sinks.has('authentication'))
     seen.sink<AuthenticationByRequestRequest>('authentication').send(asks(2n ** 63n))
     expect(JSON.parse(await socket.next())).toMatchObject({
       result: { node: { id: 'n1' }, requestId: '9223372036854775808' },
     })
     await socket.send('{"requestId":"9223372036854775808","accept":true}')
-    await seen.until(() => seen.answers.length === 1)
+    await until(() => seen.answers.length === 1)
     expect(seen.answers).toEqual([{ requestId: 2n ** 63n, accept: true }])
     await socket.send('{"requestId": 404}')
     expect(JSON.parse(await socket.next())).toEqual({ error: { code: 5, message: 'no such request', details: [] } })

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { handlers, Seen } from '../../test/contract/handlers.ts'
+import { until } from '../../test/harness/waiting.ts'
 import { Access } from './access.ts'
 import { HttpListener } from './http.ts'
 import { Router } from './router.ts'
@@ -60,7 +61,7 @@ test.each([
 ])('%s ends that socket, and nothing else', async (_, bytes) => {
   const other = await open()
   const { socket, closed } = await open()
-  await seen.until(() => seen.sinks.has('authentication'))
+  await until(() => seen.sinks.has('authentication'))
   ;(socket as unknown as { _socket: Socket })._socket.write(Buffer.from(bytes))
   expect(await closed).toEqual([1006, ''])
   const answer = new Promise((resolve) => other.socket.on('message', (data) => resolve(data.toString())))

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { settle } from '../../test/harness/waiting.ts'
 import { SerialQueue } from './serial-queue.ts'
 
 test('steps follow each other, whatever becomes of them', async () => {
@@ -8,7 +9,7 @@ test('steps follow each other, whatever becomes of them', async () => {
   const step = (name: string, fails = false) =>
     queue.run(async () => {
       log.push(`${name} begins`)
-      await new Promise((resolve) => setImmediate(resolve))
+      await settle(1)
       log.push(`${name} ends`)
       if (fails) throw new Error(name)
       return name

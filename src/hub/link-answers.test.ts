@@ -1,9 +1,10 @@
 /** Answers in many pieces: whole at the end, one long one at a time on a link, and no more memory than that for a peer that means ill. */
 import { expect, test } from 'vitest'
+import { settle } from '../../test/harness/waiting.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import type { LinkStream } from '../link/link.ts'
 import { WINDOW_BYTES } from '../link/messages.ts'
-import { sessionPair, settle } from '../link/testing.ts'
+import { sessionPair } from '../link/testing.ts'
 import { ANSWER_BYTES, SMALL_ANSWER_BYTES } from './link-answers.ts'
 import { ANSWER_MS, unaryOver } from './link-calls.ts'
 

@@ -1,12 +1,13 @@
 /** Credit: nobody sends beyond it, none is lost, a reader that stops bounds what waits for it, and all that is sent arrives in order. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { settle } from '../../test/harness/waiting.ts'
 import type { LinkStream } from './link.ts'
 import { decodeFrame, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import type { MemoryWire } from './pair.ts'
 import { relay } from './relay.ts'
 import { HELD_BYTES } from './session.ts'
-import { Recorder, sessionPair, settle } from './testing.ts'
+import { Recorder, sessionPair } from './testing.ts'
 
 const ok = { code: 'OK', message: '' } as const
 

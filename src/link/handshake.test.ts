@@ -1,13 +1,14 @@
 /** Who is let in, and what an attacker between node and hub gets for replaying, reflecting, changing and inventing messages. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { settle } from '../../test/harness/waiting.ts'
 import { acceptLink } from './handshake-hub.ts'
 import { joinLink, type NodeOptions } from './handshake-node.ts'
 import { rawKey, signAs, transcript } from './keys.ts'
 import { type Admission, LinkRefused, LinkUnreachable } from './link.ts'
 import { decodeFrame, encodeFrame, encodeHubHelloBody, encodeRecord, encodeVerdictBody } from './messages.ts'
 import { connectPair, MemoryWire } from './pair.ts'
-import { admitted, newIdentity, record, settle, TestHub } from './testing.ts'
+import { admitted, newIdentity, record, TestHub } from './testing.ts'
 import { closeCodes } from './wire.ts'
 
 const none = new Uint8Array(0)
@@ -328,14 +329,12 @@ test.each([
     const error = await refusal(attempt.joined)
     expect(['PROTOCOL', 'UNREACHABLE']).toContain(error.reason)
     expect(error.signed).toBe(false)
-    await settle1()
+    await settle(1)
     // What the hub decided before its verdict was changed on the way cannot be known to it.
     if (kind !== 'verdict') expect(hub.sessions.length).toBe(before)
   }
   expect(size).toBeGreaterThan(60)
 })
-
-const settle1 = () => new Promise((resolve) => setImmediate(resolve))
 
 test.each([
   ['another version', { version: 2 }, 'version 2 of the protocol is not spoken here, only 1'],

@@ -1,11 +1,12 @@
 /** A side that is silent is asked after 10 s and dead after 30 s. */
 import { expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import { settle } from '../../test/harness/waiting.ts'
 import type { LinkEvent } from './link.ts'
 import { decodeFrame } from './messages.ts'
 import { MemoryWire } from './pair.ts'
 import { Session } from './session.ts'
-import { Recorder, sessionPair, settle } from './testing.ts'
+import { Recorder, sessionPair } from './testing.ts'
 
 /** Seconds pass, everything that is sent meanwhile arrives. */
 async function pass(clock: { increment(ms: number): void }, seconds: number): Promise<void> {

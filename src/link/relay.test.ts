@@ -2,12 +2,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { until } from '../../test/harness/hub.ts'
+import { settle, until } from '../../test/harness/waiting.ts'
 import type { LinkStream } from './link.ts'
 import { decodeFrame, encodeFrame, MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import { relay } from './relay.ts'
 import { HELD_BYTES } from './session.ts'
-import { Recorder, sessionPair, settle } from './testing.ts'
+import { Recorder, sessionPair } from './testing.ts'
 import { deaf } from './wire.ts'
 
 const ok = { code: 'OK', message: '' } as const

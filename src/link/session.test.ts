@@ -1,8 +1,9 @@
 /** Calls over a session: unary, streams both ways, large messages, cancellation, many at once. */
 import { expect, test } from 'vitest'
+import { settle } from '../../test/harness/waiting.ts'
 import type { LinkSession, LinkStream } from './link.ts'
 import { FRAGMENT_BYTES, MAX_STREAMS, MESSAGE_BYTES, WINDOW_BYTES } from './messages.ts'
-import { Recorder, record, sessionPair, settle } from './testing.ts'
+import { Recorder, record, sessionPair } from './testing.ts'
 
 const ok = { code: 'OK', message: '' } as const
 const bytes = (text: string) => Buffer.from(text)

@@ -121,8 +121,3 @@ export class Recorder {
     return this.messages.map((bytes) => Buffer.from(bytes).toString())
   }
 }
-
-/** Lets everything that is on its way in memory arrive. */
-export async function settle(): Promise<void> {
-  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
-}

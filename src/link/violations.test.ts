@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { settle } from '../../test/harness/waiting.ts'
 import { acceptLink } from './handshake-hub.ts'
 import { joinLink } from './handshake-node.ts'
 import type { LinkEvent, LinkStream } from './link.ts'
@@ -19,7 +20,7 @@ import {
 } from './messages.ts'
 import { MemoryWire } from './pair.ts'
 import { BACKLOG_BYTES, Session } from './session.ts'
-import { newIdentity, record, settle, TestHub } from './testing.ts'
+import { newIdentity, record, TestHub } from './testing.ts'
 import { closeCodes } from './wire.ts'
 
 /** One real end of a session; the other is played by the test. */

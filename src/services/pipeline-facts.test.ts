@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import { settle } from '../../test/harness/waiting.ts'
 import { ScriptedPool } from '../../test/services/scripted.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import { components } from '../dataplane/components/registry.ts'
@@ -79,12 +80,12 @@ const create = async (settings: object) =>
 /** Ends the run that is on and lets that be noticed. */
 async function end(outcome: 'FAILED' | 'COMPLETED' | 'STOPPED', error?: string): Promise<void> {
   pool.last.end(error === undefined ? { outcome } : { outcome, error })
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  await settle(5)
 }
 
 async function wait(milliseconds: number): Promise<void> {
   clock.increment(milliseconds)
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  await settle(5)
 }
 
 test('failures, restarts with their delays, and the giving up', async () => {

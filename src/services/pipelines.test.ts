@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
-import { ScriptedPool, TestSink } from '../../test/services/scripted.ts'
+import { CollectingSink } from '../../test/harness/sink.ts'
+import { settle } from '../../test/harness/waiting.ts'
+import { ScriptedPool } from '../../test/services/scripted.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
@@ -32,9 +34,9 @@ const config = (mbit = 1, size = 200) =>
     },
   })
 /** Lets everything that is ready happen: promises, writes to the store and what waits for them, notifications. */
-async function settle(): Promise<void> {
+async function settled(): Promise<void> {
   for (let round = 0; round < 3; round++) {
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await settle(5)
     await store.runs.remove([])
   }
 }
@@ -108,7 +110,7 @@ describe('start', () => {
     const { id } = await create()
     pool.prompt = false
     const late = expect(start(id)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
-    await settle()
+    await settled()
     clock.increment(START_DEADLINE_MS)
     await late
     expect(pool.last.asked).toEqual(['kill'])
@@ -123,10 +125,10 @@ describe('start', () => {
     await stop(id)
     pool.prompt = false
     const late = expect(start(id)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
-    await settle()
+    await settled()
     clock.increment(6_000)
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     expect(pool.runs).toHaveLength(2)
     clock.increment(START_DEADLINE_MS - 6_000)
     await late
@@ -141,11 +143,11 @@ describe('start', () => {
       code: 'DEADLINE_EXCEEDED',
       message: expect.stringContaining('its last run is still stopping'),
     })
-    await settle()
+    await settled()
     clock.increment(START_DEADLINE_MS)
     await never
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     clock.increment(60_000)
     expect(pool.runs).toHaveLength(3)
     expect(await get(id)).toMatchObject({ started: false })
@@ -156,12 +158,12 @@ describe('start', () => {
     await start(id)
     pool.last.reconfigured = () => new Promise(() => {})
     const updated = update(id, { jsonConfig: config(2), instructionsTimeout: 60 }).catch(() => {})
-    await settle()
+    await settled()
     const late = expect(start(id)).rejects.toMatchObject({
       code: 'DEADLINE_EXCEEDED',
       message: expect.stringContaining('other operations on it are under way'),
     })
-    await settle()
+    await settled()
     clock.increment(START_DEADLINE_MS)
     await late
     clock.increment(60_000)
@@ -179,7 +181,7 @@ describe('start', () => {
       service.handlers.stopPipeline({ nodeId, id }, asking(2)),
       service.handlers.deletePipeline({ nodeId, id }, asking(3)),
     ])
-    await settle()
+    await settled()
     for (const controller of controllers) controller.abort()
     for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { code: 'CANCELLED' } })
     expect(pool.runs.map(({ asked }) => asked)).toEqual([['kill']])
@@ -218,7 +220,7 @@ describe('start', () => {
     const done: string[] = []
     const starting = start(a.id).then(() => done.push('start a'))
     const stopping = stop(a.id).then(() => done.push('stop a'))
-    await settle()
+    await settled()
     pool.prompt = true
     await start(b.id).then(() => done.push('start b'))
     expect(done).toEqual(['start b'])
@@ -232,7 +234,7 @@ describe('start', () => {
     const { id } = await create({ restartPolicy: { onFailure: { maxRestarts: 0 } } })
     await start(id)
     pool.last.end({ outcome: 'FAILED', error: 'threw' })
-    await settle()
+    await settled()
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'ENDED', error: 'threw' } })
     await expect(start(id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
     await stop(id)
@@ -252,7 +254,7 @@ describe('start', () => {
       isOver = true
     })
     const late = expect(start(id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    await settle()
+    await settled()
     expect([isOver, pool.last.asked]).toEqual([false, ['stop']])
     pool.last.end({ outcome: 'STOPPED' })
     await removing
@@ -263,7 +265,7 @@ describe('start', () => {
     await start(stopping.id)
     await stop(stopping.id)
     const killed = remove(stopping.id)
-    await settle()
+    await settled()
     clock.increment(3_000)
     expect(pool.last.asked).toEqual(['stop', 'kill'])
     pool.last.end({ outcome: 'FAILED', error: 'killed' })
@@ -273,7 +275,7 @@ describe('start', () => {
     const waiting = await create({ restartPolicy })
     await start(waiting.id)
     pool.last.end({ outcome: 'FAILED', error: 'threw' })
-    await settle()
+    await settled()
     await remove(waiting.id)
     await gone(waiting.id)
     const { length } = pool.runs
@@ -287,11 +289,11 @@ describe('start', () => {
     const caller = new AbortController()
     const cancelled = service.handlers.deletePipeline({ nodeId, id: kept.id }, { ...call, signal: caller.signal })
     const refused = expect(cancelled).rejects.toMatchObject({ code: 'CANCELLED' })
-    await settle()
+    await settled()
     caller.abort()
     await refused
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     expect(await get(kept.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
   })
 
@@ -310,7 +312,7 @@ describe('getPipelineByRunId', () => {
   test('waits for a run to appear', async () => {
     const { id } = await create()
     const found = service.handlers.getPipelineByRunId({ nodeId, id: `id-${ids + 1}` }, call)
-    await settle()
+    await settled()
     await start(id)
     expect((await found).pipeline?.id).toBe(id)
   })
@@ -338,7 +340,7 @@ describe('update', () => {
     const late = expect(update(before.id, { jsonConfig: config(2) })).rejects.toMatchObject({
       code: 'DEADLINE_EXCEEDED',
     })
-    await settle()
+    await settled()
     clock.increment(3_000)
     await late
     expect((await get(before.id)).jsonConfig).toBe(before.jsonConfig)
@@ -362,7 +364,7 @@ describe('update', () => {
     const run = pool.last
     run.reconfigured = async () => {
       run.end({ outcome: 'COMPLETED' })
-      await settle()
+      await settled()
       throw new Error('the run ended')
     }
     await update(id, { jsonConfig: config(2) })
@@ -402,9 +404,9 @@ describe('update', () => {
     const failed = expect(
       update(id, { jsonConfig: config(1, 300), forceRestart: true, restartPolicy: { always: { maxRestarts: 0 } } }),
     ).rejects.toMatchObject({ code: 'ABORTED', message: expect.stringContaining('port taken') })
-    await settle()
+    await settled()
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     pool.last.end({ outcome: 'FAILED', error: 'port taken' })
     await failed
     expect(pool.runs).toHaveLength(2)
@@ -414,7 +416,7 @@ describe('update', () => {
 
 describe('streamPipelines', () => {
   const follow = async () => {
-    const sink = new TestSink<StreamPipelinesEvent>()
+    const sink = new CollectingSink<StreamPipelinesEvent>()
     await service.handlers.streamPipelines({ nodeId }, call, sink)
     return sink
   }
@@ -422,13 +424,13 @@ describe('streamPipelines', () => {
   test('an event never overtakes the answer that it belongs to', async () => {
     const sink = await follow()
     const seen = async (operation: Promise<unknown>) => {
-      const before = sink.sent.length
+      const before = sink.messages.length
       await operation
       // What a transport does with the answer happens in this turn.
       for (let i = 0; i < 20; i++) await Promise.resolve()
-      const early = sink.sent.length - before
-      await settle()
-      return [early, sink.sent.length - before]
+      const early = sink.messages.length - before
+      await settled()
+      return [early, sink.messages.length - before]
     }
     expect(await seen(create())).toEqual([0, 1])
     const { id } = (await service.handlers.getPipelines({ nodeId }, call)).pipelines[0] as Pipeline
@@ -436,9 +438,9 @@ describe('streamPipelines', () => {
     expect(await seen(update(id))).toEqual([0, 1])
     expect(await seen(stop(id))).toEqual([0, 1])
     pool.last.end({ outcome: 'STOPPED' })
-    await settle()
+    await settled()
     expect(await seen(service.handlers.deletePipeline({ nodeId, id }, call))).toEqual([0, 1])
-    const states = sink.sent.map(({ create, update, delete: deleted }) => {
+    const states = sink.messages.map(({ create, update, delete: deleted }) => {
       const { started, currentRun } = ((create ?? update ?? deleted) as { pipeline: Pipeline }).pipeline
       return [create ? 'create' : update ? 'update' : 'delete', started, currentRun?.state]
     })
@@ -455,7 +457,7 @@ describe('streamPipelines', () => {
   test('every subscriber gets the same message object, so that it is encoded once', async () => {
     const [a, b] = [await follow(), await follow()]
     await create()
-    await settle()
+    await settled()
     expect(a.shared).toHaveLength(1)
     expect(a.shared[0]).toBe(b.shared[0])
   })
@@ -467,12 +469,12 @@ describe('streamPipelines', () => {
     for (let i = 0; i < EVENT_BACKLOG + 1; i++) {
       await start(id)
       pool.last.end({ outcome: 'COMPLETED' })
-      await new Promise((resolve) => setImmediate(resolve))
+      await settle(1)
       if (slow.closed) break
     }
     expect(slow.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
     expect(quick.closed).toBe(false)
-    expect(quick.sent.length).toBeGreaterThan(EVENT_BACKLOG)
+    expect(quick.messages.length).toBeGreaterThan(EVENT_BACKLOG)
   })
 
   test('ends with UNAVAILABLE when the node closes', async () => {
@@ -496,13 +498,13 @@ describe('runs', () => {
   test('a slow follower of a log is told how much it missed', async () => {
     const { id } = await create()
     const runId = await start(id)
-    const sink = new TestSink<LogStreamMessages>()
+    const sink = new CollectingSink<LogStreamMessages>()
     await service.handlers.openLogStream({ nodeId, runId }, call, sink)
     sink.writable = false
     for (let i = 0; i < 3_000; i += 2) pool.last.log([line(`${i}`), line(`${i + 1}`)])
-    expect(sink.sent).toHaveLength(0)
-    sink.resume()
-    const heard = sink.sent.flatMap(({ messages }) => messages)
+    expect(sink.messages).toHaveLength(0)
+    sink.drain()
+    const heard = sink.messages.flatMap(({ messages }) => messages)
     expect(heard[0]).toEqual({
       timestamp: new Date(0),
       level: 'INFO',
@@ -513,23 +515,23 @@ describe('runs', () => {
     expect(heard.at(-1)?.level).toBe('WARN')
     expect(heard.at(-1)?.message).toContain(`${3_000 - (heard.length - 1)} lines`)
     pool.last.log([line('after')])
-    expect(sink.sent.at(-1)?.messages[0]?.message).toBe('after')
+    expect(sink.messages.at(-1)?.messages[0]?.message).toBe('after')
   })
 
   test('telemetry: many followers share a sample; the last values come before the end', async () => {
     const { id } = await create()
     const runId = await start(id)
-    const sinks = [new TestSink<TelemetrySample>(), new TestSink<TelemetrySample>()]
+    const sinks = [new CollectingSink<TelemetrySample>(), new CollectingSink<TelemetrySample>()]
     for (const sink of sinks) await service.handlers.openTelemetryStream({ nodeId, runId }, call, sink)
     expect(sinks[0]?.shared[0]).toBe(sinks[1]?.shared[0])
-    expect(sinks[0]?.sent[0]?.metricCollections[0]).toMatchObject({
+    expect(sinks[0]?.messages[0]?.metricCollections[0]).toMatchObject({
       path: 'sink',
       metrics: { packets: { uint64Value: 0 } },
     })
     pool.last.end({ outcome: 'COMPLETED' })
-    await settle()
+    await settled()
     for (const sink of sinks) {
-      expect(sink.sent.length).toBeGreaterThanOrEqual(2)
+      expect(sink.messages.length).toBeGreaterThanOrEqual(2)
       expect(sink.error).toMatchObject({ code: 'ABORTED', message: 'run ended' })
     }
   })
@@ -538,10 +540,10 @@ describe('runs', () => {
     const { id } = await create()
     pool.prompt = false
     const starting = start(id)
-    await settle()
-    const sink = new TestSink<TelemetrySample>()
+    await settled()
+    const sink = new CollectingSink<TelemetrySample>()
     await service.handlers.openTelemetryStream({ nodeId, runId: pool.last.id }, call, sink)
-    expect(sink.sent).toHaveLength(1)
+    expect(sink.messages).toHaveLength(1)
     pool.last.run()
     await starting
   })
@@ -549,15 +551,15 @@ describe('runs', () => {
   test('the logs of the last runs are kept, those before are forgotten', async () => {
     const { id } = await create()
     const runs: string[] = []
-    const first = new TestSink<LogStreamMessages>()
+    const first = new CollectingSink<LogStreamMessages>()
     for (let i = 0; i <= RUN_LOGS_KEPT; i++) {
       runs.push(await start(id))
       if (i === 0) await service.handlers.openLogStream({ nodeId, runId: runs[0] as string }, call, first)
       pool.last.end({ outcome: 'COMPLETED' })
-      await settle()
+      await settled()
     }
     expect(first.closed).toBe(true)
-    const open = (runId: string) => service.handlers.openLogStream({ nodeId, runId }, call, new TestSink())
+    const open = (runId: string) => service.handlers.openLogStream({ nodeId, runId }, call, new CollectingSink())
     await expect(open(runs[0] as string)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await open(runs[1] as string)
     // Its pipeline is still found.
@@ -573,7 +575,7 @@ describe('runs', () => {
     await open()
     expect(await get(id)).toMatchObject({ started: false, currentRun: { id: runId, outcome: 'STOPPED' } })
     service.startWithNode()
-    await settle()
+    await settled()
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
     expect(await get(manual.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
   })
@@ -582,12 +584,12 @@ describe('runs', () => {
     const { id } = await create({ startupPolicy: { auto: {} }, restartPolicy: { onFailure: { maxRestarts: 1 } } })
     pool.prompt = false
     service.startWithNode()
-    await settle()
+    await settled()
     pool.last.end({ outcome: 'FAILED', error: 'no permission' })
-    await settle()
+    await settled()
     pool.prompt = true
     clock.increment(1_000)
-    await settle()
+    await settled()
     expect(pool.runs).toHaveLength(2)
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
   })

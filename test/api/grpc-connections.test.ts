@@ -13,7 +13,7 @@ import { GrpcListener } from '../../src/api/grpc.ts'
 import { Router } from '../../src/api/router.ts'
 import { handlers, Seen } from '../contract/handlers.ts'
 import { Cable, FAR, NEAR, namespacesLack } from '../e2e/namespaces.ts'
-import { until } from '../harness/hub.ts'
+import { until } from '../harness/waiting.ts'
 import { FRAME, faults, frame, PREFACE, RawHttp2 } from './http2-client.ts'
 import { temporaryDirectory } from './running-node.ts'
 
@@ -93,8 +93,8 @@ describe.each([
       await call(other)
       await call(clientOf(node.grpc, isTls))
       for (const each of broken) each.gone()
-      // Far above a second for a busy machine, far below the 50 s after which a keep-alive ping has failed.
-      await until(() => node.descriptors() <= before + 8, 15_000)
+      // Its deadline is far above a second for a busy machine, far below the 50 s after which a keep-alive ping has failed.
+      await until(() => node.descriptors() <= before + 8)
     }
   })
 })

@@ -10,7 +10,8 @@ import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperations } from '../../src/contract/operations.ts'
 import { lineOf, scratch, start } from '../cli/cli.ts'
-import { descriptors, RawConnection, until } from './raw-http.ts'
+import { until } from '../harness/waiting.ts'
+import { descriptors, RawConnection } from './raw-http.ts'
 
 const SEED = Number(process.env.PENSTOCK_TEST_SEED ?? randomInt(2 ** 31))
 const LONG_S = Number(process.env.PENSTOCK_TEST_LONG ?? 0)
@@ -266,9 +267,8 @@ describe.each([
       expect([node.exitCode, node.signalCode], seen()).toEqual([null, null])
       expect(await served(), seen()).toBe(200)
       await until(
-        () => `${before} descriptors, open are ${descriptors(pid)}; ${seen()}`,
         () => descriptors(pid) <= before,
-        30,
+        () => `${before} descriptors, open are ${descriptors(pid)}; ${seen()}`,
       )
       expect(said, seen()).toBe('')
     },

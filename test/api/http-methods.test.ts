@@ -3,7 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperations } from '../../src/contract/operations.ts'
 import { lineOf, scratch, start } from '../cli/cli.ts'
-import { descriptors, type RawAnswer, RawConnection, until } from './raw-http.ts'
+import { until } from '../harness/waiting.ts'
+import { descriptors, type RawAnswer, RawConnection } from './raw-http.ts'
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'CONNECT', 'PROPFIND', 'X']
 
@@ -69,8 +70,8 @@ describe.each([
   async function expectUnharmed(): Promise<void> {
     connection.close()
     await until(
-      () => `${descriptors(pid())} descriptors are open, ${before} were`,
       () => descriptors(pid()) <= before,
+      () => `${descriptors(pid())} descriptors are open, ${before} were`,
     )
     expect([node.exitCode, node.signalCode]).toEqual([null, null])
   }

@@ -1,5 +1,5 @@
 /** What a node in this process has logged, as fields. */
-import { until } from '../harness/hub.ts'
+import { until } from '../harness/waiting.ts'
 import type { RunningNode } from './running-node.ts'
 
 export interface LogLine {

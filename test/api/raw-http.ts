@@ -115,12 +115,3 @@ export function descriptors(pid: number): number {
     }
   }).length
 }
-
-/** Looks until `look` is true; throws with `what` when it is not by `seconds` from now. */
-export async function until(what: () => string, look: () => boolean, seconds = 20): Promise<void> {
-  const end = performance.now() + seconds * 1000
-  while (!look()) {
-    if (performance.now() > end) throw new Error(`not within ${seconds} s: ${what()}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

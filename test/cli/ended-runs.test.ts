@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../harness/waiting.ts'
 import { lineOf, penstock, type Result, scratch, start } from './cli.ts'
 
 const directory = scratch()
@@ -42,11 +43,9 @@ const startOf = (name: string) => rest('POST', `/pipelines-by-name/${name}/start
 
 /** Waits until the pipeline's run has ended; gives its record. */
 async function ended(name: string): Promise<{ id: string; outcome: string; error?: string }> {
-  for (;;) {
-    const { currentRun } = (await rest('GET', `/pipelines-by-name/${name}`)).body.pipeline
-    if (currentRun.state === 'ENDED') return currentRun
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  const latest = async () => (await rest('GET', `/pipelines-by-name/${name}`)).body.pipeline.currentRun
+  await until(async () => (await latest()).state === 'ENDED', `the run of ${name} has ended`)
+  return await latest()
 }
 
 /** A run that has made a packet and was stopped. */

@@ -2,8 +2,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../harness/waiting.ts'
 import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
+import '../harness/slow.ts'
 
 const directory = scratch()
 
@@ -56,13 +58,14 @@ interface Request {
 
 /** Waits until these nodes, no others, ask to join; gives the requests. */
 async function pending(...nodes: RunningNode[]): Promise<Request[]> {
-  for (;;) {
+  const wanted = nodes.map(({ id }) => id).sort()
+  let requests: Request[] = []
+  await until(async () => {
     const response = await fetch(`${hub.url}/v1/hub-server/authentication-requests`)
-    const { requests } = (await response.json()) as { requests: Request[] }
-    const ids = requests.map(({ node }) => node.id).sort()
-    if (JSON.stringify(ids) === JSON.stringify(nodes.map(({ id }) => id).sort())) return requests
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    requests = ((await response.json()) as { requests: Request[] }).requests
+    return JSON.stringify(requests.map(({ node }) => node.id).sort()) === JSON.stringify(wanted)
+  }, 'these nodes, no others, ask to join')
+  return requests
 }
 
 /** Gives the next line of standard output that matches. */

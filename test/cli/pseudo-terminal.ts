@@ -31,6 +31,11 @@ export class PseudoTerminal {
     this.#child.once('close', () => this.#wake())
   }
 
+  /** For who must end it. */
+  get process(): ChildProcess {
+    return this.#child
+  }
+
   type(text: string): void {
     this.#child.stdin?.write(text)
   }

@@ -4,13 +4,20 @@ import { once } from 'node:events'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, afterEach, expect, it } from 'vitest'
 import { packageRoot } from '../../src/contract/package-root.ts'
 import { settings } from '../../src/node/config.ts'
 import { lineOf, penstock, plainEnvironment, scratch } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
+import '../harness/slow.ts'
 
 const directory = scratch()
+/** All that was typed; a test that has run into its time limit has not come to ending it. */
+const typed = new Set<ChildProcess>()
+afterEach(async () => {
+  for (const child of typed) await end(child)
+  typed.clear()
+})
 afterAll(() => directory.dispose())
 const readme = readFileSync(join(packageRoot(), 'README.md'), 'utf8')
 
@@ -36,16 +43,29 @@ const before = left()
 
 /** Types one command without waiting for its end. */
 function type(command: string, env: Record<string, string> = {}): ChildProcess {
-  return spawn('bash', ['--norc', '-c', `exec ${command}`], {
+  const child = spawn('bash', ['--norc', '-c', `exec ${command}`], {
     cwd: clone,
     env: { ...environment, ...env },
     stdio: 'pipe',
   })
+  typed.add(child)
+  return child
 }
 
 /** Types a whole block; rejects unless it succeeds. */
 function run(block: string, env: Record<string, string> = {}) {
-  return promisify(execFile)('bash', ['--norc', '-uc', block], { cwd: clone, env: { ...environment, ...env } })
+  const options = { cwd: clone, env: { ...environment, ...env } }
+  const running = promisify(execFile)('bash', ['--norc', '-uc', block], options)
+  typed.add(running.child)
+  return running
+}
+
+/** Ends at once what has not ended by itself. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
 }
 
 /** Ends a node in order. */
@@ -57,9 +77,7 @@ async function stop(node: ChildProcess): Promise<void> {
 
 const free = { PENSTOCK_HTTP_ADDRESS: '127.0.0.1:0', PENSTOCK_GRPC_ADDRESS: '127.0.0.1:0' }
 
-it('creates, starts, follows and stops a pipeline with curl, then another with the command line', {
-  timeout: 120_000,
-}, async () => {
+it('creates, starts, follows and stops a pipeline with curl, then another with the command line', async () => {
   const [, up = ''] = /```sh\n(penstock up [^\n]*)\n```/.exec(readme) ?? []
   const [, block = ''] = /```sh\n(API=[\s\S]*?)```/.exec(readme) ?? []
   const node = type(up, free)
@@ -84,7 +102,7 @@ it('creates, starts, follows and stops a pipeline with curl, then another with t
   expect(left()).toEqual(before)
 })
 
-it('joins a node to a hub and runs a pipeline there, in six commands', { timeout: 120_000 }, async () => {
+it('joins a node to a hub and runs a pipeline there, in six commands', async () => {
   const [, block = ''] = /```sh\n(penstock up --hub[\s\S]*?)```/.exec(readme) ?? []
   const commands = block.trim().split('\n')
   expect(commands).toHaveLength(6)
@@ -105,6 +123,7 @@ it('joins a node to a hub and runs a pipeline there, in six commands', { timeout
     edgeUrl = `http://${(await lineOf(edge, /^penstock ready http=(\S+)/))[1]}`
     const env = { PENSTOCK_URL: url }
     const terminal = new PseudoTerminal(meant(answer).trim().split(' ').slice(1), env)
+    typed.add(terminal.process)
     await terminal.see(/no node asks to join/)
     const asked = run(meant(ask), env)
     await terminal.see(/edge/)

@@ -10,7 +10,7 @@ import type { MetricDeclarations } from '../../src/dataplane/engine/metrics.ts'
 import { camelCase } from '../../src/dataplane/engine/names.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
 import type { Annotations } from '../../src/dataplane/engine/schema.ts'
-import { type Bench, type DriveOptions, drive, type Pipeline, Refused } from '../harness/component.ts'
+import { type Bench, type DriveOptions, drive, type Pipeline, payload, Refused } from '../harness/component.ts'
 import { type Example, examples } from './examples.ts'
 import { differences } from './schema-against-proto.ts'
 
@@ -79,6 +79,62 @@ function boundaryValues(schema: Node, live: readonly string[]): [{ name: string;
         .map((other): [{ name: string; value: number }, number] => [{ name, value }, other]),
     )
   })
+}
+
+/** Values of a live field to change to, other than `value`: those of the example, or what its type allows. */
+function otherValues(key: string, name: string, property: Node, value: unknown): unknown[] {
+  const { type, enumeration } = property
+  const candidates: unknown[] = [...(exampleOf(key).live?.[name] ?? [])]
+  if (property.default !== undefined) candidates.push(property.default)
+  if (enumeration) candidates.push(...Object.keys(enumeration))
+  else if (type === 'boolean') candidates.push(true, false)
+  else if (typeof value === 'number') candidates.push(value / 2, value * 2, value + 1, value * 20)
+  else if (Array.isArray(value))
+    candidates.push(value.slice(0, -1), value.slice().reverse(), value.concat(value.slice(0, 1)))
+  const config = checked(key)
+  return candidates.filter((other) => {
+    if (JSON.stringify(other) === JSON.stringify(value)) return false
+    return problemsOf(key, { ...config, [name]: other }).length === 0
+  })
+}
+
+/** Steps of `traced`, and the one in the middle. */
+const STEPS = 240
+const MIDDLE = 80
+
+/**
+ * For each step all that came out and when, every number, and what was logged. Before the traffic of step `change.step` the
+ * configuration becomes `change.next`. The last third of the steps is without traffic.
+ */
+function traced(
+  key: string,
+  config: Record<string, unknown>,
+  change?: { next: Record<string, unknown>; step: number },
+): string[] {
+  const bench = drive(pipelineOf(key, config), { seed: 7 })
+  const random = new Random(9)
+  const steps: string[] = []
+  for (let step = 0; step < STEPS; step++) {
+    if (change?.step === step) bench.reconfigure({ it: { [key]: change.next } })
+    for (const input of step < (2 * STEPS) / 3 ? bench.inputs : []) {
+      bench.send(
+        input,
+        Array.from({ length: random.below(6) }, () => randomPacket(random)),
+        { remote: '198.51.100.7:4000', client: 5 },
+      )
+    }
+    bench.advance(random.below(20 * MS))
+    bench.check()
+    const hash = createHash('sha256')
+    for (const output of bench.outputs) {
+      for (const { bytes, time, remote, client } of bench.take(output)) {
+        hash.update(`${output} ${time} ${remote} ${client} ${bytes.length} `).update(bytes)
+      }
+    }
+    steps.push(hash.update(JSON.stringify([bench.metrics(), bench.log.splice(0)])).digest('hex'))
+  }
+  bench.stop()
+  return steps
 }
 
 /** Names of the metrics that say how many packets wait. */
@@ -324,27 +380,69 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       }
     })
 
-    test('live fields exist, are no ports, and change without disturbing packets', () => {
-      const config = checked(key)
-      const bench = drive(pipelineOf(key), { record: false })
-      for (const name of definition.live ?? []) {
+    const live = definition.live ?? []
+    test.runIf(live.length > 0).each([...live])(
+      'live field %s exists, is no port, and a change of it has its effect',
+      (name) => {
         const property = schema.properties?.[name] as Node
         expect(property, `field ${name}`).toBeDefined()
         expect(property.port).toBe(undefined)
-        const candidates = property.type === 'boolean' ? [true, false] : [1, 2, 0.5, 100]
-        for (const value of candidates) {
-          const next = { ...config, [name]: value }
-          try {
-            bench.reconfigure({ it: { [key]: next } })
-          } catch (error) {
-            if (!(error instanceof Refused)) throw error
-            continue
+        const full = checked(key, { ...exampleOf(key).config, ...exampleOf(key).from })
+        const others = otherValues(key, name, property, full[name])
+        expect(others, `another value of ${name}: say one under "live" in test/contract-suite/examples.ts`).not.toEqual(
+          [],
+        )
+        const as = traced(key, full)
+        let told = 0
+        for (const value of others) {
+          const next = { ...full, [name]: value }
+          const made = traced(key, next)
+          const what = `${name} changed from ${JSON.stringify(full[name])} to ${JSON.stringify(value)}`
+          // Before anything has come: as if it had been made so.
+          expect(traced(key, full, { next, step: 0 }), what).toEqual(made)
+          if (JSON.stringify(made) === JSON.stringify(as)) continue
+          // In the middle: what was before is as it was, what comes then is not.
+          const late = traced(key, full, { next, step: MIDDLE })
+          expect(late.slice(0, MIDDLE), `${what} in the middle`).toEqual(as.slice(0, MIDDLE))
+          if (JSON.stringify(late) !== JSON.stringify(as)) told++
+        }
+        expect(told, `values of ${name} whose effect the traffic of the example shows`).toBeGreaterThan(0)
+      },
+    )
+
+    test.runIf(definition.passes)('what comes out is byte for byte what went in, in its order', () => {
+      const bench = drive(pipelineOf(key))
+      const sent = new Map<string, number>()
+      let count = 0
+      const random = new Random(6)
+      for (let step = 0; step < 200; step++) {
+        for (const input of bench.inputs) {
+          const packets = Array.from({ length: 1 + random.below(8) }, () => {
+            const packet = randomPacket(random)
+            return packet.length < 8 ? payload(8, count) : packet
+          })
+          for (const packet of packets) {
+            new DataView(packet.buffer).setUint32(0, count)
+            sent.set(Buffer.from(packet).toString('latin1'), count++)
           }
-          for (const input of bench.inputs) bench.send(input, randomPacket(new Random(1)))
-          bench.advance(20 * MS)
-          bench.check()
+          bench.send(input, packets)
+        }
+        bench.advance(random.below(5 * MS))
+      }
+      bench.advance(1e9)
+      let came = 0
+      for (const output of bench.outputs) {
+        // Where several inputs join, each keeps its order; they are sent one after the other here.
+        let last = -1
+        for (const { bytes } of bench.received(output)) {
+          const number = sent.get(Buffer.from(bytes).toString('latin1'))
+          expect(number, `a packet of ${output} that never went in`).toBeDefined()
+          expect(number).toBeGreaterThan(last)
+          last = number as number
+          came++
         }
       }
+      expect(came).toBeGreaterThan(count / 4)
       bench.stop()
     })
   },

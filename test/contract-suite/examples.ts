@@ -6,6 +6,13 @@ export interface Example {
   config: Record<string, unknown>
   /** What makes the packets that it expects, its encoder for one, or what stands at the other end of a socket. */
   others?: Pipeline
+  /** Other values for live fields of which the suite can think of none itself, such as addresses. */
+  live?: Readonly<Record<string, readonly unknown[]>>
+  /**
+   * Values of live fields to change from, where they are not those of `config`: what draws random numbers when it is made goes on as
+   * if made with other values only where these make it draw none.
+   */
+  from?: Readonly<Record<string, unknown>>
   /** It has a socket or device that something may come from for ever. */
   endless?: true
 }
@@ -35,7 +42,10 @@ export const examples: Readonly<Record<string, Example>> = {
     },
   },
   observer: { config: { input: 'in', output: 'out' } },
-  peer_writer: { config: { input: 'in', output: 'out', remote_address: LEFT } },
+  peer_writer: {
+    config: { input: 'in', output: 'out', remote_address: LEFT },
+    live: { remote_address: [RIGHT, '[2001:db8::1]:9'] },
+  },
   reed_solomon_decoder: {
     config: { input: 'wire', output: 'out' },
     others: { encoder: { reed_solomon_encoder: { input: 'in', output: 'wire', symbols: 4, repair: 2 } } },
@@ -54,7 +64,8 @@ export const examples: Readonly<Record<string, Example>> = {
   traffic_sink: {
     config: { input: 'probes', timeout_ms: 300 },
     others: {
-      source: { uniform_traffic_source: { output: 'fresh', interval: 3, total_packets: 350, seed: 1 } },
+      source: { uniform_traffic_source: { output: 'sent', interval: 3, total_packets: 350, seed: 1 } },
+      way: { delay_constant: { flows: [{ input: 'sent', output: 'fresh' }], delay: 60, jitter: 50, seed: 1 } },
       join: { flow_combiner: { inputs: ['fresh', 'in'], output: 'probes' } },
     },
   },
@@ -83,6 +94,10 @@ export const examples: Readonly<Record<string, Example>> = {
       peer: { udp: { input: 'in2', output: 'out2', local_address: RIGHT } },
     },
   },
-  uniform_loss: { config: { input: 'in', output: 'out', loss_prob: 0.2, seed: 1 } },
+  uniform_loss: {
+    config: { input: 'in', output: 'out', loss_prob: 0.2, seed: 1 },
+    from: { loss_prob: 0 },
+    live: { loss_prob: [0.2, 0.5] },
+  },
   uniform_traffic_source: { config: { output: 'out', interval: 2, total_packets: 300, seed: 1 } },
 }

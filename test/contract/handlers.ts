@@ -47,26 +47,10 @@ export class Seen {
   readonly reports: unknown[] = []
   /** Sinks of open streams by operation and key of the request. */
   readonly sinks = new Map<string, Sink<never>>()
-  readonly #waiting: { done: () => boolean; resolve: () => void }[] = []
-
-  /** Resolves when `condition` holds; it is looked at whenever something was seen. */
-  until(condition: () => boolean): Promise<void> {
-    if (condition()) return Promise.resolve()
-    return new Promise((resolve) => this.#waiting.push({ done: condition, resolve }))
-  }
-
-  changed(): void {
-    for (const waiting of [...this.#waiting]) {
-      if (!waiting.done()) continue
-      this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
-      waiting.resolve()
-    }
-  }
 
   note(request: unknown, call: CallContext): void {
     this.requests.push(request)
     this.calls.push(call)
-    this.changed()
   }
 
   sink<M>(key: string): Sink<M> {
@@ -79,9 +63,7 @@ export class Seen {
     this.sinks.set(key, sink)
     sink.onClose(() => {
       this.sinks.delete(key)
-      this.changed()
     })
-    this.changed()
   }
 }
 
@@ -148,7 +130,6 @@ export function handlers(seen: Seen): Partial<Handlers> {
         message: (answer) => {
           if (answer.requestId === 404n) throw new ServiceError('NOT_FOUND', 'no such request')
           seen.answers.push(answer)
-          seen.changed()
         },
       }
     },

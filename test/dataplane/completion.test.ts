@@ -4,7 +4,8 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { simulate } from '../../src/dataplane/engine/simulate.ts'
 import { conservation } from '../harness/component.ts'
-import { configure, Peer, startRun, type TestRun, testPool, until } from './running.ts'
+import { until } from '../harness/waiting.ts'
+import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
 
 const pool = testPool({ warm: 1 })
 const peers: Peer[] = []
@@ -85,10 +86,10 @@ describe('a run whose sources are done', () => {
       sink: { traffic_sink: { input: 'b' } },
     })
     await far.hears(5)
-    await until('the source is done', () => run.metrics().source.finished === 1)
+    await until(() => run.metrics().source.finished === 1, 'the source is done')
     for (let i = 1; i <= 3; i++) {
       await far.send(run.port('out'), 'more')
-      await until('it came', () => run.metrics().sink.packets === i)
+      await until(() => run.metrics().sink.packets === i, 'it came')
     }
     await run.stop()
     expect(await run.handle.ended).toEqual({ outcome: 'STOPPED' })

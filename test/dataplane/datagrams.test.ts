@@ -2,7 +2,8 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { native } from '../../src/dataplane/native/native.ts'
 import { conservation } from '../harness/component.ts'
-import { configure, Peer, startRun, type TestRun, testPool, until } from './running.ts'
+import { until } from '../harness/waiting.ts'
+import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
 
 const pool = testPool()
 const before = native.openDescriptors()
@@ -120,13 +121,13 @@ describe.each([4, 6] as const)('IPv%i', (family) => {
       join: { flow_combiner: { inputs: ['a', 'c'], output: 'b' } },
     })
     await aside.send(run.port('other'), 'too early')
-    await until('a packet without an address', () => run.metrics().locked.unaddressed_packets === 1)
+    await until(() => run.metrics().locked.unaddressed_packets === 1, 'a packet without an address')
     await first.send(run.port('locked'), 'one')
     await first.hears(1)
     await second.send(run.port('locked'), 'two', 'three')
-    await until('two ignored', () => run.metrics().locked.ignored_packets === 2)
+    await until(() => run.metrics().locked.ignored_packets === 2, 'two ignored')
     const told = () => run.log.filter(({ level, fields }) => level === 'WARN' && fields.setting !== undefined)
-    await until('a word of it', () => told().length > 0)
+    await until(() => told().length > 0, 'a word of it')
     const warnings = told()
     expect(warnings).toMatchObject([
       { component: 'locked', fields: { address: second.address, setting: 'lock_to_first_peer' } },
@@ -166,10 +167,10 @@ describe('udp', () => {
     await far.send(run.port('narrow'), sizes(1000), sizes(1001), sizes(0), sizes(1), sizes(60_000))
     await far.send(run.port('wide'), sizes(1472), sizes(1473), sizes(9000), sizes(9001))
     await far.hears(4)
-    await until('all counted', () => {
+    await until(() => {
       const { narrow, wide, out } = run.metrics()
       return narrow.received_oversize_packets + wide.received_oversize_packets + out.oversize_packets === 5
-    })
+    }, 'all counted')
     expect(far.heard.map(({ bytes }) => bytes.length).sort((a, b) => a - b)).toEqual([0, 1, 1000, 1472])
   })
 
@@ -186,11 +187,11 @@ describe('udp', () => {
     for (let i = 1; run.metrics().out.socket_errors === 0; i++) {
       expect(i).toBeLessThan(1000)
       await asker.send(run.port('front'), 'anybody?')
-      await until('it was taken', () => run.metrics().front.received_packets >= i)
+      await until(() => run.metrics().front.received_packets >= i, 'it was taken')
     }
     const seen = run.metrics().front.received_packets
     await asker.send(run.port('front'), 'still there')
-    await until('it still runs', () => run.metrics().front.received_packets > seen)
+    await until(() => run.metrics().front.received_packets > seen, 'it still runs')
     await run.stop()
     expect(await run.handle.ended).toEqual({ outcome: 'STOPPED' })
   })
@@ -251,10 +252,10 @@ describe('udp', () => {
         return bytes
       })
       await near.send(run.port('front'), ...junk)
-      await until('all of them seen', () => {
+      await until(() => {
         const { received_packets, received_oversize_packets } = run.metrics().front
         return received_packets === fitting && received_oversize_packets === oversize
-      })
+      }, 'all of them seen')
     }
     await run.stop()
     expect(await run.handle.ended).toEqual({ outcome: 'STOPPED' })

@@ -1,6 +1,7 @@
 /** Delays of real runs: a packet may leave late, for the machine is shared, but never early. */
 import { afterAll, expect, it } from 'vitest'
-import { Peer, startRun, testPool, until } from './running.ts'
+import { until } from '../harness/waiting.ts'
+import { Peer, startRun, testPool } from './running.ts'
 
 const pool = testPool({ warm: 1 })
 afterAll(() => pool.close())
@@ -36,7 +37,7 @@ it.each(['GENERIC', 'LINUX_NO_GRO', 'LINUX'])(
         await Promise.all([near.send(run.port('busy'), 'load'), near.send(run.port('front'), payload)])
         await new Promise((resolve) => setTimeout(resolve, 1))
       }
-      await until('all have come', () => heard.size === PACKETS)
+      await until(() => heard.size === PACKETS, 'all have come')
       const early = sent.map((time, i) => ({
         packet: i,
         early: DELAY_MS - Number((heard.get(i) as bigint) - time) / 1e6,

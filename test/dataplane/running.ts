@@ -11,6 +11,7 @@ import { type MetricSnapshot, RegionReader } from '../../src/dataplane/engine/me
 import { createRunPool, type RunPoolOptions } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
 import { type Pipeline, Refused } from '../harness/component.ts'
+import { until } from '../harness/waiting.ts'
 import extra from './extra.mjs'
 
 /** A checked configuration of these components; throws `Refused` with what is wrong. */
@@ -79,15 +80,6 @@ export async function startRun(pool: RunPool, pipeline: Pipeline, options?: Part
   return run
 }
 
-/** Waits until `holds` says yes; fails after ten seconds, naming `what`. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!holds()) {
-    if (performance.now() > end) throw new Error(`not within ten seconds: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
 /** A plain socket at the other end: sends, and keeps what it hears. */
 export class Peer {
   readonly heard: { text: string; bytes: Buffer; port: number }[] = []
@@ -126,7 +118,7 @@ export class Peer {
   }
 
   async hears(count: number): Promise<void> {
-    await until(`${count} datagrams heard`, () => this.heard.length >= count)
+    await until(() => this.heard.length >= count, `${count} datagrams heard`)
   }
 
   close(): void {

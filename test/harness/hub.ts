@@ -6,7 +6,6 @@ import { Call } from '../../src/api/call.ts'
 import { Router } from '../../src/api/router.ts'
 import type { Handlers, OperationName, Receiver, Sink } from '../../src/contract/handlers.ts'
 import { loadOperations } from '../../src/contract/operations.ts'
-import { SharedMessage } from '../../src/contract/shared-message.ts'
 import type { BidiOperations, StreamOperations, UnaryOperations } from '../../src/contract/types.ts'
 import type { DialRequest } from '../../src/hub/membership.ts'
 import { type Identity, loadIdentity } from '../../src/link/identity.ts'
@@ -14,18 +13,14 @@ import { type Clock, type LinkEvent, LinkUnreachable } from '../../src/link/link
 import { connectPair } from '../../src/link/pair.ts'
 import { createHubPart, type HubPart } from '../../src/node/hub.ts'
 import { Store } from '../../src/store/store.ts'
+import { CollectingSink } from './sink.ts'
+import { systemClock } from './waiting.ts'
 
 const operations = new Map(loadOperations().map((operation) => [operation.name, operation]))
 const operationOf = (name: OperationName) => {
   const operation = operations.get(name)
   if (operation === undefined) throw new Error(`no operation ${name}`)
   return operation
-}
-
-export const systemClock: Clock = {
-  now: () => performance.now(),
-  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }
 
 export interface MemberOptions {
@@ -41,15 +36,6 @@ export interface MemberOptions {
   /** Where its links seem to come from. */
   remoteAddress?: string
   random?: () => number
-}
-
-/** Waits in this process until a condition holds; looked at after every turn, at most `milliseconds` long. */
-export async function until(condition: () => boolean | Promise<boolean>, milliseconds = 10_000): Promise<void> {
-  const end = performance.now() + milliseconds
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`this did not come to hold within ${milliseconds} ms: ${condition}`)
-    await new Promise((resolve) => setImmediate(resolve))
-  }
 }
 
 /** The hubs there are, by address, and the machines on which nodes live. */
@@ -231,76 +217,6 @@ export class Member {
 
 export function localCall(): Call {
   return new Call({ remoteAddress: '127.0.0.1', isLoopback: true }, 'internal')
-}
-
-/** Keeps what a stream sends; `stuck`: it never finds room after the first message. */
-export class CollectingSink<M> implements Sink<M> {
-  readonly messages: M[] = []
-  isReady = false
-  closed = false
-  error: unknown
-  writable = true
-  readonly #stuck: boolean
-  #taken = 0
-  #drain: (() => void) | undefined
-  #closeListeners: (() => void)[] = []
-  #waiting: (() => void)[] = []
-
-  constructor({ stuck = false } = {}) {
-    this.#stuck = stuck
-  }
-
-  ready(): void {
-    this.isReady = true
-  }
-
-  send(message: M | SharedMessage<M>): boolean {
-    if (this.closed) return false
-    this.isReady = true
-    this.messages.push(message instanceof SharedMessage ? message.value : message)
-    if (this.#stuck) this.writable = false
-    this.#wake()
-    return this.writable
-  }
-
-  end(error?: unknown): void {
-    if (this.closed) return
-    this.closed = true
-    this.writable = false
-    this.error = error
-    for (const listener of this.#closeListeners) listener()
-    this.#wake()
-  }
-
-  onDrain(listener: () => void): void {
-    this.#drain = listener
-  }
-
-  /** Finds room again. */
-  drain(): void {
-    this.writable = true
-    this.#drain?.()
-  }
-
-  onClose(listener: () => void): void {
-    if (this.closed) listener()
-    else this.#closeListeners.push(listener)
-  }
-
-  /** The next message that nobody has taken; throws what ended the stream. */
-  async next(): Promise<M> {
-    while (this.#taken >= this.messages.length) {
-      if (this.closed) throw this.error ?? new Error('the stream ended')
-      await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    }
-    return this.messages[this.#taken++] as M
-  }
-
-  #wake(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const resolve of waiting) resolve()
-  }
 }
 
 export { operations }

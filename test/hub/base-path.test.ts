@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
-import { until } from '../harness/hub.ts'
+import { until } from '../harness/waiting.ts'
 import { freeAddress, httpCaller, startReal } from './callers.ts'
 
 const isThere = spawnSync('nginx', ['-v']).status === 0

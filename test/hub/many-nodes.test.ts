@@ -2,7 +2,9 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
 import { PENDING_MOST_PER_ADDRESS } from '../../src/hub/join-requests.ts'
-import { type CollectingSink, type Member, Network, until } from '../harness/hub.ts'
+import { type Member, Network } from '../harness/hub.ts'
+import type { CollectingSink } from '../harness/sink.ts'
+import { settle, until } from '../harness/waiting.ts'
 
 const HUB = 'http://hub'
 const NODES = 200
@@ -105,7 +107,7 @@ test.each([1, 2])('seed %i', { timeout: 60_000 }, async (seed) => {
     }
     const node = pick(nodes)
     if (busy.has(node)) {
-      await new Promise((resolve) => setImmediate(resolve))
+      await settle(1)
       continue
     }
     const choice = random()
@@ -121,10 +123,10 @@ test.each([1, 2])('seed %i', { timeout: 60_000 }, async (seed) => {
         begin(node, at.call('setNode', { nodeId: node.id, name, metadata: { items: {} } }))
       }
     }
-    if (choice < 0.5) await new Promise((resolve) => setImmediate(resolve))
+    if (choice < 0.5) await settle(1)
   }
   await Promise.all(busy.values())
-  await until(() => nodes.every(({ state }) => state !== 'DISCONNECTED'), 20_000)
+  await until(() => nodes.every(({ state }) => state !== 'DISCONNECTED'))
   // A renaming whose node lost its link meanwhile may end so; nothing else may.
   expect(failures.filter((error) => !['UNAVAILABLE', 'NOT_FOUND'].includes((error as { code: string }).code))).toEqual(
     [],

@@ -7,7 +7,9 @@ import { EVENT_BACKLOG } from '../../src/hub/hub-server.ts'
 import { JoinRequests } from '../../src/hub/join-requests.ts'
 import type { Clock } from '../../src/link/link.ts'
 import { WINDOW_BYTES } from '../../src/link/messages.ts'
-import { CollectingSink, localCall, type Member, Network, operations, until } from '../harness/hub.ts'
+import { localCall, type Member, Network, operations } from '../harness/hub.ts'
+import { CollectingSink } from '../harness/sink.ts'
+import { settle, until } from '../harness/waiting.ts'
 
 const HUB = 'http://hub'
 let network: Network
@@ -19,7 +21,6 @@ afterEach(() => network.close())
 const noFilter = { metadataFilters: {}, serviceFilters: [] }
 const idsOf = (nodes: readonly Node[]) => nodes.map(({ id }) => id)
 const listed = async (member: Member) => (await member.call('getNodes', noFilter)).nodes
-const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a hub by itself', () => {
   test('its own node is on it, with HUB_SERVER, authenticated and connected', async () => {
@@ -223,7 +224,7 @@ describe('answering', () => {
       await hub.converse('authenticationByRequests'),
       await member.converse('authenticationByRequests'),
     ]
-    await turn()
+    await settle(1)
     expect(operators.map(({ sink }) => sink.messages)).toEqual([[], []])
     const late = network.node()
     const second = late.call('authenticateByRequest', { hubServerAddress: HUB })
@@ -288,7 +289,7 @@ describe('answering', () => {
     for (const admission of await Promise.all([...joins, another])) {
       expect(admission).toMatchObject({ admitted: false, reason: 'REJECTED' })
     }
-    const after = await Promise.race([join(1_003, '10.0.0.0'), turn().then(() => 'raised')])
+    const after = await Promise.race([join(1_003, '10.0.0.0'), settle(1).then(() => 'raised')])
     expect(after).toBe('raised')
   })
 
@@ -573,7 +574,7 @@ describe('subscribers that never read', () => {
     const changes = 3 * EVENT_BACKLOG
     for (let i = 0; i < changes; i++) {
       hub.part.registry?.setSelf({ name: `change ${i}`, metadata, services: ['HUB_SERVER'] })
-      if (i % 64 === 0) await turn()
+      if (i % 64 === 0) await settle(1)
     }
     const [near, far] = stuck as [CollectingSink<StreamNodesResponse>, CollectingSink<StreamNodesResponse>]
     await until(() => near.closed)
@@ -640,7 +641,7 @@ describe('answer, timeout and withdrawal at once: one outcome, the same on both 
         () => false,
       )
       // Moments of the wire and of promises, and, every fourth time, of the disk.
-      for (let i = 0; i < moment; i++) await (i % 4 === 3 ? turn() : Promise.resolve())
+      for (let i = 0; i < moment; i++) await (i % 4 === 3 ? settle(1) : Promise.resolve())
       call.abort()
       const [success] = await Promise.all([joining, answering])
       expect(await agreement(hub, node)).toBe(success)

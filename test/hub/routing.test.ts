@@ -5,7 +5,9 @@ import { ServiceError } from '../../src/contract/errors.ts'
 import type { CallContext, Handlers, Sink } from '../../src/contract/handlers.ts'
 import type { LogStreamMessages, StreamPipelinesEvent } from '../../src/contract/types.ts'
 import type { Clock, LinkSession, LinkStatus } from '../../src/link/link.ts'
-import { CollectingSink, localCall, type Member, type MemberOptions, Network, until } from '../harness/hub.ts'
+import { localCall, type Member, type MemberOptions, Network } from '../harness/hub.ts'
+import { CollectingSink } from '../harness/sink.ts'
+import { settle, until } from '../harness/waiting.ts'
 
 const HUB = 'http://hub'
 let network: Network
@@ -151,7 +153,7 @@ describe.each(ways)('from %s to %s', (from, to) => {
         turnsFull = 0
       } else turnsFull++
       expect(sent).toBeLessThan(5_000)
-      await new Promise((resolve) => setImmediate(resolve))
+      await settle(1)
     }
     const held = stuck.messages.length
     expect(held).toBeLessThan(600)
@@ -163,7 +165,7 @@ describe.each(ways)('from %s to %s', (from, to) => {
     })
     while (stuck.messages.length < sent) {
       stuck.drain()
-      await new Promise((resolve) => setImmediate(resolve))
+      await settle(1)
     }
     expect(drained).toBe(true)
     expect(stuck.messages).toHaveLength(sent)
@@ -249,7 +251,7 @@ const passTime = (clock: SimulatedClock) => async (milliseconds: number) => {
   // In steps, so that heartbeats are answered.
   for (let left = milliseconds; left > 0; left -= 1_000) {
     clock.increment(Math.min(left, 1_000))
-    await new Promise((resolve) => setImmediate(resolve))
+    await settle(1)
   }
 }
 

@@ -6,6 +6,7 @@ import { join as joinPath } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
+import { until } from '../harness/waiting.ts'
 import { type Caller, Failed, freeAddress, grpcCaller, httpCaller, startReal } from './callers.ts'
 
 const root = temporaryDirectory()
@@ -222,7 +223,7 @@ describe('authenticationByRequests', () => {
         answer({ requestId, accept: true })
       }
       const refused = () => at.logged.filter((line) => line.includes(REFUSED)).length
-      while (refused() < 4) await new Promise((resolve) => setTimeout(resolve, 20))
+      await until(() => refused() >= 4)
       stream.close()
     }
   })
@@ -328,9 +329,7 @@ test('a hub with a certificate of its own making: the joiner pins it, comes back
   // The same hub with another certificate, as one would show who sits between.
   for (const file of ['tls.crt', 'tls.key']) rmSync(joinPath(hubDirectory, file))
   secure = await startReal(hubDirectory, flags)
-  while (!node.logged.some((line) => line.includes('another certificate'))) {
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await until(() => node.logged.some((line) => line.includes('another certificate')))
   expect(await httpCaller(node).unary('getLocalNodeId')).toMatchObject({ isAuthenticated: true })
   expect(states.waiting).toBe(0)
   await stop(node)

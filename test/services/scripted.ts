@@ -1,8 +1,5 @@
-/** What tests of services hold in their hands: runs that do what the test says, subscribers that read when it says. */
+/** What tests of services hold in their hands: runs that do what the test says. */
 
-import type { ServiceError } from '../../src/contract/errors.ts'
-import type { Sink } from '../../src/contract/handlers.ts'
-import { SharedMessage } from '../../src/contract/shared-message.ts'
 import { counter, createRegion, MetricLayout } from '../../src/dataplane/engine/metrics.ts'
 import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
 
@@ -67,37 +64,4 @@ export class ScriptedPool implements RunPool {
   }
 
   async close(): Promise<void> {}
-}
-
-/** A subscriber that can be made to read slowly. */
-export class TestSink<M> implements Sink<M> {
-  readonly sent: M[] = []
-  readonly shared: SharedMessage<M>[] = []
-  writable = true
-  closed = false
-  error: ServiceError | undefined
-  #drain = () => {}
-  readonly #close: (() => void)[] = []
-  ready(): void {}
-  send(message: M | SharedMessage<M>): boolean {
-    if (message instanceof SharedMessage) this.shared.push(message)
-    this.sent.push(message instanceof SharedMessage ? message.value : message)
-    return this.writable
-  }
-  end(error?: unknown): void {
-    if (this.closed) return
-    this.closed = true
-    this.error = error as ServiceError
-    for (const listener of this.#close) listener()
-  }
-  onDrain(listener: () => void): void {
-    this.#drain = listener
-  }
-  onClose(listener: () => void): void {
-    this.#close.push(listener)
-  }
-  resume(): void {
-    this.writable = true
-    this.#drain()
-  }
 }

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import type { Node, Pipeline } from '../../src/contract/types.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
-import { until } from '../harness/hub.ts'
 import { NodeProcess } from '../harness/node-process.ts'
+import { until } from '../harness/waiting.ts'
 import type { Caller } from '../hub/callers.ts'
 import { Client } from './client.ts'
 import { NodesFollower, nodeText, PipelinesFollower, pipelineText } from './followers.ts'
@@ -196,7 +196,7 @@ export class Storm {
         return false
       }
     }
-    await until(async () => (await Promise.all(this.#places.map(sees))).every(Boolean), CALM_MS)
+    await until(async () => (await Promise.all(this.#places.map(sees))).every(Boolean), undefined, CALM_MS)
   }
 
   async #check(followers: readonly Followers[]): Promise<void> {
@@ -205,7 +205,7 @@ export class Storm {
       const { pipelines } = await caller.unary('getPipelines', { nodeId: id })
       return pipelines.every(({ currentRun: run }: Pipeline) => run === undefined || /RUNNING|ENDED/.test(run.state))
     }
-    await until(async () => (await Promise.all(this.#places.map(settled))).every(Boolean), CALM_MS)
+    await until(async () => (await Promise.all(this.#places.map(settled))).every(Boolean), undefined, CALM_MS)
     for (const client of this.#clients) await client.settle()
     for (const { through, nodes, pipelines, target } of followers) {
       const asText = <T extends { id: string }>(all: T[], text: (one: T) => string) =>
@@ -221,14 +221,14 @@ export class Storm {
       const got = async () =>
         (await through.caller.unary('getPipelines', { nodeId: target.id })).pipelines as Pipeline[]
       const listed = async () => (await through.process.list()) as Node[]
-      await until(async () => copyOf(pipelines.copy) === asText(await got(), pipelineText), CALM_MS)
-      await until(async () => copyOf(nodes.copy) === asText(await listed(), nodeText), CALM_MS)
+      await until(async () => copyOf(pipelines.copy) === asText(await got(), pipelineText), undefined, CALM_MS)
+      await until(async () => copyOf(nodes.copy) === asText(await listed(), nodeText), undefined, CALM_MS)
     }
   }
 
   async #checkDescriptors(before: readonly number[]): Promise<void> {
     for (const [i, { process }] of this.#places.entries()) {
-      await until(() => process.descriptors <= (before[i] as number) + SPARE_DESCRIPTORS, CALM_MS)
+      await until(() => process.descriptors <= (before[i] as number) + SPARE_DESCRIPTORS, undefined, CALM_MS)
     }
   }
 

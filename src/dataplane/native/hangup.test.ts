@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test } from 'vitest'
+import { settle } from '../../../test/harness/waiting.ts'
 import { native, packageRoot } from './native.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'penstock-hangup-'))
@@ -37,7 +38,7 @@ test('tells once the reader has gone, also when it went before; not while it is 
     expect(is).toBe(true)
   })
   writeSync(fd, 'still there')
-  await new Promise((resolve) => setImmediate(resolve))
+  await settle(1)
   expect(told).toBe(0)
   child.kill('SIGKILL')
   await heard
