@@ -381,69 +381,67 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
     })
 
     const live = definition.live ?? []
-    test.runIf(live.length > 0).each([...live])(
-      'live field %s exists, is no port, and a change of it has its effect',
-      (name) => {
-        const property = schema.properties?.[name] as Node
-        expect(property, `field ${name}`).toBeDefined()
-        expect(property.port).toBe(undefined)
-        const full = checked(key, { ...exampleOf(key).config, ...exampleOf(key).from })
-        const others = otherValues(key, name, property, full[name])
-        expect(others, `another value of ${name}: say one under "live" in test/contract-suite/examples.ts`).not.toEqual(
-          [],
-        )
-        const as = traced(key, full)
-        let told = 0
-        for (const value of others) {
-          const next = { ...full, [name]: value }
-          const made = traced(key, next)
-          const what = `${name} changed from ${JSON.stringify(full[name])} to ${JSON.stringify(value)}`
-          // Before anything has come: as if it had been made so.
-          expect(traced(key, full, { next, step: 0 }), what).toEqual(made)
-          if (JSON.stringify(made) === JSON.stringify(as)) continue
-          // In the middle: what was before is as it was, what comes then is not.
-          const late = traced(key, full, { next, step: MIDDLE })
-          expect(late.slice(0, MIDDLE), `${what} in the middle`).toEqual(as.slice(0, MIDDLE))
-          if (JSON.stringify(late) !== JSON.stringify(as)) told++
-        }
-        expect(told, `values of ${name} whose effect the traffic of the example shows`).toBeGreaterThan(0)
-      },
-    )
-
-    test.runIf(definition.passes)('what comes out is byte for byte what went in, in its order', () => {
-      const bench = drive(pipelineOf(key))
-      const sent = new Map<string, number>()
-      let count = 0
-      const random = new Random(6)
-      for (let step = 0; step < 200; step++) {
-        for (const input of bench.inputs) {
-          const packets = Array.from({ length: 1 + random.below(8) }, () => {
-            const packet = randomPacket(random)
-            return packet.length < 8 ? payload(8, count) : packet
-          })
-          for (const packet of packets) {
-            new DataView(packet.buffer).setUint32(0, count)
-            sent.set(Buffer.from(packet).toString('latin1'), count++)
-          }
-          bench.send(input, packets)
-        }
-        bench.advance(random.below(5 * MS))
+    test.each([...live])('live field %s exists, is no port, and a change of it has its effect', (name) => {
+      const property = schema.properties?.[name] as Node
+      expect(property, `field ${name}`).toBeDefined()
+      expect(property.port).toBe(undefined)
+      const full = checked(key, { ...exampleOf(key).config, ...exampleOf(key).from })
+      const others = otherValues(key, name, property, full[name])
+      expect(others, `another value of ${name}: say one under "live" in test/contract-suite/examples.ts`).not.toEqual(
+        [],
+      )
+      const as = traced(key, full)
+      let told = 0
+      for (const value of others) {
+        const next = { ...full, [name]: value }
+        const made = traced(key, next)
+        const what = `${name} changed from ${JSON.stringify(full[name])} to ${JSON.stringify(value)}`
+        // Before anything has come: as if it had been made so.
+        expect(traced(key, full, { next, step: 0 }), what).toEqual(made)
+        if (JSON.stringify(made) === JSON.stringify(as)) continue
+        // In the middle: what was before is as it was, what comes then is not.
+        const late = traced(key, full, { next, step: MIDDLE })
+        expect(late.slice(0, MIDDLE), `${what} in the middle`).toEqual(as.slice(0, MIDDLE))
+        if (JSON.stringify(late) !== JSON.stringify(as)) told++
       }
-      bench.advance(1e9)
-      let came = 0
-      for (const output of bench.outputs) {
-        // Where several inputs join, each keeps its order; they are sent one after the other here.
-        let last = -1
-        for (const { bytes } of bench.received(output)) {
-          const number = sent.get(Buffer.from(bytes).toString('latin1'))
-          expect(number, `a packet of ${output} that never went in`).toBeDefined()
-          expect(number).toBeGreaterThan(last)
-          last = number as number
-          came++
-        }
-      }
-      expect(came).toBeGreaterThan(count / 4)
-      bench.stop()
+      expect(told, `values of ${name} whose effect the traffic of the example shows`).toBeGreaterThan(0)
     })
+
+    if (definition.passes)
+      test('what comes out is byte for byte what went in, in its order', () => {
+        const bench = drive(pipelineOf(key))
+        const sent = new Map<string, number>()
+        let count = 0
+        const random = new Random(6)
+        for (let step = 0; step < 200; step++) {
+          for (const input of bench.inputs) {
+            const packets = Array.from({ length: 1 + random.below(8) }, () => {
+              const packet = randomPacket(random)
+              return packet.length < 8 ? payload(8, count) : packet
+            })
+            for (const packet of packets) {
+              new DataView(packet.buffer).setUint32(0, count)
+              sent.set(Buffer.from(packet).toString('latin1'), count++)
+            }
+            bench.send(input, packets)
+          }
+          bench.advance(random.below(5 * MS))
+        }
+        bench.advance(1e9)
+        let came = 0
+        for (const output of bench.outputs) {
+          // Where several inputs join, each keeps its order; they are sent one after the other here.
+          let last = -1
+          for (const { bytes } of bench.received(output)) {
+            const number = sent.get(Buffer.from(bytes).toString('latin1'))
+            expect(number, `a packet of ${output} that never went in`).toBeDefined()
+            expect(number).toBeGreaterThan(last)
+            last = number as number
+            came++
+          }
+        }
+        expect(came).toBeGreaterThan(count / 4)
+        bench.stop()
+      })
   },
 )
