@@ -10,7 +10,7 @@ import type { ComponentConfig, PipelineConfig, Problem, Warning } from './config
 import { loneSurrogates, readJson } from './json-text.ts'
 import { keyBytes } from './keys.ts'
 import { camelCase, pointerToken, suggestion } from './names.ts'
-import { connect, onwardOf } from './ports.ts'
+import { connect } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations } from './schema.ts'
 import { warningsOf } from './warnings.ts'
@@ -325,9 +325,8 @@ export function checkPipelineConfig(
   }
   // Half a graph would only report what the problems above have caused.
   if (problems.length > 0) return { config: null, problems, warnings: [] }
-  const { connections, problems: inGraph } = connect(components, available)
+  const { onward, problems: inGraph } = connect(components, available)
   if (inGraph.length > 0) return { config: null, problems: inGraph, warnings: [] }
-  const onward = onwardOf(components, available, connections)
   const { refused } = roomOf(components, available, onward)
   if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
   const warnings = warningsOf(components, available, onward)

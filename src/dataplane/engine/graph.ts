@@ -18,7 +18,7 @@ import type { Io, IoEvents } from './io.ts'
 import { bindMetrics, type Histogram, MetricLayout } from './metrics.ts'
 import { Outlet } from './outlet.ts'
 import { Packets } from './packets.ts'
-import { type Connection, connect, type Onward, onwardOf, outputsFrom, type Port, portName, portsOf } from './ports.ts'
+import { type Connection, connect, type Onward, outputsFrom, type Port, portName, type Wiring } from './ports.ts'
 import { Random } from './random.ts'
 import { roomOf } from './room.ts'
 import { Timers } from './timers.ts'
@@ -57,7 +57,7 @@ export interface GraphEnvironment {
 
 interface Layout {
   metrics: MetricLayout
-  connections: Connection[]
+  wiring: Omit<Wiring, 'problems'>
   /** Index of each connection's packet counter, its bytes following. */
   counters: Map<string, number>
   /** Component name to metric name to index. */
@@ -67,13 +67,13 @@ interface Layout {
 /** The metric layout of a configuration: pure, so every thread that knows the configuration gets the same. */
 export function layoutOf(config: PipelineConfig, available: Registry): Layout {
   const metrics = new MetricLayout()
-  const { connections, problems } = connect(config.components, available)
+  const { problems, ...wiring } = connect(config.components, available)
   if (problems.length > 0) throw new Error(`unchecked configuration: ${problems[0].message}`)
   const counters = new Map<string, number>()
   const declared = new Map<string, Map<string, number>>()
   for (const [path, component] of Object.entries(config.components)) {
     const definition = available.get(component.key) as AnyComponent
-    for (const port of portsOf(path, definition.config, component.config)) {
+    for (const port of wiring.ports.get(path) as readonly Port[]) {
       const shared = counters.get(port.name)
       const side = port.kind
       const verb = side === 'input' ? 'came in' : 'left'
@@ -96,7 +96,7 @@ export function layoutOf(config: PipelineConfig, available: Registry): Layout {
     }
     declared.set(path, metrics.declare(path, definition.metrics))
   }
-  return { metrics, connections, counters, declared }
+  return { metrics, wiring, counters, declared }
 }
 
 /** Slot size follows the largest packet that any component brings in, and what the others write around it. */
@@ -157,7 +157,6 @@ export class Graph {
   readonly values: Float64Array
   readonly sources: (() => boolean)[] = []
   private readonly layout: Layout
-  private readonly onward: Onward
   private readonly environment: GraphEnvironment
   private readonly blames = new Map<string, Blame>()
   /** By `shared`. */
@@ -180,16 +179,15 @@ export class Graph {
     this.available = available
     this.environment = environment
     this.layout = layoutOf(config, available)
-    this.onward = onwardOf(config.components, available, this.layout.connections)
-    for (const { component, pointer, message } of warningsOf(config.components, available, this.onward)) {
+    const { connections, onward, ports: portsByComponent } = this.layout.wiring
+    for (const { component, pointer, message } of warningsOf(config.components, available, onward)) {
       environment.log('WARN', component, message, { pointer })
     }
     this.values = new Float64Array(this.layout.metrics.values)
-    this.packets = packetsFor(config, available, this.onward)
+    this.packets = packetsFor(config, available, onward)
     environment.attach(this.packets)
     const outletsByName = new Map<string, Outlet>()
-    const portsByComponent = new Map<string, Port[]>()
-    for (const { name, from } of this.layout.connections) {
+    for (const { name, from } of connections) {
       const counters = this.layout.counters.get(name) as number
       const { passes } = available.get(config.components[from.component].key) as AnyComponent
       outletsByName.set(name, new Outlet(this.packets, this.values, counters, passes))
@@ -197,8 +195,7 @@ export class Graph {
     try {
       for (const [name, { key, config: own }] of Object.entries(config.components)) {
         const definition = available.get(key) as AnyComponent
-        const ports = portsOf(name, definition.config, own)
-        portsByComponent.set(name, ports)
+        const ports = portsByComponent.get(name) as readonly Port[]
         this.blames.set(name, blameOf(name, key))
         const outlets: Record<string, unknown> = {}
         for (const port of ports) {
@@ -211,7 +208,7 @@ export class Graph {
       this.stop()
       throw error
     }
-    for (const { name, to } of this.layout.connections) {
+    for (const { name, to } of connections) {
       const target = this.instances.get(to.component) as AnyInstance
       const receiver = at(target, to.steps)
       if (typeof receiver !== 'function') {
@@ -224,7 +221,7 @@ export class Graph {
     for (const [name, instance] of this.instances) {
       const blame = this.blameFor(name)
       const { active, kept, flush, observe } = instance as Partial<Record<string, () => never>>
-      const ports = portsByComponent.get(name) as Port[]
+      const ports = portsByComponent.get(name) as readonly Port[]
       if (active) this.actives.push(blaming(blame, () => active.call(instance)))
       else if (ports.length > 0 && ports.every(({ kind }) => kind === 'output')) this.actives.push(() => true)
       if (kept) this.keepers.push(blaming(blame, () => kept.call(instance)))
@@ -282,12 +279,13 @@ export class Graph {
   /** Whether packets that leave the component `from` reach `to` inside the graph. */
   private reaches(from: string, to: string): boolean {
     const seen = new Set<Connection>()
-    const left = this.layout.connections.filter((connection) => connection.from.component === from)
+    const { connections, onward } = this.layout.wiring
+    const left = connections.filter((connection) => connection.from.component === from)
     for (let connection = left.pop(); connection; connection = left.pop()) {
       if (seen.has(connection)) continue
       seen.add(connection)
       if (connection.to.component === to) return true
-      left.push(...(this.onward.get(connection) ?? []))
+      left.push(...(onward.get(connection) ?? []))
     }
     return false
   }
@@ -319,14 +317,16 @@ export class Graph {
   private listener(
     to: Port,
     target: AnyInstance,
-    ports: Map<string, Port[]>,
+    ports: ReadonlyMap<string, readonly Port[]>,
     outlets: Map<string, Outlet>,
   ): (notification: Notification) => void {
     const { notify } = target
     if (notify) return (notification) => notify.call(target, notification, to.steps)
     const definition = this.available.get(this.config.components[to.component].key) as AnyComponent
     if (definition.decoupled) return () => {}
-    const onward = outputsFrom(to, ports.get(to.component) as Port[]).map((port) => outlets.get(port.name) as Outlet)
+    const onward = outputsFrom(to, ports.get(to.component) as readonly Port[]).map(
+      (port) => outlets.get(port.name) as Outlet,
+    )
     return (notification) => {
       for (const outlet of onward) outlet.notify(notification)
     }

@@ -16,23 +16,48 @@ export interface Port {
 
 type Node = TSchema & Annotations & { properties?: Record<string, TSchema>; items?: TSchema }
 
+/** The part of a schema that leads to ports: a port, the properties that do, or the items. */
+type PortTree = Port['kind'] | readonly (readonly [key: string, tree: PortTree])[] | { items: PortTree }
+
+/** Of each schema that was asked for: every run of a component asks for the same. */
+const portTrees = new WeakMap<TSchema, PortTree | null>()
+
+function portTreeOf(schema: TSchema): PortTree | null {
+  const known = portTrees.get(schema)
+  if (known !== undefined) return known
+  const { port, properties, items } = schema as Node
+  let tree: PortTree | null = port ?? null
+  if (tree === null && properties) {
+    const leading = Object.entries(properties).flatMap(([key, child]) => {
+      const below = portTreeOf(child)
+      return below === null ? [] : [[key, below] as const]
+    })
+    if (leading.length > 0) tree = leading
+  } else if (tree === null && items) {
+    const below = portTreeOf(items)
+    if (below !== null) tree = { items: below }
+  }
+  portTrees.set(schema, tree)
+  return tree
+}
+
 /** The ports of one component, in the order of its schema. */
 export function portsOf(component: string, schema: TSchema, config: unknown): Port[] {
   const ports: Port[] = []
-  const walk = (node: Node, value: unknown, steps: (string | number)[]): void => {
+  const walk = (tree: PortTree, value: unknown, steps: Port['steps']): void => {
     if (value === undefined) return
-    if (node.port && typeof value === 'string') ports.push({ component, kind: node.port, name: value, steps })
-    else if (node.properties) {
-      for (const [key, child] of Object.entries(node.properties)) {
-        walk(child as Node, (value as Record<string, unknown>)[key], [...steps, key])
-      }
-    } else if (node.items && Array.isArray(value)) {
+    if (typeof tree === 'string') {
+      if (typeof value === 'string') ports.push({ component, kind: tree, name: value, steps })
+    } else if (!('items' in tree)) {
+      for (const [key, below] of tree) walk(below, (value as Record<string, unknown>)[key], [...steps, key])
+    } else if (Array.isArray(value)) {
       value.forEach((item, i) => {
-        walk(node.items as Node, item, [...steps, i])
+        walk(tree.items, item, [...steps, i])
       })
     }
   }
-  walk(schema as Node, config, [])
+  const tree = portTreeOf(schema)
+  if (tree !== null) walk(tree, config, [])
   return ports
 }
 
@@ -68,7 +93,7 @@ export function outputsFrom(input: Port, ports: readonly Port[]): Port[] {
 /** For each connection those that its packets go on by, at once, from the component it leads to. */
 export type Onward = ReadonlyMap<Connection, readonly Connection[]>
 
-export function onwardOf(
+function onwardOf(
   components: Record<string, ComponentConfig>,
   registry: Registry,
   connections: readonly Connection[],
@@ -127,23 +152,34 @@ export function inOrder(onward: Onward): { order: Connection[]; circles: Connect
   return { order: done.reverse(), circles }
 }
 
+/** How the components of a configuration hang together, and what is wrong with that. */
+export interface Wiring {
+  /** By component, in the order of its schema. */
+  ports: ReadonlyMap<string, readonly Port[]>
+  connections: readonly Connection[]
+  onward: Onward
+  problems: Problem[]
+}
+
 /**
  * Joins outputs and inputs of the same name. Each name needs exactly one writer and one reader, and no loop may lead
  * back to an input without leaving the node in between.
  */
-export function connect(
-  components: Record<string, ComponentConfig>,
-  registry: Registry,
-): { connections: Connection[]; problems: Problem[] } {
+export function connect(components: Record<string, ComponentConfig>, registry: Registry): Wiring {
   const problems: Problem[] = []
+  const portsByComponent = new Map<string, Port[]>()
   const writers = new Map<string, Port[]>()
   const readers = new Map<string, Port[]>()
   for (const [component, { key, config }] of Object.entries(components)) {
     const definition = registry.get(key)
     if (!definition) continue
-    for (const port of portsOf(component, definition.config, config)) {
+    const ports = portsOf(component, definition.config, config)
+    portsByComponent.set(component, ports)
+    for (const port of ports) {
       const side = port.kind === 'output' ? writers : readers
-      side.set(port.name, [...(side.get(port.name) ?? []), port])
+      const others = side.get(port.name)
+      if (others) others.push(port)
+      else side.set(port.name, [port])
     }
   }
   const pointer = (port: Port): string => portPointer(port, components[port.component].key)
@@ -181,12 +217,13 @@ export function connect(
       message: `connection "${name}" is read by ${who(to)} but nobody writes it; give the writer's output the same name`,
     })
   }
-  problems.push(...loops(components, registry, connections))
-  return { connections, problems }
+  const onward = onwardOf(components, registry, connections)
+  problems.push(...loops(components, onward))
+  return { ports: portsByComponent, connections, onward, problems }
 }
 
-function loops(components: Record<string, ComponentConfig>, registry: Registry, connections: Connection[]): Problem[] {
-  return inOrder(onwardOf(components, registry, connections)).circles.map((circle) => {
+function loops(components: Record<string, ComponentConfig>, onward: Onward): Problem[] {
+  return inOrder(onward).circles.map((circle) => {
     const names = [...circle, circle[0]].map(({ from }) => `"${from.component}"`).join(' → ')
     const { to } = circle[circle.length - 1]
     return {

@@ -41,6 +41,7 @@ export class BlockDecoder {
   private inRun = false
   private readonly fresh = new Int32Array(MAX_SYMBOLS)
   private readonly freshIndex = new Int32Array(MAX_SYMBOLS)
+  /** Not among the sources and kept symbols of their block yet. */
   private freshCount = 0
   /** One of those by another one of its block. */
   private overtaken = false
@@ -269,12 +270,10 @@ export class BlockDecoder {
       }
       counters.wrong_recoveries.add(1)
     }
-    window.sources[place]++
     if (window.closing[place] !== 0 && (index >= window.closing[place] || bytes > window.repairBytes[place])) {
       this.dropContradicted(index, bytes)
     }
     window.symbols[at] = packet + 1
-    window.kept[place]++
     if (index < window.top[place]) this.overtaken = true
     else window.top[place] = index + 1
     if (bytes > window.longest[place]) window.longest[place] = bytes
@@ -345,6 +344,8 @@ export class BlockDecoder {
     const { window, place, recovery } = this
     recovery.count = 0
     if (this.freshCount > 0) {
+      window.sources[place] += this.freshCount
+      window.kept[place] += this.freshCount
       window.countSources(this.freshCount, this.overtaken || this.block !== window.newest)
       this.overtaken = false
     }
@@ -415,7 +416,8 @@ export class BlockDecoder {
   /** The run's sources are about to leave and are no longer at hand. */
   private forgetFresh(): void {
     const { window, freshIndex, freshCount } = this
-    for (let i = 0; i < freshCount; i++) window.symbols[freshIndex[i]] = SEEN
+    const { symbols } = window
+    for (let i = 0; i < freshCount; i++) symbols[freshIndex[i]] = SEEN
     window.kept[this.place] -= freshCount
   }
 

@@ -37,7 +37,7 @@ export class BlockRecovery {
   run(window: BlockWindow, place: number, wanted: number, bytes: number, like: number): number {
     const { packets, points, missing, places, lengths, payloads, recovered } = this
     const { k, symbols, closings } = window
-    const { slotBytes } = packets
+    const { slotBytes, offset, length } = packets
     const base = place * window.stride
     const mixed = window.mixed[place] !== 0
     let columns = 0
@@ -51,27 +51,26 @@ export class BlockRecovery {
         continue
       }
       points[columns] = i
-      places[columns] = packets.offset[kept - 1]
-      lengths[columns] = packets.length[kept - 1]
-      if (lengths[columns] !== bytes) uneven = true
+      places[columns] = offset[kept - 1]
+      const own = length[kept - 1]
+      lengths[columns] = own
+      if (own !== bytes) uneven = true
       columns++
     }
     let repair = -1
     for (let j = 0; columns < wanted; j++) {
       const kept = symbols[base + k + j]
       if (kept <= UNSEEN) continue
-      if (mixed && (packets.length[kept - 1] !== bytes || closings[base + k + j] !== wanted)) continue
+      if (mixed && (length[kept - 1] !== bytes || closings[base + k + j] !== wanted)) continue
       repair = kept - 1
       points[columns] = repairPoint(j)
-      places[columns] = packets.offset[repair]
+      places[columns] = offset[repair]
       lengths[columns] = bytes
       columns++
     }
     // Where in its slot a recovered symbol goes: where a repair, which is as long, lies in its own.
     const at =
-      repair >= 0 && packets.train[repair] < 0
-        ? packets.offset[repair] - repair * slotBytes
-        : packets.headroom - LENGTH_BYTES
+      repair >= 0 && packets.train[repair] < 0 ? offset[repair] - repair * slotBytes : packets.headroom - LENGTH_BYTES
     for (let m = 0; m < erasures; m++) {
       const packet = packets.allocate()
       if (packet < 0) {
@@ -107,8 +106,8 @@ export class BlockRecovery {
         symbols[symbol] = RECOVERED
         window.sums[symbol] = native.crc32c(this.memory, from, payload)
       }
-      packets.offset[packet] = from
-      packets.length[packet] = payload
+      offset[packet] = from
+      length[packet] = payload
       packets.annotateAs(packet, like)
       recovered[good++] = packet
     }

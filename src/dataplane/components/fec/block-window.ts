@@ -156,7 +156,8 @@ export class BlockWindow {
     const place = this.place(block)
     if (this.state[place] !== UNKNOWN) return
     const at = place * this.stride
-    this.symbols.fill(UNSEEN, at, at + this.stride)
+    const { symbols, stride } = this
+    for (let n = at; n < at + stride; n++) symbols[n] = UNSEEN
     this.state[place] = this.doubt && ((block - this.doubtful) | 0) <= 0 ? PASSING : OPEN
     this.sources[place] = 0
     this.repairs[place] = 0
