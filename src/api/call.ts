@@ -34,6 +34,11 @@ export class Call implements CallContext {
     return this.#controller.signal
   }
 
+  /** The caller is gone. */
+  lose(): void {
+    this.abort()
+  }
+
   /** The caller is gone, its time is up (`reason` says so), or the stream is over. */
   abort(reason?: ServiceError): void {
     if (this.#aborted) return

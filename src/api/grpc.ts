@@ -50,7 +50,7 @@ const STOP_MS = 1000
 export class GrpcListener {
   readonly #options: GrpcListenerOptions
   readonly #router: Router
-  readonly #streams = new Set<GrpcSink>()
+  readonly #streams = new Set<StreamSink>()
   readonly #connections: GrpcConnections
   #server: grpc.Server | undefined
   #inject: ((socket: Socket) => void) | undefined
@@ -274,9 +274,7 @@ export class GrpcListener {
   }
 
   #open(operation: Operation, stream: Stream, call: Call): GrpcSink {
-    const sink = new GrpcSink(stream, operation, this.#router, call)
-    this.#streams.add(sink)
-    sink.onClose(() => this.#streams.delete(sink))
+    const sink = new GrpcSink(stream, operation, this.#router, call, this.#streams)
     stream.on('cancelled', () => sink.lose())
     stream.on('drain', () => sink.drained())
     // A broken connection shows as a cancellation too; without a listener the error would end the process.
@@ -291,8 +289,8 @@ class GrpcSink extends StreamSink {
   readonly #operation: Operation
   readonly #router: Router
 
-  constructor(stream: Stream, operation: Operation, router: Router, call: Call) {
-    super(call)
+  constructor(stream: Stream, operation: Operation, router: Router, call: Call, streams: Set<StreamSink>) {
+    super(call, streams)
     this.#stream = stream
     this.#operation = operation
     this.#router = router

@@ -62,10 +62,12 @@ const handlers: Record<string, (exchange: Exchange) => void | Promise<void>> = {
     if (body !== undefined) exchange.answer(jsonAnswer(JSON.stringify(body)))
   },
   '/waits': (exchange) => {
-    exchange.onAborted = () => {
-      aborted++
-      heard?.()
-      throw new TypeError('on the way out')
+    exchange.caller = {
+      lose: () => {
+        aborted++
+        heard?.()
+        throw new TypeError('on the way out')
+      },
     }
     return new Promise(() => undefined)
   },

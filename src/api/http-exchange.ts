@@ -18,6 +18,14 @@ import { type Answer, errorAnswer } from './http-response.ts'
 /** Answers a request, at once or later; what it throws is answered for it. The request is lent until it returns. */
 export type RequestHandler = (exchange: Exchange, request: HttpRequest) => void | Promise<void>
 
+/** The same text for every request, which may be kept for as long as the request lasts. */
+const VERBS = new Map(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS'].map((verb) => [verb, verb]))
+
+function verbOf(request: HttpRequest): string {
+  const verb = request.getCaseSensitiveMethod()
+  return VERBS.get(verb) ?? verb.toUpperCase()
+}
+
 export class Exchange {
   /** Undefined once it must not be touched any more. */
   #response: HttpResponse | undefined
@@ -26,8 +34,8 @@ export class Exchange {
   readonly #verb: string
   /** Headers that every answer has, those given by nobody's hand included. */
   headers: Readonly<Record<string, string>> | undefined
-  /** Called once if the client goes away before its answer is complete. */
-  onAborted: (() => void) | undefined
+  /** Told once if the client goes away before its answer is complete. */
+  caller: { lose(): void } | undefined
 
   private constructor(response: HttpResponse, verb: string, report: Report) {
     this.#response = response
@@ -36,14 +44,14 @@ export class Exchange {
     response.onAborted(() => {
       this.#response = undefined
       this.#state = 'aborted'
-      this.#guard(() => this.onAborted?.())
+      this.#guard(() => this.caller?.lose())
     })
   }
 
   /** What uWebSockets.js calls for each request of a route. */
   static handler(handler: RequestHandler, report: Report): (response: HttpResponse, request: HttpRequest) => void {
     return (response, request) => {
-      const exchange = new Exchange(response, request.getCaseSensitiveMethod().toUpperCase(), report)
+      const exchange = new Exchange(response, verbOf(request), report)
       try {
         const outcome = handler(exchange, request)
         if (outcome === undefined) exchange.#settle()
@@ -172,10 +180,12 @@ export class Exchange {
       return Promise.resolve(undefined)
     }
     return new Promise((resolve) => {
-      const whenAborted = this.onAborted
-      this.onAborted = () => {
-        resolve(undefined)
-        whenAborted?.()
+      const { caller } = this
+      this.caller = {
+        lose: () => {
+          resolve(undefined)
+          caller?.lose()
+        },
       }
       const chunks: Buffer[] = []
       let length = 0
@@ -190,7 +200,7 @@ export class Exchange {
         // Copied: the memory is only lent.
         chunks.push(Buffer.from(new Uint8Array(chunk)))
         if (!isLast) return
-        this.onAborted = whenAborted
+        this.caller = caller
         const body = Buffer.concat(chunks, length)
         if (isUtf8(body)) resolve(body.toString('utf8'))
         else {
@@ -250,7 +260,11 @@ export class Exchange {
 
   /** Writes what leaves together. */
   #corked(response: HttpResponse, write: () => void): void {
-    this.#guard(() => response.cork(write))
+    try {
+      response.cork(write)
+    } catch (error) {
+      this.#report(error, `HTTP ${this.#verb}`)
+    }
   }
 
   #guard(call: () => void): void {

@@ -18,7 +18,7 @@ import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
 import type { Router } from './router.ts'
 import { type Route, Routes } from './routes.ts'
-import { endStreamsOf } from './sink.ts'
+import { endStreamsOf, type StreamSink } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
 import { RECEIVE_BYTES, type SocketData, WebSocketSink } from './websocket.ts'
 
@@ -57,7 +57,7 @@ export class HttpListener {
   readonly #routes: Routes
   readonly #keepAlive: KeepAlive
   readonly #cors: Cors
-  readonly #streams = new Set<SseSink | SseHeadSink | WebSocketSink>()
+  readonly #streams = new Set<StreamSink>()
   /** The address of every peer, when only this machine can reach the port: asking for each one's costs a buffer. */
   readonly #peer: string | undefined
   #server: HttpServer | undefined
@@ -174,7 +174,7 @@ export class HttpListener {
       return
     }
     const call = new Call(caller, transport)
-    exchange.onAborted = () => call.abort()
+    exchange.caller = call
     if (head.verb === 'GET' || head.verb === 'HEAD') return this.#run(exchange, head, call, route, path, '')
     return this.#runWithBody(exchange, head, call, route, path)
   }
@@ -218,11 +218,9 @@ export class HttpListener {
   async #stream(exchange: Exchange, operation: Operation, request: unknown, call: Call): Promise<void> {
     const sink =
       exchange.verb === 'HEAD'
-        ? new SseHeadSink(exchange, operation, this.#router, call)
-        : new SseSink(exchange, operation, this.#router, this.#keepAlive, call)
-    exchange.onAborted = () => sink.lose()
-    this.#streams.add(sink)
-    sink.onClose(() => this.#streams.delete(sink))
+        ? new SseHeadSink(exchange, operation, this.#router, call, this.#streams)
+        : new SseSink(exchange, operation, this.#router, this.#keepAlive, call, this.#streams)
+    exchange.caller = sink
     try {
       await this.#router.stream(operation, request, call, sink)
       sink.ready()
@@ -259,10 +257,8 @@ export class HttpListener {
   async #openWebSocket(socket: WebSocket<SocketData>): Promise<void> {
     const data = socket.getUserData()
     const { call, operation } = data
-    const sink = new WebSocketSink(socket, operation, this.#router, call)
+    const sink = new WebSocketSink(socket, operation, this.#router, call, this.#streams)
     data.sink = sink
-    this.#streams.add(sink)
-    sink.onClose(() => this.#streams.delete(sink))
     try {
       const receiver = await this.#router.bidi(operation, call, sink)
       sink.ready()

@@ -16,11 +16,15 @@ export abstract class StreamSink implements Sink<unknown> {
   #closed = false
   #overrun = 0
   #drain: (() => void) | undefined
-  #closeListeners: (() => void)[] | undefined
+  #whenClosed: (() => void) | undefined
+  readonly #streams: Set<StreamSink> | undefined
   writable = true
 
-  constructor(call: Call) {
+  /** `streams`: those of its listener that are open, of which it is one until it is closed. */
+  constructor(call: Call, streams?: Set<StreamSink>) {
     this.#call = call
+    this.#streams = streams
+    streams?.add(this)
   }
 
   /** Tells the peer that the stream stands. */
@@ -79,8 +83,15 @@ export abstract class StreamSink implements Sink<unknown> {
       listener()
       return
     }
-    this.#closeListeners ??= []
-    this.#closeListeners.push(listener)
+    // Few streams have a second listener: a list would cost each of them more.
+    const first = this.#whenClosed
+    this.#whenClosed =
+      first === undefined
+        ? listener
+        : () => {
+            first()
+            listener()
+          }
   }
 
   /** The transport has room again. */
@@ -100,9 +111,10 @@ export abstract class StreamSink implements Sink<unknown> {
   #close(): void {
     this.writable = false
     this.#drain = undefined
-    const listeners = this.#closeListeners
-    this.#closeListeners = undefined
-    if (listeners !== undefined) for (const listener of listeners) listener()
+    this.#streams?.delete(this)
+    const whenClosed = this.#whenClosed
+    this.#whenClosed = undefined
+    whenClosed?.()
     this.#call.abort()
   }
 }

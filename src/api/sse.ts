@@ -29,8 +29,15 @@ export class SseSink extends StreamSink {
   /** Kept by #keepAlive. */
   lastWord = 0
 
-  constructor(exchange: Exchange, operation: Operation, router: Router, keepAlive: KeepAlive, call: Call) {
-    super(call)
+  constructor(
+    exchange: Exchange,
+    operation: Operation,
+    router: Router,
+    keepAlive: KeepAlive,
+    call: Call,
+    streams: Set<StreamSink>,
+  ) {
+    super(call, streams)
     this.#exchange = exchange
     this.#operation = operation
     this.#router = router
@@ -88,8 +95,8 @@ export class SseHeadSink extends StreamSink {
   readonly #operation: Operation
   readonly #router: Router
 
-  constructor(exchange: Exchange, operation: Operation, router: Router, call: Call) {
-    super(call)
+  constructor(exchange: Exchange, operation: Operation, router: Router, call: Call, streams: Set<StreamSink>) {
+    super(call, streams)
     this.#exchange = exchange
     this.#operation = operation
     this.#router = router

@@ -34,8 +34,14 @@ export class WebSocketSink extends StreamSink {
   #receiver: Receiver<unknown> | undefined
   #early: unknown[] = []
 
-  constructor(socket: WebSocket<SocketData>, operation: Operation, router: Router, call: Call) {
-    super(call)
+  constructor(
+    socket: WebSocket<SocketData>,
+    operation: Operation,
+    router: Router,
+    call: Call,
+    streams: Set<StreamSink>,
+  ) {
+    super(call, streams)
     this.#socket = socket
     this.#operation = operation
     this.#router = router
