@@ -4,7 +4,7 @@ import { Heartbeat } from './heartbeat.ts'
 import type { Identity } from './identity.ts'
 import { nodeIdOf } from './identity.ts'
 import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
-import type { Admission, Clock, HubPolicy, LinkEvent, NodeRecord } from './link.ts'
+import type { Admission, Clock, HubPolicy, LinkEvent, LinkSession, NodeRecord } from './link.ts'
 import {
   decodeFrame,
   decodeRecord,
@@ -46,8 +46,8 @@ export interface HubOptions {
 export interface HandshakeProgress {
   /** The peer has proven its key, or the connection is over; called once. */
   proven?(): void
-  /** The peer is let in: a session stands. */
-  admitted?(): void
+  /** The peer is let in: a session stands, and the handshake is over. */
+  admitted?(session: LinkSession): void
 }
 
 /** Serves one connection. */
@@ -69,7 +69,7 @@ export class HubHandshake {
   #hello: Hello | undefined
   #peerId: string | undefined
   #heartbeat: Heartbeat | undefined
-  #session: Session | undefined
+  #session: LinkSession | undefined
 
   constructor(wire: Wire, options: HubOptions, progress: HandshakeProgress) {
     this.#wire = wire
@@ -86,13 +86,11 @@ export class HubHandshake {
     }
   }
 
-  /** Ends the handshake, or the session that came of it. */
-  shutdown(): void {
-    if (this.#session !== undefined) this.#session.close('SHUTDOWN', 'the hub is shutting down')
-    else if (this.#step !== 'over') {
-      this.#over()
-      this.#wire.close(closeCodes.SHUTDOWN, 'the hub is shutting down')
-    }
+  /** Ends the handshake. */
+  close(_reason: 'SHUTDOWN', message: string): void {
+    if (this.#step === 'over') return
+    this.#over()
+    this.#wire.close(closeCodes.SHUTDOWN, message)
   }
 
   #markProven(): void {
@@ -261,7 +259,7 @@ export class HubHandshake {
       report,
     })
     this.#session = session
-    this.#progress.admitted?.()
+    this.#progress.admitted?.(session)
     policy.established(session, record)
   }
 }

@@ -4,7 +4,7 @@ import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
 import { Inboxes, UwsWire } from './inbox.ts'
-import type { LinkServer, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
+import type { LinkServer, LinkSession, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
 import { FRAME_BYTES } from './messages.ts'
 import { BACKLOG_BYTES } from './session.ts'
 
@@ -40,7 +40,8 @@ export function createLinkServer(options: LinkServerOptions): LinkServer {
 class UwsLinkServer implements LinkServer {
   readonly #options: LinkServerOptions
   readonly #unproven = new Map<string, number>()
-  readonly #links = new Map<UwsWire, HubHandshake>()
+  /** Connections, as handshakes first and then as the sessions that came of them. */
+  readonly #links = new Map<UwsWire, HubHandshake | LinkSession>()
   readonly #inboxes = new Inboxes()
   #unprovenCount = 0
   #isClosed = false
@@ -76,7 +77,7 @@ class UwsLinkServer implements LinkServer {
 
   close(): void {
     this.#isClosed = true
-    for (const link of [...this.#links.values()]) link.shutdown()
+    for (const link of [...this.#links.values()]) link.close('SHUTDOWN', 'the hub is shutting down')
   }
 
   #upgrade(request: UpgradeRequest): Upgrade<SocketData> {
@@ -120,7 +121,8 @@ class UwsLinkServer implements LinkServer {
       this.#count(data.remoteAddress, -1)
       wire.mayWait = UNADMITTED_MESSAGES
     }
-    const admitted = () => {
+    const admitted = (session: LinkSession) => {
+      this.#links.set(wire, session)
       wire.mayWait = MEMBER_MESSAGES
       wire.isMember = true
     }
