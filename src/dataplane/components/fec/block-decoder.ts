@@ -108,14 +108,16 @@ export class BlockDecoder {
       this.discard(packet, counters.malformed_packets)
       return
     }
-    const { data, view } = packets
+    const { view } = packets
     const at = packets.offset[packet]
-    const kind = data[at]
-    const k = data[at + 1]
-    const r = data[at + 2]
-    const index = data[at + 3]
-    const session = view.getInt32(at + 4) >>> 8
-    const closing = data[at + 7]
+    const shape = view.getInt32(at)
+    const kind = shape >>> 24
+    const k = (shape >>> 16) & 255
+    const r = (shape >>> 8) & 255
+    const index = shape & 255
+    const sender = view.getInt32(at + 4)
+    const session = sender >>> 8
+    const closing = sender & 255
     const block = view.getInt32(at + 8)
     const isSource = kind === KIND_SOURCE
     const plausible = isSource
