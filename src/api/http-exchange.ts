@@ -26,6 +26,18 @@ function verbOf(request: HttpRequest): string {
   return VERBS.get(verb) ?? verb.toUpperCase()
 }
 
+/** What `write` writes: events go to thousands of streams at once, a closure for each would cost more than the write. */
+const chunk: { response: HttpResponse | undefined; bytes: Uint8Array; hasRoom: boolean } = {
+  response: undefined,
+  bytes: new Uint8Array(0),
+  hasRoom: true,
+}
+
+/** Called by the library before `cork` returns. */
+function writeChunk(): void {
+  chunk.hasRoom = (chunk.response as HttpResponse).write(chunk.bytes)
+}
+
 export class Exchange {
   /** Undefined once it must not be touched any more. */
   #response: HttpResponse | undefined
@@ -141,11 +153,11 @@ export class Exchange {
   write(bytes: Uint8Array): boolean {
     const response = this.#response
     if (response === undefined || this.#state !== 'streaming') return false
-    let hasRoom = true
-    this.#corked(response, () => {
-      hasRoom = response.write(bytes)
-    })
-    return hasRoom
+    chunk.response = response
+    chunk.bytes = bytes
+    chunk.hasRoom = true
+    this.#corked(response, writeChunk)
+    return chunk.hasRoom
   }
 
   /** Ends a stream with its last words. */
