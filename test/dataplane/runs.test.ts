@@ -1,6 +1,7 @@
 /** Runs in worker threads: how they start, end, fail, die and take changes, and what they leave behind. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { RunOver } from '../../src/dataplane/engine/run.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { until } from '../harness/waiting.ts'
 import { configure, Peer, startRun, TestRun, testPool } from './running.ts'
@@ -237,7 +238,7 @@ describe('while running', () => {
       await peer.hears(2)
       expect(peer.heard.map(({ text }) => text)).toEqual(['oneA', 'twoC'])
       await run.stop()
-      await expect(run.handle.reconfigure(configure(forward(peer)))).rejects.toThrow('ended')
+      await expect(run.handle.reconfigure(configure(forward(peer)))).rejects.toBeInstanceOf(RunOver)
     }))
 
   it('a change that meets the end of its run is refused, not forgotten', () =>
@@ -247,7 +248,8 @@ describe('while running', () => {
       await until(() => receiveQueue(run.port('front')) === 0, 'the datagram was taken')
       const change = run.handle.reconfigure(configure(forward(peer, { mark: 1 })))
       run.handle.kill('stuck')
-      await expect(change).rejects.toThrow('stuck')
+      await expect(change).rejects.toEqual(new RunOver('stuck'))
+      await expect(change).rejects.toBeInstanceOf(RunOver)
     }))
 
   it('two runs pass packets to each other', () =>

@@ -6,7 +6,7 @@ import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { layoutOf } from './graph.ts'
 import { createRegion } from './metrics.ts'
-import { cpuProblem, type LogLine, type RunEnd, type RunHandle, type RunOptions, type RunPool } from './run.ts'
+import { cpuProblem, type LogLine, type RunEnd, type RunHandle, type RunOptions, RunOver, type RunPool } from './run.ts'
 import {
   COMMAND_MESSAGE,
   COMMAND_STOP,
@@ -145,7 +145,7 @@ class PooledRun implements RunHandle {
     this.over = true
     this.port.close()
     native.ownerRelease(this.owner)
-    const gone = new Error(end.error ?? 'the run ended')
+    const gone = new RunOver(end.error ?? 'the run ended')
     this.markFailed(gone)
     for (const { reject } of this.waiting.values()) reject(gone)
     this.waiting.clear()
@@ -170,7 +170,7 @@ class PooledRun implements RunHandle {
   }
 
   reconfigure(config: PipelineConfig): Promise<void> {
-    if (this.over) return Promise.reject(new Error('the run has ended'))
+    if (this.over) return Promise.reject(new RunOver('the run has ended'))
     const serial = ++this.serial
     return new Promise((resolve, reject) => {
       this.waiting.set(serial, { resolve, reject })

@@ -38,6 +38,11 @@ export interface RunOptions {
   level: LogLevel
 }
 
+/** Why a run cannot do what it is asked: it has ended. */
+export class RunOver extends Error {
+  override readonly name = 'RunOver'
+}
+
 /** A run in its thread, seen from the main thread. */
 export interface RunHandle {
   readonly id: string
@@ -51,7 +56,7 @@ export interface RunHandle {
   stop(): void
   /** Ends the thread by force (outcome FAILED with `cause`) and closes what it left open. */
   kill(cause: string): void
-  /** Applies a configuration that differs in live fields only; rejects when the run ends first. */
+  /** Applies a configuration that differs in live fields only; rejects with RunOver when the run ends first, else with why it was not applied. */
   reconfigure(config: PipelineConfig): Promise<void>
 }
 
