@@ -16,6 +16,7 @@ import {
 function rig() {
   const clock = new SimulatedClock()
   const commands: ThreadCommand[] = []
+  const launched: string[] = []
   let send: (event: ThreadEvent) => void = () => {}
   const machine = pipelineRun.provide({
     actors: {
@@ -35,10 +36,11 @@ function rig() {
       level: 'INFO',
     },
     onLog: () => {},
+    onLaunch: ({ id }) => void launched.push(id),
     now: () => 1_000 + clock.now(),
   }
   const actor = createActor(machine, { input: plan, clock }).start()
-  return { actor, clock, commands, thread: (event: ThreadEvent) => send(event) }
+  return { actor, clock, commands, launched, thread: (event: ThreadEvent) => send(event) }
 }
 
 const running: ThreadEvent = { type: 'thread.running' }
@@ -83,11 +85,108 @@ describe('transitions', () => {
   })
 })
 
+describe('every event in every state', () => {
+  const launched: ThreadEvent = { type: 'thread.launched', handle: { id: 'r' } as RunHandle }
+  const events = {
+    STOP: stop,
+    ABANDON: abandon,
+    'thread.launched': launched,
+    'thread.running': running,
+    'thread.ended': ended('FAILED', 'threw'),
+    'start deadline': START_DEADLINE_MS,
+    'stop timeout': 5_000,
+    'kill grace': KILL_GRACE_MS,
+  } as const satisfies Record<RunEvent['type'], RunEvent> & Record<string, RunEvent | number>
+  const reached = {
+    starting: [],
+    running: [running],
+    stopping: [running, stop],
+    killing: [abandon],
+    ended: [ended('COMPLETED')],
+  } as const satisfies Record<string, RunEvent[]>
+  /** The state after and what the thread is told; null: ignored. */
+  type Cell = [keyof typeof reached, ThreadCommand['type']?] | null
+  const table: Record<keyof typeof reached, Record<keyof typeof events, Cell>> = {
+    starting: {
+      STOP: ['stopping', 'stop'],
+      ABANDON: ['killing', 'kill'],
+      'thread.launched': ['starting'],
+      'thread.running': ['running'],
+      'thread.ended': ['ended'],
+      'start deadline': ['killing', 'kill'],
+      'stop timeout': null,
+      'kill grace': null,
+    },
+    running: {
+      STOP: ['stopping', 'stop'],
+      ABANDON: null,
+      'thread.launched': ['running'],
+      'thread.running': null,
+      'thread.ended': ['ended'],
+      'start deadline': null,
+      'stop timeout': null,
+      'kill grace': null,
+    },
+    stopping: {
+      STOP: null,
+      ABANDON: null,
+      'thread.launched': ['stopping'],
+      'thread.running': null,
+      'thread.ended': ['ended'],
+      'start deadline': ['killing', 'kill'],
+      'stop timeout': ['killing', 'kill'],
+      'kill grace': ['killing', 'kill'],
+    },
+    killing: {
+      STOP: null,
+      ABANDON: null,
+      'thread.launched': ['killing'],
+      'thread.running': null,
+      'thread.ended': ['ended'],
+      'start deadline': ['ended'],
+      'stop timeout': ['ended'],
+      'kill grace': ['ended'],
+    },
+    ended: {
+      STOP: null,
+      ABANDON: null,
+      'thread.launched': null,
+      'thread.running': null,
+      'thread.ended': null,
+      'start deadline': null,
+      'stop timeout': null,
+      'kill grace': null,
+    },
+  }
+  const states = Object.keys(reached) as (keyof typeof reached)[]
+  const rows = states.flatMap((state) =>
+    (Object.keys(events) as (keyof typeof events)[]).map((event) => [state, event, table[state][event]] as const),
+  )
+  test.each(rows)('%s, %s: %j', (from, event, cell) => {
+    const { actor, clock, commands, thread } = rig()
+    const apply = (step: RunEvent | number) => {
+      if (typeof step === 'number') clock.increment(step)
+      else if (step.type.startsWith('thread.')) thread(step as ThreadEvent)
+      else actor.send(step)
+    }
+    reached[from].forEach(apply)
+    const { value, context } = actor.getSnapshot()
+    expect(value).toBe(from)
+    commands.length = 0
+    apply(events[event])
+    const after = actor.getSnapshot()
+    expect([after.value, ...commands.map(({ type }) => type)]).toEqual(cell ?? [from])
+    if (cell === null) expect(after.context).toBe(context)
+    else expect(after.context).not.toBe(context)
+  })
+})
+
 test('the record follows the run', () => {
-  const { actor, clock, thread } = rig()
+  const { actor, clock, launched, thread } = rig()
   const record = () => actor.getSnapshot().context.record
   expect(record()).toEqual({ id: 'r', pipelineId: 'p', state: 'STARTING', startedAt: 1_000, cpu: 1 })
   thread({ type: 'thread.launched', handle: { id: 'r' } as RunHandle })
+  expect(launched).toEqual(['r'])
   thread(running)
   expect(record().state).toBe('RUNNING')
   expect(actor.getSnapshot().context.handle?.id).toBe('r')
@@ -96,7 +195,9 @@ test('the record follows the run', () => {
   expect(record().state).toBe('STOPPING')
   thread(ended('STOPPED'))
   expect(actor.getSnapshot().output).toEqual({
+    handle: null,
     reachedRunning: true,
+    missedDeadline: false,
     record: { id: 'r', pipelineId: 'p', state: 'ENDED', startedAt: 1_000, endedAt: 1_500, cpu: 1, outcome: 'STOPPED' },
   })
 })

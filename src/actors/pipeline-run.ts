@@ -15,6 +15,8 @@ export interface RunPlan {
   options: RunOptions | { runId: string; cpu?: number; problem: string }
   /** Gets the run's log lines, in order. */
   onLog(lines: LogLine[]): void
+  /** The run has a thread; once at most. */
+  onLaunch(handle: RunHandle): void
   /** Milliseconds since the epoch. */
   now(): number
 }
@@ -37,21 +39,22 @@ export type RunEvent =
   /** `timeout` in milliseconds: how long the run may take to stop before its thread is killed. */
   { type: 'STOP'; timeout: number } | ({ type: 'ABANDON' } & Abandonment) | ThreadEvent
 
-export interface RunContext {
-  plan: RunPlan
-  record: RunRecord
-  handle: RunHandle | null
+/** What a run tells of itself, while it is on and as its output once it is over. Replaced, never changed in place. */
+export interface RunStatus {
+  /** Another object for each change of its state, the same one in between. */
+  readonly record: RunRecord
+  /** Its thread; null before there is one and once the run is over. */
+  readonly handle: RunHandle | null
   /** Packets have flowed. */
-  reachedRunning: boolean
+  readonly reachedRunning: boolean
   /** It was killed because it was not running within the time that there was for its start. */
-  missedDeadline: boolean
-  stopTimeout: number
+  readonly missedDeadline: boolean
 }
 
-/** How a run ended, and what that means for what follows it. */
-export interface RunOutput {
-  record: RunRecord
-  reachedRunning: boolean
+export interface RunContext extends RunStatus {
+  plan: RunPlan
+  /** Milliseconds. */
+  stopTimeout: number
 }
 
 /** The effect of a run: its worker thread. Replaced in tests. */
@@ -107,7 +110,7 @@ export const pipelineRun = setup({
     context: {} as RunContext,
     events: {} as RunEvent,
     input: {} as RunPlan,
-    output: {} as RunOutput,
+    output: {} as RunStatus,
   },
   actors: {
     thread: fromCallback<ThreadCommand, RunPlan, ThreadEvent>(() => {
@@ -120,13 +123,17 @@ export const pipelineRun = setup({
     killGrace: KILL_GRACE_MS,
   },
   actions: {
-    noteHandle: assign(({ event }) => (event.type === 'thread.launched' ? { handle: event.handle } : {})),
+    noteHandle: assign((_, { handle }: { handle: RunHandle }) => ({ handle })),
+    tellLaunch: ({ context }, { handle }: { handle: RunHandle }) => context.plan.onLaunch(handle),
     noteStopTimeout: assign(({ event }) => (event.type === 'STOP' ? { stopTimeout: event.timeout } : {})),
     noteRunning: assign({
       reachedRunning: true,
       record: ({ context }) => ({ ...context.record, state: 'RUNNING' as const }),
     }),
-    noteStopping: assign({ record: ({ context }) => ({ ...context.record, state: 'STOPPING' as const }) }),
+    noteStopping: assign({
+      record: ({ context: { record } }) =>
+        record.state === 'STOPPING' ? record : { ...record, state: 'STOPPING' as const },
+    }),
     noteMissedDeadline: assign({ missedDeadline: true }),
     noteAbandonment: assign(({ event }) => (event.type === 'ABANDON' ? { missedDeadline: event.isLate } : {})),
     noteEnd: assign({
@@ -166,10 +173,20 @@ export const pipelineRun = setup({
     missedDeadline: false,
     stopTimeout: 0,
   }),
-  output: ({ context }) => ({ record: context.record, reachedRunning: context.reachedRunning }),
+  output: ({ context: { record, reachedRunning, missedDeadline } }) => ({
+    record,
+    handle: null,
+    reachedRunning,
+    missedDeadline,
+  }),
   invoke: { id: 'thread', src: 'thread', input: ({ context }) => context.plan },
   on: {
-    'thread.launched': { actions: 'noteHandle' },
+    'thread.launched': {
+      actions: [
+        { type: 'noteHandle', params: ({ event }) => event },
+        { type: 'tellLaunch', params: ({ event }) => event },
+      ],
+    },
     'thread.ended': '.ended',
   },
   initial: 'starting',

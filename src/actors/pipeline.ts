@@ -1,9 +1,10 @@
 /** A pipeline as a machine: stopped, active with one run at a time, or waiting to start it again as its restart policy says. */
-import { type ActorOptions, type AnyActorLogic, assign, emit, sendTo, setup } from 'xstate'
-import type { RunHandle } from '../dataplane/engine/run.ts'
+import { type ActorOptions, type AnyActorLogic, assign, emit, enqueueActions, fromPromise, sendTo, setup } from 'xstate'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
 import type { RestartPolicy } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
-import { type Abandonment, pipelineRun, type RunOutput, type RunPlan } from './pipeline-run.ts'
+import { type Abandonment, pipelineRun, type RunPlan, type RunStatus } from './pipeline-run.ts'
 
 /** What drives the deadlines of machines: the system's timers, or a simulated clock. */
 export type ActorClock = NonNullable<ActorOptions<AnyActorLogic>['clock']>
@@ -34,12 +35,26 @@ export type PipelineEvent =
   | { type: 'STOP' }
   /** Nobody waits for the start any more: the run is torn down, unless it is running. */
   | ({ type: 'ABANDON' } & Abandonment)
-  /** Ends the run and starts the next one at once. */
+  /** Ends the run and starts the next one at once; a pipeline that is stopped, or whose run is stopping, stays as it is. */
   | { type: 'RESTART' }
   | { type: 'SETTINGS'; policy: PipelinePolicy }
+  /** Asks the run that is running to take `config` over, which differs in live fields only; answered by one `reconfigureEnded`. */
+  | { type: 'RECONFIGURE'; config: PipelineConfig }
+
+/** How a RECONFIGURE ended. */
+export type ReconfigureOutcome =
+  | { kind: 'taken over' }
+  /** The run goes on with what it had; `cause`: why. */
+  | { kind: 'refused'; cause: unknown }
+  /** No answer within `timeout` ms: the run goes on, and may still take it over. */
+  | { kind: 'timed out'; timeout: number }
+  /** No run is running that could be asked, or it was stopped or ended meanwhile. */
+  | { kind: 'not running' }
 
 /** What happens to a pipeline's runs, told as it happens; each carries the run it is about. */
 export type PipelineEmitted =
+  /** A run has begun, runs, or is stopping. */
+  | { type: 'runChanged'; record: RunRecord }
   /** Packets flow; `restarts`: how many restarts in a row led here. */
   | { type: 'runStarted'; record: RunRecord; restarts: number }
   /** A run is over; with a restart no snapshot shows it. */
@@ -50,17 +65,25 @@ export type PipelineEmitted =
   | { type: 'gaveUp'; record: RunRecord; restarts: number }
   /** A stop came while the next run was waited for. */
   | { type: 'restartCancelled'; record: RunRecord }
+  /** A RECONFIGURE with this very `config` is over. */
+  | { type: 'reconfigureEnded'; config: PipelineConfig; outcome: ReconfigureOutcome }
+
+/** A configuration that the run is asked to take over. */
+export interface Change {
+  readonly config: PipelineConfig
+  /** Milliseconds that the run has for its answer. */
+  readonly timeout: number
+}
 
 export interface PipelineContext {
   policy: PipelinePolicy
   plan: () => RunPlan
-  next: RunPlan | null
-  /** The run that is, or the last one. */
-  run: RunRecord | null
-  /** The thread of the run that is. */
-  handle: RunHandle | null
-  reachedRunning: boolean
-  missedDeadline: boolean
+  /** The run that is, or the last one, as its machine told it last; this machine takes it as it is. */
+  run: RunStatus | null
+  /** What the run is being asked to take over. */
+  change: Change | null
+  /** A change was not answered in time and none taken over since: which configuration the run has is not known. */
+  isUnsure: boolean
   persist: boolean
   /** What was asked of the run that is. */
   intent: 'none' | 'stop' | 'restart'
@@ -84,16 +107,28 @@ export function wantsRestart(policy: RestartPolicy, outcome: RunRecord['outcome'
   return applies !== undefined && (applies.maxRestarts === 0 || restarts < applies.maxRestarts)
 }
 
+function recordOf({ run }: PipelineContext): RunRecord {
+  return (run as RunStatus).record
+}
+
 /** Whether the policy is to be asked at all: nobody asked for this end, and the run counts. */
 function isLeftToPolicy({ intent, persist }: PipelineContext, reachedRunning: boolean): boolean {
   return intent === 'none' && (reachedRunning || persist)
 }
 
-const outputOf = ({ event }: { event: { output: RunOutput } }) => event.output
+/** Asks the thread of a run to take a configuration over. Replaced in tests. */
+export const reconfigureRun = fromPromise<void, { handle: RunHandle; config: PipelineConfig }>(
+  async ({ input: { handle, config } }) => await handle.reconfigure(config),
+)
+
+const outputOf = ({ event }: { event: { output: RunStatus } }) => event.output
+const contextOf = ({ event }: { event: { snapshot: { context: RunStatus } } }) => event.snapshot.context
 const atEnd = [
-  { type: 'noteEnd', params: outputOf },
+  { type: 'noteRun', params: outputOf },
   { type: 'tellEnd', params: outputOf },
 ] as const
+
+const restartRun = { actions: ['toRestart', 'stopRun'] } as const
 
 export const pipeline = setup({
   types: {
@@ -101,58 +136,53 @@ export const pipeline = setup({
     events: {} as PipelineEvent,
     input: {} as PipelineInput,
     emitted: {} as PipelineEmitted,
+    children: {} as { run: 'run'; reconfiguration: 'reconfigure' },
   },
-  actors: { run: pipelineRun },
+  actors: { run: pipelineRun, reconfigure: reconfigureRun },
   delays: {
     backOff: ({ context }) => backOff(context.restarts),
     healthy: HEALTHY_MS,
+    instructionsTimeout: ({ context }) => context.change?.timeout ?? 0,
   },
   guards: {
-    toBackOff: ({ context }, { record, reachedRunning }: RunOutput) =>
+    toBackOff: ({ context }, { record, reachedRunning }: RunStatus) =>
       isLeftToPolicy(context, reachedRunning) &&
       wantsRestart(context.policy.restartPolicy, record.outcome, context.restarts),
     /** Asked where no restart is wanted: the policy would have made one, were there any left. */
-    hasNoneLeft: ({ context }, { record, reachedRunning }: RunOutput) =>
+    hasNoneLeft: ({ context }, { record, reachedRunning }: RunStatus) =>
       isLeftToPolicy(context, reachedRunning) && applying(context.policy.restartPolicy, record.outcome) !== undefined,
-    isRunning: ({ context }) => context.run?.state === 'RUNNING',
-    isStopping: ({ context }) => context.run?.state === 'STOPPING',
+    isRunning: ({ context }) => context.run?.record.state === 'RUNNING',
+    isStopping: ({ context }) => context.run?.record.state === 'STOPPING',
     toRestart: ({ context }) => context.intent === 'restart',
+    hasChanged: ({ context }, { record }: RunStatus) => record !== context.run?.record,
+    /** The end of the run is on its way here, and decides. */
+    isRunOver: (_, { error }: { error: unknown }) => error instanceof RunOver,
   },
   actions: {
-    noteEnd: assign((_, { record, reachedRunning }: RunOutput) => ({ run: record, reachedRunning })),
-    tellEnd: emit((_, { record }: RunOutput) => ({ type: 'runEnded' as const, record })),
+    noteRun: assign((_, run: RunStatus) => ({ run })),
+    tellRun: emit((_, { record }: RunStatus) => ({ type: 'runChanged' as const, record })),
+    tellEnd: emit((_, { record }: RunStatus) => ({ type: 'runEnded' as const, record })),
     tellStart: emit(({ context }) => ({
       type: 'runStarted' as const,
-      record: context.run as RunRecord,
+      record: recordOf(context),
       restarts: context.restarts,
     })),
-    tellRestart: emit(({ context }, { record }: RunOutput) => ({
+    tellRestart: emit(({ context }, { record }: RunStatus) => ({
       type: 'restartPlanned' as const,
       record,
       attempt: context.restarts + 1,
       most: applying(context.policy.restartPolicy, record.outcome)?.maxRestarts ?? 0,
       delay: backOff(context.restarts),
     })),
-    tellGivenUp: emit(({ context }, { record }: RunOutput) => ({
+    tellGivenUp: emit(({ context }, { record }: RunStatus) => ({
       type: 'gaveUp' as const,
       record,
       restarts: context.restarts,
     })),
-    tellCancelled: emit(({ context }) => ({ type: 'restartCancelled' as const, record: context.run as RunRecord })),
+    tellCancelled: emit(({ context }) => ({ type: 'restartCancelled' as const, record: recordOf(context) })),
     takeSettings: assign(({ event }) => (event.type === 'SETTINGS' ? { policy: event.policy } : {})),
     noteStart: assign(({ event }) => (event.type === 'START' ? { persist: event.persist, restarts: 0 } : {})),
-    planRun: assign(({ context }) => {
-      const next = context.plan()
-      const { runId: id, cpu } = next.options
-      const run: RunRecord = {
-        id,
-        pipelineId: next.pipelineId,
-        state: 'STARTING',
-        startedAt: next.now(),
-        ...(cpu === undefined ? {} : { cpu }),
-      }
-      return { next, run, handle: null, reachedRunning: false, missedDeadline: false, intent: 'none' as const }
-    }),
+    beginRun: assign({ intent: 'none', isUnsure: false }),
     toStop: assign({ intent: 'stop' }),
     toRestart: assign({ intent: 'restart' }),
     stopRun: sendTo('run', ({ context }) => ({ type: 'STOP', timeout: context.policy.instructionsTimeout })),
@@ -161,41 +191,66 @@ export const pipeline = setup({
     noteRestart: assign({ persist: false, restarts: 0 }),
     countRestart: assign({ restarts: ({ context }) => context.restarts + 1, persist: true }),
     resetRestarts: assign({ restarts: 0 }),
-    releaseRun: assign({ handle: null, next: null }),
+    noteChange: assign(({ context }, { config }: { config: PipelineConfig }) => ({
+      change: { config, timeout: context.policy.instructionsTimeout },
+    })),
+    endChange: enqueueActions(({ context, enqueue }, outcome: ReconfigureOutcome) => {
+      if (context.change === null) return
+      enqueue.emit({ type: 'reconfigureEnded', config: context.change.config, outcome })
+      const isUnsure = outcome.kind === 'timed out' || (outcome.kind !== 'taken over' && context.isUnsure)
+      enqueue.assign({ change: null, isUnsure })
+    }),
+    tellNotRunning: emit((_, { config }: { config: PipelineConfig }) => ({
+      type: 'reconfigureEnded' as const,
+      config,
+      outcome: { kind: 'not running' as const },
+    })),
+    tellBusy: emit((_, { config }: { config: PipelineConfig }) => ({
+      type: 'reconfigureEnded' as const,
+      config,
+      outcome: { kind: 'refused' as const, cause: new Error('the run is being asked to take another change over') },
+    })),
   },
 }).createMachine({
   id: 'pipeline',
   context: ({ input }) => ({
     policy: input.policy,
     plan: input.plan,
-    next: null,
-    run: input.lastRun,
-    handle: null,
-    reachedRunning: false,
-    missedDeadline: false,
+    run:
+      input.lastRun === null
+        ? null
+        : { record: input.lastRun, handle: null, reachedRunning: false, missedDeadline: false },
+    change: null,
+    isUnsure: false,
     persist: false,
     intent: 'none',
     restarts: 0,
   }),
-  on: { SETTINGS: { actions: 'takeSettings' } },
+  on: {
+    SETTINGS: { actions: 'takeSettings' },
+    RECONFIGURE: { actions: { type: 'tellNotRunning', params: ({ event }) => event } },
+  },
   initial: 'stopped',
   states: {
     stopped: {
       on: { START: { target: 'active', actions: 'noteStart' } },
     },
     active: {
-      entry: 'planRun',
-      exit: 'releaseRun',
+      entry: 'beginRun',
       invoke: {
         id: 'run',
         src: 'run',
-        input: ({ context }) => context.next as RunPlan,
-        onSnapshot: {
-          actions: assign(({ event }) => {
-            const { record, handle, reachedRunning, missedDeadline } = event.snapshot.context
-            return { run: record, handle, reachedRunning, missedDeadline }
-          }),
-        },
+        input: ({ context }) => context.plan(),
+        onSnapshot: [
+          {
+            guard: { type: 'hasChanged', params: contextOf },
+            actions: [
+              { type: 'noteRun', params: contextOf },
+              { type: 'tellRun', params: contextOf },
+            ],
+          },
+          { actions: { type: 'noteRun', params: contextOf } },
+        ],
         onDone: [
           {
             guard: 'toRestart',
@@ -218,7 +273,6 @@ export const pipeline = setup({
       },
       on: {
         STOP: { actions: ['toStop', 'stopRun'] },
-        RESTART: { actions: ['toRestart', 'stopRun'] },
       },
       initial: 'starting',
       states: {
@@ -228,6 +282,7 @@ export const pipeline = setup({
             { guard: 'isStopping', target: 'stopping' },
           ],
           on: {
+            RESTART: restartRun,
             ABANDON: { actions: ['toStop', { type: 'abandonRun', params: ({ event }) => event }] },
           },
         },
@@ -235,6 +290,47 @@ export const pipeline = setup({
           entry: 'tellStart',
           after: { healthy: { actions: 'resetRestarts' } },
           always: { guard: 'isStopping', target: 'stopping' },
+          exit: { type: 'endChange', params: { kind: 'not running' } },
+          on: { RESTART: restartRun },
+          initial: 'steady',
+          states: {
+            steady: {
+              on: {
+                RECONFIGURE: {
+                  target: 'reconfiguring',
+                  actions: { type: 'noteChange', params: ({ event }) => event },
+                },
+              },
+            },
+            reconfiguring: {
+              invoke: {
+                id: 'reconfiguration',
+                src: 'reconfigure',
+                input: ({ context: { run, change } }) => ({
+                  handle: run?.handle as RunHandle,
+                  config: (change as Change).config,
+                }),
+                onDone: { target: 'steady', actions: { type: 'endChange', params: { kind: 'taken over' } } },
+                onError: [
+                  { guard: { type: 'isRunOver', params: ({ event }) => event } },
+                  {
+                    target: 'steady',
+                    actions: { type: 'endChange', params: ({ event }) => ({ kind: 'refused', cause: event.error }) },
+                  },
+                ],
+              },
+              after: {
+                instructionsTimeout: {
+                  target: 'steady',
+                  actions: {
+                    type: 'endChange',
+                    params: ({ context }) => ({ kind: 'timed out', timeout: context.change?.timeout ?? 0 }),
+                  },
+                },
+              },
+              on: { RECONFIGURE: { actions: { type: 'tellBusy', params: ({ event }) => event } } },
+            },
+          },
         },
         stopping: {},
       },

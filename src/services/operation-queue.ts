@@ -29,6 +29,11 @@ export class OperationQueue {
     return this.#underWay > 0
   }
 
+  /** Resolves once every operation that was asked for is over. */
+  idle(): Promise<void> {
+    return this.#queue.run(() => {})
+  }
+
   /**
    * Runs `operation` after those before it, unless it is over for its caller by then: late (`within`), or the caller gone. What it is told
    * of the caller's patience lasts as long as the operation.

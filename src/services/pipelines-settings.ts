@@ -1,5 +1,6 @@
 /** Settings of a pipeline: from a request to checked settings or every problem in it, and what a change of them means to a run. */
 
+import type { PipelinePolicy } from '../actors/pipeline.ts'
 import { answerable, type Problem, ServiceError } from '../contract/errors.ts'
 import type { CreatePipelineRequest, UpdatePipelineRequest } from '../contract/types.ts'
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
@@ -14,6 +15,9 @@ export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
 /** Most characters of a pipeline's name. */
 const LONGEST_NAME = 256
 
+/** The longest a timer of Node.js can be set to. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+
 /** What settings are checked against. */
 export interface SettingsRules {
   /** CPU threads that runs may be pinned to, as the kernel numbers them. */
@@ -26,6 +30,26 @@ export interface SettingsRules {
 export interface CheckedSettings {
   settings: PipelineSettings
   config: PipelineConfig
+}
+
+/** What a stored jsonConfig says, or why it cannot run here: another version of the node may have written it. */
+export type StoredConfig = { config: PipelineConfig } | { config: null; problem: string }
+
+/** Reads the jsonConfig of stored settings. */
+export function storedConfig({ jsonConfig }: PipelineSettings, { registry }: SettingsRules): StoredConfig {
+  const { config, problems } = checkPipelineConfig(jsonConfig, registry)
+  return config === null ? { config, problem: describeProblems(problems) } : { config }
+}
+
+/** Throws FAILED_PRECONDITION when the stored configuration cannot run here. */
+export function requireRunnable(stored: StoredConfig): void {
+  if (stored.config !== null) return
+  throw new ServiceError('FAILED_PRECONDITION', `the stored configuration cannot run here: ${stored.problem}`)
+}
+
+/** What a pipeline's machine needs of its settings. */
+export function policyOf({ restartPolicy, instructionsTimeout }: PipelineSettings): PipelinePolicy {
+  return { restartPolicy, instructionsTimeout: Math.min(instructionsTimeout * 1000, LONGEST_TIMEOUT_MS) }
 }
 
 /** Checks a create request. Throws INVALID_ARGUMENT with every problem. */
@@ -120,4 +144,14 @@ export function compareSettings(
   if (next.settings.cpuPin !== undefined && next.settings.cpuPin !== cpu) settings.push('/cpuPin')
   if (next.settings.performanceMode !== old.settings.performanceMode) settings.push('/performanceMode')
   return { restart: [...settings, ...restart], live }
+}
+
+/** The refusal of a change of `fields`, which need another run, on the pipeline called `name`. */
+export function restartNeeded(name: string, fields: readonly string[]): ServiceError {
+  return new ServiceError(
+    'FAILED_PRECONDITION',
+    `pipeline "${name}" is running and its run cannot take over a change of ${fields.join(', ')}: ` +
+      'stop it first, or set forceRestart',
+    { problems: fields.map((pointer) => ({ pointer, message: 'a change needs another run' })) },
+  )
 }

@@ -12,9 +12,9 @@ import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
 import { components } from '../dataplane/components/registry.ts'
-import type { LogLine } from '../dataplane/engine/run.ts'
+import { type LogLine, RunOver } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
-import { RUN_LOGS_KEPT } from './hosted-pipeline.ts'
+import { RUN_LOGS_KEPT } from './pipeline-runs.ts'
 import { EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
 
 const call: CallContext = {
@@ -343,8 +343,24 @@ describe('update', () => {
     await settled()
     clock.increment(3_000)
     await late
-    expect((await get(before.id)).jsonConfig).toBe(before.jsonConfig)
+    expect(await get(before.id)).toMatchObject({ jsonConfig: before.jsonConfig, currentRun: { state: 'RUNNING' } })
     expect(pool.last.asked).toEqual(['reconfigure'])
+  })
+
+  test('after a change that was not answered the next update is handed to the run, also the one that changes nothing', async () => {
+    const { id } = await create({ instructionsTimeout: 3 })
+    await start(id)
+    const run = pool.last
+    run.reconfigured = () => new Promise(() => {})
+    const late = expect(update(id, { jsonConfig: config(2) })).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    await settled()
+    clock.increment(3_000)
+    await late
+    run.reconfigured = async () => {}
+    await update(id)
+    expect(run.asked).toEqual(['reconfigure', 'reconfigure'])
+    await update(id)
+    expect(run.asked).toEqual(['reconfigure', 'reconfigure'])
   })
 
   test('a run that refuses the change: ABORTED with the cause, nothing stored', async () => {
@@ -369,6 +385,75 @@ describe('update', () => {
     }
     await update(id, { jsonConfig: config(2) })
     expect(await get(id)).toMatchObject({ jsonConfig: config(2), started: false })
+  })
+
+  test('a run that says that it is over before it has ended: the settings are for the next one', async () => {
+    const { id } = await create()
+    await start(id)
+    const run = pool.last
+    run.reconfigured = async () => {
+      throw new RunOver('threw')
+    }
+    const updated = update(id, { jsonConfig: config(2) })
+    await settled()
+    run.end({ outcome: 'FAILED', error: 'threw' })
+    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(2), started: false })
+  })
+
+  test('a node that closes while a run is asked: the settings are for the next one', async () => {
+    const { id } = await create()
+    await start(id)
+    pool.last.reconfigured = () => new Promise(() => {})
+    const updated = update(id, { jsonConfig: config(2) })
+    await settled()
+    await close()
+    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(2) })
+    await open()
+    expect(await get(id)).toMatchObject({ jsonConfig: config(2), currentRun: { outcome: 'STOPPED' } })
+  })
+
+  /** Holds writes of settings until what it returns is called. */
+  const holdSettings = () => {
+    const put = store.pipelines.put.bind(store.pipelines)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    store.pipelines.put = async (record) => {
+      await held
+      await put(record)
+    }
+    return release
+  }
+
+  test('a run that ends while the settings of the next one are written: stopped, and the next operation has its turn', async () => {
+    const { id } = await create()
+    await start(id)
+    const release = holdSettings()
+    const updated = update(id, { jsonConfig: config(1, 300), forceRestart: true })
+    await settled()
+    pool.last.end({ outcome: 'COMPLETED' })
+    await settled()
+    release()
+    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(1, 300), started: false })
+    expect(await start(id)).toBe(pool.last.id)
+    expect(pool.runs).toHaveLength(2)
+  })
+
+  test('a node that closes while settings are written: they are on disk, and no other run is started', async () => {
+    const { id } = await create()
+    await start(id)
+    const release = holdSettings()
+    const updated = update(id, { jsonConfig: config(1, 300), forceRestart: true })
+    await settled()
+    const closed = close()
+    await settle()
+    release()
+    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(1, 300) })
+    await closed
+    expect(pool.runs).toHaveLength(1)
+    await open()
+    expect(await get(id)).toMatchObject({ jsonConfig: config(1, 300), started: false })
   })
 
   test('a caller that goes away while a start of the restart policy is awaited: nothing is changed', async () => {
@@ -578,6 +663,18 @@ describe('runs', () => {
     await settled()
     expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
     expect(await get(manual.id)).toMatchObject({ started: false, currentRun: { outcome: 'STOPPED' } })
+  })
+
+  test('a start that waits as the node closes is not carried out: neither behind a stop nor behind another operation', async () => {
+    const { id } = await create()
+    await start(id)
+    await stop(id)
+    const refused = [start(id), start(id)].map((late) => expect(late).rejects.toMatchObject({ code: 'UNAVAILABLE' }))
+    await settled()
+    await close()
+    await Promise.all(refused)
+    expect(pool.runs).toHaveLength(1)
+    await open()
   })
 
   test('what starts with the node and fails follows its restart policy', async () => {

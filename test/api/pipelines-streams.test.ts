@@ -1,6 +1,6 @@
 /** The streams of pipelines on a real node: changes, logs and telemetry of runs, and what happens when a run fails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { RUN_LOGS_KEPT } from '../../src/services/hosted-pipeline.ts'
+import { RUN_LOGS_KEPT } from '../../src/services/pipeline-runs.ts'
 import { Peer } from '../dataplane/running.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
 

@@ -1,0 +1,29 @@
+/** What a hosted pipeline needs of its node. */
+import type { ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
+import type { Store } from '../store/store.ts'
+import type { HostedPipeline } from './hosted-pipeline.ts'
+import type { HostedRun } from './hosted-run.ts'
+import type { PipelineFact } from './pipeline-facts.ts'
+import type { SettingsRules } from './pipelines-settings.ts'
+
+export interface PipelineHost extends SettingsRules {
+  readonly store: Store
+  /** The machine, its run actor provided. */
+  readonly machine: typeof pipelineMachine
+  readonly clock: ActorClock
+  newId(): string
+  /** Milliseconds. */
+  readonly telemetryInterval: number
+  /** The CPU thread for a run whose pipeline names none. */
+  leastLoadedCpu(): number
+  /** Something a caller can see has changed. */
+  changed(pipeline: HostedPipeline): void
+  /** An operation on the pipeline is over: its answer is on the way. */
+  answered(pipeline: HostedPipeline): void
+  runPlanned(run: HostedRun): void
+  runForgotten(runId: string): void
+  /** A background write failed. */
+  failed(error: unknown): void
+  /** Something happened to a pipeline that a log should have. */
+  readonly noted: (fact: PipelineFact) => void
+}

@@ -1,0 +1,163 @@
+/** A pipeline's machine as the operations use it: they ask it for something and wait for what comes of it. Holds no state of its own. */
+import { type ActorRefFrom, createActor, type SnapshotFrom } from 'xstate'
+import type { ActorClock, PipelineEvent, PipelineInput, pipeline, ReconfigureOutcome } from '../actors/pipeline.ts'
+import type { RunStatus } from '../actors/pipeline-run.ts'
+import { ServiceError } from '../contract/errors.ts'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import type { RunRecord } from '../store/runs.ts'
+import type { Patience } from './patience.ts'
+import type { PipelineHost } from './pipeline-host.ts'
+
+type Snapshot = SnapshotFrom<typeof pipeline>
+
+export class PipelineMachine {
+  /** For who listens to what it tells. */
+  readonly actor: ActorRefFrom<typeof pipeline>
+  readonly #clock: ActorClock
+
+  /** Started by `actor.start()`, once those who listen do. */
+  constructor({ machine, clock }: Pick<PipelineHost, 'machine' | 'clock'>, input: PipelineInput) {
+    this.actor = createActor(machine, { input, clock })
+    this.#clock = clock
+  }
+
+  get isStopped(): boolean {
+    return this.#snapshot.matches('stopped')
+  }
+
+  get isRunning(): boolean {
+    return this.#snapshot.matches({ active: 'running' })
+  }
+
+  /** Which configuration its run has is not known: it did not say whether it has taken the last change over. */
+  get isUnsure(): boolean {
+    return this.#snapshot.context.isUnsure
+  }
+
+  /** The run that is, or the last one. */
+  get run(): RunRecord | null {
+    return this.#snapshot.context.run?.record ?? null
+  }
+
+  /** Throws FAILED_PRECONDITION unless the pipeline, called `name`, is stopped. */
+  requireStopped(name: string): void {
+    if (this.isStopped) return
+    const how = this.#snapshot.matches('backingOff') ? 'its next run starts in a moment' : `run ${this.run?.id}`
+    throw new ServiceError('FAILED_PRECONDITION', `pipeline "${name}" is already started (${how})`)
+  }
+
+  /** Asks for what is not answered. */
+  send(event: Exclude<PipelineEvent, { type: 'RECONFIGURE' | 'RESTART' }>): void {
+    this.actor.send(event)
+  }
+
+  /** Asks for another run in the place of the one that is, or is waited for; whether there will be one. */
+  restart(): boolean {
+    const event = { type: 'RESTART' } as const
+    const is = this.#snapshot.can(event)
+    if (is) this.actor.send(event)
+    return is
+  }
+
+  /** Stops the run, after `milliseconds` by force with `cause`, and waits for its end. */
+  async end(milliseconds: number, cause: string): Promise<void> {
+    this.actor.send({ type: 'STOP' })
+    const timer = this.#clock.setTimeout(() => this.#snapshot.context.run?.handle?.kill(cause), milliseconds)
+    await this.untilStopped()
+    this.#clock.clearTimeout(timer)
+  }
+
+  /** The machine goes; a run that is still on is killed. */
+  stop(): void {
+    this.actor.stop()
+  }
+
+  /** Waits until no run is stopping. */
+  untilEnded(patience: Patience): Promise<Snapshot> {
+    return this.#until(({ context }) => context.run?.record.state !== 'STOPPING', patience)
+  }
+
+  /** Waits until no run is starting: a start that the restart policy made, say. */
+  untilSettled(patience: Patience): Promise<Snapshot> {
+    return this.#until((snapshot) => !snapshot.matches({ active: 'starting' }), patience)
+  }
+
+  untilStopped(patience?: Patience): Promise<Snapshot> {
+    return this.#until((snapshot) => snapshot.matches('stopped'), patience)
+  }
+
+  /**
+   * Resolves with the run made after the run `previous` once packets flow through it, or with the last one once the pipeline is stopped:
+   * `idOfStarted` tells them apart.
+   */
+  async startedAfter(previous: string | undefined): Promise<RunStatus> {
+    const { context } = await this.#until((snapshot) => {
+      const { run } = snapshot.context
+      return snapshot.matches('stopped') || (run !== null && run.record.id !== previous && run.reachedRunning)
+    })
+    return context.run as RunStatus
+  }
+
+  /**
+   * Has the run take `config` over, which differs from what it has in live fields only. Resolves also when no run is running, or it ends
+   * meanwhile. Throws ABORTED with the cause when the run refuses, DEADLINE_EXCEEDED when it does not answer in time; it goes on then.
+   */
+  async reconfigure(config: PipelineConfig): Promise<void> {
+    const outcome = await new Promise<ReconfigureOutcome>((resolve) => {
+      const subscription = this.actor.on('reconfigureEnded', (ended) => {
+        if (ended.config !== config) return
+        subscription.unsubscribe()
+        resolve(ended.outcome)
+      })
+      this.actor.send({ type: 'RECONFIGURE', config })
+    })
+    if (outcome.kind === 'timed out') {
+      const within = `within ${outcome.timeout / 1000} s (instructionsTimeout)`
+      throw new ServiceError('DEADLINE_EXCEEDED', `the run did not take the change over ${within}`)
+    }
+    if (outcome.kind === 'refused') {
+      const { cause } = outcome
+      const words = cause instanceof Error ? cause.message : String(cause)
+      throw new ServiceError('ABORTED', `the run did not take the change over: ${words}`, { cause })
+    }
+  }
+
+  get #snapshot(): Snapshot {
+    return this.actor.getSnapshot()
+  }
+
+  /** Resolves with the first snapshot, from now on, that satisfies `condition`; once `patience` is over with the one that is then. */
+  #until(condition: (snapshot: Snapshot) => boolean, patience?: Patience): Promise<Snapshot> {
+    return new Promise((resolve) => {
+      const now = this.#snapshot
+      if (condition(now)) {
+        resolve(now)
+        return
+      }
+      let callOff = () => {}
+      const done = (snapshot: Snapshot) => {
+        subscription.unsubscribe()
+        callOff()
+        resolve(snapshot)
+      }
+      const subscription = this.actor.subscribe((snapshot) => {
+        if (condition(snapshot)) done(snapshot)
+      })
+      if (patience !== undefined) callOff = patience.onOver(() => done(this.#snapshot))
+    })
+  }
+}
+
+/**
+ * The id of a run that was to come after `previous`, if packets flow through it, or did. Throws DEADLINE_EXCEEDED when it missed its
+ * deadline, ABORTED with the cause when it failed or was not made.
+ */
+export function idOfStarted(
+  { record, reachedRunning, missedDeadline }: RunStatus,
+  previous: string | undefined,
+): string {
+  if (record.id === previous) throw new ServiceError('ABORTED', 'the pipeline was stopped before its next run began')
+  if (reachedRunning) return record.id
+  if (missedDeadline) throw new ServiceError('DEADLINE_EXCEEDED', record.error ?? 'not running in time')
+  throw new ServiceError('ABORTED', `the run failed while starting: ${record.error ?? 'it was stopped'}`)
+}

@@ -1,0 +1,51 @@
+/** What of a pipeline goes to disk, and when: its settings before a change of them is answered, its runs as its machine tells of them. */
+import type { ActorRefFrom } from 'xstate'
+import type { pipeline } from '../actors/pipeline.ts'
+import type { PipelineRecord } from '../store/pipelines.ts'
+import type { Store } from '../store/store.ts'
+
+export class PipelinePersistence {
+  readonly #store: Pick<Store, 'pipelines' | 'runs'>
+  readonly #failed: (error: unknown) => void
+  #written: Promise<unknown> = Promise.resolve()
+
+  /** `failed` gets the error of a write that nobody waits for. */
+  constructor(store: Pick<Store, 'pipelines' | 'runs'>, failed: (error: unknown) => void) {
+    this.#store = store
+    this.#failed = failed
+  }
+
+  /** Writes the record of each run at each change of its state. Call before the machine is started. */
+  follow(machine: ActorRefFrom<typeof pipeline>): void {
+    for (const type of ['runChanged', 'runEnded'] as const) {
+      machine.on(type, ({ record }) => this.#begin(this.#store.runs.put(record)))
+    }
+  }
+
+  /** Resolves once the settings are on disk; rejects when they cannot be written. */
+  async putSettings(record: PipelineRecord): Promise<void> {
+    const write = this.#store.pipelines.put(record)
+    this.#written = Promise.allSettled([this.#written, write])
+    await write
+  }
+
+  /** The runs are not remembered any more. */
+  forgetRuns(ids: readonly string[]): void {
+    this.#begin(this.#store.runs.remove(ids))
+  }
+
+  /** Resolves once all that was begun is on disk, or has failed: an answer that tells of a run waits for this. */
+  async written(): Promise<void> {
+    await this.#written
+  }
+
+  /** Resolves once the pipeline and its runs are not on disk any more; rejects when they cannot be removed. */
+  async remove(id: string, runIds: readonly string[]): Promise<void> {
+    await this.#written
+    await Promise.all([this.#store.pipelines.remove(id), this.#store.runs.remove(runIds)])
+  }
+
+  #begin(write: Promise<void>): void {
+    this.#written = Promise.all([this.#written, write.catch(this.#failed)])
+  }
+}
