@@ -251,6 +251,24 @@ test('a run that does not stop within its instructionsTimeout is killed', async 
   peer.close()
 })
 
+test('a run that does not take a change over within its instructionsTimeout: 504, and all stays as it was', async () => {
+  const peer = await Peer.open()
+  const id = await node.create(fragile(peer), { instructionsTimeout: 1 })
+  const runId = await node.start(id)
+  await peer.send(await portOf(runId), '?')
+  const before = await node.get(id)
+  const { front, trigger } = fragile(peer)
+  const marked = { front, trigger: { test_trigger: { ...trigger.test_trigger, mark: 66 } } }
+  const { status, body } = await node.call('PUT', `/pipelines/${id}`, settingsOf(marked, { instructionsTimeout: 30 }))
+  expect([status, body.code]).toEqual([504, 4])
+  expect(body.message).toContain('within 1 s (instructionsTimeout)')
+  expect(await node.get(id)).toEqual(before)
+  expect(before.currentRun).toMatchObject({ id: runId, state: 'RUNNING' })
+  await node.call('POST', `/pipelines/${id}/stop`)
+  await node.when(id, ({ started }) => !started)
+  peer.close()
+})
+
 test('the restart policy follows a failure with a new run', async () => {
   const peer = await Peer.open()
   const id = await node.create(fragile(peer), { restartPolicy: { onFailure: { maxRestarts: 1 } } })
