@@ -1,8 +1,10 @@
-/** The TCP connections of the gRPC listener: accepted here, counted, handed to grpc-js, and closed when they are good for nothing. */
+/** The TCP connections of the gRPC listener: accepted here, counted, handed to grpc-js, and closed when they flood or are good for nothing. */
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
+import { constants, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { createServer, type Server, type Socket } from 'node:net'
 import { isLoopbackAddress, networkOf } from '../contract/address.ts'
+import { ServiceError } from '../contract/errors.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
 export const CONNECTIONS_MOST = 16_384
@@ -12,8 +14,26 @@ export const CONNECTIONS_MOST_PER_ADDRESS = 4_096
 export const SILENT_MS = 60_000
 /** Time between two looks at all connections, milliseconds. */
 export const SWEEP_MS = 250
-/** Refusals are told at most this often, milliseconds. */
+/** Calls open at once on one connection, at most: a client holds back what goes beyond (RFC 9113, section 5.1.2). */
+export const OPEN_CALLS = 250
+/** Refused calls of one connection, at once, */
+export const REFUSED_BURST = 100
+/** and per second in the long run. */
+const REFUSED_RATE = 10
+/** Calls that the client of one connection cancels as soon as it has made them, at once, */
+const CANCELLED_BURST = 250
+/** and per second in the long run. */
+const CANCELLED_RATE = 50
+/** How old a call is at most, milliseconds, to be cancelled as soon as it was made. */
+const CANCELLED_SOON_MS = 1000
+/** Frames against the rules of HTTP/2 and calls beyond OPEN_CALLS, each, until a connection is ended. */
+export const INVALID_FRAMES = 100
+/** Answers that wait for the client of one connection to read them, bytes, beyond which its calls are refused. */
+export const UNREAD_BYTES = 64 * 1024 * 1024
+/** The same is told at most this often, milliseconds; of an address that floods, */
 const TELL_MS = 60_000
+/** and of so many addresses that flood in that time. */
+const TOLD_MOST = 100
 
 export interface GrpcConnectionLimits {
   readonly most?: number
@@ -24,15 +44,56 @@ export interface GrpcConnectionLimits {
 export interface GrpcConnectionsOptions {
   /** Takes a connection over. */
   readonly inject: (socket: Socket) => void
-  /** Told, rarely, that connections are refused. */
-  readonly warn: (message: string) => void
+  /** Told, rarely, that connections are refused or were ended. */
+  readonly warn: Warn
   readonly limits?: GrpcConnectionLimits
 }
+
+/** Takes a line for the log, with what programs read of it. */
+export type Warn = (message: string, fields?: Readonly<Record<string, string | number>>) => void
+
+/** Why connections are ended, as the log says it. */
+const FLOODS = {
+  REFUSED_CALLS: `too many of its calls were refused (${REFUSED_BURST} at once, then ${REFUSED_RATE} a second)`,
+  CANCELLED_CALLS: `it cancelled too many calls as soon as it had made them (${CANCELLED_BURST} at once, then ${CANCELLED_RATE} a second)`,
+  INVALID_FRAMES: `it sent more than ${INVALID_FRAMES} frames or calls that HTTP/2 did not let it send`,
+} as const
+type Flood = keyof typeof FLOODS
 
 interface Connection {
   readonly socket: Socket
   readonly source: string
   readonly since: number
+  readonly refused: Allowance
+  readonly cancelled: Allowance
+  /** Bytes of answers that wait to be read. */
+  unread: number
+  /** It was told to go, and is cut at the next look. */
+  ended: boolean
+}
+
+/** So many at once, and so many per second in the long run (a token bucket). */
+class Allowance {
+  readonly #burst: number
+  readonly #perMs: number
+  #left: number
+  #at = performance.now()
+
+  constructor(burst: number, perSecond: number) {
+    this.#burst = burst
+    this.#perMs = perSecond / 1000
+    this.#left = burst
+  }
+
+  /** Takes one; false when there is none. */
+  take(): boolean {
+    const now = performance.now()
+    this.#left = Math.min(this.#burst, this.#left + (now - this.#at) * this.#perMs)
+    this.#at = now
+    if (this.#left < 1) return false
+    this.#left--
+    return true
+  }
 }
 
 /**
@@ -55,6 +116,10 @@ export class GrpcConnections {
   /** Those without a call so far, oldest first, by the peer's address and port as grpc-js writes them. */
   readonly #silent = new Map<string, Connection>()
   readonly #bySource = new Map<string, number>()
+  readonly #byPeer = new Map<string, Connection>()
+  readonly #bySession = new WeakMap<ServerHttp2Session, Connection>()
+  /** When a flood from an address was told last, and how many connections were ended since. */
+  readonly #floods = new Map<string, { at: number; untold: number }>()
   #timer: NodeJS.Timeout | undefined
   #told = Number.NEGATIVE_INFINITY
 
@@ -86,6 +151,72 @@ export class GrpcConnections {
     this.#timer = setInterval(() => this.#sweep(), SWEEP_MS)
     this.#timer.unref()
     return bound
+  }
+
+  /**
+   * Watches the calls of the connections that `server` takes over, and ends those that flood. To be called when the server's owner has
+   * its own listener for streams: what that has answered at once, before anything of the request was read, counts as refused.
+   */
+  watch(server: Http2Server): void {
+    server.on('session', (session: ServerHttp2Session) => {
+      const connection = this.#byPeer.get(`${session.socket.remoteAddress}:${session.socket.remotePort}`)
+      if (connection !== undefined) this.#bySession.set(session, connection)
+    })
+    server.on('sessionError', (error: NodeJS.ErrnoException, session: ServerHttp2Session) => {
+      if (error.code === 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES') this.#end(session, 'INVALID_FRAMES')
+    })
+    server.on('stream', (stream: ServerHttp2Stream) => {
+      const session = stream.session as ServerHttp2Session | undefined
+      const connection = session === undefined ? undefined : this.#bySession.get(session)
+      if (session === undefined || connection === undefined || session.destroyed) return
+      if (stream.headersSent && stream.writableEnded) {
+        if (!connection.refused.take()) this.#end(session, 'REFUSED_CALLS')
+        return
+      }
+      const begun = performance.now()
+      stream.once('aborted', () => {
+        // The calls of a connection that ends are aborted too.
+        if (session.destroyed || connection.socket.destroyed || performance.now() - begun > CANCELLED_SOON_MS) return
+        if (!connection.cancelled.take()) this.#end(session, 'CANCELLED_CALLS')
+      })
+    })
+  }
+
+  /** So many bytes of answers, or fewer if it is negative, wait for the peer to read them. */
+  waits(peer: string, bytes: number): void {
+    const connection = this.#byPeer.get(peer)
+    if (connection !== undefined) connection.unread += bytes
+  }
+
+  /** Throws RESOURCE_EXHAUSTED when more answers than UNREAD_BYTES wait for the peer to read them. */
+  checkUnread(peer: string): void {
+    if ((this.#byPeer.get(peer)?.unread ?? 0) <= UNREAD_BYTES) return
+    throw new ServiceError(
+      'RESOURCE_EXHAUSTED',
+      `answers of more than ${UNREAD_BYTES / 1024 / 1024} MiB wait on this connection: read them before you call again`,
+    )
+  }
+
+  #end(session: ServerHttp2Session, flood: Flood): void {
+    const connection = this.#bySession.get(session)
+    if (connection === undefined || connection.ended) return
+    connection.ended = true
+    session.destroy(new Error(FLOODS[flood]), constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    this.#tellFlood(connection.source, flood)
+  }
+
+  #tellFlood(source: string, flood: Flood): void {
+    const now = performance.now()
+    const told = this.#floods.get(source)
+    if (told === undefined && this.#floods.size >= TOLD_MOST) return
+    const connections = 1 + (told?.untold ?? 0)
+    if (told !== undefined && now - told.at < TELL_MS) {
+      told.untold = connections
+      return
+    }
+    this.#floods.set(source, { at: now, untold: 0 })
+    const message = `a gRPC connection from ${source} was ended: ${FLOODS[flood]}`
+    this.#options.warn(message, { address: source, reason: flood, connections })
   }
 
   /** A call of the peer (its address and port as grpc-js writes them) was given access. */
@@ -125,8 +256,17 @@ export class GrpcConnections {
       return
     }
     const peer = `${remoteAddress}:${remotePort}`
-    const connection = { socket, source, since: performance.now() }
+    const connection: Connection = {
+      socket,
+      source,
+      since: performance.now(),
+      refused: new Allowance(REFUSED_BURST, REFUSED_RATE),
+      cancelled: new Allowance(CANCELLED_BURST, CANCELLED_RATE),
+      unread: 0,
+      ended: false,
+    }
     this.#connections.add(connection)
+    this.#byPeer.set(peer, connection)
     this.#silent.set(peer, connection)
     this.#bySource.set(source, ofSource + 1)
     // Whoever takes it over hears of errors as well; before and after that nobody would.
@@ -139,6 +279,7 @@ export class GrpcConnections {
     const { source } = connection
     this.#connections.delete(connection)
     if (this.#silent.get(peer) === connection) this.#silent.delete(peer)
+    if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer)
     const left = (this.#bySource.get(source) as number) - 1
     if (left === 0) this.#bySource.delete(source)
     else this.#bySource.set(source, left)
@@ -155,13 +296,20 @@ export class GrpcConnections {
   }
 
   #sweep(): void {
-    const due = performance.now() - this.#silentMs
+    const now = performance.now()
+    const due = now - this.#silentMs
     for (const [peer, { since, socket }] of this.#silent) {
       if (since > due) break
       this.#silent.delete(peer)
       socket.destroy()
     }
-    for (const { socket } of this.#connections) handleOf(socket)?.readStart()
+    for (const { socket, ended } of this.#connections) {
+      if (ended) socket.destroy()
+      else handleOf(socket)?.readStart()
+    }
+    for (const [source, { at, untold }] of this.#floods) {
+      if (now - at > 2 * TELL_MS || (untold === 0 && now - at > TELL_MS)) this.#floods.delete(source)
+    }
   }
 
   #tell(message: string): void {

@@ -1,4 +1,5 @@
 /** The gRPC listener: every operation, health and reflection on one port. */
+import type { Http2Server, ServerOptions } from 'node:http2'
 import type { Socket } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
@@ -13,7 +14,13 @@ import type { Access } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { descriptorPackage } from './descriptors.ts'
 import { grpcFailure } from './errors.ts'
-import { type GrpcConnectionLimits, GrpcConnections } from './grpc-connections.ts'
+import {
+  type GrpcConnectionLimits,
+  GrpcConnections,
+  INVALID_FRAMES,
+  OPEN_CALLS,
+  type Warn,
+} from './grpc-connections.ts'
 import { listenFailure } from './listen-failure.ts'
 import type { Router } from './router.ts'
 import { endStreamsOf, StreamSink } from './sink.ts'
@@ -31,7 +38,7 @@ export interface GrpcListenerOptions {
     readonly idleMs?: number
   }
   /** Gets what goes wrong without a caller to be told. */
-  readonly warn?: (message: string) => void
+  readonly warn?: Warn
 }
 
 type Stream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
@@ -71,12 +78,16 @@ export class GrpcListener {
     // What grpc-js would print is in the errors it gives.
     grpc.setLogVerbosity(grpc.logVerbosity.NONE)
     const server = new grpc.Server({
-      interceptors: [(_method, call) => this.#guard(call)],
+      interceptors: [(method, call) => this.#guard(method.responseStream, call)],
       'grpc.keepalive_time_ms': PING_MS,
       'grpc.keepalive_timeout_ms': PONG_MS,
       'grpc.max_connection_idle_ms': limits?.idleMs ?? IDLE_MS,
       'grpc.max_receive_message_length': REQUEST_BYTES,
+      'grpc.max_concurrent_streams': OPEN_CALLS,
     })
+    const inside = insideOf(server)
+    inside.commonServerOptions.maxSessionInvalidFrames = INVALID_FRAMES
+    inside.commonServerOptions.maxSessionRejectedStreams = INVALID_FRAMES
     this.#addOperations(server)
     new ReflectionService(descriptorPackage(loadSchema())).addToServer(server)
     new HealthImplementation({ '': 'SERVING', ...this.#servingServices() }).addToServer(server)
@@ -86,6 +97,7 @@ export class GrpcListener {
         : grpc.ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
     const injector = server.createConnectionInjector(credentials)
     this.#inject = (socket) => injector.injectConnection(socket)
+    for (const http2 of inside.http2Servers.keys()) this.#connections.watch(http2)
     try {
       const bound = await this.#connections.listen(address, port)
       this.#server = server
@@ -126,22 +138,40 @@ export class GrpcListener {
     return Object.fromEntries(this.#router.operations.map(({ service }) => [service, 'SERVING' as const]))
   }
 
-  /** Refuses callers without access before any handler hears of them, health and reflection included. */
-  #guard(call: grpc.ServerInterceptingCallInterface): grpc.ServerInterceptingCall {
+  /**
+   * Refuses callers without access, and those that do not read their answers, before any handler hears of them, health and reflection
+   * included. Streams bound what waits in them by themselves.
+   */
+  #guard(isStream: boolean, call: grpc.ServerInterceptingCallInterface): grpc.ServerInterceptingCall {
+    const peer = call.getPeer()
+    let unread = 0
+    let isOver = false
     return new grpc.ServerInterceptingCall(call, {
       start: (next) => {
         next({
           onReceiveMetadata: (metadata, proceed) => {
-            const peer = call.getPeer()
             try {
               this.#caller(call, metadata)
               this.#connections.admitted(peer)
+              this.#connections.checkUnread(peer)
               proceed(metadata)
             } catch (error) {
               call.sendStatus(grpcFailure(error as ServiceError))
             }
           },
+          // Called when the call is over, however it ended: its answer has left or never will.
+          onCancel: () => {
+            isOver = true
+            this.#connections.waits(peer, -unread)
+          },
         })
+      },
+      sendMessage: (message, next) => {
+        if (!isStream && !isOver && message instanceof Uint8Array) {
+          unread = message.length
+          this.#connections.waits(peer, unread)
+        }
+        next(message)
       },
     })
   }
@@ -314,6 +344,23 @@ class GrpcSink extends StreamSink {
     }
     this.#stream.emit('error', grpcFailure(this.#router.failure(error, this.#operation)))
   }
+}
+
+/** What grpc-js does not declare of its server: the options that its HTTP/2 servers are made with, and these servers. */
+interface Inside {
+  readonly commonServerOptions: ServerOptions
+  readonly http2Servers: ReadonlyMap<Http2Server, unknown>
+}
+
+/** Throws when grpc-js keeps them elsewhere. */
+function insideOf(server: grpc.Server): Inside {
+  const inside = server as unknown as Partial<Inside>
+  if (typeof inside.commonServerOptions !== 'object' || !(inside.http2Servers instanceof Map)) {
+    throw new Error(
+      '@grpc/grpc-js has no HTTP/2 servers where they are looked for: install the version of package-lock.json',
+    )
+  }
+  return inside as Inside
 }
 
 function header(metadata: grpc.Metadata, name: string): string {

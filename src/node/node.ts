@@ -323,7 +323,7 @@ async function listenGrpc(config: NodeConfig, { router, access, tls, log, opened
     access,
     ...at,
     ...(tls === undefined ? {} : { tls }),
-    warn: (message) => log.warn(message),
+    warn: (message, fields) => log.warn(fields ?? {}, message),
   })
   const bound = await listener.start()
   const text = socketAddressText(bound.address, bound.port)

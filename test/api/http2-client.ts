@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-export const FRAME = { data: 0, headers: 1, settings: 4, ping: 6, goaway: 7, continuation: 9 } as const
+export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, continuation: 9 } as const
 
 /** One frame. */
 export function frame(type: number, flags: number, stream: number, payload: Uint8Array = new Uint8Array(0)): Buffer {
@@ -30,6 +30,8 @@ export const faults: Readonly<Record<string, Buffer>> = {
 export class RawHttp2 {
   readonly socket: Socket
   readonly closed: Promise<unknown>
+  /** Error codes of the GOAWAY frames that have come (RFC 9113, section 7). */
+  readonly goaways: number[] = []
   #read = Buffer.alloc(0)
   #seen: number[] = []
   #wake: () => void = () => undefined
@@ -37,7 +39,7 @@ export class RawHttp2 {
   constructor(socket: Socket) {
     this.socket = socket
     socket.on('error', () => undefined)
-    this.closed = once(socket, 'close')
+    this.closed = new Promise((resolve) => socket.once('close', resolve))
     socket.on('close', () => this.#wake())
     socket.on('data', (bytes: Buffer) => {
       this.#read = Buffer.concat([this.#read, bytes])
@@ -46,6 +48,7 @@ export class RawHttp2 {
         const end = 9 + this.#read.readUIntBE(0, 3)
         if (this.#read.length < end) break
         this.#seen.push(this.#read[3] as number)
+        if (this.#read[3] === FRAME.goaway) this.goaways.push(this.#read.readUInt32BE(13))
         this.#read = this.#read.subarray(end)
       }
       this.#wake()
@@ -73,6 +76,11 @@ export class RawHttp2 {
         this.#wake = resolve
       })
     }
+  }
+
+  /** How many frames of this type have come. */
+  count(type: number): number {
+    return this.#seen.filter((seen) => seen === type).length
   }
 
   gone(): void {
