@@ -1,14 +1,17 @@
-/** Holds src/contract/types.ts against the protos; `npm run types` writes it. */
+/** Holds what `npm run types` writes against the protos. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { declarations } from './declarations.ts'
+import { componentKeys, declarations } from './declarations.ts'
 import { packageRoot } from './package-root.ts'
 import { loadSchema } from './schema.ts'
 
-test('src/contract/types.ts is what the protos say', () => {
-  const text = readFileSync(join(packageRoot(), 'src/contract/types.ts'), 'utf8')
-  expect(normal(text), 'npm run types').toEqual(normal(declarations(loadSchema())))
+test.each([
+  ['src/contract/types.ts', declarations],
+  ['src/dataplane/engine/component-keys.ts', componentKeys],
+])('%s is what the protos say', (file, written) => {
+  const text = readFileSync(join(packageRoot(), file), 'utf8')
+  expect(normal(text), 'npm run types').toEqual(normal(written(loadSchema())))
 })
 
 /** Words only: line breaks, separators and the bar before a union are the formatter's to choose. */

@@ -1,5 +1,18 @@
-/** Writes the TypeScript declarations of what services receive and return (src/contract/types.ts) from the protos. */
+/** Writes from the protos what is declared in TypeScript: what services receive and return (src/contract/types.ts), and the component keys. */
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Schema, TIMESTAMP } from './schema.ts'
+
+/** The text of src/dataplane/engine/component-keys.ts: the data plane reads no protos. */
+export function componentKeys(schema: Schema): string {
+  const { fields } = schema.messages.get('servicegrpc.pipeline.Component') as MessageSchema
+  const keys = fields.map(({ name }) => `  '${name}',\n`).join('')
+  return `/** The component keys of the configuration format; generated from the protos by declarations.ts. */
+
+export const COMPONENT_KEYS = [
+${keys}] as const
+
+export type ComponentKey = (typeof COMPONENT_KEYS)[number]
+`
+}
 
 /** The text of src/contract/types.ts: every message and enum an operation can reach, and the operations by kind. */
 export function declarations(schema: Schema): string {

@@ -160,9 +160,8 @@ describe('messages', () => {
     expect(listed.sort()).toEqual(wanted.sort())
   })
 
-  test('there are 78 components', () => {
-    expect(new Set(componentKeys).size).toBe(78)
-    expect(schema.messages.get('servicegrpc.pipeline.Component')?.fields).toHaveLength(78)
+  test('no component is listed twice', () => {
+    expect(new Set(componentKeys).size).toBe(componentKeys.length)
   })
 })
 

@@ -1,4 +1,4 @@
-/** The 78 component keys of the configuration format. */
+/** The component keys of the configuration format; generated from the protos by declarations.ts. */
 
 export const COMPONENT_KEYS = [
   'trace_traffic_source',
