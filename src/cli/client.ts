@@ -27,7 +27,8 @@ export type ConnectionState = T.ConnectionState
 export type AuthenticationRequest = Omit<Wire<T.AuthenticationByRequestRequest>, 'requestId'> & { requestId: string }
 export type NodeFilters = Partial<Wire<T.GetNodesRequest>>
 /** What create and update send, without the node id. */
-export type CreateSettings = Omit<Wire<T.CreatePipelineRequest>, 'nodeId'>
+export type CreateSettings = Pick<Wire<T.CreatePipelineRequest>, 'name' | 'jsonConfig'> &
+  Partial<Omit<Wire<T.CreatePipelineRequest>, 'nodeId'>>
 export type UpdateSettings = Omit<Wire<T.UpdatePipelineRequest>, 'nodeId' | 'id'>
 
 /** The node answered with an error. */

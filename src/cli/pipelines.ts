@@ -133,21 +133,8 @@ function printPipeline(pipeline: Pipeline, output: Format, withConfig = false): 
 }
 
 /** The settings of a pipeline as it is: what an update that changes nothing would send. */
-function settingsOf(pipeline: Pipeline): UpdateSettings {
-  const { name, jsonConfig, restartPolicy, startupPolicy, cpuPin, performanceMode, nodeReferenceId } = pipeline
-  const { defaultLoggingLevel, instructionsTimeout } = pipeline
-  return {
-    name,
-    jsonConfig,
-    restartPolicy,
-    startupPolicy,
-    defaultLoggingLevel,
-    instructionsTimeout,
-    cpuPin,
-    performanceMode,
-    nodeReferenceId,
-    forceRestart: false,
-  }
+function settingsOf({ id, started, currentRun, ...settings }: Pipeline): UpdateSettings {
+  return { ...settings, forceRestart: false }
 }
 
 function given(options: SettingOptions): Partial<UpdateSettings> {

@@ -1,36 +1,15 @@
 /** The pipelines of the node on disk: the settings as they were last answered, nothing about runs. */
 import type { Database, RootDatabase } from 'lmdb'
-import type { LogLevel } from '../dataplane/engine/component.ts'
+import type { Pipeline, RestartPolicy, StartupPolicy } from '../contract/types.ts'
 import { durable } from './durable.ts'
 import { roomFor } from './room.ts'
 
-/** What follows a run that ended by itself; at most one key. `maxRestarts` counts restarts in a row, 0 is no limit. */
-export interface RestartPolicy {
-  never?: Record<string, never>
-  always?: { maxRestarts: number }
-  onFailure?: { maxRestarts: number }
-}
+export type { RestartPolicy, StartupPolicy }
 
-/** Whether the pipeline starts with the node; at most one key. */
-export interface StartupPolicy {
-  manual?: Record<string, never>
-  auto?: Record<string, never>
-}
-
-/** Everything a caller sets on a pipeline, defaults filled in. */
-export interface PipelineSettings {
-  name: string
-  /** As it was given. */
-  jsonConfig: string
+/** Everything a caller sets on a pipeline, defaults filled in: what callers are shown of it, without what the node adds. */
+export type PipelineSettings = Omit<Pipeline, 'id' | 'started' | 'currentRun' | 'restartPolicy' | 'startupPolicy'> & {
   restartPolicy: RestartPolicy
   startupPolicy: StartupPolicy
-  defaultLoggingLevel: LogLevel
-  nodeReferenceId?: string
-  /** Seconds, above 0. */
-  instructionsTimeout: number
-  /** CPU thread as the kernel numbers them; absent: the node chooses. */
-  cpuPin?: number
-  performanceMode: boolean
 }
 
 export interface PipelineRecord {
