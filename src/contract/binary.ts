@@ -1,4 +1,4 @@
-/** The protobuf wire format of service objects: an encoder and a decoder per message, built once. */
+/** The protobuf wire format of service objects and of the link's frames: an encoder and a decoder per message, built once. */
 import { isUtf8 } from 'node:buffer'
 import protobuf from 'protobufjs'
 import { invalidArgument, ServiceError } from './errors.ts'
@@ -9,25 +9,46 @@ type Writer = protobuf.Writer
 type Reader = protobuf.Reader
 type Write = (writer: Writer, value: unknown) => void
 type Read = (reader: Reader) => unknown
+/** Reads the fields of a message, up to `end`. */
+type ReadMessage = (reader: Reader, end: number) => unknown
+type ReadField = (reader: Reader, into: Record<string, unknown>) => void
 
 const VARINT = 0
 const FIXED64 = 1
 const LENGTH = 2
 const FIXED32 = 5
 
-interface Codec {
-  /** Writes the fields of a service object, without a length before them. */
+/** Writes the fields of a service object, without a length before them. */
+interface Encoder {
   write: Write
-  /** Reads fields up to `end`. */
-  read: (reader: Reader, end: number) => unknown
+  /** One field each, by key. */
+  fields: ReadonlyMap<string, Write>
 }
 
-const codecs = new WeakMap<MessageSchema, Codec>()
+/** Who a message is read for: a service, or this node itself, which may have a peer of a later version. */
+type Audience = 'service' | 'peer'
 
-/** Encodes a service object (see services/operations.ts) as `message`. */
+const encoders = new WeakMap<MessageSchema, Encoder>()
+const decoders: Readonly<Record<Audience, WeakMap<MessageSchema, { read: ReadMessage }>>> = {
+  service: new WeakMap(),
+  peer: new WeakMap(),
+}
+
+/** Encodes a service object (see services/operations.ts) as `message`. Half a surrogate pair becomes U+FFFD. */
 export function encodeBinary(message: MessageSchema, value: unknown): Buffer {
   const writer = protobuf.Writer.create()
-  codec(message).write(writer, value)
+  encoder(message).write(writer, value)
+  return finish(writer)
+}
+
+/** Encodes a service object of which only the member `key`, a field of `message`, is set: to `value`. */
+export function encodeMember(message: MessageSchema, key: string, value: unknown): Buffer {
+  const writer = protobuf.Writer.create()
+  encoder(message).fields.get(key)?.(writer, value)
+  return finish(writer)
+}
+
+function finish(writer: Writer): Buffer {
   const bytes = writer.finish()
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
@@ -54,7 +75,7 @@ export function* encodeInParts(message: MessageSchema, value: unknown, size: num
   }
   for (const { key } of lists) {
     for (const item of ((value as Record<string, unknown>)[key] ?? []) as unknown[]) {
-      waiting.push(encodeBinary(message, { [key]: [item] }))
+      waiting.push(encodeMember(message, key, [item]))
       length += (waiting.at(-1) as Buffer).length
       if (length >= size) yield part()
     }
@@ -64,9 +85,23 @@ export function* encodeInParts(message: MessageSchema, value: unknown, size: num
 
 /** Decodes `message`; unknown fields are skipped. Throws INVALID_ARGUMENT on bytes that are none, with the field where one is to blame. */
 export function decodeBinary(message: MessageSchema, bytes: Uint8Array): Record<string, unknown> {
-  const reader = protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  return decodeFor('service', message, bytes)
+}
+
+/**
+ * Decodes what another node says for this one to act on: as decodeBinary does, but byte fields are views of `bytes`, and a number that
+ * an enum does not have stays a number.
+ */
+export function decodeFromPeer(message: MessageSchema, bytes: Uint8Array): Record<string, unknown> {
+  return decodeFor('peer', message, bytes)
+}
+
+function decodeFor(audience: Audience, message: MessageSchema, bytes: Uint8Array): Record<string, unknown> {
+  const reader = protobuf.Reader.create(
+    bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+  )
   try {
-    return codec(message).read(reader, reader.len) as Record<string, unknown>
+    return decoder(audience, message).read(reader, reader.len) as Record<string, unknown>
   } catch (error) {
     if (error instanceof Misfit) throw invalidArgument(error.pointer, error.message)
     throw new ServiceError('INVALID_ARGUMENT', `the bytes are no ${message.name}`, { cause: error })
@@ -84,20 +119,19 @@ class Misfit extends Error {
   }
 }
 
-function codec(message: MessageSchema): Codec {
-  const known = codecs.get(message)
+function encoder(message: MessageSchema): Encoder {
+  const known = encoders.get(message)
   if (known !== undefined) return known
-  const made: Codec = { write: () => undefined, read: () => undefined }
-  codecs.set(message, made)
-  Object.assign(made, message.name === TIMESTAMP ? timestampCodec : messageCodec(message))
+  // Entered before its fields are: a message may hold itself.
+  const made: Encoder = { write: () => undefined, fields: new Map() }
+  encoders.set(message, made)
+  if (message.name === TIMESTAMP) made.write = writeTimestamp
+  else Object.assign(made, messageEncoder(message))
   return made
 }
 
-function messageCodec(message: MessageSchema): Codec {
+function messageEncoder(message: MessageSchema): Encoder {
   const writers = message.fields.map((field) => ({ key: field.key, write: fieldWriter(field) }))
-  const readers = new Map(message.fields.map((field) => [field.number, fieldReader(field, message.fields)]))
-  const keys = new Map(message.fields.map((field) => [field.number, field.key]))
-  const defaults = message.fields.filter((field) => !field.presence)
   return {
     write(writer, value) {
       for (const field of writers) {
@@ -105,44 +139,66 @@ function messageCodec(message: MessageSchema): Codec {
         if (member !== undefined && member !== null) field.write(writer, member)
       }
     },
-    read(reader, end) {
-      const decoded: Record<string, unknown> = {}
-      let tag = 0
-      try {
-        while (reader.pos < end) {
-          tag = reader.uint32()
-          const read = readers.get(tag >>> 3)
-          if (read === undefined) reader.skipType(tag & 7)
-          else read(reader, tag & 7, decoded)
-        }
-      } catch (error) {
-        throw Misfit.at(keys.get(tag >>> 3) ?? '', error)
-      }
-      for (const field of defaults) if (decoded[field.key] === undefined) decoded[field.key] = defaultOf(field)
-      return decoded
-    },
+    fields: new Map(writers.map(({ key, write }) => [key, write])),
   }
 }
 
-const timestampCodec: Codec = {
-  write(writer, value) {
-    const milliseconds = (value as Date).getTime()
-    const seconds = Math.floor(milliseconds / 1000)
-    if (seconds !== 0) writer.uint32(8).int64(seconds)
-    const nanos = (milliseconds - seconds * 1000) * 1_000_000
-    if (nanos !== 0) writer.uint32(16).int32(nanos)
-  },
-  read(reader, end) {
-    let seconds = 0
-    let nanos = 0
-    while (reader.pos < end) {
-      const tag = reader.uint32()
-      if (tag === 8) seconds = Number(signed(reader.int64()))
-      else if (tag === 16) nanos = reader.int32()
-      else reader.skipType(tag & 7)
+function decoder(audience: Audience, message: MessageSchema): { read: ReadMessage } {
+  const known = decoders[audience].get(message)
+  if (known !== undefined) return known
+  const made: { read: ReadMessage } = { read: () => undefined }
+  decoders[audience].set(message, made)
+  made.read = message.name === TIMESTAMP ? readTimestamp : messageReader(audience, message)
+  return made
+}
+
+function messageReader(audience: Audience, message: MessageSchema): ReadMessage {
+  // By tag, not by number: a field of another wire type is an unknown one.
+  const readers = new Map<number, ReadField>()
+  for (const field of message.fields) {
+    for (const [wire, read] of fieldReaders(audience, field, message.fields)) {
+      readers.set((field.number << 3) | wire, read)
     }
-    return new Date(seconds * 1000 + Math.floor(nanos / 1_000_000))
-  },
+  }
+  const keys = new Map(message.fields.map((field) => [field.number, field.key]))
+  const defaults = message.fields.filter((field) => !field.presence)
+  return (reader, end) => {
+    const decoded: Record<string, unknown> = {}
+    let tag = 0
+    try {
+      while (reader.pos < end) {
+        tag = reader.uint32()
+        const read = readers.get(tag)
+        if (read === undefined) reader.skipType(tag & 7, 0, tag >>> 3)
+        else read(reader, decoded)
+      }
+      if (reader.pos > end) throw new RangeError('a field is longer than the message that holds it')
+    } catch (error) {
+      throw Misfit.at(keys.get(tag >>> 3) ?? '', error)
+    }
+    for (const field of defaults) if (decoded[field.key] === undefined) decoded[field.key] = defaultOf(field)
+    return decoded
+  }
+}
+
+function writeTimestamp(writer: Writer, value: unknown): void {
+  const milliseconds = (value as Date).getTime()
+  const seconds = Math.floor(milliseconds / 1000)
+  if (seconds !== 0) writer.uint32(8).int64(seconds)
+  const nanos = (milliseconds - seconds * 1000) * 1_000_000
+  if (nanos !== 0) writer.uint32(16).int32(nanos)
+}
+
+function readTimestamp(reader: Reader, end: number): Date {
+  let seconds = 0
+  let nanos = 0
+  while (reader.pos < end) {
+    const tag = reader.uint32()
+    if (tag === 8) seconds = Number(signed(reader.int64()))
+    else if (tag === 16) nanos = reader.int32()
+    else reader.skipType(tag & 7, 0, tag >>> 3)
+  }
+  return new Date(seconds * 1000 + Math.floor(nanos / 1_000_000))
 }
 
 function fieldWriter(field: FieldSchema): Write {
@@ -155,7 +211,7 @@ function fieldWriter(field: FieldSchema): Write {
     return (writer, map) => {
       for (const key of Object.keys(map as object)) {
         writer.uint32(entry).fork()
-        writer.uint32(10).string(key)
+        writer.uint32(10).string(wellFormed(key))
         write(writer.uint32(valueTag), (map as Record<string, unknown>)[key])
         writer.ldelim()
       }
@@ -194,7 +250,7 @@ function defaultTest({ type }: FieldSchema): (value: unknown) => boolean {
 
 function valueWriter({ type }: FieldSchema): Write {
   if (type.kind === 'message') {
-    const inner = codec(type.message)
+    const inner = encoder(type.message)
     return (writer, value) => {
       writer.fork()
       inner.write(writer, value)
@@ -213,6 +269,10 @@ function valueWriter({ type }: FieldSchema): Write {
       return (writer, value) => {
         writer.uint64(typeof value === 'bigint' ? longBits(value) : (value as number))
       }
+    case 'string':
+      return (writer, value) => {
+        writer.string(wellFormed(value as string))
+      }
     default: {
       const { scalar } = type
       return (writer, value) => {
@@ -222,67 +282,94 @@ function valueWriter({ type }: FieldSchema): Write {
   }
 }
 
-function fieldReader(
+/** The readers of a field, each with the wire type it reads; a list of numbers comes packed or not. */
+function fieldReaders(
+  audience: Audience,
   field: FieldSchema,
   siblings: readonly FieldSchema[],
-): (reader: Reader, wire: number, into: Record<string, unknown>) => void {
-  const read = valueReader(field)
+): readonly (readonly [wire: number, read: ReadField])[] {
+  const read = valueReader(audience, field)
   const { key } = field
-  if (field.mapKey !== undefined) {
-    const absent = defaultOf({ ...field, mapKey: undefined })
-    const readValue = (reader: Reader, name: string): unknown => {
-      try {
-        return read(reader)
-      } catch (error) {
-        throw Misfit.at(name, error)
-      }
-    }
-    return (reader, _wire, into) => {
-      const end = reader.uint32() + reader.pos
-      let name = ''
-      let value = absent
-      while (reader.pos < end) {
-        const tag = reader.uint32()
-        if (tag >>> 3 === 1) name = readKey(reader)
-        else if (tag >>> 3 === 2) value = readValue(reader, name)
-        else reader.skipType(tag & 7)
-      }
-      into[key] ??= {}
-      put(into[key] as Record<string, unknown>, name, value ?? {})
-    }
-  }
+  if (field.mapKey !== undefined) return [[LENGTH, entryReader(field, read)]]
+  const wire = wireType(field)
   if (field.repeated) {
-    const unpacked = wireType(field)
-    return (reader, wire, into) => {
-      into[key] ??= []
-      const list = into[key] as unknown[]
-      try {
-        if (wire === LENGTH && unpacked !== LENGTH) {
-          const end = reader.uint32() + reader.pos
-          while (reader.pos < end) list.push(read(reader))
-        } else list.push(read(reader))
-      } catch (error) {
-        throw Misfit.at(list.length, error)
-      }
-    }
+    const one = listReader(key, (reader, list) => list.push(read(reader)))
+    if (wire === LENGTH) return [[LENGTH, one]]
+    const packed = listReader(key, (reader, list) => {
+      const end = reader.uint32() + reader.pos
+      while (reader.pos < end) list.push(read(reader))
+    })
+    return [
+      [wire, one],
+      [LENGTH, packed],
+    ]
   }
   if (field.oneof === undefined) {
-    return (reader, _wire, into) => {
-      into[key] = read(reader)
-    }
+    return [
+      [
+        wire,
+        (reader, into) => {
+          into[key] = read(reader)
+        },
+      ],
+    ]
   }
   // Of a one-of's members, the last on the wire holds.
-  const others = siblings.filter((sibling) => sibling.oneof === field.oneof && sibling !== field)
-  return (reader, _wire, into) => {
-    for (const other of others) delete into[other.key]
-    into[key] = read(reader)
+  const others = siblings.filter((sibling) => sibling.oneof === field.oneof && sibling !== field).map(({ key }) => key)
+  return [
+    [
+      wire,
+      (reader, into) => {
+        for (const member in into) if (others.includes(member)) delete into[member]
+        into[key] = read(reader)
+      },
+    ],
+  ]
+}
+
+function entryReader(field: FieldSchema, read: Read): ReadField {
+  const { key } = field
+  const absent = defaultOf({ ...field, mapKey: undefined })
+  const keyTag = (1 << 3) | LENGTH
+  const valueTag = (2 << 3) | wireType(field)
+  const readValue = (reader: Reader, name: string): unknown => {
+    try {
+      return read(reader)
+    } catch (error) {
+      throw Misfit.at(name, error)
+    }
+  }
+  return (reader, into) => {
+    const end = reader.uint32() + reader.pos
+    let name = ''
+    let value = absent
+    while (reader.pos < end) {
+      const tag = reader.uint32()
+      if (tag === keyTag) name = readKey(reader)
+      else if (tag === valueTag) value = readValue(reader, name)
+      else reader.skipType(tag & 7, 0, tag >>> 3)
+    }
+    into[key] ??= {}
+    put(into[key] as Record<string, unknown>, name, value ?? {})
   }
 }
 
-function valueReader(field: FieldSchema): Read {
+function listReader(key: string, read: (reader: Reader, list: unknown[]) => void): ReadField {
+  return (reader, into) => {
+    into[key] ??= []
+    const list = into[key] as unknown[]
+    try {
+      read(reader, list)
+    } catch (error) {
+      throw Misfit.at(list.length, error)
+    }
+  }
+}
+
+function valueReader(audience: Audience, field: FieldSchema): Read {
   const { type } = field
   if (type.kind === 'message') {
-    const inner = codec(type.message)
+    const inner = decoder(audience, type.message)
     return (reader) => {
       const length = reader.uint32()
       const end = reader.pos + length
@@ -296,10 +383,12 @@ function valueReader(field: FieldSchema): Read {
       const number = reader.int32()
       const name = names.get(number)
       if (name !== undefined) return name
+      if (audience === 'peer') return number
       const known = Object.keys(values).join(', ')
       throw new Misfit(`${number} is none of ${known}`)
     }
   }
+  if (type.scalar === 'bytes' && audience === 'peer') return (reader) => reader.bytes()
   return scalarReader(type.scalar)
 }
 
@@ -328,6 +417,11 @@ function readText(reader: Reader, what: string): string {
   reader.pos = begin
   if (!isUtf8(reader.bytes())) throw new Misfit(`${what}must be UTF-8`)
   return text
+}
+
+/** protobufjs would write half a surrogate pair as it is, which is no UTF-8. */
+function wellFormed(text: string): string {
+  return text.isWellFormed() ? text : text.toWellFormed()
 }
 
 function wireType({ type }: FieldSchema): number {

@@ -99,14 +99,23 @@ let loaded: Schema | undefined
 
 /** Reads every file below the package's `proto/servicegrpc`, once per process; throws when one does not parse. */
 export function loadSchema(): Schema {
-  loaded ??= readSchema(join(packageRoot(), 'proto'))
+  if (loaded !== undefined) return loaded
+  const files = readdirSync(join(packageRoot(), 'proto', 'servicegrpc'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.proto'))
+    .sort()
+  loaded = readSchema(
+    files.map((file) => join('servicegrpc', file)),
+    'servicegrpc',
+  )
   return loaded
 }
 
-function readSchema(directory: string): Schema {
-  const files = readdirSync(join(directory, 'servicegrpc'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.proto'))
-    .sort()
+/**
+ * Reads `files` (below the package's `proto`) and what they import: what `namespace` declares, and the messages and enums that its
+ * fields are of. Throws when one does not parse.
+ */
+export function readSchema(files: string[], namespace: string): Schema {
+  const directory = join(packageRoot(), 'proto')
   const bundled = dirname(createRequire(import.meta.url).resolve('protobufjs/package.json'))
   const root = new protobuf.Root()
   root.resolvePath = (_origin, target) =>
@@ -115,12 +124,9 @@ function readSchema(directory: string): Schema {
       : target.startsWith('google/')
         ? target
         : join(directory, target)
-  root.loadSync(
-    files.map((file) => join('servicegrpc', file)),
-    { keepCase: true, alternateCommentMode: true, preferTrailingComment: false },
-  )
+  root.loadSync(files, { keepCase: true, alternateCommentMode: true, preferTrailingComment: false })
   root.resolveAll()
-  return new SchemaReader(root).read()
+  return new SchemaReader(root).read(namespace)
 }
 
 class SchemaReader {
@@ -133,8 +139,8 @@ class SchemaReader {
     this.#root = root
   }
 
-  read(): Schema {
-    this.#namespace(this.#root.lookup('servicegrpc') as protobuf.Namespace)
+  read(namespace: string): Schema {
+    this.#namespace(this.#root.lookup(namespace) as protobuf.Namespace)
     return { messages: this.#messages, enums: this.#enums, services: this.#services, root: this.#root }
   }
 
