@@ -15,8 +15,6 @@ import {
   type Frames,
   HANDSHAKE_FRAME_BYTES,
   type Hello,
-  intentNumbers,
-  refusalNumbers,
   type VerdictBody,
   Violation,
 } from './messages.ts'
@@ -150,7 +148,7 @@ export class HubHandshake {
     if (hello.version !== VERSION) {
       throw new Violation(`version ${hello.version} of the protocol is not spoken here, only ${VERSION}`)
     }
-    if (hello.intent !== intentNumbers.JOIN && hello.intent !== intentNumbers.CONNECT) {
+    if (hello.intent !== 'JOIN' && hello.intent !== 'CONNECT') {
       throw new Violation('a hello without a known intent')
     }
     const hubKey = rawKey(identity.publicKey)
@@ -206,7 +204,7 @@ export class HubHandshake {
           : 'the TLS certificate you see is not that of the hub: something between ends the encryption'
       return { admitted: false, reason: 'WRONG_CERTIFICATE', message }
     }
-    if (intent === intentNumbers.CONNECT) return await policy.admit(nodeId, record)
+    if (intent === 'CONNECT') return await policy.admit(nodeId, record)
     this.#heartbeat = new Heartbeat({
       clock: this.#options.clock,
       ping: (sequence) => this.#wire.send(encodeFrame('ping', { sequence })),
@@ -225,7 +223,7 @@ export class HubHandshake {
       return
     }
     const { reason, message } = admission
-    this.#sendVerdict({ refused: { reason: refusalNumbers[reason] ?? 0, message: message.slice(0, 1024) } })
+    this.#sendVerdict({ refused: { reason, message: message.slice(0, 1024) } })
     this.#cutOff('refused', `${reason}: ${message}`, closeCodes.REFUSED)
   }
 

@@ -12,7 +12,6 @@ import {
   type LinkSession,
   LinkUnreachable,
   type NodeRecord,
-  type RefusalReason,
 } from './link.ts'
 import {
   decodeFrame,
@@ -22,8 +21,6 @@ import {
   encodeRecord,
   type Frame,
   HANDSHAKE_FRAME_BYTES,
-  intentNumbers,
-  refusalNames,
   type Signed,
   Violation,
 } from './messages.ts'
@@ -109,7 +106,7 @@ class NodeHandshake {
       version: VERSION,
       nodeKey: rawKey(identity.publicKey),
       nonce: randomBytes(32),
-      intent: intentNumbers[intent],
+      intent,
       certificateFingerprint: this.#certificate,
     })
     this.#messages = [hello]
@@ -216,7 +213,7 @@ class NodeHandshake {
     const verdict = decodeVerdictBody(body)
     if ('refused' in verdict) {
       const { reason, message } = verdict.refused
-      const name = (refusalNames[reason] ?? 'PROTOCOL') as RefusalReason
+      const name = typeof reason === 'number' ? 'PROTOCOL' : reason
       this.#fail(new LinkRefused(name, message, true), closeCodes.REFUSED, 'refused')
       return
     }

@@ -1,11 +1,9 @@
 /** The frames of the link as bytes: encoded from and decoded into the messages of proto/penstock/link/link.proto, sizes checked. */
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import protobuf from 'protobufjs'
+import { decodeFromPeer, encodeBinary, encodeMember } from '../contract/binary.ts'
 import { codeName, codeNumbers } from '../contract/errors.ts'
-import type { NodeMetadataItem, NodeService } from '../contract/types.ts'
-import type { LinkStatus, NodeRecord } from './link.ts'
+import { type MessageSchema, readSchema } from '../contract/schema.ts'
+import type { NodeMetadata } from '../contract/types.ts'
+import type { Intent, LinkStatus, NodeRecord, RefusalReason } from './link.ts'
 
 /** Longest frame, bytes. */
 export const FRAME_BYTES = 128 * 1024
@@ -38,8 +36,8 @@ export interface Hello {
   readonly version: number
   readonly nodeKey: Uint8Array
   readonly nonce: Uint8Array
-  /** 1: JOIN, 2: CONNECT. */
-  readonly intent: number
+  /** A number when it is none that this version knows. */
+  readonly intent: Intent | number
   readonly certificateFingerprint: Uint8Array
 }
 
@@ -54,14 +52,20 @@ export interface HubHelloBody {
   readonly nonce: Uint8Array
 }
 
-export type VerdictBody = { readonly welcome: object } | { readonly refused: { reason: number; message: string } }
+export interface Refused {
+  /** A number when it is none that this version knows. */
+  readonly reason: RefusalReason | number
+  readonly message: string
+}
+
+export type VerdictBody = { readonly welcome: object } | { readonly refused: Refused }
 
 export interface Open {
   readonly stream: number
   readonly operation: string
   readonly target: string
   /** The request or its first piece; undefined for a bidirectional call. */
-  readonly request: Uint8Array | undefined
+  request?: Uint8Array | undefined
   readonly requestContinues: boolean
   readonly deadlineMs: number
   readonly origin: string
@@ -69,7 +73,7 @@ export interface Open {
 
 export interface Message {
   readonly stream: number
-  readonly payload: Uint8Array
+  payload: Uint8Array
   readonly more: boolean
 }
 
@@ -78,6 +82,13 @@ export interface End {
   readonly code: number
   readonly message: string
   readonly details: readonly { readonly pointer: string; readonly message: string }[]
+}
+
+/** A record as it was sent; services that this version does not know are numbers. */
+export interface WireRecord {
+  readonly name: string
+  readonly metadata?: NodeMetadata
+  readonly services: readonly (NodeRecord['services'][number] | number)[]
 }
 
 type Empty = Record<string, never>
@@ -97,7 +108,7 @@ export interface Frames {
   window: { readonly stream: number; readonly credit: number }
   ping: { readonly sequence: number }
   pong: { readonly sequence: number }
-  record: protobuf.Message
+  record: WireRecord
   removed: { readonly signature: Uint8Array }
   leave: Empty
   left: Empty
@@ -111,51 +122,65 @@ export class Violation extends Error {
   override readonly name = 'Violation'
 }
 
-const EMPTY = Buffer.alloc(0)
-const types = loadTypes()
-
-function loadTypes() {
-  let directory = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(directory, 'proto'))) {
-    const parent = dirname(directory)
-    if (parent === directory) throw new Error('no proto directory above the sources: the installation is incomplete')
-    directory = parent
-  }
-  const root = new protobuf.Root()
-  root.resolvePath = (_origin, target) => (target.startsWith('google/') ? target : join(directory, 'proto', target))
-  root.loadSync('penstock/link/link.proto')
-  root.resolveAll()
-  // An absent bytes field reads as no bytes; protobufjs would show an empty array.
-  for (const nested of (root.lookup('penstock.link') as protobuf.Namespace).nestedArray) {
-    if (!(nested instanceof protobuf.Type)) continue
-    for (const field of nested.fieldsArray) if (field.type === 'bytes') nested.ctor.prototype[field.name] = EMPTY
-  }
-  const type = (name: string): protobuf.Type => root.lookupType(`penstock.link.${name}`)
-  return {
-    // setup() compiles the codecs now instead of at first use.
-    frame: type('Frame').setup(),
-    hubHelloBody: type('HubHelloBody').setup(),
-    verdictBody: type('VerdictBody').setup(),
-    record: type('NodeRecord').setup(),
-    services: root.lookupEnum('servicegrpc.hub.NodeService'),
-    refusals: root.lookupEnum('penstock.link.RefusalReason'),
-    intents: root.lookupEnum('penstock.link.Intent'),
-  }
-}
-
-export const intentNumbers = types.intents.values as Readonly<Record<'JOIN' | 'CONNECT', number>>
-export const refusalNumbers = types.refusals.values as Readonly<Record<string, number>>
-export const refusalNames = types.refusals.valuesById as Readonly<Record<number, string>>
+const { messages } = readSchema(['penstock/link/link.proto'], 'penstock.link')
+const schemaOf = (name: string): MessageSchema => messages.get(`penstock.link.${name}`) as MessageSchema
+const FRAME = schemaOf('Frame')
+const HUB_HELLO_BODY = schemaOf('HubHelloBody')
+const VERDICT_BODY = schemaOf('VerdictBody')
+const RECORD = schemaOf('NodeRecord')
 
 /** The frame with this one member, encoded. */
 export function encodeFrame<Name extends Exclude<FrameName, 'record'>>(kind: Name, value: Frames[Name]): Uint8Array {
-  return types.frame.encode({ [kind]: value } as never).finish()
+  return encodeMember(FRAME, kind, value)
+}
+
+/** What stands before the members of a Message frame on the wire: their number and wire type. */
+const MESSAGE_TAG = 0x4a
+const STREAM_TAG = 0x08
+const PAYLOAD_TAG = 0x12
+const MORE_TAG = 0x18
+
+/**
+ * The same as `encodeFrame('message', …)`, with one copy of the payload: the codec writes it to a buffer that grows, moves it behind the
+ * length of the frame, and copies the whole out.
+ */
+export function encodeMessageFrame(stream: number, payload: Uint8Array, more: boolean): Uint8Array {
+  const { length } = payload
+  const streamSize = stream === 0 ? 0 : 1 + varintSize(stream)
+  const payloadSize = length === 0 ? 0 : 1 + varintSize(length) + length
+  const size = streamSize + payloadSize + (more ? 2 : 0)
+  const frame = Buffer.allocUnsafe(1 + varintSize(size) + size)
+  let at = writeVarint(frame, size, writeVarint(frame, MESSAGE_TAG, 0))
+  if (stream !== 0) at = writeVarint(frame, stream, writeVarint(frame, STREAM_TAG, at))
+  if (length !== 0) {
+    at = writeVarint(frame, length, writeVarint(frame, PAYLOAD_TAG, at))
+    frame.set(payload, at)
+    at += length
+  }
+  if (more) writeVarint(frame, 1, writeVarint(frame, MORE_TAG, at))
+  return frame
+}
+
+/** Bytes that a number below 2^32 takes, 7 bits in each. */
+function varintSize(value: number): number {
+  let size = 1
+  for (let rest = value >>> 7; rest !== 0; rest >>>= 7) size++
+  return size
+}
+
+/** Writes a number below 2^32 at `at`; returns where it ends. */
+function writeVarint(into: Uint8Array, value: number, at: number): number {
+  let rest = value
+  let end = at
+  for (; rest > 0x7f; rest >>>= 7) into[end++] = (rest & 0x7f) | 0x80
+  into[end++] = rest
+  return end
 }
 
 /** The frame that holds a record, encoded. Throws RangeError when it is longer than RECORD_BYTES. */
 export function encodeRecordFrame(record: NodeRecord): Uint8Array {
   encodeRecord(record)
-  return types.frame.encode({ record: recordMessage(record) } as never).finish()
+  return encodeMember(FRAME, 'record', record)
 }
 
 /**
@@ -164,17 +189,15 @@ export function encodeRecordFrame(record: NodeRecord): Uint8Array {
  */
 export function decodeFrame(bytes: Uint8Array, limit: number = FRAME_BYTES): Frame {
   if (bytes.length > limit) throw new Violation(`a frame of ${bytes.length} bytes, ${limit} are allowed`)
-  const message = decode(types.frame, bytes, 'frame') as { frame?: FrameName } & Partial<Frames>
-  const kind = message.frame
+  const message = decode(FRAME, bytes, 'frame')
+  let kind: FrameName | undefined
+  for (const member in message) kind = member as FrameName
   if (kind === undefined) throw new Violation('a frame without a known member')
-  // protobufjs shows an absent field as its default.
-  if (kind === 'open' && !Object.hasOwn(message.open as Open, 'request'))
-    Object.assign(message.open as Open, { request: undefined })
   const frame = { kind, value: message[kind] } as Frame
   check(frame, bytes.length)
-  if (frame.kind === 'message') Object.assign(frame.value, { payload: unpinned(frame.value.payload, bytes) })
+  if (frame.kind === 'message') frame.value.payload = unpinned(frame.value.payload, bytes)
   else if (frame.kind === 'open' && frame.value.request !== undefined) {
-    Object.assign(frame.value, { request: unpinned(frame.value.request, bytes) })
+    frame.value.request = unpinned(frame.value.request, bytes)
   }
   return frame
 }
@@ -187,9 +210,9 @@ function unpinned(payload: Uint8Array, bytes: Uint8Array): Uint8Array {
   return copy
 }
 
-function decode(type: protobuf.Type, bytes: Uint8Array, what: string): unknown {
+function decode(message: MessageSchema, bytes: Uint8Array, what: string): Record<string, unknown> {
   try {
-    return type.decode(bytes)
+    return decodeFromPeer(message, bytes)
   } catch {
     throw new Violation(`the bytes are no ${what}`)
   }
@@ -232,32 +255,30 @@ function length(field: string, bytes: Uint8Array, wanted: number): void {
 }
 
 export function encodeHubHelloBody(body: HubHelloBody): Uint8Array {
-  return types.hubHelloBody.encode(body as never).finish()
+  return encodeBinary(HUB_HELLO_BODY, body)
 }
 
 export function decodeHubHelloBody(bytes: Uint8Array): HubHelloBody {
-  const body = decode(types.hubHelloBody, bytes, 'HubHelloBody') as HubHelloBody
+  const body = decode(HUB_HELLO_BODY, bytes, 'HubHelloBody') as unknown as HubHelloBody
   length('hub_key', body.hubKey, KEY_BYTES)
   length('nonce', body.nonce, HASH_BYTES)
   return body
 }
 
 export function encodeVerdictBody(body: VerdictBody): Uint8Array {
-  return types.verdictBody.encode(body as never).finish()
+  return encodeBinary(VERDICT_BODY, body)
 }
 
 export function decodeVerdictBody(bytes: Uint8Array): VerdictBody {
-  const body = decode(types.verdictBody, bytes, 'VerdictBody') as {
-    verdict?: 'welcome' | 'refused'
-    refused: { reason: number; message: string }
-  }
-  if (body.verdict === undefined) throw new Violation('a verdict that says nothing')
-  return body.verdict === 'refused' ? { refused: body.refused } : { welcome: {} }
+  const body = decode(VERDICT_BODY, bytes, 'VerdictBody') as { welcome?: object; refused?: Refused }
+  if (body.refused !== undefined) return { refused: body.refused }
+  if (body.welcome === undefined) throw new Violation('a verdict that says nothing')
+  return { welcome: {} }
 }
 
 /** Encodes a record; throws RangeError when it is longer than RECORD_BYTES. */
 export function encodeRecord(record: NodeRecord): Uint8Array {
-  const bytes = types.record.encode(recordMessage(record) as never).finish()
+  const bytes = encodeBinary(RECORD, record)
   if (bytes.length > RECORD_BYTES) {
     throw new RangeError(`the node's name and metadata take ${bytes.length} bytes, ${RECORD_BYTES} are allowed`)
   }
@@ -267,59 +288,15 @@ export function encodeRecord(record: NodeRecord): Uint8Array {
 /** Reads a record; throws Violation. Services that this version does not know are left out. */
 export function decodeRecord(bytes: Uint8Array): NodeRecord {
   if (bytes.length > RECORD_BYTES) throw new Violation(`a record of ${bytes.length} bytes, ${RECORD_BYTES} are allowed`)
-  return readRecord(decode(types.record, bytes, 'NodeRecord') as protobuf.Message)
+  return readRecord(decode(RECORD, bytes, 'NodeRecord') as unknown as WireRecord)
 }
 
-/** The record in a decoded frame. */
-export function readRecord(message: protobuf.Message): NodeRecord {
-  const { name, metadata, services } = message as unknown as {
-    name: string
-    metadata?: { items: Record<string, WireItem> } | null
-    services: number[]
+/** The record in a decoded frame, which it outlives. */
+export function readRecord({ name, metadata = { items: {} }, services }: WireRecord): NodeRecord {
+  for (const item of Object.values(metadata.items)) {
+    if (item.bytesValue !== undefined) item.bytesValue = new Uint8Array(item.bytesValue)
   }
-  const items: Record<string, NodeMetadataItem> = {}
-  for (const [key, item] of Object.entries(metadata?.items ?? {})) put(items, key, readItem(item))
-  const names = services.map((service) => types.services.valuesById[service] as NodeService | undefined)
-  return { name, metadata: { items }, services: names.filter((service) => service !== undefined) }
-}
-
-interface WireItem {
-  value?: 'stringValue' | 'bytesValue' | 'intValue' | 'doubleValue' | 'boolValue'
-  stringValue: string
-  bytesValue: Uint8Array
-  intValue: { low: number; high: number } | number
-  doubleValue: number
-  boolValue: boolean
-}
-
-function readItem(item: WireItem): NodeMetadataItem {
-  if (item.value === undefined) return {}
-  if (item.value === 'intValue') {
-    const { intValue } = item
-    if (typeof intValue === 'number') return { intValue: BigInt(intValue) }
-    return { intValue: BigInt.asIntN(64, (BigInt(intValue.high) << 32n) | BigInt(intValue.low >>> 0)) }
-  }
-  // Copied: a record outlives its frame.
-  if (item.value === 'bytesValue') return { bytesValue: new Uint8Array(item.bytesValue) }
-  return { [item.value]: item[item.value] }
-}
-
-function recordMessage({ name, metadata, services }: NodeRecord): object {
-  const items: Record<string, object> = {}
-  for (const [key, item] of Object.entries(metadata.items)) put(items, key, itemMessage(item))
-  return { name, metadata: { items }, services: services.map((service) => types.services.values[service]) }
-}
-
-function itemMessage(item: NodeMetadataItem): object {
-  const { intValue } = item
-  if (intValue === undefined) return item
-  const low = Number(BigInt.asIntN(32, intValue))
-  return { intValue: { low, high: Number(BigInt.asIntN(32, intValue >> 32n)), unsigned: false } }
-}
-
-/** Sets a key that came from outside, `__proto__` included. */
-function put<Value>(target: Record<string, Value>, key: string, value: Value): void {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  return { name, metadata, services: services.filter((service) => typeof service === 'string') }
 }
 
 /** A status as an End frame; cut to what fits. */

@@ -15,6 +15,7 @@ import type {
 import {
   decodeFrame,
   encodeFrame,
+  encodeMessageFrame,
   encodeRecordFrame,
   endFrame,
   FRAGMENT_BYTES,
@@ -276,7 +277,7 @@ export class Session implements LinkSession, StreamHost {
   }
 
   sendMessage(stream: number, payload: Uint8Array, more: boolean): void {
-    this.#send(encodeFrame('message', { stream, payload, more }))
+    this.#send(encodeMessageFrame(stream, payload, more))
   }
 
   sendHalfClose(stream: number): void {
