@@ -1,6 +1,6 @@
 /** grpc: getLocalNodeId and getPipelineById of a node against a bare grpc-js server, by the CPU time that a call costs the server. */
 import * as grpc from '@grpc/grpc-js'
-import { encodeBinary } from '../src/contract/binary.ts'
+import { encodeBinary } from '../src/contract/binary-encode.ts'
 import { loadOperations } from '../src/contract/operations.ts'
 import { type Bench, inTurn, runAlone } from './measure.ts'
 import { makePipeline, Server } from './support/servers.ts'

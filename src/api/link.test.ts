@@ -1,7 +1,7 @@
 /** Calls that come over a link and are carried out here: what their requests make this node hold. */
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
-import { encodeBinary } from '../contract/binary.ts'
+import { encodeBinary } from '../contract/binary-encode.ts'
 import type { Handlers } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { HELD_BYTES } from '../link/session.ts'

@@ -1,6 +1,7 @@
 /** Serves calls that other nodes make over a link, with the router that serves every other transport. */
 
-import { decodeBinary, encodeBinary, encodeInParts } from '../contract/binary.ts'
+import { decodeBinary } from '../contract/binary-decode.ts'
+import { encodeBinary, encodeInParts } from '../contract/binary-encode.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Receiver } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'

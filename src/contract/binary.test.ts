@@ -1,6 +1,7 @@
-/** Bytes that are no message, or one of a later version: what the wire format of protobuf asks of a decoder. */
+/** The binary codec: bytes that are no message, or one of a later version, and what encoding leaves behind. */
 import { expect, test } from 'vitest'
-import { decodeBinary, decodeFromPeer, encodeBinary, encodeMember } from './binary.ts'
+import { decodeBinary, decodeFromPeer } from './binary-decode.ts'
+import { encodeBinary, encodeMember } from './binary-encode.ts'
 import { loadSchema, type MessageSchema } from './schema.ts'
 
 const messageOf = (name: string) => loadSchema().messages.get(name) as MessageSchema
@@ -57,4 +58,17 @@ test('half a surrogate pair is written as what stands for it in UTF-8, in keys a
   const items = { 'a\ud800': { stringValue: '\udfff' } }
   const bytes = encodeBinary(NODE, { metadata: { items } })
   expect(decodeBinary(NODE, bytes).metadata).toEqual({ items: { 'a\ufffd': { stringValue: '\ufffd' } } })
+})
+
+test('a message that could not be encoded leaves nothing behind in the next', () => {
+  const broken = Object.defineProperty({}, 'items', {
+    get: () => {
+      throw new RangeError('no items today')
+    },
+  })
+  for (let i = 0; i < 3; i++) expect(() => encodeBinary(NODE, { id: 'a', metadata: broken })).toThrow('no items today')
+  expect(decodeBinary(NODE, encodeBinary(NODE, { name: 'b' }))).toMatchObject({ id: '', name: 'b' })
+  const long = 'x'.repeat(200_000)
+  const [first, second] = [encodeBinary(NODE, { name: long }), encodeBinary(NODE, { name: 'c' })]
+  expect([decodeBinary(NODE, first).name, decodeBinary(NODE, second).name]).toEqual([long, 'c'])
 })

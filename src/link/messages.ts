@@ -1,5 +1,6 @@
 /** The frames of the link as bytes: encoded from and decoded into the messages of proto/penstock/link/link.proto, sizes checked. */
-import { decodeFromPeer, encodeBinary, encodeMember } from '../contract/binary.ts'
+import { decodeFromPeer } from '../contract/binary-decode.ts'
+import { encodeBinary, encodeMember } from '../contract/binary-encode.ts'
 import { codeName, codeNumbers } from '../contract/errors.ts'
 import { type MessageSchema, readSchema } from '../contract/schema.ts'
 import type { NodeMetadata } from '../contract/types.ts'
