@@ -2,11 +2,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
+import { HELD_BYTES } from './accounting.ts'
 import type { LinkStream } from './link.ts'
 import { decodeFrame, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import type { MemoryWire } from './pair.ts'
 import { relay } from './relay.ts'
-import { HELD_BYTES } from './session.ts'
 import { Recorder, sessionPair } from './testing.ts'
 
 const ok = { code: 'OK', message: '' } as const

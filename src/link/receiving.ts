@@ -1,0 +1,198 @@
+/** What one side of a stream receives: pieces within the credit, told to the holder in order, credit given back as they are consumed. */
+import { Assembly } from './assembly.ts'
+import type { LinkStatus, StreamHandlers } from './link.ts'
+import { MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
+
+/** Credit is returned when this much has been consumed. */
+const CREDIT_STEP = WINDOW_BYTES / 4
+
+export type Arrival =
+  | { readonly kind: 'piece'; readonly bytes: Uint8Array; readonly more: boolean }
+  | { readonly kind: 'halfClose' | 'cancel' }
+  | { readonly kind: 'end'; readonly status: LinkStatus }
+
+/** What the receiving side needs of its stream. */
+export interface ReceivingStream {
+  /** Nothing goes over the wire any more. */
+  readonly isOver: boolean
+  /** Accounts for what is kept in memory (negative: given back); false when that is too much, which has ended the stream. */
+  account(bytes: number): boolean
+  /** Gives credit to the peer. */
+  giveCredit(bytes: number): void
+  /** A handler threw. */
+  handlerFailed(error: unknown): void
+}
+
+/** The messages of one direction on their way to the holder, and the credit that the peer has for more. */
+export class Receiving {
+  readonly #stream: ReceivingStream
+  /** What the peer may still send. */
+  #allowance = WINDOW_BYTES
+  /** Consumed, not yet given back. */
+  #owed = 0
+  /** Not to be given back before `resume`. */
+  #withheld = 0
+  /** What the pieces that it stands for are accounted with. */
+  #heldForIt = 0
+  #isPaused = false
+  /** No more messages from the peer. */
+  #isDone = false
+  readonly #assembly: Assembly
+  /** Bytes of the message under way. */
+  #incoming = 0
+  #isMidMessage = false
+  #handlers: StreamHandlers | undefined
+  #kept: Arrival[] | undefined
+  /** The holder is told nothing any more. */
+  #isSilent = false
+
+  constructor(stream: ReceivingStream) {
+    this.#stream = stream
+    this.#assembly = new Assembly((bytes) => stream.account(bytes))
+  }
+
+  get handlers(): StreamHandlers | undefined {
+    return this.#handlers
+  }
+
+  /** Sets them and tells them what was kept. */
+  listen(handlers: StreamHandlers): void {
+    this.#handlers = handlers
+    const kept = this.#kept
+    if (kept === undefined) return
+    this.#kept = undefined
+    this.#release()
+    for (const arrival of kept) this.#arrive(arrival)
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (this.#kept !== undefined) return
+    this.#give(this.#release())
+  }
+
+  /** A piece has come; throws Violation when it may not. */
+  piece(bytes: Uint8Array, more: boolean): void {
+    if (this.#isDone) throw new Violation('a message after the last one')
+    const cost = bytes.length + MESSAGE_OVERHEAD
+    if (cost > this.#allowance) throw new Violation('a message beyond the credit')
+    this.#allowance -= cost
+    this.#incoming += bytes.length
+    if (this.#incoming > MESSAGE_BYTES) throw new Violation(`a message longer than ${MESSAGE_BYTES} bytes`)
+    this.#isMidMessage = more
+    if (!more) this.#incoming = 0
+    if (this.#isSilent) return
+    const handlers = this.#handlers
+    if (handlers === undefined || this.#kept !== undefined) this.#keep({ kind: 'piece', bytes, more })
+    else this.#deliver(handlers, bytes, more)
+  }
+
+  halfClose(): void {
+    if (this.#isDone) throw new Violation('the stream was half-closed before')
+    if (this.#isMidMessage) throw new Violation('a half-close in the middle of a message')
+    this.#isDone = true
+    if (this.#isSilent) return
+    if (this.#handlers === undefined || this.#kept !== undefined) this.#keep({ kind: 'halfClose' })
+    else this.#arrive({ kind: 'halfClose' })
+  }
+
+  /** No more pieces of the request will come; what comes next has another holder. */
+  requestComplete(): void {
+    this.#isDone = true
+    this.#handlers = undefined
+  }
+
+  /** The holder has ended the stream itself. */
+  silence(): void {
+    this.#isSilent = true
+    this.#kept = undefined
+    this.#assembly.drop()
+    this.resume()
+  }
+
+  /** The stream is over; `last` is what the holder is told, unless the end was its own. */
+  over(last: Arrival | undefined): void {
+    if (last === undefined) {
+      this.#isSilent = true
+      this.#kept = undefined
+    }
+    if (last === undefined || this.#isSilent) this.#assembly.drop()
+    else if (this.#kept !== undefined || this.#handlers === undefined) {
+      // Not told yet; what was kept is accounted for until it is.
+      this.#keep(last)
+      return
+    } else this.#arrive(last)
+    this.#release()
+  }
+
+  #keep(arrival: Arrival): void {
+    this.#kept ??= []
+    this.#kept.push(arrival)
+    if (arrival.kind === 'piece') this.#withhold(arrival.bytes.length)
+  }
+
+  #arrive(arrival: Arrival): void {
+    const handlers = this.#handlers
+    if (this.#isSilent) return
+    if (handlers === undefined) {
+      this.#keep(arrival)
+      return
+    }
+    if (arrival.kind === 'piece') {
+      this.#deliver(handlers, arrival.bytes, arrival.more)
+      return
+    }
+    if (arrival.kind !== 'halfClose') {
+      this.#isSilent = true
+      this.#assembly.drop()
+    }
+    try {
+      if (arrival.kind === 'end') handlers.end?.(arrival.status)
+      else handlers[arrival.kind]?.()
+    } catch (error) {
+      this.#stream.handlerFailed(error)
+    }
+  }
+
+  #deliver(handlers: StreamHandlers, bytes: Uint8Array, more: boolean): void {
+    let result: unknown
+    try {
+      if (handlers.fragment !== undefined) result = handlers.fragment(bytes, more)
+      else {
+        const whole = this.#assembly.add(bytes, more)
+        if (whole !== undefined) result = handlers.message?.(whole)
+      }
+    } catch (error) {
+      this.#stream.handlerFailed(error)
+    }
+    if (this.#stream.isOver) return
+    if (result === false) this.#isPaused = true
+    if (this.#isPaused) this.#withhold(bytes.length)
+    else this.#give(bytes.length + MESSAGE_OVERHEAD)
+  }
+
+  /** A piece of that length is kept, and its credit with it. */
+  #withhold(length: number): void {
+    if (!this.#stream.account(length + PIECE_BYTES)) return
+    this.#withheld += length + MESSAGE_OVERHEAD
+    this.#heldForIt += length + PIECE_BYTES
+  }
+
+  /** What was kept is not any more; returns its credit. */
+  #release(): number {
+    const withheld = this.#withheld
+    this.#stream.account(-this.#heldForIt)
+    this.#withheld = 0
+    this.#heldForIt = 0
+    return withheld
+  }
+
+  #give(cost: number): void {
+    if (this.#isDone || this.#stream.isOver) return
+    this.#owed += cost
+    if (this.#owed < CREDIT_STEP) return
+    this.#allowance += this.#owed
+    this.#stream.giveCredit(this.#owed)
+    this.#owed = 0
+  }
+}

@@ -1,0 +1,249 @@
+/** The streams of one session: opened by this side, answered for the other, found by their ids, and what they send. */
+import { ServiceError } from '../contract/errors.ts'
+import { Account } from './accounting.ts'
+import type { LinkStatus, LinkStream, OpenOptions } from './link.ts'
+import {
+  encodeFrame,
+  encodeMessageFrame,
+  endFrame,
+  FRAGMENT_BYTES,
+  type Frame,
+  MAX_STREAMS,
+  MESSAGE_BYTES,
+  type Open,
+  PIECE_BYTES,
+  statusOf,
+} from './messages.ts'
+import { Stream } from './stream.ts'
+import type { StreamHost } from './stream-host.ts'
+import { StreamTable } from './stream-table.ts'
+import { Turns } from './turns.ts'
+
+export type OpenListener = (stream: LinkStream, request: Uint8Array | undefined) => void
+
+/** What the streams need of their session. */
+export interface StreamsOptions {
+  readonly side: 'node' | 'hub'
+  /** Id of this end; the origin of calls that name none. */
+  readonly localId: string
+  readonly peerId: string
+  /** Sends one frame. */
+  send(frame: Uint8Array): void
+  /** The stream ids of this connection are used up. */
+  usedUp(): void
+  /** A handler of a stream of that operation threw. */
+  failed(operation: string, error: unknown): void
+}
+
+export class Streams implements StreamHost {
+  readonly #options: StreamsOptions
+  readonly #account = new Account()
+  readonly #table: StreamTable
+  readonly #turns: Turns
+  /** Complete calls that wait for `onOpen`. */
+  #waiting: [Stream, Uint8Array | undefined][] = []
+  #own = 0
+  #others = 0
+  #listener: OpenListener | undefined
+
+  constructor(options: StreamsOptions) {
+    this.#options = options
+    this.#table = new StreamTable(options.side)
+    this.#turns = new Turns({ send: options.send, sendOpen: (stream) => this.#sendOpen(stream) })
+  }
+
+  /** Open streams, both directions. */
+  get count(): number {
+    return this.#own + this.#others
+  }
+
+  /** Bytes that the peer's data holds in memory now. */
+  get held(): number {
+    return this.#account.held
+  }
+
+  /** Opens a stream, see LinkSession.open. */
+  open(operation: string, target: string, request: Uint8Array | undefined, options: OpenOptions): LinkStream {
+    if (this.#own >= MAX_STREAMS) {
+      throw new ServiceError('RESOURCE_EXHAUSTED', `${MAX_STREAMS} calls are open on the link between node and hub`)
+    }
+    if (request !== undefined && request.length > MESSAGE_BYTES) {
+      throw new ServiceError(
+        'RESOURCE_EXHAUSTED',
+        `the request has ${request.length} bytes, ${MESSAGE_BYTES} are the most a link carries`,
+      )
+    }
+    const { origin = this.#options.localId, deadlineMs, holder } = options
+    if (request !== undefined && holder?.hold(request.length + PIECE_BYTES) === false) {
+      throw new ServiceError('RESOURCE_EXHAUSTED', 'too many requests of this node wait for nodes that do not read')
+    }
+    const stream = new Stream(this, true, { operation, target, origin, deadlineMs }, request, holder)
+    this.#own++
+    this.#turns.open(stream)
+    return stream
+  }
+
+  onOpen(listener: OpenListener): void {
+    this.#listener = listener
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const [stream, request] of waiting) if (!stream.closed) this.#serve(stream, request)
+  }
+
+  /** Ends them all: their holders are told `status`. */
+  end(status: LinkStatus): void {
+    this.#waiting = []
+    for (const stream of [...this.#turns.unopened, ...this.#table.all]) stream.receiveOver(status)
+  }
+
+  /** Sends a record, before anything else that waits. */
+  sendRecord(frame: Uint8Array): void {
+    this.#turns.record(frame)
+  }
+
+  /** The wire takes no more for now. */
+  full(): void {
+    this.#turns.writable = false
+  }
+
+  /** The wire has room again. */
+  drained(): void {
+    this.#turns.drained()
+  }
+
+  /** Handles a frame that is about a stream; false: it is about something else. Throws Violation. */
+  handle(frame: Frame): boolean {
+    switch (frame.kind) {
+      case 'message':
+        this.#table.find(frame.value.stream)?.receivePiece(frame.value.payload, frame.value.more)
+        return true
+      case 'window':
+        this.#table.find(frame.value.stream)?.receiveWindow(frame.value.credit)
+        return true
+      case 'open':
+        this.#opened(frame.value)
+        return true
+      case 'halfClose':
+        this.#table.mustBe('other', frame.value.stream, 'half-closed')
+        this.#table.find(frame.value.stream)?.receiveHalfClose()
+        return true
+      case 'cancel':
+        this.#table.mustBe('other', frame.value.stream, 'cancelled')
+        this.#table.find(frame.value.stream)?.receiveOver({ code: 'CANCELLED', message: '' })
+        return true
+      case 'end':
+        this.#table.mustBe('own', frame.value.stream, 'ended')
+        this.#table.find(frame.value.stream)?.receiveOver(statusOf(frame.value))
+        return true
+    }
+    return false
+  }
+
+  // What streams ask for.
+
+  get writable(): boolean {
+    return this.#turns.writable
+  }
+
+  ready(stream: Stream): void {
+    if (stream.id === 0) return
+    this.#turns.ready(stream)
+  }
+
+  blocked(stream: Stream, isBlocked: boolean): void {
+    this.#turns.blocked(stream, isBlocked)
+  }
+
+  sendMessage(stream: number, payload: Uint8Array, more: boolean): void {
+    this.#options.send(encodeMessageFrame(stream, payload, more))
+  }
+
+  sendHalfClose(stream: number): void {
+    this.#options.send(encodeFrame('halfClose', { stream }))
+  }
+
+  sendEnd(stream: number, status: LinkStatus): void {
+    this.#options.send(endFrame(stream, status))
+  }
+
+  sendCancel(stream: number): void {
+    this.#options.send(encodeFrame('cancel', { stream }))
+  }
+
+  sendWindow(stream: number, credit: number): void {
+    this.#options.send(encodeFrame('window', { stream, credit }))
+  }
+
+  hold(bytes: number): boolean {
+    return this.#account.hold(bytes)
+  }
+
+  forget(stream: Stream): void {
+    this.#turns.forget(stream)
+    this.#table.forget(stream)
+    if (stream.isOpener) this.#own--
+    else this.#others--
+  }
+
+  failed(stream: Stream, error: unknown): void {
+    this.#options.failed(stream.operation, error)
+    stream.fail({ code: 'INTERNAL', message: 'internal error' })
+  }
+
+  #sendOpen(stream: Stream): void {
+    if (!this.#table.open(stream)) {
+      this.#options.usedUp()
+      return
+    }
+    const { operation, target, origin, deadlineMs = 0 } = stream
+    const head = {
+      stream: stream.id,
+      operation,
+      target,
+      origin,
+      deadlineMs: Math.min(0xffff_ffff, Math.max(0, Math.ceil(deadlineMs))),
+    }
+    const request = stream.takeRequest(FRAGMENT_BYTES)
+    this.#options.send(
+      encodeFrame('open', { ...head, request: request?.payload, requestContinues: request?.more ?? false }),
+    )
+    this.#turns.ready(stream)
+  }
+
+  #opened(open: Open): void {
+    const { stream: id } = open
+    this.#table.mayOpen(id, this.#others)
+    const { side, peerId } = this.#options
+    const stream = new Stream(this, false, {
+      operation: open.operation,
+      target: open.target,
+      origin: side === 'hub' ? peerId : open.origin,
+      deadlineMs: open.deadlineMs === 0 ? undefined : open.deadlineMs,
+    })
+    this.#others++
+    this.#table.opened(stream, id)
+    if (open.request === undefined) {
+      this.#serve(stream, undefined)
+      return
+    }
+    stream.handlers = {
+      message: (request) => {
+        stream.requestComplete()
+        this.#serve(stream, request)
+      },
+    }
+    stream.receivePiece(open.request, open.requestContinues)
+  }
+
+  #serve(stream: Stream, request: Uint8Array | undefined): void {
+    if (this.#listener === undefined) {
+      this.#waiting.push([stream, request])
+      return
+    }
+    try {
+      this.#listener(stream, request)
+    } catch (error) {
+      this.failed(stream, error)
+    }
+  }
+}
