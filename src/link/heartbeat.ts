@@ -38,6 +38,12 @@ export class Heartbeat {
     return this.#sequence
   }
 
+  /** The sequence of a Ping that is sent now, for another reason than silence. */
+  next(): number {
+    this.#sequence++
+    return this.#sequence
+  }
+
   /** Something arrived, whatever it was. */
   heard(): void {
     this.#heard = this.#clock.now()
@@ -68,7 +74,6 @@ export class Heartbeat {
     }
     // Armed first: a ping that finds the connection broken stops it.
     this.#wait(Math.min(PING_MS, DEAD_MS - silence))
-    this.#sequence++
-    this.#options.ping(this.#sequence)
+    this.#options.ping(this.next())
   }
 }

@@ -14,8 +14,11 @@ const INBOX_BYTES = 64 * 1024 * 1024
 const UNPROVEN_MESSAGES = 1
 /** While its request to join is pending: pings and pongs, some seconds apart. */
 const UNADMITTED_MESSAGES = 8
-/** In a session: beyond what 10,000 calls begun and cancelled at once come to. */
-const MEMBER_MESSAGES = 32_768
+/**
+ * In a session: beyond what a peer has that keeps to the protocol, which is FRAMES_IN_FLIGHT, then a Cancel or End of each of its 20,000
+ * streams, and an answer to each frame that this side has in flight.
+ */
+const MEMBER_MESSAGES = 65_536
 
 export interface LinkServerOptions extends HubOptions {
   /**

@@ -1,6 +1,7 @@
 /** A session: what two proven ends do on one wire beside their streams: heartbeats, records, leaving, and the rules whose breach cuts off. */
 import { ServiceError } from '../contract/errors.ts'
 import { Heartbeat } from './heartbeat.ts'
+import { InFlight } from './in-flight.ts'
 import type { Clock, Closed, CloseReason, LinkEvent, LinkSession, LinkStream, NodeRecord, OpenOptions } from './link.ts'
 import { decodeFrame, encodeFrame, encodeRecordFrame, type Frame, readRecord, Violation } from './messages.ts'
 import { type OpenListener, Streams } from './streams.ts'
@@ -39,6 +40,8 @@ export class Session implements LinkSession {
   readonly #wire: Wire
   readonly #heartbeat: Heartbeat
   readonly #streams: Streams
+  readonly #inFlight = new InFlight()
+  #isWireFull = false
   #resolveClosed!: (closed: Closed) => void
   #isClosed = false
   #leaving: { message: string; timer: unknown } | undefined
@@ -72,7 +75,10 @@ export class Session implements LinkSession {
       message: (bytes) => this.#receive(bytes),
       foreign: (what) => this.#violated(new Violation(what)),
       close: (code, reason) => this.#lost(code, reason),
-      drain: () => this.#streams.drained(),
+      drain: () => {
+        this.#isWireFull = false
+        this.#goOn()
+      },
     }
   }
 
@@ -177,8 +183,30 @@ export class Session implements LinkSession {
 
   #send(frame: Uint8Array): void {
     if (this.#isClosed) return
-    if (!this.#wire.send(frame)) this.#streams.full()
-    if (this.#wire.buffered > BACKLOG_BYTES) this.#die('the other side does not read')
+    if (!this.#wire.send(frame)) this.#isWireFull = true
+    this.#inFlight.sent(frame.length)
+    if (this.#wire.buffered > BACKLOG_BYTES) {
+      this.#die('the other side does not read')
+      return
+    }
+    if (this.#inFlight.isDue) {
+      const sequence = this.#heartbeat.next()
+      this.#inFlight.asked(sequence)
+      this.#send(encodeFrame('ping', { sequence }))
+    }
+    if (this.#isWireFull || this.#inFlight.isFull) this.#streams.full()
+  }
+
+  /** What waits is sent, if the wire and the other side take it. */
+  #goOn(): void {
+    if (!this.#isWireFull && !this.#inFlight.isFull) this.#streams.drained()
+  }
+
+  #pong(sequence: number): void {
+    this.#heartbeat.pong(sequence)
+    const { isFull } = this.#inFlight
+    this.#inFlight.answered(sequence)
+    if (isFull) this.#goOn()
   }
 
   // Receiving.
@@ -195,7 +223,7 @@ export class Session implements LinkSession {
   #handle(frame: Frame): void {
     if (this.#streams.handle(frame)) return
     if (frame.kind === 'ping') this.#send(encodeFrame('pong', { sequence: frame.value.sequence }))
-    else if (frame.kind === 'pong') this.#heartbeat.pong(frame.value.sequence)
+    else if (frame.kind === 'pong') this.#pong(frame.value.sequence)
     else if (this.#options.side === 'hub') this.#handleAtHub(frame)
     else this.#handleAtNode(frame)
   }

@@ -101,12 +101,12 @@ export class Streams implements StreamHost {
     this.#turns.record(frame)
   }
 
-  /** The wire takes no more for now. */
+  /** No calls and messages are sent for now. */
   full(): void {
     this.#turns.writable = false
   }
 
-  /** The wire has room again. */
+  /** They are again. */
   drained(): void {
     this.#turns.drained()
   }

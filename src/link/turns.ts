@@ -2,14 +2,14 @@
 import type { Stream } from './stream.ts'
 
 export interface TurnsHost {
-  /** Sends one frame, `turns.writable` being false afterwards when the wire is full. */
+  /** Sends one frame, `turns.writable` being false afterwards when there is no room for more. */
   send(frame: Uint8Array): void
   /** Sends the stream's Open. */
   sendOpen(stream: Stream): void
 }
 
 export class Turns {
-  /** Whether the wire takes data now. */
+  /** Whether the wire and the other side take more now. */
   writable = true
   readonly #host: TurnsHost
   /** The newest record, encoded, that has not been sent. */
@@ -54,7 +54,7 @@ export class Turns {
     this.#ready.delete(stream)
   }
 
-  /** The wire has room again. */
+  /** There is room again. */
   drained(): void {
     this.writable = true
     this.#go()

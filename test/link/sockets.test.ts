@@ -445,6 +445,42 @@ test('a node that sends faster than the hub can handle is cut off, while others 
   session.close('SHUTDOWN', 'the test is over')
 })
 
+test('a member that keeps to its credit is not cut off, however many and small its messages are', async () => {
+  const hub = new TestHub()
+  const address = await listen(hub)
+  const { session } = await dial(hub, address)
+  const served = hub.sessions[0]?.session as LinkSession
+  const [streams, each] = [50, 2_000]
+  let got = 0
+  served.onOpen((stream) => {
+    stream.handlers = {
+      message: () => {
+        got++
+      },
+      halfClose: () => stream.end({ code: 'OK', message: '' }),
+    }
+  })
+  const calls = Array.from({ length: streams }, () => {
+    const stream = session.open('x', '', undefined)
+    let left = each
+    const fill = () => {
+      while (left > 0) {
+        left--
+        if (!stream.send(new Uint8Array(0))) break
+      }
+      if (left === 0) stream.halfClose()
+    }
+    return new Promise((resolve) => {
+      stream.handlers = { drain: fill, end: ({ code }) => resolve(code) }
+      fill()
+    })
+  })
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(['OK']))
+  expect(got).toBe(streams * each)
+  expect(hub.events).toEqual([])
+  session.close('SHUTDOWN', 'the test is over')
+})
+
 test('a certificate file of two certificates shows its first', () => {
   const [one, two] = [makeCertificate([], Date.now()), makeCertificate([], Date.now())]
   const file = join(directory, 'chain.crt')

@@ -1,0 +1,119 @@
+/** What one side has sent and the other has not handled is bounded, whatever credit would allow, and all of it arrives. */
+import { expect, test } from 'vitest'
+import { BYTES_IN_FLIGHT, FRAMES_IN_FLIGHT } from './in-flight.ts'
+import type { LinkStream } from './link.ts'
+import { decodeFrame, FRAGMENT_BYTES, WINDOW_BYTES } from './messages.ts'
+import type { MemoryWire } from './pair.ts'
+import { sessionPair } from './testing.ts'
+
+/** A pair whose node may send without end as far as its wire is concerned. */
+function wide() {
+  const pair = sessionPair(() => {})
+  const send = pair.nodeWire.send.bind(pair.nodeWire)
+  let [frames, bytes] = [0, 0]
+  pair.nodeWire.send = (frame) => {
+    send(frame)
+    frames++
+    bytes += frame.length
+    return true
+  }
+  Object.defineProperty(pair.nodeWire, 'buffered', { get: () => 0, set: () => {} })
+  return { ...pair, sent: () => ({ frames, bytes }) }
+}
+
+function exchange(...wires: MemoryWire[]): void {
+  while (wires.map((wire) => wire.deliver()).includes(true));
+}
+
+/** Streams that send messages of `size` bytes, `each` on every one, as fast as they may. */
+function flood(open: () => LinkStream, streams: number, each: number, size: number): void {
+  const message = new Uint8Array(size)
+  for (let i = 0; i < streams; i++) {
+    const stream = open()
+    let left = each
+    const fill = () => {
+      while (left > 0) {
+        left--
+        if (!stream.send(message)) break
+      }
+      if (left === 0) stream.halfClose()
+    }
+    stream.handlers = { drain: fill }
+    fill()
+  }
+}
+
+test.each([
+  ['empty messages', 40, 2_000, 0],
+  ['pieces of full length', 200, 7, FRAGMENT_BYTES],
+])('%s: within the bounds until they are handled, then all arrive', (_, streams, each, size) => {
+  const { hub, node, hubWire, nodeWire, events, sent } = wide()
+  let [got, halves] = [0, 0]
+  hub.onOpen((stream) => {
+    stream.handlers = {
+      message: () => {
+        got++
+      },
+      halfClose: () => {
+        halves++
+        stream.end({ code: 'OK', message: '' })
+      },
+    }
+  })
+  flood(() => node.open('x', '', undefined), streams, each, size)
+  const { frames, bytes } = sent()
+  // Pings come on top, and the frame with which the bound was reached.
+  expect(frames).toBeLessThanOrEqual(FRAMES_IN_FLIGHT + 8)
+  expect(bytes).toBeLessThanOrEqual(BYTES_IN_FLIGHT + 2 * FRAGMENT_BYTES)
+  expect(Math.max(frames / FRAMES_IN_FLIGHT, bytes / BYTES_IN_FLIGHT)).toBeGreaterThanOrEqual(1)
+  expect([got, node.streamCount]).toEqual([0, streams])
+  exchange(nodeWire, hubWire)
+  expect([got, halves]).toEqual([streams * each, streams])
+  expect([node.streamCount, hub.streamCount, node.held, hub.held]).toEqual([0, 0, 0, 0])
+  expect(events).toEqual([])
+})
+
+test('while it waits it cancels and gives credit', () => {
+  const { node, hub, nodeWire, hubWire, sent } = wide()
+  const calls: LinkStream[] = []
+  node.onOpen((stream) => {
+    stream.handlers = { message() {} }
+  })
+  const served = hub.open('served', '', undefined)
+  flood(
+    () => {
+      const stream = node.open('x', '', undefined)
+      calls.push(stream)
+      return stream
+    },
+    20,
+    2_000,
+    0,
+  )
+  const before = sent().frames
+  const late = node.open('late', '', undefined)
+  expect([late.writable, sent().frames]).toEqual([false, before])
+  calls[0]?.cancel()
+  expect(sent().frames).toBe(before + 1)
+  served.send(new Uint8Array(WINDOW_BYTES / 2))
+  while (hubWire.deliver());
+  expect(sent().frames).toBeGreaterThan(before + 1)
+  hub.onOpen((stream) => {
+    stream.handlers = { message() {}, halfClose: () => stream.end({ code: 'OK', message: '' }) }
+  })
+  exchange(nodeWire, hubWire)
+  // `late` and `served`.
+  expect([node.streamCount, hub.streamCount]).toEqual([2, 2])
+  expect(late.writable).toBe(true)
+})
+
+test('few frames are sent without a ping', () => {
+  const { node, nodeWire } = sessionPair(() => {})
+  const kinds: string[] = []
+  nodeWire.send = (frame) => {
+    kinds.push(decodeFrame(frame).kind)
+    return true
+  }
+  flood(() => node.open('x', '', undefined), 10, 400, 0)
+  expect(new Set(kinds)).toEqual(new Set(['open', 'message', 'halfClose']))
+})
