@@ -6,7 +6,7 @@ import type { Node } from '../contract/types.ts'
 import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
 import type { NodeCollection, NodeRecord as StoredNode } from '../store/nodes.ts'
 import { sameFacts } from './node-records.ts'
-import type { NodeEvent, NodeRegistry, Route } from './registry.ts'
+import type { MemberPlace, NodeEvent, NodeRegistry, Route } from './registry.ts'
 
 export interface EmbeddedRegistryOptions {
   selfId: string
@@ -24,6 +24,8 @@ interface Member {
   readonly key: Uint8Array
   readonly joinedAt: number
   readonly actor: ActorRefFrom<typeof nodeConnection>
+  /** That of the last acceptance since the start; none when there was none. */
+  place: MemberPlace | undefined
 }
 
 const CHANGES = ['authenticated', 'deauthenticated', 'connected', 'disconnected', 'updated'] as const
@@ -71,22 +73,32 @@ export class EmbeddedRegistry implements NodeRegistry {
     return this.#members.has(nodeId)
   }
 
-  async admit({ nodeId, key, record }: Joiner): Promise<boolean> {
+  async admit({ nodeId, key, record }: Joiner): Promise<MemberPlace> {
     return await this.#inTurn(nodeId, async () => {
       const known = this.#members.get(nodeId)
       const now = this.#now()
       const stored = storedNode({ id: nodeId, key, joinedAt: known?.joinedAt ?? now }, record, now)
       await this.#store.put(stored)
+      const place = { nodeId, isNew: known === undefined }
       if (known !== undefined) {
+        known.place = place
         known.actor.send({ type: 'ADMITTED', details: record })
-        return false
+        return place
       }
-      this.#tell('authenticated', this.#view(this.#add(stored)))
-      return true
+      const member = this.#add(stored)
+      member.place = place
+      this.#tell('authenticated', this.#view(member))
+      return place
     })
   }
 
-  connect(session: LinkSession, record: NodeRecord, { isFirst = false } = {}): void {
+  async expel(place: MemberPlace): Promise<boolean> {
+    const member = this.#members.get(place.nodeId)
+    if (member === undefined) return false
+    return await this.#forget(member, { type: 'REMOVE', answerFirst: false }, () => member.place === place)
+  }
+
+  connect(session: LinkSession, record: NodeRecord): void {
     const member = this.#members.get(session.peerId)
     if (this.#closed) {
       session.close('SHUTDOWN', 'the hub is shutting down')
@@ -97,22 +109,19 @@ export class EmbeddedRegistry implements NodeRegistry {
       return
     }
     const { actor } = member
-    let isConfirmed = !isFirst
-    session.onRecord((changed) => {
-      isConfirmed = true
-      const { status, context } = actor.getSnapshot()
-      if (status !== 'active' || sameFacts(context.details as NodeRecord, changed)) return
-      actor.send({ type: 'DETAILS', link: session, details: changed })
-    })
     session.onLeave(async () => {
       if (this.#members.get(session.peerId) === member) await this.#forget(member, { type: 'LEAVE' })
     })
     actor.send({ type: 'CONNECTED', link: session, details: record })
-    void session.closed.then(({ reason, byPeer }) => {
-      if (this.#closed || actor.getSnapshot().status !== 'active') return
-      actor.send({ type: 'CLOSED', link: session })
-      if (!isConfirmed && byPeer && reason === 'SHUTDOWN') this.#forget(member, { type: 'LEAVE' }).catch(this.#onError)
+    void session.closed.then(() => {
+      if (!this.#closed && actor.getSnapshot().status === 'active') actor.send({ type: 'CLOSED', link: session })
     })
+  }
+
+  update(session: LinkSession, record: NodeRecord): void {
+    const actor = this.#members.get(session.peerId)?.actor
+    if (actor === undefined || sameFacts(actor.getSnapshot().context.details as NodeRecord, record)) return
+    actor.send({ type: 'DETAILS', link: session, details: record })
   }
 
   async remove(nodeId: string, { answerFirst = false } = {}): Promise<boolean> {
@@ -134,11 +143,15 @@ export class EmbeddedRegistry implements NodeRegistry {
     await Promise.all(Array.from(this.#changes.values(), (changes) => changes.run(() => {})))
   }
 
-  /** From disk first: once somebody was told that the node is gone, it does not come back with a restart. */
-  async #forget(member: Member, event: { type: 'LEAVE' } | { type: 'REMOVE'; answerFirst: boolean }): Promise<boolean> {
+  /** From disk first: once somebody was told that the node is gone, it does not come back with a restart. `isMeant` is asked in its turn. */
+  async #forget(
+    member: Member,
+    event: { type: 'LEAVE' } | { type: 'REMOVE'; answerFirst: boolean },
+    isMeant = () => true,
+  ): Promise<boolean> {
     const { id, actor } = member
     return await this.#inTurn(id, async () => {
-      if (this.#members.get(id) !== member) return false
+      if (this.#members.get(id) !== member || !isMeant()) return false
       await this.#store.remove(id)
       this.#members.delete(id)
       actor.send(event)
@@ -150,7 +163,7 @@ export class EmbeddedRegistry implements NodeRegistry {
     const { id, key, joinedAt, lastSeen, name, metadata, services } = record
     const details: NodeRecord = { name, metadata: { items: metadata }, services }
     const actor = createActor(nodeConnection, { input: { details, lastSeen, now: this.#now } })
-    const member = { id, key, joinedAt, actor }
+    const member: Member = { id, key, joinedAt, actor, place: undefined }
     this.#members.set(id, member)
     for (const type of CHANGES) {
       actor.on(type, () => {

@@ -1,12 +1,19 @@
-/** The nodes that ask to join: one request a call, shown to every operator, ended by the first answer, by time, or by the caller's leaving. */
-import { type ActorRefFrom, createActor } from 'xstate'
-import { type AuthOutcome, authRequest } from '../actors/auth-request.ts'
+/** The nodes that ask to join: one request a call, shown to every operator; what becomes of each is its machine's to say (actors/auth-request.ts). */
+import { type ActorRefFrom, createActor, fromPromise } from 'xstate'
+import {
+  type AuthRequestEvent,
+  type AuthRequestOutput,
+  authRequest,
+  holdsNewPlace,
+  type Place,
+} from '../actors/auth-request.ts'
 import { networkOf } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
-import type { Admission, Clock, Joiner } from '../link/link.ts'
+import type { Admission, Clock, Joiner, LinkSession } from '../link/link.ts'
 import { nodeView } from './embedded-registry.ts'
 import type { FactCaller, HubFact } from './facts.ts'
+import type { MemberPlace } from './registry.ts'
 
 /** Requests pending at once, at most. */
 export const PENDING_MOST = 1_000
@@ -18,10 +25,10 @@ export interface JoinRequestsOptions {
   timeout: number
   /** Rising ids that no process gives out twice. */
   nextId(): Promise<number>
-  /** Lets an accepted node in; resolves, once that is on disk, to whether it was not in before. */
-  admit(joiner: Joiner): Promise<boolean>
-  /** Takes back what `admit` did: the joiner left before it could hear of it. */
-  expel(nodeId: string): Promise<unknown>
+  /** Lets an accepted node in; resolves once that is on disk. */
+  admit(joiner: Joiner): Promise<MemberPlace>
+  /** Takes back what `admit` did, unless the node has been let in anew since. */
+  expel(place: MemberPlace): Promise<unknown>
   /** What nobody waits for has failed. */
   onError(message: string, error: unknown): void
   /** Hears of every request and what became of it. */
@@ -29,21 +36,37 @@ export interface JoinRequestsOptions {
   clock?: Clock
 }
 
-interface Pending {
+/** A request that is not over: it waits for its answer, for the disk, or for the node to confirm that it holds its sign-in. */
+interface Raised {
   readonly request: AuthenticationByRequestRequest
   readonly joiner: Joiner
   readonly actor: ActorRefFrom<typeof authRequest>
-  /** Fulfilled when an accepted node is on disk. */
-  readonly admitted: { promise: Promise<void>; resolve(): void; reject(error: unknown): void }
+  /** What is told to the joiner and, of an acceptance, to the operator; never rejects. */
+  readonly decision: Promise<Decision>
+}
+
+/** A place with what the registry knows it by. */
+interface HeldPlace extends Place {
+  readonly onList: MemberPlace
+}
+
+/** `admitted`: on disk; otherwise how the request ended before that. */
+type Decision = 'admitted' | AuthRequestOutput
+
+/** An accepted request whose node's session stands. */
+export interface AcceptedRequest {
+  /** The node has said that it holds its sign-in. */
+  confirm(): void
 }
 
 export class JoinRequests {
   readonly #options: JoinRequestsOptions
-  readonly #pending = new Map<bigint, Pending>()
+  /** By id, oldest first. */
+  readonly #raised = new Map<bigint, Raised>()
+  /** The requests behind what `join` resolved to. */
+  readonly #admitted = new WeakMap<Admission, Raised>()
   /** Requests raised or being raised, by remote address (`networkOf`); those from inside the process count together. */
   readonly #byAddress = new Map<string, number>()
-  /** Nodes that were let in just now and have no session yet. */
-  readonly #fresh = new Set<string>()
   #count = 0
   #listener: ((request: AuthenticationByRequestRequest) => void) | undefined
 
@@ -58,7 +81,9 @@ export class JoinRequests {
 
   /** What waits for an answer now, oldest first. */
   pending(): AuthenticationByRequestRequest[] {
-    return Array.from(this.#pending.values(), ({ request }) => request)
+    return Array.from(this.#raised.values())
+      .filter(isPending)
+      .map(({ request }) => request)
   }
 
   /** Raises a request and waits for its outcome; `withdrawn` aborts when the joiner goes away. */
@@ -84,7 +109,7 @@ export class JoinRequests {
 
   /**
    * Answers a request; resolves once the answer counts, an accepted node being on disk. Throws NOT_FOUND when the request is not pending: never
-   * raised, answered by another, timed out or withdrawn.
+   * raised, answered by another, timed out or withdrawn; or when the joiner goes away before the acceptance is on disk.
    */
   async answer(requestId: bigint, accept: boolean, caller: FactCaller): Promise<void> {
     if (requestId === 0n) {
@@ -92,93 +117,132 @@ export class JoinRequests {
         problems: [{ pointer: '/requestId', message: 'say which request is answered' }],
       })
     }
-    const pending = this.#pending.get(requestId)
-    if (pending === undefined) {
+    const raised = this.#raised.get(requestId)
+    if (raised === undefined || !isPending(raised)) {
       throw new ServiceError(
         'NOT_FOUND',
         `no request ${requestId} is pending: it was answered, timed out, was withdrawn or never was`,
       )
     }
-    this.#options.onFact?.({ kind: 'answered', ...about(pending.joiner), requestId, accept, caller })
-    pending.actor.send({ type: 'ANSWER', accept })
-    if (accept) await pending.admitted.promise
+    this.#options.onFact?.({ kind: 'answered', ...about(raised.joiner), requestId, accept, caller })
+    raised.actor.send({ type: 'ANSWER', accept })
+    if (!accept) return
+    const decision = await raised.decision
+    if (decision === 'admitted') return
+    if (decision.outcome === 'failed') throw decision.error
+    throw new ServiceError('NOT_FOUND', wentAway(raised.joiner))
   }
 
-  /** Whether the session that is made for this node now is the first one after it was let in. */
-  takeFresh(nodeId: string): boolean {
-    return this.#fresh.delete(nodeId)
+  /** A session stands that was let in by `admission`; undefined when that was no request's. */
+  established(session: LinkSession, admission: Admission): AcceptedRequest | undefined {
+    const raised = this.#admitted.get(admission)
+    if (raised === undefined) return undefined
+    tell(raised, { type: 'SESSION' })
+    void session.closed.then(({ reason, byPeer }) => {
+      tell(raised, { type: 'LINK_CLOSED', isHangUp: byPeer && reason === 'SHUTDOWN' })
+    })
+    return { confirm: () => tell(raised, { type: 'CONFIRMED' }) }
   }
 
   async #raise(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
     const id = BigInt(await this.#options.nextId())
     if (withdrawn.aborted) return refusal('WITHDRAWN', 'the caller went away')
-    const { timeout, clock } = this.#options
-    const actor = createActor(authRequest, {
-      input: { timeout },
-      ...(clock === undefined ? {} : { clock: timers(clock) }),
-    })
-    const outcome = new Promise<AuthOutcome>((resolve) => {
-      actor.subscribe({
-        complete: () => {
-          this.#pending.delete(id)
-          resolve(actor.getSnapshot().output as AuthOutcome)
-        },
-      })
-    })
-    // It waits at the door: not online before it is let in, and then by the link it comes back with.
-    const request = { requestId: id, node: nodeView(joiner.nodeId, joiner.record, false, Date.now()) }
-    const pending: Pending = { request, joiner, actor, admitted: deferred() }
-    const withdraw = () => {
-      if (this.#pending.has(id)) actor.send({ type: 'WITHDRAW' })
-    }
-    this.#pending.set(id, pending)
-    actor.start()
-    withdrawn.addEventListener('abort', withdraw)
+    const raised = this.#start(id, joiner, withdrawn)
     const { onFact } = this.#options
     onFact?.({ kind: 'asked', ...about(joiner), requestId: id, address: joiner.remoteAddress })
-    this.#listener?.(request)
-    try {
-      const decided = await outcome
-      if (decided === 'withdrawn') onFact?.({ kind: 'withdrawn', ...about(joiner), requestId: id })
-      if (decided === 'timedOut') onFact?.({ kind: 'timed out', ...about(joiner), requestId: id })
-      return await this.#settle(pending, decided, withdrawn)
-    } finally {
-      withdrawn.removeEventListener('abort', withdraw)
+    this.#listener?.(raised.request)
+    const decision = await raised.decision
+    if (decision === 'admitted') {
+      const admission: Admission = { admitted: true }
+      this.#admitted.set(admission, raised)
+      return admission
+    }
+    switch (decision.outcome) {
+      case 'rejected':
+        return refusal('REJECTED', 'the operator of the hub rejected the request')
+      case 'timedOut':
+        onFact?.({ kind: 'timed out', ...about(joiner), requestId: id })
+        return refusal('TIMED_OUT', 'nobody answered the request in time')
+      case 'withdrawn':
+        onFact?.({ kind: 'withdrawn', ...about(joiner), requestId: id })
+        return refusal('WITHDRAWN', 'the caller went away')
+      case 'failed':
+        throw decision.error
+      default:
+        return refusal('WITHDRAWN', wentAway(joiner))
     }
   }
 
-  async #settle({ joiner, admitted }: Pending, outcome: AuthOutcome, withdrawn: AbortSignal): Promise<Admission> {
-    if (outcome === 'rejected') return refusal('REJECTED', 'the operator of the hub rejected the request')
-    if (outcome === 'timedOut') return refusal('TIMED_OUT', 'nobody answered the request in time')
-    if (outcome === 'withdrawn') return refusal('WITHDRAWN', 'the caller went away')
-    let isNew: boolean
-    try {
-      isNew = await this.#options.admit(joiner)
-    } catch (error) {
-      admitted.reject(error)
-      throw error
-    }
-    if (withdrawn.aborted) {
-      if (isNew) await this.#options.expel(joiner.nodeId)
-      const message = `node ${joiner.nodeId} went away while its request was being accepted`
-      admitted.reject(new ServiceError('NOT_FOUND', message))
-      return refusal('WITHDRAWN', message)
-    }
-    admitted.resolve()
-    if (isNew) {
-      this.#fresh.add(joiner.nodeId)
-      // Only before its session stands; from then on the session tells.
-      const left = () => {
-        if (!this.takeFresh(joiner.nodeId)) return
-        this.#options.expel(joiner.nodeId).catch((error: unknown) => {
-          const what = `node ${joiner.nodeId} went away before it heard that it was accepted, and could not be taken off the list`
-          this.#options.onError(what, error)
-        })
-      }
-      withdrawn.addEventListener('abort', left, { once: true })
-    }
-    return { admitted: true }
+  #start(id: bigint, joiner: Joiner, withdrawn: AbortSignal): Raised {
+    const { timeout, clock, expel } = this.#options
+    const machine = authRequest.provide({
+      actors: {
+        admit: fromPromise<Place>(() => this.#admit(id, joiner)),
+        expel: fromPromise<unknown, Place>(({ input }) => expel((input as HeldPlace).onList)),
+      },
+    })
+    const actor = createActor(machine, {
+      input: { timeout },
+      ...(clock === undefined ? {} : { clock: timers(clock) }),
+    })
+    const decision = new Promise<Decision>((resolve) => {
+      actor.on('admitted', () => resolve('admitted'))
+      actor.subscribe({ complete: () => resolve(actor.getSnapshot().output as AuthRequestOutput) })
+    })
+    // It waits at the door: not online before it is let in, and then by the link it comes back with.
+    const request = { requestId: id, node: nodeView(joiner.nodeId, joiner.record, false, Date.now()) }
+    const raised: Raised = { request, joiner, actor, decision }
+    const withdraw = () => tell(raised, { type: 'WITHDRAW' })
+    actor.subscribe({
+      complete: () => {
+        withdrawn.removeEventListener('abort', withdraw)
+        this.#over(id, raised)
+      },
+    })
+    this.#raised.set(id, raised)
+    actor.start()
+    withdrawn.addEventListener('abort', withdraw)
+    return raised
   }
+
+  /** The node's place, which is this request's from now on: the last one accepted says whether the node stays. */
+  async #admit(id: bigint, joiner: Joiner): Promise<HeldPlace> {
+    const onList = await this.#options.admit(joiner)
+    const before = this.#others(id, joiner.nodeId).filter(({ actor }) => holdsNewPlace(actor.getSnapshot().context))
+    for (const other of before) tell(other, { type: 'HELD_BY_ANOTHER' })
+    return { isNew: onList.isNew || before.length > 0, onList }
+  }
+
+  #over(id: bigint, { actor, joiner }: Raised): void {
+    this.#raised.delete(id)
+    const { outcome, error } = actor.getSnapshot().output as AuthRequestOutput
+    if (outcome === 'confirmed') {
+      for (const other of this.#others(id, joiner.nodeId)) tell(other, { type: 'HELD_BY_ANOTHER' })
+    } else if (outcome === 'gone' && error !== undefined) {
+      const what = `node ${joiner.nodeId} went away before it heard that it was accepted, and could not be taken off the list`
+      this.#options.onError(what, error)
+    }
+  }
+
+  /** The other requests of the same node that are not over. */
+  #others(id: bigint, nodeId: string): Raised[] {
+    return Array.from(this.#raised.values()).filter(
+      ({ request, joiner }) => joiner.nodeId === nodeId && request.requestId !== id,
+    )
+  }
+}
+
+function isPending({ actor }: Raised): boolean {
+  return actor.getSnapshot().matches('pending')
+}
+
+/** What comes after the end of a request changes nothing. */
+function tell({ actor }: Raised, event: AuthRequestEvent): void {
+  if (actor.getSnapshot().status === 'active') actor.send(event)
+}
+
+function wentAway({ nodeId }: Joiner): string {
+  return `node ${nodeId} went away while its request was being accepted`
 }
 
 function about({ nodeId, record }: Joiner): { nodeId: string; name: string } {
@@ -194,16 +258,4 @@ function timers(clock: Clock) {
     setTimeout: (fn: (...args: unknown[]) => void, timeout: number) => clock.setTimeout(fn, timeout),
     clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
   }
-}
-
-function deferred(): Pending['admitted'] {
-  let resolve: () => void = () => {}
-  let reject: (error: unknown) => void = () => {}
-  const promise = new Promise<void>((yes, no) => {
-    resolve = yes
-    reject = no
-  })
-  // Nobody waits for it when the answer came over a stream that has gone.
-  promise.catch(() => {})
-  return { promise, resolve, reject }
 }

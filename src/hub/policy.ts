@@ -26,12 +26,17 @@ export function hubPolicy({ registry, requests, serve, onFact }: HubPolicyOption
       const message = 'this hub does not accept authentication by request'
       return { admitted: false, reason: 'NO_AUTHENTICATION_BY_REQUEST', message }
     },
-    established: (session, record) => {
+    established: (session, record, admission) => {
       serve(session)
       const about = { nodeId: session.peerId, name: record.name, address: session.remoteAddress }
       onFact?.({ kind: 'link up', ...about })
       void session.closed.then((end) => onFact?.({ kind: 'link down', ...about, end }))
-      registry.connect(session, record, { isFirst: requests?.takeFresh(session.peerId) === true })
+      registry.connect(session, record)
+      const request = requests?.established(session, admission)
+      session.onRecord((changed) => {
+        request?.confirm()
+        registry.update(session, changed)
+      })
     },
   }
 }

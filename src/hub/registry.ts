@@ -1,4 +1,5 @@
 /** The hub's state behind one interface: which nodes there are, which are connected, and how a call reaches one. */
+import type { Place } from '../actors/auth-request.ts'
 import type { Node } from '../contract/types.ts'
 import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
 
@@ -17,6 +18,11 @@ export type Route =
   /** Not on the hub. */
   | { readonly kind: 'unknown' }
 
+/** A node's place on the list, as the request has it that was accepted last; a later acceptance of the same node makes a new one. */
+export interface MemberPlace extends Place {
+  readonly nodeId: string
+}
+
 /**
  * Everything the hub server knows. The embedded one (embedded-registry.ts) keeps it in memory and on disk; the same interface is what a
  * distributed engine would serve so that several hub servers share one hub, with sessions of the other servers' nodes as routes.
@@ -30,13 +36,14 @@ export interface NodeRegistry {
   follow(listener: (event: NodeEvent) => void): void
   route(nodeId: string): Route
   isMember(nodeId: string): boolean
-  /** Lets a node in, with its key; resolves, once that is on disk, to whether it was not in before. */
-  admit(joiner: Joiner): Promise<boolean>
-  /**
-   * A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. `isFirst`: it was let in
-   * just now. It says that it has its sign-in by sending its record; one that hangs up instead does not join after all and is removed.
-   */
-  connect(session: LinkSession, record: NodeRecord, options?: { isFirst?: boolean }): void
+  /** Lets a node in, with its key; resolves, once that is on disk, to its place: `isNew` when it was not on the list. */
+  admit(joiner: Joiner): Promise<MemberPlace>
+  /** Takes a node off the list again, as `remove` does, unless it has been let in anew since or is gone already. */
+  expel(place: MemberPlace): Promise<boolean>
+  /** A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. */
+  connect(session: LinkSession, record: NodeRecord): void
+  /** A node has said over its session that its details have changed. */
+  update(session: LinkSession, record: NodeRecord): void
   /**
    * Takes a node off the hub and cuts its link; resolves, once that is on disk, to whether it was on the hub. `answerFirst`: the link is
    * cut after the current turn, so that the node hears the answer to what it asked for.

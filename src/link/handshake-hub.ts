@@ -107,17 +107,22 @@ export class HubHandshake {
     this.#withdrawn.abort()
   }
 
-  #cutOff(kind: LinkEvent['kind'], message: string, code: CloseCode, error?: unknown): void {
+  #cutOff(
+    kind: LinkEvent['kind'],
+    message: string,
+    code: CloseCode,
+    about: Pick<LinkEvent, 'error' | 'reason'> = {},
+  ): void {
     if (this.#step === 'over') return
     this.#over()
-    const event: LinkEvent = { kind, message, remoteAddress: this.#wire.remoteAddress, peerId: this.#peerId }
-    this.#options.report(error === undefined ? event : { ...event, error })
+    const { remoteAddress } = this.#wire
+    this.#options.report({ kind, message, remoteAddress, peerId: this.#peerId, ...about })
     this.#wire.close(code, message)
   }
 
   #violated(error: unknown): void {
     if (error instanceof Violation) this.#cutOff('violation', error.message, closeCodes.PROTOCOL)
-    else this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, error)
+    else this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, { error })
   }
 
   #receive(bytes: Uint8Array): void {
@@ -180,7 +185,7 @@ export class HubHandshake {
 
   #failed(error: unknown): void {
     if (this.#session === undefined) {
-      this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, error)
+      this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, { error })
       return
     }
     const { remoteAddress } = this.#wire
@@ -219,12 +224,12 @@ export class HubHandshake {
     if (this.#step !== 'decision') return
     if (admission.admitted) {
       const messages = this.#sendVerdict({ welcome: {} })
-      this.#establish(nodeId, record, messages)
+      this.#establish(nodeId, record, messages, admission)
       return
     }
     const { reason, message } = admission
     this.#sendVerdict({ refused: { reason, message: message.slice(0, 1024) } })
-    this.#cutOff('refused', `${reason}: ${message}`, closeCodes.REFUSED)
+    this.#cutOff('refused', `${reason}: ${message}`, closeCodes.REFUSED, { reason })
   }
 
   #sendVerdict(verdict: VerdictBody): readonly Uint8Array[] {
@@ -238,7 +243,7 @@ export class HubHandshake {
     return [...this.#messages, frame]
   }
 
-  #establish(nodeId: string, record: NodeRecord, messages: readonly Uint8Array[]): void {
+  #establish(nodeId: string, record: NodeRecord, messages: readonly Uint8Array[], admission: Admission): void {
     this.#step = 'over'
     this.#heartbeat?.stop()
     const { identity, clock, report, policy } = this.#options
@@ -258,7 +263,7 @@ export class HubHandshake {
     })
     this.#session = session
     this.#progress.admitted?.(session)
-    policy.established(session, record)
+    policy.established(session, record, admission)
   }
 }
 

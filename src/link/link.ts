@@ -173,8 +173,8 @@ export interface HubPolicy {
    * 32 bytes, Ed25519.
    */
   join(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission>
-  /** A session stands; the handlers (onOpen, onRecord, onLeave) are set before this returns. */
-  established(session: LinkSession, record: NodeRecord): void
+  /** A session stands, let in by `admission`, as `admit` or `join` gave it; the handlers (onOpen, onRecord, onLeave) are set before this returns. */
+  established(session: LinkSession, record: NodeRecord, admission: Admission): void
 }
 
 export interface Joiner {
@@ -192,6 +192,8 @@ export interface LinkEvent {
   readonly remoteAddress: string
   /** When proven. */
   readonly peerId: string | undefined
+  /** Of `refused`. */
+  readonly reason?: RefusalReason
   readonly error?: unknown
 }
 

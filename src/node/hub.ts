@@ -102,7 +102,7 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
           timeout: requestTimeout,
           nextId: () => store.requestIds.next(),
           admit: (joiner) => registry.admit(joiner),
-          expel: (id) => registry.remove(id),
+          expel: (place) => registry.expel(place),
           onError: (message, error) => log.error({ err: error }, message),
           onFact,
           ...(clock === undefined ? {} : { clock }),

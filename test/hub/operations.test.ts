@@ -320,7 +320,7 @@ describe('answering', () => {
     const requests = new JoinRequests({
       timeout: 1_000,
       nextId: async () => 1,
-      admit: async () => true,
+      admit: async ({ nodeId }) => ({ nodeId, isNew: true }),
       expel: async () => {
         throw removal
       },
