@@ -231,12 +231,12 @@ function linkServer(
   })
 }
 
-function reportLink(log: Logger, { kind, message, remoteAddress, peerId, error }: LinkEvent): void {
+function reportLink(log: Logger, { kind, message, remoteAddress, peerId, reason, error }: LinkEvent): void {
   const fields = { address: remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
   if (kind === 'failed') log.error(fields, `link: ${message}`)
   else if (kind === 'violation') log.warn(fields, `link: ${message}`)
   // The end of the session, or of the request to join, tells the same.
-  else if (kind === 'dead') log.debug(fields, `link: ${message}`)
+  else if (kind === 'dead' || reason === 'REJECTED' || reason === 'TIMED_OUT') log.debug(fields, `link: ${message}`)
   else log.info(fields, `link: ${message}`)
 }
 
