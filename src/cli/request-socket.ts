@@ -37,8 +37,22 @@ export class RequestSocket {
     socket.on('error', () => undefined)
   }
 
-  /** Fulfilled once the socket is open; rejects with what the node answers instead. */
-  static open(socket: WebSocket): Promise<RequestSocket> {
+  /**
+   * Fulfilled once the socket is open and the hub has shown that it takes requests to join; rejects with what the node answers instead, with
+   * NOT_FOUND of a hub that takes none.
+   */
+  static async open(socket: WebSocket): Promise<RequestSocket> {
+    const opened = await RequestSocket.#opened(socket)
+    try {
+      await opened.#takesRequests()
+    } catch (error) {
+      opened.close()
+      throw error
+    }
+    return opened
+  }
+
+  static #opened(socket: WebSocket): Promise<RequestSocket> {
     return new Promise((resolve, reject) => {
       const opened = new RequestSocket(socket)
       socket.once('open', () => resolve(opened))
@@ -90,6 +104,19 @@ export class RequestSocket {
       outcome ??= frame.failure
     }
     if (outcome !== undefined) throw outcome
+  }
+
+  /** The stream of a hub that takes no requests opens too: only an answer, here to no request, is told so. What comes before that is kept. */
+  async #takesRequests(): Promise<void> {
+    this.answer(NO_REQUEST, false)
+    const requests: RequestFrame[] = []
+    for (;;) {
+      const frame = await this.next()
+      if ('request' in frame) requests.push(frame)
+      else if (isNoRequest(frame.failure)) break
+      else throw frame.failure
+    }
+    this.#frames.unshift(...requests)
   }
 
   /** Throws what was said against an answer since the last look. */

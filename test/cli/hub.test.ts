@@ -229,6 +229,23 @@ describe('answering', () => {
     await other.see(/the stream of requests broke off/)
     expect(await other.code()).toBe(1)
   })
+
+  it('of a hub that takes none: says so and ends, on a terminal and in scripts', async () => {
+    const closed = await up('closed', '--hub', '--authentication-by-request', 'none')
+    const said = /this hub does not accept authentication by request/
+    const terminal = new PseudoTerminal(['authentication-requests', '--url', closed.url], {})
+    await terminal.see(said)
+    expect(await terminal.code()).toBe(1)
+    for (const args of [
+      ['approve', '1'],
+      ['reject', '1'],
+      ['approve', '--all'],
+    ]) {
+      const { code, stderr } = await at(closed, 'authentication-requests', ...args)
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(said) })
+    }
+    closed.process.kill('SIGKILL')
+  })
 })
 
 describe('nodes of a hub', () => {
