@@ -1,6 +1,14 @@
 /** This node on its hub: joining, coming back after every loss of the link, leaving. */
-import { type ActorRefFrom, createActor, fromPromise } from 'xstate'
-import { type HubLink, hubConnection, NotAMember } from '../actors/hub-connection.ts'
+import { type ActorRefFrom, createActor, type EventObject, fromCallback, fromPromise, toPromise } from 'xstate'
+import {
+  type AskEvent,
+  type Asked,
+  type HubConnectionEvent,
+  type HubLink,
+  hubConnection,
+  type JoinOutcome,
+  NotAMember,
+} from '../actors/hub-connection.ts'
 import type { ActorClock } from '../actors/pipeline.ts'
 import { type Code, ServiceError } from '../contract/errors.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
@@ -51,19 +59,31 @@ export class Membership {
   readonly #actor: ActorRefFrom<typeof hubConnection>
   readonly #listeners: ((state: ConnectionState) => void)[] = []
   #state: ConnectionState
-  /** Changes of the sign-in wait for one another. */
-  /** Changes of the sign-in. */
+  /** Changes of the sign-in on disk wait for one another. */
   readonly #changes = new SerialQueue()
-  #closed = false
+  /** Requests to join so far. */
+  #requests = 0
+  #isStarted = false
 
   /** Signed in when the disk says so; connects once `start` is called. */
   constructor(options: MembershipOptions) {
     this.#options = options
-    const machine = hubConnection.provide({
-      actors: { dial: fromPromise<HubLink, SignInRecord>(({ input, signal }) => this.#connect(input, signal)) },
-      actions: { forget: () => this.#forget() },
-    })
     const { signIn, random = Math.random, clock } = options
+    const machine = hubConnection.provide({
+      actors: {
+        ask: fromCallback<EventObject, Asked, AskEvent>(({ input, sendBack }) => this.#ask(input, sendBack)),
+        signIn: fromPromise<void, SignInRecord>(({ input }) => this.#changes.run(() => signIn.put(input))),
+        signOut: fromPromise<void>(() => this.#changes.run(() => this.#signOut())),
+        dial: fromPromise<HubLink, SignInRecord>(({ input, signal }) => this.#connect(input, signal)),
+      },
+      actions: {
+        forget: () => this.#forget(),
+        confirm: (_, accepted) => {
+          options.onFact({ kind: 'signed in', hub: accepted.signIn.hubAddress })
+          sessionOf(accepted.link).sendRecord(options.record())
+        },
+      },
+    })
     this.#actor = createActor(machine, {
       input: { signIn: signIn.get() ?? null, random },
       ...(clock === undefined ? {} : { clock }),
@@ -78,6 +98,7 @@ export class Membership {
   }
 
   start(): void {
+    this.#isStarted = true
     this.#actor.start()
   }
 
@@ -87,58 +108,50 @@ export class Membership {
 
   /** The live link to the hub, if there is one. */
   get session(): LinkSession | undefined {
-    return (this.#actor.getSnapshot().context.link as LinkSession | null) ?? undefined
+    const { link } = this.#actor.getSnapshot().context
+    return link === null ? undefined : sessionOf(link)
   }
 
   onChange(listener: (state: ConnectionState) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Asks the hub at `address` to let this node in and waits for the operator's answer; `caller` aborting withdraws the request. */
+  /**
+   * Asks the hub at `address` to let this node in and waits for the operator's answer; `caller` aborting withdraws the request, until the
+   * sign-in is being written. Throws ALREADY_EXISTS, CANCELLED, UNAVAILABLE, or what the hub's refusal means.
+   */
   async join(address: URL, caller: AbortSignal): Promise<void> {
     this.requireNone()
-    const record = this.#options.record()
-    let dialled: Dialled
-    try {
-      dialled = await this.#options.dial({ address, intent: 'JOIN', record, signal: caller })
-    } catch (error) {
-      throw joinFailure(error, address, caller)
-    }
-    const { session, certificate } = dialled
-    this.#serve(session, address.href)
-    await this.#changes.run(async () => {
-      try {
-        if (this.#closed) throw new ServiceError('UNAVAILABLE', 'the node is shutting down')
-        if (caller.aborted) throw new ServiceError('CANCELLED', 'the caller went away')
-        this.requireNone(dialled.hubId)
-        const signIn: SignInRecord = {
-          hubAddress: address.href,
-          hubId: dialled.hubId,
-          hubKey: dialled.hubKey,
-          ...(certificate === undefined || certificate.trust === 'CA' ? {} : pinOf(certificate)),
-        }
-        await this.#options.signIn.put(signIn)
-        this.#actor.send({ type: 'JOINED', signIn, link: session })
-        this.#options.onFact({ kind: 'signed in', hub: address.href })
-        session.sendRecord(this.#options.record())
-      } catch (error) {
-        session.close('LEFT', 'the node does not join after all')
-        throw error
-      }
+    const request = ++this.#requests
+    const withdraw = () => this.#tell({ type: 'WITHDRAW', request })
+    const outcome = new Promise<JoinOutcome>((resolve) => {
+      const listening = this.#actor.on('joinEnded', (end) => {
+        if (end.request !== request) return
+        listening.unsubscribe()
+        resolve(end.outcome)
+      })
+      if (!this.#tell({ type: 'JOIN', request, address })) resolve({ kind: 'closed' })
     })
+    caller.addEventListener('abort', withdraw)
+    if (caller.aborted) withdraw()
+    try {
+      requireJoined(await outcome, address)
+    } finally {
+      caller.removeEventListener('abort', withdraw)
+    }
   }
 
   /** Leaves the hub, whether or not it can be told; nothing to do on none. Resolves once the sign-in is off the disk. */
   async leave(): Promise<void> {
-    const session = await this.#changes.run(async () => {
-      const hub = this.#options.signIn.get()?.hubAddress
-      await this.#options.signIn.remove()
-      const left = this.session
-      this.#actor.send({ type: 'DISCONNECT' })
-      if (hub !== undefined) this.#options.onFact({ kind: 'signed out', hub })
-      return left
+    const { link, error } = await new Promise<{ link: HubLink | null; error?: unknown }>((resolve) => {
+      const listening = this.#actor.on('leaveEnded', (end) => {
+        listening.unsubscribe()
+        resolve(end)
+      })
+      if (!this.#tell({ type: 'DISCONNECT' })) resolve({ link: null, error: goingDown() })
     })
-    await session?.closed
+    if (error !== undefined) throw error
+    await link?.closed
   }
 
   /** Tells the hub that this node's details have changed; a hub that is away hears of it with the next link. */
@@ -161,22 +174,58 @@ export class Membership {
     return session
   }
 
-  /** Takes the link down; the sign-in stays. */
-  close(): void {
-    this.#closed = true
-    const { session } = this
-    this.#actor.stop()
-    session?.close('SHUTDOWN', 'the node is shutting down')
+  /** Takes the link down, and withdraws what asks to join; the sign-in stays. Resolves once nothing of it is being written any more. */
+  async close(): Promise<void> {
+    if (!this.#isStarted) {
+      this.#actor.stop()
+      return
+    }
+    this.#tell({ type: 'CLOSE' })
+    await toPromise(this.#actor)
   }
 
-  /** Throws ALREADY_EXISTS when the node is signed in to a hub, other than the one with the id `accepted`. */
-  requireNone(accepted?: string): void {
+  /** Throws ALREADY_EXISTS when the node is signed in to a hub. */
+  requireNone(): void {
     const { signIn } = this.#actor.getSnapshot().context
-    if (signIn === null || signIn.hubId === accepted) return
-    throw new ServiceError(
-      'ALREADY_EXISTS',
-      `this node is on the hub at ${signIn.hubAddress} already: disconnect it there first`,
-    )
+    if (signIn !== null) throw signedInAlready(signIn.hubAddress)
+  }
+
+  /** False when the node has gone down. */
+  #tell(event: HubConnectionEvent): boolean {
+    if (this.#actor.getSnapshot().status !== 'active') return false
+    this.#actor.send(event)
+    return true
+  }
+
+  #ask({ request, address }: Asked, tell: (event: AskEvent) => void): () => void {
+    const withdrawal = new AbortController()
+    this.#options
+      .dial({ address, intent: 'JOIN', record: this.#options.record(), signal: withdrawal.signal })
+      .then(({ session, hubId, hubKey, certificate }) => {
+        if (withdrawal.signal.aborted) {
+          session.close('SHUTDOWN', 'the node does not join after all')
+          return
+        }
+        this.#serve(session, address.href)
+        const pin = certificate === undefined || certificate.trust === 'CA' ? {} : pinOf(certificate)
+        tell({
+          type: 'ACCEPTED',
+          request,
+          signIn: { hubAddress: address.href, hubId, hubKey, ...pin },
+          link: session,
+        })
+      })
+      .catch((error: unknown) => {
+        if (!withdrawal.signal.aborted) tell({ type: 'REFUSED', request, error })
+      })
+    return () => withdrawal.abort()
+  }
+
+  async #signOut(): Promise<void> {
+    const { signIn, onFact } = this.#options
+    const hub = signIn.get()?.hubAddress
+    await signIn.remove()
+    if (hub !== undefined) onFact({ kind: 'signed out', hub })
   }
 
   async #connect(signIn: SignInRecord, signal: AbortSignal): Promise<LinkSession> {
@@ -242,7 +291,9 @@ export class Membership {
     const { onFact, signIn } = this.#options
     const hub = signIn.get()?.hubAddress ?? ''
     onFact({ kind: 'removed', hub })
-    signIn.remove().catch((error: unknown) => onFact({ kind: 'sign-in not deleted', hub, error }))
+    this.#changes
+      .run(() => signIn.remove())
+      .catch((error: unknown) => onFact({ kind: 'sign-in not deleted', hub, error }))
   }
 }
 
@@ -250,9 +301,15 @@ function pinOf({ fingerprint, key }: SeenCertificate) {
   return { certificate: fingerprint, certificateKey: key }
 }
 
-function stateOf({ value, context }: { value: unknown; context: { signIn: unknown } }): ConnectionState {
-  if (value === 'connected') return 'CONNECTED'
-  return context.signIn === null ? 'UNAUTHENTICATED' : 'DISCONNECTED'
+/** Whoever asks another hub, or the same anew, is what it was until the sign-in is on disk. */
+function stateOf({ context: { signIn, link } }: { context: { signIn: unknown; link: unknown } }): ConnectionState {
+  if (signIn === null) return 'UNAUTHENTICATED'
+  return link === null ? 'DISCONNECTED' : 'CONNECTED'
+}
+
+/** The links of the machine are sessions: `#ask` and `#connect` give it no others. */
+function sessionOf(link: HubLink): LinkSession {
+  return link as LinkSession
 }
 
 const REFUSALS: Partial<Record<LinkRefused['reason'], Code>> = {
@@ -264,8 +321,34 @@ const REFUSALS: Partial<Record<LinkRefused['reason'], Code>> = {
   WITHDRAWN: 'CANCELLED',
 }
 
-function joinFailure(error: unknown, { href }: URL, caller: AbortSignal): unknown {
-  if (caller.aborted) return new ServiceError('CANCELLED', 'the caller went away; the request is withdrawn')
+/** Throws what became of a request that has not ended in a sign-in. */
+function requireJoined(outcome: JoinOutcome, address: URL): void {
+  switch (outcome.kind) {
+    case 'joined':
+      return
+    case 'signed in already':
+      throw signedInAlready(outcome.hubAddress)
+    case 'withdrawn':
+      throw new ServiceError('CANCELLED', 'the caller went away; the request is withdrawn')
+    case 'closed':
+      throw goingDown()
+    case 'failed':
+      throw joinFailure(outcome.error, address)
+  }
+}
+
+function signedInAlready(hubAddress: string): ServiceError {
+  return new ServiceError(
+    'ALREADY_EXISTS',
+    `this node is on the hub at ${hubAddress} already: disconnect it there first`,
+  )
+}
+
+function goingDown(): ServiceError {
+  return new ServiceError('UNAVAILABLE', 'the node is shutting down')
+}
+
+function joinFailure(error: unknown, { href }: URL): unknown {
   if (error instanceof LinkRefused) {
     return new ServiceError(REFUSALS[error.reason] ?? 'UNAVAILABLE', `the hub at ${href}: ${error.message}`)
   }

@@ -78,7 +78,7 @@ function createMember(options: HubPartOptions): HubPart {
     start: () => membership.start(),
     close: async () => {
       client.close()
-      membership.close()
+      await membership.close()
     },
   }
 }
