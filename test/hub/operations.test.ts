@@ -652,6 +652,72 @@ describe('answer, timeout and withdrawal at once: one outcome, the same on both 
     expect(outcomes).toEqual(new Set([true, false]))
   })
 
+  test('a member that asks anew and goes away at every moment of the second acceptance stays', async () => {
+    const hub = network.hub(HUB)
+    const { sink, receiver } = await hub.converse('authenticationByRequests')
+    const node = network.node()
+    const accept = async (requestId: bigint) => await receiver.message({ requestId, accept: true })
+    for (let moment = 0; moment < 60; moment++) {
+      const again = localCall()
+      const joins = [
+        node.call('authenticateByRequest', { hubServerAddress: HUB }),
+        node.call('authenticateByRequest', { hubServerAddress: HUB }, again),
+      ] as const
+      const ended = joins[1].catch(() => {})
+      const requests = [await sink.next(), await sink.next()] as const
+      await accept(BigInt(requests[0].requestId))
+      await joins[0]
+      const answering = accept(BigInt(requests[1].requestId)).catch(() => {})
+      for (let i = 0; i < moment; i++) await (i % 4 === 3 ? settle(1) : Promise.resolve())
+      again.abort()
+      await Promise.all([ended, answering])
+      await until(() => node.state === 'CONNECTED')
+      expect(await agreement(hub, node)).toBe(true)
+      await node.call('disconnect', {})
+      await until(async () => idsOf(await listed(hub)).length === 1)
+    }
+  })
+
+  test('the node goes down while the operator thinks: the call is told, the request withdrawn', async () => {
+    const hub = network.hub(HUB)
+    const node = network.node()
+    const joining = node.call('authenticateByRequest', { hubServerAddress: HUB })
+    joining.catch(() => {})
+    await until(async () => (await hub.call('getPendingAuthenticationRequests', {})).requests.length === 1)
+    await node.part.membership?.close()
+    await expect(joining).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    await until(async () => (await hub.call('getPendingAuthenticationRequests', {})).requests.length === 0)
+    await expect(node.call('authenticateByRequest', { hubServerAddress: HUB })).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+    })
+  })
+
+  test('the node goes down at every moment of an acceptance', async () => {
+    const hub = network.hub(HUB)
+    const { sink, receiver } = await hub.converse('authenticationByRequests')
+    const outcomes = new Set<boolean>()
+    for (let moment = 0; moment < 60 || !outcomes.has(true); moment++) {
+      const node = network.node()
+      const joining = node.call('authenticateByRequest', { hubServerAddress: HUB }).then(
+        () => true,
+        () => false,
+      )
+      const { requestId } = await sink.next()
+      const answering = (async () => await receiver.message({ requestId: BigInt(requestId), accept: true }))()
+      answering.catch(() => {})
+      for (let i = 0; i < moment; i++) await (i % 4 === 3 ? settle(1) : Promise.resolve())
+      await node.part.membership?.close()
+      const success = await joining
+      await answering.catch(() => {})
+      expect(node.store.signIn.get() !== undefined).toBe(success)
+      await until(async () => idsOf(await listed(hub)).includes(node.id) === success)
+      outcomes.add(success)
+      await node.close()
+      if (success) await hub.call('removeNode', { nodeId: node.id })
+    }
+    expect(outcomes).toEqual(new Set([true, false]))
+  })
+
   test.each([
     ['the answer a moment before the timeout', ['answer', 'time'], true],
     ['the timeout a moment before the answer', ['time', 'answer'], false],
