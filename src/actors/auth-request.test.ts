@@ -40,7 +40,7 @@ function rig() {
     else if (step === 'not written') admits.at(-1)?.reject(full)
     else if (step === 'taken off') expels.at(-1)?.resolve()
     else if (step === 'not taken off') expels.at(-1)?.reject(full)
-    else actor.send(step)
+    else if (actor.getSnapshot().status === 'active') actor.send(step)
     await settle(1)
   }
   return { actor, take, told, state, admits, expels }

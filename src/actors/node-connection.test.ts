@@ -33,66 +33,111 @@ const remove: Step = () => ({ type: 'REMOVE', answerFirst: false })
 const leave: Step = () => ({ type: 'LEAVE' })
 const admitted: Step = () => ({ type: 'ADMITTED', details: 'joined' })
 
-// In a state, reached by these events, an event leads to a state, these changes told, these links closed, these details.
-const table: [string, string, Step[], Step, string, string[], string[], string][] = [
-  ['listed, offline: its link comes up', 'offline', [], connected, 'online', ['connected'], [], 'told'],
-  ['listed, offline: removeNode', 'offline', [], remove, 'removed', ['deauthenticated'], [], 'given'],
-  ['listed, offline: accepted by a new request', 'offline', [], admitted, 'offline', ['authenticated'], [], 'joined'],
-  ['listed, offline: an old link closes', 'offline', [], closed, 'offline', [], [], 'given'],
-  ['listed, offline: details over an old link', 'offline', [], details, 'offline', [], [], 'given'],
-  ['listed, online: its link goes down', 'online', [connected], closed, 'offline', ['disconnected'], [], 'told'],
-  ['listed, online: details change', 'online', [connected], details, 'online', ['updated'], [], 'changed'],
-  ['listed, online: details over another link', 'online', [connected], staleDetails, 'online', [], [], 'told'],
-  ['listed, online: another link closes', 'online', [connected], staleClosed, 'online', [], [], 'told'],
-  [
-    'listed, online: a newer link',
-    'online',
-    [connected],
-    reconnected,
-    'online',
-    ['disconnected', 'connected'],
-    ['first REPLACED'],
-    'again',
-  ],
-  ['listed, online: the replaced link closes', 'online', [connected, reconnected], closed, 'online', [], [], 'again'],
-  [
-    'listed, online: removeNode',
-    'online',
-    [connected],
-    remove,
-    'removed',
-    ['deauthenticated'],
-    ['first REMOVED'],
-    'told',
-  ],
-  ['listed, online: the node leaves', 'online', [connected], leave, 'removed', ['deauthenticated'], [], 'told'],
-  [
-    'listed, online: accepted by a new request',
-    'online',
-    [connected],
-    admitted,
-    'online',
-    ['authenticated'],
-    [],
-    'joined',
-  ],
-]
+const steps = {
+  'its link comes up': connected,
+  'another link comes up': reconnected,
+  'the first link closes': closed,
+  'the second link closes': staleClosed,
+  'details over the first link': details,
+  'details over the second link': staleDetails,
+  removeNode: remove,
+  'the node leaves': leave,
+  'accepted by a new request': admitted,
+} as const
+type Name = keyof typeof steps
+interface Lead {
+  to: string
+  told: string[]
+  cut?: string[]
+  details: string
+}
 
-test.each(table)('%s', (_row, from, before, step, to, told, cut, told_details) => {
+const gone = (details: string, cut: string[] = []): Lead => ({ to: 'removed', told: ['deauthenticated'], cut, details })
+const back = (details: string): Lead => ({ to: 'online', told: ['connected'], details })
+// A state, the events that lead to it, and what is not ignored there: the state after it, what is told, which links are cut, the details then.
+const table: [string, string, Step[], Partial<Record<Name, Lead>>][] = [
+  [
+    'listed, offline',
+    'offline',
+    [],
+    {
+      'its link comes up': back('told'),
+      'another link comes up': back('again'),
+      removeNode: gone('given'),
+      'the node leaves': gone('given'),
+      'accepted by a new request': { to: 'offline', told: ['authenticated'], details: 'joined' },
+    },
+  ],
+  [
+    'listed, online',
+    'online',
+    [connected],
+    {
+      'its link comes up': {
+        to: 'online',
+        told: ['disconnected', 'connected'],
+        cut: ['first REPLACED'],
+        details: 'told',
+      },
+      'another link comes up': {
+        to: 'online',
+        told: ['disconnected', 'connected'],
+        cut: ['first REPLACED'],
+        details: 'again',
+      },
+      'the first link closes': { to: 'offline', told: ['disconnected'], details: 'told' },
+      'details over the first link': { to: 'online', told: ['updated'], details: 'changed' },
+      removeNode: gone('told', ['first REMOVED']),
+      'the node leaves': gone('told'),
+      'accepted by a new request': { to: 'online', told: ['authenticated'], details: 'joined' },
+    },
+  ],
+  [
+    'listed, online by its second link',
+    'online',
+    [connected, reconnected],
+    {
+      'its link comes up': {
+        to: 'online',
+        told: ['disconnected', 'connected'],
+        cut: ['second REPLACED'],
+        details: 'told',
+      },
+      'another link comes up': {
+        to: 'online',
+        told: ['disconnected', 'connected'],
+        cut: ['second REPLACED'],
+        details: 'again',
+      },
+      'the second link closes': { to: 'offline', told: ['disconnected'], details: 'again' },
+      'details over the second link': { to: 'online', told: ['updated'], details: 'stale' },
+      removeNode: gone('again', ['second REMOVED']),
+      'the node leaves': gone('again'),
+      'accepted by a new request': { to: 'online', told: ['authenticated'], details: 'joined' },
+    },
+  ],
+  ['removed', 'removed', [remove], {}],
+]
+const rows = table.flatMap(([row, from, before, leads]) =>
+  (Object.keys(steps) as Name[]).map((name) => [row, name, from, before, leads[name]] as const),
+)
+
+test.each(rows)('%s: %s', (_row, name, from, before, lead) => {
   const machine = rig()
   for (const earlier of before) machine.take(earlier(machine))
   expect(machine.actor.getSnapshot().value).toBe(from)
   machine.told.length = 0
   machine.closed.length = 0
-  const seen = machine.actor.getSnapshot().context.lastSeen
-  machine.take(step(machine))
+  const earlier = machine.actor.getSnapshot().context
+  if (machine.actor.getSnapshot().status === 'active') machine.take(steps[name](machine))
   const { value, context } = machine.actor.getSnapshot()
+  const { to, told, cut = [], details } = lead ?? { to: from, told: [], details: earlier.details }
   expect(value).toBe(to)
   expect(machine.told).toEqual(told)
   expect(machine.closed).toEqual(cut)
-  expect(context.details).toBe(told_details)
+  expect(context.details).toBe(details)
   expect(context.link === null).toBe(to !== 'online')
-  expect(context.lastSeen).toBe(told.length > 0 ? machine.now() : seen)
+  expect(context.lastSeen).toBe(told.length > 0 ? machine.now() : earlier.lastSeen)
 })
 
 test('what is told is already true', () => {
