@@ -135,13 +135,23 @@ export class JoinRequests {
 
   /** A session stands that was let in by `admission`; undefined when that was no request's. */
   established(session: LinkSession, admission: Admission): AcceptedRequest | undefined {
-    const raised = this.#admitted.get(admission)
+    let raised = this.#admitted.get(admission)
     if (raised === undefined) return undefined
+    // A session lives for long: it keeps nothing of a request that is over.
+    raised.actor.subscribe({
+      complete: () => {
+        raised = undefined
+      },
+    })
     tell(raised, { type: 'SESSION' })
     void session.closed.then(({ reason, byPeer }) => {
-      tell(raised, { type: 'LINK_CLOSED', isHangUp: byPeer && reason === 'SHUTDOWN' })
+      if (raised !== undefined) tell(raised, { type: 'LINK_CLOSED', isHangUp: byPeer && reason === 'SHUTDOWN' })
     })
-    return { confirm: () => tell(raised, { type: 'CONFIRMED' }) }
+    return {
+      confirm: () => {
+        if (raised !== undefined) tell(raised, { type: 'CONFIRMED' })
+      },
+    }
   }
 
   async #raise(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
