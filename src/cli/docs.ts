@@ -19,6 +19,8 @@ const KEY_16 = '000102030405060708090a0b0c0d0e0f'
 /** Values in examples that say more than what the schema alone would give. */
 const VALUES: Record<string, Record<string, unknown>> = {
   bandwidth_limit_constant: { bandwidth_limit_mbit: 10, max_queue_size: 100 },
+  constant_auth_sign: { constant: '17279655951921914625' },
+  constant_auth_verify: { constant: '17279655951921914625' },
   delay_constant: { delay: 40 },
   gilbert_elliot_loss: {
     good_loss_prob: 0.001,

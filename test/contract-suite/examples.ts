@@ -18,6 +18,7 @@ export interface Example {
 }
 
 const KEY_16 = '000102030405060708090a0b0c0d0e0f'
+const CONSTANT = '17279655951921914625'
 const flows = [
   { input: 'in', output: 'out' },
   { input: 'in2', output: 'out2' },
@@ -28,6 +29,15 @@ const RIGHT = '192.0.2.2:5000'
 export const examples: Readonly<Record<string, Example>> = {
   bandwidth_limit_constant: { config: { flows, bandwidth_limit_mbit: 5, max_queue_size: 20 } },
   bandwidth_traffic_source: { config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 } },
+  constant_auth_sign: {
+    config: { input: 'in', output: 'out', constant: CONSTANT },
+    live: { constant: ['1', 2] },
+  },
+  constant_auth_verify: {
+    config: { input: 'wire', output: 'out', constant: CONSTANT },
+    others: { sign: { constant_auth_sign: { input: 'in', output: 'wire', constant: CONSTANT } } },
+    live: { constant: ['1', 2] },
+  },
   delay_constant: { config: { flows, delay: 30, jitter: 20, allow_reordering: true, seed: 1 } },
   flow_combiner: { config: { inputs: ['in', 'in2', 'in3'], output: 'out' } },
   gilbert_elliot_loss: {

@@ -1,5 +1,7 @@
 /** The one registry of components: key to definition, for those that are available. */
 import type { AnyComponent, Registry } from '../engine/component.ts'
+import { constantAuthSign } from './crypto/constant-auth-sign.ts'
+import { constantAuthVerify } from './crypto/constant-auth-verify.ts'
 import { sslDecrypt } from './crypto/ssl-decrypt.ts'
 import { sslEncrypt } from './crypto/ssl-encrypt.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
@@ -25,6 +27,8 @@ import { throughputTracker } from './trackers/throughput-tracker.ts'
 const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
   bandwidthTrafficSource,
+  constantAuthSign,
+  constantAuthVerify,
   delayConstant,
   flowCombiner,
   gilbertElliotLoss,

@@ -13,6 +13,7 @@ import { camelCase, pointerToken, suggestion } from './names.ts'
 import { connect } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations } from './schema.ts'
+import { uint64Words } from './uint64.ts'
 import { warningsOf } from './warnings.ts'
 
 /** Longest jsonConfig taken, bytes of UTF-8. */
@@ -29,9 +30,12 @@ for (const bytes of [16, 32]) {
   ajv.addFormat(`key-${bytes}`, { type: 'string', validate: (text: string) => keyBytes(text)?.length === bytes })
 }
 
+ajv.addFormat('uint64', { type: 'string', validate: (text: string) => uint64Words(text) !== null })
+
 const FORMATS: Record<string, string> = {
   'socket-address': 'an address and port, written 192.0.2.1:5000 or [2001:db8::1]:5000',
   ip: 'an IPv4 or IPv6 address',
+  uint64: 'a whole number from 0 to 18446744073709551615',
   'key-16': 'a key of 16 bytes: 32 hex digits, or base64:…',
   'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
 }
@@ -168,9 +172,9 @@ function wording(error: ErrorObject): string {
   const value = schema.secret ? 'this value' : JSON.stringify(error.data)?.slice(0, 80)
   switch (error.keyword) {
     case 'type':
-      return error.params.type === 'integer' && typeof error.data === 'number'
+      return String(error.params.type).endsWith('integer') && typeof error.data === 'number'
         ? `${value} is not a whole number`
-        : `must be ${{ integer: 'a whole number', number: 'a number', string: 'a string', boolean: 'true or false', object: 'an object', array: 'a list' }[error.params.type as string] ?? error.params.type}, not ${typeName(error.data)}`
+        : `must be ${{ integer: 'a whole number', 'string,integer': 'a whole number, or one in a string', number: 'a number', string: 'a string', boolean: 'true or false', object: 'an object', array: 'a list' }[error.params.type as string] ?? error.params.type}, not ${typeName(error.data)}`
     case 'minimum':
       return `${value} is below the minimum of ${error.params.limit}${unit}${hint}`
     case 'maximum':
