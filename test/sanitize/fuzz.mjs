@@ -294,7 +294,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,
-    aeadOpen: () => [owner(), random.below(3), new Uint8Array(random.pick([16, 32, 32]))],
+    aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
     aeadSeal: () => {
       const id = memoryId()
       const handles = packets(id, 20)

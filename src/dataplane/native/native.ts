@@ -244,8 +244,11 @@ export interface Native {
     stride: number,
   ): void
 
-  /** AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305. The key is copied and wiped at close. */
-  aeadOpen(owner: number, suite: 0 | 1 | 2, key: Uint8Array): number
+  /**
+   * AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305, 3 the same of an empty text: the payload is associated data,
+   * so it stays in clear and the tag signs it. The key is copied and wiped at close.
+   */
+  aeadOpen(owner: number, suite: 0 | 1 | 2 | 3, key: Uint8Array): number
   /**
    * Seals `handles[0..count)` in place: the packet becomes salt (8) | counter (8, big-endian) | ciphertext | tag (16), the
    * 16-byte header being written into headroom and authenticated as associated data, the tag into tailroom. The nonce is
