@@ -18,6 +18,7 @@ export interface Example {
 }
 
 const KEY_16 = '000102030405060708090a0b0c0d0e0f'
+const KEY_32 = `${KEY_16}f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff`
 const CONSTANT = '17279655951921914625'
 const flows = [
   { input: 'in', output: 'out' },
@@ -67,6 +68,11 @@ export const examples: Readonly<Record<string, Example>> = {
     others: { encrypt: { ssl_encrypt: { input: 'in', output: 'wire', aes_128_gcm_sha_256: { key: KEY_16 } } } },
   },
   ssl_encrypt: { config: { input: 'in', output: 'out', aes_128_gcm_sha_256: { key: KEY_16 } } },
+  ssl_poly1305_checker: {
+    config: { input: 'wire', output: 'out', shared_secret: KEY_32 },
+    others: { sign: { ssl_poly1305_signer: { input: 'in', output: 'wire', shared_secret: KEY_32 } } },
+  },
+  ssl_poly1305_signer: { config: { input: 'in', output: 'out', shared_secret: KEY_32 } },
   throughput_tracker: { config: { input: 'in', output: 'out', interval_ms: 50 } },
   throughput_traffic_source: {
     config: { output: 'out', throughput_mbit: 2, duration_ms: 800, payload_size: 500, batch_size: 3, seed: 1 },

@@ -4,6 +4,8 @@ import { constantAuthSign } from './crypto/constant-auth-sign.ts'
 import { constantAuthVerify } from './crypto/constant-auth-verify.ts'
 import { sslDecrypt } from './crypto/ssl-decrypt.ts'
 import { sslEncrypt } from './crypto/ssl-encrypt.ts'
+import { sslPoly1305Checker } from './crypto/ssl-poly1305-checker.ts'
+import { sslPoly1305Signer } from './crypto/ssl-poly1305-signer.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
 import { delayConstant } from './emulation/delay-constant.ts'
 import { gilbertElliotLoss } from './emulation/gilbert-elliot-loss.ts'
@@ -39,6 +41,8 @@ const definitions: AnyComponent[] = [
   splitter,
   sslDecrypt,
   sslEncrypt,
+  sslPoly1305Checker,
+  sslPoly1305Signer,
   throughputTracker,
   throughputTrafficSource,
   trafficSink,
