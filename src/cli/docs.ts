@@ -15,10 +15,13 @@ import { fieldsOf, metricsOf } from './reference.ts'
 export const REFERENCE_DIRECTORY = 'docs/components'
 
 const KEY_16 = '000102030405060708090a0b0c0d0e0f'
+const CHACHA = { magic_constant: 'expand 32-byte k', nonce: '000102030405060708090a0b', rounds: 20 }
 
 /** Values in examples that say more than what the schema alone would give. */
 const VALUES: Record<string, Record<string, unknown>> = {
   bandwidth_limit_constant: { bandwidth_limit_mbit: 10, max_queue_size: 100 },
+  chacha20_decrypt: CHACHA,
+  chacha20_encrypt: CHACHA,
   constant_auth_sign: { constant: '17279655951921914625' },
   constant_auth_verify: { constant: '17279655951921914625' },
   delay_constant: { delay: 40 },

@@ -19,6 +19,7 @@ export interface Example {
 
 const KEY_16 = '000102030405060708090a0b0c0d0e0f'
 const KEY_32 = `${KEY_16}f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff`
+const CHACHA = { key: KEY_32, nonce: '000102030405060708090a0b', rounds: 12 }
 const CONSTANT = '17279655951921914625'
 const flows = [
   { input: 'in', output: 'out' },
@@ -30,6 +31,15 @@ const RIGHT = '192.0.2.2:5000'
 export const examples: Readonly<Record<string, Example>> = {
   bandwidth_limit_constant: { config: { flows, bandwidth_limit_mbit: 5, max_queue_size: 20 } },
   bandwidth_traffic_source: { config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 } },
+  chacha20_decrypt: {
+    config: { input: 'wire', output: 'out', ...CHACHA },
+    others: { encrypt: { chacha20_encrypt: { input: 'in', output: 'wire', ...CHACHA } } },
+    live: { magic_constant: ['expand 16-byte k'], rounds: [20, 8] },
+  },
+  chacha20_encrypt: {
+    config: { input: 'in', output: 'out', ...CHACHA },
+    live: { magic_constant: ['expand 16-byte k'], rounds: [20, 8] },
+  },
   constant_auth_sign: {
     config: { input: 'in', output: 'out', constant: CONSTANT },
     live: { constant: ['1', 2] },

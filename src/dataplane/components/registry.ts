@@ -1,5 +1,7 @@
 /** The one registry of components: key to definition, for those that are available. */
 import type { AnyComponent, Registry } from '../engine/component.ts'
+import { chacha20Decrypt } from './crypto/chacha20-decrypt.ts'
+import { chacha20Encrypt } from './crypto/chacha20-encrypt.ts'
 import { constantAuthSign } from './crypto/constant-auth-sign.ts'
 import { constantAuthVerify } from './crypto/constant-auth-verify.ts'
 import { sslDecrypt } from './crypto/ssl-decrypt.ts'
@@ -29,6 +31,8 @@ import { throughputTracker } from './trackers/throughput-tracker.ts'
 const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
   bandwidthTrafficSource,
+  chacha20Decrypt,
+  chacha20Encrypt,
   constantAuthSign,
   constantAuthVerify,
   delayConstant,

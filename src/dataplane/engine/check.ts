@@ -30,12 +30,16 @@ for (const bytes of [16, 32]) {
   ajv.addFormat(`key-${bytes}`, { type: 'string', validate: (text: string) => keyBytes(text)?.length === bytes })
 }
 
+ajv.addFormat('nonce-12', { type: 'string', validate: (text: string) => keyBytes(text)?.length === 12 })
+ajv.addFormat('ascii-16', { type: 'string', validate: (text: string) => text === '' || /^[ -~]{16}$/.test(text) })
 ajv.addFormat('uint64', { type: 'string', validate: (text: string) => uint64Words(text) !== null })
 
 const FORMATS: Record<string, string> = {
   'socket-address': 'an address and port, written 192.0.2.1:5000 or [2001:db8::1]:5000',
   ip: 'an IPv4 or IPv6 address',
   uint64: 'a whole number from 0 to 18446744073709551615',
+  'nonce-12': 'a nonce of 12 bytes: 24 hex digits, or base64:…',
+  'ascii-16': '16 printable ASCII characters',
   'key-16': 'a key of 16 bytes: 32 hex digits, or base64:…',
   'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
 }
