@@ -1,11 +1,12 @@
 /** chacha20_encrypt and chacha20_decrypt: OpenSSL as the other end, every round count, restarts, live changes, floods of salts, junk. */
 import { createCipheriv, hkdfSync } from 'node:crypto'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { chacha } from '../../../../test/harness/chacha.ts'
 import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
+import { VirtualClock } from '../../engine/clock.ts'
 import { native } from '../../native/native.ts'
-import { PACKETS_TO_STAY, RUNS } from './chacha-runs.ts'
+import { ChachaRuns, PACKETS_TO_STAY, RUNS } from './chacha-runs.ts'
 import { TRIALS_AT_ONCE } from './trials.ts'
 
 const KEY = '000102030405060708090a0b0c0d0e0ff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff'
@@ -252,5 +253,63 @@ describe('chacha20_decrypt', () => {
     )
     expect(bench.packets.held).toBe(0)
     bench.stop()
+  })
+})
+
+describe('ChachaRuns', () => {
+  let owner = 0
+  beforeEach(() => {
+    owner = native.ownerOpen()
+  })
+  afterEach(() => {
+    native.ownerRelease(owner)
+    expect(native.openDescriptors()).toBe(0)
+  })
+
+  /** Runs whose salts are numbers; `derived` has those whose keys were derived, in order. */
+  function counted() {
+    const clock = new VirtualClock()
+    const derived: number[] = []
+    const runs = new ChachaRuns(clock, (salt) => {
+      derived.push(new DataView(salt.buffer).getInt32(4))
+      return native.chachaOpen(owner, new Uint8Array(32), new Uint8Array(12), new Uint8Array(16), 20)
+    })
+    const hear = (salt: number, packets = 1) => {
+      clock.advanceTo(clock.now + 1e9)
+      return runs.find(0, salt, packets)
+    }
+    return { runs, derived, hear }
+  }
+
+  it('derives the key of a run once, however many there are in turn, while they have places', () => {
+    const { runs, derived, hear } = counted()
+    for (let round = 0; round < 40; round++) for (let salt = 0; salt < 2 * RUNS; salt++) hear(salt)
+    expect(derived).toEqual(Array.from({ length: 2 * RUNS }, (_, salt) => salt))
+    expect(runs.known).toBe(2 * RUNS)
+    runs.close()
+    expect(runs.known).toBe(0)
+  })
+
+  it('keeps what has settled through any number of newcomers, and settles one that takes the place of a silent run', () => {
+    const { runs, derived, hear } = counted()
+    for (let salt = 0; salt < RUNS; salt++) hear(salt)
+    hear(1000, PACKETS_TO_STAY)
+    for (let salt = 2000; salt < 2200; salt++) hear(salt)
+    for (let salt = 1; salt < RUNS; salt++) hear(salt)
+    hear(1000)
+    expect(derived.filter((salt) => salt < 2000)).toEqual([...Array.from({ length: RUNS }, (_, salt) => salt), 1000])
+    runs.close()
+  })
+
+  it('settles again who had given way', () => {
+    const { runs, derived, hear } = counted()
+    for (let salt = 0; salt < RUNS; salt++) hear(salt)
+    hear(1000, PACKETS_TO_STAY)
+    hear(0)
+    for (let n = 0; n < PACKETS_TO_STAY; n++) hear(0)
+    for (let salt = 3000; salt < 3200; salt++) hear(salt)
+    hear(0)
+    expect(derived.filter((salt) => salt === 0)).toHaveLength(2)
+    runs.close()
   })
 })
