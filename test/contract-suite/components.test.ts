@@ -240,6 +240,13 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       if (type?.kind === 'message') expect(differences(schema, type.message)).toEqual([])
     })
 
+    test('a field in milliseconds takes all that its type has', () => {
+      for (const [pointer, { type, unit, proto, maximum }] of propertiesOf(schema)) {
+        if (type !== 'integer' || unit !== 'ms') continue
+        expect(maximum, `maximum of ${pointer}`).toBe(proto === 'u32' ? 4_294_967_295 : 2_147_483_647)
+      }
+    })
+
     test('summary, fields and metrics say what they are', () => {
       expect(definition.summary).toMatch(/^[A-Z].*\.$/s)
       for (const [pointer, { description }] of propertiesOf(schema)) {
