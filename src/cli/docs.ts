@@ -27,14 +27,31 @@ const VALUES: Record<string, Record<string, unknown>> = {
     bad_to_good_prob: 0.2,
     seed: 7,
   },
+  loss_constant: { loss_probability: 0.05 },
+  loss_dynamic: {
+    phases: [
+      { duration: 5000, loss_probability: 0.01 },
+      { duration: 1000, loss_probability: 0.3 },
+    ],
+  },
+  loss_gilbert_elliot: {
+    good_loss_probability: 0.001,
+    bad_loss_probability: 0.5,
+    good_to_bad_probability: 0.01,
+    bad_to_good_probability: 0.2,
+  },
   peer_writer: { remote_address: '192.0.2.1:5000' },
+  periodic_burst_loss: { interval: 100, burst: 5 },
+  random_burst_loss: { loss_prob: 0.01, burst: 5 },
   reed_solomon_encoder: { symbols: 8, repair: 2 },
   ssl_decrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
   ssl_encrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
+  timed_burst_loss: { interval_ms: 2000, burst_packets: 10, cancel_timer_ms: 500 },
   tun: { interface_name: 'pen0', ip: '10.9.0.1', netmask: '255.255.255.0' },
   udp: { local_address: '0.0.0.0:5000', remote_address: '192.0.2.1:5000' },
   udp_local: { address: '0.0.0.0:5000' },
   uniform_loss: { loss_prob: 0.05 },
+  uniform_loss_sequencer: { loss_probs: [0.01, 0.3], intervals: [5000, 1000] },
   uniform_traffic_source: { total_packets: 1000, interval: 10, min_packet_size: 64, max_packet_size: 1200 },
 }
 

@@ -94,7 +94,7 @@ function otherValues(key: string, name: string, property: Node, value: unknown):
   const config = checked(key)
   return candidates.filter((other) => {
     if (JSON.stringify(other) === JSON.stringify(value)) return false
-    return problemsOf(key, { ...config, [name]: other }).length === 0
+    return problemsOf(key, { ...config, ...exampleOf(key).along?.[name], [name]: other }).length === 0
   })
 }
 
@@ -400,7 +400,7 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       const as = traced(key, full)
       let told = 0
       for (const value of others) {
-        const next = { ...full, [name]: value }
+        const next = { ...full, ...exampleOf(key).along?.[name], [name]: value }
         const made = traced(key, next)
         const what = `${name} changed from ${JSON.stringify(full[name])} to ${JSON.stringify(value)}`
         // Before anything has come: as if it had been made so.

@@ -13,6 +13,8 @@ export interface Example {
    * if made with other values only where these make it draw none.
    */
   from?: Readonly<Record<string, unknown>>
+  /** What has to change along with a live field, by its name, where a rule joins it to others. */
+  along?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** It has a socket or device that something may come from for ever. */
   endless?: true
 }
@@ -41,11 +43,34 @@ export const examples: Readonly<Record<string, Example>> = {
       seed: 1,
     },
   },
+  loss_constant: { config: { flows, loss_probability: 0.2, seed: 1 } },
+  loss_dynamic: {
+    config: {
+      flows,
+      phases: [
+        { duration: 120, loss_probability: 0.1 },
+        { duration: 250, loss_probability: 0.5 },
+      ],
+      seed: 1,
+    },
+  },
+  loss_gilbert_elliot: {
+    config: {
+      flows,
+      good_loss_probability: 0.01,
+      bad_loss_probability: 0.7,
+      good_to_bad_probability: 0.1,
+      bad_to_good_probability: 0.2,
+      seed: 1,
+    },
+  },
   observer: { config: { input: 'in', output: 'out' } },
   peer_writer: {
     config: { input: 'in', output: 'out', remote_address: LEFT },
     live: { remote_address: [RIGHT, '[2001:db8::1]:9'] },
   },
+  periodic_burst_loss: { config: { input: 'in', output: 'out', interval: 10, burst: 3 } },
+  random_burst_loss: { config: { input: 'in', output: 'out', loss_prob: 0.1, burst: 3, seed: 1 } },
   reed_solomon_decoder: {
     config: { input: 'wire', output: 'out' },
     others: { encoder: { reed_solomon_encoder: { input: 'in', output: 'wire', symbols: 4, repair: 2 } } },
@@ -60,6 +85,11 @@ export const examples: Readonly<Record<string, Example>> = {
   throughput_tracker: { config: { input: 'in', output: 'out', interval_ms: 50 } },
   throughput_traffic_source: {
     config: { output: 'out', throughput_mbit: 2, duration_ms: 800, payload_size: 500, batch_size: 3, seed: 1 },
+  },
+  timed_burst_loss: {
+    config: { input: 'in', output: 'out', interval_ms: 80, burst_packets: 40, cancel_timer_ms: 100 },
+    live: { burst_duration_ms: [30, 200] },
+    along: { burst_duration_ms: { burst_packets: 0, cancel_timer_ms: 0 } },
   },
   traffic_sink: {
     config: { input: 'probes', timeout_ms: 300 },
@@ -94,10 +124,9 @@ export const examples: Readonly<Record<string, Example>> = {
       peer: { udp: { input: 'in2', output: 'out2', local_address: RIGHT } },
     },
   },
-  uniform_loss: {
-    config: { input: 'in', output: 'out', loss_prob: 0.2, seed: 1 },
-    from: { loss_prob: 0 },
-    live: { loss_prob: [0.2, 0.5] },
+  uniform_loss: { config: { input: 'in', output: 'out', loss_prob: 0.2, seed: 1 } },
+  uniform_loss_sequencer: {
+    config: { input: 'in', output: 'out', loss_probs: [0.1, 0.5, 0], intervals: [120, 250, 90], seed: 1 },
   },
   uniform_traffic_source: { config: { output: 'out', interval: 2, total_packets: 300, seed: 1 } },
 }

@@ -100,7 +100,7 @@ const ticker = {
   },
 }
 
-/** Takes its time over every batch. */
+/** Takes its time over every batch, and before the run begins. */
 const slow = {
   key: 'test_slow',
   family: 'trackers',
@@ -109,16 +109,45 @@ const slow = {
     input: port('input'),
     output: port('output'),
     milliseconds: Type.Integer({ proto: 'u32' }),
+    start_milliseconds: Type.Integer({ proto: 'u32', default: 0 }),
   }),
   metrics: {},
   passes: true,
-  create: ({ milliseconds }, { outlets }) => ({
-    input(batch) {
-      const end = performance.now() + milliseconds
-      while (performance.now() < end);
-      outlets.output.send(batch)
-    },
-  }),
+  create({ milliseconds, start_milliseconds }, { outlets }) {
+    spend(start_milliseconds)
+    return {
+      input(batch) {
+        spend(milliseconds)
+        outlets.output.send(batch)
+      },
+    }
+  },
 }
 
-export default [trigger, hoard, ticker, slow]
+function spend(milliseconds) {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end);
+}
+
+/** Writes into the log, when the run ends, the sequence numbers of the probes that came, `total` bits. */
+const attendance = {
+  key: 'test_attendance',
+  family: 'trackers',
+  summary: 'Says which probes came.',
+  config: Type.Object({ input: port('input'), total: Type.Integer({ proto: 'u32' }) }),
+  metrics: { came: { type: 'counter', unit: 'packets', help: 'Packets that came.', role: 'consumed' } },
+  create({ total }, { packets, metrics, log }) {
+    const came = new Uint8Array(total)
+    const view = new DataView(packets.data.buffer, packets.data.byteOffset)
+    return {
+      input(batch) {
+        for (let i = 0; i < batch.length; i++) came[view.getUint32(packets.offset[batch.handles[i]] + 12)] = 1
+        metrics.came.add(batch.length)
+        packets.releaseAll(batch)
+      },
+      stop: () => log('INFO', 'probes that came', { came: came.join('') }),
+    }
+  },
+}
+
+export default [trigger, hoard, ticker, slow, attendance]

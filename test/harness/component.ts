@@ -334,6 +334,17 @@ export function drive(pipeline: Pipeline, options: DriveOptions = {}): Bench {
   return new Bench(pipeline, options)
 }
 
+/** The first problem for which a configuration is refused; fails where it is taken. */
+export function refusal(pipeline: Pipeline): Problem {
+  try {
+    drive(pipeline).stop()
+  } catch (error) {
+    if (error instanceof Refused) return error.problems[0] as Problem
+    throw error
+  }
+  throw new Error('the configuration is taken')
+}
+
 /** `bytes` bytes that start with the 32-bit number `tag` and go on with a pattern of it. */
 export function payload(bytes: number, tag = 0): Uint8Array {
   const made = new Uint8Array(bytes)

@@ -5,7 +5,14 @@ import { sslEncrypt } from './crypto/ssl-encrypt.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
 import { delayConstant } from './emulation/delay-constant.ts'
 import { gilbertElliotLoss } from './emulation/gilbert-elliot-loss.ts'
+import { lossConstant } from './emulation/loss-constant.ts'
+import { lossDynamic } from './emulation/loss-dynamic.ts'
+import { lossGilbertElliot } from './emulation/loss-gilbert-elliot.ts'
+import { periodicBurstLoss } from './emulation/periodic-burst-loss.ts'
+import { randomBurstLoss } from './emulation/random-burst-loss.ts'
+import { timedBurstLoss } from './emulation/timed-burst-loss.ts'
 import { uniformLoss } from './emulation/uniform-loss.ts'
+import { uniformLossSequencer } from './emulation/uniform-loss-sequencer.ts'
 import { peerWriter } from './endpoints/peer-writer.ts'
 import { tun } from './endpoints/tun.ts'
 import { udp } from './endpoints/udp.ts'
@@ -28,8 +35,13 @@ const definitions: AnyComponent[] = [
   delayConstant,
   flowCombiner,
   gilbertElliotLoss,
+  lossConstant,
+  lossDynamic,
+  lossGilbertElliot,
   observer,
   peerWriter,
+  periodicBurstLoss,
+  randomBurstLoss,
   reedSolomonDecoder,
   reedSolomonEncoder,
   splitter,
@@ -37,12 +49,14 @@ const definitions: AnyComponent[] = [
   sslEncrypt,
   throughputTracker,
   throughputTrafficSource,
+  timedBurstLoss,
   trafficSink,
   tun,
   udp,
   udpLocal,
   udpRemote,
   uniformLoss,
+  uniformLossSequencer,
   uniformTrafficSource,
 ]
 
