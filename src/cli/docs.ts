@@ -20,6 +20,15 @@ const KEY_16 = '000102030405060708090a0b0c0d0e0f'
 const VALUES: Record<string, Record<string, unknown>> = {
   bandwidth_limit_constant: { bandwidth_limit_mbit: 10, max_queue_size: 100 },
   delay_constant: { delay: 40 },
+  delay_dynamic: {
+    phases: [
+      { duration: 5000, delay: 40, jitter: 5 },
+      { duration: 1000, delay: 250, jitter: 50 },
+    ],
+  },
+  delay_fixed: { delay: 40 },
+  delay_fixed_sequencer: { delays: [40, 250], intervals: [5000, 1000] },
+  delay_jitter: { delay: 40, jitter: 10 },
   gilbert_elliot_loss: {
     good_loss_prob: 0.001,
     bad_loss_prob: 0.5,

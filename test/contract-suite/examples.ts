@@ -31,6 +31,19 @@ export const examples: Readonly<Record<string, Example>> = {
   bandwidth_limit_constant: { config: { flows, bandwidth_limit_mbit: 5, max_queue_size: 20 } },
   bandwidth_traffic_source: { config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 } },
   delay_constant: { config: { flows, delay: 30, jitter: 20, allow_reordering: true, seed: 1 } },
+  delay_dynamic: {
+    config: {
+      flows,
+      phases: [
+        { duration: 120, delay: 60, jitter: 20 },
+        { duration: 250, delay: 5, jitter: 5 },
+      ],
+      seed: 1,
+    },
+  },
+  delay_fixed: { config: { input: 'in', output: 'out', delay: 30 } },
+  delay_fixed_sequencer: { config: { input: 'in', output: 'out', delays: [60, 5, 20], intervals: [120, 250, 90] } },
+  delay_jitter: { config: { input: 'in', output: 'out', delay: 30, jitter: 20, seed: 1 } },
   flow_combiner: { config: { inputs: ['in', 'in2', 'in3'], output: 'out' } },
   gilbert_elliot_loss: {
     config: {

@@ -4,6 +4,10 @@ import { sslDecrypt } from './crypto/ssl-decrypt.ts'
 import { sslEncrypt } from './crypto/ssl-encrypt.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
 import { delayConstant } from './emulation/delay-constant.ts'
+import { delayDynamic } from './emulation/delay-dynamic.ts'
+import { delayFixed } from './emulation/delay-fixed.ts'
+import { delayFixedSequencer } from './emulation/delay-fixed-sequencer.ts'
+import { delayJitter } from './emulation/delay-jitter.ts'
 import { gilbertElliotLoss } from './emulation/gilbert-elliot-loss.ts'
 import { lossConstant } from './emulation/loss-constant.ts'
 import { lossDynamic } from './emulation/loss-dynamic.ts'
@@ -33,6 +37,10 @@ const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
   bandwidthTrafficSource,
   delayConstant,
+  delayDynamic,
+  delayFixed,
+  delayFixedSequencer,
+  delayJitter,
   flowCombiner,
   gilbertElliotLoss,
   lossConstant,
