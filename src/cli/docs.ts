@@ -18,6 +18,19 @@ const KEY_16 = '000102030405060708090a0b0c0d0e0f'
 
 /** Values in examples that say more than what the schema alone would give. */
 const VALUES: Record<string, Record<string, unknown>> = {
+  bandwidth_constrictor: { bandwidth_limit_mbit: 10, max_queue_size: 100 },
+  bandwidth_constrictor_sequencer: {
+    bandwidth_limits_mbit: [10, 2],
+    max_queue_sizes: [100, 20],
+    intervals: [5000, 1000],
+  },
+  bandwidth_limit_dynamic: {
+    phases: [
+      { duration: 5000, bandwidth_limit_mbit: 10 },
+      { duration: 1000, bandwidth_limit_mbit: 2 },
+    ],
+    max_queue_size: 100,
+  },
   bandwidth_limit_constant: { bandwidth_limit_mbit: 10, max_queue_size: 100 },
   delay_constant: { delay: 40 },
   delay_dynamic: {

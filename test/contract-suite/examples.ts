@@ -28,7 +28,28 @@ const LEFT = '192.0.2.1:5000'
 const RIGHT = '192.0.2.2:5000'
 
 export const examples: Readonly<Record<string, Example>> = {
+  bandwidth_constrictor: { config: { input: 'in', output: 'out', bandwidth_limit_mbit: 1, max_queue_size: 12 } },
+  bandwidth_constrictor_sequencer: {
+    config: {
+      input: 'in',
+      output: 'out',
+      bandwidth_limits_mbit: [5, 1, 20],
+      max_queue_sizes: [20, 4, 8],
+      intervals: [120, 250, 90],
+    },
+    live: { max_queue_sizes: [[4, 8, 20], []] },
+  },
   bandwidth_limit_constant: { config: { flows, bandwidth_limit_mbit: 5, max_queue_size: 20 } },
+  bandwidth_limit_dynamic: {
+    config: {
+      flows,
+      phases: [
+        { duration: 120, bandwidth_limit_mbit: 5 },
+        { duration: 250, bandwidth_limit_mbit: 1 },
+      ],
+      max_queue_size: 20,
+    },
+  },
   bandwidth_traffic_source: { config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 } },
   delay_constant: { config: { flows, delay: 30, jitter: 20, allow_reordering: true, seed: 1 } },
   delay_dynamic: {

@@ -2,7 +2,10 @@
 import type { AnyComponent, Registry } from '../engine/component.ts'
 import { sslDecrypt } from './crypto/ssl-decrypt.ts'
 import { sslEncrypt } from './crypto/ssl-encrypt.ts'
+import { bandwidthConstrictor } from './emulation/bandwidth-constrictor.ts'
+import { bandwidthConstrictorSequencer } from './emulation/bandwidth-constrictor-sequencer.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
+import { bandwidthLimitDynamic } from './emulation/bandwidth-limit-dynamic.ts'
 import { delayConstant } from './emulation/delay-constant.ts'
 import { delayDynamic } from './emulation/delay-dynamic.ts'
 import { delayFixed } from './emulation/delay-fixed.ts'
@@ -34,7 +37,10 @@ import { observer } from './trackers/observer.ts'
 import { throughputTracker } from './trackers/throughput-tracker.ts'
 
 const definitions: AnyComponent[] = [
+  bandwidthConstrictor,
+  bandwidthConstrictorSequencer,
   bandwidthLimitConstant,
+  bandwidthLimitDynamic,
   bandwidthTrafficSource,
   delayConstant,
   delayDynamic,
