@@ -53,7 +53,8 @@ function rangeOf(node: Node): string {
   if (low !== undefined) return `≥ ${digits(low)}`
   if (high !== undefined) return `≤ ${digits(high)}`
   if (node.type === 'array' && node.minItems !== undefined && node.maxItems !== undefined) {
-    return `${node.minItems} to ${node.maxItems} entries`
+    const each = node.items ? rangeOf(node.items) : ''
+    return `${node.minItems} to ${node.maxItems} entries${each && `, each ${each}`}`
   }
   return ''
 }
