@@ -331,6 +331,39 @@ describe.each([
     bench.stop()
   })
 
+  test('a late clock between two changes: what crosses a change does so at both bandwidths', () => {
+    const bench = drive(config([8, 2, 1], [2, 3, 4]))
+    bench.advance(500e3)
+    bench.send('in', burst(3))
+    // The first was due at 1.5 ms; of the second half had crossed at 2 ms.
+    bench.simulation.clock.advanceTo(3.9e6)
+    bench.advance(0)
+    expect(bench.received('out')).toHaveLength(1)
+    bench.advance(1e9)
+    expect(times(bench).slice(1)).toEqual([4000, 9250])
+    bench.stop()
+  })
+
+  test('a clock that is late by several rounds: each phase has carried its share', () => {
+    const bench = drive(config([8, 2], [1, 1]))
+    bench.send('in', burst(20))
+    bench.simulation.clock.advanceTo(10e6)
+    bench.advance(0)
+    // One packet and a quarter a round.
+    expect(bench.received('out')).toHaveLength(6)
+    bench.stop()
+  })
+
+  test('a packet that comes when a change is over but not seen yet crosses at the new bandwidth only', () => {
+    const bench = drive(config([8, 2], [10, 10]))
+    bench.advance(1e6)
+    bench.simulation.clock.advanceTo(12e6)
+    bench.send('in', payload(1000, 0))
+    bench.advance(1e9)
+    expect(bench.received('out').map(({ time }) => time)).toEqual([16e6])
+    bench.stop()
+  })
+
   test('phases count from the start of the run, and a packet at the very moment of a change meets the new one', () => {
     const bench = drive(config([8, 2], [10, 10]))
     bench.advance(10e6 * 2 * 1000 + 10e6 - 1)
@@ -402,6 +435,15 @@ describe('bandwidth_constrictor_sequencer', () => {
     bench.stop()
   })
 
+  test('a packet at the very moment of a change meets the new queue', () => {
+    const bench = drive(config({ max_queue_sizes: [0, 20] }))
+    bench.advance(1e6)
+    bench.simulation.clock.advanceTo(10e6)
+    bench.send('in', burst(30))
+    expect(bench.metrics().link).toMatchObject({ queued_packets: 21, queue_full_packets: 9 })
+    bench.stop()
+  })
+
   test('no sizes: a quarter of the slots of the run', () => {
     const bench = drive(config({}), { record: false })
     for (let i = 0; i < 40; i++) bench.send('in', burst(1000, 32))
@@ -451,6 +493,21 @@ describe('bandwidth_limit_dynamic', () => {
     expect(bench.received('out').map(({ bytes }) => tagOf(bytes))).toEqual(Array.from({ length: 60 }, (_, n) => n))
     // 15 packets in 20 ms: 120 crossings in 160 ms.
     expect(bench.received('out').at(-1)?.time).toBe(160e6)
+    bench.stop()
+  })
+
+  test('a whole batch that comes in again under a late clock crosses at the bandwidth of then', () => {
+    const late = [
+      { duration: 10, bandwidth_limit_mbit: 64 },
+      { duration: 1000, bandwidth_limit_mbit: 16 },
+    ]
+    const bench = drive({ link: { bandwidth_limit_dynamic: { flows, phases: late } } })
+    bench.send('in', burst(256, 250))
+    // All have crossed by 8 ms, and the link is free.
+    bench.simulation.clock.advanceTo(12e6)
+    bench.advance(0)
+    bench.advance(1e9)
+    expect(times(bench)).toEqual(Array.from({ length: 256 }, (_, n) => 12_000 + 125 * (n + 1)))
     bench.stop()
   })
 

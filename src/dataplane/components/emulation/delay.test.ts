@@ -134,6 +134,7 @@ describe('delay_constant', () => {
       [1, 100],
       [3, 100],
     ])
+    expect(bench.metrics().delay.lag_max).toBe(0)
     bench.stop()
   })
 

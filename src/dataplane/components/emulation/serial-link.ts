@@ -59,6 +59,8 @@ export class SerialLink {
   /** Packets with their flow, the one on the link first; notifications among them. */
   private readonly queue = new Ring()
   private perByte: number
+  /** When the packet on the link began to cross it. */
+  private started = 0
   /** When the packet on the link has left it, or the last one had. */
   private due = 0
 
@@ -100,6 +102,7 @@ export class SerialLink {
 
   /** Puts a packet on the link at the time `start`. */
   private put(packet: number, start: number): void {
+    this.started = start
     this.due = start + this.packets.length[packet] * this.perByte
     this.timer.at(this.due)
   }
@@ -145,7 +148,8 @@ export class SerialLink {
     const before = this.perByte
     this.perByte = nsPerByte(mbit)
     if (this.queue.length === 0 || this.due <= since) return
-    this.due = since + ((this.due - since) / before) * this.perByte
+    const from = Math.max(since, this.started)
+    this.due = from + ((this.due - from) / before) * this.perByte
     this.timer.at(this.due)
   }
 
