@@ -392,7 +392,7 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       const property = schema.properties?.[name] as Node
       expect(property, `field ${name}`).toBeDefined()
       expect(property.port).toBe(undefined)
-      const full = checked(key, { ...exampleOf(key).config, ...exampleOf(key).from })
+      const full = checked(key)
       const others = otherValues(key, name, property, full[name])
       expect(others, `another value of ${name}: say one under "live" in test/contract-suite/examples.ts`).not.toEqual(
         [],

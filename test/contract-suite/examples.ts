@@ -8,11 +8,6 @@ export interface Example {
   others?: Pipeline
   /** Other values for live fields of which the suite can think of none itself, such as addresses. */
   live?: Readonly<Record<string, readonly unknown[]>>
-  /**
-   * Values of live fields to change from, where they are not those of `config`: what draws random numbers when it is made goes on as
-   * if made with other values only where these make it draw none.
-   */
-  from?: Readonly<Record<string, unknown>>
   /** What has to change along with a live field, by its name, where a rule joins it to others. */
   along?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** It has a socket or device that something may come from for ever. */
