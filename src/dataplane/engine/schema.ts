@@ -33,7 +33,7 @@ export const Output = (description = 'Connection point to write to.') =>
 
 export const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
-/** A list of `item`. */
+/** A list of `item`, 1 to 4,096 of them. */
 export const List = <T extends TSchema>(item: T, description: string, options: Options & { minItems?: number } = {}) =>
   Type.Array(item, { maxItems: 4096, minItems: 1, ...options, description })
 
