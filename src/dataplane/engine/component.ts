@@ -21,7 +21,7 @@ export type Receiver = (batch: Batch) => void
 
 export type LogLevel = 'STATE' | 'DEBUG' | 'INFO' | 'WARN' | 'ERROR' | 'FATAL'
 
-/** A line into the run log. Not for the packet path. */
+/** A line into the run log; a FATAL one ends the run, FAILED. Not for the packet path. */
 export type Log = (level: LogLevel, message: string, fields?: Record<string, string | number | boolean>) => void
 
 /** The shape of `T` with every output name replaced by its outlet, everything else left out. */

@@ -241,9 +241,12 @@ export class Graph {
     outlets: Record<string, unknown>,
     environment: GraphEnvironment,
   ): ComponentContext<unknown, never> {
-    const log: Log = (level, message, fields) => environment.log(level, name, message, fields)
     const declared = this.layout.declared.get(name) as Map<string, number>
     const blame = this.blameFor(name)
+    const log: Log = (level, message, fields) => {
+      environment.log(level, name, message, fields)
+      if (level === 'FATAL') environment.end(blame(new Error(message)))
+    }
     return {
       name,
       packets: this.packets,
