@@ -327,7 +327,7 @@ export class Graph {
     if (notify) return (notification) => notify.call(target, notification, to.steps)
     const definition = this.available.get(this.config.components[to.component].key) as AnyComponent
     if (definition.decoupled) return () => {}
-    const onward = outputsFrom(to, ports.get(to.component) as readonly Port[]).map(
+    const onward = outputsFrom(to, ports.get(to.component) as readonly Port[], definition.crosses).map(
       (port) => outlets.get(port.name) as Outlet,
     )
     return (notification) => {
