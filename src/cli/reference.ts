@@ -81,7 +81,7 @@ export function fieldsOf(definition: AnyComponent): Field[] {
         range: rangeOf(child),
         default: child.default === undefined ? '' : JSON.stringify(child.default),
         required: (node.required?.includes(key) ?? false) && child.default === undefined,
-        live: fieldLive,
+        live: fieldLive && !child.port,
         description: child.description ?? '',
       })
       if (child.properties) walk(child, `${name}.`, fieldLive)

@@ -27,8 +27,22 @@ import { udpLocal } from './endpoints/udp-local.ts'
 import { udpRemote } from './endpoints/udp-remote.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
+import { bomb } from './routing/bomb.ts'
+import { clientIdReader } from './routing/client-id-reader.ts'
+import { clientIdWriter } from './routing/client-id-writer.ts'
+import { defragmentizer } from './routing/defragmentizer.ts'
 import { flowCombiner } from './routing/flow-combiner.ts'
+import { flowFilter } from './routing/flow-filter.ts'
+import { fragmentizer } from './routing/fragmentizer.ts'
+import { gate } from './routing/gate.ts'
+import { notificationInjector } from './routing/notification-injector.ts'
+import { relayNetworkLookup } from './routing/relay-network-lookup.ts'
+import { relayRoutingFabric } from './routing/relay-routing-fabric.ts'
+import { sessionReader } from './routing/session-reader.ts'
+import { sessionWriter } from './routing/session-writer.ts'
 import { splitter } from './routing/splitter.ts'
+import { tagDemux } from './routing/tag-demux.ts'
+import { tagMux } from './routing/tag-mux.ts'
 import { bandwidthTrafficSource } from './sources/bandwidth-traffic-source.ts'
 import { throughputTrafficSource } from './sources/throughput-traffic-source.ts'
 import { trafficSink } from './sources/traffic-sink.ts'
@@ -42,25 +56,39 @@ const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
   bandwidthLimitDynamic,
   bandwidthTrafficSource,
+  bomb,
+  clientIdReader,
+  clientIdWriter,
+  defragmentizer,
   delayConstant,
   delayDynamic,
   delayFixed,
   delayFixedSequencer,
   delayJitter,
   flowCombiner,
+  flowFilter,
+  fragmentizer,
+  gate,
   gilbertElliotLoss,
   lossConstant,
   lossDynamic,
   lossGilbertElliot,
+  notificationInjector,
   observer,
   peerWriter,
   periodicBurstLoss,
   randomBurstLoss,
   reedSolomonDecoder,
   reedSolomonEncoder,
+  relayNetworkLookup,
+  relayRoutingFabric,
+  sessionReader,
+  sessionWriter,
   splitter,
   sslDecrypt,
   sslEncrypt,
+  tagDemux,
+  tagMux,
   throughputTracker,
   throughputTrafficSource,
   timedBurstLoss,
