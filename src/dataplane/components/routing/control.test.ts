@@ -138,6 +138,19 @@ describe('notification_injector', () => {
     bench.stop()
   })
 
+  test('intervals missed while the run stood still are not made up for', () => {
+    const bench = drive(inject({ type: 'FLUSH', interval_ms: 10 }))
+    bench.advance(10 * MS)
+    // Time goes on without a breath, as for a thread that gets no CPU.
+    bench.simulation.clock.advanceTo(bench.now + 95 * MS)
+    bench.advance(0)
+    bench.advance(0)
+    expect(bench.notifications('out')).toHaveLength(2)
+    bench.advance(10 * MS)
+    expect(bench.notifications('out')).toHaveLength(3)
+    bench.stop()
+  })
+
   test('unset: packets only; a live change injects at once, and unsetting it ends it', () => {
     const bench = drive(inject())
     bench.advance(500 * MS)

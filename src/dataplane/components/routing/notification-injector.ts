@@ -33,18 +33,17 @@ export const notificationInjector = defineComponent({
   create(config, { clock, outlets, metrics, timer: makeTimer }) {
     let { notification } = config
     let begun = false
-    /** Whether the next firing is the end of an interval, or a change. */
-    let due = false
     const timer = makeTimer(() => {
       const interval = (notification?.interval_ms ?? 0) * NS_PER_MS
-      if (notification && (due || interval === 0)) {
+      if (notification && (begun || interval === 0)) {
         for (const { output } of outlets.flows) output.notify(notification.type)
         metrics.injected_notifications.add(outlets.flows.length)
       }
+      const { now } = clock
+      // By the time it was due, so that a late breath makes no interval longer; the first begins now, and what was missed is not made up for.
+      const next = (begun ? timer.due : now) + interval
+      if (interval > 0) timer.at(next > now ? next : now + interval)
       begun = true
-      due = true
-      // By the time it was due, so that a late breath makes no interval longer.
-      if (interval > 0) timer.at(Math.max(timer.due + interval, clock.now))
     })
     timer.at(clock.now)
     return {
