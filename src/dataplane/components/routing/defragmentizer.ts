@@ -14,7 +14,8 @@ export const defragmentizer = defineComponent({
     `A packet leaves when its last missing fragment has come, in whatever order they do. Up to ${ASSEMBLIES.toLocaleString('en')} packets, and 4 MiB of fragments, wait to ` +
     'become whole; the oldest gives way, and each is given up a second after its first fragment. Fragments that contradict each other (in the ' +
     'number of fragments, in their length, or the same one with other bytes) cost the packet. Up to 64 fragmentizers are told apart by the id in the header; of further ones only ' +
-    'packets that are in one piece pass, until one of the 64 has been silent while a newcomer sent 8 fragments. A RESET makes it forget what is not whole.',
+    'packets that are in one piece pass, until one of the 64 has been silent while a newcomer sent 8 fragments. A RESET makes it forget what is not whole. ' +
+    `A packet of ${LONGEST_PACKET.toLocaleString('en')} bytes must have room: a run with this component has some 16,000 packet slots.`,
   config: Type.Object({ input: Input(), output: Output() }),
   metrics: {
     reassembled_packets: counter('Packets put together from several fragments.', 'packets'),

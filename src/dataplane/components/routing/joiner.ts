@@ -11,7 +11,7 @@ import { Senders } from './senders.ts'
 /** Longest packet put together, bytes. */
 export const LONGEST_PACKET = 65_535
 
-export interface JoinerContext {
+interface JoinerContext {
   readonly packets: Packets
   readonly clock: Clock
   readonly outlets: { readonly output: Outlet }
