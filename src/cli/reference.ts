@@ -54,7 +54,8 @@ function rangeOf(node: Node): string {
   if (low !== undefined) return `≥ ${digits(low)}`
   if (high !== undefined) return `≤ ${digits(high)}`
   if (node.type === 'array' && node.minItems !== undefined && node.maxItems !== undefined) {
-    return `${node.minItems} to ${node.maxItems} entries`
+    const each = node.items ? rangeOf(node.items) : ''
+    return `${node.minItems} to ${node.maxItems} entries${each && `, each ${each}`}`
   }
   return ''
 }
@@ -81,7 +82,7 @@ export function fieldsOf(definition: AnyComponent): Field[] {
         range: rangeOf(child),
         default: child.default === undefined ? '' : JSON.stringify(child.default),
         required: (node.required?.includes(key) ?? false) && child.default === undefined,
-        live: fieldLive,
+        live: fieldLive && !child.port,
         description: child.description ?? '',
       })
       if (child.properties) walk(child, `${name}.`, fieldLive)

@@ -10,7 +10,7 @@ import type { ComponentConfig, PipelineConfig, Problem, Warning } from './config
 import { loneSurrogates, readJson } from './json-text.ts'
 import { keyBytes } from './keys.ts'
 import { camelCase, pointerToken, suggestion } from './names.ts'
-import { connect } from './ports.ts'
+import { connect, type Port, portsOf } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations } from './schema.ts'
 import { uint64Words } from './uint64.ts'
@@ -361,9 +361,13 @@ export function diffConfig(
       continue
     }
     const definition = available.get(after.key) as AnyComponent
+    const portsIn = (field: string, { config }: ComponentConfig): Port[] =>
+      portsOf(name, definition.config, config).filter(({ steps }) => steps[0] === field)
     for (const field of new Set([...Object.keys(before.config), ...Object.keys(after.config)])) {
       if (isDeepStrictEqual(before.config[field], after.config[field])) continue
-      const list = definition.live?.includes(field) ? live : restart
+      const isLive =
+        definition.live?.includes(field) && isDeepStrictEqual(portsIn(field, before), portsIn(field, after))
+      const list = isLive ? live : restart
       list.push(`${at}/${after.key}/${field}`)
     }
   }
