@@ -43,6 +43,7 @@ function rangeOf(node: Node): string {
   const low = node.exclusiveMinimum === undefined ? node.minimum : undefined
   const high = node.exclusiveMaximum === undefined ? node.maximum : undefined
   const natural =
+    node.proto === 'u64' ||
     (node.proto === 'u32' && low === 0 && high === 4294967295) ||
     (node.proto === 'i32' && low === -2147483648 && high === 2147483647)
   if (natural) return ''
@@ -53,7 +54,8 @@ function rangeOf(node: Node): string {
   if (low !== undefined) return `≥ ${digits(low)}`
   if (high !== undefined) return `≤ ${digits(high)}`
   if (node.type === 'array' && node.minItems !== undefined && node.maxItems !== undefined) {
-    return `${node.minItems} to ${node.maxItems} entries`
+    const each = node.items ? rangeOf(node.items) : ''
+    return `${node.minItems} to ${node.maxItems} entries${each && `, each ${each}`}`
   }
   return ''
 }
@@ -80,7 +82,7 @@ export function fieldsOf(definition: AnyComponent): Field[] {
         range: rangeOf(child),
         default: child.default === undefined ? '' : JSON.stringify(child.default),
         required: (node.required?.includes(key) ?? false) && child.default === undefined,
-        live: fieldLive,
+        live: fieldLive && !child.port,
         description: child.description ?? '',
       })
       if (child.properties) walk(child, `${name}.`, fieldLive)

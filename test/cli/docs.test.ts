@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { exampleOf, REFERENCE_DIRECTORY, referencePages } from '../../src/cli/docs.ts'
+import { fieldsOf } from '../../src/cli/reference.ts'
 import { setVariables } from '../../src/cli/variables.ts'
 import { packageRoot } from '../../src/contract/package-root.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
@@ -36,6 +37,16 @@ describe('component reference', () => {
     const pages = referencePages()
     expect(readdirSync(directory).sort()).toEqual([...pages.keys()].sort())
     for (const [file, text] of pages) expect(readFileSync(join(directory, file), 'utf8'), file).toBe(text)
+  })
+
+  it('says how many entries a list takes, and the range of each', () => {
+    const ranges = Object.fromEntries(
+      fieldsOf(components.get('uniform_loss_sequencer')!).map(({ name, range }) => [name, range]),
+    )
+    expect(ranges).toMatchObject({
+      loss_probs: '1 to 4096 entries, each 0 to 1',
+      intervals: '1 to 4096 entries, each 1 to 2147483647',
+    })
   })
 
   it.each([...components.keys()])('has an example of %s that passes the check', (key) => {

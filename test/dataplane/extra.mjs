@@ -5,7 +5,7 @@ const port = (kind) => Type.String({ port: kind, proto: 'string', minLength: 1 }
 
 /**
  * Passes packets on with `mark` as their last byte. '!' as the first byte makes it throw, '.' ends the run, '-' ends it with
- * an error, '?' never comes back, '%' ends the thread.
+ * an error, '*' with a FATAL line behind many others, '?' never comes back, '%' ends the thread.
  */
 const trigger = {
   key: 'test_trigger',
@@ -20,7 +20,7 @@ const trigger = {
   }),
   metrics: {},
   live: ['mark'],
-  create(config, { packets, outlets, end }) {
+  create(config, { packets, outlets, end, log }) {
     let { mark } = config
     if (config.throw_at_start) throw new Error('refused to start')
     return {
@@ -31,6 +31,10 @@ const trigger = {
           if (first === '!') throw new Error('told to throw')
           if (first === '.') end()
           if (first === '-') end(new Error('told to end'))
+          if (first === '*') {
+            for (let line = 0; line < 1200; line++) log('DEBUG', 'told to say too much')
+            log('FATAL', 'told to end with a FATAL line')
+          }
           if (first === '%') process.exit(7)
           while (first === '?');
           packets.data[packets.offset[packet] + packets.length[packet] - 1] = mark
@@ -100,7 +104,7 @@ const ticker = {
   },
 }
 
-/** Takes its time over every batch. */
+/** Takes its time over every batch, and before the run begins. */
 const slow = {
   key: 'test_slow',
   family: 'trackers',
@@ -109,16 +113,45 @@ const slow = {
     input: port('input'),
     output: port('output'),
     milliseconds: Type.Integer({ proto: 'u32' }),
+    start_milliseconds: Type.Integer({ proto: 'u32', default: 0 }),
   }),
   metrics: {},
   passes: true,
-  create: ({ milliseconds }, { outlets }) => ({
-    input(batch) {
-      const end = performance.now() + milliseconds
-      while (performance.now() < end);
-      outlets.output.send(batch)
-    },
-  }),
+  create({ milliseconds, start_milliseconds }, { outlets }) {
+    spend(start_milliseconds)
+    return {
+      input(batch) {
+        spend(milliseconds)
+        outlets.output.send(batch)
+      },
+    }
+  },
 }
 
-export default [trigger, hoard, ticker, slow]
+function spend(milliseconds) {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end);
+}
+
+/** Writes into the log, when the run ends, the sequence numbers of the probes that came, `total` bits. */
+const attendance = {
+  key: 'test_attendance',
+  family: 'trackers',
+  summary: 'Says which probes came.',
+  config: Type.Object({ input: port('input'), total: Type.Integer({ proto: 'u32' }) }),
+  metrics: { came: { type: 'counter', unit: 'packets', help: 'Packets that came.', role: 'consumed' } },
+  create({ total }, { packets, metrics, log }) {
+    const came = new Uint8Array(total)
+    const view = new DataView(packets.data.buffer, packets.data.byteOffset)
+    return {
+      input(batch) {
+        for (let i = 0; i < batch.length; i++) came[view.getUint32(packets.offset[batch.handles[i]] + 12)] = 1
+        metrics.came.add(batch.length)
+        packets.releaseAll(batch)
+      },
+      stop: () => log('INFO', 'probes that came', { came: came.join('') }),
+    }
+  },
+}
+
+export default [trigger, hoard, ticker, slow, attendance]

@@ -301,6 +301,14 @@ export class Bench {
   }
 }
 
+/** A configuration whose keys may be in lowerCamelCase, as schemas have them. */
+function snakeCased(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(snakeCased)
+  if (typeof value !== 'object' || value === null) return value
+  const snake = (key: string) => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [snake(key), snakeCased(item)]))
+}
+
 function openEnds(pipeline: Pipeline): { inputs: string[]; outputs: string[] } {
   const read = new Set<string>()
   const written = new Set<string>()
@@ -308,7 +316,7 @@ function openEnds(pipeline: Pipeline): { inputs: string[]; outputs: string[] } {
     for (const [key, config] of Object.entries(member)) {
       const definition = components.get(key)
       if (!definition) continue
-      for (const port of portsOf(name, definition.config, config)) {
+      for (const port of portsOf(name, definition.config, snakeCased(config))) {
         const side = port.kind === 'input' ? read : written
         side.add(port.name)
       }
@@ -332,6 +340,17 @@ function openEnds(pipeline: Pipeline): { inputs: string[]; outputs: string[] } {
  */
 export function drive(pipeline: Pipeline, options: DriveOptions = {}): Bench {
   return new Bench(pipeline, options)
+}
+
+/** The first problem for which a configuration is refused; fails where it is taken. */
+export function refusal(pipeline: Pipeline): Problem {
+  try {
+    drive(pipeline).stop()
+  } catch (error) {
+    if (error instanceof Refused) return error.problems[0] as Problem
+    throw error
+  }
+  throw new Error('the configuration is taken')
 }
 
 /** `bytes` bytes that start with the 32-bit number `tag` and go on with a pattern of it. */

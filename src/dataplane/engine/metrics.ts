@@ -91,9 +91,9 @@ export class Gauge {
 const SUB = 32
 const HISTOGRAM_PARTS = ['count', 'min', 'max', 'mean', 'p50', 'p90', 'p99'] as const
 
-/** Log-linear histogram (after HdrHistogram): 32 buckets an octave, values 0..2^47, so quantiles are within 1/32. */
+/** Log-linear histogram (after HdrHistogram): 32 buckets an octave, values 0..2^53, so quantiles are within 1/32. */
 export class Histogram {
-  private readonly buckets = new Float64Array(SUB * 44)
+  private readonly buckets = new Float64Array(SUB * 49)
   private readonly values: Float64Array
   private readonly index: number
   private sum = 0
@@ -139,7 +139,7 @@ export class Histogram {
 
   private static bucketOf(value: number): number {
     if (value < SUB) return value | 0
-    if (value >= 70368744177664) return SUB * 44 - 1
+    if (value >= 9007199254740992) return SUB * 49 - 1
     const octave = value < 2147483648 ? 31 - Math.clz32(value | 0) : 63 - Math.clz32((value / 4294967296) | 0)
     if (octave < 31) return (octave - 4) * SUB + (((value | 0) >>> (octave - 5)) - SUB)
     const exact = Math.floor(Math.log2(value))

@@ -1,6 +1,6 @@
 /** Connection points: finds them in a configuration and checks that they form a graph. */
 import type { TSchema } from '@sinclair/typebox'
-import type { Registry } from './component.ts'
+import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig, Problem } from './config.ts'
 import { pointerToken } from './names.ts'
 import type { Annotations } from './schema.ts'
@@ -78,16 +78,47 @@ export interface Connection {
   to: Port
 }
 
+/** The outputs among the ports of a component, and those of each flow. */
+interface WaysOut {
+  all: Port[]
+  byFlow: Map<string, Port[]>
+}
+
+/** Of each list that was asked for: every one of its inputs asks, of which there may be thousands. */
+const waysOut = new WeakMap<readonly Port[], WaysOut>()
+
+const flowOf = (port: Port): string => port.steps.slice(0, -1).join('/')
+
+function waysOutOf(ports: readonly Port[]): WaysOut {
+  const known = waysOut.get(ports)
+  if (known) return known
+  const all = ports.filter((port) => port.kind === 'output')
+  const byFlow = new Map<string, Port[]>()
+  for (const port of all) {
+    const flow = flowOf(port)
+    const others = byFlow.get(flow)
+    if (others) others.push(port)
+    else byFlow.set(flow, [port])
+  }
+  const made = { all, byFlow }
+  waysOut.set(ports, made)
+  return made
+}
+
 /**
  * The outputs, of those of its component, by which what comes in at `input` can leave at once: those of its own flow
- * (`flows[i].input` leads to `flows[i].output` only) where it has one, else all.
+ * (`flows[i].input` leads to `flows[i].output` only), or of the flow that `crosses` names for it, where it has one, else all.
+ * `ports` must not change any more.
  */
-export function outputsFrom(input: Port, ports: readonly Port[]): Port[] {
-  const outputs = ports.filter((port) => port.kind === 'output')
-  if (input.steps.length < 2) return outputs
-  const flowOf = (port: Port): string => port.steps.slice(0, -1).join('/')
-  const own = outputs.filter((port) => flowOf(port) === flowOf(input))
-  return own.length > 0 ? own : outputs
+export function outputsFrom(
+  input: Port,
+  ports: readonly Port[],
+  crosses: AnyComponent['crosses'] = {},
+): readonly Port[] {
+  const { all, byFlow } = waysOutOf(ports)
+  if (input.steps.length < 2) return all
+  const flow = flowOf(input)
+  return byFlow.get(crosses[flow] ?? flow) ?? all
 }
 
 /** For each connection those that its packets go on by, at once, from the component it leads to. */
@@ -110,8 +141,8 @@ function onwardOf(
   const onward = new Map<Connection, Connection[]>()
   for (const connection of connections) {
     const { component } = connection.to
-    const decoupled = registry.get(components[component].key)?.decoupled
-    const outputs = decoupled ? [] : outputsFrom(connection.to, ports.get(component) ?? [])
+    const { decoupled, crosses } = registry.get(components[component].key) as AnyComponent
+    const outputs = decoupled ? [] : outputsFrom(connection.to, ports.get(component) ?? [], crosses)
     onward.set(
       connection,
       outputs.map(({ name }) => byName.get(name) as Connection),

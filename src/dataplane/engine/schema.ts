@@ -33,15 +33,29 @@ export const Output = (description = 'Connection point to write to.') =>
 
 export const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
-/** A list of `item`. */
+/** A list of `item`, 1 to 4,096 of them. */
 export const List = <T extends TSchema>(item: T, description: string, options: Options & { minItems?: number } = {}) =>
-  Type.Array(item, { maxItems: 256, minItems: 1, ...options, description })
+  Type.Array(item, { maxItems: 4096, minItems: 1, ...options, description })
 
 export const Int32 = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Integer({ minimum: -2147483648, maximum: 2147483647, proto: 'i32', ...options, description })
 
 export const Uint32 = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Integer({ minimum: 0, maximum: 4294967295, proto: 'u32', ...options, description })
+
+/** 0 to 2^64 - 1: decimal digits in a string, or a JSON number while those are exact. `uint64Words` reads it. */
+export const Uint64 = (description: string, options: Options = {}) =>
+  Type.Unsafe<string | number>({
+    type: ['string', 'integer'],
+    format: 'uint64',
+    maxLength: 20,
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    proto: 'u64',
+    hint: 'a larger one is written as a string of digits',
+    ...options,
+    description,
+  })
 
 export const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Number({ proto: 'double', ...options, description })
@@ -56,9 +70,15 @@ export const Text = (description: string, options: Options & { minLength?: numbe
 export const Probability = (description: string) =>
   Double(description, { minimum: 0, maximum: 1, unit: 'probability', hint: 'a probability is 0..1: 5 % is 0.05' })
 
-/** Milliseconds, at most a day. */
+/** Milliseconds, all of u32. As nanoseconds they are exact in a double: 2^32 ms are less than 2^53 ns. */
 export const Milliseconds = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
-  Uint32(description, { maximum: 86_400_000, unit: 'ms', ...options })
+  Uint32(description, { unit: 'ms', ...options })
+
+/** Milliseconds where the contract has i32: 0 to 2^31 - 1. */
+export const Int32Milliseconds = (
+  description: string,
+  options: Options & { minimum?: number; maximum?: number } = {},
+) => Int32(description, { minimum: 0, unit: 'ms', ...options })
 
 /** Megabit (10^6) per second, 1 kbit/s to 1 Tbit/s: bounds that keep the time a byte takes a number worth calculating with. */
 export const Megabits = (description: string, options: Options = {}) =>

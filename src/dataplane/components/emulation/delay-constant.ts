@@ -3,9 +3,8 @@ import { Type } from '@sinclair/typebox'
 import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
-import { held, heldAtEnd, histogram } from '../../engine/metrics.ts'
 import { Bool, Milliseconds, Optional, Seed } from '../../engine/schema.ts'
-import { DelayLine, type DelayModel } from './delay-line.ts'
+import { DelayLines, type DelayModel, delayMetrics } from './delay-line.ts'
 import { Flows } from './flows.ts'
 
 export const delayConstant = defineComponent({
@@ -22,35 +21,27 @@ export const delayConstant = defineComponent({
     allow_reordering: Bool('Let a packet overtake one that jitter holds longer.', { default: false }),
     seed: Optional(Seed()),
   }),
-  metrics: {
-    held_packets: held('Packets being held.'),
-    held_at_end_packets: heldAtEnd(),
-    lag: histogram('How long after it was due a packet left.', 'ns'),
-  },
-  live: ['delay', 'jitter'],
+  metrics: delayMetrics,
+  live: ['delay', 'jitter', 'allow_reordering'],
   create(config, context) {
     const { outlets, metrics } = context
     const model: DelayModel = { delay: config.delay * NS_PER_MS, jitter: config.jitter * NS_PER_MS }
-    const random = context.random(config.seed)
-    const lines = outlets.flows.map(
-      ({ output }) =>
-        new DelayLine(context, model, { random, outlet: output, lag: metrics.lag, reorder: config.allow_reordering }),
+    const lines = new DelayLines(
+      context,
+      model,
+      outlets.flows.map(({ output }) => output),
+      { random: context.random(config.seed), lag: metrics.lag, reorder: config.allow_reordering },
     )
     return {
-      flows: lines.map((line) => ({ input: (batch: Batch) => line.take(batch) })),
-      notify: (notification, input) => lines[input[1] as number].notify(notification),
-      observe() {
-        let packets = 0
-        for (const line of lines) packets += line.held
-        metrics.held_packets.set(packets)
-      },
+      flows: config.flows.map((_, flow) => ({ input: (batch: Batch) => lines.take(batch, flow) })),
+      notify: (notification, input) => lines.notify(notification, input[1] as number),
+      observe: () => metrics.held_packets.set(lines.held),
       reconfigure(next) {
         model.delay = next.delay * NS_PER_MS
         model.jitter = next.jitter * NS_PER_MS
+        lines.reorder = next.allow_reordering
       },
-      stop() {
-        for (const line of lines) metrics.held_at_end_packets.add(line.stop())
-      },
+      stop: () => metrics.held_at_end_packets.add(lines.stop()),
     }
   },
 })

@@ -1,8 +1,8 @@
-/** A delay line: holds the packets of one flow and lets each out when its time has come. */
+/** Delay lines: each holds the packets of one flow and lets every one out when its time has come. */
 import type { Batch } from '../../engine/batch.ts'
 import type { Clock } from '../../engine/clock.ts'
 import type { Notification } from '../../engine/component.ts'
-import type { Histogram } from '../../engine/metrics.ts'
+import { type Histogram, held, heldAtEnd, histogram } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Random } from '../../engine/random.ts'
@@ -24,26 +24,42 @@ export interface DelayLineContext {
   timer(fire: () => void): Timer
 }
 
-export class DelayLine {
+export interface DelayLineOptions {
+  /** Draws the jitter; null: the model never has any. */
+  readonly random: Random | null
+  /** Takes how long after its due time each packet left, ns. */
+  readonly lag: Histogram
+  /** Whether a packet may overtake one that jitter, or a delay since lowered, holds longer. */
+  readonly reorder: boolean
+}
+
+/** What every component with delay lines counts. */
+export const delayMetrics = {
+  held_packets: held('Packets being held.'),
+  held_at_end_packets: heldAtEnd(),
+  lag: histogram('How long after it was due a packet left.', 'ns'),
+}
+
+class DelayLine {
   /** Packets in the line. */
   held = 0
   private readonly model: DelayModel
-  private readonly random: Random
+  private readonly random: Random | null
   private readonly packets: Packets
   private readonly clock: Clock
   private readonly outlet: Outlet
   private readonly lag: Histogram
   private readonly timer: Timer
-  private readonly waiting: Waiting
+  private waiting: Waiting
   /** Earliest time for the next packet when order is kept; -Infinity when it need not be. */
   private floor = Number.NEGATIVE_INFINITY
-  private readonly ordered: boolean
+  private ordered: boolean
 
-  /** `lag` records how long after its due time each packet left, ns. */
   constructor(
     context: DelayLineContext,
     model: DelayModel,
-    { random, outlet, lag, reorder }: { random: Random; outlet: Outlet; lag: Histogram; reorder: boolean },
+    outlet: Outlet,
+    { random, lag, reorder }: DelayLineOptions,
   ) {
     this.packets = context.packets
     this.clock = context.clock
@@ -58,7 +74,7 @@ export class DelayLine {
 
   /** Takes every packet of a batch. */
   take(batch: Batch): void {
-    const { waiting, model, ordered } = this
+    const { waiting, model, ordered, random } = this
     const { handles, length } = batch
     if (length === 0) return
     if (model.delay === 0 && model.jitter === 0 && waiting.length === 0) {
@@ -67,7 +83,7 @@ export class DelayLine {
     }
     const centre = this.clock.now + model.delay
     for (let i = 0; i < length; i++) {
-      let due = model.jitter === 0 ? centre : this.jittered()
+      let due = model.jitter === 0 || random === null ? centre : this.jittered(random)
       if (ordered) {
         if (due < this.floor) due = this.floor
         this.floor = due
@@ -78,9 +94,9 @@ export class DelayLine {
     this.arm()
   }
 
-  private jittered(): number {
+  private jittered(random: Random): number {
     const { delay, jitter } = this.model
-    return this.clock.now + Math.max(0, delay + (2 * this.random.float() - 1) * jitter)
+    return this.clock.now + Math.max(0, delay + (2 * random.float() - 1) * jitter)
   }
 
   /** A notification keeps its place among the packets. */
@@ -127,6 +143,21 @@ export class DelayLine {
     if (waiting.length > 0) this.timer.at(waiting.value)
   }
 
+  /** What waits keeps its due times; packets that have overtaken others stay before them. */
+  set reorder(allowed: boolean) {
+    if (allowed !== this.ordered) return
+    const before = this.waiting
+    const waiting = allowed ? new Heap() : new Ring()
+    let last = Number.NEGATIVE_INFINITY
+    for (; before.length > 0; before.shift()) {
+      last = before.value
+      waiting.push(before.handle, last)
+    }
+    this.waiting = waiting
+    this.ordered = !allowed
+    this.floor = allowed ? Number.NEGATIVE_INFINITY : last
+  }
+
   /** Gives back every packet; how many there were. */
   stop(): number {
     const { waiting, held } = this
@@ -134,5 +165,44 @@ export class DelayLine {
     for (; waiting.length > 0; waiting.shift()) if (waiting.handle >= 0) this.packets.release(waiting.handle)
     this.held = 0
     return held
+  }
+}
+
+/** The delay lines of a component, one a flow, under one model. */
+export class DelayLines {
+  private readonly lines: readonly DelayLine[]
+
+  /** One line for each of `outlets`. */
+  constructor(context: DelayLineContext, model: DelayModel, outlets: readonly Outlet[], options: DelayLineOptions) {
+    this.lines = outlets.map((outlet) => new DelayLine(context, model, outlet, options))
+  }
+
+  /** Packets in all lines. */
+  get held(): number {
+    let packets = 0
+    for (const line of this.lines) packets += line.held
+    return packets
+  }
+
+  /** Takes every packet of a batch. */
+  take(batch: Batch, flow: number): void {
+    this.lines[flow].take(batch)
+  }
+
+  /** A notification keeps its place among the packets of its flow. */
+  notify(notification: Notification, flow: number): void {
+    this.lines[flow].notify(notification)
+  }
+
+  /** Whether packets may overtake each other; holds for what comes from now on. */
+  set reorder(allowed: boolean) {
+    for (const line of this.lines) line.reorder = allowed
+  }
+
+  /** Gives back every packet; how many there were. */
+  stop(): number {
+    let packets = 0
+    for (const line of this.lines) packets += line.stop()
+    return packets
   }
 }

@@ -1,7 +1,11 @@
 /** The `flows` of emulation components: independent pairs of input and output under one model. */
 import { Type } from '@sinclair/typebox'
-import type { Notification } from '../../engine/component.ts'
+import type { Batch } from '../../engine/batch.ts'
+import type { Notification, Receiver } from '../../engine/component.ts'
+import type { Counter } from '../../engine/metrics.ts'
+import type { Outlet } from '../../engine/outlet.ts'
 import { Input, List, Output } from '../../engine/schema.ts'
+import { applyLoss, type LossModel } from './loss-models.ts'
 
 export const Flows = () =>
   List(
@@ -16,3 +20,16 @@ export const RESET_ENTRY = -2
 export const entryOf = (notification: Notification): number => (notification === 'FLUSH' ? FLUSH_ENTRY : RESET_ENTRY)
 
 export const notificationOf = (entry: number): Notification => (entry === FLUSH_ENTRY ? 'FLUSH' : 'RESET')
+
+/** Receivers of flows that `model` loses packets of, counted as `lost`. */
+export const lossyFlows = (
+  flows: readonly { readonly output: Outlet }[],
+  model: LossModel,
+  lost: Counter,
+): { input: Receiver }[] =>
+  flows.map(({ output }) => ({
+    input(batch: Batch) {
+      applyLoss(batch, model, lost)
+      output.send(batch)
+    },
+  }))

@@ -3,6 +3,9 @@ import type { Batch } from '../../engine/batch.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Random } from '../../engine/random.ts'
 
+/** No gap is less than 0. */
+const UNDRAWN = -1
+
 export interface LossModel {
   /**
    * How many of the next `count` packets come through before the first loss. The model moves on past them, and past the
@@ -17,12 +20,13 @@ export interface LossModel {
  */
 export class UniformLoss implements LossModel {
   private readonly random: Random
-  private p = 0
-  private gap = 0
+  private p: number
+  /** Packets before the next loss; drawn when the next packet comes, so that a change before it draws nothing. */
+  private gap = UNDRAWN
 
   constructor(probability: number, random: Random) {
     this.random = random
-    this.probability = probability
+    this.p = probability
   }
 
   /** 0..1; may change at any time. */
@@ -31,8 +35,8 @@ export class UniformLoss implements LossModel {
   }
 
   set probability(p: number) {
+    if (p !== this.p) this.gap = UNDRAWN
     this.p = p
-    this.gap = this.draw()
   }
 
   private draw(): number {
@@ -42,13 +46,81 @@ export class UniformLoss implements LossModel {
   }
 
   spares(count: number): number {
-    const { gap } = this
+    if (count === 0) return 0
+    const gap = this.gap === UNDRAWN ? this.draw() : this.gap
     if (gap >= count) {
       this.gap = gap - count
       return count
     }
-    this.gap = this.draw()
+    this.gap = UNDRAWN
     return gap
+  }
+}
+
+/** Of every `interval + burst` packets the last `burst` are lost. */
+export class PeriodicBursts implements LossModel {
+  /** Packets that come through between two bursts, at least 1; may change at any time. */
+  interval: number
+  /** Packets lost in a row; 0: none. May change at any time. */
+  burst: number
+  private passed = 0
+  /** Packets lost of the present burst; 0 before it. */
+  private lost = 0
+
+  constructor(interval: number, burst: number) {
+    this.interval = interval
+    this.burst = burst
+  }
+
+  spares(count: number): number {
+    const { interval, burst } = this
+    if (count === 0 || burst === 0) return count
+    if (this.lost > 0 && this.lost < burst) {
+      this.lost++
+      return 0
+    }
+    if (this.lost > 0) this.lost = this.passed = 0
+    const spared = Math.max(0, interval - this.passed)
+    if (spared >= count) {
+      this.passed += count
+      return count
+    }
+    this.lost = 1
+    return spared
+  }
+}
+
+/**
+ * Bursts of `burst` lost packets that start at random: each packet outside a burst is the first of one with the same probability p.
+ * The share lost is p burst / (1 - p + p burst).
+ */
+export class RandomBursts implements LossModel {
+  /** Packets lost in a row; 0: none. May change at any time. */
+  burst: number
+  private readonly starts: UniformLoss
+  /** Packets lost of the present burst; 0 outside. */
+  private lost = 0
+
+  constructor(probability: number, burst: number, random: Random) {
+    this.starts = new UniformLoss(probability, random)
+    this.burst = burst
+  }
+
+  /** Of each packet outside a burst, 0..1; may change at any time. */
+  set probability(p: number) {
+    this.starts.probability = p
+  }
+
+  spares(count: number): number {
+    const { burst } = this
+    if (count === 0 || burst === 0) return count
+    if (this.lost > 0 && this.lost < burst) {
+      this.lost++
+      return 0
+    }
+    const spared = this.starts.spares(count)
+    this.lost = spared === count ? 0 : 1
+    return spared
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Batch } from '../../engine/batch.ts'
 import type { Clock } from '../../engine/clock.ts'
 import type { Notification } from '../../engine/component.ts'
-import type { Counter } from '../../engine/metrics.ts'
+import { type Counter, held, heldAtEnd, queueDrop } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
@@ -18,11 +18,39 @@ export interface SerialLinkContext {
 /** ns that a byte takes at `mbit` megabit per second. */
 const nsPerByte = (mbit: number): number => 8000 / mbit
 
+/** What every component with a link counts. */
+export const linkMetrics = {
+  queued_packets: held('Packets on the link or waiting for it.'),
+  queue_full_packets: queueDrop('Packets dropped because the queue was full.'),
+  held_at_end_packets: heldAtEnd(),
+}
+
+/** What the page of every component with a link says of it. */
+export const LINK_DETAILS =
+  'A packet leaves when its last bit has crossed the link. The rate counts the bytes of the packets as they are here. A change holds ' +
+  'from then on, also for what is left of the packet on the link; a smaller queue drops the newest packets. A run has 131,072 packet ' +
+  'slots, fewer where a component brings in packets over some 7,900 bytes.'
+
+/** What the size of a queue means. */
+export const QUEUE_TEXT =
+  'Packets that wait while one is on the link; 0: none. Unset: a quarter of the packet slots of the run.'
+
+/** One link that is too slow for what comes takes this part of the run's slots, so that the others are not starved of them. */
+const DEFAULT_SHARE = 1 / 4
+
+/** Most packets that wait for a link: what the configuration says, or where it says nothing a quarter of the run's slots. */
+export function queueLimit(given: number | undefined, packets: Packets): number {
+  return given ?? Math.floor(packets.slots * DEFAULT_SHARE)
+}
+
 export class SerialLink {
   /** Packets on the link or waiting for it. */
   held = 0
-  /** Most packets that wait, the one on the link not counted. */
-  limit: number
+  /** What crosses after this time, ns, is not let out before the bandwidth has been set anew. */
+  horizon = Number.POSITIVE_INFINITY
+  /** Packets are being let out, which may come in again as another flow's at once; the bandwidth must not change meanwhile. */
+  releasing = false
+  private most: number
   private readonly packets: Packets
   private readonly clock: Clock
   private readonly outlets: readonly Outlet[]
@@ -31,10 +59,10 @@ export class SerialLink {
   /** Packets with their flow, the one on the link first; notifications among them. */
   private readonly queue = new Ring()
   private perByte: number
+  /** When the packet on the link began to cross it. */
+  private started = 0
   /** When the packet on the link has left it, or the last one had. */
   private due = 0
-  /** Packets are being let out, which may come in again as another flow's at once. */
-  private releasing = false
 
   /** One link for all `outlets`, in the order packets come. `full` counts what found no room to wait. */
   constructor(context: SerialLinkContext, outlets: readonly Outlet[], full: Counter, mbit: number, limit: number) {
@@ -42,7 +70,7 @@ export class SerialLink {
     this.clock = context.clock
     this.outlets = outlets
     this.full = full
-    this.limit = limit
+    this.most = limit
     this.perByte = nsPerByte(mbit)
     this.timer = context.timer(() => this.release())
   }
@@ -53,7 +81,7 @@ export class SerialLink {
     const { handles, length } = batch
     // What has crossed but not left yet, because timers come later in this breath, must not take up room.
     if (queue.length > 0 && this.due <= this.clock.now && !this.releasing) this.release()
-    const room = this.limit + 1 - this.held
+    const room = this.most + 1 - this.held
     const taken = room < length ? Math.max(0, room) : length
     for (let i = 0; i < taken; i++) {
       const packet = handles[i]
@@ -74,6 +102,7 @@ export class SerialLink {
 
   /** Puts a packet on the link at the time `start`. */
   private put(packet: number, start: number): void {
+    this.started = start
     this.due = start + this.packets.length[packet] * this.perByte
     this.timer.at(this.due)
   }
@@ -84,13 +113,12 @@ export class SerialLink {
     else this.queue.push(entryOf(notification), flow)
   }
 
-  /** Lets out what has crossed the link. The next one starts when the one before was due, however late the timer is. */
-  private release(): void {
+  /** Lets out what has crossed the link by the time `until`, ns. The next one starts when the one before was due, however late the timer is. */
+  private release(until = Math.min(this.clock.now, this.horizon)): void {
     const { queue, outlets } = this
-    const { now } = this.clock
     let last = -1
     this.releasing = true
-    while (queue.length > 0 && this.due <= now) {
+    while (queue.length > 0 && this.due <= until) {
       const { handle, value: flow } = queue
       // Packets of several flows leave in their order.
       if (last >= 0 && last !== flow) outlets[last].flush()
@@ -114,14 +142,39 @@ export class SerialLink {
     if (queue.length > 0) this.put(queue.handle, this.due)
   }
 
-  /** From now on; what is left of the packet on the link crosses at the new rate. */
-  setBandwidth(mbit: number): void {
+  /** From the time `since` (ns, not to come) on; what is left then of the packet on the link crosses at the new rate. */
+  setBandwidth(mbit: number, since = this.clock.now): void {
+    this.release(since)
     const before = this.perByte
     this.perByte = nsPerByte(mbit)
-    const { now } = this.clock
-    if (this.queue.length === 0 || this.due <= now) return
-    this.due = now + ((this.due - now) / before) * this.perByte
+    if (this.queue.length === 0 || this.due <= since) return
+    const from = Math.max(since, this.started)
+    this.due = from + ((this.due - from) / before) * this.perByte
     this.timer.at(this.due)
+  }
+
+  /** Most packets that wait, the one on the link not counted; of more the newest are dropped. */
+  set limit(limit: number) {
+    this.most = limit
+    if (this.held > limit + 1) this.dropNewest(this.held - limit - 1)
+  }
+
+  private dropNewest(count: number): void {
+    const { queue, packets } = this
+    const kept: [entry: number, flow: number][] = []
+    for (let left = count; left > 0; ) {
+      const { lastHandle, lastValue } = queue
+      queue.pop()
+      if (lastHandle < 0) kept.push([lastHandle, lastValue])
+      else {
+        packets.release(lastHandle)
+        left--
+      }
+    }
+    this.held -= count
+    this.full.add(count)
+    // Notifications stay, in their order.
+    for (let i = kept.length - 1; i >= 0; i--) queue.push(...kept[i])
   }
 
   /** Gives back every packet; how many there were. */

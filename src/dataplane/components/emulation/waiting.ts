@@ -30,6 +30,16 @@ export class Ring implements Waiting {
     return this.values[this.head]
   }
 
+  /** The last entry's handle; there must be one. */
+  get lastHandle(): number {
+    return this.handles[(this.head + this.length - 1) & this.mask]
+  }
+
+  /** The last entry's number; there must be one. */
+  get lastValue(): number {
+    return this.values[(this.head + this.length - 1) & this.mask]
+  }
+
   push(handle: number, value: number): void {
     if (this.length > this.mask) this.grow()
     const at = (this.head + this.length++) & this.mask
@@ -39,6 +49,11 @@ export class Ring implements Waiting {
 
   shift(): void {
     this.head = (this.head + 1) & this.mask
+    this.length--
+  }
+
+  /** Takes the last entry away; there must be one. */
+  pop(): void {
     this.length--
   }
 
