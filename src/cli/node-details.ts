@@ -17,7 +17,7 @@ export function named(text: string): string {
 
 const SERVICES = { HUB_SERVER: 'hub', PIPELINES: 'pipelines' } as const
 
-export const services = ({ services }: Node): string => services.map((service) => SERVICES[service]).join(', ')
+const services = ({ services }: Node): string => services.map((service) => SERVICES[service]).join(', ')
 
 /** `region=eu rack:=4`, as `metadataItems` reads it. */
 export function metadataText(node: Node): string {

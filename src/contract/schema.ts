@@ -73,7 +73,7 @@ export interface MethodSchema {
   readonly http: readonly { readonly verb: string; readonly path: string; readonly body: boolean }[]
 }
 
-export interface ServiceSchema {
+interface ServiceSchema {
   readonly name: string
   readonly comment: string
   readonly methods: readonly MethodSchema[]

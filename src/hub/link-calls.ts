@@ -10,7 +10,7 @@ import { errorOf, MESSAGE, READY, REFUSED, readRefused, TAKEN } from './link-env
 /** How long a node may take to answer, or to establish a stream. */
 export const ANSWER_MS = 30_000
 /** The same for startPipeline, which gives up on its own after 10 s. */
-export const START_MS = 15_000
+const START_MS = 15_000
 /** What updatePipeline may take beyond its instructionsTimeout, for a run that is replaced: it is stopped within that, the next started. */
 const RESTART_MS = 15_000
 /** The longest a timer of Node.js can be set to. */

@@ -3,7 +3,7 @@ import { invalidArgument, ServiceError } from '../contract/errors.ts'
 import type { GetNodesRequest, Node, NodeMetadata, NodeMetadataItem, NodeService } from '../contract/types.ts'
 
 /** Longest name and all metadata of a node, bytes of UTF-8 and values: a record has to fit into one message of the handshake. */
-export const DETAILS_BYTES = 8 * 1024
+const DETAILS_BYTES = 8 * 1024
 
 /** Name, metadata and services of a node. */
 export interface NodeFacts {
@@ -13,7 +13,7 @@ export interface NodeFacts {
 }
 
 /** Whether two items have the same type and equal values. */
-export function sameItem(a: NodeMetadataItem, b: NodeMetadataItem): boolean {
+function sameItem(a: NodeMetadataItem, b: NodeMetadataItem): boolean {
   if (a.bytesValue !== undefined && b.bytesValue !== undefined) {
     return Buffer.compare(a.bytesValue, b.bytesValue) === 0
   }

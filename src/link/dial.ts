@@ -14,7 +14,7 @@ export const LINK_PATH = '/v1/link'
 /** WebSocket subprotocol (RFC 6455, section 1.9). */
 export const SUBPROTOCOL = 'penstock-link.v1'
 /** Time for name lookup, connection, TLS and upgrade; milliseconds. */
-export const CONNECT_MS = 10_000
+const CONNECT_MS = 10_000
 /** Bytes on their way that make a sender wait, and below which it goes on. */
 const HIGH_WATER = 256 * 1024
 const LOW_WATER = 64 * 1024

@@ -4,9 +4,9 @@ import type { Clock } from './link.ts'
 import { Violation } from './messages.ts'
 
 /** Silence after which a side asks whether the other is there, and how often it asks; milliseconds. */
-export const PING_MS = 10_000
+const PING_MS = 10_000
 /** Silence after which the other side counts as dead, milliseconds. */
-export const DEAD_MS = 30_000
+const DEAD_MS = 30_000
 
 export interface HeartbeatOptions {
   readonly clock: Clock

@@ -45,7 +45,7 @@ export interface NodeConfig {
   'log.format': NodeLogFormat
 }
 
-export type SettingKey = keyof NodeConfig
+type SettingKey = keyof NodeConfig
 
 /** One key of the configuration. */
 export interface Setting<K extends SettingKey = SettingKey> {
@@ -129,7 +129,7 @@ export const settings: readonly Setting[] = [
 ] as readonly Setting[]
 
 /** A value in force and where it came from: `default`, `penstock.yaml:3`, `PENSTOCK_HTTP_ADDRESS`, `--http`. */
-export interface Effective {
+interface Effective {
   readonly key: SettingKey
   readonly value: unknown
   readonly origin: string

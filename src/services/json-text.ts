@@ -1,2 +1,2 @@
 /** The reader of JSON texts, for the layers that know no data plane. */
-export { type JsonText, readJson } from '../dataplane/engine/json-text.ts'
+export { readJson } from '../dataplane/engine/json-text.ts'

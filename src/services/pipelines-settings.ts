@@ -10,7 +10,7 @@ import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
-export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
+const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
 
 /** Most characters of a pipeline's name. */
 const LONGEST_NAME = 256
@@ -120,7 +120,7 @@ function checked(settings: PipelineSettings, { cpus, registry }: SettingsRules):
 }
 
 /** All problems in one line. */
-export function describeProblems(problems: readonly Problem[]): string {
+function describeProblems(problems: readonly Problem[]): string {
   const list = problems.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ')
   return problems.length === 1 ? list : `${problems.length} problems: ${list}`
 }

@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from 'lmdb'
 import { durable } from './durable.ts'
 
 /** One value; exactly one member is set. */
-export interface MetadataItem {
+interface MetadataItem {
   stringValue?: string | undefined
   bytesValue?: Uint8Array | undefined
   intValue?: bigint | undefined

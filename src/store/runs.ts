@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from 'lmdb'
 import type { Outcome } from '../dataplane/engine/run.ts'
 import { durable } from './durable.ts'
 
-export type RunState = 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED'
+type RunState = 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED'
 
 export interface RunRecord {
   id: string

@@ -3,7 +3,7 @@ import type { MetricEntry } from '../dataplane/engine/metrics.ts'
 import { RegionReader } from '../dataplane/engine/metrics.ts'
 
 /** One number with what it means; `uint64Value` holds a safe integer. */
-export interface SampledMetric {
+interface SampledMetric {
   kind: 'GAUGE' | 'COUNTER'
   unit: string
   description: string
@@ -11,7 +11,7 @@ export interface SampledMetric {
   uint64Value?: number
 }
 
-export interface SampledCollection {
+interface SampledCollection {
   /** Component name, or a path of the run. */
   path: string
   metrics: Record<string, SampledMetric>

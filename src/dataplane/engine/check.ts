@@ -18,7 +18,7 @@ import { warningsOf } from './warnings.ts'
 /** Longest jsonConfig taken, bytes of UTF-8. */
 export const MAX_CONFIG_BYTES = 1 << 20
 /** Most components in one pipeline. */
-export const MAX_COMPONENTS = 1000
+const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
 const LONGEST_COMPONENT_NAME = 256
 

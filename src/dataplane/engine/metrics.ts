@@ -1,6 +1,6 @@
 /** Metrics of a run: declared by components as data, laid out by the engine, counted as plain numbers, published to shared memory. */
 
-export type MetricKind = 'counter' | 'gauge'
+type MetricKind = 'counter' | 'gauge'
 /**
  * What a counter says about packets, so that in + created = out + dropped + consumed + held can be checked:
  * `created` brought into being here, `consumed` ended here as meant, `drop` lost here, `intended` lost on purpose, `overflow`
@@ -156,7 +156,7 @@ export class Histogram {
 
 const QUANTILES = [0.5, 0.9, 0.99] as const
 
-export type MetricOf<D> = D extends { type: 'counter' } ? Counter : D extends { type: 'gauge' } ? Gauge : Histogram
+type MetricOf<D> = D extends { type: 'counter' } ? Counter : D extends { type: 'gauge' } ? Gauge : Histogram
 export type Metrics<M extends MetricDeclarations> = { readonly [K in keyof M]: MetricOf<M[K]> }
 
 /** Assigns every declared metric its place; the same calls in the same order give the same layout in every thread. */

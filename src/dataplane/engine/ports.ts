@@ -67,7 +67,7 @@ export function portName(port: Port): string {
 }
 
 /** Pointer of a port in the whole configuration. */
-export function portPointer(port: Port, key: string): string {
+function portPointer(port: Port, key: string): string {
   return ['', 'engine_config', 'pipeline', port.component, key, ...port.steps].map(pointerToken).join('/')
 }
 

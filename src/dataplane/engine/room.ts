@@ -5,7 +5,7 @@ import { pointerToken } from './names.ts'
 import { type Connection, inOrder, type Onward } from './ports.ts'
 
 /** Most bytes that can be kept free in front of a packet, and as many behind it. */
-export const MOST_ROOM = 2048
+const MOST_ROOM = 2048
 /** What every packet has, bytes: enough for most graphs, so that their slabs are alike and can be used again. */
 const LEAST_FRONT = 128
 const LEAST_BACK = 64

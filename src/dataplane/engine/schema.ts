@@ -43,7 +43,7 @@ export const Int32 = (description: string, options: Options & { minimum?: number
 export const Uint32 = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Integer({ minimum: 0, maximum: 4294967295, proto: 'u32', ...options, description })
 
-export const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
+const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Number({ proto: 'double', ...options, description })
 
 export const Bool = (description: string, options: Options = {}) =>

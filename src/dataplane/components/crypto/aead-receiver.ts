@@ -16,7 +16,7 @@ export const TRIALS_PER_SECOND = 1000
 
 /** What became of a packet. */
 export const OPENED = 0
-export const FORGED = 1
+const FORGED = 1
 export const REPLAYED = 2
 export const UNTRIED = 3
 export const REFLECTED = 4
