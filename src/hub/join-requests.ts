@@ -2,9 +2,10 @@
 import { type ActorRefFrom, createActor } from 'xstate'
 import { type AuthOutcome, authRequest } from '../actors/auth-request.ts'
 import { networkOf } from '../contract/address.ts'
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
-import type { Admission, Clock, Joiner } from '../link/link.ts'
+import type { Admission, Joiner } from '../link/link.ts'
 import { nodeView } from './embedded-registry.ts'
 import type { FactCaller, HubFact } from './facts.ts'
 

@@ -1,6 +1,5 @@
 /** Notices that the other side of a link has gone: asks when it is quiet, gives up when it stays so. */
-
-import type { Clock } from './link.ts'
+import type { Clock } from '../contract/clock.ts'
 import { Violation } from './messages.ts'
 
 /** Silence after which a side asks whether the other is there, and how often it asks; milliseconds. */

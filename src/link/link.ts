@@ -3,13 +3,7 @@ import type { WebSocketBehavior } from 'uWebSockets.js'
 import type { Code, Problem } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
 
-/** Time for everything on the link; XState's SimulatedClock is one. */
-export interface Clock {
-  /** Monotonic, milliseconds. */
-  now(): number
-  setTimeout(fn: () => void, milliseconds: number): unknown
-  clearTimeout(timer: unknown): void
-}
+export type { Clock } from '../contract/clock.ts'
 
 /** What a node says about itself; at most RECORD_BYTES encoded (messages.ts). */
 export interface NodeRecord {

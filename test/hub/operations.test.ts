@@ -1,11 +1,10 @@
 /** The hub operations on nodes in one process: every row of the specification's tables that needs no socket. */
-
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import type { Clock } from '../../src/contract/clock.ts'
 import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
 import { EVENT_BACKLOG } from '../../src/hub/hub-server.ts'
 import { JoinRequests } from '../../src/hub/join-requests.ts'
-import type { Clock } from '../../src/link/link.ts'
 import { WINDOW_BYTES } from '../../src/link/messages.ts'
 import { localCall, type Member, Network, operations } from '../harness/hub.ts'
 import { CollectingSink } from '../harness/sink.ts'

@@ -11,6 +11,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { Access } from '../../src/api/access.ts'
 import { HttpListener } from '../../src/api/http.ts'
 import { Router } from '../../src/api/router.ts'
+import { systemClock } from '../../src/contract/clock.ts'
 import { autoCertificate, makeCertificate } from '../../src/link/certificate.ts'
 import { type DialOptions, dialHub, hubAddress, LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
 import { joinLink } from '../../src/link/handshake-node.ts'
@@ -19,7 +20,7 @@ import { createLinkServer, type LinkServerOptions } from '../../src/link/link-se
 import { relay } from '../../src/link/relay.ts'
 import { Recorder, TestHub } from '../../src/link/testing.ts'
 import { deaf, type Wire } from '../../src/link/wire.ts'
-import { settle, systemClock } from '../harness/waiting.ts'
+import { settle } from '../harness/waiting.ts'
 
 const ok = { code: 'OK', message: '' } as const
 
