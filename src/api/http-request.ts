@@ -1,6 +1,7 @@
 /** A request object from the three parts of an HTTP request: path, query, JSON body. */
-import { invalidArgument, type Problem } from '../contract/errors.ts'
+import { invalidArgument } from '../contract/errors.ts'
 import { decodeJson, refuse } from '../contract/json-decode.ts'
+import type { Problem } from '../text/pointer.ts'
 import { parseJson } from './json-parse.ts'
 import { readQuery } from './query.ts'
 import type { Route } from './routes.ts'

@@ -1,8 +1,8 @@
 /** Requests from path parameters and query strings: `metadataFilters[region].stringValue=eu`, repeated keys, dots. */
-import type { Problem } from '../contract/errors.ts'
-import { below, put } from '../contract/json-decode.ts'
-import { nearest } from '../contract/nearest.ts'
+import { put } from '../contract/json-decode.ts'
 import type { FieldSchema, MessageSchema } from '../contract/schema.ts'
+import { nearest } from '../text/names.ts'
+import { below, type Problem } from '../text/pointer.ts'
 
 /**
  * Adds the parameters of a raw query string (without `?`) to `target`, a JSON object of `message` as decodeJson reads it.

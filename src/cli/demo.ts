@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { packageRoot } from '../contract/package-root.ts'
+import { packageRoot } from '../package-root.ts'
 import { ApiClient, type TelemetrySample } from './client.ts'
 import { bindLoopback, freePort, Receiver, Sender } from './demo-traffic.ts'
 import { Failure } from './failure.ts'

@@ -3,12 +3,12 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TSchema } from '@sinclair/typebox'
-import { packageRoot } from '../contract/package-root.ts'
 import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
 import { portsOf } from '../dataplane/engine/ports.ts'
 import type { Annotations } from '../dataplane/engine/schema.ts'
+import { packageRoot } from '../package-root.ts'
 import { fieldsOf, metricsOf } from './reference.ts'
 
 /** Where the pages are, from the package's root. */

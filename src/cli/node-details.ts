@@ -1,5 +1,5 @@
 /** Nodes as people read and write them: a row of a table, metadata as `key=value`. */
-import { readJson } from '../dataplane/engine/json-text.ts'
+import { readJson } from '../text/json-text.ts'
 import type { Node } from './client.ts'
 import { UsageFailure } from './failure.ts'
 import { paint } from './terminal.ts'

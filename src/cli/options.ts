@@ -1,5 +1,4 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
-
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
@@ -8,7 +7,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
-import type { PipelineConfig, Problem } from '../dataplane/engine/config.ts'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import type { Problem } from '../text/pointer.ts'
 import { Failure, messageOf } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
 import { invalid } from './problems.ts'

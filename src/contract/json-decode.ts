@@ -1,7 +1,10 @@
 /** Service objects from proto3 JSON: a decoder per message, built once, that finds every problem of a request. */
-import { answerable, type Problem, ServiceError } from './errors.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../text/names.ts'
+import { below, type Problem } from '../text/pointer.ts'
+import { answerable, ServiceError } from './errors.ts'
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
+
+export { below }
 
 type Decode = (value: unknown, pointer: string, problems: Problem[]) => unknown
 
@@ -32,11 +35,6 @@ export function put(target: Record<string, unknown>, key: string, value: unknown
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   } else target[key] = value
-}
-
-/** A JSON pointer (RFC 6901) one step below `pointer`. */
-export function below(pointer: string, token: string): string {
-  return `${pointer}/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 function jsonDecoder(message: MessageSchema): Decode {

@@ -5,14 +5,7 @@ import { HANDSHAKE_MS, VERSION } from './handshake-hub.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type Identity, nodeIdOf } from './identity.ts'
 import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
-import {
-  type Intent,
-  type LinkEvent,
-  LinkRefused,
-  type LinkSession,
-  LinkUnreachable,
-  type NodeRecord,
-} from './link.ts'
+import { type Intent, type LinkEvent, LinkRefused, type LinkSession, LinkUnreachable, type NodeRecord } from './link.ts'
 import {
   decodeFrame,
   decodeHubHelloBody,

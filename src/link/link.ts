@@ -1,7 +1,8 @@
 /** What the link between a node and its hub looks like from outside: sessions, their streams, and who is let in. */
 import type { WebSocketBehavior } from 'uWebSockets.js'
-import type { Code, Problem } from '../contract/errors.ts'
+import type { Code } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
+import type { Problem } from '../text/pointer.ts'
 
 export type { Clock } from '../contract/clock.ts'
 

@@ -1,13 +1,13 @@
 /** Settings of a pipeline: from a request to checked settings or every problem in it, and what a change of them means to a run. */
-
 import type { PipelinePolicy } from '../actors/pipeline.ts'
-import { answerable, type Problem, ServiceError } from '../contract/errors.ts'
+import { answerable, ServiceError } from '../contract/errors.ts'
 import type { CreatePipelineRequest, RestartPolicy, StartupPolicy, UpdatePipelineRequest } from '../contract/types.ts'
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineSettings } from '../store/pipelines.ts'
+import type { Problem } from '../text/pointer.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
 const DEFAULT_INSTRUCTIONS_TIMEOUT = 30

@@ -4,9 +4,9 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lossy, penstock, scratch } from './cli.ts'
 
 const directory = scratch()

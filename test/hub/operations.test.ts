@@ -509,9 +509,9 @@ describe('details', () => {
     const set = (name: string, items: Record<string, object>) =>
       node.call('setNode', { nodeId: node.id, name, metadata: { items } })
     await expect(set('x'.repeat(9_000), {})).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
-    await expect(set('x', { a: {} })).rejects.toMatchObject({
+    await expect(set('x', { 'a/b': {} })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      problems: [{ pointer: '/metadata/items/a' }],
+      problems: [{ pointer: '/metadata/items/a~1b' }],
     })
   })
 })
