@@ -19,6 +19,7 @@ export function readRequest(
   const { request } = operation
   const problems: Problem[] = []
   let object: Record<string, unknown> = {}
+  const given = new Set(Object.keys(path).map((name) => request.byName.get(name)?.key ?? name))
   if (body.trim() !== '') {
     const parsed = parseJson(body)
     if (!binding.body && !isEmptyObject(parsed)) {
@@ -30,7 +31,7 @@ export function readRequest(
   }
   if (binding.body && query !== '') {
     problems.push({ pointer: '', message: 'takes its fields from the body; leave the query out' })
-  } else if (query !== '') readQuery(request, query, object, problems)
+  } else if (query !== '') readQuery(request, query, object, problems, given)
   for (const name in path) {
     const value = path[name]
     const key = request.byName.get(name)?.key ?? name
@@ -39,7 +40,7 @@ export function readRequest(
     object[key] = value
   }
   refuse(problems)
-  return decodeJson(request, object)
+  return decodeJson(request, object, given)
 }
 
 /** Takes a field that the path names as well out of `object`; a value other than the path's is a problem. */
