@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import { suggestion } from '../text/names.ts'
 import {
   address,
   boolean,
@@ -262,7 +263,7 @@ function readFile(file: { name: string; text: string }, given: Map<SettingKey, G
       else if (settingKeys.has(name)) {
         given.set(name as SettingKey, { value: document.createNode(value).toJS(document), origin, base })
       } else if (sections.has(name)) problems.push(`${origin}: ${name}: must be a map of keys`)
-      else problems.push(`${origin}: unknown key ${name}`)
+      else problems.push(`${origin}: unknown key "${name}".${suggestion(name, [...settingKeys, ...sections])}`)
     }
   }
   walk(document.contents as YAMLMap, '')

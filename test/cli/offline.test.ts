@@ -338,7 +338,7 @@ describe('doctor, config, completion, version', () => {
     expect(settings.get('http.tls')).toMatchObject({ origin: 'default' })
     const bad = await penstock(['config', 'check', '-c', directory.file('bad.yaml', 'htp: 1\n')])
     expect(bad.code).toBe(1)
-    expect(bad.stderr).toContain('unknown key htp')
+    expect(bad.stderr).toContain('unknown key "htp". Did you mean "http"?')
   })
 
   it('completes commands, options and component keys in bash', async () => {
