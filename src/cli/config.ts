@@ -1,6 +1,6 @@
 /** `penstock config check`: the effective configuration of a node, and where each value came from. */
 import type { Command } from 'commander'
-import { durationText } from '../node/config-values.ts'
+import { writeDuration } from '../text/durations.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
 import { type Format, withOutput } from './options.ts'
 import { print, printJson, table } from './terminal.ts'
@@ -9,7 +9,7 @@ const DURATIONS = new Set(['telemetry.interval', 'hubServer.authenticationByRequ
 
 /** The value as the configuration file would have it. */
 function written(key: string, value: unknown): unknown {
-  return DURATIONS.has(key) ? durationText(value as number) : value
+  return DURATIONS.has(key) ? writeDuration(value as number) : value
 }
 
 const asJson = (value: unknown): string =>

@@ -1,7 +1,7 @@
 /** The node's settings as flags, and their effective values with file, environment and flags taken together. */
 import type { Command } from 'commander'
 import { ConfigError, type LoadedConfig, loadConfig, settings } from '../node/config.ts'
-import { durationText } from '../node/config-values.ts'
+import { writeDuration } from '../text/durations.ts'
 import { Failure } from './failure.ts'
 import { readInput } from './options.ts'
 
@@ -21,7 +21,7 @@ export function withNodeSettings(command: Command): Command {
 
 /** A default as a person would type it; undefined for none and for switches that are off. */
 function defaultText(value: unknown): string | undefined {
-  if (typeof value === 'number') return durationText(value)
+  if (typeof value === 'number') return writeDuration(value)
   if (value === true) return 'true'
   return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -1,6 +1,7 @@
 /** The kinds of values in the node's configuration: how each is read and what is said when it cannot be. */
 import { resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import { readDuration, writeDuration } from '../text/durations.ts'
 
 /** Reads a value as YAML gave it; `base` is the directory that relative paths start from. */
 export type Read<T> = (value: unknown, base: string) => { value: T } | { problem: string }
@@ -71,29 +72,14 @@ export const address: Read<string> = (value) => {
   return { value: value as string }
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
 /** `500ms`, `10s`, `5m`, `1h30m`, as milliseconds within [least, most]. */
 export function duration(least: number, most: number): Read<number> {
   return (value) => {
-    const parts = typeof value === 'string' && /^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(value)
-    if (!parts) return bad('must be a duration, as in 500ms, 10s or 5m')
-    let sum = 0
-    for (const [, number, unit] of (value as string).matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
-      sum += Number(number) * (UNITS[unit as string] as number)
-    }
-    if (sum < least || sum > most) return bad(`must be between ${durationText(least)} and ${durationText(most)}`)
+    const sum = typeof value === 'string' ? readDuration(value) : undefined
+    if (sum === undefined) return bad('must be a duration, as in 500ms, 10s or 5m')
+    if (sum < least || sum > most) return bad(`must be between ${writeDuration(least)} and ${writeDuration(most)}`)
     return { value: sum }
   }
-}
-
-/** Milliseconds as they are written in the configuration: `1s`, `1500ms`. */
-export function durationText(milliseconds: number): string {
-  for (const unit of ['d', 'h', 'm', 's'] as const) {
-    const size = UNITS[unit] as number
-    if (milliseconds >= size && milliseconds % size === 0) return `${milliseconds / size}${unit}`
-  }
-  return `${milliseconds}ms`
 }
 
 export const tls: Read<TlsSetting> = (value, base) => {
