@@ -8,6 +8,8 @@ import {
   address,
   boolean,
   duration,
+  type Form,
+  type Kind,
   list,
   metadata,
   oneOf,
@@ -55,6 +57,7 @@ export interface Setting<K extends SettingKey = SettingKey> {
   readonly flag: string
   readonly variable: string
   readonly help: string
+  readonly form: Form
   readonly read: Read<NodeConfig[K]>
   readonly fallback: () => NodeConfig[K]
 }
@@ -63,14 +66,14 @@ function setting<K extends SettingKey>(
   key: K,
   flag: string,
   help: string,
-  read: Read<NodeConfig[K]>,
+  { form, read }: Kind<NodeConfig[K]>,
   fallback: () => NodeConfig[K],
 ): Setting<K> {
   const variable = `PENSTOCK_${key
     .replaceAll('.', '_')
     .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
     .toUpperCase()}`
-  return { key, flag, variable, help, read, fallback }
+  return { key, flag, variable, help, form, read, fallback }
 }
 
 /** Where the node keeps its state unless told otherwise. */
@@ -216,12 +219,9 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
   }
 }
 
-/** Settings that are no plain text: what is typed for them is YAML: `true`, `[a, b]`, `{region: eu}`. */
-const structured: ReadonlySet<unknown> = new Set([boolean, list, origins, metadata, tls])
-
 /** What a flag or variable says; a bare flag says true. */
-function typedValue({ read }: Setting, typed: string | boolean): unknown {
-  if (typeof typed === 'boolean' || !structured.has(read)) return typed
+function typedValue({ form }: Setting, typed: string | boolean): unknown {
+  if (typeof typed === 'boolean' || form === 'text' || form === 'duration') return typed
   try {
     return parse(typed) ?? ''
   } catch {
