@@ -240,9 +240,9 @@ const sections: ReadonlySet<string> = new Set(
 
 function readFile(file: { name: string; text: string }, given: Map<SettingKey, Given>, problems: string[]): void {
   const lines = new LineCounter()
-  const document = parseDocument(file.text, { lineCounter: lines, uniqueKeys: true })
+  const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true })
   for (const error of document.errors) {
-    problems.push(`${file.name}:${lines.linePos(error.pos[0]).line}: ${error.message.split('\n')[0]}`)
+    problems.push(`${file.name}:${lines.linePos(error.pos[0]).line}: ${error.message}`)
   }
   if (document.errors.length > 0 || document.contents === null) return
   if (!isMap(document.contents)) {
