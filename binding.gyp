@@ -22,6 +22,9 @@
         "src/dataplane/native/gf256_x86.cc",
         "src/dataplane/native/gf256_neon.cc",
         "src/dataplane/native/aead.cc",
+        "src/dataplane/native/chacha.cc",
+        "src/dataplane/native/chacha_x86.cc",
+        "src/dataplane/native/chacha_neon.cc",
         "src/dataplane/native/crc32c.cc"
       ],
       "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],

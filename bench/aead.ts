@@ -1,4 +1,7 @@
-/** ssl_encrypt and ssl_decrypt on packets of 1,200 bytes against a C loop over OpenSSL's EVP and against node:crypto packet by packet. */
+/**
+ * ssl_encrypt and ssl_decrypt, chacha20_encrypt and chacha20_decrypt, on packets of 1,200 bytes against a C loop over OpenSSL's EVP and
+ * against node:crypto packet by packet; ChaCha on each of its kernels too.
+ */
 import { spawnSync } from 'node:child_process'
 import { createCipheriv } from 'node:crypto'
 import { native } from '../src/dataplane/native/native.ts'
@@ -14,9 +17,9 @@ const SUITES = [
   ['chacha20_poly1305_sha_256', 'chacha20-poly1305', 32],
 ] as const
 
-/** ssl_encrypt on full batches, ns per packet. */
-function sealing(suite: Record<string, unknown>) {
-  const stage = new Stage('ssl_encrypt', suite)
+/** An encrypter on full batches, ns per packet. */
+function sealing(suite: Record<string, unknown>, encrypter = 'ssl_encrypt') {
+  const stage = new Stage(encrypter, suite)
   const measure = () => {
     let [spent, packets] = [0, 0]
     while (spent < MILLISECONDS * 1e6) {
@@ -29,10 +32,10 @@ function sealing(suite: Record<string, unknown>) {
   return { measure, stop: () => stage.stop() }
 }
 
-/** ssl_decrypt on full batches that a ssl_encrypt made just before; only the opening is timed. */
-function opening(suite: Record<string, unknown>) {
-  const sender = new Stage('ssl_encrypt', suite)
-  const stage = new Stage('ssl_decrypt', suite)
+/** A decrypter on full batches that its encrypter made just before; only the opening is timed. */
+function opening(suite: Record<string, unknown>, encrypter = 'ssl_encrypt', decrypter = 'ssl_decrypt') {
+  const sender = new Stage(encrypter, suite)
+  const stage = new Stage(decrypter, suite)
   sender.look = ({ handles, length, packets }) => {
     for (let i = 0; i < length; i++) {
       const at = packets.offset[handles[i]]
@@ -86,15 +89,65 @@ function nodeCrypto(cipher: string, keyBytes: number): () => number {
   }
 }
 
+interface Evp {
+  sealNs: number
+  openNs: number
+  openssl: string
+}
+
+/** The C loop over OpenSSL, both ways. */
+function runEvp(program: string, cipher: string): Evp {
+  const { stdout } = spawnSync(program, [BYTES, MILLISECONDS * 2, cipher].map(String), { encoding: 'utf8' })
+  return JSON.parse(stdout)
+}
+
+/** The bare stream cipher: both ways with the kernel that runs choose, and encrypting with each of the others. */
+async function chachaRows(program: string): Promise<BenchRow[]> {
+  const config = { key: '07'.repeat(32), nonce: '09'.repeat(12) }
+  const [fastest = '', ...others] = native.chachaKernels()
+  const encrypt = sealing(config, 'chacha20_encrypt')
+  const decrypt = opening(config, 'chacha20_encrypt', 'chacha20_decrypt')
+  const withKernel = (kernel: string) => () => {
+    native.chachaUse(kernel)
+    const ns = encrypt.measure()
+    native.chachaUse(fastest)
+    return ns
+  }
+  let latest = runEvp(program, 'chacha20')
+  const ns: Record<string, number> = await inTurn(ROUNDS, {
+    seal: () => {
+      latest = runEvp(program, 'chacha20')
+      return latest.sealNs
+    },
+    encrypt: encrypt.measure,
+    open: () => latest.openNs,
+    decrypt: decrypt.measure,
+    ...Object.fromEntries(others.map((kernel) => [kernel, withKernel(kernel)])),
+  })
+  encrypt.stop()
+  decrypt.stop()
+  const unit = 'ns per packet'
+  const of = (name: string) => ns[name] as number
+  return [
+    { label: 'chacha20 C loop over EVP, encrypt', value: of('seal'), unit },
+    { label: `chacha20_encrypt, ${fastest}`, value: of('encrypt'), unit, ratio: of('seal') / of('encrypt') },
+    { label: 'chacha20 C loop over EVP, decrypt', value: of('open'), unit },
+    { label: `chacha20_decrypt, ${fastest}`, value: of('decrypt'), unit, ratio: of('open') / of('decrypt') },
+    ...others.map((kernel) => ({
+      label: `chacha20_encrypt, ${kernel}`,
+      value: of(kernel),
+      unit,
+      ratio: of('seal') / of(kernel),
+    })),
+  ]
+}
+
 export async function bench(): Promise<BenchResult> {
   const program = nativeProgram('evp')
   const rows: BenchRow[] = []
   let version = ''
   for (const [name, cipher, keyBytes] of SUITES) {
-    const evp = (): { sealNs: number; openNs: number; openssl: string } => {
-      const { stdout } = spawnSync(program, [BYTES, MILLISECONDS * 2, cipher].map(String), { encoding: 'utf8' })
-      return JSON.parse(stdout)
-    }
+    const evp = () => runEvp(program, cipher)
     const suite = { [name]: { key: '07'.repeat(keyBytes) } }
     const encrypt = sealing(suite)
     const decrypt = opening(suite)
@@ -130,6 +183,7 @@ export async function bench(): Promise<BenchResult> {
       },
     )
   }
+  rows.push(...(await chachaRows(program)))
   const openssl = `OpenSSL ${version} in C, ${process.versions.openssl} in Node`
   return { name: `aead: ${BYTES} B packets, ${openssl}`, rows }
 }

@@ -6,7 +6,12 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const ROUNDS = { sanitize: 'sanitize/sanitize.mjs', storm: 'storm/storm.mjs', 'http-fuzz': 'api/http-fuzz.mjs' }
+const ROUNDS = {
+  sanitize: 'sanitize/sanitize.mjs',
+  storm: 'storm/storm.mjs',
+  'http-fuzz': 'api/http-fuzz.mjs',
+  'decoder-fuzz': 'dataplane/decoder-fuzz.mjs',
+}
 
 const { values, positionals } = parseArgs({ options: { seconds: { type: 'string' } }, allowPositionals: true })
 const seconds = Number(values.seconds ?? process.env.PENSTOCK_LONG_SECONDS ?? 600)

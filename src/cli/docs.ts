@@ -15,6 +15,7 @@ import { fieldsOf, metricsOf } from './reference.ts'
 export const REFERENCE_DIRECTORY = 'docs/components'
 
 const KEY_16 = '000102030405060708090a0b0c0d0e0f'
+const CHACHA = { magic_constant: 'expand 32-byte k', nonce: '000102030405060708090a0b', rounds: 20 }
 
 /** Values in examples that say more than what the schema alone would give. */
 const VALUES: Record<string, Record<string, unknown>> = {
@@ -32,6 +33,13 @@ const VALUES: Record<string, Record<string, unknown>> = {
     max_queue_size: 100,
   },
   bandwidth_limit_constant: { bandwidth_limit_mbit: 10, max_queue_size: 100 },
+  chacha20_decrypt: CHACHA,
+  chacha20_encrypt: CHACHA,
+  constant_auth_sign: { constant: '17279655951921914625' },
+  constant_auth_verify: { constant: '17279655951921914625' },
+  bomb: { delay: 5000, poison: 'THROW_EXCEPTION' },
+  client_id_reader: { client_id: 1 },
+  client_id_writer: { client_id: 1 },
   delay_constant: { delay: 40 },
   delay_dynamic: {
     phases: [
@@ -42,6 +50,7 @@ const VALUES: Record<string, Record<string, unknown>> = {
   delay_fixed: { delay: 40 },
   delay_fixed_sequencer: { delays: [40, 250], intervals: [5000, 1000] },
   delay_jitter: { delay: 40, jitter: 10 },
+  flow_filter: { filters: [{ conditions: [{ layer3_protocol: 'UDP', layer4_destination_port: 5004 }] }] },
   gilbert_elliot_loss: {
     good_loss_prob: 0.001,
     bad_loss_prob: 0.5,
@@ -62,13 +71,33 @@ const VALUES: Record<string, Record<string, unknown>> = {
     good_to_bad_probability: 0.01,
     bad_to_good_probability: 0.2,
   },
+  notification_injector: { notification: { type: 'FLUSH', interval_ms: 100 } },
   peer_writer: { remote_address: '192.0.2.1:5000' },
   periodic_burst_loss: { interval: 100, burst: 5 },
   random_burst_loss: { loss_prob: 0.01, burst: 5 },
   reed_solomon_encoder: { symbols: 8, repair: 2 },
+  relay_network_lookup: { client_id: [1, 2] },
+  relay_routing_fabric: {
+    routes: [
+      { client_id: 1, route: '10.1.0.0/16' },
+      { client_id: 2, route: '2001:db8:2::/48' },
+    ],
+  },
   ssl_decrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
   ssl_encrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
   timed_burst_loss: { interval_ms: 2000, burst_packets: 10, cancel_timer_ms: 500 },
+  tag_demux: {
+    outputs: [
+      { name: 'voice', tag: 1 },
+      { name: 'data', tag: 2 },
+    ],
+  },
+  tag_mux: {
+    inputs: [
+      { name: 'voice', tag: 1 },
+      { name: 'data', tag: 2 },
+    ],
+  },
   tun: { interface_name: 'pen0', ip: '10.9.0.1', netmask: '255.255.255.0' },
   udp: { local_address: '0.0.0.0:5000', remote_address: '192.0.2.1:5000' },
   udp_local: { address: '0.0.0.0:5000' },

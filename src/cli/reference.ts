@@ -43,6 +43,7 @@ function rangeOf(node: Node): string {
   const low = node.exclusiveMinimum === undefined ? node.minimum : undefined
   const high = node.exclusiveMaximum === undefined ? node.maximum : undefined
   const natural =
+    node.proto === 'u64' ||
     (node.proto === 'u32' && low === 0 && high === 4294967295) ||
     (node.proto === 'i32' && low === -2147483648 && high === 2147483647)
   if (natural) return ''
@@ -81,7 +82,7 @@ export function fieldsOf(definition: AnyComponent): Field[] {
         range: rangeOf(child),
         default: child.default === undefined ? '' : JSON.stringify(child.default),
         required: (node.required?.includes(key) ?? false) && child.default === undefined,
-        live: fieldLive,
+        live: fieldLive && !child.port,
         description: child.description ?? '',
       })
       if (child.properties) walk(child, `${name}.`, fieldLive)

@@ -10,11 +10,18 @@ export interface Example {
   live?: Readonly<Record<string, readonly unknown[]>>
   /** What has to change along with a live field, by its name, where a rule joins it to others. */
   along?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** A value of a live field may end its run, by an exception too. */
+  ends?: true
+  /** No packet ever comes to it. */
+  packetless?: true
   /** It has a socket or device that something may come from for ever. */
   endless?: true
 }
 
 const KEY_16 = '000102030405060708090a0b0c0d0e0f'
+const KEY_32 = `${KEY_16}f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff`
+const CHACHA = { key: KEY_32, nonce: '000102030405060708090a0b', rounds: 12 }
+const CONSTANT = '17279655951921914625'
 const flows = [
   { input: 'in', output: 'out' },
   { input: 'in2', output: 'out2' },
@@ -46,6 +53,35 @@ export const examples: Readonly<Record<string, Example>> = {
     },
   },
   bandwidth_traffic_source: { config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 } },
+  bomb: { config: { delay: 1500, poison: 'NONE' }, live: { delay: [1000, 1900] }, ends: true, packetless: true },
+  chacha20_decrypt: {
+    config: { input: 'wire', output: 'out', ...CHACHA },
+    others: { encrypt: { chacha20_encrypt: { input: 'in', output: 'wire', ...CHACHA } } },
+    live: { magic_constant: ['expand 16-byte k'], rounds: [20, 8] },
+  },
+  chacha20_encrypt: {
+    config: { input: 'in', output: 'out', ...CHACHA },
+    live: { magic_constant: ['expand 16-byte k'], rounds: [20, 8] },
+  },
+  constant_auth_sign: {
+    config: { input: 'in', output: 'out', constant: CONSTANT },
+    live: { constant: ['1', 2] },
+  },
+  constant_auth_verify: {
+    config: { input: 'wire', output: 'out', constant: CONSTANT },
+    others: { sign: { constant_auth_sign: { input: 'in', output: 'wire', constant: CONSTANT } } },
+    live: { constant: ['1', 2] },
+  },
+  client_id_reader: {
+    config: { input: 'wire', output: 'out', client_id: 4294967295 },
+    others: { writer: { client_id_writer: { input: 'in', output: 'wire', client_id: 4294967295 } } },
+    live: { client_id: [0] },
+  },
+  client_id_writer: { config: { input: 'in', output: 'out', client_id: 7 } },
+  defragmentizer: {
+    config: { input: 'wire', output: 'out' },
+    others: { cut: { fragmentizer: { input: 'in', output: 'wire', fragment_size: 400 } } },
+  },
   delay_constant: { config: { flows, delay: 30, jitter: 20, allow_reordering: true, seed: 1 } },
   delay_dynamic: {
     config: {
@@ -61,6 +97,23 @@ export const examples: Readonly<Record<string, Example>> = {
   delay_fixed_sequencer: { config: { input: 'in', output: 'out', delays: [60, 5, 20], intervals: [120, 250, 90] } },
   delay_jitter: { config: { input: 'in', output: 'out', delay: 30, jitter: 20, seed: 1 } },
   flow_combiner: { config: { inputs: ['in', 'in2', 'in3'], output: 'out' } },
+  flow_filter: {
+    config: {
+      input: 'in',
+      match_output: 'out',
+      mismatch_output: 'out2',
+      filters: [{ conditions: [{ layer3_protocol: 'TCP' }] }],
+    },
+    live: {
+      filters: [
+        [{ conditions: [{ layer3_source_ip: '0.0.0.0/1' }] }],
+        [{ conditions: [{ layer3_source_ip: '128.0.0.0/1' }, { layer3_destination_ip: '0.0.0.0/0' }] }],
+        [],
+      ],
+    },
+  },
+  fragmentizer: { config: { input: 'in', output: 'out', fragment_size: 600 } },
+  gate: { config: { flows, closed: false } },
   gilbert_elliot_loss: {
     config: {
       input: 'in',
@@ -93,6 +146,10 @@ export const examples: Readonly<Record<string, Example>> = {
       seed: 1,
     },
   },
+  notification_injector: {
+    config: { flows, notification: { type: 'FLUSH', interval_ms: 100 } },
+    live: { notification: [{ type: 'FLUSH', interval_ms: 70 }, { type: 'RESET' }] },
+  },
   observer: { config: { input: 'in', output: 'out' } },
   peer_writer: {
     config: { input: 'in', output: 'out', remote_address: LEFT },
@@ -105,12 +162,90 @@ export const examples: Readonly<Record<string, Example>> = {
     others: { encoder: { reed_solomon_encoder: { input: 'in', output: 'wire', symbols: 4, repair: 2 } } },
   },
   reed_solomon_encoder: { config: { input: 'in', output: 'out', symbols: 4, repair: 2 } },
+  relay_network_lookup: {
+    config: { network: { input: 'wire', output: 'out' }, client: { input: 'in2', output: 'out2' }, client_id: [4, 5] },
+    others: { writer: { client_id_writer: { input: 'in', output: 'wire', client_id: 5 } } },
+    live: { client_id: [[5], [4], []] },
+  },
+  relay_routing_fabric: {
+    config: { input: 'in', output: 'out', fabric_type: 'IP', routes: [{ client_id: 4294967295, route: '0.0.0.0/0' }] },
+    live: {
+      routes: [
+        [
+          { client_id: 1, route: '0.0.0.0/0' },
+          { client_id: 2, route: '64.0.0.0/2' },
+        ],
+        [{ client_id: 3, route: '::/0' }],
+        [],
+      ],
+    },
+  },
+  session_reader: {
+    config: { input: 'wire', output: 'out' },
+    others: { writer: { session_writer: { input: 'in', output: 'wire' } } },
+  },
+  session_writer: { config: { input: 'in', output: 'out' } },
   splitter: { config: { input: 'in', outputs: ['out', 'out2', 'out3'] } },
   ssl_decrypt: {
     config: { input: 'wire', output: 'out', aes_128_gcm_sha_256: { key: KEY_16 } },
     others: { encrypt: { ssl_encrypt: { input: 'in', output: 'wire', aes_128_gcm_sha_256: { key: KEY_16 } } } },
   },
   ssl_encrypt: { config: { input: 'in', output: 'out', aes_128_gcm_sha_256: { key: KEY_16 } } },
+  ssl_poly1305_checker: {
+    config: { input: 'wire', output: 'out', shared_secret: KEY_32 },
+    others: { sign: { ssl_poly1305_signer: { input: 'in', output: 'wire', shared_secret: KEY_32 } } },
+  },
+  ssl_poly1305_signer: { config: { input: 'in', output: 'out', shared_secret: KEY_32 } },
+  tag_demux: {
+    config: {
+      input: 'wire',
+      outputs: [
+        { name: 'out', tag: -2147483648 },
+        { name: 'out2', tag: 2147483647 },
+      ],
+    },
+    others: {
+      mux: {
+        tag_mux: {
+          inputs: [
+            { name: 'in', tag: -2147483648 },
+            { name: 'in2', tag: 2147483647 },
+            { name: 'in3', tag: 0 },
+          ],
+          output: 'wire',
+        },
+      },
+    },
+    live: {
+      outputs: [
+        [
+          { name: 'out', tag: 0 },
+          { name: 'out2', tag: 2147483647 },
+        ],
+      ],
+    },
+  },
+  tag_mux: {
+    config: {
+      inputs: [
+        { name: 'in', tag: 1 },
+        { name: 'in2', tag: 2 },
+      ],
+      output: 'out',
+    },
+    live: {
+      inputs: [
+        [
+          { name: 'in', tag: 2 },
+          { name: 'in2', tag: 1 },
+        ],
+        [
+          { name: 'in', tag: 1 },
+          { name: 'in2', tag: -1 },
+        ],
+      ],
+    },
+  },
   throughput_tracker: { config: { input: 'in', output: 'out', interval_ms: 50 } },
   throughput_traffic_source: {
     config: { output: 'out', throughput_mbit: 2, duration_ms: 800, payload_size: 500, batch_size: 3, seed: 1 },

@@ -5,7 +5,7 @@ const port = (kind) => Type.String({ port: kind, proto: 'string', minLength: 1 }
 
 /**
  * Passes packets on with `mark` as their last byte. '!' as the first byte makes it throw, '.' ends the run, '-' ends it with
- * an error, '?' never comes back, '%' ends the thread.
+ * an error, '*' with a FATAL line behind many others, '?' never comes back, '%' ends the thread.
  */
 const trigger = {
   key: 'test_trigger',
@@ -20,7 +20,7 @@ const trigger = {
   }),
   metrics: {},
   live: ['mark'],
-  create(config, { packets, outlets, end }) {
+  create(config, { packets, outlets, end, log }) {
     let { mark } = config
     if (config.throw_at_start) throw new Error('refused to start')
     return {
@@ -31,6 +31,10 @@ const trigger = {
           if (first === '!') throw new Error('told to throw')
           if (first === '.') end()
           if (first === '-') end(new Error('told to end'))
+          if (first === '*') {
+            for (let line = 0; line < 1200; line++) log('DEBUG', 'told to say too much')
+            log('FATAL', 'told to end with a FATAL line')
+          }
           if (first === '%') process.exit(7)
           while (first === '?');
           packets.data[packets.offset[packet] + packets.length[packet] - 1] = mark

@@ -128,6 +128,38 @@ describe('ending', () => {
       })
     }))
 
+  it.each([
+    ['VERIFY_FAIL', 'the run threw: component "bomb" (bomb): verification failed, as poison VERIFY_FAIL asks for'],
+    ['ASSERT_FAIL', 'the run threw: component "bomb" (bomb): assertion failed, as poison ASSERT_FAIL asks for'],
+    ['THROW_EXCEPTION', 'the run threw: component "bomb" (bomb): thrown, as poison THROW_EXCEPTION asks for'],
+    ['LOG_FATAL', 'component "bomb" (bomb): ends the run, as poison LOG_FATAL asks for'],
+  ])('by a bomb, poison %s: FAILED with the cause, sockets closed, other runs go on', (poison, error) =>
+    withPeer(async (peer) => {
+      const bomb = (kind: string) => ({ ...forward(peer), bomb: { bomb: { delay: 1, poison: kind } } })
+      const [bad, good] = [await start(bomb(poison)), await start(bomb('NONE'))]
+      expect(await bad.handle.ended).toEqual({ outcome: 'FAILED', error })
+      const level = poison === 'LOG_FATAL' ? 'FATAL' : 'ERROR'
+      expect(bad.log.filter(({ component }) => component === 'bomb').map((line) => line.level)).toEqual([level])
+      expect(await canBind(bad.port('front'))).toBe(true)
+      await until(() => good.log.some(({ component }) => component === 'bomb'), 'the other bomb went off')
+      await peer.send(good.port('front'), 'abc')
+      await peer.hears(1)
+    }),
+  )
+
+  it('by a FATAL line, which is told however many lines came before', () =>
+    withPeer(async (peer) => {
+      const run = await start(forward(peer))
+      await peer.send(run.port('front'), '*')
+      expect(await run.handle.ended).toEqual({
+        outcome: 'FAILED',
+        error: 'component "trigger" (test_trigger): told to end with a FATAL line',
+      })
+      const lines = run.log.filter(({ component }) => component === 'trigger')
+      expect(lines.filter(({ level }) => level === 'FATAL')).toHaveLength(1)
+      expect(lines.length).toBeGreaterThan(400)
+    }))
+
   it('by the death of its thread: FAILED with the cause, what it held is closed, other runs go on', () =>
     withPeer(async (peer) => {
       const [dying, good] = [await start(forward(peer)), await start(forward(peer))]

@@ -302,6 +302,14 @@ export class Bench {
   }
 }
 
+/** A configuration whose keys may be in lowerCamelCase, as schemas have them. */
+function snakeCased(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(snakeCased)
+  if (typeof value !== 'object' || value === null) return value
+  const snake = (key: string) => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [snake(key), snakeCased(item)]))
+}
+
 function openEnds(pipeline: Pipeline): { inputs: string[]; outputs: string[] } {
   const read = new Set<string>()
   const written = new Set<string>()
@@ -309,7 +317,7 @@ function openEnds(pipeline: Pipeline): { inputs: string[]; outputs: string[] } {
     for (const [key, config] of Object.entries(member)) {
       const definition = components.get(key)
       if (!definition) continue
-      for (const port of portsOf(name, definition.config, config)) {
+      for (const port of portsOf(name, definition.config, snakeCased(config))) {
         const side = port.kind === 'input' ? read : written
         side.add(port.name)
       }

@@ -12,7 +12,7 @@ import { root } from './addon.mjs'
 import { hostile, number, Random, spoiled, typedArray } from './values.mjs'
 
 const native = createRequire(import.meta.url)('node-gyp-build')(root)
-const KINDS = ['event', 'poller', 'udp', 'tun', 'aead', 'lock']
+const KINDS = ['event', 'poller', 'udp', 'tun', 'aead', 'chacha', 'lock']
 const HANDLES = 5
 const SLOTS = 80
 const SLOT_BYTES = 2048
@@ -294,7 +294,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,
-    aeadOpen: () => [owner(), random.below(3), new Uint8Array(random.pick([16, 32, 32]))],
+    aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
     aeadSeal: () => {
       const id = memoryId()
       const handles = packets(id, 20)
@@ -305,13 +305,29 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       const handles = packets(id, 20)
       return [get('aead'), id, handles, handles.length, new Float64Array(20)]
     },
+    chachaUse: () => [random.pick([...native.chachaKernels(), 'none', 'x'.repeat(100)])],
+    chachaOpen: () => {
+      const [key, nonce, constant] = [32, 12, 16].map((size) => new Uint8Array(random.chance(0.9) ? size : 8).fill(7))
+      return [owner(), key, nonce, constant, random.chance(0.9) ? 8 + 2 * random.below(7) : random.below(30)]
+    },
+    chachaEncrypt: () => {
+      const id = memoryId()
+      const handles = packets(id, 20)
+      const counter = Float64Array.of(random.chance(0.9) ? random.below(1e6) : 2 ** 53 - random.below(30))
+      return [get('chacha'), id, handles, handles.length, new Uint8Array(8), counter, ints(20)]
+    },
+    chachaDecrypt: () => {
+      const id = memoryId()
+      const handles = packets(id, 20)
+      return [get('chacha'), id, handles, handles.length, ints(20)]
+    },
     crc32c: () => [memoryId(), random.below(SLOTS * SLOT_BYTES), random.below(5000)],
   }
   const names = Object.keys(native)
   // What carries packets is called more often, what closes things less.
   const often = names.flatMap((name) =>
     Array(
-      /Send|Receive|Seal|Packets|poller(Add|Wait)|udpAddress/.test(name)
+      /Send|Receive|Seal|Packets|Encrypt|Decrypt|poller(Add|Wait)|udpAddress/.test(name)
         ? 6
         : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen)$/.test(name)
           ? 1

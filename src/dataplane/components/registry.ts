@@ -1,7 +1,13 @@
 /** The one registry of components: key to definition, for those that are available. */
 import type { AnyComponent, Registry } from '../engine/component.ts'
+import { chacha20Decrypt } from './crypto/chacha20-decrypt.ts'
+import { chacha20Encrypt } from './crypto/chacha20-encrypt.ts'
+import { constantAuthSign } from './crypto/constant-auth-sign.ts'
+import { constantAuthVerify } from './crypto/constant-auth-verify.ts'
 import { sslDecrypt } from './crypto/ssl-decrypt.ts'
 import { sslEncrypt } from './crypto/ssl-encrypt.ts'
+import { sslPoly1305Checker } from './crypto/ssl-poly1305-checker.ts'
+import { sslPoly1305Signer } from './crypto/ssl-poly1305-signer.ts'
 import { bandwidthConstrictor } from './emulation/bandwidth-constrictor.ts'
 import { bandwidthConstrictorSequencer } from './emulation/bandwidth-constrictor-sequencer.ts'
 import { bandwidthLimitConstant } from './emulation/bandwidth-limit-constant.ts'
@@ -27,8 +33,22 @@ import { udpLocal } from './endpoints/udp-local.ts'
 import { udpRemote } from './endpoints/udp-remote.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
+import { bomb } from './routing/bomb.ts'
+import { clientIdReader } from './routing/client-id-reader.ts'
+import { clientIdWriter } from './routing/client-id-writer.ts'
+import { defragmentizer } from './routing/defragmentizer.ts'
 import { flowCombiner } from './routing/flow-combiner.ts'
+import { flowFilter } from './routing/flow-filter.ts'
+import { fragmentizer } from './routing/fragmentizer.ts'
+import { gate } from './routing/gate.ts'
+import { notificationInjector } from './routing/notification-injector.ts'
+import { relayNetworkLookup } from './routing/relay-network-lookup.ts'
+import { relayRoutingFabric } from './routing/relay-routing-fabric.ts'
+import { sessionReader } from './routing/session-reader.ts'
+import { sessionWriter } from './routing/session-writer.ts'
 import { splitter } from './routing/splitter.ts'
+import { tagDemux } from './routing/tag-demux.ts'
+import { tagMux } from './routing/tag-mux.ts'
 import { bandwidthTrafficSource } from './sources/bandwidth-traffic-source.ts'
 import { throughputTrafficSource } from './sources/throughput-traffic-source.ts'
 import { trafficSink } from './sources/traffic-sink.ts'
@@ -42,25 +62,45 @@ const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
   bandwidthLimitDynamic,
   bandwidthTrafficSource,
+  chacha20Decrypt,
+  chacha20Encrypt,
+  constantAuthSign,
+  constantAuthVerify,
+  bomb,
+  clientIdReader,
+  clientIdWriter,
+  defragmentizer,
   delayConstant,
   delayDynamic,
   delayFixed,
   delayFixedSequencer,
   delayJitter,
   flowCombiner,
+  flowFilter,
+  fragmentizer,
+  gate,
   gilbertElliotLoss,
   lossConstant,
   lossDynamic,
   lossGilbertElliot,
+  notificationInjector,
   observer,
   peerWriter,
   periodicBurstLoss,
   randomBurstLoss,
   reedSolomonDecoder,
   reedSolomonEncoder,
+  relayNetworkLookup,
+  relayRoutingFabric,
+  sessionReader,
+  sessionWriter,
   splitter,
   sslDecrypt,
   sslEncrypt,
+  sslPoly1305Checker,
+  sslPoly1305Signer,
+  tagDemux,
+  tagMux,
   throughputTracker,
   throughputTrafficSource,
   timedBurstLoss,

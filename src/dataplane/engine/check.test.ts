@@ -126,6 +126,21 @@ describe('configuration check', () => {
     expect(problemsOf(' '.repeat(MAX_CONFIG_BYTES + 1))[0]).toMatch(/has 1048577 bytes, more than the 1048576/)
   })
 
+  it('takes lists of up to 4,096 entries', () => {
+    const outputs = (count: number) => Array.from({ length: count }, (_, n) => `o${n}`)
+    const wide = (count: number) => ({
+      source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+      copy: { splitter: { input: 'a', outputs: outputs(count) } },
+      join: { flow_combiner: { inputs: outputs(count), output: 'z' } },
+      sink: { traffic_sink: { input: 'z', mtu: 1500 } },
+    })
+    expect(problemsOf(wrap(wide(4096)))).toEqual([])
+    expect(problemsOf(wrap(wide(4097)))).toEqual([
+      `${at}/copy/splitter/outputs: takes at most 4096 entries`,
+      `${at}/join/flow_combiner/inputs: takes at most 4096 entries`,
+    ])
+  })
+
   it('takes snake_case and lowerCamelCase, and names that objects inherit', () => {
     const pipeline = (loss: object, combiner: object) => `{"version":0,"engineConfig":{"pipeline":{
       "__proto__": ${JSON.stringify(combiner)}, "constructor": ${JSON.stringify(loss)},
@@ -364,5 +379,23 @@ describe('configuration difference', () => {
     const other = structuredClone(loss(0.1))
     other.components.extra = { key: 'splitter', config: {} }
     expect(diffConfig(loss(0.1), other, components).restart).toEqual([`${at}/extra`])
+  })
+
+  it('takes a list with connection points in it live where those stay the same', () => {
+    const tagged = (...inputs: [name: string, tag: number][]) =>
+      checkPipelineConfig(
+        wrap({
+          one: { uniform_traffic_source: { output: inputs[0]?.[0], total_packets: 1, interval: 1 } },
+          two: { uniform_traffic_source: { output: inputs[1]?.[0], total_packets: 1, interval: 1 } },
+          mux: { tag_mux: { inputs: inputs.map(([name, tag]) => ({ name, tag })), output: 'c' } },
+          sink: { traffic_sink: { input: 'c', mtu: 1500 } },
+        }),
+        components,
+      ).config ?? expect.fail('the configuration is good')
+    const field = `${at}/mux/tag_mux/inputs`
+    const before = tagged(['a', 1], ['b', 2])
+    expect(diffConfig(before, tagged(['a', 1], ['b', 3]), components)).toEqual({ restart: [], live: [field] })
+    expect(diffConfig(before, tagged(['a', 1], ['x', 3]), components).restart).toContain(field)
+    expect(diffConfig(before, tagged(['b', 1], ['a', 2]), components).restart).toContain(field)
   })
 })

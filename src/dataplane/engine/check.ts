@@ -11,9 +11,10 @@ import type { AnyComponent, Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
-import { connect } from './ports.ts'
+import { connect, type Port, portsOf } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations } from './schema.ts'
+import { uint64Words } from './uint64.ts'
 import { warningsOf } from './warnings.ts'
 
 /** Longest jsonConfig taken, bytes of UTF-8. */
@@ -30,9 +31,16 @@ for (const bytes of [16, 32]) {
   ajv.addFormat(`key-${bytes}`, { type: 'string', validate: (text: string) => keyBytes(text)?.length === bytes })
 }
 
+ajv.addFormat('nonce-12', { type: 'string', validate: (text: string) => keyBytes(text)?.length === 12 })
+ajv.addFormat('ascii-16', { type: 'string', validate: (text: string) => text === '' || /^[ -~]{16}$/.test(text) })
+ajv.addFormat('uint64', { type: 'string', validate: (text: string) => uint64Words(text) !== null })
+
 const FORMATS: Record<string, string> = {
   'socket-address': 'an address and port, written 192.0.2.1:5000 or [2001:db8::1]:5000',
   ip: 'an IPv4 or IPv6 address',
+  uint64: 'a whole number from 0 to 18446744073709551615',
+  'nonce-12': 'a nonce of 12 bytes: 24 hex digits, or base64:…',
+  'ascii-16': '16 printable ASCII characters',
   'key-16': 'a key of 16 bytes: 32 hex digits, or base64:…',
   'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
 }
@@ -164,9 +172,9 @@ function wording(error: ErrorObject): string {
   const value = schema.secret ? 'this value' : JSON.stringify(error.data)?.slice(0, 80)
   switch (error.keyword) {
     case 'type':
-      return error.params.type === 'integer' && typeof error.data === 'number'
+      return String(error.params.type).endsWith('integer') && typeof error.data === 'number'
         ? `${value} is not a whole number`
-        : `must be ${{ integer: 'a whole number', number: 'a number', string: 'a string', boolean: 'true or false', object: 'an object', array: 'a list' }[error.params.type as string] ?? error.params.type}, not ${typeName(error.data)}`
+        : `must be ${{ integer: 'a whole number', 'string,integer': 'a whole number, or one in a string', number: 'a number', string: 'a string', boolean: 'true or false', object: 'an object', array: 'a list' }[error.params.type as string] ?? error.params.type}, not ${typeName(error.data)}`
     case 'minimum':
       return `${value} is below the minimum of ${error.params.limit}${unit}${hint}`
     case 'maximum':
@@ -349,9 +357,13 @@ export function diffConfig(
       continue
     }
     const definition = available.get(after.key) as AnyComponent
+    const portsIn = (field: string, { config }: ComponentConfig): Port[] =>
+      portsOf(name, definition.config, config).filter(({ steps }) => steps[0] === field)
     for (const field of new Set([...Object.keys(before.config), ...Object.keys(after.config)])) {
       if (isDeepStrictEqual(before.config[field], after.config[field])) continue
-      const list = definition.live?.includes(field) ? live : restart
+      const isLive =
+        definition.live?.includes(field) && isDeepStrictEqual(portsIn(field, before), portsIn(field, after))
+      const list = isLive ? live : restart
       list.push(`${at}/${after.key}/${field}`)
     }
   }

@@ -9,11 +9,11 @@ import type { LogLine } from './run.ts'
 import { Input, Output } from './schema.ts'
 import { Simulation } from './simulate.ts'
 
-/** Throws at the place named; else passes on what comes, or a packet a breath where nothing comes. */
+/** Throws, or writes a FATAL line, at the place named; else passes on what comes, or a packet a breath where nothing comes. */
 const faulty = defineComponent({
   key: 'test_faulty',
   family: 'routing',
-  summary: 'Throws where it is told.',
+  summary: 'Throws where it is told, or writes a FATAL line.',
   config: Type.Object({
     input: Type.Optional(Input()),
     output: Type.Optional(Output()),
@@ -25,6 +25,7 @@ const faulty = defineComponent({
     const { outlets, packets, clock } = context
     let { at } = config
     const fail = (place: string) => {
+      if (at === `fatal ${place}`) context.log('FATAL', `told to end the run at ${place}`, { place })
       if (at === place) throw new RangeError(`told to throw at ${place}`)
     }
     fail('create')
@@ -125,3 +126,21 @@ test('at stop: the others are stopped too, each error is in the log under its co
     ['ERROR', 'third', 'stopping failed: RangeError: told to throw at stop'],
   ])
 })
+
+test.each(['create', 'timer', 'source', 'input', 'flush', 'notify', 'stop'])(
+  'a FATAL line at %s ends the run, FAILED',
+  (place) => {
+    const log: LogLine[] = []
+    const name = place === 'source' ? 'first' : 'second'
+    const simulation = new Simulation(configOf({ [name]: `fatal ${place}` }), {
+      registry,
+      onLog: (line) => log.push(line),
+    })
+    simulation.advanceTo(5e6)
+    const error = `component "${name}" (test_faulty): told to end the run at ${place}`
+    expect(simulation.over).toBe(place !== 'stop')
+    expect(simulation.stop()).toEqual({ outcome: 'FAILED', error })
+    expect(log[0]).toMatchObject({ level: 'FATAL', component: name, fields: { place } })
+    expect(simulation.clock.now).toBeLessThanOrEqual(place === 'stop' ? 5e6 : 2e6)
+  },
+)

@@ -21,7 +21,7 @@ export type Receiver = (batch: Batch) => void
 
 export type LogLevel = 'STATE' | 'DEBUG' | 'INFO' | 'WARN' | 'ERROR' | 'FATAL'
 
-/** A line into the run log. Not for the packet path. */
+/** A line into the run log; a FATAL one ends the run, FAILED. Not for the packet path. */
 export type Log = (level: LogLevel, message: string, fields?: Record<string, string | number | boolean>) => void
 
 /** The shape of `T` with every output name replaced by its outlet, everything else left out. */
@@ -127,10 +127,15 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   readonly details?: string
   readonly config: S
   readonly metrics: M
-  /** Names of the top-level fields that a running component takes over through `reconfigure`. */
+  /**
+   * Names of the top-level fields that a running component takes over through `reconfigure`. Of a field with connection points in
+   * it the rest is taken over; with other connection points it takes a restart.
+   */
   readonly live?: readonly (keyof Static<S> & string)[]
   /** True when what comes in never comes out inside the node (sockets): cycles through it are allowed. */
   readonly decoupled?: boolean
+  /** Flows whose input leads to another flow's output, where not to their own: the name of the one to that of the other. */
+  readonly crosses?: Readonly<Record<string, string>>
   /** True when what comes out is not what came in: other bytes, or another place to go to. */
   readonly alters?: boolean
   /** Bytes written in front of and behind each packet; absent: none. Packets received get slots with that room around them. */

@@ -241,9 +241,12 @@ export class Graph {
     outlets: Record<string, unknown>,
     environment: GraphEnvironment,
   ): ComponentContext<unknown, never> {
-    const log: Log = (level, message, fields) => environment.log(level, name, message, fields)
     const declared = this.layout.declared.get(name) as Map<string, number>
     const blame = this.blameFor(name)
+    const log: Log = (level, message, fields) => {
+      environment.log(level, name, message, fields)
+      if (level === 'FATAL') environment.end(blame(new Error(message)))
+    }
     return {
       name,
       packets: this.packets,
@@ -324,7 +327,7 @@ export class Graph {
     if (notify) return (notification) => notify.call(target, notification, to.steps)
     const definition = this.available.get(this.config.components[to.component].key) as AnyComponent
     if (definition.decoupled) return () => {}
-    const onward = outputsFrom(to, ports.get(to.component) as readonly Port[]).map(
+    const onward = outputsFrom(to, ports.get(to.component) as readonly Port[], definition.crosses).map(
       (port) => outlets.get(port.name) as Outlet,
     )
     return (notification) => {

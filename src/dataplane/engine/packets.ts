@@ -41,8 +41,8 @@ export class Packets implements PacketMemory {
   readonly length: Int32Array
   readonly arrival: Float64Array
   readonly remote: Uint8Array
-  /** Client id annotation, -1 where there is none. */
-  readonly client: Int32Array
+  /** Client id annotation, any u32; -1 where there is none. */
+  readonly client: Float64Array
   readonly free: Int32Array
   readonly train: Int32Array
   readonly trainReferences: Int32Array
@@ -68,7 +68,7 @@ export class Packets implements PacketMemory {
     const remote = shared(this.slots * REMOTE_BYTES)
     this.remote = new Uint8Array(remote)
     this.remoteWords = new Int32Array(remote)
-    this.client = new Int32Array(shared(this.slots * 4))
+    this.client = new Float64Array(shared(this.slots * 8))
     this.free = new Int32Array(shared((this.slots + 1) * 4))
     this.train = new Int32Array(shared(this.slots * 4))
     this.trainReferences = new Int32Array(shared(trains * 4))

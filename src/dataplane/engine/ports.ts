@@ -1,7 +1,7 @@
 /** Connection points: finds them in a configuration and checks that they form a graph. */
 import type { TSchema } from '@sinclair/typebox'
 import { type Problem, pointerOf } from '../../text/pointer.ts'
-import type { Registry } from './component.ts'
+import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig } from './config.ts'
 import type { Annotations } from './schema.ts'
 
@@ -107,11 +107,18 @@ function waysOutOf(ports: readonly Port[]): WaysOut {
 
 /**
  * The outputs, of those of its component, by which what comes in at `input` can leave at once: those of its own flow
- * (`flows[i].input` leads to `flows[i].output` only) where it has one, else all. `ports` must not change any more.
+ * (`flows[i].input` leads to `flows[i].output` only), or of the flow that `crosses` names for it, where it has one, else all.
+ * `ports` must not change any more.
  */
-export function outputsFrom(input: Port, ports: readonly Port[]): readonly Port[] {
+export function outputsFrom(
+  input: Port,
+  ports: readonly Port[],
+  crosses: AnyComponent['crosses'] = {},
+): readonly Port[] {
   const { all, byFlow } = waysOutOf(ports)
-  return (input.steps.length < 2 ? undefined : byFlow.get(flowOf(input))) ?? all
+  if (input.steps.length < 2) return all
+  const flow = flowOf(input)
+  return byFlow.get(crosses[flow] ?? flow) ?? all
 }
 
 /** For each connection those that its packets go on by, at once, from the component it leads to. */
@@ -134,8 +141,8 @@ function onwardOf(
   const onward = new Map<Connection, Connection[]>()
   for (const connection of connections) {
     const { component } = connection.to
-    const decoupled = registry.get(components[component].key)?.decoupled
-    const outputs = decoupled ? [] : outputsFrom(connection.to, ports.get(component) ?? [])
+    const { decoupled, crosses } = registry.get(components[component].key) as AnyComponent
+    const outputs = decoupled ? [] : outputsFrom(connection.to, ports.get(component) ?? [], crosses)
     onward.set(
       connection,
       outputs.map(({ name }) => byName.get(name) as Connection),

@@ -33,7 +33,7 @@ export const Output = (description = 'Connection point to write to.') =>
 
 export const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
-/** A list of `item`. */
+/** A list of `item`, 1 to 4,096 of them. */
 export const List = <T extends TSchema>(item: T, description: string, options: Options & { minItems?: number } = {}) =>
   Type.Array(item, { maxItems: 4096, minItems: 1, ...options, description })
 
@@ -42,6 +42,20 @@ export const Int32 = (description: string, options: Options & { minimum?: number
 
 export const Uint32 = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Integer({ minimum: 0, maximum: 4294967295, proto: 'u32', ...options, description })
+
+/** 0 to 2^64 - 1: decimal digits in a string, or a JSON number while those are exact. `uint64Words` reads it. */
+export const Uint64 = (description: string, options: Options = {}) =>
+  Type.Unsafe<string | number>({
+    type: ['string', 'integer'],
+    format: 'uint64',
+    maxLength: 20,
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    proto: 'u64',
+    hint: 'a larger one is written as a string of digits',
+    ...options,
+    description,
+  })
 
 const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Number({ proto: 'double', ...options, description })

@@ -77,7 +77,9 @@ class RunLog {
       this.sent = 0
       this.suppressed = 0
     }
-    if (this.sent++ < LINES_PER_SECOND) lines.push({ timestamp, level, component, message, fields })
+    // A line that ends the run is always told.
+    if (this.sent++ < LINES_PER_SECOND || level === 'FATAL')
+      lines.push({ timestamp, level, component, message, fields })
     else this.suppressed++
     if (lines.length > 0) this.port.postMessage({ type: 'log', lines } satisfies WorkerMessage)
   }
@@ -142,7 +144,7 @@ class Run {
       const component = error instanceof ComponentError ? error.component : ''
       this.log.write('ERROR', component, `${thrown}${causeOf(error)}`)
     }
-    const failure = this.graph.stop()
+    const failure = this.graph.stop() ?? this.failure
     if (failure && outcome.outcome !== 'FAILED') {
       outcome = { outcome: 'FAILED', error: `stopping failed: ${failure.message}` }
     }

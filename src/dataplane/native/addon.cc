@@ -3,6 +3,7 @@
 
 #include "aead.h"
 #include "affinity.h"
+#include "chacha.h"
 #include "crc32c.h"
 #include "descriptors.h"
 #include "files.h"
@@ -54,6 +55,12 @@ static const Export kExports[] = {
     {"aeadOpen", aeadOpen},
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},
+    {"chachaKernels", chachaKernels},
+    {"chachaKernel", chachaKernel},
+    {"chachaUse", chachaUse},
+    {"chachaOpen", chachaOpen},
+    {"chachaEncrypt", chachaEncrypt},
+    {"chachaDecrypt", chachaDecrypt},
     {"crc32c", crc32c},
     {"watchHangup", watchHangup},
 };

@@ -16,12 +16,25 @@ static constexpr int kNonce = 12;
 static constexpr double kCounterEnd = 9007199254740992.0;  // 2^53
 
 struct Aead : Descriptor {
-  Aead() : Descriptor(Kind::aead, -1), seal(EVP_CIPHER_CTX_new()), open(EVP_CIPHER_CTX_new()) {}
+  explicit Aead(bool clear)
+      : Descriptor(Kind::aead, -1), clear(clear), seal(EVP_CIPHER_CTX_new()), open(EVP_CIPHER_CTX_new()) {}
   ~Aead() override {
     // Wipes the key schedule (OPENSSL_cleanse) before freeing it.
     EVP_CIPHER_CTX_free(seal);
     EVP_CIPHER_CTX_free(open);
   }
+
+  /** Encrypts the payload, or in clear signs it only: a null output makes it associated data. */
+  bool encrypt(uint8_t* data, int length) {
+    int size = 0;
+    return length == 0 || EVP_EncryptUpdate(seal, clear ? nullptr : data, &size, data, length) == 1;
+  }
+  bool decrypt(uint8_t* data, int length) {
+    int size = 0;
+    return length == 0 || EVP_DecryptUpdate(open, clear ? nullptr : data, &size, data, length) == 1;
+  }
+
+  const bool clear;
   EVP_CIPHER_CTX* seal;
   EVP_CIPHER_CTX* open;
 };
@@ -30,7 +43,7 @@ napi_value aeadOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "aeadOpen", 3);
   const uint32_t owner = ownerArgument(arguments, 0);
   if (!owner) return nullptr;
-  const int64_t suite = arguments.integer(1, "suite", 0, 2);
+  const int64_t suite = arguments.integer(1, "suite", 0, 3);
   Span<uint8_t> key = arguments.bytes(2, "key", 0);
   if (arguments.failed()) return nullptr;
   const EVP_CIPHER* cipher = suite == 0   ? EVP_aes_128_gcm()
@@ -41,7 +54,7 @@ napi_value aeadOpen(napi_env env, napi_callback_info info) {
     throwRange(env, "aeadOpen: the key has %zu bytes, suite %d needs %zu", key.length, static_cast<int>(suite), wanted);
     return nullptr;
   }
-  auto aead = std::make_unique<Aead>();
+  auto aead = std::make_unique<Aead>(suite == 3);
   if (!aead->seal || !aead->open || EVP_EncryptInit_ex(aead->seal, cipher, nullptr, key.data, nullptr) != 1 ||
       EVP_DecryptInit_ex(aead->open, cipher, nullptr, key.data, nullptr) != 1) {
     napi_throw_error(env, "ERR_CRYPTO_OPERATION_FAILED", "aeadOpen: OpenSSL refused the cipher");
@@ -98,7 +111,7 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
     next++;
     if (EVP_EncryptInit_ex(aead->seal, nullptr, nullptr, nullptr, nonce) != 1 ||
         EVP_EncryptUpdate(aead->seal, nullptr, &size, header, kHeader) != 1 ||
-        (packet.length > 0 && EVP_EncryptUpdate(aead->seal, packet.data, &size, packet.data, packet.length) != 1) ||
+        !aead->encrypt(packet.data, packet.length) ||
         EVP_EncryptFinal_ex(aead->seal, tag, &size) != 1 ||
         EVP_CIPHER_CTX_ctrl(aead->seal, EVP_CTRL_AEAD_GET_TAG, kTag, tag) != 1) {
       failed.data[failures++] = static_cast<int32_t>(i);
@@ -139,7 +152,7 @@ napi_value aeadOpenPackets(napi_env env, napi_callback_info info) {
     int size = 0;
     if (EVP_DecryptInit_ex(aead->open, nullptr, nullptr, nullptr, nonce) != 1 ||
         EVP_DecryptUpdate(aead->open, nullptr, &size, header, kHeader) != 1 ||
-        (length > 0 && EVP_DecryptUpdate(aead->open, text, &size, text, length) != 1) ||
+        !aead->decrypt(text, length) ||
         EVP_CIPHER_CTX_ctrl(aead->open, EVP_CTRL_AEAD_SET_TAG, kTag, text + length) != 1 ||
         EVP_DecryptFinal_ex(aead->open, rest, &size) != 1) {
       continue;

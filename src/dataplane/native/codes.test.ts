@@ -1,7 +1,8 @@
 /** GF(2^8) kernels against each other and the definition, AEAD against node:crypto and the RFCs, CRC-32C. */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { bytesOf, packetMemory, packetOf, pattern } from './fixture.ts'
+import { aeadTag, chacha, poly1305 } from '../../../test/harness/chacha.ts'
+import { bytesOf, freePacket, packetMemory, packetOf, pattern } from './fixture.ts'
 import { native } from './native.ts'
 
 /** Multiplication in GF(2^8) with 0x11D, from the definition. */
@@ -199,6 +200,67 @@ describe('AEAD', () => {
     })
   }
 
+  test('suite 3 leaves the payload in clear and signs it with the tag of RFC 8439, section 2.8, of an empty text', () => {
+    // The vectors of sections 2.5.2 and 2.8.2, of what is compared with.
+    const text = new TextEncoder().encode('Cryptographic Forum Research Group')
+    const oneTime = Buffer.from('85d6be7857556d337f4452fe42d506a80103808afb0db2fd4abff6af4149f51b', 'hex')
+    expect(Buffer.from(poly1305(oneTime, text)).toString('hex')).toBe('a8061dc1305136c6c22b8baf0c0127a9')
+    const sunscreen =
+      "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it."
+    const rfcKey = Uint8Array.from({ length: 32 }, (_, i) => 0x80 + i)
+    const rfcNonce = Buffer.from('070000004041424344454647', 'hex')
+    const rfcStream = chacha(rfcKey, rfcNonce, sunscreen.length, 1)
+    const cipherText = new TextEncoder().encode(sunscreen).map((byte, i) => byte ^ rfcStream[i]!)
+    const rfcAssociated = Buffer.from('50515253c0c1c2c3c4c5c6c7', 'hex')
+    expect(Buffer.from(aeadTag(rfcKey, rfcNonce, rfcAssociated, cipherText)).toString('hex')).toBe(
+      '1ae10b594f09e26a7e902ecbd0600691',
+    )
+
+    const memory = packetMemory(32)
+    const id = native.memoryOpen(memory)
+    const key = pattern(32, 9)
+    const signing = native.aeadOpen(owner, 3, key)
+    const sizes = [0, 1, 15, 16, 17, 1200, 1500, 64]
+    const handles = Int32Array.from(sizes, (size, i) => packetOf(memory, pattern(size, i)))
+    const counter = Float64Array.of(4294967290)
+    expect(native.aeadSeal(signing, id, handles, sizes.length, salt, counter, new Int32Array(8))).toBe(0)
+    expect(counter[0]).toBe(4294967290 + sizes.length)
+    handles.forEach((handle, i) => {
+      const signed = Buffer.from(bytesOf(memory, handle))
+      const clear = signed.subarray(0, -16)
+      expect([...clear.subarray(0, 8)]).toEqual([...salt])
+      expect(clear.readBigUInt64BE(8)).toBe(4294967290n + BigInt(i))
+      expect(Buffer.compare(clear.subarray(16), pattern(sizes[i]!, i))).toBe(0)
+      const nonce = Buffer.concat([Buffer.alloc(4), clear.subarray(8, 16)])
+      expect(Buffer.compare(signed.subarray(-16), aeadTag(key, nonce, clear, new Uint8Array(0)))).toBe(0)
+    })
+    const wire = bytesOf(memory, handles[4]!)
+    const counters = new Float64Array(sizes.length)
+    expect(native.aeadOpenPackets(signing, id, handles, sizes.length, counters)).toBe(sizes.length)
+    handles.forEach((handle, i) => {
+      expect(counters[i]).toBe(4294967290 + i)
+      expect(Buffer.compare(bytesOf(memory, handle), pattern(sizes[i]!, i))).toBe(0)
+    })
+
+    const one = handles.subarray(0, 1)
+    for (let bit = 0; bit < wire.length * 8; bit++) {
+      const bad = wire.slice()
+      bad[bit >> 3]! ^= 1 << (bit & 7)
+      freePacket(memory, one[0]!)
+      one[0] = packetOf(memory, bad)
+      expect(native.aeadOpenPackets(signing, id, one, 1, counters), `bit ${bit}`).toBe(0)
+      expect(counters[0]).toBe(-1)
+    }
+    // What a sealing context of the same key makes is none of a signing one's, and the other way round.
+    const sealing = native.aeadOpen(owner, 2, key)
+    const pair = Int32Array.of(packetOf(memory, pattern(40, 1)), packetOf(memory, pattern(40, 1)))
+    native.aeadSeal(sealing, id, pair.subarray(0, 1), 1, salt, Float64Array.of(1), new Int32Array(1))
+    native.aeadSeal(signing, id, pair.subarray(1), 1, salt, Float64Array.of(1), new Int32Array(1))
+    expect(native.aeadOpenPackets(signing, id, pair.subarray(0, 1), 1, counters)).toBe(0)
+    expect(native.aeadOpenPackets(sealing, id, pair.subarray(1), 1, counters)).toBe(0)
+    native.memoryClose(id)
+  })
+
   test('packets without headroom or tailroom are left alone and named', () => {
     const memory = packetMemory(4, 256, 16, 16)
     const id = native.memoryOpen(memory)
@@ -220,7 +282,8 @@ describe('AEAD', () => {
     const memory = packetMemory(4)
     const id = native.memoryOpen(memory)
     expect(() => native.aeadOpen(owner, 0, new Uint8Array(15))).toThrow(/15 bytes/)
-    expect(() => native.aeadOpen(owner, 3 as 0, new Uint8Array(16))).toThrow(RangeError)
+    expect(() => native.aeadOpen(owner, 4 as 0, new Uint8Array(16))).toThrow(RangeError)
+    expect(() => native.aeadOpen(owner, 3, new Uint8Array(16))).toThrow(/16 bytes/)
     expect(() => native.aeadOpen(owner, 0, 'key' as unknown as Uint8Array)).toThrow(TypeError)
     const aead = native.aeadOpen(owner, 2, new Uint8Array(32))
     const list = Int32Array.of(packetOf(memory, pattern(5, 1)))

@@ -42,6 +42,7 @@ static const char* kindName(Kind kind) {
     case Kind::udp: return "a UDP socket";
     case Kind::tun: return "a TUN or TAP device";
     case Kind::aead: return "an AEAD context";
+    case Kind::chacha: return "a ChaCha context";
     case Kind::lock: return "a file lock";
     default: return "a descriptor";
   }

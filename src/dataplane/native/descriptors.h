@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-enum class Kind : uint8_t { any, event, poller, udp, tun, aead, lock };
+enum class Kind : uint8_t { any, event, poller, udp, tun, aead, chacha, lock };
 
 struct Watches;
 

@@ -22,6 +22,7 @@ const open = {
   poller: () => native.pollerOpen(owner),
   udp: () => native.udpOpen(owner, { backend: 2, family: 4, mtu: 1500 }),
   aead: () => native.aeadOpen(owner, 0, new Uint8Array(16)),
+  chacha: () => native.chachaOpen(owner, new Uint8Array(32), new Uint8Array(12), new Uint8Array(16), 20),
 }
 
 /** What a script of another thread or process begins with. */
@@ -31,8 +32,8 @@ const load = `const native = require(${JSON.stringify(createRequire(import.meta.
 describe('handles and owners', () => {
   test('openDescriptors counts what is open, close closes once', () => {
     const handles = Object.values(open).map((make) => make())
-    expect(native.openDescriptors()).toBe(4)
-    expect(new Set(handles).size).toBe(4)
+    expect(native.openDescriptors()).toBe(5)
+    expect(new Set(handles).size).toBe(5)
     for (const handle of handles) {
       native.close(handle)
       expect(() => native.close(handle)).toThrow(/closed or was never opened/)
@@ -299,12 +300,15 @@ describe('memory', () => {
       mtu: 1500,
     })
     const aead = open.aead()
+    const chacha = open.chacha()
     const good = packetOf(memory, pattern(10, 1))
     const handles = new Int32Array([good, 0])
     const calls = [
       () => native.udpSend(socket, id, handles, 0, 2, ioCounters()),
       () => native.aeadSeal(aead, id, handles, 2, new Uint8Array(8), new Float64Array(1), new Int32Array(2)),
       () => native.aeadOpenPackets(aead, id, handles, 2, new Float64Array(2)),
+      () => native.chachaEncrypt(chacha, id, handles, 2, new Uint8Array(8), new Float64Array(1), new Int32Array(2)),
+      () => native.chachaDecrypt(chacha, id, handles, 2, new Int32Array(2)),
     ]
     const bad = packetOf(memory, pattern(10, 2))
     const original = memory.data.slice()
@@ -388,6 +392,7 @@ describe('wrong arguments', () => {
     const counters = ioCounters()
     const udp = open.udp()
     const aead = open.aead()
+    const chacha = open.chacha()
     const event = open.event()
     const poller = open.poller()
     const bytes = new Uint8Array(64)
@@ -433,6 +438,10 @@ describe('wrong arguments', () => {
       aeadOpen: [owner, 0, new Uint8Array(16)],
       aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
       aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],
+      chachaUse: ['portable'],
+      chachaOpen: [owner, new Uint8Array(32), new Uint8Array(12), new Uint8Array(16), 20],
+      chachaEncrypt: [chacha, id, handles, 1, bytes, new Float64Array(1), ints],
+      chachaDecrypt: [chacha, id, handles, 1, ints],
       crc32c: [id, 0, 1],
       watchHangup: [0, () => {}],
     }
@@ -441,6 +450,8 @@ describe('wrong arguments', () => {
     expect(untested.sort()).toEqual(
       [
         'affinity',
+        'chachaKernel',
+        'chachaKernels',
         'currentCpu',
         'gfKernel',
         'gfKernels',

@@ -1,4 +1,4 @@
-/** Typed face of the native addon: batched sockets and TUN, epoll, CPU affinity, GF(2^8) kernels, AEAD in batches. */
+/** Typed face of the native addon: batched sockets and TUN, epoll, CPU affinity, GF(2^8) kernels, AEAD and ChaCha in batches. */
 import { createRequire } from 'node:module'
 import { packageRoot } from '../../package-root.ts'
 
@@ -201,7 +201,7 @@ export interface Native {
    */
   fileReserve(path: string, bytes: number): boolean
 
-  /** Closes a socket, device, event, poller, AEAD context or lock, once no thread is inside a call on it. Closing twice throws. */
+  /** Closes a socket, device, event, poller, AEAD or ChaCha context or lock, once no thread is inside a call on it. Closing twice throws. */
   close(handle: number): void
 
   /** CPUs this process may use. */
@@ -243,8 +243,11 @@ export interface Native {
     stride: number,
   ): void
 
-  /** AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305. The key is copied and wiped at close. */
-  aeadOpen(owner: number, suite: 0 | 1 | 2, key: Uint8Array): number
+  /**
+   * AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305, 3 the same of an empty text: the payload is associated data,
+   * so it stays in clear and the tag signs it. The key is copied and wiped at close.
+   */
+  aeadOpen(owner: number, suite: 0 | 1 | 2 | 3, key: Uint8Array): number
   /**
    * Seals `handles[0..count)` in place: the packet becomes salt (8) | counter (8, big-endian) | ciphertext | tag (16), the
    * 16-byte header being written into headroom and authenticated as associated data, the tag into tailroom. The nonce is
@@ -266,6 +269,38 @@ export interface Native {
    * checked that all carry this context's salt. Returns how many opened.
    */
   aeadOpenPackets(aead: number, memory: number, handles: Int32Array, count: number, counters: Float64Array): number
+
+  /** ChaCha kernels that this CPU runs, fastest first; always ends with 'portable'. */
+  chachaKernels(): string[]
+  /** The kernel in use by all threads; `chachaUse` picks one (for tests and benches). */
+  chachaKernel(): string
+  chachaUse(kernel: string): void
+  /**
+   * ChaCha context (RFC 8439, section 2.3) of a key of 32 bytes, a nonce of 12 and a constant of 16, which stands where the RFC has
+   * "expand 32-byte k"; `rounds` is even, 8 to 20. All are copied and wiped at close.
+   */
+  chachaOpen(owner: number, key: Uint8Array, nonce: Uint8Array, constant: Uint8Array, rounds: number): number
+  /**
+   * Encrypts `handles[0..count)` in place: the packet becomes salt (8) | counter (8, big-endian) | cipher text, the header being written
+   * into headroom. The nonce is the context's with its last 8 bytes XORed with the counter, the block counter begins at 0.
+   * Counters run from `counter[0]` (a Float64Array, < 2^53), which is advanced. Packets without the room are left alone, and their
+   * index is put into `failed` (count returned).
+   */
+  chachaEncrypt(
+    chacha: number,
+    memory: number,
+    handles: Int32Array,
+    count: number,
+    salt: Uint8Array,
+    counter: Float64Array,
+    failed: Int32Array,
+  ): number
+  /**
+   * Decrypts `handles[0..count)` in place, after which the packet is the plain text, if it was encrypted with this context's key: nothing
+   * shows that. The caller has checked that all carry its salt. Packets without a header, or with a counter from 2^53 on, are left
+   * alone, and their index is put into `failed` (count returned).
+   */
+  chachaDecrypt(chacha: number, memory: number, handles: Int32Array, count: number, failed: Int32Array): number
 
   /** CRC-32C of `bytes` bytes at `at` in the slab, seeded with 0 (iSCSI's: initial and final inversion included). */
   crc32c(memory: number, at: number, bytes: number): number

@@ -1,19 +1,15 @@
 /** Opens packets of any number of senders and runs that share a key: one derived key and one replay window per salt. */
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import type { Clock } from '../../engine/clock.ts'
-import { NS_PER_S } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { native } from '../../native/native.ts'
 import type { OwnSalts } from './own-salts.ts'
 import { ReplayWindow } from './replay-window.ts'
 import { deriveKey, SALT_BYTES, type SuiteKey } from './suites.ts'
+import { Trials } from './trials.ts'
 
 /** Salts remembered. */
 export const SALTS = 64
-/** Keys derived for unknown salts: so many at once, then so many a second, whatever arrives. */
-export const TRIALS_AT_ONCE = 64
-export const TRIALS_PER_SECOND = 1000
-
 /** What became of a packet. */
 export const OPENED = 0
 const FORGED = 1
@@ -63,7 +59,7 @@ export class AeadReceiver {
   private readonly memory: number
   private readonly owner: number
   private readonly suite: SuiteKey
-  private readonly clock: Clock
+  private readonly trials: Trials
   private readonly own: OwnSalts
   private readonly follows: (component: string) => boolean
   private readonly wrongKey: (packet: number) => void
@@ -75,20 +71,17 @@ export class AeadReceiver {
   private readonly one = new Int32Array(1)
   private latest: Sender
   private heard = 0
-  private trials = TRIALS_AT_ONCE
-  private refilled: number
 
   constructor({ packets, memory, owner, suite, clock, own, follows, wrongKey }: AeadReceiverOptions) {
     this.packets = packets
     this.memory = memory
     this.owner = owner
     this.suite = suite
-    this.clock = clock
+    this.trials = new Trials(clock)
     this.own = own
     this.follows = follows
     this.wrongKey = wrongKey
     this.latest = this.senders[0]
-    this.refilled = clock.now
   }
 
   /** Senders admitted. */
@@ -105,13 +98,13 @@ export class AeadReceiver {
   open(handles: Int32Array, count: number, high: number, low: number, outcome: Uint8Array): void {
     let from = 0
     let sender = this.find(high, low)
-    if (!sender && this.isReflected(high, low)) {
+    if (!sender && this.own.reflects(high, low, this.follows)) {
       outcome.fill(REFLECTED, 0, count)
       return
     }
     // Unknown: a first authentic packet admits the salt, and the rest goes the usual way.
     while (!sender && from < count) {
-      if (this.mayTry()) {
+      if (this.trials.take()) {
         sender = this.admit(handles[from], high, low)
         if (!sender) this.noteFailure(handles[from], high, low)
         outcome[from++] = sender ? OPENED : FORGED
@@ -149,12 +142,6 @@ export class AeadReceiver {
     return null
   }
 
-  /** Sealed by this run's own encrypter and not joined to it: somebody sent it back. */
-  private isReflected(high: number, low: number): boolean {
-    const encrypter = this.own.encrypterOf(high, low)
-    return encrypter !== '' && !this.follows(encrypter)
-  }
-
   private hasFailed(high: number, low: number): boolean {
     for (const failure of this.failures) {
       if (failure.trials === 0 || failure.high !== high || failure.low !== low) continue
@@ -183,16 +170,6 @@ export class AeadReceiver {
     if (++noted.trials < TELLING || this.warned) return
     this.warned = true
     this.wrongKey(packet)
-  }
-
-  private mayTry(): boolean {
-    const { now } = this.clock
-    const earned = ((now - this.refilled) / NS_PER_S) * TRIALS_PER_SECOND
-    this.trials = Math.min(TRIALS_AT_ONCE, this.trials + earned)
-    this.refilled = now
-    if (this.trials < 1) return false
-    this.trials--
-    return true
   }
 
   /** Opens `packet` with the key of a salt not known yet; it takes the place of the one longest unheard, if it is authentic. */

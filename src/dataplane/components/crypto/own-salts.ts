@@ -22,6 +22,12 @@ export class OwnSalts {
     for (let n = 0; n < salts.length; n++) if (salts[n].high === high && salts[n].low === low) return salts[n].component
     return ''
   }
+
+  /** Whether one of this run drew the salt whose packets do not come from it inside the graph: somebody has sent them back. */
+  reflects(high: number, low: number, follows: (component: string) => boolean): boolean {
+    const encrypter = this.encrypterOf(high, low)
+    return encrypter !== '' && !follows(encrypter)
+  }
 }
 
 /** Those of the run that `context` belongs to. */

@@ -1,11 +1,9 @@
 /** ssl_encrypt: encrypts and authenticates every packet with an AEAD suite of TLS 1.3. */
 
-import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop } from '../../engine/metrics.ts'
-import { native } from '../../native/native.ts'
-import { ownSalts } from './own-salts.ts'
-import { AEAD_HEADER_BYTES, aeadConfig, checkSuite, deriveKey, SALT_BYTES, suiteOf, TAG_BYTES } from './suites.ts'
+import { aeadSealing } from './sealing.ts'
+import { AEAD_HEADER_BYTES, aeadConfig, checkSuite, suiteOf, TAG_BYTES } from './suites.ts'
 
 export const sslEncrypt = defineComponent({
   key: 'ssl_encrypt',
@@ -24,35 +22,7 @@ export const sslEncrypt = defineComponent({
   alters: true,
   room: () => ({ front: AEAD_HEADER_BYTES, back: TAG_BYTES }),
   create(config, context) {
-    const { name, packets, outlets, metrics, memory, owner, entropy } = context
-    const suite = suiteOf(config)
-    const salt = entropy(SALT_BYTES)
-    ownSalts(context).add(salt, name)
-    const key = deriveKey(suite, salt)
-    const aead = native.aeadOpen(owner(), suite.code, key)
-    key.fill(0)
-    const slab = memory()
-    const count = new Float64Array(1)
-    const failed = new Int32Array(BATCH_CAPACITY)
-    return {
-      input(batch) {
-        const { handles, length } = batch
-        for (let i = 0; i < length; i++) packets.settle(handles[i])
-        const failures = native.aeadSeal(aead, slab, handles, length, salt, count, failed)
-        if (failures > 0) {
-          for (let n = 0; n < failures; n++) {
-            packets.release(handles[failed[n]])
-            handles[failed[n]] = -1
-          }
-          let kept = 0
-          for (let i = 0; i < length; i++) if (handles[i] >= 0) handles[kept++] = handles[i]
-          batch.length = kept
-          metrics.no_room_packets.add(failures)
-        }
-        metrics.encrypted_packets.add(batch.length)
-        outlets.output.send(batch)
-      },
-      stop: () => native.close(aead),
-    }
+    const { outlets, metrics } = context
+    return aeadSealing(context, suiteOf(config), outlets.output, metrics.encrypted_packets, metrics.no_room_packets)
   },
 })

@@ -5,9 +5,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
 import { native } from '../../native/native.ts'
-import { SALTS, TRIALS_AT_ONCE, TRIALS_PER_SECOND } from './aead-receiver.ts'
+import { SALTS } from './aead-receiver.ts'
 import { REPLAY_WINDOW, ReplayWindow } from './replay-window.ts'
 import { sslDecrypt } from './ssl-decrypt.ts'
+import { TRIALS_AT_ONCE, TRIALS_PER_SECOND } from './trials.ts'
 
 const KEY16 = '000102030405060708090a0b0c0d0e0f'
 const KEY32 = `${KEY16}f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff`

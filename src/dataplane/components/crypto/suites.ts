@@ -58,8 +58,12 @@ export function checkSuite(config: AeadConfig): Fault[] {
 }
 
 export interface SuiteKey {
-  name: SuiteName
-  code: Suite['code']
+  /** What stands behind `penstock ` in the info of the derivation. */
+  name: string
+  /** As the addon numbers it. */
+  code: 0 | 1 | 2 | 3
+  /** What a sender does to packets, for the log. */
+  verb: 'seals' | 'signs'
   /** Bytes of a derived key. */
   bytes: number
   /** The configured key, from which each run's is derived. */
@@ -70,10 +74,26 @@ export interface SuiteKey {
 export function suiteOf(config: AeadConfig): SuiteKey {
   const [name] = chosen(config)
   const { code, keyBytes: bytes } = SUITES[name]
-  return { name, code, bytes, secret: keyBytes((config[name] as { key: string }).key) as Uint8Array }
+  return { name, code, verb: 'seals', bytes, secret: keyBytes((config[name] as { key: string }).key) as Uint8Array }
 }
 
-/** The key of the run that drew `salt`: HKDF with SHA-256 (RFC 5869), the suite's name as context. */
-export function deriveKey({ name, bytes, secret }: SuiteKey, salt: Uint8Array): Uint8Array {
+/** Configuration of ssl_poly1305_signer and ssl_poly1305_checker. */
+export const signingConfig = Type.Object({
+  input: Input(),
+  output: Output(),
+  shared_secret: Key(32, 'The secret that both ends have.'),
+})
+
+/** ChaCha20-Poly1305 of nothing but associated data. */
+export function signingSuite({ shared_secret }: { shared_secret: string }): SuiteKey {
+  const secret = keyBytes(shared_secret) as Uint8Array
+  return { name: 'ssl_poly1305', code: 3, verb: 'signs', bytes: 32, secret }
+}
+
+/** The key of the run that drew `salt`: HKDF with SHA-256 (RFC 5869), the suite's name as info. */
+export function deriveKey(
+  { name, bytes, secret }: Pick<SuiteKey, 'name' | 'bytes' | 'secret'>,
+  salt: Uint8Array,
+): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, salt, `penstock ${name}`, bytes))
 }

@@ -1,0 +1,82 @@
+/** What ssl_decrypt and ssl_poly1305_checker have in common: runs known by their salts, every packet opened once, metrics of the rest. */
+import { formatRemote } from '../../engine/address.ts'
+import { BATCH_CAPACITY } from '../../engine/batch.ts'
+import type { ComponentContext, Receiver } from '../../engine/component.ts'
+import { type Counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
+import type { Outlet } from '../../engine/outlet.ts'
+import { REMOTE_BYTES } from '../../native/native.ts'
+import { AeadReceiver, OPENED, REFLECTED, REPLAYED, UNTRIED } from './aead-receiver.ts'
+import { ownSalts } from './own-salts.ts'
+import { REPLAY_WINDOW } from './replay-window.ts'
+import { type OpenRun, saltedRuns } from './salted-runs.ts'
+import { AEAD_HEADER_BYTES, type SuiteKey, TAG_BYTES } from './suites.ts'
+
+/** The newest packets of a run that may still come, as it is written. */
+export const WINDOW = REPLAY_WINDOW.toLocaleString('en')
+
+export const openingMetrics = {
+  authentication_failures: drop('Packets that were not authentic: another key, forged, or altered.'),
+  replayed_packets: drop(`Packets seen before, or older than the newest ${WINDOW} of their run.`),
+  reflected_packets: drop('Packets that this run has sent itself, sent back by somebody.'),
+  untried_packets: drop('Packets of runs not heard before, of which too many came at once to try them all.'),
+  malformed_packets: drop('Packets too short for header and tag.'),
+  known_runs: gauge('Runs of senders admitted.', 'runs'),
+}
+
+type Context = Pick<
+  ComponentContext<never, never>,
+  'packets' | 'memory' | 'owner' | 'clock' | 'log' | 'follows' | 'shared'
+>
+
+/** The input of both, what observes it and what ends it. `opened` counts packets that are passed on. */
+export function aeadOpening(
+  context: Context,
+  suite: SuiteKey,
+  outlet: Outlet,
+  metrics: Metrics<typeof openingMetrics>,
+  opened: Counter,
+): { input: Receiver; observe(): void; stop(): void } {
+  const { packets, log } = context
+  const receiver = new AeadReceiver({
+    packets,
+    memory: context.memory(),
+    owner: context.owner(),
+    suite,
+    clock: context.clock,
+    own: ownSalts(context),
+    follows: context.follows,
+    wrongKey(packet) {
+      const record = new Int32Array(REMOTE_BYTES / 4)
+      packets.readRemote(packet, record)
+      const address = formatRemote(record)
+      const sender = address === '' ? 'a sender' : `the sender at ${address}`
+      const cause = 'it has another key or suite, or something on the way alters packets'
+      log('WARN', `nothing that ${sender} ${suite.verb} can be opened: ${cause}`, { address })
+    },
+  })
+  const outcome = new Uint8Array(BATCH_CAPACITY)
+
+  const open: OpenRun = (run, count, high, low) => {
+    receiver.open(run, count, high, low, outcome)
+    let kept = 0
+    for (let i = 0; i < count; i++) {
+      const packet = run[i]
+      if (outcome[i] === OPENED) run[kept++] = packet
+      else {
+        packets.release(packet)
+        if (outcome[i] === REPLAYED) metrics.replayed_packets.add(1)
+        else if (outcome[i] === UNTRIED) metrics.untried_packets.add(1)
+        else if (outcome[i] === REFLECTED) metrics.reflected_packets.add(1)
+        else metrics.authentication_failures.add(1)
+      }
+    }
+    opened.add(kept)
+    return kept
+  }
+
+  return {
+    input: saltedRuns(context, outlet, AEAD_HEADER_BYTES + TAG_BYTES, metrics.malformed_packets, open),
+    observe: () => metrics.known_runs.set(receiver.admitted),
+    stop: () => receiver.close(),
+  }
+}

@@ -1,0 +1,168 @@
+/** ssl_poly1305_signer and ssl_poly1305_checker: the tag of RFC 8439, forgery, replay, reflection, restarts, another secret, junk. */
+import { hkdfSync } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { aeadTag } from '../../../../test/harness/chacha.ts'
+import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
+import { native } from '../../native/native.ts'
+
+const SECRET = '000102030405060708090a0b0c0d0e0ff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff'
+
+const signer = (shared_secret = SECRET, seed = 1) =>
+  drive({ sign: { ssl_poly1305_signer: { input: 'in', output: 'out', shared_secret } } }, { seed })
+const checker = (shared_secret = SECRET) =>
+  drive({ check: { ssl_poly1305_checker: { input: 'in', output: 'out', shared_secret } } })
+const bytesOut = (bench: Bench, name = 'out') => bench.take(name).map(({ bytes }) => bytes)
+const some = (count: number, bytes = 100) => Array.from({ length: count }, (_, i) => payload(bytes + (i % 50), i))
+
+/** What `seed`'s signer makes of `payloads`. */
+function signed(payloads: Uint8Array[], seed = 1): Uint8Array[] {
+  const bench = signer(SECRET, seed)
+  bench.send('in', payloads)
+  const out = bytesOut(bench)
+  bench.stop()
+  return out
+}
+
+describe('ssl_poly1305_signer', () => {
+  it('leaves the payload in clear behind salt and counter, before the tag of RFC 8439 under a key of its run', () => {
+    const plain = [...some(5, 1200), payload(0), payload(1)]
+    const out = signed(plain)
+    const salt = out[0].subarray(0, 8)
+    const key = new Uint8Array(hkdfSync('sha256', Buffer.from(SECRET, 'hex'), salt, 'penstock ssl_poly1305', 32))
+    out.forEach((packet, i) => {
+      expect(packet.subarray(0, 8)).toEqual(salt)
+      expect(new DataView(packet.buffer).getBigUint64(8)).toBe(BigInt(i))
+      expect(packet.subarray(16, -16)).toEqual(plain[i])
+      const nonce = Uint8Array.from([0, 0, 0, 0, ...packet.subarray(8, 16)])
+      expect(packet.subarray(-16)).toEqual(aeadTag(key, nonce, packet.subarray(0, -16), new Uint8Array(0)))
+    })
+    expect(signed(plain, 2)[0].subarray(0, 8)).not.toEqual(salt)
+  })
+
+  it('takes a secret of 32 bytes, and does not tell a wrong one', () => {
+    const problems = (secret?: string) => {
+      try {
+        drive({ sign: { ssl_poly1305_signer: { input: 'in', output: 'out', shared_secret: secret } } }).stop()
+        return []
+      } catch (error) {
+        return (error as Refused).problems.map(({ pointer, message }) => `${pointer.split('signer')[1]} ${message}`)
+      }
+    }
+    expect(problems(SECRET)).toEqual([])
+    expect(problems(`base64:${Buffer.alloc(32, 7).toString('base64')}`)).toEqual([])
+    const wanted = '/shared_secret must be a key of 32 bytes: 64 hex digits, or base64:…'
+    for (const wrong of ['', SECRET.slice(2), 'base64:AAAA', 'secret']) expect(problems(wrong)).toEqual([wanted])
+    expect(problems()).toEqual(['/shared_secret required field "shared_secret" is missing'])
+  })
+})
+
+describe('ssl_poly1305_checker', () => {
+  it('passes on what was signed, once, in any order, and closes its keys', () => {
+    const before = native.openDescriptors()
+    const plain = [...some(300, 40), payload(0), payload(1500, 2)]
+    const out = signed(plain)
+    const bench = checker()
+    bench.send('in', out.toReversed(), { remote: '192.0.2.1:5000', client: 4 })
+    const passed = bench.take('out')
+    expect(passed.map(({ bytes }) => bytes)).toEqual(plain.toReversed())
+    expect(passed[7]).toMatchObject({ remote: '192.0.2.1:5000', client: 4 })
+    bench.send('in', out)
+    expect(bytesOut(bench)).toEqual([])
+    expect(bench.metrics().check).toMatchObject({ verified_packets: 302, replayed_packets: 302, known_runs: 1 })
+    bench.stop()
+    expect(native.openDescriptors()).toBe(before)
+  })
+
+  it('refuses a packet with any byte changed, cut or extended', () => {
+    const [first, second] = signed(some(2, 50))
+    const bench = checker()
+    bench.send('in', first)
+    expect(bytesOut(bench)).toHaveLength(1)
+    for (let at = 0; at < second.length; at++) {
+      // Altered salts are unknown runs, of which only so many are tried at once.
+      bench.advance(1e8)
+      const altered = Uint8Array.from(second)
+      altered[at] ^= 1 << (at & 7)
+      bench.send('in', altered)
+    }
+    bench.send('in', [second.slice(0, -1), second.slice(1), Uint8Array.from([...second, 0])])
+    bench.send('in', second.slice(0, 31))
+    expect(bytesOut(bench)).toEqual([])
+    const refused = { authentication_failures: second.length + 3, malformed_packets: 1, known_runs: 1 }
+    expect(bench.metrics().check).toMatchObject(refused)
+    bench.send('in', second)
+    expect(bytesOut(bench)).toEqual([payload(51, 1)])
+    bench.stop()
+  })
+
+  it('follows a restarted signer beside its former self, and none with another secret, of which the log tells', () => {
+    const [one, two] = [signed(some(40, 4), 1), signed(some(40, 4), 2)]
+    const bench = checker()
+    bench.send(
+      'in',
+      one.flatMap((bytes, i) => [bytes, two[i]]),
+    )
+    expect(bytesOut(bench).map(tagOf)).toEqual(Array.from({ length: 80 }, (_, i) => i >> 1))
+    expect(bench.metrics().check.known_runs).toBe(2)
+    bench.stop()
+    const other = checker('ff'.repeat(32))
+    other.send('in', one, { remote: '192.0.2.7:5000' })
+    expect(bytesOut(other)).toEqual([])
+    expect(other.metrics().check).toMatchObject({ authentication_failures: 40, known_runs: 0 })
+    expect(other.log.filter(({ level }) => level === 'WARN').map(({ message }) => message)).toEqual([
+      'nothing that the sender at 192.0.2.7:5000 signs can be opened: it has another key or suite, or something on the way alters packets',
+    ])
+    other.stop()
+  })
+
+  it('drops what a signer of its own run has signed and the network sends back', () => {
+    const ends = {
+      sign: { ssl_poly1305_signer: { input: 'in', output: 'wire', shared_secret: SECRET } },
+      check: { ssl_poly1305_checker: { input: 'net', output: 'out', shared_secret: SECRET } },
+    }
+    const [here, there] = [drive(ends, { seed: 1 }), drive(ends, { seed: 2 })]
+    here.send('in', some(30))
+    const sent = bytesOut(here, 'wire')
+    there.send('net', sent)
+    expect(there.take('out')).toHaveLength(30)
+    here.send('net', sent)
+    expect(here.take('out')).toEqual([])
+    expect(here.metrics().check).toMatchObject({ reflected_packets: 30, verified_packets: 0, known_runs: 0 })
+    here.stop()
+    there.stop()
+  })
+
+  it('takes nothing that an encrypter made with the same key', () => {
+    const suite = { chacha20_poly1305_sha_256: { key: SECRET } }
+    const encrypter = drive({ enc: { ssl_encrypt: { input: 'in', output: 'out', ...suite } } })
+    encrypter.send('in', some(10))
+    const bench = checker()
+    bench.send('in', bytesOut(encrypter))
+    expect(bytesOut(bench)).toEqual([])
+    expect(bench.metrics().check.authentication_failures).toBe(10)
+    encrypter.stop()
+    bench.stop()
+  })
+
+  it('survives any bytes', () => {
+    const bench = checker()
+    const [wire] = signed([payload(64, 0)])
+    const mutated = fc.tuple(fc.nat(95), fc.nat(255)).map(([at, value]) => {
+      const bytes = Uint8Array.from(wire)
+      bytes[at] = value
+      return bytes
+    })
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.uint8Array({ maxLength: 1500 }), mutated), { maxLength: 300 }), (list) => {
+        bench.send('in', list)
+        bench.check()
+        for (const bytes of bytesOut(bench)) expect(bytes).toEqual(payload(64, 0))
+        bench.advance(1e6)
+      }),
+      { seed: 8, numRuns: 100 },
+    )
+    expect(bench.packets.held).toBe(0)
+    bench.stop()
+  })
+})

@@ -1,0 +1,29 @@
+/** How many keys may be derived for salts not heard before: deriving one costs time, and anybody can send a new salt. */
+import type { Clock } from '../../engine/clock.ts'
+import { NS_PER_S } from '../../engine/clock.ts'
+
+/** Keys derived for unknown salts: so many at once, then so many a second, whatever arrives. */
+export const TRIALS_AT_ONCE = 64
+export const TRIALS_PER_SECOND = 1000
+
+export class Trials {
+  private readonly clock: Clock
+  private left = TRIALS_AT_ONCE
+  private refilled: number
+
+  constructor(clock: Clock) {
+    this.clock = clock
+    this.refilled = clock.now
+  }
+
+  /** Whether there may be one now, which is counted. */
+  take(): boolean {
+    const { now } = this.clock
+    const earned = ((now - this.refilled) / NS_PER_S) * TRIALS_PER_SECOND
+    this.left = Math.min(TRIALS_AT_ONCE, this.left + earned)
+    this.refilled = now
+    if (this.left < 1) return false
+    this.left--
+    return true
+  }
+}
