@@ -7,7 +7,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 
-const PLATFORM = /(android|darwin|freebsd|linux|win32)-([a-z0-9]+)(?:-(musl|gnu))?$/
+const PLATFORM =
+  /(android|darwin|freebsd|linux|openharmony|win32)-([a-z0-9]+)(?:-(musl|gnu)|-eabi|-gnueabihf|-musleabihf|-msvc)?$/
 
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8'))
 

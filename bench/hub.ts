@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { WebSocket } from 'ws'
 import { reconnectDelay } from '../src/actors/hub-connection.ts'
-import { packageRoot } from '../src/dataplane/native/native.ts'
 import { PENDING_MOST_PER_ADDRESS } from '../src/hub/join-requests.ts'
 import { dialHub } from '../src/link/dial.ts'
 import { type Identity, nodeIdOf } from '../src/link/identity.ts'
 import type { Clock, Intent, LinkSession } from '../src/link/link.ts'
+import { packageRoot } from '../src/package-root.ts'
 import { type Bench, runAlone } from './measure.ts'
 
 /** PENSTOCK_BENCH_NODES says otherwise; each takes a descriptor here and one in the hub. */
@@ -36,7 +36,7 @@ class Hub {
 
   async start(): Promise<void> {
     const args = ['up', '--hub', '--data-dir', this.#directory, '--http', this.address, '--grpc', 'none']
-    this.#child = spawn(process.execPath, [join(packageRoot, 'bin/penstock.js'), ...args, '--log-level', 'error'], {
+    this.#child = spawn(process.execPath, [join(packageRoot(), 'bin/penstock.js'), ...args, '--log-level', 'error'], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     for await (const line of createInterface({ input: this.#child.stdout as NodeJS.ReadableStream })) {

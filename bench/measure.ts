@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { packageRoot } from '../src/dataplane/native/native.ts'
+import { packageRoot } from '../src/package-root.ts'
 
 export interface BenchRow {
   label: string
@@ -43,8 +43,8 @@ export async function inTurn<K extends string>(
 
 /** Builds the C programs that benches compare with and returns the path of one. */
 export function nativeProgram(name: string): string {
-  const built = spawnSync('bash', [join(packageRoot, 'bench/native/build.sh')], { encoding: 'utf8' })
-  const path = join(packageRoot, 'bench/.build', name)
+  const built = spawnSync('bash', [join(packageRoot(), 'bench/native/build.sh')], { encoding: 'utf8' })
+  const path = join(packageRoot(), 'bench/.build', name)
   if (!existsSync(path)) throw new Error(`bench/native/build.sh did not build ${name}: ${built.stderr || built.stdout}`)
   return path
 }

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageRoot } from '../src/dataplane/native/native.ts'
+import { packageRoot } from '../src/package-root.ts'
 import { type Bench, type BenchResult, table } from './measure.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
@@ -25,4 +25,4 @@ for (const name of asked.length > 0 ? asked : all) {
   results.push(result)
   console.log(`${table(result)}\n`)
 }
-writeFileSync(join(packageRoot, 'bench/results.json'), `${JSON.stringify({ machine, results }, null, 2)}\n`)
+writeFileSync(join(packageRoot(), 'bench/results.json'), `${JSON.stringify({ machine, results }, null, 2)}\n`)

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { packageRoot } from '../../src/dataplane/native/native.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { nativeProgram } from '../measure.ts'
 import type { BareAnswers } from './bare.ts'
 
@@ -34,14 +34,14 @@ export class Server {
     const directory = mkdtempSync(join(tmpdir(), 'penstock-bench-'))
     const free = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--log-level', 'warn']
     const { child, ready } = await run(
-      [join(packageRoot, 'bin/penstock.js'), 'up', '--data-dir', directory, ...free, ...flags],
+      [join(packageRoot(), 'bin/penstock.js'), 'up', '--data-dir', directory, ...free, ...flags],
       /^penstock ready http=\S*:(\d+) grpc=\S*:(\d+)/,
     )
     return new Server(child, Number(ready[1]), Number(ready[2]), directory)
   }
 
   static async bare(answers: BareAnswers): Promise<Server> {
-    const script = join(packageRoot, 'dist/bench/support/bare.js')
+    const script = join(packageRoot(), 'dist/bench/support/bare.js')
     const { child, ready } = await run([script], /^ready (\d+)/, JSON.stringify(answers))
     return new Server(child, Number(ready[1]), Number(ready[1]))
   }
@@ -110,7 +110,7 @@ export async function restRate(server: Server, path: string, seconds: number): P
 export async function makePipeline(port: number, name: string): Promise<{ node: string; id: string }> {
   const base = `http://127.0.0.1:${port}/v1`
   const { nodeId: node } = (await (await fetch(`${base}/hub-client/local-node-id`)).json()) as { nodeId: string }
-  const jsonConfig = readFileSync(join(packageRoot, 'examples/udp-forward.json'), 'utf8')
+  const jsonConfig = readFileSync(join(packageRoot(), 'examples/udp-forward.json'), 'utf8')
   const made = await fetch(`${base}/nodes/${node}/pipelines`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest'
 import { createActor, fromCallback, SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
+import type { RestartPolicy } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
-import type { RestartPolicy } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import {
   backOff,

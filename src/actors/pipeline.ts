@@ -1,8 +1,8 @@
 /** A pipeline as a machine: stopped, active with one run at a time, or waiting to start it again as its restart policy says. */
 import { type ActorOptions, type AnyActorLogic, assign, emit, enqueueActions, fromPromise, sendTo, setup } from 'xstate'
+import type { RestartPolicy } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
-import type { RestartPolicy } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { type Abandonment, pipelineRun, type RunPlan, type RunStatus } from './pipeline-run.ts'
 

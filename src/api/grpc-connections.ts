@@ -7,13 +7,13 @@ import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
-export const CONNECTIONS_MOST = 16_384
+const CONNECTIONS_MOST = 16_384
 /** Of them from one address that is not loopback; an IPv6 network of 64 bits counts as one address. */
-export const CONNECTIONS_MOST_PER_ADDRESS = 4_096
+const CONNECTIONS_MOST_PER_ADDRESS = 4_096
 /** How long a connection may last before its first call with access, milliseconds. */
-export const SILENT_MS = 60_000
+const SILENT_MS = 60_000
 /** Time between two looks at all connections, milliseconds. */
-export const SWEEP_MS = 250
+const SWEEP_MS = 250
 /** Calls open at once on one connection, at most: a client holds back what goes beyond (RFC 9113, section 5.1.2). */
 export const OPEN_CALLS = 250
 /** Refused calls of one connection, at once, */

@@ -45,13 +45,13 @@ export interface GrpcListenerOptions {
 type Stream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
 
 /** Longest request message, bytes; the same as over HTTP. */
-export const REQUEST_BYTES = 4 * 1024 * 1024
+const REQUEST_BYTES = 4 * 1024 * 1024
 /** How long a connection may be without an open call before it is closed, milliseconds: its client comes back by itself. */
-export const IDLE_MS = 300_000
+const IDLE_MS = 300_000
 /** After so much silence of a connection the client is asked whether it is there, milliseconds, */
-export const PING_MS = 30_000
+const PING_MS = 30_000
 /** and has this long to answer, milliseconds. */
-export const PONG_MS = 20_000
+const PONG_MS = 20_000
 /** Milliseconds that stop waits for calls to finish before it cuts them. */
 const STOP_MS = 1000
 

@@ -1,6 +1,7 @@
 /** A request object from the three parts of an HTTP request: path, query, JSON body. */
-import { invalidArgument, type Problem } from '../contract/errors.ts'
+import { invalidArgument } from '../contract/errors.ts'
 import { decodeJson, refuse } from '../contract/json-decode.ts'
+import type { Problem } from '../text/pointer.ts'
 import { parseJson } from './json-parse.ts'
 import { readQuery } from './query.ts'
 import type { Route } from './routes.ts'
@@ -18,6 +19,7 @@ export function readRequest(
   const { request } = operation
   const problems: Problem[] = []
   let object: Record<string, unknown> = {}
+  const given = new Set(Object.keys(path).map((name) => request.byName.get(name)?.key ?? name))
   if (body.trim() !== '') {
     const parsed = parseJson(body)
     if (!binding.body && !isEmptyObject(parsed)) {
@@ -29,7 +31,7 @@ export function readRequest(
   }
   if (binding.body && query !== '') {
     problems.push({ pointer: '', message: 'takes its fields from the body; leave the query out' })
-  } else if (query !== '') readQuery(request, query, object, problems)
+  } else if (query !== '') readQuery(request, query, object, problems, given)
   for (const name in path) {
     const value = path[name]
     const key = request.byName.get(name)?.key ?? name
@@ -38,7 +40,7 @@ export function readRequest(
     object[key] = value
   }
   refuse(problems)
-  return decodeJson(request, object)
+  return decodeJson(request, object, given)
 }
 
 /** Takes a field that the path names as well out of `object`; a value other than the path's is a problem. */

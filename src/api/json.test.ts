@@ -206,6 +206,22 @@ describe('queries', () => {
     expect(problemsOf(() => read('POST', '/v1/nodes/search', '', '[]'))[0]?.message).toContain('must be a JSON object')
   })
 
+  test('what the path says already is not offered for an unknown field', () => {
+    const body = '{"blubb":1,"nodeIdd":"x","jsonConf":"{}"}'
+    const [blubb, nodeId, jsonConfig] = problemsOf(() => read('POST', '/v1/nodes/n1/pipelines', '', body)).map(
+      ({ message }) => message,
+    )
+    expect(blubb).toBe(
+      'unknown field "blubb"; known are name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel, nodeReferenceId, instructionsTimeout, cpuPin, performanceMode',
+    )
+    expect(nodeId).not.toContain('did you mean')
+    expect(jsonConfig).toContain('did you mean "jsonConfig"?')
+    const inQuery = problemsOf(() => read('GET', '/v1/streams/nodes/n1/pipeline-runs/r/logs', 'nodeIdd=x'))
+    expect(inQuery[0]?.message).not.toContain('did you mean')
+    const below = problemsOf(() => read('POST', '/v1/nodes/n1/pipelines', '', '{"restartPolicy":{"alwys":{}}}'))
+    expect(below[0]?.message).toContain('did you mean "always"?')
+  })
+
   test('path, query and body may not contradict each other', () => {
     expect(read('PUT', '/v1/nodes/n1', '', '{"nodeId":"n1","name":"x"}')).toEqual({ nodeId: 'n1', name: 'x' })
     expect(problemsOf(() => read('PUT', '/v1/nodes/n1', '', '{"node_id":"n2"}'))[0]?.pointer).toBe('/node_id')

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
+import { systemClock } from '../contract/clock.ts'
 import type { Handlers } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { HELD_BYTES } from '../link/accounting.ts'
@@ -25,7 +26,7 @@ test('requests that are being carried out are held for their caller until that i
     },
   }
   const router = new Router({ handlers, report: () => {} })
-  const listener = new LinkListener({ router: () => router, nodeId: 'hub' })
+  const listener = new LinkListener({ router: () => router, nodeId: 'hub', clock: systemClock })
   hub.onOpen((stream, request) => listener.serve(stream, request, ''))
   const request = encodeBinary(operation.request, { nodeId: 'hub', id: 'x'.repeat(4 * MIB) })
   const calls: Recorder[] = []

@@ -1,13 +1,12 @@
 /** Serves calls that other nodes make over a link, with the router that serves every other transport. */
-
 import { decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary, encodeInParts } from '../contract/binary-encode.ts'
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Receiver } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
-import { type CallTimers, systemTimers } from '../hub/link-calls.ts'
 import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../hub/link-envelope.ts'
 import { HUB_SERVER_SERVICE, type RoutedOperation } from '../hub/routing.ts'
 import type { LinkStream } from '../link/link.ts'
@@ -23,7 +22,7 @@ export interface LinkListenerOptions {
   /** Read at the first call: the router and what forwards for it know each other. */
   readonly router: () => Router
   readonly nodeId: string
-  readonly timers?: CallTimers
+  readonly clock: Clock
 }
 
 export class LinkListener {
@@ -65,13 +64,13 @@ export class LinkListener {
   #deadline(stream: LinkStream, call: Call): () => void {
     const { deadlineMs } = stream
     if (deadlineMs === undefined) return () => {}
-    const { timers = systemTimers } = this.#options
-    const timer = timers.setTimeout(() => {
+    const { clock } = this.#options
+    const timer = clock.setTimeout(() => {
       const error = new ServiceError('DEADLINE_EXCEEDED', `${stream.operation} took longer than its caller waits`)
       call.abort(error)
       if (!stream.closed) stream.end(statusOf(error))
     }, deadlineMs)
-    return () => timers.clearTimeout(timer)
+    return () => clock.clearTimeout(timer)
   }
 
   /** Other nodes reach what names this node, and the hub server's operations; whatever else a node can do is its own caller's. */

@@ -1,18 +1,20 @@
 /** Requests from path parameters and query strings: `metadataFilters[region].stringValue=eu`, repeated keys, dots. */
-import type { Problem } from '../contract/errors.ts'
-import { below, put } from '../contract/json-decode.ts'
-import { nearest } from '../contract/nearest.ts'
+import { put } from '../contract/json-decode.ts'
 import type { FieldSchema, MessageSchema } from '../contract/schema.ts'
+import { nearest } from '../text/names.ts'
+import { below, type Problem } from '../text/pointer.ts'
 
 /**
  * Adds the parameters of a raw query string (without `?`) to `target`, a JSON object of `message` as decodeJson reads it.
- * Names are lowerCamelCase or snake_case; problems carry the pointer of the field meant.
+ * Names are lowerCamelCase or snake_case; problems carry the pointer of the field meant. `given`: keys of fields that the path says already, as
+ * of decodeJson.
  */
 export function readQuery(
   message: MessageSchema,
   query: string,
   target: Record<string, unknown>,
   problems: Problem[],
+  given: ReadonlySet<string>,
 ): void {
   for (const pair of query.split('&')) {
     if (pair === '') continue
@@ -26,7 +28,7 @@ export function readQuery(
       })
       continue
     }
-    setParameter(message, name, value, target, problems)
+    setParameter(message, name, value, target, problems, given)
   }
 }
 
@@ -63,6 +65,7 @@ function setParameter(
   text: string,
   target: Record<string, unknown>,
   problems: Problem[],
+  given: ReadonlySet<string>,
 ): void {
   const fail = (pointer: string, message: string): void => {
     problems.push({ pointer, message: `query parameter ${JSON.stringify(name)}: ${message}` })
@@ -78,7 +81,7 @@ function setParameter(
   for (const [index, { name: step, key }] of path.entries()) {
     const field: FieldSchema | undefined = scope?.byName.get(step)
     if (scope === undefined || field === undefined) {
-      const keys = scope?.fields.map((known) => known.key) ?? []
+      const keys = scope?.fields.map((known) => known.key).filter((key) => index > 0 || !given.has(key)) ?? []
       const guess = nearest(step, keys)
       fail(pointer, `unknown field ${JSON.stringify(step)}${guess === undefined ? '' : `; did you mean ${guess}?`}`)
       return

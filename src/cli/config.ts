@@ -1,15 +1,17 @@
 /** `penstock config check`: the effective configuration of a node, and where each value came from. */
 import type { Command } from 'commander'
-import { durationText } from '../node/config-values.ts'
+import { settings } from '../node/config.ts'
+import type { Form } from '../node/config-values.ts'
+import { writeDuration } from '../text/durations.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
 import { type Format, withOutput } from './options.ts'
 import { print, printJson, table } from './terminal.ts'
 
-const DURATIONS = new Set(['telemetry.interval', 'hubServer.authenticationByRequest.timeout'])
+const forms: ReadonlyMap<string, Form> = new Map(settings.map(({ key, form }) => [key, form]))
 
 /** The value as the configuration file would have it. */
 function written(key: string, value: unknown): unknown {
-  return DURATIONS.has(key) ? durationText(value as number) : value
+  return forms.get(key) === 'duration' ? writeDuration(value as number) : value
 }
 
 const asJson = (value: unknown): string =>

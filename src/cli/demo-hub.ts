@@ -113,7 +113,7 @@ async function join(name: string, node: NodeProcess, hub: NodeProcess, socket: R
 }
 
 function metric(sample: TelemetrySample, path: string, name: string): number {
-  const found = sample.metricCollections.find((collection) => collection.path.endsWith(path))?.metrics[name]
+  const found = sample.metricCollections.find((collection) => collection.path === path)?.metrics[name]
   return Number(found?.uint64Value ?? found?.int64Value ?? found?.doubleValue ?? Number.NaN)
 }
 

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { packageRoot } from '../contract/package-root.ts'
+import { packageRoot } from '../package-root.ts'
 import { ApiClient, type TelemetrySample } from './client.ts'
 import { bindLoopback, freePort, Receiver, Sender } from './demo-traffic.ts'
 import { Failure } from './failure.ts'
@@ -26,21 +26,21 @@ interface Counts {
 }
 
 function countsOf(sample: TelemetrySample): Counts {
-  const sum = (wanted: RegExp): number => {
+  const sum = (...wanted: string[]): number => {
     let total = 0
     for (const { metrics } of sample.metricCollections) {
       for (const [name, { uint64Value, int64Value, doubleValue }] of Object.entries(metrics)) {
-        if (wanted.test(name)) total += Number(uint64Value ?? int64Value ?? doubleValue ?? 0)
+        if (wanted.includes(name)) total += Number(uint64Value ?? int64Value ?? doubleValue ?? 0)
       }
     }
     return total
   }
   return {
-    entered: sum(/^received_packets$/),
-    left: sum(/^sent_packets$/),
-    lost: sum(/^emulated_loss(_packets)?$/),
-    recovered: sum(/^recovered_packets$/),
-    unrecovered: sum(/^unrecovered_packets$/),
+    entered: sum('received_packets'),
+    left: sum('sent_packets'),
+    lost: sum('emulated_loss', 'emulated_loss_packets'),
+    recovered: sum('recovered_packets'),
+    unrecovered: sum('unrecovered_packets'),
   }
 }
 

@@ -3,12 +3,12 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TSchema } from '@sinclair/typebox'
-import { packageRoot } from '../contract/package-root.ts'
 import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
 import { portsOf } from '../dataplane/engine/ports.ts'
 import type { Annotations } from '../dataplane/engine/schema.ts'
+import { packageRoot } from '../package-root.ts'
 import { fieldsOf, metricsOf } from './reference.ts'
 
 /** Where the pages are, from the package's root. */
@@ -125,10 +125,13 @@ function sample(node: Node, port: string): unknown {
   if (node.enumeration) return Object.keys(node.enumeration)[0]
   if (node.type === 'boolean') return false
   if (node.type === 'string') {
-    const texts: Record<string, string> = { 'socket-address': '192.0.2.1:5000', ip: '192.0.2.1' }
-    return node.format?.startsWith('key-')
-      ? '00'.repeat(Number(node.format.slice(4)))
-      : (texts[node.format ?? ''] ?? 'text')
+    const texts: Record<string, string> = {
+      'socket-address': '192.0.2.1:5000',
+      ip: '192.0.2.1',
+      'key-16': '00'.repeat(16),
+      'key-32': '00'.repeat(32),
+    }
+    return texts[node.format ?? ''] ?? 'text'
   }
   const typical: Record<string, number> = { probability: 0.05, ms: 10, bytes: 1500, 'Mbit/s': 10 }
   const value = typical[node.unit ?? ''] ?? 8

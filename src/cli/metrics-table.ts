@@ -1,19 +1,27 @@
 /** Metrics as tables: histograms in one row, per component, with rates where two samples are known. */
+import type { HistogramPart, MetricEntry } from '../dataplane/engine/metrics.ts'
 import { isTime, timeText } from './durations.ts'
 import { type Column, number, paint, scaled, table } from './terminal.ts'
 
 /** One metric as a table needs it. */
-export interface MetricRow {
-  path: string
-  name: string
-  unit: string
-  kind: 'counter' | 'gauge'
+export interface MetricRow extends Pick<MetricEntry, 'path' | 'name' | 'unit' | 'kind' | 'histogram'> {
   value: number | string | boolean
   /** Change per second since the sample before. */
   rate?: number | undefined
 }
 
-const PARTS = ['count', 'min', 'mean', 'p50', 'p90', 'p99', 'max'] as const
+/** The numbers of a histogram as its row shows them, after how many values it has. */
+const SHAPE: readonly HistogramPart[] = ['min', 'mean', 'p50', 'p90', 'p99', 'max']
+
+/** What a metric that rose by `change` in so many seconds rose by per second; undefined where that says nothing: only what is counted has a rate. */
+export function rateOf(
+  { kind, unit, histogram }: Omit<MetricRow, 'value'>,
+  change: number,
+  seconds: number,
+): number | undefined {
+  const isCounted = kind === 'counter' && histogram === undefined && !isTime(unit)
+  return isCounted && seconds > 0 ? change / seconds : undefined
+}
 
 interface Line {
   path: string
@@ -28,30 +36,46 @@ function writer(unit: string, plain: (value: number) => string) {
   return isTime(unit) ? { text: (value: number) => timeText(value, unit), unit: '' } : { text: plain, unit }
 }
 
-/** Joins the seven parts of a histogram into one line. */
+/** One line for each metric, and one for all numbers of a histogram, where the first of them stands. */
 function lines(rows: readonly MetricRow[]): Line[] {
-  const known = new Map(rows.map((row) => [`${row.path}\n${row.name}`, row]))
-  const result: Line[] = []
-  const taken = new Set<string>()
+  const histograms = new Map<string, Map<HistogramPart, MetricRow>>()
+  const result: (() => Line)[] = []
   for (const row of rows) {
-    if (taken.has(`${row.path}\n${row.name}`)) continue
-    const base = row.name.endsWith('_count') ? row.name.slice(0, -'_count'.length) : null
-    const parts = base === null ? [] : PARTS.map((part) => known.get(`${row.path}\n${base}_${part}`))
-    if (base !== null && parts.every((part) => part !== undefined)) {
-      for (const part of parts) taken.add(`${part?.path}\n${part?.name}`)
-      const [count, ...rest] = parts.map((part) => Number(part?.value))
-      const { text, unit } = writer(parts[1]?.unit ?? '', scaled)
-      const shape = PARTS.slice(1).map((part, i) => `${part} ${text(rest[i] as number)}`)
-      const value = count === 0 ? 'nothing recorded' : shape.join('  ')
-      result.push({ path: row.path, name: base, value, rate: count === 0 ? '' : `n=${number(count)}`, unit })
-    } else {
-      const { text, unit } = writer(row.unit, number)
-      const value = typeof row.value === 'number' ? text(row.value) : String(row.value)
-      const rate = row.rate === undefined ? '' : `${scaled(row.rate)}/s`
-      result.push({ path: row.path, name: row.name, value, rate, unit })
+    if (row.histogram === undefined) {
+      result.push(() => lineOf(row))
+      continue
     }
+    const { name, part } = row.histogram
+    const key = JSON.stringify([row.path, name])
+    let parts = histograms.get(key)
+    if (parts === undefined) {
+      const own = new Map<HistogramPart, MetricRow>()
+      histograms.set(key, own)
+      result.push(() => histogramLine(row.path, name, own))
+      parts = own
+    }
+    parts.set(part, row)
   }
-  return result
+  return result.map((line) => line())
+}
+
+function lineOf({ path, name, unit: given, value, rate }: MetricRow): Line {
+  const { text, unit } = writer(given, number)
+  return {
+    path,
+    name,
+    value: typeof value === 'number' ? text(value) : String(value),
+    rate: rate === undefined ? '' : `${scaled(rate)}/s`,
+    unit,
+  }
+}
+
+function histogramLine(path: string, name: string, parts: ReadonlyMap<HistogramPart, MetricRow>): Line {
+  const count = Number(parts.get('count')?.value ?? 0)
+  const { text, unit } = writer(parts.get('min')?.unit ?? '', scaled)
+  const shape = SHAPE.map((part) => `${part} ${text(Number(parts.get(part)?.value ?? 0))}`)
+  const [value, rate] = count === 0 ? ['nothing recorded', ''] : [shape.join('  '), `n=${number(count)}`]
+  return { path, name, value, rate, unit }
 }
 
 /** The table of `rows`, each component's name on its first row, its key from `keys` below it. */

@@ -1,5 +1,5 @@
 /** Nodes as people read and write them: a row of a table, metadata as `key=value`. */
-import { readJson } from '../dataplane/engine/json-text.ts'
+import { readJson } from '../text/json-text.ts'
 import type { Node } from './client.ts'
 import { UsageFailure } from './failure.ts'
 import { paint } from './terminal.ts'
@@ -17,7 +17,7 @@ export function named(text: string): string {
 
 const SERVICES = { HUB_SERVER: 'hub', PIPELINES: 'pipelines' } as const
 
-export const services = ({ services }: Node): string => services.map((service) => SERVICES[service]).join(', ')
+const services = ({ services }: Node): string => services.map((service) => SERVICES[service]).join(', ')
 
 /** `region=eu rack:=4`, as `metadataItems` reads it. */
 export function metadataText(node: Node): string {

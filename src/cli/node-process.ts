@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { packageRoot } from '../contract/package-root.ts'
+import { packageRoot } from '../package-root.ts'
 import { Failure } from './failure.ts'
 
 /** How long a node may take to get ready, and to go down, ms. */

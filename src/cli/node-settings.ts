@@ -1,27 +1,25 @@
 /** The node's settings as flags, and their effective values with file, environment and flags taken together. */
 import type { Command } from 'commander'
 import { ConfigError, type LoadedConfig, loadConfig, settings } from '../node/config.ts'
-import { durationText } from '../node/config-values.ts'
+import type { Form } from '../node/config-values.ts'
+import { writeDuration } from '../text/durations.ts'
 import { Failure } from './failure.ts'
 import { readInput } from './options.ts'
-
-/** Flags without a value. */
-const SWITCHES = new Set(['open', 'hub'])
 
 /** Adds `-c` and the flag of every setting. */
 export function withNodeSettings(command: Command): Command {
   command.option('-c, --config <file>', 'configuration file (YAML)')
-  for (const { flag, help, variable, fallback } of settings) {
-    const value = defaultText(fallback())
+  for (const { flag, form, help, variable, fallback } of settings) {
+    const value = defaultText(form, fallback())
     const told = value === undefined ? help : `${help} (default: ${value})`
-    command.option(SWITCHES.has(flag) ? `--${flag}` : `--${flag} <value>`, `${told} [${variable}]`)
+    command.option(form === 'switch' ? `--${flag}` : `--${flag} <value>`, `${told} [${variable}]`)
   }
   return command
 }
 
 /** A default as a person would type it; undefined for none and for switches that are off. */
-function defaultText(value: unknown): string | undefined {
-  if (typeof value === 'number') return durationText(value)
+function defaultText(form: Form, value: unknown): string | undefined {
+  if (form === 'duration') return writeDuration(value as number)
   if (value === true) return 'true'
   return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -1,5 +1,4 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
-
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
@@ -8,7 +7,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
-import type { PipelineConfig, Problem } from '../dataplane/engine/config.ts'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import { readDuration } from '../text/durations.ts'
+import type { Problem } from '../text/pointer.ts'
 import { Failure, messageOf } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
 import { invalid } from './problems.ts'
@@ -23,17 +24,12 @@ export function withOutput(command: Command): Command {
   )
 }
 
-const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-
 /** Reads `500ms`, `10s`, `5m`, `1h30m`; gives milliseconds. */
 export function duration(given: string): number {
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(given)) {
-    throw new InvalidArgumentError('A duration is written 500ms, 10s, 5m or 1h30m.')
-  }
-  let total = 0
-  for (const [, amount, unit] of given.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) total += Number(amount) * UNITS[unit]
-  if (!(total > 0)) throw new InvalidArgumentError('A duration must be more than zero.')
-  return total
+  const milliseconds = readDuration(given)
+  if (milliseconds === undefined) throw new InvalidArgumentError('A duration is written 500ms, 10s, 5m or 1h30m.')
+  if (milliseconds === 0) throw new InvalidArgumentError('A duration must be more than zero.')
+  return milliseconds
 }
 
 /** A whole number from `minimum` to `maximum`. */

@@ -1,6 +1,6 @@
 /** What is wrong with a configuration, with the place in its file: `FILE:LINE:COLUMN: /pointer: what is wrong`. */
-import type { Problem } from '../dataplane/engine/config.ts'
-import { JsonPlaces, type Place } from '../dataplane/engine/json-text.ts'
+import { JsonPlaces, type Place } from '../text/json-text.ts'
+import type { Problem } from '../text/pointer.ts'
 import { ApiFailure } from './client.ts'
 import { Failure } from './failure.ts'
 import { paint } from './terminal.ts'

@@ -5,7 +5,7 @@ import type { LogLevel } from '../dataplane/engine/component.ts'
 import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import { spanText } from './durations.ts'
 import { Failure, messageOf } from './failure.ts'
-import { metricsTable } from './metrics-table.ts'
+import { metricsTable, rateOf } from './metrics-table.ts'
 import { duration, type Format, interruption, loadPipeline, logLevel, pause, whole, withOutput } from './options.ts'
 import { RateMeter, ratesLine, ratesTable } from './rates.ts'
 import { LiveRegion, paint, print, printJson } from './terminal.ts'
@@ -84,8 +84,8 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     const end = await watch(handle, live, keys, json)
     if (timer) clearTimeout(timer)
     const seconds = (performance.now() - started) / 1000
-    const rows = new RateMeter(handle.region).values().map(({ entry: { path, name, unit, kind }, value }) => {
-      return { path, name, unit, kind, value, rate: kind === 'counter' && value > 0 ? value / seconds : undefined }
+    const rows = new RateMeter(handle.region).values().map(({ entry, value }) => {
+      return { ...entry, value, rate: value > 0 ? rateOf(entry, value, seconds) : undefined }
     })
     if (json) {
       const metrics: Record<string, Record<string, number>> = {}

@@ -38,9 +38,9 @@ export function addSimulate(program: Command): void {
         printJson({ ...ending, elapsedMs: elapsed / NS_PER_MS, seed: options.seed, metrics })
       } else {
         const { entries } = layoutOf(config, components).metrics
-        const rows: MetricRow[] = entries.flatMap(({ path, name, unit, kind }) => {
-          const value = metrics[path]?.[name]
-          return value === undefined ? [] : [{ path, name, value, unit, kind }]
+        const rows: MetricRow[] = entries.flatMap((entry) => {
+          const value = metrics[entry.path]?.[entry.name]
+          return value === undefined ? [] : [{ ...entry, value }]
         })
         const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
         print(metricsTable(rows, keys))

@@ -1,8 +1,9 @@
 /** Follows the metrics of a run: a table that is redrawn, or a JSON object a line; and sums up once the run has ended. */
+import type { HistogramPart } from '../dataplane/engine/metrics.ts'
 import { type ApiClient, ApiFailure, type Run, type TelemetrySample } from './client.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
-import { type MetricRow, metricsTable } from './metrics-table.ts'
+import { type MetricRow, metricsTable, rateOf } from './metrics-table.ts'
 import { type Format, interruption } from './options.ts'
 import { LiveRegion, paint, print } from './terminal.ts'
 
@@ -24,6 +25,10 @@ function numberOf(metric: Metric): Value {
   return metric.doubleValue ?? metric.boolValue ?? metric.stringValue ?? ''
 }
 
+function histogramOf({ name, part }: NonNullable<Metric['histogram']>): NonNullable<MetricRow['histogram']> {
+  return { name, part: part.toLowerCase() as HistogramPart }
+}
+
 /** A row for each metric; `since`: the sample before and the seconds from it, for the rates of counters. */
 function rowsOf(sample: TelemetrySample, since?: { sample?: TelemetrySample; seconds: number }): MetricRow[] {
   const previous = new Map(since?.sample?.metricCollections.map(({ path, metrics }) => [path, metrics]))
@@ -32,13 +37,19 @@ function rowsOf(sample: TelemetrySample, since?: { sample?: TelemetrySample; sec
     for (const [name, metric] of Object.entries(metrics)) {
       const value = numberOf(metric)
       const old = previous.get(path)?.[name]
-      const isCounter = metric.kind === 'COUNTER'
-      const isRated = isCounter && typeof value === 'number' && since !== undefined && since.seconds > 0
       const start = old === undefined ? 0 : Number(numberOf(old))
+      const row: MetricRow = {
+        path,
+        name,
+        unit: metric.unit,
+        kind: metric.kind === 'COUNTER' ? 'counter' : 'gauge',
+        value,
+      }
+      if (metric.histogram) row.histogram = histogramOf(metric.histogram)
       // Averages of the whole run are shown where something was counted, as of a run in the foreground.
-      const hasRate = isRated && (since.sample === undefined ? value > 0 : old !== undefined)
-      const rate = hasRate ? (value - start) / since.seconds : undefined
-      rows.push({ path, name, unit: metric.unit, kind: isCounter ? 'counter' : 'gauge', value, rate })
+      const isComparable = since !== undefined && (since.sample === undefined ? Number(value) > 0 : old !== undefined)
+      if (isComparable && typeof value === 'number') row.rate = rateOf(row, value - start, since.seconds)
+      rows.push(row)
     }
   }
   return rows

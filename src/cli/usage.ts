@@ -1,6 +1,6 @@
 /** What help and usage errors say beyond what commander says by itself: unknown commands, and the options of default commands. */
 import type { Command } from 'commander'
-import { suggestion } from '../dataplane/engine/names.ts'
+import { suggestion } from '../text/names.ts'
 
 /** Which subcommand runs when none is named. */
 const defaults = new WeakMap<Command, Command>()

@@ -1,6 +1,7 @@
 /** Writes values to the places that a configuration's variables point to. */
-import { readJson } from '../dataplane/engine/json-text.ts'
-import { camelCase, suggestion } from '../dataplane/engine/names.ts'
+import { readJson } from '../text/json-text.ts'
+import { camelCase, suggestion } from '../text/names.ts'
+import { tokensOf } from '../text/pointer.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { problemLines } from './options.ts'
 
@@ -32,10 +33,7 @@ function write(config: unknown, pointer: string, text: string, variable: string)
   if (!pointer.startsWith('/')) {
     throw new Failure(`variable "${variable}": path "${pointer}" is no JSON pointer, which starts with /`)
   }
-  const tokens = pointer
-    .slice(1)
-    .split('/')
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const tokens = tokensOf(pointer)
   const last = tokens.pop() as string
   let container = config
   for (const token of tokens) {

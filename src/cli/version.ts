@@ -1,7 +1,7 @@
 /** `penstock version`: this program, the Node.js under it, and the machine. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { packageRoot } from '../contract/package-root.ts'
+import { packageRoot } from '../package-root.ts'
 import { type Format, withOutput } from './options.ts'
 import { print, printJson } from './terminal.ts'
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { packageRoot } from '../package-root.ts'
 import { componentKeys, declarations } from './declarations.ts'
-import { packageRoot } from './package-root.ts'
 import { loadSchema } from './schema.ts'
 
 test.each([

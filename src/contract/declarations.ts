@@ -9,8 +9,6 @@ export function componentKeys(schema: Schema): string {
 
 export const COMPONENT_KEYS = [
 ${keys}] as const
-
-export type ComponentKey = (typeof COMPONENT_KEYS)[number]
 `
 }
 

@@ -1,4 +1,5 @@
 /** The one error type operations fail with, and the table of its codes. */
+import type { Problem } from '../text/pointer.ts'
 
 /** gRPC status codes by name (google.rpc.Code). */
 export const codeNumbers = {
@@ -23,14 +24,6 @@ export const codeNumbers = {
 
 /** A code an operation can fail with. */
 export type Code = Exclude<keyof typeof codeNumbers, 'OK'>
-
-/** One thing wrong with a request. */
-export interface Problem {
-  /** JSON pointer (RFC 6901) of the field: `/jsonConfig`, `/metadata/items/region`. Empty for the whole request. */
-  readonly pointer: string
-  /** What is wrong there and what to do about it. */
-  readonly message: string
-}
 
 /** Most problems that one answer lists, and most characters of each. */
 const MOST_PROBLEMS = 1000

@@ -1,20 +1,29 @@
 /** Service objects from proto3 JSON: a decoder per message, built once, that finds every problem of a request. */
-import { answerable, type Problem, ServiceError } from './errors.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../text/names.ts'
+import { below, type Problem } from '../text/pointer.ts'
+import { answerable, ServiceError } from './errors.ts'
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
 
-type Decode = (value: unknown, pointer: string, problems: Problem[]) => unknown
+export { below }
 
-const decoders = new WeakMap<MessageSchema, Decode>()
+type Decode = (value: unknown, pointer: string, problems: Problem[]) => unknown
+type MessageDecode = (value: unknown, pointer: string, problems: Problem[], given?: ReadonlySet<string>) => unknown
+
+const decoders = new WeakMap<MessageSchema, MessageDecode>()
 
 /**
  * Reads a parsed JSON value as `message`. Field names may be lowerCamelCase or snake_case, integers numbers or strings, enums names
  * or numbers; null stands for absent. Fields without presence that are absent get their default. Throws INVALID_ARGUMENT
- * with every problem and its JSON pointer.
+ * with every problem and its JSON pointer. `given`: keys of fields that the request has from elsewhere (a path): they are not offered where
+ * a field is unknown.
  */
-export function decodeJson(message: MessageSchema, value: unknown): Record<string, unknown> {
+export function decodeJson(
+  message: MessageSchema,
+  value: unknown,
+  given?: ReadonlySet<string>,
+): Record<string, unknown> {
   const problems: Problem[] = []
-  const decoded = jsonDecoder(message)(value, '', problems)
+  const decoded = jsonDecoder(message)(value, '', problems, given)
   refuse(problems)
   return decoded as Record<string, unknown>
 }
@@ -34,15 +43,10 @@ export function put(target: Record<string, unknown>, key: string, value: unknown
   } else target[key] = value
 }
 
-/** A JSON pointer (RFC 6901) one step below `pointer`. */
-export function below(pointer: string, token: string): string {
-  return `${pointer}/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`
-}
-
-function jsonDecoder(message: MessageSchema): Decode {
+function jsonDecoder(message: MessageSchema): MessageDecode {
   const known = decoders.get(message)
   if (known !== undefined) return known
-  let decode: Decode = () => undefined
+  let decode: MessageDecode = () => undefined
   decoders.set(message, (value, pointer, problems) => decode(value, pointer, problems))
   decode = message.name === TIMESTAMP ? decodeTimestamp : messageDecoder(message)
   decoders.set(message, decode)
@@ -52,7 +56,7 @@ function jsonDecoder(message: MessageSchema): Decode {
 /** Problems that come with a guess of what was meant: each costs time. */
 const HINTS = 100
 
-function messageDecoder(message: MessageSchema): Decode {
+function messageDecoder(message: MessageSchema): MessageDecode {
   const fields = new Map<string, { field: FieldSchema; decode: Decode }>()
   for (const field of message.fields) {
     const entry = { field, decode: fieldDecoder(field) }
@@ -61,7 +65,7 @@ function messageDecoder(message: MessageSchema): Decode {
   }
   const keys = message.fields.map((field) => field.key)
   const defaults = message.fields.filter((field) => !field.presence)
-  return (value, pointer, problems) => {
+  return (value, pointer, problems, given) => {
     if (!isObject(value)) {
       problems.push({ pointer, message: `must be a JSON object, not ${describe(value)}` })
       return undefined
@@ -73,8 +77,9 @@ function messageDecoder(message: MessageSchema): Decode {
       // Names of fields need no escapes.
       const at = entry === undefined ? below(pointer, key) : `${pointer}/${key}`
       if (entry === undefined) {
-        const guess = problems.length < HINTS ? nearest(key, keys) : undefined
-        const hint = guess === undefined ? known(keys) : `did you mean ${JSON.stringify(guess)}?`
+        const offered = given === undefined ? keys : keys.filter((known) => !given.has(known))
+        const guess = problems.length < HINTS ? nearest(key, offered) : undefined
+        const hint = guess === undefined ? known(offered) : `did you mean ${JSON.stringify(guess)}?`
         problems.push({ pointer: at, message: `unknown field ${JSON.stringify(key)}; ${hint}` })
         continue
       }

@@ -2,7 +2,7 @@
 import type { OperationName } from './handlers.ts'
 import { loadSchema, type MessageSchema, type MethodSchema, type Schema } from './schema.ts'
 
-export type HttpTransport = 'rest' | 'sse' | 'websocket'
+type HttpTransport = 'rest' | 'sse' | 'websocket'
 
 /** One HTTP form of an operation. */
 export interface HttpBinding {

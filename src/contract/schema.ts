@@ -3,7 +3,8 @@ import { readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import protobuf from 'protobufjs'
-import { packageRoot } from './package-root.ts'
+import { packageRoot } from '../package-root.ts'
+import { camelCase } from '../text/names.ts'
 
 /** The scalar types the protos use. */
 export type Scalar = 'double' | 'float' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'bool' | 'string' | 'bytes'
@@ -73,7 +74,7 @@ export interface MethodSchema {
   readonly http: readonly { readonly verb: string; readonly path: string; readonly body: boolean }[]
 }
 
-export interface ServiceSchema {
+interface ServiceSchema {
   readonly name: string
   readonly comment: string
   readonly methods: readonly MethodSchema[]
@@ -89,11 +90,6 @@ export interface Schema {
 
 /** Full name of the well-known type that service objects hold as Date. */
 export const TIMESTAMP = 'google.protobuf.Timestamp'
-
-/** lowerCamelCase name of a proto field, as protoc's json_name makes it: `parity_2d_encoder` becomes `parity2dEncoder`. */
-export function jsonName(name: string): string {
-  return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase())
-}
 
 let loaded: Schema | undefined
 
@@ -200,7 +196,7 @@ class SchemaReader {
           : { kind: 'message', message: this.#message(resolved) }
     return {
       name: field.name,
-      key: jsonName(field.name),
+      key: camelCase(field.name),
       number: field.id,
       comment: field.comment ?? '',
       repeated: field.repeated,

@@ -470,6 +470,8 @@ export interface Metric {
   /** Unit of the value: "bytes", "packets", "ms"; empty for none. */
   unit: string
   description: string
+  /** Unset: the metric is no number of a histogram. */
+  histogram?: MetricHistogram | undefined
   // At most one of these (value).
   doubleValue?: number | undefined
   int64Value?: bigint | number | undefined
@@ -479,6 +481,15 @@ export interface Metric {
 }
 
 export type MetricKind = 'GAUGE' | 'COUNTER'
+
+/** What a metric is of a histogram. */
+export interface MetricHistogram {
+  /** The histogram's name; those of its component are distinct. */
+  name: string
+  part: MetricHistogramPart
+}
+
+export type MetricHistogramPart = 'COUNT' | 'MIN' | 'MAX' | 'MEAN' | 'P50' | 'P90' | 'P99'
 
 /** One KPI of the configuration, evaluated. */
 export interface Kpi {

@@ -1,11 +1,11 @@
 /** How the values of a field lie on the wire: the wire types of protobuf. */
 import type { FieldSchema } from './schema.ts'
 
-export const VARINT = 0
-export const FIXED64 = 1
+const VARINT = 0
+const FIXED64 = 1
 /** Length-delimited: texts, bytes, messages, packed lists. */
 export const LENGTH = 2
-export const FIXED32 = 5
+const FIXED32 = 5
 
 /** Of one value; a list of numbers may lie packed in a LENGTH. */
 export function wireType({ type }: FieldSchema): number {

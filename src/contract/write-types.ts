@@ -1,8 +1,8 @@
 /** `npm run types`: writes src/contract/types.ts and the component keys of the data plane from the protos. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { packageRoot } from '../package-root.ts'
 import { componentKeys, declarations } from './declarations.ts'
-import { packageRoot } from './package-root.ts'
 import { loadSchema } from './schema.ts'
 
 const schema = loadSchema()

@@ -4,6 +4,7 @@ import { invalidArgument, ServiceError } from '../contract/errors.ts'
 import type { CallContext, Handlers } from '../contract/handlers.ts'
 import { type LocalNode, requireLocal } from '../contract/local-node.ts'
 import type { ConnectionState, Node, StreamConnectionStateResponse } from '../contract/types.ts'
+import { hubAddress } from '../link/dial.ts'
 import type { LocalDetails } from './local-details.ts'
 import type { Membership } from './membership.ts'
 
@@ -55,7 +56,7 @@ export class HubClientService {
       }
       // First of all: a node on a hub answers the same to whatever it is given.
       membership.requireNone()
-      await membership.join(hubAddress(hubServerAddress), call.signal)
+      await membership.join(addressOf(hubServerAddress), call.signal)
       return {}
     },
     disconnect: async () => {
@@ -89,17 +90,10 @@ export class HubClientService {
   }
 }
 
-/** Reads the address of a hub server: http or https, host and port, perhaps the path of a proxy; throws INVALID_ARGUMENT. */
-function hubAddress(text: string): URL {
-  const bad = (message: string) => invalidArgument('/hubServerAddress', message)
-  let url: URL
+function addressOf(text: string): URL {
   try {
-    url = new URL(text)
-  } catch {
-    throw bad('is no address; write it as in https://hub.example:8769')
+    return hubAddress(text)
+  } catch (error) {
+    throw invalidArgument('/hubServerAddress', (error as TypeError).message)
   }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw bad('must begin with http:// or https://')
-  if (url.username !== '' || url.password !== '') throw bad('must hold no user name or password')
-  if (url.search !== '' || url.hash !== '') throw bad('must hold no ? and no #')
-  return url
 }

@@ -8,9 +8,10 @@ import {
   type Place,
 } from '../actors/auth-request.ts'
 import { networkOf } from '../contract/address.ts'
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
-import type { Admission, Clock, Joiner, LinkSession } from '../link/link.ts'
+import type { Admission, Joiner, LinkSession } from '../link/link.ts'
 import { nodeView } from './embedded-registry.ts'
 import type { FactCaller, HubFact } from './facts.ts'
 import type { MemberPlace } from './registry.ts'

@@ -1,5 +1,5 @@
 /** Calls that run on another node: an operation's handler whose work is done at the far end of a link. */
-
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { BidiHandler, CallContext, Receiver, Sink, StreamHandler, UnaryHandler } from '../contract/handlers.ts'
 import type { UpdatePipelineRequest } from '../contract/types.ts'
@@ -10,7 +10,7 @@ import { errorOf, MESSAGE, READY, REFUSED, readRefused, TAKEN } from './link-env
 /** How long a node may take to answer, or to establish a stream. */
 export const ANSWER_MS = 30_000
 /** The same for startPipeline, which gives up on its own after 10 s. */
-export const START_MS = 15_000
+const START_MS = 15_000
 /** What updatePipeline may take beyond its instructionsTimeout, for a run that is replaced: it is stopped within that, the next started. */
 const RESTART_MS = 15_000
 /** The longest a timer of Node.js can be set to. */
@@ -25,16 +25,6 @@ export interface Codec {
   decodeResponse(bytes: Uint8Array): unknown
 }
 
-export interface CallTimers {
-  setTimeout(fn: () => void, milliseconds: number): unknown
-  clearTimeout(timer: unknown): void
-}
-
-export const systemTimers: CallTimers = {
-  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
-}
-
 /** Where a call goes: over `session`, to `target` ('': the peer itself). */
 export interface Destination {
   readonly session: LinkSession
@@ -46,7 +36,7 @@ export interface Destination {
 export function unaryOver(
   { session, target, called }: Destination,
   codec: Codec,
-  timers: CallTimers,
+  clock: Clock,
 ): UnaryHandler<unknown, unknown> {
   return (request, call) =>
     new Promise((resolve, reject) => {
@@ -55,7 +45,7 @@ export function unaryOver(
       const answer = new Answer(turnsOf(session), () => stream.resume())
       const finish = () => {
         answer.release()
-        timers.clearTimeout(timer)
+        clock.clearTimeout(timer)
         call.signal.removeEventListener('abort', abandon)
       }
       const giveUp = (error: ServiceError) => {
@@ -64,7 +54,7 @@ export function unaryOver(
         reject(error)
       }
       const abandon = () => giveUp(new ServiceError('CANCELLED', 'the caller went away'))
-      const timer = timers.setTimeout(() => giveUp(late(called, deadlineMs)), deadlineMs)
+      const timer = clock.setTimeout(() => giveUp(late(called, deadlineMs)), deadlineMs)
       if (call.signal.aborted) {
         abandon()
         return
@@ -93,19 +83,15 @@ export function unaryOver(
     })
 }
 
-export function streamOver(
-  destination: Destination,
-  codec: Codec,
-  timers: CallTimers,
-): StreamHandler<unknown, unknown> {
+export function streamOver(destination: Destination, codec: Codec, clock: Clock): StreamHandler<unknown, unknown> {
   return async (request, _call, sink) => {
-    await new FarStream(destination, codec, timers, sink, codec.encodeRequest(request)).ready
+    await new FarStream(destination, codec, clock, sink, codec.encodeRequest(request)).ready
   }
 }
 
-export function bidiOver(destination: Destination, codec: Codec, timers: CallTimers): BidiHandler<unknown, unknown> {
+export function bidiOver(destination: Destination, codec: Codec, clock: Clock): BidiHandler<unknown, unknown> {
   return async (_call: CallContext, sink) => {
-    const far = new FarStream(destination, codec, timers, sink, undefined)
+    const far = new FarStream(destination, codec, clock, sink, undefined)
     await far.ready
     return far
   }
@@ -126,7 +112,7 @@ class FarStream implements Receiver<unknown> {
   constructor(
     { session, target, called }: Destination,
     codec: Codec,
-    timers: CallTimers,
+    clock: Clock,
     sink: Sink<unknown>,
     request: Uint8Array | undefined,
   ) {
@@ -135,14 +121,14 @@ class FarStream implements Receiver<unknown> {
     this.#sink = sink
     const stream = session.open(codec.name, target, request, { deadlineMs: ANSWER_MS })
     this.#stream = stream
-    const timer = timers.setTimeout(() => {
+    const timer = clock.setTimeout(() => {
       stream.cancel()
       this.#over(late(called, ANSWER_MS))
     }, ANSWER_MS)
     const established = new Promise<void>((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    this.ready = established.finally(() => timers.clearTimeout(timer))
+    this.ready = established.finally(() => clock.clearTimeout(timer))
     // The sink may be gone before anybody waits.
     this.ready.catch(() => {})
     stream.handlers = {

@@ -6,8 +6,9 @@
  * REFUSED with a status, so that one bad message does not end the call. What the caller sends are plain request messages.
  */
 
-import { type Problem, ServiceError } from '../contract/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
 import type { LinkStatus } from '../link/link.ts'
+import type { Problem } from '../text/pointer.ts'
 
 export const READY = 0
 export const MESSAGE = 1

@@ -1,9 +1,9 @@
 /** What this node is called and offers: from the configuration, or as an operator has set it since. */
-
 import { ServiceError } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
+import type { NodeRecord } from '../link/link.ts'
 import type { DetailsRecord } from '../store/details.ts'
-import { checkDetails, type NodeFacts } from './node-records.ts'
+import { checkDetails } from './node-records.ts'
 
 export interface LocalDetailsOptions {
   /** What the configuration says. */
@@ -17,8 +17,8 @@ export interface LocalDetailsOptions {
 
 export class LocalDetails {
   readonly #options: LocalDetailsOptions
-  readonly #listeners: ((record: NodeFacts) => void)[] = []
-  #record: NodeFacts
+  readonly #listeners: ((record: NodeRecord) => void)[] = []
+  #record: NodeRecord
 
   /** Throws INVALID_ARGUMENT when the configuration's name and metadata are too long. */
   constructor(options: LocalDetailsOptions) {
@@ -30,11 +30,11 @@ export class LocalDetails {
   }
 
   /** A new object after every change. */
-  get record(): NodeFacts {
+  get record(): NodeRecord {
     return this.#record
   }
 
-  onChange(listener: (record: NodeFacts) => void): void {
+  onChange(listener: (record: NodeRecord) => void): void {
     this.#listeners.push(listener)
   }
 

@@ -19,11 +19,11 @@ import {
   LinkRefused,
   type LinkSession,
   LinkUnreachable,
+  type NodeRecord as NodeFacts,
   type SeenCertificate,
 } from '../link/link.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
 import type { MembershipFact } from './facts.ts'
-import type { NodeFacts } from './node-records.ts'
 
 /** One attempt to open a link. */
 export interface DialRequest {

@@ -1,19 +1,15 @@
 /** What nodes say about themselves: comparing it, filtering by it, and how much of it there may be. */
-import { invalidArgument, ServiceError } from '../contract/errors.ts'
-import type { GetNodesRequest, Node, NodeMetadata, NodeMetadataItem, NodeService } from '../contract/types.ts'
+import { invalidArgument } from '../contract/errors.ts'
+import { refuse } from '../contract/json-decode.ts'
+import type { GetNodesRequest, Node, NodeMetadata, NodeMetadataItem } from '../contract/types.ts'
+import type { NodeRecord } from '../link/link.ts'
+import { below } from '../text/pointer.ts'
 
 /** Longest name and all metadata of a node, bytes of UTF-8 and values: a record has to fit into one message of the handshake. */
-export const DETAILS_BYTES = 8 * 1024
-
-/** Name, metadata and services of a node. */
-export interface NodeFacts {
-  readonly name: string
-  readonly metadata: NodeMetadata
-  readonly services: readonly NodeService[]
-}
+const DETAILS_BYTES = 8 * 1024
 
 /** Whether two items have the same type and equal values. */
-export function sameItem(a: NodeMetadataItem, b: NodeMetadataItem): boolean {
+function sameItem(a: NodeMetadataItem, b: NodeMetadataItem): boolean {
   if (a.bytesValue !== undefined && b.bytesValue !== undefined) {
     return Buffer.compare(a.bytesValue, b.bytesValue) === 0
   }
@@ -29,7 +25,7 @@ export function sameItem(a: NodeMetadataItem, b: NodeMetadataItem): boolean {
   )
 }
 
-export function sameFacts(a: NodeFacts, b: NodeFacts): boolean {
+export function sameFacts(a: NodeRecord, b: NodeRecord): boolean {
   const keys = Object.keys(a.metadata.items)
   return (
     a.name === b.name &&
@@ -48,7 +44,7 @@ export function filterNodes(nodes: Node[], { metadataFilters, serviceFilters }: 
   const items = Object.entries(metadataFilters)
   for (const [key, item] of items) {
     if (isUnset(item)) {
-      throw invalidArgument(`/metadataFilters/${key}`, 'give the value to look for, as in {"stringValue": "eu"}')
+      throw invalidArgument(below('/metadataFilters', key), 'give the value to look for, as in {"stringValue": "eu"}')
     }
   }
   if (items.length === 0 && serviceFilters.length === 0) return nodes
@@ -67,18 +63,14 @@ export function checkDetails(name: string, metadata: NodeMetadata): void {
   const problems = Object.entries(metadata.items)
     .filter(([, item]) => isUnset(item))
     .map(([key]) => ({
-      pointer: `/metadata/items/${key}`,
+      pointer: below('/metadata/items', key),
       message: 'has no value: give one, as in {"stringValue": "eu"}',
     }))
   const bytes = detailsBytes(name, metadata)
   if (bytes > DETAILS_BYTES) {
     problems.push({ pointer: '', message: `name and metadata take ${bytes} bytes, more than ${DETAILS_BYTES}` })
   }
-  if (problems.length === 0) return
-  const message = problems
-    .map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`))
-    .join('; ')
-  throw new ServiceError('INVALID_ARGUMENT', message, { problems })
+  refuse(problems)
 }
 
 /** Bytes that name and metadata take on the wire, at most. */

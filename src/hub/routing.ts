@@ -1,17 +1,9 @@
 /** Where a call runs: on this node, on the node it names, or on the hub. */
-
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { BidiHandler, CallContext, StreamHandler, UnaryHandler } from '../contract/handlers.ts'
 import { notOnHub } from './hub-server.ts'
-import {
-  bidiOver,
-  type CallTimers,
-  type Codec,
-  type Destination,
-  streamOver,
-  systemTimers,
-  unaryOver,
-} from './link-calls.ts'
+import { bidiOver, type Codec, type Destination, streamOver, unaryOver } from './link-calls.ts'
 import type { Membership } from './membership.ts'
 import type { NodeRegistry } from './registry.ts'
 
@@ -32,18 +24,18 @@ export interface RoutingOptions {
   readonly nodeId: string
   /** What this node is to a hub: its host, or a member of one. */
   readonly hub: NodeRegistry | Membership
-  readonly timers?: CallTimers
+  readonly clock: Clock
 }
 
 export class Routing {
   readonly #nodeId: string
   readonly #registry: NodeRegistry | undefined
   readonly #membership: Membership | undefined
-  readonly #timers: CallTimers
+  readonly #clock: Clock
 
-  constructor({ nodeId, hub, timers }: RoutingOptions) {
+  constructor({ nodeId, hub, clock }: RoutingOptions) {
     this.#nodeId = nodeId
-    this.#timers = timers ?? systemTimers
+    this.#clock = clock
     if ('route' in hub) this.#registry = hub
     else this.#membership = hub
   }
@@ -74,11 +66,11 @@ export class Routing {
     if (destination === undefined) return undefined
     switch (operation.kind) {
       case 'unary':
-        return unaryOver(destination, operation, this.#timers)
+        return unaryOver(destination, operation, this.#clock)
       case 'server':
-        return streamOver(destination, operation, this.#timers)
+        return streamOver(destination, operation, this.#clock)
       case 'bidi':
-        return bidiOver(destination, operation, this.#timers)
+        return bidiOver(destination, operation, this.#clock)
     }
   }
 

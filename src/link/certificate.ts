@@ -188,11 +188,6 @@ export function keyFingerprintOf(der: Uint8Array): string {
   return fingerprintOf(new X509Certificate(der).publicKey.export({ type: 'spki', format: 'der' }))
 }
 
-/** The fingerprint of the first certificate in a PEM file, the one a server with that file shows. Throws when there is none. */
-export function fingerprintOfFile(certFile: string): string {
-  return fingerprintOf(parse(readFileSync(certFile, 'utf8'), certFile).raw)
-}
-
 function parse(pem: string, file: string): X509Certificate {
   try {
     return new X509Certificate(pem)

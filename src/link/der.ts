@@ -1,7 +1,7 @@
 /** As much of DER (ITU-T X.690) as a certificate takes to be written. */
 
 /** One value: its tag, its length, its content. */
-export function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
+function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const length = content.reduce((sum, part) => sum + part.length, 0)
   if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), ...content])
   const bytes: number[] = []

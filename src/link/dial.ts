@@ -14,7 +14,7 @@ export const LINK_PATH = '/v1/link'
 /** WebSocket subprotocol (RFC 6455, section 1.9). */
 export const SUBPROTOCOL = 'penstock-link.v1'
 /** Time for name lookup, connection, TLS and upgrade; milliseconds. */
-export const CONNECT_MS = 10_000
+const CONNECT_MS = 10_000
 /** Bytes on their way that make a sender wait, and below which it goes on. */
 const HIGH_WATER = 256 * 1024
 const LOW_WATER = 64 * 1024
@@ -33,24 +33,21 @@ export interface DialOptions extends NodeOptions {
 }
 
 /**
- * Reads the address of a hub: http or https, host and port, and the path below which a proxy serves it, if it does. Throws TypeError with
- * a message for people.
+ * Reads the address of a hub: http or https, host and port, and the path below which a proxy serves it, if it does. Throws TypeError, whose
+ * message says what the address is, must or must not.
  */
 export function hubAddress(text: string): URL {
   let url: URL
   try {
     url = new URL(text)
   } catch {
-    throw new TypeError(
-      `${JSON.stringify(text.slice(0, 200))} is no address: write http://HOST:PORT or https://HOST:PORT`,
-    )
+    throw new TypeError('is no address; write it as in https://hub.example:8769')
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new TypeError(`a hub is reached over http or https, not ${url.protocol.slice(0, -1)}`)
+    throw new TypeError('must begin with http:// or https://')
   }
-  if (url.username !== '' || url.password !== '')
-    throw new TypeError('the address of a hub holds no user name or password')
-  if (url.search !== '' || url.hash !== '') throw new TypeError('the address of a hub has no ? and no #')
+  if (url.username !== '' || url.password !== '') throw new TypeError('must hold no user name or password')
+  if (url.search !== '' || url.hash !== '') throw new TypeError('must hold no ? and no #')
   return url
 }
 

@@ -1,10 +1,11 @@
 /** The hub's end of a handshake: who is there, do they hold their key, are they let in. */
 import { randomBytes } from 'node:crypto'
+import type { Clock } from '../contract/clock.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Identity } from './identity.ts'
 import { nodeIdOf } from './identity.ts'
 import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
-import type { Admission, Clock, HubPolicy, LinkEvent, LinkSession, NodeRecord } from './link.ts'
+import type { Admission, HubPolicy, LinkEvent, LinkSession, NodeRecord } from './link.ts'
 import {
   decodeFrame,
   decodeRecord,

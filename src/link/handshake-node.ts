@@ -1,18 +1,11 @@
 /** The node's end of a handshake: is this the hub it should be, and does it let us in. */
 import { randomBytes } from 'node:crypto'
+import type { Clock } from '../contract/clock.ts'
 import { HANDSHAKE_MS, VERSION } from './handshake-hub.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type Identity, nodeIdOf } from './identity.ts'
 import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
-import {
-  type Clock,
-  type Intent,
-  type LinkEvent,
-  LinkRefused,
-  type LinkSession,
-  LinkUnreachable,
-  type NodeRecord,
-} from './link.ts'
+import { type Intent, type LinkEvent, LinkRefused, type LinkSession, LinkUnreachable, type NodeRecord } from './link.ts'
 import {
   decodeFrame,
   decodeHubHelloBody,

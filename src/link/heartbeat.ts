@@ -1,12 +1,11 @@
 /** Notices that the other side of a link has gone: asks when it is quiet, gives up when it stays so. */
-
-import type { Clock } from './link.ts'
+import type { Clock } from '../contract/clock.ts'
 import { Violation } from './messages.ts'
 
 /** Silence after which a side asks whether the other is there, and how often it asks; milliseconds. */
-export const PING_MS = 10_000
+const PING_MS = 10_000
 /** Silence after which the other side counts as dead, milliseconds. */
-export const DEAD_MS = 30_000
+const DEAD_MS = 30_000
 
 export interface HeartbeatOptions {
   readonly clock: Clock

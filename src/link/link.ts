@@ -1,15 +1,10 @@
 /** What the link between a node and its hub looks like from outside: sessions, their streams, and who is let in. */
 import type { WebSocketBehavior } from 'uWebSockets.js'
-import type { Code, Problem } from '../contract/errors.ts'
+import type { Code } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
+import type { Problem } from '../text/pointer.ts'
 
-/** Time for everything on the link; XState's SimulatedClock is one. */
-export interface Clock {
-  /** Monotonic, milliseconds. */
-  now(): number
-  setTimeout(fn: () => void, milliseconds: number): unknown
-  clearTimeout(timer: unknown): void
-}
+export type { Clock } from '../contract/clock.ts'
 
 /** What a node says about itself; at most RECORD_BYTES encoded (messages.ts). */
 export interface NodeRecord {

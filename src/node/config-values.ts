@@ -1,33 +1,54 @@
 /** The kinds of values in the node's configuration: how each is read and what is said when it cannot be. */
 import { resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import { readDuration, writeDuration } from '../text/durations.ts'
 
 /** Reads a value as YAML gave it; `base` is the directory that relative paths start from. */
 export type Read<T> = (value: unknown, base: string) => { value: T } | { problem: string }
+
+/**
+ * How a value is typed where everything is text, in flags and variables: as it is, as a duration, as a flag that says true when it is bare, or
+ * as YAML.
+ */
+export type Form = 'text' | 'duration' | 'switch' | 'yaml'
+
+/** One kind of values. */
+export interface Kind<T> {
+  readonly form: Form
+  readonly read: Read<T>
+}
 
 export type TlsSetting = 'none' | 'auto' | { certificate: string; key: string }
 
 const bad = (problem: string) => ({ problem })
 
-export const text: Read<string> = (value) =>
-  typeof value === 'string' || typeof value === 'number' ? { value: String(value) } : bad('must be text')
+function kind<T>(form: Form, read: Read<T>): Kind<T> {
+  return { form, read }
+}
 
-export const boolean: Read<boolean> = (value) => (typeof value === 'boolean' ? { value } : bad('must be true or false'))
+export const text = kind<string>('text', (value) =>
+  typeof value === 'string' || typeof value === 'number' ? { value: String(value) } : bad('must be text'),
+)
 
-export const path: Read<string> = (value, base) =>
-  typeof value === 'string' && value !== '' ? { value: resolve(base, value) } : bad('must be a path')
+export const boolean = kind<boolean>('switch', (value) =>
+  typeof value === 'boolean' ? { value } : bad('must be true or false'),
+)
 
-export const list: Read<string[]> = (value) => {
+export const path = kind<string>('text', (value, base) =>
+  typeof value === 'string' && value !== '' ? { value: resolve(base, value) } : bad('must be a path'),
+)
+
+export const list = kind<string[]>('yaml', (value) => {
   const items = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
   if (!Array.isArray(items) || !items.every((item) => typeof item === 'string' && item !== '')) {
     return bad('must be a list of names, as in [a.example, b.example]')
   }
   return { value: items }
-}
+})
 
 /** Origins of web pages as browsers send them: `https://host`, `https://host:port`. */
-export const origins: Read<string[]> = (value) => {
-  const items = list(value, '')
+export const origins = kind<string[]>('yaml', (value) => {
+  const items = list.read(value, '')
   if ('problem' in items) return bad('must be a list of origins, as in [https://a.example, https://b.example:8443]')
   const read: string[] = []
   for (const item of items.value) {
@@ -44,7 +65,7 @@ export const origins: Read<string[]> = (value) => {
     read.push(origin)
   }
   return { value: read }
-}
+})
 
 /** The origin as browsers write it: lower case, without the scheme's own port. */
 function originOf(text: string): string | undefined {
@@ -56,57 +77,42 @@ function originOf(text: string): string | undefined {
   }
 }
 
-export function oneOf<const T extends string>(...choices: readonly T[]): Read<T> {
-  return (value) => {
+export function oneOf<const T extends string>(...choices: readonly T[]): Kind<T> {
+  return kind('text', (value) => {
     const choice = choices.find((known) => known === value)
     return choice === undefined ? bad(`must be one of ${choices.join(', ')}`) : { value: choice }
-  }
+  })
 }
 
 /** `127.0.0.1:8769`, `[::1]:8769`, `node.example:8769`, or `none`; port 0 lets the system choose. */
-export const address: Read<string> = (value) => {
+export const address = kind<string>('text', (value) => {
   if (value === 'none') return { value }
   const match = typeof value === 'string' ? /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+):(\d{1,5})$/.exec(value) : null
   if (match === null || Number(match[2]) > 65_535) return bad('must be host:port, as in 127.0.0.1:8769, or none')
   return { value: value as string }
-}
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+})
 
 /** `500ms`, `10s`, `5m`, `1h30m`, as milliseconds within [least, most]. */
-export function duration(least: number, most: number): Read<number> {
-  return (value) => {
-    const parts = typeof value === 'string' && /^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(value)
-    if (!parts) return bad('must be a duration, as in 500ms, 10s or 5m')
-    let sum = 0
-    for (const [, number, unit] of (value as string).matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
-      sum += Number(number) * (UNITS[unit as string] as number)
-    }
-    if (sum < least || sum > most) return bad(`must be between ${durationText(least)} and ${durationText(most)}`)
+export function duration(least: number, most: number): Kind<number> {
+  return kind('duration', (value) => {
+    const sum = typeof value === 'string' ? readDuration(value) : undefined
+    if (sum === undefined) return bad('must be a duration, as in 500ms, 10s or 5m')
+    if (sum < least || sum > most) return bad(`must be between ${writeDuration(least)} and ${writeDuration(most)}`)
     return { value: sum }
-  }
+  })
 }
 
-/** Milliseconds as they are written in the configuration: `1s`, `1500ms`. */
-export function durationText(milliseconds: number): string {
-  for (const unit of ['d', 'h', 'm', 's'] as const) {
-    const size = UNITS[unit] as number
-    if (milliseconds >= size && milliseconds % size === 0) return `${milliseconds / size}${unit}`
-  }
-  return `${milliseconds}ms`
-}
-
-export const tls: Read<TlsSetting> = (value, base) => {
+export const tls = kind<TlsSetting>('yaml', (value, base) => {
   if (value === 'none' || value === 'auto') return { value }
   const { certificate, key, ...others } = (isObject(value) ? value : {}) as Record<string, unknown>
   if (typeof certificate !== 'string' || typeof key !== 'string' || Object.keys(others).length > 0) {
     return bad('must be none, auto, or {certificate: FILE, key: FILE}')
   }
   return { value: { certificate: resolve(base, certificate), key: resolve(base, key) } }
-}
+})
 
 /** Text, whole numbers, fractions and booleans keep their type; bytes are written `{bytesValue: BASE64}`. */
-export const metadata: Read<Record<string, NodeMetadataItem>> = (value) => {
+export const metadata = kind<Record<string, NodeMetadataItem>>('yaml', (value) => {
   if (!isObject(value)) return bad('must be a map, as in {region: eu, rack: 4}')
   const items: Record<string, NodeMetadataItem> = {}
   for (const [key, item] of Object.entries(value)) {
@@ -115,7 +121,7 @@ export const metadata: Read<Record<string, NodeMetadataItem>> = (value) => {
     items[key] = read
   }
   return { value: items }
-}
+})
 
 function metadataItem(item: unknown): NodeMetadataItem | undefined {
   if (typeof item === 'string') return { stringValue: item }

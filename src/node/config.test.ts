@@ -153,8 +153,10 @@ test('paths in the file start at the file', () => {
 
 describe('every problem is told with its place', () => {
   test.each([
-    ['http:\n  adress: 127.0.0.1:1\n', 'conf/penstock.yaml:2: unknown key http.adress'],
-    ['nodes: 3\n', 'conf/penstock.yaml:1: unknown key nodes'],
+    ['http:\n  adress: 127.0.0.1:1\n', 'conf/penstock.yaml:2: unknown key "http.adress". Did you mean "http.address"?'],
+    ['nodes: 3\n', 'conf/penstock.yaml:1: unknown key "nodes". Did you mean "node"?'],
+    ['hubserver:\n', 'conf/penstock.yaml:1: unknown key "hubserver". Did you mean "hubServer"?'],
+    ['wholly_unlike: 1\n', 'conf/penstock.yaml:1: unknown key "wholly_unlike".'],
     ['http: 3\n', 'conf/penstock.yaml:1: http: must be a map of keys'],
     ['- a\n', 'conf/penstock.yaml: the configuration must be a map of keys'],
     ['telemetry: { interval: 99ms }\n', 'between 100ms and 1h'],

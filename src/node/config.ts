@@ -3,10 +3,13 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import { suggestion } from '../text/names.ts'
 import {
   address,
   boolean,
   duration,
+  type Form,
+  type Kind,
   list,
   metadata,
   oneOf,
@@ -45,7 +48,7 @@ export interface NodeConfig {
   'log.format': NodeLogFormat
 }
 
-export type SettingKey = keyof NodeConfig
+type SettingKey = keyof NodeConfig
 
 /** One key of the configuration. */
 export interface Setting<K extends SettingKey = SettingKey> {
@@ -54,6 +57,7 @@ export interface Setting<K extends SettingKey = SettingKey> {
   readonly flag: string
   readonly variable: string
   readonly help: string
+  readonly form: Form
   readonly read: Read<NodeConfig[K]>
   readonly fallback: () => NodeConfig[K]
 }
@@ -62,14 +66,14 @@ function setting<K extends SettingKey>(
   key: K,
   flag: string,
   help: string,
-  read: Read<NodeConfig[K]>,
+  { form, read }: Kind<NodeConfig[K]>,
   fallback: () => NodeConfig[K],
 ): Setting<K> {
   const variable = `PENSTOCK_${key
     .replaceAll('.', '_')
     .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
     .toUpperCase()}`
-  return { key, flag, variable, help, read, fallback }
+  return { key, flag, variable, help, form, read, fallback }
 }
 
 /** Where the node keeps its state unless told otherwise. */
@@ -129,7 +133,7 @@ export const settings: readonly Setting[] = [
 ] as readonly Setting[]
 
 /** A value in force and where it came from: `default`, `penstock.yaml:3`, `PENSTOCK_HTTP_ADDRESS`, `--http`. */
-export interface Effective {
+interface Effective {
   readonly key: SettingKey
   readonly value: unknown
   readonly origin: string
@@ -215,12 +219,9 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
   }
 }
 
-/** Settings that are no plain text: what is typed for them is YAML: `true`, `[a, b]`, `{region: eu}`. */
-const structured: ReadonlySet<unknown> = new Set([boolean, list, origins, metadata, tls])
-
 /** What a flag or variable says; a bare flag says true. */
-function typedValue({ read }: Setting, typed: string | boolean): unknown {
-  if (typeof typed === 'boolean' || !structured.has(read)) return typed
+function typedValue({ form }: Setting, typed: string | boolean): unknown {
+  if (typeof typed === 'boolean' || form === 'text' || form === 'duration') return typed
   try {
     return parse(typed) ?? ''
   } catch {
@@ -239,9 +240,9 @@ const sections: ReadonlySet<string> = new Set(
 
 function readFile(file: { name: string; text: string }, given: Map<SettingKey, Given>, problems: string[]): void {
   const lines = new LineCounter()
-  const document = parseDocument(file.text, { lineCounter: lines, uniqueKeys: true })
+  const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true })
   for (const error of document.errors) {
-    problems.push(`${file.name}:${lines.linePos(error.pos[0]).line}: ${error.message.split('\n')[0]}`)
+    problems.push(`${file.name}:${lines.linePos(error.pos[0]).line}: ${error.message}`)
   }
   if (document.errors.length > 0 || document.contents === null) return
   if (!isMap(document.contents)) {
@@ -262,7 +263,7 @@ function readFile(file: { name: string; text: string }, given: Map<SettingKey, G
       else if (settingKeys.has(name)) {
         given.set(name as SettingKey, { value: document.createNode(value).toJS(document), origin, base })
       } else if (sections.has(name)) problems.push(`${origin}: ${name}: must be a map of keys`)
-      else problems.push(`${origin}: unknown key ${name}`)
+      else problems.push(`${origin}: unknown key "${name}".${suggestion(name, [...settingKeys, ...sections])}`)
     }
   }
   walk(document.contents as YAMLMap, '')

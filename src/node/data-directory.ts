@@ -22,7 +22,7 @@ export class DirectoryInUse extends Error {
 }
 
 /** The data directory cannot be used: not writable, no room. `cause` is what the system said. */
-export class DirectoryUnusable extends Error {
+class DirectoryUnusable extends Error {
   override readonly name = 'DirectoryUnusable'
 }
 

@@ -1,6 +1,7 @@
 /** The hub's part of a node: hosting a hub or being a member of one, and the calls that other nodes make over links. */
 import { LinkListener, routedOperation } from '../api/link.ts'
 import type { Forward, Router } from '../api/router.ts'
+import type { Clock } from '../contract/clock.ts'
 import type { Handlers } from '../contract/handlers.ts'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { EmbeddedRegistry } from '../hub/embedded-registry.ts'
@@ -14,7 +15,7 @@ import { type DialRequest, Membership } from '../hub/membership.ts'
 import { hubPolicy } from '../hub/policy.ts'
 import type { NodeRegistry } from '../hub/registry.ts'
 import { notConnected, Routing } from '../hub/routing.ts'
-import type { Clock, Dialled, HubPolicy, LinkSession } from '../link/link.ts'
+import type { Dialled, HubPolicy, LinkSession } from '../link/link.ts'
 import { relay } from '../link/relay.ts'
 import type { Store } from '../store/store.ts'
 import { type FactLog, logHub, logMembership } from './facts.ts'
@@ -32,7 +33,7 @@ export interface HubPartOptions {
   dial(request: DialRequest): Promise<Dialled>
   readonly router: () => Router
   readonly log: FactLog
-  readonly clock?: Clock
+  readonly clock: Clock
   readonly random?: () => number
 }
 
@@ -58,20 +59,20 @@ export function createHubPart(options: HubPartOptions): HubPart {
 function createMember(options: HubPartOptions): HubPart {
   const { nodeId, store, log, dial, clock, random } = options
   const details = detailsOf(options, ['PIPELINES'])
-  const calls = new LinkListener({ router: options.router, nodeId, ...timers(clock) })
+  const calls = new LinkListener({ router: options.router, nodeId, clock })
   const membership = new Membership({
     signIn: store.signIn,
     dial,
     record: () => details.record,
     serve: (session) => session.onOpen((stream, request) => calls.serve(stream, request, session.remoteAddress)),
     onFact: (fact) => logMembership(log, fact),
-    ...(clock === undefined ? {} : { clock: timersOf(clock) }),
+    clock,
     ...(random === undefined ? {} : { random }),
   })
   const client = new HubClientService({ node: { id: nodeId }, details, membership })
   return {
     handlers: client.handlers,
-    forward: forwardBy(new Routing({ nodeId, hub: membership, ...timers(clock) })),
+    forward: forwardBy(new Routing({ nodeId, hub: membership, clock })),
     policy: undefined,
     registry: undefined,
     membership,
@@ -86,7 +87,7 @@ function createMember(options: HubPartOptions): HubPart {
 function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubPartOptions['hubServer']>): HubPart {
   const { nodeId, store, log, clock } = options
   const details = detailsOf(options, ['HUB_SERVER', 'PIPELINES'])
-  const calls = new LinkListener({ router: options.router, nodeId, ...timers(clock) })
+  const calls = new LinkListener({ router: options.router, nodeId, clock })
   const registry = new EmbeddedRegistry({
     selfId: nodeId,
     self: details.record,
@@ -105,13 +106,13 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
           expel: (place) => registry.expel(place),
           onError: (message, error) => log.error({ err: error }, message),
           onFact,
-          ...(clock === undefined ? {} : { clock }),
+          clock,
         })
   const server = new HubServerService({ registry, onFact, ...(requests === undefined ? {} : { requests }) })
   const client = new HubClientService({ node: { id: nodeId }, details })
   return {
     handlers: { ...server.handlers, ...client.handlers },
-    forward: forwardBy(new Routing({ nodeId, hub: registry, ...timers(clock) })),
+    forward: forwardBy(new Routing({ nodeId, hub: registry, clock })),
     policy: hubPolicy({
       registry,
       ...(requests === undefined ? {} : { requests }),
@@ -149,15 +150,4 @@ function detailsOf(options: HubPartOptions, services: readonly ('HUB_SERVER' | '
 
 function forwardBy(routing: Routing): Forward {
   return (operation, request, call) => routing.forward(routedOperation(operation), request, call)
-}
-
-function timers(clock: Clock | undefined) {
-  return clock === undefined ? {} : { timers: clock }
-}
-
-function timersOf(clock: Clock) {
-  return {
-    setTimeout: (fn: (...args: unknown[]) => void, timeout: number) => clock.setTimeout(fn, timeout),
-    clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
-  }
 }

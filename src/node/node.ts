@@ -7,6 +7,7 @@ import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
 import { Router } from '../api/router.ts'
 import { isLoopbackHost, socketAddressText } from '../contract/address.ts'
+import { type Clock, systemClock } from '../contract/clock.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { ipv6Bytes } from '../dataplane/engine/address.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
@@ -15,7 +16,7 @@ import { openRunPool } from '../dataplane/product.ts'
 import { autoCertificate } from '../link/certificate.ts'
 import { dialHub } from '../link/dial.ts'
 import { type Identity, loadIdentity } from '../link/identity.ts'
-import type { Clock, LinkEvent, LinkServer } from '../link/link.ts'
+import type { LinkEvent, LinkServer } from '../link/link.ts'
 import { createLinkServer } from '../link/link-server.ts'
 import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
@@ -162,12 +163,6 @@ function refuseUnavailable(config: NodeConfig): void {
   if (config.hubServer && config['http.address'] === 'none') {
     throw new Error('hubServer: nodes reach a hub over HTTP, so http.address cannot be none')
   }
-}
-
-const systemClock: Clock = {
-  now: () => performance.now(),
-  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }
 
 interface HubPartNeeds {

@@ -16,7 +16,7 @@ import type { AccessService } from '../services/access.ts'
 /** Its name in the data directory. */
 export const TOKEN_FILE = 'local.token'
 /** What the store knows it as; a name that no caller can give to a token. */
-export const TOKEN_NAME = `file:${TOKEN_FILE}`
+const TOKEN_NAME = `file:${TOKEN_FILE}`
 
 /** The file could not be used: `code` says how, the message what to do. */
 export class TokenFileError extends Error {

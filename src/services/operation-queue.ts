@@ -1,5 +1,5 @@
 /** The operations on one pipeline, one after the other, each for as long as its caller waits. */
-import type { ActorClock } from '../actors/pipeline.ts'
+import type { Timers } from '../contract/clock.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import { Patience, type PatienceOptions } from './patience.ts'
@@ -8,7 +8,7 @@ import { Patience, type PatienceOptions } from './patience.ts'
 export type Caller = Pick<CallContext, 'signal'>
 
 export interface OperationQueueOptions {
-  readonly clock: ActorClock
+  readonly clock: Timers
   /** Throws why an operation whose turn has come cannot be carried out any more. */
   readonly check: () => void
   /** An operation is over: its answer is on the way. */

@@ -1,10 +1,10 @@
 /** How long the caller of an operation has for it: until it goes away, or until its time is up. */
-import type { ActorClock } from '../actors/pipeline.ts'
+import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { CallContext } from '../contract/handlers.ts'
 
 export interface PatienceOptions {
-  readonly clock: ActorClock
+  readonly clock: Timers
   /** Milliseconds, and what to say when they are over; absent: as long as the caller stays. */
   readonly within?: { readonly milliseconds: number; readonly late: () => string }
 }
@@ -12,7 +12,7 @@ export interface PatienceOptions {
 /** Begins when it is made; whoever makes one ends it. */
 export class Patience {
   readonly #signal: AbortSignal
-  readonly #clock: ActorClock
+  readonly #clock: Timers
   readonly #timer: unknown
   #error: ServiceError | undefined
   #listeners = new Set<(error: ServiceError) => void>()

@@ -1,16 +1,16 @@
 /** Settings of a pipeline: from a request to checked settings or every problem in it, and what a change of them means to a run. */
-
 import type { PipelinePolicy } from '../actors/pipeline.ts'
-import { answerable, type Problem, ServiceError } from '../contract/errors.ts'
-import type { CreatePipelineRequest, UpdatePipelineRequest } from '../contract/types.ts'
+import { answerable, ServiceError } from '../contract/errors.ts'
+import type { CreatePipelineRequest, RestartPolicy, StartupPolicy, UpdatePipelineRequest } from '../contract/types.ts'
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
-import type { PipelineSettings, RestartPolicy, StartupPolicy } from '../store/pipelines.ts'
+import type { PipelineSettings } from '../store/pipelines.ts'
+import type { Problem } from '../text/pointer.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
-export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
+const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
 
 /** Most characters of a pipeline's name. */
 const LONGEST_NAME = 256
@@ -82,7 +82,7 @@ function common(request: CreatePipelineRequest | UpdatePipelineRequest) {
     name,
     jsonConfig,
     restartPolicy: restartPolicyOf(request.restartPolicy),
-    startupPolicy: (request.startupPolicy?.auto ? { auto: {} } : { manual: {} }) as StartupPolicy,
+    startupPolicy: startupPolicyOf(request.startupPolicy),
     performanceMode: request.performanceMode ?? false,
     ...(nodeReferenceId === undefined ? {} : { nodeReferenceId }),
     ...(cpuPin === undefined ? {} : { cpuPin }),
@@ -93,6 +93,10 @@ function restartPolicyOf(policy: CreatePipelineRequest['restartPolicy']): Restar
   if (policy?.always) return { always: { maxRestarts: policy.always.maxRestarts } }
   if (policy?.onFailure) return { onFailure: { maxRestarts: policy.onFailure.maxRestarts } }
   return { never: {} }
+}
+
+function startupPolicyOf(policy: CreatePipelineRequest['startupPolicy']): StartupPolicy {
+  return policy?.auto ? { auto: {} } : { manual: {} }
 }
 
 function checked(settings: PipelineSettings, { cpus, registry }: SettingsRules): CheckedSettings {
@@ -120,7 +124,7 @@ function checked(settings: PipelineSettings, { cpus, registry }: SettingsRules):
 }
 
 /** All problems in one line. */
-export function describeProblems(problems: readonly Problem[]): string {
+function describeProblems(problems: readonly Problem[]): string {
   const list = problems.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ')
   return problems.length === 1 ? list : `${problems.length} problems: ${list}`
 }

@@ -22,7 +22,7 @@ export class PipelineView {
 }
 
 /** `run` is the current run, or the last one of a stopped pipeline, which tells how it ended. */
-export function pipelineView({ id, settings }: PipelineRecord, started: boolean, run: RunRecord | null): Pipeline {
+function pipelineView({ id, settings }: PipelineRecord, started: boolean, run: RunRecord | null): Pipeline {
   return { id, ...settings, started, ...(run === null ? {} : { currentRun: runView(run) }) }
 }
 

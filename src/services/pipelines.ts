@@ -1,7 +1,8 @@
 /** The pipelines operations on the pipelines of this node: create, read, update, delete, start, stop, follow. */
 import { randomUUID } from 'node:crypto'
-import { type ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
+import { pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import { pooledRun } from '../actors/pipeline-run.ts'
+import { systemClock, type Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Fanout } from '../contract/fanout.ts'
 import type { Handlers, Sink } from '../contract/handlers.ts'
@@ -39,7 +40,7 @@ export interface PipelinesOptions {
   /** Hears of each start, end, failure, restart and giving up. */
   onFact?(fact: PipelineFact): void
   /** Drives every deadline; absent: the system's timers. */
-  clock?: ActorClock
+  clock?: Timers
   /** Makes the ids of pipelines and runs; absent: random UUIDs. */
   newId?: () => string
   /** The components there are; absent: the product's own. */
@@ -65,7 +66,7 @@ export type PipelinesHandlers = Pick<
 export class PipelinesService implements PipelineHost {
   readonly store: Store
   readonly machine: typeof pipelineMachine
-  readonly clock: ActorClock
+  readonly clock: Timers
   readonly newId: () => string
   readonly cpus: readonly number[]
   readonly registry: Registry
@@ -89,7 +90,7 @@ export class PipelinesService implements PipelineHost {
     this.cpus = options.pool.cpus
     this.telemetryInterval = options.telemetryInterval
     this.machine = pipelineMachine.provide({ actors: { run: pooledRun(options.pool) } })
-    this.clock = options.clock ?? { setTimeout, clearTimeout }
+    this.clock = options.clock ?? systemClock
     this.newId = options.newId ?? randomUUID
     this.registry = options.registry
     this.#node = options.node

@@ -1,37 +1,16 @@
 /** What this node is called, on disk once an operator has changed it. */
-import type { Database, RootDatabase } from 'lmdb'
-import { durable } from './durable.ts'
-
-/** One value; exactly one member is set. */
-export interface MetadataItem {
-  stringValue?: string | undefined
-  bytesValue?: Uint8Array | undefined
-  intValue?: bigint | undefined
-  doubleValue?: number | undefined
-  boolValue?: boolean | undefined
-}
+import type { RootDatabase } from 'lmdb'
+import type { NodeMetadataItem } from '../contract/types.ts'
+import { SingleRecord } from './collection.ts'
 
 export interface NodeDetails {
   name: string
-  metadata: Record<string, MetadataItem>
+  metadata: Record<string, NodeMetadataItem>
 }
 
-export class DetailsRecord {
-  readonly #root: RootDatabase
-  readonly #records: Database<NodeDetails, string>
-
+/** Absent as long as nobody has changed them. */
+export class DetailsRecord extends SingleRecord<NodeDetails> {
   constructor(root: RootDatabase) {
-    this.#root = root
-    this.#records = root.openDB<NodeDetails, string>({ name: 'details', encoding: 'msgpack' })
-  }
-
-  /** Undefined as long as nobody has changed them. */
-  get(): NodeDetails | undefined {
-    return this.#records.get('local')
-  }
-
-  /** Resolves once the details are on disk. */
-  async put(details: NodeDetails): Promise<void> {
-    await durable(this.#root, this.#records.put('local', details))
+    super(root, { name: 'details', key: 'local' })
   }
 }

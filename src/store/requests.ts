@@ -1,22 +1,20 @@
 /** The ids of authentication requests: rising, and never used twice, whatever happens to the process. */
-import type { Database, RootDatabase } from 'lmdb'
-import { durable } from './durable.ts'
+import type { RootDatabase } from 'lmdb'
+import { SingleRecord } from './collection.ts'
 
 /** Ids taken from disk at once; those of a block that were not used when the process ended are skipped. */
 export const BLOCK = 256
 
 export class RequestIds {
-  readonly #root: RootDatabase
-  readonly #records: Database<number, string>
+  /** Ids below this one are reserved. */
+  readonly #onDisk: SingleRecord<number>
   #next: number
-  /** Ids below this one are reserved on disk. */
   #reserved: number
   #reserving: Promise<void> | undefined
 
   constructor(root: RootDatabase) {
-    this.#root = root
-    this.#records = root.openDB<number, string>({ name: 'requests', encoding: 'msgpack' })
-    this.#next = this.#records.get('reserved') ?? 1
+    this.#onDisk = new SingleRecord(root, { name: 'requests', key: 'reserved' })
+    this.#next = this.#onDisk.get() ?? 1
     this.#reserved = this.#next
   }
 
@@ -33,7 +31,7 @@ export class RequestIds {
 
   async #reserve(): Promise<void> {
     const reserved = this.#reserved + BLOCK
-    await durable(this.#root, this.#records.put('reserved', reserved))
+    await this.#onDisk.put(reserved)
     this.#reserved = reserved
   }
 }

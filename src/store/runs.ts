@@ -1,9 +1,7 @@
 /** The runs of the node's pipelines on disk: how each began and ended, and which pipeline it belongs to. */
-import type { Database, RootDatabase } from 'lmdb'
-import type { Outcome } from '../dataplane/engine/run.ts'
-import { durable } from './durable.ts'
-
-export type RunState = 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED'
+import type { RootDatabase } from 'lmdb'
+import type { RunOutcome, RunState } from '../contract/types.ts'
+import { Collection } from './collection.ts'
 
 export interface RunRecord {
   id: string
@@ -16,35 +14,13 @@ export interface RunRecord {
   /** CPU thread the run is pinned to. */
   cpu?: number
   /** How it ended. */
-  outcome?: Outcome
+  outcome?: RunOutcome
   /** Why it failed. */
   error?: string
 }
 
-export class RunCollection {
-  readonly #root: RootDatabase
-  readonly #records: Database<RunRecord, string>
-
+export class RunCollection extends Collection<RunRecord> {
   constructor(root: RootDatabase) {
-    this.#root = root
-    this.#records = root.openDB<RunRecord, string>({ name: 'runs', encoding: 'msgpack' })
-  }
-
-  all(): RunRecord[] {
-    return [...this.#records.getRange()].map(({ value }) => value)
-  }
-
-  get(id: string): RunRecord | undefined {
-    return this.#records.get(id)
-  }
-
-  /** Resolves once the record is on disk. */
-  async put(record: RunRecord): Promise<void> {
-    await durable(this.#root, this.#records.put(record.id, record))
-  }
-
-  /** Resolves once none of the runs is on disk any more. */
-  async remove(ids: readonly string[]): Promise<void> {
-    await durable(this.#root, ...ids.map((id) => this.#records.remove(id)))
+    super(root, { name: 'runs', keyOf: ({ id }) => id })
   }
 }

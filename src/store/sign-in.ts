@@ -1,6 +1,6 @@
 /** The node's sign-in on disk: the hub it is on and the keys by which it knows that hub again. */
-import type { Database, RootDatabase } from 'lmdb'
-import { durable } from './durable.ts'
+import type { RootDatabase } from 'lmdb'
+import { SingleRecord } from './collection.ts'
 
 export interface SignInRecord {
   /** Address of the hub server, `http://` or `https://`. */
@@ -14,27 +14,9 @@ export interface SignInRecord {
   certificateKey?: string
 }
 
-export class SignIn {
-  readonly #root: RootDatabase
-  readonly #records: Database<SignInRecord, string>
-
+/** Absent when the node is on no hub. */
+export class SignIn extends SingleRecord<SignInRecord> {
   constructor(root: RootDatabase) {
-    this.#root = root
-    this.#records = root.openDB<SignInRecord, string>({ name: 'sign-in', encoding: 'msgpack' })
-  }
-
-  /** Undefined when the node is on no hub. */
-  get(): SignInRecord | undefined {
-    return this.#records.get('hub')
-  }
-
-  /** Resolves once the sign-in is on disk. */
-  async put(record: SignInRecord): Promise<void> {
-    await durable(this.#root, this.#records.put('hub', record))
-  }
-
-  /** Resolves once the removal is on disk. */
-  async remove(): Promise<void> {
-    await durable(this.#root, this.#records.remove('hub'))
+    super(root, { name: 'sign-in', key: 'hub' })
   }
 }

@@ -3,7 +3,7 @@ import type { LogLevel } from '../dataplane/engine/component.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 
 /** Lines kept of each run. */
-export const LOG_LINES_KEPT = 2_000
+const LOG_LINES_KEPT = 2_000
 
 const levels: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
 

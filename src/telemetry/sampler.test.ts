@@ -1,6 +1,6 @@
 /** Reading a run's metrics from shared memory, and telling them to many. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { counter, createRegion, gauge, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
+import { counter, createRegion, gauge, histogram, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
 import { FRESH_MS, type Sample, Sampler, Telemetry } from './sampler.ts'
 
 test('a sample groups the metrics by path, with value, kind, unit and description', () => {
@@ -27,6 +27,17 @@ test('a sample groups the metrics by path, with value, kind, unit and descriptio
         },
       },
     ],
+  })
+})
+
+test('the numbers of a histogram say whose they are and which', () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', { delay: histogram('Delay', 'ms'), packets: counter('Packets taken', 'packets') })
+  const { metrics = {} } = new Sampler(createRegion(layout)).sample(1).metricCollections[0] ?? {}
+  const parts = ['COUNT', 'MIN', 'MAX', 'MEAN', 'P50', 'P90', 'P99']
+  expect(Object.fromEntries(Object.entries(metrics).map(([name, metric]) => [name, metric.histogram]))).toEqual({
+    ...Object.fromEntries(parts.map((part) => [`delay_${part.toLowerCase()}`, { name: 'delay', part }])),
+    packets: undefined,
   })
 })
 

@@ -1,17 +1,18 @@
 /** Telemetry of one run: its metrics, read from shared memory at regular intervals while somebody listens. */
-import type { MetricEntry } from '../dataplane/engine/metrics.ts'
+import type { HistogramPart, MetricEntry } from '../dataplane/engine/metrics.ts'
 import { RegionReader } from '../dataplane/engine/metrics.ts'
 
 /** One number with what it means; `uint64Value` holds a safe integer. */
-export interface SampledMetric {
+interface SampledMetric {
   kind: 'GAUGE' | 'COUNTER'
   unit: string
   description: string
+  histogram?: { name: string; part: Uppercase<HistogramPart> }
   doubleValue?: number
   uint64Value?: number
 }
 
-export interface SampledCollection {
+interface SampledCollection {
   /** Component name, or a path of the run. */
   path: string
   metrics: Record<string, SampledMetric>
@@ -67,8 +68,11 @@ export class Sampler {
   }
 }
 
-function metricOf({ kind, unit, description, integer }: MetricEntry, value: number): SampledMetric {
-  const common = { kind: kind === 'counter' ? ('COUNTER' as const) : ('GAUGE' as const), unit, description }
+function metricOf({ kind, unit, description, integer, histogram }: MetricEntry, value: number): SampledMetric {
+  const common: SampledMetric = { kind: kind === 'counter' ? 'COUNTER' : 'GAUGE', unit, description }
+  if (histogram !== undefined) {
+    common.histogram = { name: histogram.name, part: histogram.part.toUpperCase() as Uppercase<HistogramPart> }
+  }
   return integer && value >= 0 ? { ...common, uint64Value: Math.round(value) } : { ...common, doubleValue: value }
 }
 

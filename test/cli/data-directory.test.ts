@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { closeSync, cpSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { settingsOf, traffic } from '../api/running-node.ts'
 import { NOBODY, scratchForAll } from './cli.ts'
 

@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest'
 import { exampleOf, REFERENCE_DIRECTORY, referencePages } from '../../src/cli/docs.ts'
 import { fieldsOf } from '../../src/cli/reference.ts'
 import { setVariables } from '../../src/cli/variables.ts'
-import { packageRoot } from '../../src/contract/package-root.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
 import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
+import { packageRoot } from '../../src/package-root.ts'
 
 describe('configurations.md', () => {
   const page = readFileSync(join(packageRoot(), 'docs/configurations.md'), 'utf8')

@@ -4,9 +4,9 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lossy, penstock, scratch } from './cli.ts'
 
 const directory = scratch()
@@ -338,7 +338,7 @@ describe('doctor, config, completion, version', () => {
     expect(settings.get('http.tls')).toMatchObject({ origin: 'default' })
     const bad = await penstock(['config', 'check', '-c', directory.file('bad.yaml', 'htp: 1\n')])
     expect(bad.code).toBe(1)
-    expect(bad.stderr).toContain('unknown key htp')
+    expect(bad.stderr).toContain('unknown key "htp". Did you mean "http"?')
   })
 
   it('completes commands, options and component keys in bash', async () => {

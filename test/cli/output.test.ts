@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
 
 const directory = scratch()

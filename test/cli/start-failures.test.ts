@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { NOBODY, scratchForAll } from './cli.ts'
 
 // Many processes one after the other, each of which takes its time on a loaded machine.

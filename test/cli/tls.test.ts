@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
 import { makeCertificate } from '../../src/link/certificate.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, scratch, start } from './cli.ts'
 
 const directory = scratch()

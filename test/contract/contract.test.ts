@@ -1,7 +1,7 @@
 /** Holds the proto files against the tables of the specification, both ways: nothing missing, nothing more. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { type FieldSchema, jsonName, loadSchema, type MessageSchema, TIMESTAMP } from '../../src/contract/schema.ts'
+import { type FieldSchema, loadSchema, type MessageSchema, TIMESTAMP } from '../../src/contract/schema.ts'
 import { componentKeys, configurationEnums, configurationExtensions, configurationMessages } from './configuration.ts'
 import { enums, messages, operations } from './operations.ts'
 
@@ -174,14 +174,4 @@ describe('enums', () => {
     const values = (expectedEnums[name] ?? '').split(' ')
     expect(schema.enums.get(name)?.values).toEqual(Object.fromEntries(values.map((value, index) => [value, index])))
   })
-})
-
-test('JSON names follow the proto3 rule', () => {
-  expect(['node_id', 'parity_2d_encoder', 'value1_min_expression', 'layer3_source_ip', 'name'].map(jsonName)).toEqual([
-    'nodeId',
-    'parity2dEncoder',
-    'value1MinExpression',
-    'layer3SourceIp',
-    'name',
-  ])
 })

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 
 const page = readFileSync(join(packageRoot(), 'docs/limits.md'), 'utf8')
 const sources = new Map(

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperations } from '../../src/contract/operations.ts'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, scratch } from '../cli/cli.ts'
 import { Cable, Caller, NEAR, namespacesLack } from './namespaces.ts'
 

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
 import { LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, scratch } from '../cli/cli.ts'
 import { Cable, namespacesLack } from './namespaces.ts'
 

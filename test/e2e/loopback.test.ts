@@ -8,7 +8,7 @@ import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { loadOperations } from '../../src/contract/operations.ts'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, type Result, scratch, start } from '../cli/cli.ts'
 
 /** Nobody, who runs what a stranger on the machine would. */

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 
 /** Whether the command is there; it need not be on the path of a user who is not root. */
 export const nginx = ['nginx', '/usr/sbin/nginx'].find((command) => spawnSync(command, ['-v']).status === 0)

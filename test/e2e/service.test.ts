@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../src/contract/package-root.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, scratch, start } from '../cli/cli.ts'
 import { freeAddress } from '../hub/callers.ts'
 

@@ -5,7 +5,7 @@ import { formatRemote, parseSocketAddress, remoteRecord } from '../../src/datapl
 import { Batch } from '../../src/dataplane/engine/batch.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
 import { type AnyComponent, defineComponent, type Notification } from '../../src/dataplane/engine/component.ts'
-import type { PipelineConfig, Problem } from '../../src/dataplane/engine/config.ts'
+import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
 import { consumed, created, type MetricDeclaration } from '../../src/dataplane/engine/metrics.ts'
 import type { Outlet } from '../../src/dataplane/engine/outlet.ts'
 import type { Packets } from '../../src/dataplane/engine/packets.ts'
@@ -13,6 +13,7 @@ import { portName, portsOf } from '../../src/dataplane/engine/ports.ts'
 import type { LogLine, RunEnd } from '../../src/dataplane/engine/run.ts'
 import { Input, Output } from '../../src/dataplane/engine/schema.ts'
 import { Simulation } from '../../src/dataplane/engine/simulate.ts'
+import type { Problem } from '../../src/text/pointer.ts'
 
 /** Components by name, each `{ key: config }`, as under `engine_config.pipeline`. Open ends are fed and collected. */
 export type Pipeline = Record<string, Record<string, unknown>>

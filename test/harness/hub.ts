@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Call } from '../../src/api/call.ts'
 import { Router } from '../../src/api/router.ts'
+import { type Clock, systemClock } from '../../src/contract/clock.ts'
 import type { Handlers, OperationName, Receiver, Sink } from '../../src/contract/handlers.ts'
 import { loadOperations } from '../../src/contract/operations.ts'
 import type { BidiOperations, StreamOperations, UnaryOperations } from '../../src/contract/types.ts'
 import type { DialRequest } from '../../src/hub/membership.ts'
 import { type Identity, loadIdentity } from '../../src/link/identity.ts'
-import { type Clock, type LinkEvent, LinkUnreachable } from '../../src/link/link.ts'
+import { type LinkEvent, LinkUnreachable } from '../../src/link/link.ts'
 import { connectPair } from '../../src/link/pair.ts'
 import { createHubPart, type HubPart } from '../../src/node/hub.ts'
 import { Store } from '../../src/store/store.ts'
 import { CollectingSink } from './sink.ts'
-import { systemClock } from './waiting.ts'
 
 const operations = new Map(loadOperations().map((operation) => [operation.name, operation]))
 const operationOf = (name: OperationName) => {
@@ -106,7 +106,7 @@ export class Member {
       dial: (request) => this.#dial(request, options.remoteAddress ?? ''),
       router: () => this.router,
       log: { info: () => {}, warn: () => {}, error: (fields) => this.reported.push(fields) },
-      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      clock: this.#clock,
       random: options.random ?? (() => 0),
     })
     this.router = new Router({

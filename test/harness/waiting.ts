@@ -1,5 +1,4 @@
-/** How tests wait: for a condition, with a deadline; for what is on its way inside this process; and the clock that is real. */
-import type { Clock } from '../../src/link/link.ts'
+/** How tests wait: for a condition, with a deadline; and for what is on its way inside this process. */
 
 /** Far above what a loaded machine takes, below the time limit of a test. */
 const DEADLINE_MS = 20_000
@@ -28,10 +27,4 @@ export async function until(
 /** Lets what is on its way inside this process arrive: so many turns of the event loop. */
 export async function settle(turns = 20): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
-}
-
-export const systemClock: Clock = {
-  now: () => performance.now(),
-  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }

@@ -1,10 +1,11 @@
 /** An acceptance that nobody has confirmed yet, at the hub: who is taken off the list again, and who stays. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/contract/clock.ts'
 import { loadIdentity } from '../../src/link/identity.ts'
 import type { Dialled, Joiner, LinkSession } from '../../src/link/link.ts'
 import { connectPair } from '../../src/link/pair.ts'
 import { type Member, Network } from '../harness/hub.ts'
-import { systemClock, until } from '../harness/waiting.ts'
+import { until } from '../harness/waiting.ts'
 
 const HUB = 'http://hub'
 const record = { name: 'north', metadata: { items: {} }, services: ['PIPELINES' as const] }

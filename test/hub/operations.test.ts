@@ -1,11 +1,10 @@
 /** The hub operations on nodes in one process: every row of the specification's tables that needs no socket. */
-
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import type { Clock } from '../../src/contract/clock.ts'
 import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
 import { EVENT_BACKLOG } from '../../src/hub/hub-server.ts'
 import { JoinRequests } from '../../src/hub/join-requests.ts'
-import type { Clock } from '../../src/link/link.ts'
 import { WINDOW_BYTES } from '../../src/link/messages.ts'
 import { localCall, type Member, Network, operations } from '../harness/hub.ts'
 import { CollectingSink } from '../harness/sink.ts'
@@ -510,9 +509,9 @@ describe('details', () => {
     const set = (name: string, items: Record<string, object>) =>
       node.call('setNode', { nodeId: node.id, name, metadata: { items } })
     await expect(set('x'.repeat(9_000), {})).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
-    await expect(set('x', { a: {} })).rejects.toMatchObject({
+    await expect(set('x', { 'a/b': {} })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      problems: [{ pointer: '/metadata/items/a' }],
+      problems: [{ pointer: '/metadata/items/a~1b' }],
     })
   })
 })

@@ -1,10 +1,11 @@
 /** Calls from any node to any node: hub to member, member to hub, member to member through the hub; and what goes wrong on the way. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
+import type { Clock } from '../../src/contract/clock.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { CallContext, Handlers, Sink } from '../../src/contract/handlers.ts'
 import type { LogStreamMessages, StreamPipelinesEvent } from '../../src/contract/types.ts'
-import type { Clock, LinkSession, LinkStatus } from '../../src/link/link.ts'
+import type { LinkSession, LinkStatus } from '../../src/link/link.ts'
 import { localCall, type Member, type MemberOptions, Network } from '../harness/hub.ts'
 import { CollectingSink } from '../harness/sink.ts'
 import { settle, until } from '../harness/waiting.ts'

@@ -22,7 +22,7 @@ interface Known {
   started: Set<boolean>
 }
 
-export class BrokenPromise extends Error {}
+class BrokenPromise extends Error {}
 
 export class Client {
   readonly #own: Place

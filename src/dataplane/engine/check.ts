@@ -3,13 +3,14 @@ import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { loneSurrogates, readJson } from '../../text/json-text.ts'
+import { camelCase, suggestion } from '../../text/names.ts'
+import { below, type Problem, pointerOf } from '../../text/pointer.ts'
 import { parseSocketAddress } from './address.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
-import type { ComponentConfig, PipelineConfig, Problem, Warning } from './config.ts'
-import { loneSurrogates, readJson } from './json-text.ts'
+import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
-import { camelCase, pointerToken, suggestion } from './names.ts'
 import { connect, type Port, portsOf } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations } from './schema.ts'
@@ -19,7 +20,7 @@ import { warningsOf } from './warnings.ts'
 /** Longest jsonConfig taken, bytes of UTF-8. */
 export const MAX_CONFIG_BYTES = 1 << 20
 /** Most components in one pipeline. */
-export const MAX_COMPONENTS = 1000
+const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
 const LONGEST_COMPONENT_NAME = 256
 
@@ -123,7 +124,7 @@ function normalise(
     for (const key of Object.keys(node.properties)) known.set(key, key).set(camelCase(key), key)
     for (const [key, item] of Object.entries(value)) {
       const name = known.get(key)
-      const itemAt = `${givenAt}/${pointerToken(key)}`
+      const itemAt = below(givenAt, key)
       if (name === undefined) {
         problems.push({
           pointer: itemAt,
@@ -135,11 +136,7 @@ function normalise(
           message: `field "${name}" is given twice, in snake_case and in lowerCamelCase`,
         })
       } else if (item !== null) {
-        put(
-          result,
-          name,
-          normalise(node.properties[name], item, `${at}/${pointerToken(name)}`, itemAt, given, problems),
-        )
+        put(result, name, normalise(node.properties[name], item, below(at, name), itemAt, given, problems))
       }
     }
     return result
@@ -148,14 +145,13 @@ function normalise(
     const [child] = Object.values(node.patternProperties)
     const result: Record<string, unknown> = {}
     for (const [key, item] of Object.entries(value)) {
-      const token = pointerToken(key)
-      put(result, key, normalise(child, item, `${at}/${token}`, `${givenAt}/${token}`, given, problems))
+      put(result, key, normalise(child, item, below(at, key), below(givenAt, key), given, problems))
     }
     return result
   }
   if (node.items && Array.isArray(value)) {
     const { items } = node
-    return value.map((item, i) => normalise(items, item, `${at}/${i}`, `${givenAt}/${i}`, given, problems))
+    return value.map((item, i) => normalise(items, item, below(at, i), below(givenAt, i), given, problems))
   }
   return value
 }
@@ -214,7 +210,7 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
       const pointer = given.get(error.instancePath) ?? givenAt + error.instancePath
       if (error.keyword === 'required') {
         const field = error.params.missingProperty as string
-        problems.push({ pointer: `${pointer}/${pointerToken(field)}`, message: `required field "${field}" is missing` })
+        problems.push({ pointer: below(pointer, field), message: `required field "${field}" is missing` })
       } else problems.push({ pointer, message: wording(error) })
     }
   }
@@ -237,7 +233,7 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
   }
   let result: ComponentConfig | null = null
   for (const member of members) {
-    const pointer = `${at}/${pointerToken(member)}`
+    const pointer = below(at, member)
     const key = componentNames.get(member) ?? (available.has(member) ? member : undefined)
     if (!key) {
       problems.push({ pointer, message: `unknown component "${member}".${suggestion(member, COMPONENT_KEYS)}` })
@@ -303,7 +299,7 @@ export function checkPipelineConfig(
     if (engine[key] === undefined || (Array.isArray(engine[key]) && (engine[key] as unknown[]).length === 0)) continue
     const name = key in engineGiven ? key : camelCase(key)
     problems.push({
-      pointer: `${engineAt}/${name}`,
+      pointer: below(engineAt, name),
       message: `"${key}" is known but not available yet in this version of penstock`,
     })
   }
@@ -323,7 +319,7 @@ export function checkPipelineConfig(
   }
   const components: Record<string, ComponentConfig> = {}
   for (const name of names) {
-    const at = `${engineAt}/pipeline/${pointerToken(name)}`
+    const at = below(`${engineAt}/pipeline`, name)
     if (name === '' || name.length > LONGEST_COMPONENT_NAME) {
       problems.push({ pointer: at, message: `a component needs a name of 1 to ${LONGEST_COMPONENT_NAME} characters` })
       continue
@@ -353,7 +349,7 @@ export function diffConfig(
   const restart: string[] = []
   const live: string[] = []
   for (const name of new Set([...Object.keys(old.components), ...Object.keys(next.components)])) {
-    const at = `/engine_config/pipeline/${pointerToken(name)}`
+    const at = pointerOf(['engine_config', 'pipeline', name])
     const before = Object.hasOwn(old.components, name) ? old.components[name] : undefined
     const after = Object.hasOwn(next.components, name) ? next.components[name] : undefined
     if (!before || !after || before.key !== after.key) {

@@ -80,5 +80,3 @@ export const COMPONENT_KEYS = [
   'notification_injector',
   'rtp_observer',
 ] as const
-
-export type ComponentKey = (typeof COMPONENT_KEYS)[number]

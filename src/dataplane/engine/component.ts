@@ -11,7 +11,7 @@ import type { Room } from './room.ts'
 import type { InputName, OutputName } from './schema.ts'
 import type { Timer } from './timers.ts'
 
-export type Family = 'sources' | 'endpoints' | 'fec' | 'crypto' | 'emulation' | 'routing' | 'trackers' | 'multipath'
+type Family = 'sources' | 'endpoints' | 'fec' | 'crypto' | 'emulation' | 'routing' | 'trackers' | 'multipath'
 
 /** Signals that travel with the flow: FLUSH, encoders emit what is pending; RESET, decoders forget. */
 export type Notification = 'FLUSH' | 'RESET'
@@ -25,7 +25,7 @@ export type LogLevel = 'STATE' | 'DEBUG' | 'INFO' | 'WARN' | 'ERROR' | 'FATAL'
 export type Log = (level: LogLevel, message: string, fields?: Record<string, string | number | boolean>) => void
 
 /** The shape of `T` with every output name replaced by its outlet, everything else left out. */
-export type Outlets<T> = T extends OutputName
+type Outlets<T> = T extends OutputName
   ? Outlet
   : T extends readonly (infer U)[]
     ? Outlets<U>[]
@@ -34,7 +34,7 @@ export type Outlets<T> = T extends OutputName
       : never
 
 /** The shape of `T` with every input name replaced by its receiver, everything else left out. */
-export type Receivers<T> = T extends InputName
+type Receivers<T> = T extends InputName
   ? Receiver
   : T extends readonly (infer U)[]
     ? Receivers<U>[]

@@ -1,11 +1,5 @@
 /** The pipeline configuration: from the text of jsonConfig to a checked, normalised value, or every problem in it. */
-
-/** A problem in a configuration. */
-export interface Problem {
-  /** JSON pointer (RFC 6901) into the configuration as it was given. */
-  pointer: string
-  message: string
-}
+import type { Problem } from '../../text/pointer.ts'
 
 /** Something that is allowed, but hardly meant. */
 export interface Warning extends Problem {

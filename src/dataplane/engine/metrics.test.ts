@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
-import { packageRoot } from '../native/native.ts'
+import { packageRoot } from '../../package-root.ts'
 import {
   bindMetrics,
   type Counter,
@@ -71,7 +71,7 @@ describe('metrics', () => {
     const { region } = wide(1_000)
     const reader = new RegionReader(region)
     const thread = new Worker(
-      `import(${JSON.stringify(join(packageRoot, 'dist/src/dataplane/engine/metrics.js'))}).then(({ RegionWriter }) => {
+      `import(${JSON.stringify(join(packageRoot(), 'dist/src/dataplane/engine/metrics.js'))}).then(({ RegionWriter }) => {
         const { region, stop } = require('node:worker_threads').workerData
         const writer = new RegionWriter(region)
         const values = new Float64Array(1_000)

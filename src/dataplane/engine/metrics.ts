@@ -1,6 +1,6 @@
 /** Metrics of a run: declared by components as data, laid out by the engine, counted as plain numbers, published to shared memory. */
 
-export type MetricKind = 'counter' | 'gauge'
+type MetricKind = 'counter' | 'gauge'
 /**
  * What a counter says about packets, so that in + created = out + dropped + consumed + held can be checked:
  * `created` brought into being here, `consumed` ended here as meant, `drop` lost here, `intended` lost on purpose, `overflow`
@@ -49,6 +49,8 @@ export interface MetricEntry {
   role?: PacketRole
   /** Of the engine's own counters of a port: its name, and which way its packets go. The unit tells packets from bytes. */
   port?: { readonly name: string; readonly side: 'input' | 'output' }
+  /** Of a number of a histogram: which histogram, and which number of it. */
+  histogram?: { readonly name: string; readonly part: HistogramPart }
   /** Index into the region's values. Two entries may share one (both ends of a connection). */
   index: number
 }
@@ -90,6 +92,7 @@ export class Gauge {
 
 const SUB = 32
 const HISTOGRAM_PARTS = ['count', 'min', 'max', 'mean', 'p50', 'p90', 'p99'] as const
+export type HistogramPart = (typeof HISTOGRAM_PARTS)[number]
 
 /** Log-linear histogram (after HdrHistogram): 32 buckets an octave, values 0..2^53, so quantiles are within 1/32. */
 export class Histogram {
@@ -156,7 +159,7 @@ export class Histogram {
 
 const QUANTILES = [0.5, 0.9, 0.99] as const
 
-export type MetricOf<D> = D extends { type: 'counter' } ? Counter : D extends { type: 'gauge' } ? Gauge : Histogram
+type MetricOf<D> = D extends { type: 'counter' } ? Counter : D extends { type: 'gauge' } ? Gauge : Histogram
 export type Metrics<M extends MetricDeclarations> = { readonly [K in keyof M]: MetricOf<M[K]> }
 
 /** Assigns every declared metric its place; the same calls in the same order give the same layout in every thread. */
@@ -188,6 +191,7 @@ export class MetricLayout {
           unit: i === 0 ? '' : unit,
           description: `${help} (${part})`,
           integer: i === 0,
+          histogram: { name, part },
         })
         if (i === 0) places.set(name, index)
       })

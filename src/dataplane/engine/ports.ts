@@ -1,8 +1,8 @@
 /** Connection points: finds them in a configuration and checks that they form a graph. */
 import type { TSchema } from '@sinclair/typebox'
+import { type Problem, pointerOf } from '../../text/pointer.ts'
 import type { AnyComponent, Registry } from './component.ts'
-import type { ComponentConfig, Problem } from './config.ts'
-import { pointerToken } from './names.ts'
+import type { ComponentConfig } from './config.ts'
 import type { Annotations } from './schema.ts'
 
 export interface Port {
@@ -67,8 +67,8 @@ export function portName(port: Port): string {
 }
 
 /** Pointer of a port in the whole configuration. */
-export function portPointer(port: Port, key: string): string {
-  return ['', 'engine_config', 'pipeline', port.component, key, ...port.steps].map(pointerToken).join('/')
+function portPointer(port: Port, key: string): string {
+  return pointerOf(['engine_config', 'pipeline', port.component, key, ...port.steps])
 }
 
 /** Both ends of a connection. */

@@ -1,11 +1,11 @@
 /** How much room packets need around them for what the components of a graph write in front of and behind them. */
+import { type Problem, pointerOf } from '../../text/pointer.ts'
 import type { Registry } from './component.ts'
-import type { ComponentConfig, Problem } from './config.ts'
-import { pointerToken } from './names.ts'
+import type { ComponentConfig } from './config.ts'
 import { type Connection, inOrder, type Onward } from './ports.ts'
 
 /** Most bytes that can be kept free in front of a packet, and as many behind it. */
-export const MOST_ROOM = 2048
+const MOST_ROOM = 2048
 /** What every packet has, bytes: enough for most graphs, so that their slabs are alike and can be used again. */
 const LEAST_FRONT = 128
 const LEAST_BACK = 64
@@ -40,7 +40,7 @@ export function roomOf(
       if (after[side] > most[side]) most[side] = after[side]
       if (before[side] > MOST_ROOM || after[side] <= MOST_ROOM || beyond.has(`${component} ${side}`)) continue
       beyond.set(`${component} ${side}`, {
-        pointer: ['', 'engine_config', 'pipeline', component, key].map(pointerToken).join('/'),
+        pointer: pointerOf(['engine_config', 'pipeline', component, key]),
         message: `up to here components write ${after[side]} bytes ${where} a packet, more than the ${MOST_ROOM} that can be kept free there: `,
       })
     }

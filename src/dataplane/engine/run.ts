@@ -61,7 +61,7 @@ export interface RunHandle {
 }
 
 /** CPU threads as the kernel writes them: `0-3,8`. */
-export function cpuList(cpus: readonly number[]): string {
+function cpuList(cpus: readonly number[]): string {
   const parts: string[] = []
   for (let from = 0; from < cpus.length; ) {
     let to = from

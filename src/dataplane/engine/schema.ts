@@ -57,7 +57,7 @@ export const Uint64 = (description: string, options: Options = {}) =>
     description,
   })
 
-export const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
+const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Number({ proto: 'double', ...options, description })
 
 export const Bool = (description: string, options: Options = {}) =>

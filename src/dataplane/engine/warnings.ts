@@ -1,7 +1,7 @@
 /** What a checked configuration says that is allowed but hardly meant. */
+import { pointerOf } from '../../text/pointer.ts'
 import type { Registry } from './component.ts'
 import type { ComponentConfig, Warning } from './config.ts'
-import { pointerToken } from './names.ts'
 import type { Connection, Onward } from './ports.ts'
 
 type Components = Record<string, ComponentConfig>
@@ -12,7 +12,7 @@ export function warningsOf(components: Components, registry: Registry, onward: O
   const seeds = new Map<number, string>()
   for (const [component, { key, config }] of Object.entries(components)) {
     const warn = (pointer: string, message: string): void => {
-      const at = ['', 'engine_config', 'pipeline', component, key].map(pointerToken).join('/')
+      const at = pointerOf(['engine_config', 'pipeline', component, key])
       warnings.push({ component, pointer: at + pointer, message })
     }
     const { seed } = config

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import { packageRoot } from './native.ts'
+import { packageRoot } from '../../package-root.ts'
 
 const SHAPE = 'ip link set lo up && tc qdisc add dev lo root tbf rate 40mbit burst 20kb latency 60s'
 const probe = spawnSync('unshare', ['-n', 'sh', '-c', SHAPE], { encoding: 'utf8' })
@@ -10,7 +10,7 @@ const missing = probe.status === 0 ? undefined : (probe.error?.message ?? probe.
 if (missing) console.warn(`BLOCKED SENDER TESTS ARE SKIPPED: ${missing}`)
 
 const SCRIPT = `
-const native = require(${JSON.stringify(createRequire(import.meta.url).resolve('node-gyp-build'))})(${JSON.stringify(packageRoot)})
+const native = require(${JSON.stringify(createRequire(import.meta.url).resolve('node-gyp-build'))})(${JSON.stringify(packageRoot())})
 const backend = Number(process.argv[1])
 const slots = 1100, slotBytes = 2048, count = 500
 const shared = (Type, length) => new Type(new SharedArrayBuffer(length * Type.BYTES_PER_ELEMENT))

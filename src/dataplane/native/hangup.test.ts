@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test } from 'vitest'
 import { settle } from '../../../test/harness/waiting.ts'
-import { native, packageRoot } from './native.ts'
+import { packageRoot } from '../../package-root.ts'
+import { native } from './native.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'penstock-hangup-'))
 /** Held: a file that nobody refers to is closed. */
@@ -58,7 +59,7 @@ test('says what has no reader, and refuses what is no descriptor or no function'
 test('a thread that watches can end', async () => {
   const { child, fd } = await reader('b')
   const code = `
-    const native = require('node-gyp-build')(${JSON.stringify(packageRoot)})
+    const native = require('node-gyp-build')(${JSON.stringify(packageRoot())})
     native.watchHangup(${fd}, () => {})
     require('node:worker_threads').parentPort.postMessage('watching')
     setInterval(() => {}, 1000)`

@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { packageRoot } from '../../package-root.ts'
 import { freePacket, ioCounters, packetMemory, packetOf, pattern } from './fixture.ts'
-import { native, type PacketMemory, packageRoot } from './native.ts'
+import { native, type PacketMemory } from './native.ts'
 
 let owner = 0
 beforeEach(() => {
@@ -25,7 +26,7 @@ const open = {
 }
 
 /** What a script of another thread or process begins with. */
-const load = `const native = require(${JSON.stringify(createRequire(import.meta.url).resolve('node-gyp-build'))})(${JSON.stringify(packageRoot)})
+const load = `const native = require(${JSON.stringify(createRequire(import.meta.url).resolve('node-gyp-build'))})(${JSON.stringify(packageRoot())})
   const { parentPort, workerData } = require('node:worker_threads')`
 
 describe('handles and owners', () => {

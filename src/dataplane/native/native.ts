@@ -1,7 +1,6 @@
 /** Typed face of the native addon: batched sockets and TUN, epoll, CPU affinity, GF(2^8) kernels, AEAD and ChaCha in batches. */
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { packageRoot } from '../../package-root.ts'
 
 /**
  * The memory of one run's packets, as typed arrays over SharedArrayBuffers. Slot `h` owns the bytes
@@ -313,9 +312,4 @@ export interface Native {
   watchHangup(fd: number, callback: () => void): boolean
 }
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '../../..')
-
-/** The package root: this file sits at src/dataplane/native in the sources and at dist/src/dataplane/native when built. */
-export const packageRoot = root.endsWith('/dist') ? dirname(root) : root
-
-export const native: Native = createRequire(import.meta.url)('node-gyp-build')(packageRoot)
+export const native: Native = createRequire(import.meta.url)('node-gyp-build')(packageRoot())

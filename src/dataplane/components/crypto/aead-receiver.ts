@@ -12,7 +12,7 @@ import { Trials } from './trials.ts'
 export const SALTS = 64
 /** What became of a packet. */
 export const OPENED = 0
-export const FORGED = 1
+const FORGED = 1
 export const REPLAYED = 2
 export const UNTRIED = 3
 export const REFLECTED = 4

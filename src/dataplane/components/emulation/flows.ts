@@ -14,8 +14,8 @@ export const Flows = () =>
   )
 
 /** Notifications wait their turn in queues of handles as negative numbers. */
-export const FLUSH_ENTRY = -1
-export const RESET_ENTRY = -2
+const FLUSH_ENTRY = -1
+const RESET_ENTRY = -2
 
 export const entryOf = (notification: Notification): number => (notification === 'FLUSH' ? FLUSH_ENTRY : RESET_ENTRY)
 

@@ -7,7 +7,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { IO_COUNTERS } from '../../native/native.ts'
 
 /** Packets that wait while the kernel's buffer is full; what comes on top is dropped. */
-export const SEND_QUEUE_PACKETS = 1024
+const SEND_QUEUE_PACKETS = 1024
 
 /** What every endpoint counts. What never became a packet (too long, no slot) has no part in the balance of packets. */
 export const ENDPOINT_METRICS = {

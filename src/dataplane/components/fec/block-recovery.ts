@@ -8,7 +8,7 @@ import { type BlockWindow, RECOVERED, REPLACED, SEEN, UNSEEN } from './block-win
 /** What came of it: `packets[0..count)` were recovered; the repairs contradicted what arrived; or slots have run out. */
 export const DECODED = 0
 export const CONTRADICTED = 1
-export const NO_SLOT = 2
+const NO_SLOT = 2
 
 export class BlockRecovery {
   /** Recovered packets, in the order of their sources. */

@@ -6,7 +6,7 @@ const PACKETS_TO_ENTER = 8
 
 /** What `find` says of a packet that no window takes. */
 export const LATE = 1
-export const UNFOLLOWED = 2
+const UNFOLLOWED = 2
 
 /** A session that would like to be followed. */
 class Newcomer {

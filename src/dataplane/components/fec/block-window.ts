@@ -33,7 +33,7 @@ export const UNKNOWN = 0
 export const OPEN = 1
 export const DONE = 2
 export const SPENT = 3
-export const PASSING = 4
+const PASSING = 4
 
 function spanOf(stride: number): number {
   let blocks = MIN_BLOCKS

@@ -6,9 +6,9 @@ import { Input, Optional, Output, Uint32 } from '../../engine/schema.ts'
 import { BlockDecoder } from './block-decoder.ts'
 
 /** Encoders followed side by side where `max_sessions` does not say otherwise. */
-export const SESSIONS = 64
+const SESSIONS = 64
 /** More would be looked through too long for each packet. */
-export const MOST_SESSIONS = 256
+const MOST_SESSIONS = 256
 
 export const reedSolomonDecoder = defineComponent({
   key: 'reed_solomon_decoder',

@@ -7,7 +7,7 @@ import { native } from '../../native/native.ts'
 
 export const PROBE_BYTES = 32
 /** 'PNSK' */
-export const PROBE_MAGIC = 0x504e534b
+const PROBE_MAGIC = 0x504e534b
 
 /** Offsets of the fields; docs/wire-formats.md has the picture. */
 const SOURCE = 4

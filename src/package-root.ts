@@ -8,7 +8,7 @@ export function packageRoot(): string {
   let directory = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(directory, 'package.json'))) {
     const parent = dirname(directory)
-    if (parent === directory) throw new Error('no package.json above the API sources: the installation is incomplete')
+    if (parent === directory) throw new Error('no package.json above the sources: the installation is incomplete')
     directory = parent
   }
   return directory

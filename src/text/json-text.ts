@@ -1,6 +1,5 @@
 /** JSON texts (RFC 8259): their values, and where in a text its faults, keys given twice, and the values of JSON pointers stand. */
-import type { Problem } from './config.ts'
-import { pointerToken } from './names.ts'
+import { below, type Problem, pointerOf, tokensOf } from './pointer.ts'
 
 /** Where something stands in a text. */
 export interface Place {
@@ -68,8 +67,7 @@ export class JsonPlaces {
 
   #find(pointer: string): { nearest: Outline | undefined; isWhole: boolean } {
     let nearest = this.#root
-    for (const token of pointer.split('/').slice(1)) {
-      const name = token.replaceAll('~1', '/').replaceAll('~0', '~')
+    for (const name of tokensOf(pointer)) {
       const next = nearest?.members?.get(name) ?? nearest?.items?.[Number(name)]
       if (next === undefined) return { nearest, isWhole: false }
       nearest = next
@@ -90,7 +88,7 @@ export function loneSurrogates(text: string, value: unknown): string[] {
       if (isLone(item)) found.push(pointer)
     } else if (typeof item === 'object' && item !== null) {
       for (const [key, inner] of Object.entries(item)) {
-        const at = `${pointer}/${pointerToken(key)}`
+        const at = below(pointer, key)
         if (isLone(key)) found.push(at)
         else open.push([at, inner])
       }
@@ -202,9 +200,7 @@ function outlineOf(text: string): Outlined {
   let wanted: Wanted = 'value'
   const fault = (message: string) => ({ root, repeated, fault: { at, message } })
   const pointer = () =>
-    open
-      .map(({ outline, key }) => `/${outline.items === undefined ? pointerToken(key) : outline.items.length - 1}`)
-      .join('')
+    pointerOf(open.map(({ outline, key }) => (outline.items === undefined ? key : outline.items.length - 1)))
   /** Enters a value that begins at `begin` where it belongs. */
   const enter = (begin: number): Outline => {
     const inner = open.at(-1)

@@ -1,0 +1,51 @@
+/** Tables of metrics: what is one histogram, and what has a rate, is said by the metrics' declarations and not by their names. */
+import { expect, test } from 'vitest'
+import { counter, gauge, histogram, type MetricDeclarations, MetricLayout } from '../dataplane/engine/metrics.ts'
+import { type MetricRow, metricsTable, rateOf } from './metrics-table.ts'
+
+/** Rows of a component with these metrics, each with its place in the layout as its value. */
+function rowsOf(declarations: MetricDeclarations): MetricRow[] {
+  const layout = new MetricLayout()
+  layout.declare('box', declarations)
+  return layout.entries.map((entry) => ({ ...entry, value: entry.index + 1 }))
+}
+
+const linesOf = (rows: readonly MetricRow[]) => metricsTable(rows).split('\n').slice(1)
+
+test('the numbers of a histogram are one row, whatever stands between them', () => {
+  const rows = rowsOf({ delay_count: histogram('Delay.', 'ms'), level: gauge('Level.') })
+  const [count, level] = [rows[0], rows.at(-1)] as MetricRow[]
+  const lines = linesOf([count, level, ...rows.slice(1, -1)] as MetricRow[])
+  expect(lines).toHaveLength(2)
+  expect(lines[0]).toMatch(/delay_count +min 2 ms {2}mean 4 ms {2}p50 5 ms {2}p90 6 ms {2}p99 7 ms {2}max 3 ms +n=1/)
+  expect(lines[1]).toMatch(/level +8/)
+})
+
+test('numbers that are only called like those of a histogram are rows of their own', () => {
+  const names = ['count', 'min', 'max', 'mean', 'p50', 'p90', 'p99'].map((part) => `size_${part}`)
+  const rows = rowsOf(Object.fromEntries(names.map((name) => [name, counter('A number.')])))
+  expect(linesOf(rows).map((line) => /size_\w+/.exec(line)?.[0])).toEqual(names)
+})
+
+test('a histogram without values says so', () => {
+  const rows = rowsOf({ delay: histogram('Delay.', 'ms') }).map((row) => ({ ...row, value: 0 }))
+  expect(linesOf(rows)).toHaveLength(1)
+  expect(linesOf(rows)[0]).toMatch(/delay +nothing recorded/)
+})
+
+test('counters of packets, bytes and events have a rate; times that add up, gauges and histograms have none', () => {
+  const rows = rowsOf({
+    packets: counter('Packets.', 'packets'),
+    bytes: counter('Bytes.', 'bytes'),
+    restarts: counter('Events.'),
+    skipped_ms: counter('Time given up.', 'ms'),
+    level: gauge('Level.', 'packets'),
+    delay: histogram('Delay.', 'ms'),
+  })
+  const rates = rows.map((row) => [row.name, rateOf(row, 10, 5)] as const)
+  expect(Object.fromEntries(rates.filter(([, rate]) => rate !== undefined))).toEqual({
+    packets: 2,
+    bytes: 2,
+    restarts: 2,
+  })
+})

@@ -1,2 +1,0 @@
-/** The reader of JSON texts, for the layers that know no data plane. */
-export { type JsonText, readJson } from '../dataplane/engine/json-text.ts'

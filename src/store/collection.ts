@@ -1,0 +1,73 @@
+/** Records on disk: collections, in which each has a key of its own, and single ones. */
+import type { Database, RootDatabase } from 'lmdb'
+import { durable } from './durable.ts'
+import { roomFor } from './room.ts'
+
+interface CollectionOptions<R> {
+  /** What the collection is called in the store. */
+  readonly name: string
+  readonly keyOf: (record: R) => string
+  /** Bytes by which a record makes the store grow, at most: the disk is asked for them. Absent: what is kept free is enough. */
+  readonly bytesOf?: (record: R) => number
+}
+
+/** The records of one kind. A record that is put takes the place of the one with its key. */
+export class Collection<R> {
+  readonly #root: RootDatabase
+  readonly #records: Database<R, string>
+  readonly #options: CollectionOptions<R>
+
+  constructor(root: RootDatabase, options: CollectionOptions<R>) {
+    this.#root = root
+    this.#options = options
+    this.#records = root.openDB<R, string>({ name: options.name, encoding: 'msgpack' })
+  }
+
+  /** In the order of their keys. */
+  all(): R[] {
+    return [...this.#records.getRange()].map(({ value }) => value)
+  }
+
+  get(key: string): R | undefined {
+    return this.#records.get(key)
+  }
+
+  /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */
+  async put(record: R): Promise<void> {
+    const { keyOf, bytesOf } = this.#options
+    if (bytesOf !== undefined) roomFor(this.#root, bytesOf(record))
+    await durable(this.#root, this.#records.put(keyOf(record), record))
+  }
+
+  /** Resolves once none of the records is on disk any more; those that are not there count as removed. Rejects as `put` does. */
+  async remove(keys: string | readonly string[]): Promise<void> {
+    await durable(this.#root, ...[keys].flat().map((key) => this.#records.remove(key)))
+  }
+}
+
+/** The only record of its kind, in a collection of its own. */
+export class SingleRecord<R> {
+  readonly #root: RootDatabase
+  readonly #records: Database<R, string>
+  readonly #key: string
+
+  constructor(root: RootDatabase, { name, key }: { readonly name: string; readonly key: string }) {
+    this.#root = root
+    this.#key = key
+    this.#records = root.openDB<R, string>({ name, encoding: 'msgpack' })
+  }
+
+  get(): R | undefined {
+    return this.#records.get(this.#key)
+  }
+
+  /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */
+  async put(record: R): Promise<void> {
+    await durable(this.#root, this.#records.put(this.#key, record))
+  }
+
+  /** Resolves once the removal is on disk. Rejects as `put` does. */
+  async remove(): Promise<void> {
+    await durable(this.#root, this.#records.remove(this.#key))
+  }
+}

@@ -1,0 +1,25 @@
+/** Names: their casing, and the known name nearest to a misspelt one. */
+import { closest, distance } from 'fastest-levenshtein'
+
+/** lowerCamelCase as protoc's json_name derives it from snake_case: `parity_2d_encoder` is `parity2dEncoder`. */
+export function camelCase(name: string): string {
+  return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase())
+}
+
+/** Longer names are no slip, and the distance is quadratic in their length. */
+const LONGEST_SLIP = 64
+
+/** The name of `known` with the smallest edit distance (Levenshtein) to `name`, whatever its case, when it is small enough to be a slip. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  if (known.length === 0 || name.length > LONGEST_SLIP) return undefined
+  const lower = known.map((candidate) => candidate.toLowerCase())
+  const best = closest(name.toLowerCase(), lower)
+  if (distance(name.toLowerCase(), best) > Math.max(2, Math.ceil(name.length / 3))) return undefined
+  return known[lower.indexOf(best)]
+}
+
+/** ` Did you mean "x"?` for the known name nearest to `name`, '' when none is near. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const guess = nearest(name, known)
+  return guess === undefined ? '' : ` Did you mean "${guess}"?`
+}
