@@ -19,7 +19,7 @@ export class NotAMember extends Error {
   override readonly name = 'NotAMember'
 }
 
-export interface HubConnectionInput {
+interface HubConnectionInput {
   /** The sign-in found on disk. */
   signIn: SignInRecord | null
   /** Uniform in [0, 1). */
@@ -82,7 +82,7 @@ export type JoinOutcome =
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** Told once the machine's snapshot shows the change. */
-export type HubConnectionEmitted =
+type HubConnectionEmitted =
   | { type: 'joinEnded'; request: number; outcome: JoinOutcome }
   /** `link`: the one that is being closed; `error`: why the node is still signed in. */
   | { type: 'leaveEnded'; link: HubLink | null; error?: unknown }

@@ -58,7 +58,7 @@ export interface RunContext extends RunStatus {
 }
 
 /** The effect of a run: its worker thread. Replaced in tests. */
-export function runThread(pool: RunPool) {
+function runThread(pool: RunPool) {
   return fromCallback<ThreadCommand, RunPlan, ThreadEvent>(({ input, sendBack, receive }) => {
     const { options } = input
     if ('problem' in options) {

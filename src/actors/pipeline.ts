@@ -9,8 +9,8 @@ import { type Abandonment, pipelineRun, type RunPlan, type RunStatus } from './p
 /** What drives the deadlines of machines: the system's timers, or a simulated clock. */
 export type ActorClock = NonNullable<ActorOptions<AnyActorLogic>['clock']>
 
-export const BACK_OFF_FIRST_MS = 1_000
-export const BACK_OFF_MOST_MS = 30_000
+const BACK_OFF_FIRST_MS = 1_000
+const BACK_OFF_MOST_MS = 30_000
 /** A run that lasted this long ends the row of restarts. */
 export const HEALTHY_MS = 60_000
 
@@ -102,7 +102,7 @@ function applying(policy: RestartPolicy, outcome: RunRecord['outcome']): { maxRe
 }
 
 /** Whether the policy wants another run after this end, the row being `restarts` long. */
-export function wantsRestart(policy: RestartPolicy, outcome: RunRecord['outcome'], restarts: number): boolean {
+function wantsRestart(policy: RestartPolicy, outcome: RunRecord['outcome'], restarts: number): boolean {
   const applies = applying(policy, outcome)
   return applies !== undefined && (applies.maxRestarts === 0 || restarts < applies.maxRestarts)
 }
@@ -117,7 +117,7 @@ function isLeftToPolicy({ intent, persist }: PipelineContext, reachedRunning: bo
 }
 
 /** Asks the thread of a run to take a configuration over. Replaced in tests. */
-export const reconfigureRun = fromPromise<void, { handle: RunHandle; config: PipelineConfig }>(
+const reconfigureRun = fromPromise<void, { handle: RunHandle; config: PipelineConfig }>(
   async ({ input: { handle, config } }) => await handle.reconfigure(config),
 )
 

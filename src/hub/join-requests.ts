@@ -17,7 +17,7 @@ import type { FactCaller, HubFact } from './facts.ts'
 import type { MemberPlace } from './registry.ts'
 
 /** Requests pending at once, at most. */
-export const PENDING_MOST = 1_000
+const PENDING_MOST = 1_000
 /** Of them from one remote address, at most; an IPv6 /64 counts as one. */
 export const PENDING_MOST_PER_ADDRESS = 20
 

@@ -53,7 +53,7 @@ export interface HubHelloBody {
   readonly nonce: Uint8Array
 }
 
-export interface Refused {
+interface Refused {
   /** A number when it is none that this version knows. */
   readonly reason: RefusalReason | number
   readonly message: string
@@ -72,7 +72,7 @@ export interface Open {
   readonly origin: string
 }
 
-export interface Message {
+interface Message {
   readonly stream: number
   payload: Uint8Array
   readonly more: boolean

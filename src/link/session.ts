@@ -10,7 +10,7 @@ import { closeCodes, deaf, type Wire } from './wire.ts'
 /** What may wait on the wire before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
 export const BACKLOG_BYTES = 4 * 1024 * 1024
 /** How long a leaving node waits for the hub's answer, milliseconds. */
-export const LEAVE_MS = 5_000
+const LEAVE_MS = 5_000
 /** What a close code says. Leaving and removal are believed only when they were said in their frames. */
 const CLOSE_REASONS: ReadonlyMap<number, CloseReason> = new Map(
   (['REPLACED', 'SHUTDOWN', 'DEAD', 'PROTOCOL'] as const).map((reason) => [closeCodes[reason], reason]),

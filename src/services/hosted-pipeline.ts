@@ -26,7 +26,7 @@ import { PipelineView } from './pipelines-view.ts'
 import { planRun } from './run-plan.ts'
 
 /** How long a run may take to stop when the node closes, whatever its instructionsTimeout. */
-export const CLOSE_MS = 10_000
+const CLOSE_MS = 10_000
 
 export class HostedPipeline {
   #record: PipelineRecord
