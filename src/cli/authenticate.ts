@@ -1,7 +1,8 @@
 /** `penstock authenticate-by-request` and `penstock disconnect`: how a node joins a hub, and leaves it. */
 import type { Command } from 'commander'
 import { isLoopbackHost } from '../contract/address.ts'
-import { type ApiClient, ApiFailure } from './client.ts'
+import { ApiFailure } from './api-failure.ts'
+import type { ApiClient } from './client.ts'
 import { shownFingerprint } from './connection.ts'
 import { Failure, Interrupted, UsageFailure } from './failure.ts'
 import { named } from './node-details.ts'

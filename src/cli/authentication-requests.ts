@@ -1,8 +1,9 @@
 /** `penstock authentication-requests`: shows the nodes that ask to join the hub, and answers them. */
 import type { Command } from 'commander'
 import { answerRequests } from './authentication-screen.ts'
-import type { ApiClient, AuthenticationRequest } from './client.ts'
+import type { ApiClient } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
+import type { AuthenticationRequest } from './messages.ts'
 import { metadataText, named } from './node-details.ts'
 import { type Format, pause, withOutput } from './options.ts'
 import type { RequestSocket } from './request-socket.ts'

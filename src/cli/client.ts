@@ -2,64 +2,24 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createParser } from 'eventsource-parser'
-import { codeName } from '../contract/errors.ts'
 import type * as T from '../contract/types.ts'
-import type { Problem } from '../text/pointer.ts'
+import { ApiFailure, failureOf } from './api-failure.ts'
 import { Connection, type Credentials } from './connection.ts'
 import { Failure, messageOf } from './failure.ts'
+import type {
+  AuthenticationRequest,
+  ConnectionState,
+  CreateSettings,
+  LocalNode,
+  Node,
+  NodeFilters,
+  Pipeline,
+  Run,
+  TelemetrySample,
+  UpdateSettings,
+  Wire,
+} from './messages.ts'
 import { RequestSocket } from './request-socket.ts'
-
-/** A message as JSON carries it: dates, 64-bit integers and bytes are strings. */
-export type Wire<M> = M extends Date | bigint | Uint8Array
-  ? string
-  : M extends string | number | boolean | undefined | null
-    ? M
-    : M extends readonly (infer U)[]
-      ? Wire<U>[]
-      : { [K in keyof M]: Wire<M[K]> }
-
-export type Pipeline = Wire<T.Pipeline>
-export type Run = Wire<T.Run>
-export type TelemetrySample = Wire<T.TelemetrySample>
-export type LogMessage = Wire<T.LogMessage>
-export type Node = Wire<T.Node>
-export type LocalNode = Wire<T.GetLocalNodeIdResponse>
-export type ConnectionState = T.ConnectionState
-export type AuthenticationRequest = Omit<Wire<T.AuthenticationByRequestRequest>, 'requestId'> & { requestId: string }
-export type NodeFilters = Partial<Wire<T.GetNodesRequest>>
-/** What create and update send, without the node id. */
-export type CreateSettings = Pick<Wire<T.CreatePipelineRequest>, 'name' | 'jsonConfig'> &
-  Partial<Omit<Wire<T.CreatePipelineRequest>, 'nodeId'>>
-export type UpdateSettings = Omit<Wire<T.UpdatePipelineRequest>, 'nodeId' | 'id'>
-
-/** The node answered with an error. */
-export class ApiFailure extends Failure {
-  /** Name of the google.rpc.Code. */
-  readonly code: string
-  /** What is wrong with the request, each with its JSON pointer. */
-  readonly problems: readonly Problem[]
-
-  constructor(code: number, message: string, problems: readonly Problem[] = []) {
-    super(message)
-    this.code = codeName(code)
-    this.problems = problems
-  }
-}
-
-export function failureOf(body: unknown, status: string): ApiFailure {
-  const { code, message, details } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
-  const known = typeof code === 'number' && typeof message === 'string'
-  return known ? new ApiFailure(code, message, problemsOf(details)) : new ApiFailure(2, `unexpected answer: ${status}`)
-}
-
-/** The violations of a google.rpc.BadRequest among the details of a failure. */
-function problemsOf(details: unknown): Problem[] {
-  type Detail = { fieldViolations?: { field?: string; description?: string }[] } | null
-  const violations = (Array.isArray(details) ? (details as Detail[]) : []).flatMap(
-    (detail) => detail?.fieldViolations ?? [],
-  )
-  return violations.map(({ field = '', description = '' }) => ({ pointer: field, message: description }))
-}
 
 const statusOf = ({ statusCode, statusMessage }: IncomingMessage): string => `${statusCode} ${statusMessage}`
 

@@ -1,7 +1,9 @@
 /** `penstock demo-hub`: a hub and three nodes as processes of their own; joining, managing each other, losing one and having it back. */
 import type { Command } from 'commander'
-import { ApiClient, ApiFailure, type Node, type TelemetrySample } from './client.ts'
+import { ApiFailure } from './api-failure.ts'
+import { ApiClient } from './client.ts'
 import { Failure } from './failure.ts'
+import type { Node, TelemetrySample } from './messages.ts'
 import { NodeProcess } from './node-process.ts'
 import { interruption } from './options.ts'
 import type { RequestSocket } from './request-socket.ts'

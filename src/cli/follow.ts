@@ -1,5 +1,6 @@
 /** Follows the log of a run, line by line. */
-import type { ApiClient, LogMessage } from './client.ts'
+import type { ApiClient } from './client.ts'
+import type { LogMessage } from './messages.ts'
 import { type Format, interruption } from './options.ts'
 import { paint, print } from './terminal.ts'
 

@@ -1,7 +1,8 @@
 /** `penstock nodes`: the nodes on the hub, listed, followed, renamed and removed. */
 import { type Command, Option } from 'commander'
-import type { ApiClient, Node, NodeFilters } from './client.ts'
+import type { ApiClient } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
+import type { Node, NodeFilters } from './messages.ts'
 import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
 import { type ClientOptions, clientFor, findNode, withClient } from './target.ts'

@@ -1,9 +1,10 @@
 /** `penstock pipelines`: the operations on pipelines of a node. */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Level } from '../contract/types.ts'
-import type { ApiClient, CreateSettings, Pipeline, UpdateSettings } from './client.ts'
+import type { ApiClient } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { followLog } from './follow.ts'
+import type { CreateSettings, Pipeline, UpdateSettings } from './messages.ts'
 import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
 import { withPlaces } from './problems.ts'
 import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'

@@ -1,7 +1,7 @@
 /** What is wrong with a configuration, with the place in its file: `FILE:LINE:COLUMN: /pointer: what is wrong`. */
 import { JsonPlaces, type Place } from '../text/json-text.ts'
 import type { Problem } from '../text/pointer.ts'
-import { ApiFailure } from './client.ts'
+import { ApiFailure } from './api-failure.ts'
 import { Failure } from './failure.ts'
 import { paint } from './terminal.ts'
 

@@ -1,7 +1,8 @@
 /** The WebSocket on which the requests of nodes that ask to join arrive, and on which they are answered. */
 import type { WebSocket } from 'ws'
-import { ApiFailure, type AuthenticationRequest, failureOf } from './client.ts'
+import { ApiFailure, failureOf } from './api-failure.ts'
 import { Failure } from './failure.ts'
+import type { AuthenticationRequest } from './messages.ts'
 
 /** The id that no request has: ids rise from 1. An answer to it is no valid message, one to any other id is. */
 const NO_REQUEST = '0'

@@ -1,7 +1,9 @@
 /** `penstock status`: the node that answers, its place on a hub, and what it runs. */
 import type { Command } from 'commander'
-import { type ApiClient, ApiFailure, type LocalNode, type Pipeline } from './client.ts'
+import { ApiFailure } from './api-failure.ts'
+import type { ApiClient } from './client.ts'
 import { shownFingerprint } from './connection.ts'
+import type { LocalNode, Pipeline } from './messages.ts'
 import { named } from './node-details.ts'
 import { type Format, withOutput } from './options.ts'
 import { type TargetOptions, targetOf, withTarget } from './target.ts'

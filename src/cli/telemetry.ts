@@ -1,8 +1,10 @@
 /** Follows the metrics of a run: a table that is redrawn, or a JSON object a line; and sums up once the run has ended. */
 import type { HistogramPart } from '../dataplane/engine/metrics.ts'
-import { type ApiClient, ApiFailure, type Run, type TelemetrySample } from './client.ts'
+import { ApiFailure } from './api-failure.ts'
+import type { ApiClient } from './client.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
+import type { Run, TelemetrySample } from './messages.ts'
 import { type MetricRow, metricsTable, rateOf } from './metrics-table.ts'
 import { type Format, interruption } from './options.ts'
 import { LiveRegion, paint, print } from './terminal.ts'

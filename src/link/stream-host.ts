@@ -2,24 +2,23 @@
 import type { Holder } from './accounting.ts'
 import type { LinkStatus } from './link.ts'
 import type { PieceSender } from './sending.ts'
-import type { Stream } from './stream.ts'
 
-/** What a stream needs of its session. `hold` accounts for what the peer makes this side keep in memory. */
-export interface StreamHost extends Holder, PieceSender {
+/** What a stream `S` needs of its session. `hold` accounts for what the peer makes this side keep in memory. */
+export interface StreamHost<S> extends Holder, PieceSender {
   /** Whether the wire takes data now. */
   readonly writable: boolean
   /** The stream has something to send; it will be asked by `transmit`. */
-  ready(stream: Stream): void
+  ready(stream: S): void
   /** The stream's sender waits for room (or no longer does); it will be asked by `drain` when the wire has some. */
-  blocked(stream: Stream, isBlocked: boolean): void
+  blocked(stream: S, isBlocked: boolean): void
   sendHalfClose(stream: number): void
   sendEnd(stream: number, status: LinkStatus): void
   sendCancel(stream: number): void
   sendWindow(stream: number, credit: number): void
   /** The stream is over. */
-  forget(stream: Stream): void
+  forget(stream: S): void
   /** A handler threw. */
-  failed(stream: Stream, error: unknown): void
+  failed(stream: S, error: unknown): void
 }
 
 export interface StreamCall {

@@ -19,7 +19,7 @@ export class Stream implements LinkStream, ReceivingStream {
   readonly isOpener: boolean
   /** 0 until the session has sent its Open. */
   id = 0
-  readonly #host: StreamHost
+  readonly #host: StreamHost<Stream>
   readonly #sending = new Sending()
   readonly #receiving: Receiving
   /** The sender was told to wait. */
@@ -33,7 +33,7 @@ export class Stream implements LinkStream, ReceivingStream {
    * `request`: the opener's only message; undefined on the server's side and for a bidirectional call. `holder` accounts for the request
    * until it has left, and has done so already.
    */
-  constructor(host: StreamHost, isOpener: boolean, call: StreamCall, request?: Uint8Array, holder?: Holder) {
+  constructor(host: StreamHost<Stream>, isOpener: boolean, call: StreamCall, request?: Uint8Array, holder?: Holder) {
     this.#host = host
     this.isOpener = isOpener
     this.operation = call.operation

@@ -35,7 +35,7 @@ export interface StreamsOptions {
   failed(operation: string, error: unknown): void
 }
 
-export class Streams implements StreamHost {
+export class Streams implements StreamHost<Stream> {
   readonly #options: StreamsOptions
   readonly #account = new Account()
   readonly #table: StreamTable

@@ -48,7 +48,7 @@ export class HostedPipeline {
     this.#operations = new OperationQueue({
       clock: host.clock,
       check: () => this.#check(),
-      answered: () => host.answered(this),
+      answered: () => host.answered(this.id),
     })
     this.#persistence = new PipelinePersistence(host.store, (error) => host.failed(error))
     this.#runs = new PipelineRuns(runs.map(({ id }) => id))
@@ -60,7 +60,7 @@ export class HostedPipeline {
     this.#persistence.follow(actor)
     actor.on('runEnded', ({ record }) => this.run(record.id)?.end(record))
     for (const type of ['runChanged', 'runEnded', 'restartCancelled'] as const) {
-      actor.on(type, () => host.changed(this))
+      actor.on(type, () => host.changed(this.id))
     }
     tellFacts(actor, (run) => ({ pipelineId: this.id, name: this.name, runId: run.id }), host.noted)
     actor.start()
@@ -242,7 +242,7 @@ export class HostedPipeline {
     this.#machine.send({ type: 'SETTINGS', policy: policyOf(settings) })
     const run = this.#machine.run
     if (run !== null) this.run(run.id)?.setLevel(settings.defaultLoggingLevel)
-    this.#host.changed(this)
+    this.#host.changed(this.id)
   }
 
   #plan(): RunPlan {

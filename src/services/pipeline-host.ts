@@ -1,7 +1,6 @@
 /** What a hosted pipeline needs of its node. */
 import type { ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import type { Store } from '../store/store.ts'
-import type { HostedPipeline } from './hosted-pipeline.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import type { SettingsRules } from './pipelines-settings.ts'
@@ -16,10 +15,10 @@ export interface PipelineHost extends SettingsRules {
   readonly telemetryInterval: number
   /** The CPU thread for a run whose pipeline names none. */
   leastLoadedCpu(): number
-  /** Something a caller can see has changed. */
-  changed(pipeline: HostedPipeline): void
+  /** Something of the pipeline that a caller can see has changed. */
+  changed(pipelineId: string): void
   /** An operation on the pipeline is over: its answer is on the way. */
-  answered(pipeline: HostedPipeline): void
+  answered(pipelineId: string): void
   runPlanned(run: HostedRun): void
   runForgotten(runId: string): void
   /** A background write failed. */

@@ -215,8 +215,9 @@ export class PipelinesService implements PipelineHost {
     return this.cpus[load.lastIndexOf(Math.min(...load))] as number
   }
 
-  changed(hosted: HostedPipeline): void {
-    if (this.#pipelines.get(hosted.id) !== hosted || this.#changed.has(hosted)) return
+  changed(pipelineId: string): void {
+    const hosted = this.#pipelines.get(pipelineId)
+    if (hosted === undefined || this.#changed.has(hosted)) return
     this.#changed.add(hosted)
     // Changes of one turn are told together; those of an operation once it is answered.
     setImmediate(() => {
@@ -224,8 +225,9 @@ export class PipelinesService implements PipelineHost {
     })
   }
 
-  answered(hosted: HostedPipeline): void {
-    if (!this.#changed.delete(hosted) || hosted.deleted) return
+  answered(pipelineId: string): void {
+    const hosted = this.#pipelines.get(pipelineId)
+    if (hosted === undefined || !this.#changed.delete(hosted) || hosted.deleted) return
     this.#tell({ update: { pipeline: hosted.view() } })
   }
 

@@ -1,6 +1,5 @@
 /** The packets of one run: a slab cut in slots, handles into it, and their annotations in parallel arrays. */
 import { type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from '../native/native.ts'
-import type { Batch } from './batch.ts'
 
 export interface PacketsOptions {
   /** How many packets can exist at once. */
@@ -19,6 +18,12 @@ const REMOTE_WORDS = REMOTE_BYTES / 4
 
 function shared(bytes: number): SharedArrayBuffer {
   return new SharedArrayBuffer(bytes)
+}
+
+/** The handles of packets that travel together: the first `length` of `handles`. */
+interface PacketList {
+  readonly handles: Int32Array
+  length: number
 }
 
 /**
@@ -134,7 +139,7 @@ export class Packets implements PacketMemory {
   }
 
   /** Gives back every packet of a batch and empties it. */
-  releaseAll(batch: Batch): void {
+  releaseAll(batch: PacketList): void {
     const { free, client, train } = this
     const { handles, length } = batch
     let top = free[0]
@@ -257,7 +262,7 @@ export class Packets implements PacketMemory {
   }
 
   /** Sum of the lengths of a batch's packets, bytes. */
-  bytesOf(batch: Batch): number {
+  bytesOf(batch: PacketList): number {
     const { length } = this
     const { handles, length: count } = batch
     let bytes = 0
