@@ -186,6 +186,19 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   session_writer: { config: { input: 'in', output: 'out' } },
   splitter: { config: { input: 'in', outputs: ['out', 'out2', 'out3'] } },
+  sporadic_traffic_source: {
+    config: {
+      output: 'out',
+      total_packets: 300,
+      min_packets: 2,
+      max_packets: 6,
+      min_idle: 5,
+      max_idle: 20,
+      min_packet_size: 40,
+      max_packet_size: 60,
+      seed: 1,
+    },
+  },
   ssl_decrypt: {
     config: { input: 'wire', output: 'out', aes_128_gcm_sha_256: { key: KEY_16 } },
     others: { encrypt: { ssl_encrypt: { input: 'in', output: 'wire', aes_128_gcm_sha_256: { key: KEY_16 } } } },
@@ -293,4 +306,15 @@ export const examples: Readonly<Record<string, Example>> = {
     config: { input: 'in', output: 'out', loss_probs: [0.1, 0.5, 0], intervals: [120, 250, 90], seed: 1 },
   },
   uniform_traffic_source: { config: { output: 'out', interval: 2, total_packets: 300, seed: 1 } },
+  video_traffic_source: {
+    config: {
+      output: 'out',
+      fps: 50,
+      p_frames: 4,
+      total_packets: 300,
+      min_packet_size: 40,
+      max_packet_size: 60,
+      seed: 1,
+    },
+  },
 }

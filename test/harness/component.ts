@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { formatRemote, parseSocketAddress, remoteRecord } from '../../src/dataplane/engine/address.ts'
 import { Batch } from '../../src/dataplane/engine/batch.ts'
-import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
+import { checkPipelineConfig, diffConfig } from '../../src/dataplane/engine/check.ts'
 import { type AnyComponent, defineComponent, type Notification } from '../../src/dataplane/engine/component.ts'
 import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
 import { consumed, created, type MetricDeclaration } from '../../src/dataplane/engine/metrics.ts'
@@ -269,7 +269,7 @@ export class Bench {
 
   /**
    * Applies changed configurations of components (by name, whole configurations), as a live update does: through the
-   * check, to the running graph.
+   * check, to the running graph. Throws `Refused` when they are wrong or need another run.
    */
   reconfigure(pipeline: Pipeline): void {
     const whole: Pipeline = {}
@@ -278,6 +278,10 @@ export class Bench {
     const json = JSON.stringify({ version: 1, engine_config: { pipeline: whole } })
     const { config, problems } = checkPipelineConfig(json, this.registry)
     if (!config) throw new Refused(problems)
+    const { restart } = diffConfig(this.config, config, this.registry)
+    if (restart.length > 0) {
+      throw new Refused(restart.map((pointer) => ({ pointer, message: 'a change needs another run' })))
+    }
     this.simulation.graph.reconfigure(config)
     this.advance(0)
   }

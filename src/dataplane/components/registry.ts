@@ -50,9 +50,11 @@ import { splitter } from './routing/splitter.ts'
 import { tagDemux } from './routing/tag-demux.ts'
 import { tagMux } from './routing/tag-mux.ts'
 import { bandwidthTrafficSource } from './sources/bandwidth-traffic-source.ts'
+import { sporadicTrafficSource } from './sources/sporadic-traffic-source.ts'
 import { throughputTrafficSource } from './sources/throughput-traffic-source.ts'
 import { trafficSink } from './sources/traffic-sink.ts'
 import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
+import { videoTrafficSource } from './sources/video-traffic-source.ts'
 import { observer } from './trackers/observer.ts'
 import { throughputTracker } from './trackers/throughput-tracker.ts'
 
@@ -95,6 +97,7 @@ const definitions: AnyComponent[] = [
   sessionReader,
   sessionWriter,
   splitter,
+  sporadicTrafficSource,
   sslDecrypt,
   sslEncrypt,
   sslPoly1305Checker,
@@ -112,6 +115,7 @@ const definitions: AnyComponent[] = [
   uniformLoss,
   uniformLossSequencer,
   uniformTrafficSource,
+  videoTrafficSource,
 ]
 
 export const components: Registry = new Map(definitions.map((definition) => [definition.key, definition]))

@@ -12,7 +12,7 @@ import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
 import { connect, type Port, portsOf } from './ports.ts'
-import { roomOf } from './room.ts'
+import { largestPacket, roomOf } from './room.ts'
 import type { Annotations } from './schema.ts'
 import { uint64Words } from './uint64.ts'
 import { warningsOf } from './warnings.ts'
@@ -339,7 +339,8 @@ export function checkPipelineConfig(
 
 /**
  * What changed between two checked configurations, as JSON pointers: `live` can be applied to a running pipeline,
- * `restart` cannot. Both empty: they are the same to a run.
+ * `restart` cannot. Both empty: they are the same to a run. What needs larger packets than a run of `old` has room for is no live
+ * change, whatever its field.
  */
 export function diffConfig(
   old: PipelineConfig,
@@ -348,6 +349,7 @@ export function diffConfig(
 ): { restart: string[]; live: string[] } {
   const restart: string[] = []
   const live: string[] = []
+  const room = largestPacket(old.components, available)
   for (const name of new Set([...Object.keys(old.components), ...Object.keys(next.components)])) {
     const at = pointerOf(['engine_config', 'pipeline', name])
     const before = Object.hasOwn(old.components, name) ? old.components[name] : undefined
@@ -359,10 +361,13 @@ export function diffConfig(
     const definition = available.get(after.key) as AnyComponent
     const portsIn = (field: string, { config }: ComponentConfig): Port[] =>
       portsOf(name, definition.config, config).filter(({ steps }) => steps[0] === field)
+    const outgrows = (definition.mtu?.(after.config) ?? 0) > room
     for (const field of new Set([...Object.keys(before.config), ...Object.keys(after.config)])) {
       if (isDeepStrictEqual(before.config[field], after.config[field])) continue
       const isLive =
-        definition.live?.includes(field) && isDeepStrictEqual(portsIn(field, before), portsIn(field, after))
+        definition.live?.includes(field) &&
+        !outgrows &&
+        isDeepStrictEqual(portsIn(field, before), portsIn(field, after))
       const list = isLive ? live : restart
       list.push(`${at}/${after.key}/${field}`)
     }

@@ -20,7 +20,7 @@ import { Outlet } from './outlet.ts'
 import { Packets } from './packets.ts'
 import { type Connection, connect, type Onward, outputsFrom, type Port, portName, type Wiring } from './ports.ts'
 import { Random } from './random.ts'
-import { roomOf } from './room.ts'
+import { largestPacket, roomOf } from './room.ts'
 import { Timers } from './timers.ts'
 import { warningsOf } from './warnings.ts'
 
@@ -106,12 +106,10 @@ function packetsFor(config: PipelineConfig, available: Registry, onward: Onward)
   // In steps, so that slabs are alike more often.
   const headroom = (front + 63) & ~63
   const tailroom = (back + 63) & ~63
-  let mtu = 1500
+  const mtu = largestPacket(config.components, available)
   let trains = TRAINS
-  for (const { key, config: own } of Object.values(config.components)) {
-    const definition = available.get(key) as AnyComponent
-    mtu = Math.max(mtu, definition.mtu?.(own) ?? 0)
-    if (definition.room) trains = 0
+  for (const { key } of Object.values(config.components)) {
+    if ((available.get(key) as AnyComponent).room) trains = 0
   }
   const slotBytes = headroom + mtu + tailroom + 64
   const slots = Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes))

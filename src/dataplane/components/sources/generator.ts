@@ -14,7 +14,7 @@ export const LARGEST_PACKET = 65_535
 const SMALLEST_DEFAULT = 64
 const LARGEST_DEFAULT = 1400
 /** How far a paced source may be behind its schedule after a whole batch before it gives the rest up, ns. */
-const LAG_LIMIT = 20 * NS_PER_MS
+export const LAG_LIMIT = 20 * NS_PER_MS
 
 const sizeLimits = { minimum: PROBE_BYTES, maximum: LARGEST_PACKET, unit: 'bytes' }
 
@@ -33,8 +33,14 @@ interface SizeConfig {
   max_packet_size?: number
 }
 
-/** Smallest and largest packet, bytes; one alone sets both. */
-export function sizesOf({ min_packet_size, max_packet_size }: SizeConfig): { smallest: number; largest: number } {
+/** Smallest and largest packet, bytes. */
+export interface Sizes {
+  smallest: number
+  largest: number
+}
+
+/** Smallest and largest packet; one alone sets both. */
+export function sizesOf({ min_packet_size, max_packet_size }: SizeConfig): Sizes {
   return {
     smallest: min_packet_size ?? max_packet_size ?? SMALLEST_DEFAULT,
     largest: max_packet_size ?? min_packet_size ?? LARGEST_DEFAULT,
@@ -69,31 +75,30 @@ export interface GeneratorContext extends ProbeContext {
 }
 
 /** Sends probes of random sizes until it has sent `total` (0: no limit). */
-class Generator {
+export class Generator {
   protected readonly context: GeneratorContext
   protected readonly clock: Clock
   protected readonly random: Random
-  protected readonly total: number
   protected started = -1
   protected done = false
-  protected readonly smallest: number
-  protected readonly largest: number
+  private sizes: Sizes
+  private total: number
   private readonly probes: ProbeWriter
   private bytes = 0
 
-  constructor(context: GeneratorContext, random: Random, sizes: { smallest: number; largest: number }, total: number) {
+  constructor(context: GeneratorContext, random: Random, sizes: Sizes, total: number) {
     this.context = context
     this.clock = context.clock
     this.random = random
-    this.smallest = sizes.smallest
-    this.largest = sizes.largest
+    this.sizes = sizes
     this.total = total
     this.probes = new ProbeWriter(context, random)
   }
 
   /** Sends one packet (gathered in the outlet) and returns its size, also when no slot was free for it. */
   protected one(): number {
-    const { smallest, largest, context } = this
+    const { context } = this
+    const { smallest, largest } = this.sizes
     const size = smallest === largest ? smallest : this.random.between(smallest, largest)
     const packet = this.probes.make(size)
     if (packet < 0) context.metrics.starved_packets.add(1)
@@ -112,6 +117,21 @@ class Generator {
 
   protected get complete(): boolean {
     return this.total > 0 && this.probes.sequence >= this.total
+  }
+
+  /**
+   * Takes over other sizes, within what the run's slots hold, and another total, which may be reached by that. A source that has
+   * finished stays finished.
+   */
+  adjust(sizes: Sizes, total: number): void {
+    this.sizes = sizes
+    this.total = total
+    if (this.complete) this.finish()
+  }
+
+  /** Gives up time of the schedule that the run could not keep up with, ns. */
+  protected skip(lag: number): void {
+    this.context.metrics.skipped_ms.add(Math.floor(lag / NS_PER_MS))
   }
 
   protected finish(): void {
@@ -133,7 +153,7 @@ class Generator {
 
 /** Sends a batch every breath, as fast as the graph takes them. */
 export class Flood extends Generator {
-  constructor(context: GeneratorContext, random: Random, sizes: { smallest: number; largest: number }, total: number) {
+  constructor(context: GeneratorContext, random: Random, sizes: Sizes, total: number) {
     super(context, random, sizes, total)
     context.source(() => this.poll())
   }
@@ -179,13 +199,7 @@ export class Paced extends Generator {
   private readonly timer: Timer
   private next = 0
 
-  constructor(
-    context: GeneratorContext,
-    random: Random,
-    sizes: { smallest: number; largest: number },
-    total: number,
-    pace: Pace,
-  ) {
+  constructor(context: GeneratorContext, random: Random, sizes: Sizes, total: number, pace: Pace) {
     super(context, random, sizes, total)
     this.pace = pace
     this.timer = context.timer(() => this.fire())
@@ -208,7 +222,7 @@ export class Paced extends Generator {
     }
     const lag = now - this.next
     if (lag > LAG_LIMIT) {
-      this.context.metrics.skipped_ms.add(Math.floor(lag / NS_PER_MS))
+      this.skip(lag)
       this.next = now
     }
     this.timer.at(Math.min(this.next, end))
