@@ -83,6 +83,7 @@ const VALUES: Record<string, Record<string, unknown>> = {
       { client_id: 2, route: '2001:db8:2::/48' },
     ],
   },
+  sporadic_traffic_source: { min_packets: 2, max_packets: 20, min_idle: 10, max_idle: 500 },
   ssl_decrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
   ssl_encrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
   timed_burst_loss: { interval_ms: 2000, burst_packets: 10, cancel_timer_ms: 500 },
@@ -98,12 +99,14 @@ const VALUES: Record<string, Record<string, unknown>> = {
       { name: 'data', tag: 2 },
     ],
   },
+  trace_traffic_source: { trace_file: 'capture.pcap' },
   tun: { interface_name: 'pen0', ip: '10.9.0.1', netmask: '255.255.255.0' },
   udp: { local_address: '0.0.0.0:5000', remote_address: '192.0.2.1:5000' },
   udp_local: { address: '0.0.0.0:5000' },
   uniform_loss: { loss_prob: 0.05 },
   uniform_loss_sequencer: { loss_probs: [0.01, 0.3], intervals: [5000, 1000] },
   uniform_traffic_source: { total_packets: 1000, interval: 10, min_packet_size: 64, max_packet_size: 1200 },
+  video_traffic_source: { fps: 30, p_frames: 29 },
 }
 
 type Node = TSchema &

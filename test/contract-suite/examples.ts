@@ -1,4 +1,5 @@
 /** One working configuration for every available component, which the contract suite drives. */
+import { fileURLToPath } from 'node:url'
 import type { Pipeline } from '../harness/component.ts'
 
 export interface Example {
@@ -267,6 +268,16 @@ export const examples: Readonly<Record<string, Example>> = {
     config: { input: 'in', output: 'out', interval_ms: 80, burst_packets: 40, cancel_timer_ms: 100 },
     live: { burst_duration_ms: [30, 200] },
     along: { burst_duration_ms: { burst_packets: 0, cancel_timer_ms: 0 } },
+  },
+  trace_traffic_source: {
+    config: {
+      output: 'out',
+      trace_file: fileURLToPath(new URL('trace.csv', import.meta.url)),
+      loops: 3,
+      loop_delay: 100,
+      seed: 1,
+    },
+    live: { loops: [1, 2, 4], loop_delay: [0, 40] },
   },
   traffic_sink: {
     config: { input: 'probes', timeout_ms: 300 },

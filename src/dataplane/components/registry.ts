@@ -52,6 +52,7 @@ import { tagMux } from './routing/tag-mux.ts'
 import { bandwidthTrafficSource } from './sources/bandwidth-traffic-source.ts'
 import { sporadicTrafficSource } from './sources/sporadic-traffic-source.ts'
 import { throughputTrafficSource } from './sources/throughput-traffic-source.ts'
+import { traceTrafficSource } from './sources/trace-traffic-source.ts'
 import { trafficSink } from './sources/traffic-sink.ts'
 import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
 import { videoTrafficSource } from './sources/video-traffic-source.ts'
@@ -107,6 +108,7 @@ const definitions: AnyComponent[] = [
   throughputTracker,
   throughputTrafficSource,
   timedBurstLoss,
+  traceTrafficSource,
   trafficSink,
   tun,
   udp,

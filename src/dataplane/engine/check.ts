@@ -25,6 +25,7 @@ const MAX_COMPONENTS = 1000
 const LONGEST_COMPONENT_NAME = 256
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
+ajv.addFormat('file-name', { type: 'string', validate: (text: string) => !text.includes('\0') })
 ajv.addFormat('socket-address', { type: 'string', validate: (text: string) => parseSocketAddress(text) !== null })
 ajv.addFormat('ip', { type: 'string', validate: (text: string) => isIP(text) !== 0 })
 for (const bytes of [16, 32]) {
@@ -41,6 +42,7 @@ const FORMATS: Record<string, string> = {
   uint64: 'a whole number from 0 to 18446744073709551615',
   'nonce-12': 'a nonce of 12 bytes: 24 hex digits, or base64:…',
   'ascii-16': '16 printable ASCII characters',
+  'file-name': 'a path without NUL characters',
   'key-16': 'a key of 16 bytes: 32 hex digits, or base64:…',
   'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
 }

@@ -71,6 +71,11 @@ export interface ComponentContext<C, M extends MetricDeclarations> {
   random(seed?: number): Random
   /** `bytes` random bytes for salts and session ids: from the system, in a simulation from its seed. */
   entropy(bytes: number): Uint8Array
+  /**
+   * The bytes of a regular file that the configuration names, `most` at most; they are the caller's own. Not for the packet path.
+   * Throws Error with the file's name, what is wrong and what to do.
+   */
+  file(name: string, most: number): Uint8Array
   /** Id under which the addon knows `packets`, for its batched calls. */
   memory(): number
   /** Descriptor owner of this run, for what the addon opens; what a component forgets or cannot close goes with it. */

@@ -14,6 +14,7 @@ import type {
 } from './component.ts'
 import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
+import { readWhole } from './files.ts'
 import type { Io, IoEvents } from './io.ts'
 import { bindMetrics, type Histogram, MetricLayout } from './metrics.ts'
 import { Outlet } from './outlet.ts'
@@ -259,6 +260,7 @@ export class Graph {
         return new Random(used)
       },
       entropy: (bytes) => environment.entropy(bytes),
+      file: readWhole,
       memory: () => this.nativeMemory(),
       owner: () => environment.owner ?? this.ownOwner(),
       shared: (common, make) => this.shared(common, make),

@@ -21,6 +21,8 @@ export interface Annotations {
   enumeration?: Readonly<Record<string, number>>
   /** Never shown in logs, errors or tables. */
   secret?: boolean
+  /** The value names a file of the node; see files.ts. */
+  file?: boolean
 }
 
 type Options = SchemaOptions & Annotations
@@ -99,6 +101,10 @@ export const Mtu = (proto: 'i32' | 'u32', options: Options & { default?: number;
 /** `ip:port` or `[ip6]:port`. */
 export const Address = (description: string) =>
   Text(description, { format: 'socket-address', unit: 'ip:port', maxLength: 80 })
+
+/** A file of the node, relative to the directory of files that configurations may name; others only from whom the node trusts. */
+export const FileName = (description: string) =>
+  Text(description, { file: true, unit: 'path', minLength: 1, format: 'file-name' })
 
 /** One of `names`, given by name or number. */
 export const Enumeration = <const T extends Record<string, number>>(

@@ -7,9 +7,6 @@ import { Milliseconds, Optional, Output, Seed, Uint32 } from '../../engine/schem
 import { type BurstSchedule, Bursts } from './bursts.ts'
 import { checkSizes, sizeFields, sizesOf, sourceMetrics } from './generator.ts'
 
-/** 49 days: all that the field holds. */
-const LONGEST_IDLE = 4_294_967_295
-
 const Config = Type.Object({
   output: Output(),
   total_packets: Uint32('How many packets to send; 0: no limit. The last burst is cut to it.', {
@@ -18,8 +15,8 @@ const Config = Type.Object({
   }),
   min_packets: Uint32('Fewest packets of a burst.', { minimum: 1, unit: 'packets' }),
   max_packets: Uint32('Most packets of a burst.', { minimum: 1, unit: 'packets' }),
-  min_idle: Milliseconds('Shortest silence.', { maximum: LONGEST_IDLE }),
-  max_idle: Milliseconds('Longest silence.', { maximum: LONGEST_IDLE }),
+  min_idle: Milliseconds('Shortest silence.'),
+  max_idle: Milliseconds('Longest silence.'),
   ...sizeFields,
   seed: Optional(Seed('u32')),
 })

@@ -1,0 +1,41 @@
+/** Reads lists of packets as lines `time_ms,size`; the first line may be that heading. */
+import { CaptureError, LARGEST_RECORDED, Recorder, type Recording } from './recording.ts'
+
+/** Smallest packet of a list, bytes: a probe's header. */
+const SMALLEST = 32
+/** Longest line, bytes. */
+const LONGEST_LINE = 128
+const NS_PER_MS = 1e6
+const LINE_FEED = 10
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
+
+/** The recording in the bytes of a list: sizes, 32 to 9,216 bytes, and their times. Throws CaptureError. */
+export function readCsv(bytes: Uint8Array): Recording {
+  const recorder = new Recorder(bytes)
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let from = BYTE_ORDER_MARK.every((byte, i) => bytes[i] === byte) ? BYTE_ORDER_MARK.length : 0
+  for (let line = 1; from < bytes.length; line++) {
+    const found = text.indexOf(LINE_FEED, from)
+    const end = found < 0 ? bytes.length : found
+    if (end - from > LONGEST_LINE) {
+      throw new CaptureError(`line ${line}: it has ${end - from} bytes, which is no "time_ms,size"`)
+    }
+    take(text.toString('latin1', from, end).trim(), line, recorder)
+    from = end + 1
+  }
+  return recorder.finish('SIZES')
+}
+
+function take(text: string, line: number, recorder: Recorder): void {
+  if (text === '' || (line === 1 && /^time_ms *, *size$/i.test(text))) return
+  const [, time = '', size = ''] = /^(\d+(?:\.\d*)?) *, *(\d+)$/.exec(text) ?? []
+  if (time === '') {
+    throw new CaptureError(`line ${line}: ${JSON.stringify(text)} is no "time_ms,size", as in 12.5,1200`)
+  }
+  const bytes = Number(size)
+  if (bytes < SMALLEST || bytes > LARGEST_RECORDED) {
+    throw new CaptureError(`line ${line}: the size ${size} is not within ${SMALLEST} to ${LARGEST_RECORDED} bytes`)
+  }
+  recorder.at(Math.round(Number(time) * NS_PER_MS))
+  recorder.size(bytes)
+}

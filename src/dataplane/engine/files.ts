@@ -1,0 +1,105 @@
+/** Files that a configuration names: which they are, where they are, and their bytes. */
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import type { TSchema } from '@sinclair/typebox'
+import { below, pointerOf } from '../../text/pointer.ts'
+import type { AnyComponent, Registry } from './component.ts'
+import type { ComponentConfig, PipelineConfig } from './config.ts'
+import type { Annotations } from './schema.ts'
+
+type Node = TSchema & Annotations & { properties?: Record<string, Node>; items?: Node }
+
+/** A field of a configuration that names a file. */
+interface NamedFile {
+  /** JSON pointer into the configuration, in snake_case. */
+  readonly pointer: string
+  /** As it stands there. */
+  readonly name: string
+}
+
+/** `value` with every file's name replaced by what `place` makes of it. */
+function mapFiles(node: Node, value: unknown, pointer: string, place: (file: NamedFile) => string): unknown {
+  if (node.file) return typeof value === 'string' ? place({ pointer, name: value }) : value
+  if (node.items && Array.isArray(value)) {
+    const { items } = node
+    return value.map((item, i) => mapFiles(items, item, below(pointer, i), place))
+  }
+  if (!node.properties || typeof value !== 'object' || value === null) return value
+  const { properties } = node
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => {
+      const child = properties[name]
+      return [name, child ? mapFiles(child, item, below(pointer, name), place) : item]
+    }),
+  )
+}
+
+function mapConfig(
+  { components, ...others }: PipelineConfig,
+  registry: Registry,
+  place: (file: NamedFile) => string,
+): PipelineConfig {
+  const placed = Object.entries(components).map(([name, { key, config }]): [string, ComponentConfig] => {
+    const { config: schema } = registry.get(key) as AnyComponent
+    const pointer = pointerOf(['engine_config', 'pipeline', name, key])
+    return [name, { key, config: mapFiles(schema as Node, config, pointer, place) as Record<string, unknown> }]
+  })
+  return { ...others, components: Object.fromEntries(placed) }
+}
+
+/** The checked configuration with its files as absolute paths, relative ones being in `directory`. */
+export function withFilesIn(config: PipelineConfig, registry: Registry, directory: string): PipelineConfig {
+  return mapConfig(config, registry, ({ name }) => resolve(directory, name))
+}
+
+/**
+ * The files of a checked configuration that are not in `directory` or below it, going by their names: what a symbolic link in there leads
+ * to is for whoever has put it there.
+ */
+export function filesOutside(config: PipelineConfig, registry: Registry, directory: string): NamedFile[] {
+  const outside: NamedFile[] = []
+  mapConfig(config, registry, (file) => {
+    const path = relative(directory, resolve(directory, file.name))
+    if (path === '' || path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path)) outside.push(file)
+    return file.name
+  })
+  return outside
+}
+
+const CAUSES: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist; put it there, or correct its name',
+  ENOTDIR: 'a part of its path is no directory; correct its name',
+  EACCES: 'the user of this process may not read it; let it (chmod, chown)',
+  ELOOP: 'its symbolic links lead in a circle',
+  ENAMETOOLONG: 'its name is too long',
+  ENXIO: 'it is no regular file; name one',
+}
+
+/**
+ * The bytes of the regular file `path`, which has `most` of them at most. Throws Error with the path, what is wrong and what to do; neither
+ * a device nor a pipe is ever read or waited for.
+ */
+export function readWhole(path: string, most: number): Uint8Array {
+  const refuse = (why: string, cause?: unknown) => new Error(`cannot read ${path}: ${why}`, { cause })
+  let descriptor: number
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  } catch (error) {
+    throw refuse(CAUSES[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message, error)
+  }
+  try {
+    const stat = fstatSync(descriptor)
+    if (!stat.isFile()) throw refuse('it is no regular file; name one')
+    if (stat.size > most)
+      throw refuse(`it has ${stat.size} bytes, ${most} are taken at most; cut it into several files`)
+    const bytes = new Uint8Array(stat.size)
+    for (let at = 0; at < bytes.length; ) {
+      const read = readSync(descriptor, bytes, at, bytes.length - at, at)
+      if (read === 0) throw refuse(`it has become shorter while it was read, ${at} bytes`)
+      at += read
+    }
+    return bytes
+  } finally {
+    closeSync(descriptor)
+  }
+}
