@@ -1,6 +1,7 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -8,6 +9,7 @@ import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLevel } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import { withFilesIn } from '../dataplane/engine/files.ts'
 import { readDuration } from '../text/durations.ts'
 import type { Problem } from '../text/pointer.ts'
 import { Failure, messageOf } from './failure.ts'
@@ -73,11 +75,11 @@ export function problemLines(problems: readonly Problem[], stream: { isTTY?: boo
   return problems.map(({ pointer, message }) => `  ${paint(pointer || '/', 'cyan', stream)}: ${message}`).join('\n')
 }
 
-/** Reads and checks a pipeline configuration; all problems at once are the failure. */
+/** Reads and checks a pipeline configuration, whose files are relative to its own; all problems at once are the failure. */
 export async function loadPipeline(file: string): Promise<PipelineConfig> {
   const text = await readInput(file)
   const { config, problems } = checkPipelineConfig(text, components)
-  if (config) return config
+  if (config) return withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
   throw invalid(problems, { file, text })
 }
 

@@ -21,6 +21,7 @@ test('defaults hold where nothing is said', () => {
     'grpc.address': '127.0.0.1:8770',
     'access.open': false,
     hubServer: false,
+    'pipelines.trusted': 'local',
     'hubServer.authenticationByRequest.timeout': 300_000,
     'telemetry.interval': 1_000,
     'log.level': 'info',

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import type { Trusted } from '../services/trust.ts'
 import { suggestion } from '../text/names.ts'
 import {
   address,
@@ -43,6 +44,8 @@ export interface NodeConfig {
   /** Whether nodes may ask to join it; they have no other way in. */
   'hubServer.authenticationByRequest': 'taken' | 'none'
   'hubServer.authenticationByRequest.timeout': number
+  /** Whose pipeline configurations may name files outside the directory `files` of the data directory. */
+  'pipelines.trusted': Trusted
   'telemetry.interval': number
   'log.level': NodeLogLevel
   'log.format': NodeLogFormat
@@ -120,6 +123,13 @@ export const settings: readonly Setting[] = [
     'how long a request to join waits for its answer',
     duration(1_000, 86_400_000),
     () => 300_000,
+  ),
+  setting(
+    'pipelines.trusted',
+    'trusted',
+    "whose pipelines may name files outside the data directory's files: local (callers of this node), hub (those of the hub's too), or members (every node on the hub)",
+    oneOf('local', 'hub', 'members'),
+    (): Trusted => 'local',
   ),
   setting(
     'telemetry.interval',

@@ -1,6 +1,7 @@
 /** A node: everything composed from a configuration, from the store to the listeners, and taken down in reverse. */
 import { isIP } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Access } from '../api/access.ts'
 import { GrpcListener } from '../api/grpc.ts'
@@ -20,6 +21,7 @@ import type { LinkEvent, LinkServer } from '../link/link.ts'
 import { createLinkServer } from '../link/link-server.ts'
 import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
+import { Trust } from '../services/trust.ts'
 import { Store } from '../store/store.ts'
 import type { NodeConfig } from './config.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
@@ -85,6 +87,11 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       onError: (error) => log.error({ err: error }, 'a change could not be stored'),
       onFact: (fact) => logPipeline(log, fact),
       registry: options.registry ?? components,
+      trust: new Trust({
+        files: join(config.dataDirectory, 'files'),
+        trusted: config['pipelines.trusted'],
+        hubServer: () => store.signIn.get()?.hubId,
+      }),
     })
     await pipelines.open()
     opened.push(() => pipelines.close())

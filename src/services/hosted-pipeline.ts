@@ -44,7 +44,7 @@ export class HostedPipeline {
   constructor(host: PipelineHost, record: PipelineRecord, runs: readonly RunRecord[], config?: PipelineConfig) {
     this.#host = host
     this.#record = record
-    this.#stored = config === undefined ? storedConfig(record.settings, host) : { config }
+    this.#stored = config === undefined ? storedConfig(record, host) : { config }
     this.#operations = new OperationQueue({
       clock: host.clock,
       check: () => this.#check(),
@@ -234,8 +234,9 @@ export class HostedPipeline {
     return idOfStarted(run, previous)
   }
 
-  async #takeSettings({ settings, config }: CheckedSettings): Promise<void> {
-    const record = { ...this.#record, settings }
+  async #takeSettings({ settings, author, config }: CheckedSettings): Promise<void> {
+    const { id, createdAt } = this.#record
+    const record = { id, settings, createdAt, ...(author === undefined ? {} : { author }) }
     await this.#persistence.putSettings(record)
     this.#record = record
     this.#stored = { config }

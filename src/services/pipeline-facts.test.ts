@@ -12,6 +12,7 @@ import { components } from '../dataplane/components/registry.ts'
 import { Store } from '../store/store.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import { PipelinesService } from './pipelines.ts'
+import { Trust } from './trust.ts'
 
 const nodeId = 'n'
 const call: CallContext = {
@@ -47,6 +48,7 @@ async function open(): Promise<void> {
   }
   service = new PipelinesService({
     registry: components,
+    trust: new Trust({ files: join(directory, 'files'), trusted: 'local', hubServer: () => undefined }),
     node: { id: nodeId },
     store,
     pool,

@@ -5,9 +5,11 @@ import type { CreatePipelineRequest, RestartPolicy, StartupPolicy, UpdatePipelin
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import { withFilesIn } from '../dataplane/engine/files.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
-import type { PipelineSettings } from '../store/pipelines.ts'
+import type { PipelineRecord, PipelineSettings } from '../store/pipelines.ts'
 import type { Problem } from '../text/pointer.ts'
+import type { Author, Trust } from './trust.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
 const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
@@ -24,21 +26,30 @@ export interface SettingsRules {
   readonly cpus: readonly number[]
   /** The components there are; absent: the product's own. */
   readonly registry: Registry
+  /** Who may name which files. */
+  readonly trust: Trust
 }
 
-/** Settings that can run: the settings and what their jsonConfig says. */
+/** Settings that can run: the settings, who has set them, and what their jsonConfig says, its files as absolute paths. */
 export interface CheckedSettings {
   settings: PipelineSettings
+  author: Author
   config: PipelineConfig
 }
 
-/** What a stored jsonConfig says, or why it cannot run here: another version of the node may have written it. */
+/**
+ * What a stored jsonConfig says, its files as absolute paths, or why it cannot run here: another version of the node may have written it,
+ * or its author may be trusted no longer.
+ */
 export type StoredConfig = { config: PipelineConfig } | { config: null; problem: string }
 
 /** Reads the jsonConfig of stored settings. */
-export function storedConfig({ jsonConfig }: PipelineSettings, { registry }: SettingsRules): StoredConfig {
-  const { config, problems } = checkPipelineConfig(jsonConfig, registry)
-  return config === null ? { config, problem: describeProblems(problems) } : { config }
+export function storedConfig({ settings, author }: PipelineRecord, { registry, trust }: SettingsRules): StoredConfig {
+  const { config, problems } = checkPipelineConfig(settings.jsonConfig, registry)
+  if (config === null) return { config, problem: describeProblems(problems) }
+  const refusals = trust.refusals(config, registry, author)
+  if (refusals.length > 0) return { config: null, problem: describeProblems(refusals) }
+  return { config: withFilesIn(config, registry, trust.files) }
 }
 
 /** Throws FAILED_PRECONDITION when the stored configuration cannot run here. */
@@ -52,8 +63,15 @@ export function policyOf({ restartPolicy, instructionsTimeout }: PipelineSetting
   return { restartPolicy, instructionsTimeout: Math.min(instructionsTimeout * 1000, LONGEST_TIMEOUT_MS) }
 }
 
-/** Checks a create request. Throws INVALID_ARGUMENT with every problem. */
-export function settingsOfCreate(request: CreatePipelineRequest, rules: SettingsRules): CheckedSettings {
+/**
+ * Checks a create request of `author`. Throws INVALID_ARGUMENT with every problem, PERMISSION_DENIED with everything that the author is not
+ * trusted with.
+ */
+export function settingsOfCreate(
+  request: CreatePipelineRequest,
+  rules: SettingsRules,
+  author: Author,
+): CheckedSettings {
   return checked(
     {
       ...common(request),
@@ -61,11 +79,16 @@ export function settingsOfCreate(request: CreatePipelineRequest, rules: Settings
       instructionsTimeout: request.instructionsTimeout ?? DEFAULT_INSTRUCTIONS_TIMEOUT,
     },
     rules,
+    author,
   )
 }
 
 /** The same for an update, which replaces the settings: what it leaves out goes back to its default. */
-export function settingsOfUpdate(request: UpdatePipelineRequest, rules: SettingsRules): CheckedSettings {
+export function settingsOfUpdate(
+  request: UpdatePipelineRequest,
+  rules: SettingsRules,
+  author: Author,
+): CheckedSettings {
   return checked(
     {
       ...common(request),
@@ -73,6 +96,7 @@ export function settingsOfUpdate(request: UpdatePipelineRequest, rules: Settings
       instructionsTimeout: request.instructionsTimeout,
     },
     rules,
+    author,
   )
 }
 
@@ -99,7 +123,11 @@ function startupPolicyOf(policy: CreatePipelineRequest['startupPolicy']): Startu
   return policy?.auto ? { auto: {} } : { manual: {} }
 }
 
-function checked(settings: PipelineSettings, { cpus, registry }: SettingsRules): CheckedSettings {
+function checked(
+  settings: PipelineSettings,
+  { cpus, registry, trust }: SettingsRules,
+  author: Author,
+): CheckedSettings {
   const problems: Problem[] = []
   if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
   if (settings.name.length > LONGEST_NAME) {
@@ -120,7 +148,12 @@ function checked(settings: PipelineSettings, { cpus, registry }: SettingsRules):
     const told = answerable(problems)
     throw new ServiceError('INVALID_ARGUMENT', describeProblems(told), { problems: told })
   }
-  return { settings, config }
+  const refusals = trust.refusals(config, registry, author)
+  if (refusals.length > 0) {
+    const told = answerable(refusals)
+    throw new ServiceError('PERMISSION_DENIED', describeProblems(told), { problems: told })
+  }
+  return { settings, author, config: withFilesIn(config, registry, trust.files) }
 }
 
 /** All problems in one line. */
@@ -138,7 +171,7 @@ export interface SettingsChange {
 
 /** Compares the settings of a run pinned to `cpu` with the wanted ones. Name, policies, timeout and log level never touch a run. */
 export function compareSettings(
-  old: CheckedSettings,
+  old: Omit<CheckedSettings, 'author'>,
   next: CheckedSettings,
   cpu: number | undefined,
   registry: Registry,

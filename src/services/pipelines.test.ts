@@ -16,6 +16,7 @@ import { type LogLine, RunOver } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
 import { RUN_LOGS_KEPT } from './pipeline-runs.ts'
 import { EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
+import { Trust } from './trust.ts'
 
 const call: CallContext = {
   remoteAddress: '',
@@ -54,6 +55,7 @@ async function open(): Promise<void> {
   clock = new SimulatedClock()
   service = new PipelinesService({
     registry: components,
+    trust: new Trust({ files: join(directory, 'files'), trusted: 'local', hubServer: () => undefined }),
     node: { id: nodeId },
     store,
     pool,

@@ -21,6 +21,7 @@ import type { PipelineHost } from './pipeline-host.ts'
 import { RUNS_KEPT } from './pipeline-runs.ts'
 import { settingsOfCreate, settingsOfUpdate } from './pipelines-settings.ts'
 import { runView } from './pipelines-view.ts'
+import { authorOf, type Trust } from './trust.ts'
 
 /** How long getPipelineByRunId waits for an unknown run to appear. */
 export const RUN_LOOKUP_MS = 2_000
@@ -45,6 +46,8 @@ export interface PipelinesOptions {
   newId?: () => string
   /** The components there are; absent: the product's own. */
   registry: Registry
+  /** Who may name which files in a configuration. */
+  trust: Trust
 }
 
 export type PipelinesHandlers = Pick<
@@ -70,6 +73,7 @@ export class PipelinesService implements PipelineHost {
   readonly newId: () => string
   readonly cpus: readonly number[]
   readonly registry: Registry
+  readonly trust: Trust
   readonly telemetryInterval: number
   readonly #node: LocalNode
   readonly #onError: (error: unknown) => void
@@ -93,6 +97,7 @@ export class PipelinesService implements PipelineHost {
     this.clock = options.clock ?? systemClock
     this.newId = options.newId ?? randomUUID
     this.registry = options.registry
+    this.trust = options.trust
     this.#node = options.node
     this.#onError = options.onError
     this.noted = (fact) => options.onFact?.(fact)
@@ -155,10 +160,10 @@ export class PipelinesService implements PipelineHost {
       const run = hosted.runRecord(id)
       return { pipeline: hosted.view(), ...(run === undefined ? {} : { run: runView(run) }) }
     },
-    createPipeline: async (request) => {
+    createPipeline: async (request, call) => {
       this.#check(request.nodeId)
-      const { settings, config } = settingsOfCreate(request, this)
-      const record = { id: this.newId(), settings, createdAt: Date.now() }
+      const { settings, author, config } = settingsOfCreate(request, this, authorOf(call))
+      const record = { id: this.newId(), settings, createdAt: Date.now(), ...(author === undefined ? {} : { author }) }
       await this.store.pipelines.put(record)
       const pipeline = this.#host(record, [], config).view()
       this.#tell({ create: { pipeline } })
@@ -167,7 +172,7 @@ export class PipelinesService implements PipelineHost {
     updatePipeline: async (request, call) => {
       this.#check(request.nodeId)
       const hosted = this.#byId(request.id)
-      const pipeline = await hosted.update(call, settingsOfUpdate(request, this), request.forceRestart)
+      const pipeline = await hosted.update(call, settingsOfUpdate(request, this, authorOf(call)), request.forceRestart)
       return { pipeline }
     },
     deletePipeline: async ({ nodeId, id }, call) => {

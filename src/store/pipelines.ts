@@ -12,6 +12,8 @@ export type PipelineSettings = Omit<Pipeline, 'id' | 'started' | 'currentRun' | 
 export interface PipelineRecord {
   id: string
   settings: PipelineSettings
+  /** Id of the node on which they were set; absent: this one. */
+  author?: string
   /** Milliseconds since the epoch. */
   createdAt: number
 }

@@ -174,6 +174,34 @@ describe('validate', () => {
   })
 })
 
+describe('a file that a configuration names', () => {
+  const folder = scratch()
+  afterAll(() => folder.dispose())
+  folder.file('list.csv', '0,64\n5,64\n')
+  const pipeline = (name: string) => ({
+    trace: { trace_traffic_source: { output: 'a', trace_file: name } },
+    sink: { traffic_sink: { input: 'a' } },
+  })
+  const text = (name: string) => JSON.stringify({ engine_config: { pipeline: pipeline(name) } })
+  const file = folder.file('trace.json', text('list.csv'))
+
+  it.each([['simulate', '-d', '1s'], ['run']])('%s takes it relative to its own file', async (command, ...args) => {
+    const { code, stdout, stderr } = await penstock([command, file, ...args, '-o', 'json'])
+    expect({ code, stderr: stderr.includes('ERROR') }).toEqual({ code: 0, stderr: false })
+    expect(JSON.parse(stdout)).toMatchObject({ outcome: 'COMPLETED', metrics: { sink: { probe_packets: 2 } } })
+  })
+
+  it('is told where it was looked for', async () => {
+    const missing = folder.file('missing.json', text('none.csv'))
+    const { code, stderr } = await penstock(['simulate', missing, '-d', '1s'])
+    expect(code).toBe(1)
+    expect(stderr).toContain(`cannot read ${join(missing, '../none.csv')}: it does not exist`)
+    // A configuration may be for another machine: whether its files are here is no matter of its being right.
+    expect((await penstock(['validate', missing])).code).toBe(0)
+    expect((await penstock(['validate', folder.file('wrong.json', text('a\0b'))])).stderr).toContain('without NUL')
+  })
+})
+
 describe('simulate', () => {
   const simulated = async (...args: string[]) => {
     const { code, stdout, stderr } = await penstock(['simulate', good, '-d', '10s', '-o', 'json', ...args])

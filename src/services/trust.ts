@@ -1,0 +1,54 @@
+/** Whose configurations may name files outside the node's directory of files: `pipelines.trusted`. */
+import type { CallContext } from '../contract/handlers.ts'
+import type { Registry } from '../dataplane/engine/component.ts'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import { filesOutside } from '../dataplane/engine/files.ts'
+import type { Problem } from '../text/pointer.ts'
+
+/** Callers of this node's own API; those and callers on the hub server's node; every node on the hub. */
+export type Trusted = 'local' | 'hub' | 'members'
+
+/** Id of the node on which a configuration was set, undefined when that is this one: a caller of its own API. */
+export type Author = string | undefined
+
+/** Who calls: another node over the hub, as the link has proven, or somebody whom this node's own listeners have let in. */
+export function authorOf({ transport, identity }: CallContext): Author {
+  return transport === 'link' ? (identity ?? '') : undefined
+}
+
+export interface TrustOptions {
+  /** Where files are that every configuration may name, an absolute path. */
+  readonly files: string
+  readonly trusted: Trusted
+  /** Id of the node that serves the hub which this node is on now. */
+  hubServer(): string | undefined
+}
+
+export class Trust {
+  /** Where relative names of files lead. */
+  readonly files: string
+  readonly #trusted: Trusted
+  readonly #hubServer: () => string | undefined
+
+  constructor({ files, trusted, hubServer }: TrustOptions) {
+    this.files = files
+    this.#trusted = trusted
+    this.#hubServer = hubServer
+  }
+
+  /** What a checked configuration asks for that its author is not trusted with, each with its place; empty when all is well. */
+  refusals(config: PipelineConfig, registry: Registry, author: Author): Problem[] {
+    if (this.#trusts(author)) return []
+    return filesOutside(config, registry, this.files).map(({ pointer, name }) => ({
+      pointer,
+      message:
+        `node ${author} may name files in ${this.files} only, not ${JSON.stringify(name)}: put the file there and name it relative to that, ` +
+        `or let this node trust it, with pipelines.trusted: ${author === this.#hubServer() ? 'hub' : 'members'}`,
+    }))
+  }
+
+  #trusts(author: Author): boolean {
+    if (author === undefined || this.#trusted === 'members') return true
+    return this.#trusted === 'hub' && author !== '' && author === this.#hubServer()
+  }
+}

@@ -1,0 +1,148 @@
+/** Whose configurations may name files outside a node's directory of files: over REST, on this node and through a hub. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, type RunningNode, settingsOf, temporaryDirectory } from '../api/running-node.ts'
+import { httpCaller, startReal } from './callers.ts'
+
+const root = temporaryDirectory()
+const outside = join(root, 'outside.csv')
+const LIST = '0,64\n1,1200\n2,64\n'
+
+/** A pipeline that replays `trace_file`. */
+const replaying = (trace_file: string) => ({
+  trace: { trace_traffic_source: { output: 'a', trace_file } },
+  sink: { traffic_sink: { input: 'a' } },
+})
+const POINTER = '/engine_config/pipeline/trace/trace_traffic_source/trace_file'
+
+async function joinHub(node: RunningNode, hub: RunningNode): Promise<void> {
+  const { stream, answer } = await httpCaller(hub).converse('authenticationByRequests')
+  const joined = httpCaller(node).unary('authenticateByRequest', { hubServerAddress: `http://${hub.node.http}` })
+  answer({ requestId: (await stream.next()).requestId, accept: true })
+  await joined
+  stream.close()
+}
+
+let hub: RunningNode
+let caller: RunningNode
+let nodes: Record<'local' | 'hub' | 'members', RunningNode>
+const started: RunningNode[] = []
+
+async function start(name: string, flags: Record<string, string> = {}): Promise<RunningNode> {
+  const node = await startReal(join(root, name), { 'node-name': name, ...flags })
+  started.push(node)
+  return node
+}
+
+beforeAll(async () => {
+  writeFileSync(outside, LIST)
+  for (const name of ['local', 'hub-trusting', 'members']) {
+    mkdirSync(join(root, name, 'files', 'below'), { recursive: true })
+    writeFileSync(join(root, name, 'files', 'below', 'list.csv'), LIST)
+  }
+  hub = await start('hub', { hub: 'true', trusted: 'hub' })
+  caller = await start('caller')
+  nodes = {
+    local: await start('local'),
+    hub: await start('hub-trusting', { trusted: 'hub' }),
+    members: await start('members', { trusted: 'members' }),
+  }
+  for (const node of [caller, ...Object.values(nodes)]) await joinHub(node, hub)
+}, 60_000)
+afterAll(async () => {
+  for (const node of started.reverse()) await node.node.close()
+})
+
+/** Asks `at` to create on `on`. */
+function create(at: RunningNode, on: RunningNode, trace_file: string): Promise<Answer> {
+  const path = `http://${at.node.http}/v1/nodes/${on.node.id}/pipelines`
+  return at.call('POST', path, settingsOf(replaying(trace_file)))
+}
+
+const denied = (from: RunningNode, on: RunningNode, name: string, setting: string) => ({
+  status: 403,
+  body: {
+    code: 7,
+    message: `${POINTER}: node ${from.node.id} may name files in ${join(root, on === nodes.hub ? 'hub-trusting' : on === hub ? 'hub' : 'local', 'files')} only, not "${name}": put the file there and name it relative to that, or let this node trust it, with pipelines.trusted: ${setting}`,
+    details: expect.anything(),
+  },
+})
+
+test('a name is relative to the files of the data directory, and the pipeline runs with what is there', async () => {
+  const { local } = nodes
+  for (const at of [local, caller, hub]) {
+    const { status, body } = await create(at, local, 'below/list.csv')
+    expect(status, body.message).toBe(200)
+    const { id } = body.pipeline
+    expect(JSON.parse(body.pipeline.jsonConfig).engine_config.pipeline).toEqual(replaying('below/list.csv'))
+    await local.start(id)
+    const ended = await local.when(id, ({ currentRun }) => currentRun?.state === 'ENDED')
+    expect(ended.currentRun).toMatchObject({ outcome: 'COMPLETED' })
+  }
+})
+
+test('a file that is not there fails the start, with its name and where it was looked for', async () => {
+  const { body } = await create(nodes.local, nodes.local, 'none.pcap')
+  const { status, body: failure } = await nodes.local.call('POST', `/pipelines/${body.pipeline.id}/start`)
+  expect(status).toBe(409)
+  expect(failure.message).toContain(`cannot read ${join(root, 'local/files/none.pcap')}: it does not exist`)
+})
+
+describe('a file outside', () => {
+  test('may be named by callers of the node itself, whatever the setting', async () => {
+    for (const node of [...Object.values(nodes), hub]) expect((await create(node, node, outside)).status).toBe(200)
+  })
+
+  test.each(['', '../../outside.csv', 'below/../../x', '/etc/passwd'])(
+    'trusted local: nobody else may name %j, outside.csv being the first',
+    async (given) => {
+      const name = given || outside
+      expect(await create(caller, nodes.local, name)).toEqual(denied(caller, nodes.local, name, 'members'))
+      expect(await create(hub, nodes.local, name)).toEqual(denied(hub, nodes.local, name, 'hub'))
+    },
+  )
+
+  test('trusted hub: callers on the hub may too, those on other nodes may not; on the hub itself that is nobody else', async () => {
+    expect((await create(hub, nodes.hub, outside)).status).toBe(200)
+    expect(await create(caller, nodes.hub, outside)).toEqual(denied(caller, nodes.hub, outside, 'members'))
+    expect(await create(caller, hub, outside)).toEqual(denied(caller, hub, outside, 'members'))
+  })
+
+  test('trusted members: every node on the hub may', async () => {
+    for (const at of [caller, hub]) expect((await create(at, nodes.members, outside)).status).toBe(200)
+  })
+
+  test('cannot be brought in by an update either, and what was set stays', async () => {
+    const { body } = await create(caller, nodes.local, 'below/list.csv')
+    const { id } = body.pipeline
+    const path = `http://${caller.node.http}/v1/nodes/${nodes.local.node.id}/pipelines/${id}`
+    const update = { ...settingsOf(replaying(outside)), defaultLoggingLevel: 'INFO', instructionsTimeout: 5 }
+    const { status, body: failure } = await caller.call('PUT', path, update)
+    expect([status, failure.code]).toEqual([403, 7])
+    expect((await nodes.local.get(id)).jsonConfig).toBe(body.pipeline.jsonConfig)
+    // Set on the node itself it is the node's own, and runs.
+    expect((await nodes.local.call('PUT', `/pipelines/${id}`, update)).status).toBe(200)
+    await nodes.local.start(id)
+  })
+})
+
+test('a stored pipeline whose author is trusted no longer does not run after the next start of the node', async () => {
+  const directory = join(root, 'strict')
+  const members = await startReal(directory, { trusted: 'members' })
+  await joinHub(members, hub)
+  const { body } = await create(caller, members, outside)
+  const own = await create(members, members, outside)
+  await members.node.close()
+  const local = await startReal(directory)
+  try {
+    const { status, body: failure } = await local.call('POST', `/pipelines/${body.pipeline.id}/start`)
+    expect([status, failure.code]).toEqual([400, 9])
+    expect(failure.message).toContain(
+      `the stored configuration cannot run here: ${POINTER}: node ${caller.node.id} may name files in`,
+    )
+    await local.start(own.body.pipeline.id)
+  } finally {
+    await local.node.close()
+  }
+})
