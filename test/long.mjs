@@ -11,6 +11,7 @@ const ROUNDS = {
   storm: 'storm/storm.mjs',
   'http-fuzz': 'api/http-fuzz.mjs',
   'decoder-fuzz': 'dataplane/decoder-fuzz.mjs',
+  'capture-fuzz': 'dataplane/capture-fuzz.mjs',
 }
 
 const { values, positionals } = parseArgs({ options: { seconds: { type: 'string' } }, allowPositionals: true })

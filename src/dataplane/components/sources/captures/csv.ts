@@ -5,6 +5,8 @@ import { CaptureError, LARGEST_RECORDED, Recorder, type Recording } from './reco
 const SMALLEST = 32
 /** Longest line, bytes. */
 const LONGEST_LINE = 128
+/** Most characters of a line that an error repeats. */
+const LONGEST_QUOTE = 40
 const NS_PER_MS = 1e6
 const LINE_FEED = 10
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
@@ -30,7 +32,9 @@ function take(text: string, line: number, recorder: Recorder): void {
   if (text === '' || (line === 1 && /^time_ms *, *size$/i.test(text))) return
   const [, time = '', size = ''] = /^(\d+(?:\.\d*)?) *, *(\d+)$/.exec(text) ?? []
   if (time === '') {
-    throw new CaptureError(`line ${line}: ${JSON.stringify(text)} is no "time_ms,size", as in 12.5,1200`)
+    throw new CaptureError(
+      `line ${line}: ${JSON.stringify(text.slice(0, LONGEST_QUOTE))} is no "time_ms,size", as in 12.5,1200`,
+    )
   }
   const bytes = Number(size)
   if (bytes < SMALLEST || bytes > LARGEST_RECORDED) {
