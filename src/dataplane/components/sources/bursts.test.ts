@@ -172,6 +172,29 @@ describe('video_traffic_source', () => {
     bench.stop()
   })
 
+  test.each([1, 2, 3, 4])(
+    'a run that was held up sends a batch of what it has missed, then keeps the rate, seed %i',
+    (seed) => {
+      const bench = drive({ source: { video_traffic_source: { output: 'out', fps: 1000, p_frames: 0, seed } } })
+      bench.advance(10.5 * MS)
+      bench.take('out')
+      // Nothing of the run has its turn meanwhile.
+      bench.simulation.clock.advanceTo(510.5 * MS)
+      bench.advance(0)
+      const missed = bench.take('out').length
+      expect(missed).toBeGreaterThan(256)
+      expect(missed).toBeLessThan(256 + 2 * 16)
+      const { skipped_ms } = bench.metrics().source
+      expect(skipped_ms).toBeGreaterThan(460)
+      expect(skipped_ms).toBeLessThan(490)
+      bench.advance(100 * MS)
+      const times = burstsOf(bench.take('out')).map(({ time }) => time / MS)
+      expect(times).toEqual(Array.from({ length: 100 }, (_, n) => 511.5 + n))
+      expect(bench.metrics().source.skipped_ms).toBe(skipped_ms)
+      bench.stop()
+    },
+  )
+
   test('total_packets cuts a frame', () => {
     const bench = source('video_traffic_source', { fps: 25, p_frames: 0, total_packets: 17, seed: 1 })
     bench.advance(SECOND)

@@ -6,11 +6,13 @@ import { Generator, type GeneratorContext, LAG_LIMIT, type Sizes } from './gener
 
 /** When bursts are due and how long they are. Its methods are called in turns, `length` first. */
 export interface BurstSchedule {
+  /** Bursts are due at times of their own, whenever the last one left: a run can be behind them. */
+  readonly keepsTime: boolean
   /** Packets of the burst that is due, 1 or more. */
   length(): number
   /** When the burst after one that was due at `due` and whose last packet left at `last` is due, ns. */
   next(due: number, last: number): number
-  /** The run was so late that the next burst is due at `due`, later than was said. */
+  /** The run was so late that the burst which is due, or on, counts as due at `due`, later than was said. */
   restart(due: number): void
 }
 
@@ -76,7 +78,7 @@ export class Bursts extends Generator {
       return
     }
     const lag = now - this.due
-    if (this.left === 0 && lag > LAG_LIMIT) {
+    if (schedule.keepsTime && lag > LAG_LIMIT) {
       this.skip(lag)
       this.due = now
       schedule.restart(now)

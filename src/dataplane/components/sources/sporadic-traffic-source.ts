@@ -24,6 +24,7 @@ type SporadicConfig = Static<typeof Config>
 
 /** Lengths of bursts and of silences, each uniform, both ends included. */
 class Sporadic implements BurstSchedule {
+  readonly keepsTime = false
   private readonly random: Random
   private config: SporadicConfig
   /** When the last burst was over, ns, and the silence drawn for it, ms; -1: none yet. */

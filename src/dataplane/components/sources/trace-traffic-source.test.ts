@@ -139,6 +139,21 @@ test('packets of one moment, more than a batch of them, all leave at it', () => 
   bench.stop()
 })
 
+test('a run that was held up sends one batch of what it has missed, and plays the rest from then on as it was recorded', () => {
+  const bench = replay(fileOf(Array.from({ length: 1000 }, (_, i) => `${i},64\n`).join('')))
+  bench.advance(0)
+  // Nothing of the run has its turn meanwhile.
+  bench.simulation.clock.advanceTo(500 * MS)
+  bench.advance(10 * MS)
+  expect(bench.received('out').map(({ time }) => time / MS)).toEqual([
+    0,
+    ...Array.from({ length: 256 }, () => 500),
+    ...Array.from({ length: 11 }, (_, i) => 500 + i),
+  ])
+  expect(bench.metrics().source.skipped_ms).toBe(243)
+  bench.stop()
+})
+
 test('without free slots a packet is counted as not sent, and the next leaves at its time', () => {
   const bench = replay(fileOf(small))
   const taken: number[] = []

@@ -13,6 +13,7 @@ const P_FRAME = { fewest: 1, most: 4 }
 
 /** One I frame, then `pFrames` P frames, and again. Frame n is due n / fps after the first, without drift. */
 class Video implements BurstSchedule {
+  readonly keepsTime = true
   private readonly random: Random
   private fps: number
   private pFrames: number
@@ -52,8 +53,7 @@ class Video implements BurstSchedule {
     this.pFrames = pFrames
     this.following = Math.min(this.following, pFrames)
     if (this.start >= 0 && fps !== this.fps && this.frames > 0) {
-      this.frames--
-      this.restart(this.due)
+      this.start += ((this.frames - 1) * NS_PER_S) / this.fps
       this.frames = 1
     }
     this.fps = fps
