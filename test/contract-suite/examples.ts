@@ -246,6 +246,10 @@ export const examples: Readonly<Record<string, Example>> = {
       ],
     },
   },
+  tap: {
+    config: { input: 'in', output: 'out', interface_name: 'penstock9', ip: '198.51.100.1', netmask: '24' },
+    endless: true,
+  },
   throughput_tracker: { config: { input: 'in', output: 'out', interval_ms: 50 } },
   throughput_traffic_source: {
     config: { output: 'out', throughput_mbit: 2, duration_ms: 800, payload_size: 500, batch_size: 3, seed: 1 },

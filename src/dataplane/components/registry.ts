@@ -27,6 +27,7 @@ import { timedBurstLoss } from './emulation/timed-burst-loss.ts'
 import { uniformLoss } from './emulation/uniform-loss.ts'
 import { uniformLossSequencer } from './emulation/uniform-loss-sequencer.ts'
 import { peerWriter } from './endpoints/peer-writer.ts'
+import { tap } from './endpoints/tap.ts'
 import { tun } from './endpoints/tun.ts'
 import { udp } from './endpoints/udp.ts'
 import { udpLocal } from './endpoints/udp-local.ts'
@@ -62,13 +63,13 @@ const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
   bandwidthLimitDynamic,
   bandwidthTrafficSource,
+  bomb,
   chacha20Decrypt,
   chacha20Encrypt,
-  constantAuthSign,
-  constantAuthVerify,
-  bomb,
   clientIdReader,
   clientIdWriter,
+  constantAuthSign,
+  constantAuthVerify,
   defragmentizer,
   delayConstant,
   delayDynamic,
@@ -101,6 +102,7 @@ const definitions: AnyComponent[] = [
   sslPoly1305Signer,
   tagDemux,
   tagMux,
+  tap,
   throughputTracker,
   throughputTrafficSource,
   timedBurstLoss,

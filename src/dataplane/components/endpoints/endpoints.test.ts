@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { drive, payload } from '../../../../test/harness/component.ts'
 import { isMulticast } from './datagram-endpoint.ts'
-import { prefixLength } from './tun.ts'
+import { prefixLength } from './interface-endpoint.ts'
 
 describe('simulated datagrams', () => {
   it.each([
@@ -38,6 +38,27 @@ describe('simulated datagrams', () => {
     bench.send('a', payload(10), { remote: '192.0.2.1:9' })
     expect(bench.take('b')).toMatchObject([{ remote: '[2001:db8::1]:9' }])
     bench.stop()
+  })
+})
+
+describe('tap', () => {
+  it('takes frames of 18 bytes more than the MTU, and no longer ones', () => {
+    const bench = drive({ it: { tap: { input: 'a', output: 'b', interface_name: 'pst0', ip: '10.0.0.1', mtu: 1400 } } })
+    bench.send('a', [payload(1418), payload(1419)])
+    expect(bench.metrics().it).toMatchObject({ sent_packets: 1, oversize_packets: 1 })
+    bench.check()
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it.each([
+    [{ interface_name: 'a/b' }, '"a/b" cannot name an interface'],
+    [{ netmask: '33' }, '"33" is no netmask'],
+    [{ ip: 'fd00::1', mtu: 1000 }, '1000 is below 1280'],
+    [{ mtu: 65_518 }, 'mtu'],
+    [{ generic_offload: true }, 'unknown field "generic_offload"'],
+  ])('%j is refused', (fields, message) => {
+    const config = { input: 'a', output: 'b', interface_name: 'pst0', ip: '10.0.0.1', ...fields }
+    expect(() => drive({ it: { tap: config } })).toThrow(message)
   })
 })
 
