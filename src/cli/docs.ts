@@ -98,6 +98,8 @@ const VALUES: Record<string, Record<string, unknown>> = {
       { name: 'data', tag: 2 },
     ],
   },
+  tap: { interface_name: 'pen0', ip: '10.9.0.1', netmask: '255.255.255.0' },
+  tcp: { listen_address: '127.0.0.1:8080', application_facing: true },
   tun: { interface_name: 'pen0', ip: '10.9.0.1', netmask: '255.255.255.0' },
   udp: { local_address: '0.0.0.0:5000', remote_address: '192.0.2.1:5000' },
   udp_local: { address: '0.0.0.0:5000' },

@@ -250,6 +250,14 @@ export const examples: Readonly<Record<string, Example>> = {
     config: { input: 'in', output: 'out', interface_name: 'penstock9', ip: '198.51.100.1', netmask: '24' },
     endless: true,
   },
+  tcp: {
+    endless: true,
+    config: { input: 'back', output: 'heard', listen_address: LEFT },
+    others: {
+      echo: { observer: { input: 'heard', output: 'back' } },
+      peer: { tcp: { input: 'in', output: 'out', remote_address: LEFT } },
+    },
+  },
   throughput_tracker: { config: { input: 'in', output: 'out', interval_ms: 50 } },
   throughput_traffic_source: {
     config: { output: 'out', throughput_mbit: 2, duration_ms: 800, payload_size: 500, batch_size: 3, seed: 1 },

@@ -28,6 +28,7 @@ import { uniformLoss } from './emulation/uniform-loss.ts'
 import { uniformLossSequencer } from './emulation/uniform-loss-sequencer.ts'
 import { peerWriter } from './endpoints/peer-writer.ts'
 import { tap } from './endpoints/tap.ts'
+import { tcp } from './endpoints/tcp.ts'
 import { tun } from './endpoints/tun.ts'
 import { udp } from './endpoints/udp.ts'
 import { udpLocal } from './endpoints/udp-local.ts'
@@ -103,6 +104,7 @@ const definitions: AnyComponent[] = [
   tagDemux,
   tagMux,
   tap,
+  tcp,
   throughputTracker,
   throughputTrafficSource,
   timedBurstLoss,

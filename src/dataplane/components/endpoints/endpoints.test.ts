@@ -41,6 +41,77 @@ describe('simulated datagrams', () => {
   })
 })
 
+describe('simulated TCP', () => {
+  const tunnel = {
+    client: {
+      tcp: { remote_address: '127.0.0.1:7000', application_facing: true, input: 'question', output: 'answer' },
+    },
+    server: { tcp: { listen_address: '0.0.0.0:7000', application_facing: true, output: 'a', input: 'b' } },
+    echo: { flow_combiner: { inputs: ['a'], output: 'b' } },
+  }
+
+  it('is a stream whose pieces have at most 1,200 bytes', () => {
+    const bench = drive(tunnel)
+    const sent = [payload(100, 1), payload(2048, 2), payload(1200, 3)]
+    bench.send('question', sent)
+    bench.advance(1e9)
+    const heard = bench.take('answer')
+    expect(Buffer.concat(heard.map(({ bytes }) => bytes))).toEqual(Buffer.concat(sent))
+    expect(Math.max(...heard.map(({ bytes }) => bytes.length))).toBe(1200)
+    expect(heard[0]?.remote).toBe('127.0.0.1:7000')
+    bench.check()
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('is frames that stay as they are, on connections that answers find again', () => {
+    const bench = drive({
+      one: { tcp: { remote_address: '127.0.0.1:7000', input: 'in 1', output: 'out 1' } },
+      two: { tcp: { remote_address: '127.0.0.1:7000', input: 'in 2', output: 'out 2' } },
+      server: { tcp: { listen_address: '127.0.0.1:7000', output: 'a', input: 'b' } },
+      echo: { flow_combiner: { inputs: ['a'], output: 'b' } },
+    })
+    for (let step = 0; step < 20; step++) {
+      bench.send('in 1', [payload(2048, step), payload(1, step)])
+      bench.send('in 2', payload(300, step + 100))
+      bench.advance(20e6)
+      expect(bench.take('out 1').map(({ bytes }) => bytes)).toEqual([payload(2048, step), payload(1, step)])
+      expect(bench.take('out 2').map(({ bytes }) => bytes)).toEqual([payload(300, step + 100)])
+    }
+    bench.check()
+    bench.stop()
+  })
+
+  it('drops empty packets, and those of a connection that is over; what never had one goes to the newest', () => {
+    const bench = drive({ it: { tcp: { listen_address: '127.0.0.1:7000', input: 'a' } } })
+    bench.send('a', [payload(0), payload(10)])
+    expect(bench.metrics().it).toMatchObject({ empty_packets: 1, unconnected_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
+  it('waits for its server, with no more than its queue holds', () => {
+    const bench = drive({ it: { tcp: { remote_address: '127.0.0.1:7000', input: 'a' } } })
+    for (let i = 0; i < 200; i++) bench.send('a', payload(2048, i))
+    expect(bench.metrics().it).toMatchObject({ send_queue_drops: 72, connections: 0 })
+    bench.advance(60e9)
+    // Waits of 10 ms, 20 ms and so on: 11 attempts in the first 10.23 s, then one in 10 s.
+    expect(bench.metrics().it.socket_errors).toBe(15)
+    bench.check()
+    bench.stop()
+    expect(bench.metrics().it).toMatchObject({ held_at_end_packets: 128 })
+  })
+
+  it.each([
+    [{}, 'listen_address or remote_address is needed'],
+    [{ listen_address: '127.0.0.1:1', remote_address: '127.0.0.1:1' }, 'leave one of them out'],
+    [{ remote_address: '127.0.0.1:0' }, 'a port other than 0'],
+    [{ listen_address: 'localhost' }, 'listen_address'],
+  ])('%j is refused', (fields, message) => {
+    expect(() => drive({ it: { tcp: { output: 'a', ...fields } } })).toThrow(message)
+    expect(() => drive({ it: { tcp: { listen_address: '127.0.0.1:1' } } })).toThrow('neither input nor output')
+  })
+})
+
 describe('tap', () => {
   it('takes frames of 18 bytes more than the MTU, and no longer ones', () => {
     const bench = drive({ it: { tap: { input: 'a', output: 'b', interface_name: 'pst0', ip: '10.0.0.1', mtu: 1400 } } })
