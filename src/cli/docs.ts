@@ -103,6 +103,7 @@ const VALUES: Record<string, Record<string, unknown>> = {
   tun: { interface_name: 'pen0', ip: '10.9.0.1', netmask: '255.255.255.0' },
   udp: { local_address: '0.0.0.0:5000', remote_address: '192.0.2.1:5000' },
   udp_local: { address: '0.0.0.0:5000' },
+  unix_socket: { server: { listen_address: '/run/penstock/packets.sock' } },
   uniform_loss: { loss_prob: 0.05 },
   uniform_loss_sequencer: { loss_probs: [0.01, 0.3], intervals: [5000, 1000] },
   uniform_traffic_source: { total_packets: 1000, interval: 10, min_packet_size: 64, max_packet_size: 1200 },

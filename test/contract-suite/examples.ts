@@ -304,5 +304,19 @@ export const examples: Readonly<Record<string, Example>> = {
   uniform_loss_sequencer: {
     config: { input: 'in', output: 'out', loss_probs: [0.1, 0.5, 0], intervals: [120, 250, 90], seed: 1 },
   },
+  unix_socket: {
+    endless: true,
+    config: { input: 'back', output: 'heard', server: { listen_address: '@penstock.example' } },
+    others: {
+      echo: { observer: { input: 'heard', output: 'back' } },
+      peer: {
+        unix_socket: {
+          input: 'in',
+          output: 'out',
+          client: { server_address: '@penstock.example', bind_address: 7 },
+        },
+      },
+    },
+  },
   uniform_traffic_source: { config: { output: 'out', interval: 2, total_packets: 300, seed: 1 } },
 }

@@ -33,6 +33,7 @@ import { tun } from './endpoints/tun.ts'
 import { udp } from './endpoints/udp.ts'
 import { udpLocal } from './endpoints/udp-local.ts'
 import { udpRemote } from './endpoints/udp-remote.ts'
+import { unixSocket } from './endpoints/unix-socket.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
 import { bomb } from './routing/bomb.ts'
@@ -116,6 +117,7 @@ const definitions: AnyComponent[] = [
   uniformLoss,
   uniformLossSequencer,
   uniformTrafficSource,
+  unixSocket,
 ]
 
 export const components: Registry = new Map(definitions.map((definition) => [definition.key, definition]))

@@ -41,6 +41,7 @@ export class NativeIo implements Io, NativeIoParts {
   readonly poller: number
   /** Set once the packets exist, before anything is opened. */
   memory = -1
+  client: Float64Array = new Float64Array(0)
   private readonly owner: number
   private readonly command: number
   private readonly watched: (Watched | null)[] = [null]
@@ -61,6 +62,7 @@ export class NativeIo implements Io, NativeIoParts {
   attach(packets: Packets): void {
     this.memory = native.memoryOpen(packets)
     this.arrival = packets.arrival
+    this.client = packets.client
   }
 
   /**

@@ -269,9 +269,8 @@ export class ConnectionEndpoint {
     }
     if (trusts && !trusts(made)) {
       made.close(false)
-      this.failed(
-        `the server is of another user (${made.user}), who could be anybody: use a path in place of an abstract name`,
-      )
+      const who = `the server is of another user (${made.user}), who could be anybody`
+      this.failed(`${who}: use a path in place of an abstract name`, 'user')
       return
     }
     this.adopt(own, made)
@@ -306,9 +305,9 @@ export class ConnectionEndpoint {
     this.failed(why)
   }
 
-  private failed(why: string): void {
+  private failed(why: string, subject = 'connect'): void {
     this.metrics.socket_errors.add(1)
-    this.tell('connect', `not connected: ${why}; tried again until it is`)
+    this.tell(subject, `not connected: ${why}; tried again until it is`)
     this.putOff()
   }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { drive, payload } from '../../../../test/harness/component.ts'
 import { isMulticast } from './datagram-endpoint.ts'
 import { prefixLength } from './interface-endpoint.ts'
+import { clientId } from './unix-peers.ts'
 
 describe('simulated datagrams', () => {
   it.each([
@@ -109,6 +110,63 @@ describe('simulated TCP', () => {
   ])('%j is refused', (fields, message) => {
     expect(() => drive({ it: { tcp: { output: 'a', ...fields } } })).toThrow(message)
     expect(() => drive({ it: { tcp: { listen_address: '127.0.0.1:1' } } })).toThrow('neither input nor output')
+  })
+})
+
+describe('a simulated Unix socket', () => {
+  const server = (fields: Record<string, unknown> = {}) => ({
+    unix_socket: { server: { listen_address: '@x' }, output: 'heard', input: 'back', ...fields },
+  })
+  const client = (bind_address: number, name: string) => ({
+    unix_socket: { client: { server_address: '@x', bind_address }, input: `in ${name}`, output: `out ${name}` },
+  })
+
+  it('gives packets the id of their client, and clients those with theirs', () => {
+    const bench = drive({ server: server(), one: client(1, 'one'), two: client(2, 'two') })
+    // The server is made before its clients, so that they are connected at once.
+    bench.send('in one', payload(10, 1))
+    bench.send('in two', payload(10, 2))
+    expect(bench.take('heard').map(({ client: id }) => id)).toEqual([1, 2])
+    bench.send('back', payload(10, 3), { client: 1 })
+    bench.send('back', payload(10, 4))
+    bench.send('back', [payload(10, 5), payload(0)], { client: 3 })
+    expect(bench.take('out one').map(({ bytes }) => bytes)).toEqual([payload(10, 3)])
+    expect(bench.take('out two').map(({ bytes, client: id }) => [bytes, id])).toEqual([[payload(10, 4), -1]])
+    expect(bench.metrics().server).toMatchObject({ unconnected_packets: 1, empty_packets: 1, sent_packets: 2 })
+    bench.check()
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('drops and counts what is over the MTU at both ends', () => {
+    const bench = drive({ server: server({ mtu: 100 }), one: client(0, 'one') })
+    bench.send('in one', [payload(100), payload(101)])
+    bench.send('back', [payload(100), payload(101)])
+    expect(bench.take('heard').map(({ client: id }) => id)).toEqual([-1])
+    expect(bench.metrics().server).toMatchObject({ received_oversize_packets: 1, oversize_packets: 1, sent_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
+  const long = `/${'x'.repeat(106)}`
+  it.each([
+    [{}, 'server or client is needed'],
+    [{ server: { listen_address: '/a' }, client: { server_address: '/a' } }, 'leave one of them out'],
+    [{ server: { listen_address: 'relative/path' } }, 'neither a path from the root'],
+    [{ server: { listen_address: '@a\0b' } }, 'neither a path from the root'],
+    [{ server: { listen_address: `${long}x` } }, 'listen_address'],
+    [{ server: { listen_address: `/${'ä'.repeat(60)}` } }, 'has 121 bytes'],
+    [{ client: { server_address: long, bind_address: 1 } }, "makes the client's own name"],
+    [{ client: { server_address: '/a', bind_address: -1 } }, 'bind_address'],
+  ])('%j is refused', (fields, message) => {
+    expect(() => drive({ it: { unix_socket: { output: 'a', ...fields } } })).toThrow(message)
+  })
+
+  it('has names of up to 107 bytes, and ids of canonical digits only', () => {
+    drive({ it: { unix_socket: { output: 'a', server: { listen_address: long } } } }).stop()
+    expect(clientId('@7./x', '/x')).toBe(7)
+    for (const name of ['', '/x', '@7./y', '@07./x', '@0./x', '@-1./x', '@2147483648./x', '@7.', '@7./x.', 'x@7./x']) {
+      expect(clientId(name, '/x'), name).toBe(-1)
+    }
   })
 })
 
