@@ -215,6 +215,26 @@ describe('a stream', () => {
     expect((await balanced(run, echo())).tcp).toMatchObject({ opened_connections: 1000, sent_packets: 1000 })
   })
 
+  it('of more connections than a listener takes is refused to the last of them', async () => {
+    const run = await start(echo())
+    const sockets = await Promise.all(Array.from({ length: 1024 }, () => client(run.port('tcp'))))
+    await until(() => run.metrics().tcp.connections === 1024)
+    for (let i = 0; i < 6; i++) {
+      const socket = connect({ port: run.port('tcp'), host: '127.0.0.1' }).resume()
+      // Reset after it was connected, or while it was.
+      socket.on('error', () => {})
+      await new Promise((resolve) => socket.on('close', resolve))
+    }
+    await until(() => run.metrics().tcp.refused_connections === 6)
+    expect(run.metrics().tcp).toMatchObject({ connections: 1024, opened_connections: 1024 })
+    for (const socket of sockets) socket.resetAndDestroy()
+    await until(() => run.metrics().tcp.connections === 0)
+    const next = await client(run.port('tcp'))
+    next.write('room again')
+    expect(String((await once(next, 'data'))[0])).toBe('room again')
+    await balanced(run, echo())
+  })
+
   it('to a server that comes late, goes and comes again is made each time, with what waited for it', async () => {
     const pipeline = (port: number): Pipeline => ({
       in: { udp_local: { address: '127.0.0.1:0', output: 'a' } },

@@ -10,7 +10,7 @@ import type { NativeIoParts } from './native-packet-io.ts'
 const NO_ROOM = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'] as const
 
 /** What they need of the run's I/O. */
-export interface ConnectionParts extends NativeIoParts {
+interface ConnectionParts extends NativeIoParts {
   /** What was watched under `token` is closed. */
   forget(token: number): void
 }

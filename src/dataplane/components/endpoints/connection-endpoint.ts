@@ -12,22 +12,22 @@ import { IO_COUNTERS } from '../../native/native.ts'
 import { SendQueue, type Successors } from './send-queue.ts'
 
 /** Payload that waits for one connection. */
-export const QUEUE_BYTES = 256 << 10
+const QUEUE_BYTES = 256 << 10
 /** Bytes of a stream that are one packet. */
 export const PIECE_BYTES = 1200
 /** Connections of one listener. */
-export const MOST_CONNECTIONS = 1024
+const MOST_CONNECTIONS = 1024
 /** Connections accepted in one breath. */
 const ACCEPTED_AT_ONCE = 64
 /** Wait before the second attempt to connect; it doubles. */
-export const BACK_OFF_LEAST_NS = 10 * NS_PER_MS
-export const BACK_OFF_MOST_NS = 10 * NS_PER_S
+const BACK_OFF_LEAST_NS = 10 * NS_PER_MS
+const BACK_OFF_MOST_NS = 10 * NS_PER_S
 /** A connection that lasted so long makes the next wait a short one again. */
 const HEALTHY_NS = 10 * NS_PER_S
 /** Time to connect. */
 const CONNECT_NS = 10 * NS_PER_S
 /** A stream whose other end has finished is kept so long after the last byte sent. */
-export const HALF_CLOSED_NS = 10 * NS_PER_S
+const HALF_CLOSED_NS = 10 * NS_PER_S
 /** Time between two looks for a free slot. */
 const SLOT_WAIT_NS = NS_PER_MS
 /** Time between two attempts to accept when the system has no place for a connection. */
@@ -61,7 +61,7 @@ export const CONNECTION_METRICS = {
 } as const
 
 /** What a packet is: a piece of a stream, a frame, or what the kernel keeps apart. */
-export type Framing = 'stream' | 'frames' | 'packets'
+type Framing = 'stream' | 'frames' | 'packets'
 
 /** One connection, or the place of the one that is made again and again. */
 export class Connection {
@@ -96,7 +96,7 @@ export interface Peers {
   of(packet: number): Connection | null
 }
 
-export interface ConnectionContext {
+interface ConnectionContext {
   packets: Packets
   clock: Clock
   io: Io
@@ -105,7 +105,7 @@ export interface ConnectionContext {
   metrics: Metrics<typeof CONNECTION_METRICS>
 }
 
-export interface ConnectionEndpointOptions {
+interface ConnectionEndpointOptions {
   outlet: Outlet | undefined
   /** Whether packets are sent, so that one whose other end has finished is of use still. */
   sends: boolean

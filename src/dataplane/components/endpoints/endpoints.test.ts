@@ -64,6 +64,21 @@ describe('simulated TCP', () => {
     expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
   })
 
+  it('is not read while every slot is taken, and loses nothing by that', () => {
+    const bench = drive(tunnel)
+    const taken: number[] = []
+    while (bench.packets.available > 1) taken.push(bench.packets.allocate())
+    bench.send('question', payload(2048, 1))
+    bench.advance(1e9)
+    expect(bench.take('answer')).toEqual([])
+    expect(bench.metrics().server).toMatchObject({ received_packets: 0, received_without_slot_packets: 0 })
+    for (const packet of taken.splice(0, 2)) bench.packets.release(packet)
+    bench.advance(2e6)
+    expect(Buffer.concat(bench.take('answer').map(({ bytes }) => bytes))).toEqual(Buffer.from(payload(2048, 1)))
+    for (const packet of taken) bench.packets.release(packet)
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
   it('is frames that stay as they are, on connections that answers find again', () => {
     const bench = drive({
       one: { tcp: { remote_address: '127.0.0.1:7000', input: 'in 1', output: 'out 1' } },

@@ -27,7 +27,7 @@ export const INTERFACE_LIFE =
 export const interfaceFound = (kind: 'tun' | 'tap') =>
   `An interface of that name that was made to last (ip tuntap add${kind === 'tap' ? ' mode tap' : ''}, also for a user without the capability) is used as it is: the run changes neither its address nor its MTU nor whether it is up, says in its log what differs, and leaves it there.`
 
-export interface InterfaceConfig {
+interface InterfaceConfig {
   interface_name: string
   ip: string
   netmask?: string
