@@ -328,6 +328,14 @@ napi_value connectionConnected(napi_env env, napi_callback_info info) {
   if (error == 0 && getpeername(connection->fd, reinterpret_cast<sockaddr*>(&peer), &length) < 0) {
     error = errno == ENOTCONN ? EINPROGRESS : errno;
   }
+  // Who connects to a port of this machine where nobody listens may be given that very port, and is connected to itself.
+  sockaddr_storage own;
+  socklen_t bytes = sizeof own;
+  if (error == 0 && connection->framing != Framing::packets &&
+      getsockname(connection->fd, reinterpret_cast<sockaddr*>(&own), &bytes) == 0 && bytes == length &&
+      memcmp(&own, &peer, length) == 0) {
+    error = ECONNREFUSED;
+  }
   return toInteger(env, -error);
 }
 

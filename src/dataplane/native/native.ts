@@ -223,7 +223,7 @@ export interface Native {
   unixPeer(connection: number): { name: string; user: number }
   /** A connection that waits, or `-errno`: EAGAIN where none does. Throws EMFILE when the table of descriptors is full. */
   listenerAccept(owner: number, listener: number): number
-  /** 0 once connected, else `-errno`: EINPROGRESS while that takes its time. */
+  /** 0 once connected, else `-errno`: EINPROGRESS while that takes its time, ECONNREFUSED of a connection to itself, too. */
   connectionConnected(connection: number): number
   /** Writes the peer's remote record, all zero on a Unix socket. */
   connectionRemote(connection: number, record: Uint8Array): void

@@ -76,7 +76,9 @@ export class Connection {
   client = -1
   /** Among those with something to send at the end of the breath. */
   flushing = false
-  /** When it was opened, or something was last sent. */
+  /** When it was opened. */
+  opened = 0
+  /** When the other end finished, or something was last sent. */
   since = 0
   readonly queue: SendQueue
 
@@ -235,7 +237,7 @@ export class ConnectionEndpoint {
     const { metrics, context, listener } = this
     if (io.tag < 0) this.adopt(connection, io)
     connection.up = true
-    connection.since = context.clock.now
+    connection.opened = context.clock.now
     this.open++
     metrics.opened_connections.add(1)
     if (!listener) this.told.clear()
@@ -515,7 +517,7 @@ export class ConnectionEndpoint {
     const { metrics, options, own, context } = this
     const breaks = reset || (options.framing === 'stream' && connection.queue.length > 0)
     if (breaks) metrics.reset_connections.add(1)
-    const lasted = context.clock.now - connection.since
+    const lasted = context.clock.now - connection.opened
     const was = connection.up
     this.forget(connection, breaks)
     if (was) this.open--
