@@ -2,8 +2,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { constants } from 'node:os'
+import { constants, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { freePacket, ioCounters, packetMemory } from '../../src/dataplane/native/fixture.ts'
 import { native } from '../../src/dataplane/native/native.ts'
@@ -12,6 +15,7 @@ import '../harness/slow.ts'
 import { until } from '../harness/waiting.ts'
 import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
 
+const command = fileURLToPath(new URL('../../bin/penstock.js', import.meta.url))
 const pool = testPool()
 const before = native.openDescriptors()
 const runs: TestRun[] = []
@@ -233,6 +237,41 @@ describe('a stream', () => {
     next.write('room again')
     expect(String((await once(next, 'data'))[0])).toBe('room again')
     await balanced(run, echo())
+  })
+
+  it('of a process without a free descriptor waits, and is taken when others have gone', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'penstock-tcp-'))
+    closing.push(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'echo.json')
+    writeFileSync(file, JSON.stringify({ version: 1, engine_config: { pipeline: echo() } }))
+    const limited = ['-c', 'ulimit -n 150; exec "$@"', 'bash', process.execPath, command, 'run', file]
+    const child = spawn('bash', limited, { stdio: ['ignore', 'pipe', 'pipe'] })
+    closing.push(() => child.kill('SIGKILL'))
+    let log = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (text) => {
+        log += text
+      })
+    }
+    await until(
+      () => /listens at 127\.0\.0\.1:\d+/.test(log),
+      () => log,
+    )
+    const port = Number(/listens at 127\.0\.0\.1:(\d+)/.exec(log)?.[1])
+    const sockets = await Promise.all(Array.from({ length: 200 }, () => client(port)))
+    let answered = 0
+    for (const socket of sockets) socket.on('data', () => answered++).write('x')
+    await until(
+      () => log.includes('EMFILE'),
+      () => log,
+    )
+    expect(answered).toBeLessThan(150)
+    const last = sockets.at(-1) as Socket
+    for (const socket of sockets.slice(0, 150)) socket.resetAndDestroy()
+    await until(() => last.bytesRead === 1, 'the answer to the last')
+    const end = once(child, 'exit')
+    child.kill('SIGINT')
+    expect(await end).toEqual([0, null])
   })
 
   it('to a server that comes late, goes and comes again is made each time, with what waited for it', async () => {
