@@ -260,6 +260,18 @@ export const examples: Readonly<Record<string, Example>> = {
       ],
     },
   },
+  tap: {
+    config: { input: 'in', output: 'out', interface_name: 'penstock9', ip: '198.51.100.1', netmask: '24' },
+    endless: true,
+  },
+  tcp: {
+    endless: true,
+    config: { input: 'back', output: 'heard', listen_address: LEFT },
+    others: {
+      echo: { observer: { input: 'heard', output: 'back' } },
+      peer: { tcp: { input: 'in', output: 'out', remote_address: LEFT } },
+    },
+  },
   throughput_tracker: { config: { input: 'in', output: 'out', interval_ms: 50 } },
   throughput_traffic_source: {
     config: { output: 'out', throughput_mbit: 2, duration_ms: 800, payload_size: 500, batch_size: 3, seed: 1 },
@@ -315,6 +327,20 @@ export const examples: Readonly<Record<string, Example>> = {
   uniform_loss: { config: { input: 'in', output: 'out', loss_prob: 0.2, seed: 1 } },
   uniform_loss_sequencer: {
     config: { input: 'in', output: 'out', loss_probs: [0.1, 0.5, 0], intervals: [120, 250, 90], seed: 1 },
+  },
+  unix_socket: {
+    endless: true,
+    config: { input: 'back', output: 'heard', server: { listen_address: '@penstock.example' } },
+    others: {
+      echo: { observer: { input: 'heard', output: 'back' } },
+      peer: {
+        unix_socket: {
+          input: 'in',
+          output: 'out',
+          client: { server_address: '@penstock.example', bind_address: 7 },
+        },
+      },
+    },
   },
   uniform_traffic_source: { config: { output: 'out', interval: 2, total_packets: 300, seed: 1 } },
   video_traffic_source: {

@@ -60,9 +60,11 @@ export class TestRun {
     return result
   }
 
-  /** The port that a socket component is bound to, from the log. */
+  /** The port that a socket component is bound to or listens at, from the log. */
   port(component: string): number {
-    const line = this.log.find((entry) => entry.component === component && entry.message.startsWith('bound to'))
+    const line = this.log.find(
+      (entry) => entry.component === component && /^(bound to|listens at) /.test(entry.message),
+    )
     if (!line) throw new Error(`"${component}" has not said where it is bound to`)
     return Number(/:(\d+)$/.exec(String(line.fields.address))?.[1])
   }

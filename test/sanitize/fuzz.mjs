@@ -12,7 +12,15 @@ import { root } from './addon.mjs'
 import { hostile, number, Random, spoiled, typedArray } from './values.mjs'
 
 const native = createRequire(import.meta.url)('node-gyp-build')(root)
-const KINDS = ['event', 'poller', 'udp', 'tun', 'aead', 'chacha', 'lock']
+const KINDS = ['event', 'poller', 'udp', 'tun', 'listener', 'connection', 'aead', 'chacha', 'lock']
+/** What opens a descriptor of a kind, where its name does not say so. */
+const OPENING = {
+  tcpListen: 'listener',
+  unixListen: 'listener',
+  tcpConnect: 'connection',
+  unixConnect: 'connection',
+  listenerAccept: 'connection',
+}
 const HANDLES = 5
 const SLOTS = 80
 const SLOT_BYTES = 2048
@@ -75,7 +83,9 @@ async function main() {
   const threads = Number(values.threads)
   const world = {
     memory: packetMemory(),
-    tables: Object.fromEntries([...KINDS, 'owner', 'port'].map((kind) => [kind, shared(Int32Array, HANDLES)])),
+    tables: Object.fromEntries(
+      [...KINDS, 'owner', 'port', 'listening'].map((kind) => [kind, shared(Int32Array, HANDLES)]),
+    ),
   }
   const descriptors = () => readdirSync('/proc/self/fd').length
   const start = async (data) => {
@@ -216,6 +226,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     }
   }
 
+  const unixName = () => random.pick([`@${process.pid}.fuzz`, 'socket'])
+  const maybeSpoiled = (options) => (random.chance(0.85) ? options : spoiled(random, options, act))
+
   function receiveArguments(kind) {
     const handles = ints(random.pick([64, 100, 300]))
     return [get(kind), memoryId(), handles, random.pick([1, 7, handles.length]), 3, counters()]
@@ -282,6 +295,39 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       const whole = { ...options, defaultRoute: false, offload: random.chance(0.7) }
       return [owner(), devices < devicesToOpen ? whole : spoiled(random, { ...whole, kind: 'neither' }, act)]
     },
+    pollerWatchRead: () =>
+      watches.length > 0
+        ? [...random.pick(watches), random.chance(0.5)]
+        : [get('poller'), get(random.pick(KINDS)), random.chance(0.5)],
+    tcpListen: () => [
+      owner(),
+      maybeSpoiled({ address: random.pick(['127.0.0.1', '::1']), port: 0, framed: random.chance(0.6) }),
+    ],
+    tcpConnect: () => [
+      owner(),
+      maybeSpoiled({
+        address: random.pick(['127.0.0.1', '127.0.0.1', '::1']),
+        port: get('listening') & 0xffff || 9,
+        framed: random.chance(0.4),
+      }),
+    ],
+    tcpAddress: () => [get(random.pick(['listener', 'connection']))],
+    unixListen: () => [owner(), maybeSpoiled({ name: unixName(), mtu: random.pick([1, 500, 65_535]) })],
+    unixConnect: () => [
+      owner(),
+      maybeSpoiled({
+        name: unixName(),
+        mtu: random.pick([1, 500, 65_535]),
+        ...(random.chance(0.3) && { bind: `@${process.pid}.own.${random.below(3)}` }),
+      }),
+    ],
+    unixPeer: () => [get('connection')],
+    listenerAccept: () => [owner(), get('listener')],
+    connectionConnected: () => [get('connection')],
+    connectionRemote: () => [get('connection'), new Uint8Array(random.pick([32, 32, 31, 40]))],
+    connectionReset: () => [get('connection')],
+    connectionReceive: () => receiveArguments('connection'),
+    connectionSend: () => sendArguments('connection'),
     tunState: () => [get('tun')],
     tunReceive: () => receiveArguments('tun'),
     tunSend: () => sendArguments('tun'),
@@ -327,7 +373,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   // What carries packets is called more often, what closes things less.
   const often = names.flatMap((name) =>
     Array(
-      /Send|Receive|Seal|Packets|Encrypt|Decrypt|poller(Add|Wait)|udpAddress/.test(name)
+      /Send|Receive|Seal|Packets|Encrypt|Decrypt|poller(Add|Wait)|udpAddress|listenerAccept/.test(name)
         ? 6
         : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen)$/.test(name)
           ? 1
@@ -377,8 +423,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
 
   /** Other calls, of any thread, get to use what this one opened. */
   function keep(name, result, given) {
-    const kind = KINDS.find((one) => name === `${one}Open`)
-    if (kind !== undefined) {
+    const kind = OPENING[name] ?? KINDS.find((one) => name === `${one}Open`)
+    // Not every accept gives a connection.
+    if (kind !== undefined && result > 0) {
       const replaced = put(kind, result)
       try {
         native.close(replaced)
@@ -389,6 +436,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     if (name === 'tunOpen') devices++
     if (name === 'watchHangup' && result) watched++
     if (name === 'udpAddress') put('port', result.port)
+    if (name === 'tcpAddress') put('listening', result.port)
     if (name === 'ownerOpen') {
       owners.push(result)
       put('owner', result)

@@ -27,10 +27,13 @@ import { timedBurstLoss } from './emulation/timed-burst-loss.ts'
 import { uniformLoss } from './emulation/uniform-loss.ts'
 import { uniformLossSequencer } from './emulation/uniform-loss-sequencer.ts'
 import { peerWriter } from './endpoints/peer-writer.ts'
+import { tap } from './endpoints/tap.ts'
+import { tcp } from './endpoints/tcp.ts'
 import { tun } from './endpoints/tun.ts'
 import { udp } from './endpoints/udp.ts'
 import { udpLocal } from './endpoints/udp-local.ts'
 import { udpRemote } from './endpoints/udp-remote.ts'
+import { unixSocket } from './endpoints/unix-socket.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
 import { bomb } from './routing/bomb.ts'
@@ -65,13 +68,13 @@ const definitions: AnyComponent[] = [
   bandwidthLimitConstant,
   bandwidthLimitDynamic,
   bandwidthTrafficSource,
+  bomb,
   chacha20Decrypt,
   chacha20Encrypt,
-  constantAuthSign,
-  constantAuthVerify,
-  bomb,
   clientIdReader,
   clientIdWriter,
+  constantAuthSign,
+  constantAuthVerify,
   defragmentizer,
   delayConstant,
   delayDynamic,
@@ -105,6 +108,8 @@ const definitions: AnyComponent[] = [
   sslPoly1305Signer,
   tagDemux,
   tagMux,
+  tap,
+  tcp,
   throughputTracker,
   throughputTrafficSource,
   timedBurstLoss,
@@ -118,6 +123,7 @@ const definitions: AnyComponent[] = [
   uniformLossSequencer,
   uniformTrafficSource,
   videoTrafficSource,
+  unixSocket,
 ]
 
 export const components: Registry = new Map(definitions.map((definition) => [definition.key, definition]))

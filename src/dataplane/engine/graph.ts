@@ -15,7 +15,7 @@ import type {
 import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
 import { readWhole } from './files.ts'
-import type { Io, IoEvents } from './io.ts'
+import type { ConnectionEvents, Io, IoEvents } from './io.ts'
 import { bindMetrics, type Histogram, MetricLayout } from './metrics.ts'
 import { Outlet } from './outlet.ts'
 import { Packets } from './packets.ts'
@@ -141,10 +141,16 @@ function blamingIo(io: Io, blame: Blame): Io {
     ...(readable && { readable: blaming(blame, readable) }),
     ...(writable && { writable: blaming(blame, writable) }),
   })
+  const guardedAll = ({ readable, writable }: ConnectionEvents): ConnectionEvents => ({
+    readable: blaming(blame, readable),
+    writable: blaming(blame, writable),
+  })
   return {
     simulated: io.simulated,
     udp: (options, events) => io.udp(options, guarded(events)),
     tun: (options, events) => io.tun(options, guarded(events)),
+    listen: (options, acceptable, events) => io.listen(options, blaming(blame, acceptable), guardedAll(events)),
+    connect: (options, events) => io.connect(options, guardedAll(events)),
   }
 }
 

@@ -1,6 +1,6 @@
 /** What a socket or device that could not be opened says to people: besides the system's word, why and what to do. */
 import type { TunOpenOptions } from '../native/native.ts'
-import type { SocketAddress, UdpOptions } from './io.ts'
+import type { ConnectionOptions, SocketAddress, UdpOptions } from './io.ts'
 
 const LOW_PORT =
   'ports below net.ipv4.ip_unprivileged_port_start (1024) need the capability CAP_NET_BIND_SERVICE: run as root, grant it, or choose a higher port'
@@ -27,6 +27,37 @@ export function udpFault(error: unknown, options: UdpOptions): unknown {
 /** Of fe80::/10. */
 function isLinkLocal(address: SocketAddress | undefined): boolean {
   return address?.family === 6 && (Number.parseInt(address.address, 16) & 0xffc0) === 0xfe80
+}
+
+/** `error` of listening or connecting, with the cure where there is one. */
+export function connectionFault(error: unknown, options: ConnectionOptions): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException & { syscall?: string }
+  const cures =
+    options.kind === 'tcp' ? TCP_CURES : options.bind !== undefined && syscall === 'bind' ? ID_CURES : UNIX_CURES
+  return cured(error, cures[`${syscall} ${code}`])
+}
+
+const TCP_CURES: Readonly<Record<string, string>> = {
+  'bind EACCES': LOW_PORT,
+  'bind EADDRINUSE': 'another socket has the port (ss -ltnp names it): stop that, or choose another port',
+  'bind EADDRNOTAVAIL': 'the address is not of this machine (ip address lists those that are)',
+  'bind EINVAL': 'a link-local address (fe80::) is of one link, which these sockets cannot be told: choose another',
+  'connect ENETUNREACH': 'no route leads there (ip route)',
+}
+
+const UNIX_CURES: Readonly<Record<string, string>> = {
+  'bind EACCES': 'this user may not write in the folder: choose another listen_address, or grant it',
+  'bind EADDRINUSE':
+    'somebody listens there (ss -lxp names it), or the file is no socket: stop that, remove the file, or choose another listen_address',
+  'bind ENOENT': 'there is no such folder: make it first, or choose another listen_address',
+  'connect ECONNREFUSED': 'nobody listens there: start the server',
+  'connect ENOENT': 'nobody listens there: start the server',
+  'connect EACCES': 'the socket is of another user: run as that one',
+  'connect EPROTOTYPE': 'the socket there is not of the type SOCK_SEQPACKET: choose another server_address',
+}
+
+const ID_CURES: Readonly<Record<string, string>> = {
+  'bind EADDRINUSE': 'another client of that server has the id: choose another bind_address',
 }
 
 /** `error` of making a TUN or TAP interface, with the cause and the cure where they are known. */

@@ -1,5 +1,5 @@
 /** The I/O face of the data plane: what components may open; real (`native-io.ts`) or in memory (`simulated-io.ts`). */
-import type { InterfaceState, TunOpenOptions, UdpBackendCode } from '../native/native.ts'
+import type { InterfaceState, TcpOptions, TunOpenOptions, UdpBackendCode, UnixOptions } from '../native/native.ts'
 import type { Batch } from './batch.ts'
 import type { Log } from './component.ts'
 
@@ -53,9 +53,65 @@ export interface IoEvents {
   writable?: () => void
 }
 
+/** What a listener listens at, and a connection connects to. */
+export type ConnectionOptions =
+  | ({ kind: 'tcp' } & TcpOptions)
+  /** `bind`: the abstract name of the connecting end. */
+  | ({ kind: 'unix' } & UnixOptions & { bind?: string })
+
+/** One TCP connection, or one of a Unix socket, as components see it. */
+export interface ConnectionIo {
+  /** Address of the other end, or its name on a Unix socket ('' where it has none). */
+  readonly name: string
+  /** Remote record that received packets carry; all zero on a Unix socket. */
+  readonly record: Int32Array
+  /** User that the other end of a Unix socket runs as; -1 of TCP. */
+  readonly user: number
+  /** By `IO_COUNTERS`. */
+  readonly counters: Float64Array
+  /** The component's own number for it. */
+  tag: number
+  /** 0 once connected, else the negative errno: EINPROGRESS while that takes its time. */
+  connected(): number
+  /**
+   * Adds up to `max` packets of what has arrived to the empty `batch`; returns their number. When there are none: 0 while some may come, a
+   * negative errno once none will, ENODATA where the other end has said all it had to. Without free slots a stream waits.
+   */
+  receive(batch: Batch, max: number): number
+  /** As `PacketIo.send`; a negative errno when nothing can be sent any more. Part of the first packet left may be on its way. */
+  send(handles: Int32Array, from: number, count: number): number
+  /** Whether `readable` is to be called. */
+  reading(on: boolean): void
+  /** Whether `writable` is to be called, besides when `send` has consumed less than it was given. */
+  writing(on: boolean): void
+  /** With `reset` a TCP connection is broken off, that its other end does not take what it got for the whole. */
+  close(reset: boolean): void
+}
+
+export interface ListenerIo {
+  /** Address or name that it listens at. */
+  readonly name: string
+  /** Next of the connections that wait; null when none does. Throws when the system has no place for it: `code` is EMFILE or the like. */
+  accept(): ConnectionIo | null
+  /** Whether `acceptable` is to be called. */
+  accepting(on: boolean): void
+  close(): void
+}
+
+export interface ConnectionEvents {
+  /** Something can be received, or the other end has gone; called once a breath while that is so. */
+  readable: (connection: ConnectionIo) => void
+  /** There is room again, or connecting has come to an end. */
+  writable: (connection: ConnectionIo) => void
+}
+
 /** Opening fails with an Error that names address or interface and the cause, and carries `code` ('EADDRINUSE', 'EPERM'). */
 export interface Io {
   readonly simulated: boolean
   udp(options: UdpOptions, events: IoEvents): PacketIo
   tun(options: TunOpenOptions, events: IoEvents): PacketIo
+  /** `acceptable`: a connection waits; called once a breath while that is so. */
+  listen(options: ConnectionOptions, acceptable: () => void, events: ConnectionEvents): ListenerIo
+  /** Begins to connect: `writable` is called when that has an end. */
+  connect(options: ConnectionOptions, events: ConnectionEvents): ConnectionIo
 }

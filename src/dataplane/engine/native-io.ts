@@ -3,8 +3,18 @@ import { native, type TunOpenOptions } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
 import type { MonotonicClock } from './clock.ts'
 import { InterfaceSocket } from './interface-socket.ts'
-import type { Io, IoEvents, PacketIo, UdpOptions } from './io.ts'
-import { tunFault, udpFault } from './io-faults.ts'
+import type {
+  ConnectionEvents,
+  ConnectionIo,
+  ConnectionOptions,
+  Io,
+  IoEvents,
+  ListenerIo,
+  PacketIo,
+  UdpOptions,
+} from './io.ts'
+import { connectionFault, tunFault, udpFault } from './io-faults.ts'
+import { NativeConnection, NativeListener } from './native-connection.ts'
 import { BACKENDS, type NativeIoParts, NativePacketIo, UDP_CALLS } from './native-packet-io.ts'
 import type { Packets } from './packets.ts'
 
@@ -19,15 +29,24 @@ function opened(open: () => number, explain: (error: unknown) => unknown): numbe
   }
 }
 
+/** What is watched under a token. */
+interface Watched {
+  readable: () => void
+  writable: () => void
+}
+
 export class NativeIo implements Io, NativeIoParts {
   readonly simulated = false
   readonly clock: MonotonicClock
   readonly poller: number
   /** Set once the packets exist, before anything is opened. */
   memory = -1
+  client: Float64Array = new Float64Array(0)
   private readonly owner: number
   private readonly command: number
-  private readonly watched: ({ io: NativePacketIo; events: IoEvents } | null)[] = [null]
+  private readonly watched: (Watched | null)[] = [null]
+  /** Tokens of what was closed, for what is opened next. */
+  private readonly freeTokens: number[] = []
   private readonly ready = new Int32Array(64)
   private arrival: Float64Array = new Float64Array(0)
 
@@ -43,6 +62,7 @@ export class NativeIo implements Io, NativeIoParts {
   attach(packets: Packets): void {
     this.memory = native.memoryOpen(packets)
     this.arrival = packets.arrival
+    this.client = packets.client
   }
 
   /**
@@ -58,7 +78,7 @@ export class NativeIo implements Io, NativeIoParts {
     const { interface: bindTo } = options
     if (bindTo !== undefined) {
       const open = (changed: UdpOptions) => this.openUdp(changed)
-      const io = new InterfaceSocket(this, handle, { ...options, interface: bindTo }, open, this.watched.length)
+      const io = new InterfaceSocket(this, handle, { ...options, interface: bindTo }, open, this.nextToken)
       return this.watch(io, handle, events)
     }
     const bound = native.udpAddress(handle)
@@ -96,10 +116,70 @@ export class NativeIo implements Io, NativeIoParts {
     return this.watch(io, handle, events)
   }
 
-  private watch(io: NativePacketIo, handle: number, events: IoEvents): PacketIo {
-    this.watched.push({ io, events })
-    native.pollerAdd(this.poller, handle, this.watched.length - 1)
+  private watch(io: NativePacketIo, handle: number, { readable, writable }: IoEvents): PacketIo {
+    this.add(handle, {
+      readable: () => readable?.(),
+      writable: () => {
+        io.unblocked()
+        writable?.()
+      },
+    })
     return io
+  }
+
+  /** Under which the next is watched. */
+  private get nextToken(): number {
+    return this.freeTokens.at(-1) ?? this.watched.length
+  }
+
+  private add(handle: number, watched: Watched): number {
+    const token = this.nextToken
+    this.freeTokens.pop()
+    this.watched[token] = watched
+    native.pollerAdd(this.poller, handle, token)
+    return token
+  }
+
+  /** What was watched under `token` is closed. */
+  forget(token: number): void {
+    this.watched[token] = null
+    this.freeTokens.push(token)
+  }
+
+  listen(options: ConnectionOptions, acceptable: () => void, events: ConnectionEvents): ListenerIo {
+    const handle = opened(
+      () => (options.kind === 'tcp' ? native.tcpListen(this.owner, options) : native.unixListen(this.owner, options)),
+      (error) => connectionFault(error, options),
+    )
+    const token = this.add(handle, { readable: acceptable, writable: acceptable })
+    const name = options.kind === 'tcp' ? formatSocketAddress(native.tcpAddress(handle)) : options.name
+    const accept = () => {
+      const accepted = native.listenerAccept(this.owner, handle)
+      return accepted < 0 ? accepted : this.connection(accepted, options.kind, events)
+    }
+    return new NativeListener(this, handle, token, name, accept)
+  }
+
+  connect(options: ConnectionOptions, events: ConnectionEvents): ConnectionIo {
+    const handle = opened(
+      () => (options.kind === 'tcp' ? native.tcpConnect(this.owner, options) : native.unixConnect(this.owner, options)),
+      (error) => connectionFault(error, options),
+    )
+    const connection = this.connection(handle, options.kind, events)
+    connection.writing(true)
+    return connection
+  }
+
+  private connection(handle: number, kind: 'tcp' | 'unix', { readable, writable }: ConnectionEvents): NativeConnection {
+    const connection: NativeConnection = new NativeConnection(this, handle, kind)
+    connection.token = this.add(handle, {
+      readable: () => readable(connection),
+      writable: () => {
+        connection.unblocked()
+        writable(connection)
+      },
+    })
+    return connection
   }
 
   /** Sleeps until something is ready or `timeoutNs` are over (negative: no limit); returns how many things are ready. */
@@ -117,10 +197,8 @@ export class NativeIo implements Io, NativeIoParts {
       }
       const entry = this.watched[token < 0 ? -token - 1 : token]
       if (!entry) continue
-      if (token < 0) {
-        entry.io.unblocked()
-        entry.events.writable?.()
-      } else entry.events.readable?.()
+      if (token < 0) entry.writable()
+      else entry.readable()
     }
   }
 

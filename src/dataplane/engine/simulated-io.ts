@@ -3,8 +3,19 @@ import { IO_COUNTERS, REMOTE_BYTES, type TunOpenOptions } from '../native/native
 import { formatRemote, formatSocketAddress, remoteRecord } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
 import type { Clock } from './clock.ts'
-import type { Io, IoEvents, PacketIo, SocketAddress, UdpOptions } from './io.ts'
+import type {
+  ConnectionEvents,
+  ConnectionIo,
+  ConnectionOptions,
+  Io,
+  IoEvents,
+  ListenerIo,
+  PacketIo,
+  SocketAddress,
+  UdpOptions,
+} from './io.ts'
 import type { Packets } from './packets.ts'
+import { SimulatedConnections } from './simulated-connection.ts'
 
 const FIRST_EPHEMERAL_PORT = 49_152
 const OVERSIZE = IO_COUNTERS.indexOf('oversize')
@@ -111,14 +122,17 @@ export class SimulatedIo implements Io {
   /** Set once the packets exist, before anything is opened. */
   packets!: Packets
   private readonly sockets = new Map<string, { socket: SimulatedSocket; events: IoEvents }>()
+  private readonly connections: SimulatedConnections
   private ephemeral = FIRST_EPHEMERAL_PORT
 
   constructor(clock: Clock) {
     this.clock = clock
+    this.connections = new SimulatedConnections(clock)
   }
 
   attach(packets: Packets): void {
     this.packets = packets
+    this.connections.packets = packets
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {
@@ -144,6 +158,14 @@ export class SimulatedIo implements Io {
     return new SimulatedDevice(this, options.name)
   }
 
+  listen(options: ConnectionOptions, acceptable: () => void, events: ConnectionEvents): ListenerIo {
+    return this.connections.listen(options, acceptable, events)
+  }
+
+  connect(options: ConnectionOptions, events: ConnectionEvents): ConnectionIo {
+    return this.connections.connect(options, events)
+  }
+
   /** By `key`. */
   find(address: string): SimulatedSocket | undefined {
     return this.sockets.get(address)?.socket
@@ -155,7 +177,7 @@ export class SimulatedIo implements Io {
 
   get pending(): boolean {
     for (const { socket } of this.sockets.values()) if (socket.pending) return true
-    return false
+    return this.connections.pending
   }
 
   /** Calls the readers of sockets that have something. */
@@ -165,5 +187,6 @@ export class SimulatedIo implements Io {
       if (events.readable) events.readable()
       else socket.close()
     }
+    this.connections.dispatch()
   }
 }

@@ -4,6 +4,7 @@
 #include "aead.h"
 #include "affinity.h"
 #include "chacha.h"
+#include "connection.h"
 #include "crc32c.h"
 #include "descriptors.h"
 #include "files.h"
@@ -30,6 +31,7 @@ static const Export kExports[] = {
     {"pollerAdd", pollerAdd},
     {"pollerRemove", pollerRemove},
     {"pollerWatchWrite", pollerWatchWrite},
+    {"pollerWatchRead", pollerWatchRead},
     {"pollerWait", pollerWait},
     {"udpOpen", udpOpen},
     {"udpAddress", udpAddress},
@@ -40,6 +42,18 @@ static const Export kExports[] = {
     {"tunState", tunState},
     {"tunReceive", tunReceive},
     {"tunSend", tunSend},
+    {"tcpListen", tcpListen},
+    {"tcpConnect", tcpConnect},
+    {"tcpAddress", tcpAddress},
+    {"unixListen", unixListen},
+    {"unixConnect", unixConnect},
+    {"unixPeer", unixPeer},
+    {"listenerAccept", listenerAccept},
+    {"connectionConnected", connectionConnected},
+    {"connectionRemote", connectionRemote},
+    {"connectionReset", connectionReset},
+    {"connectionReceive", connectionReceive},
+    {"connectionSend", connectionSend},
     {"close", closeHandle},
     {"lockOpen", lockOpen},
     {"fileReserve", fileReserve},

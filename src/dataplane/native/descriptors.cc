@@ -41,6 +41,8 @@ static const char* kindName(Kind kind) {
     case Kind::poller: return "a poller";
     case Kind::udp: return "a UDP socket";
     case Kind::tun: return "a TUN or TAP device";
+    case Kind::listener: return "a listener";
+    case Kind::connection: return "a connection";
     case Kind::aead: return "an AEAD context";
     case Kind::chacha: return "a ChaCha context";
     case Kind::lock: return "a file lock";

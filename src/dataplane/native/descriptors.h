@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-enum class Kind : uint8_t { any, event, poller, udp, tun, aead, chacha, lock };
+enum class Kind : uint8_t { any, event, poller, udp, tun, listener, connection, aead, chacha, lock };
 
 struct Watches;
 
@@ -35,6 +35,7 @@ struct Watches {
   struct Watch {
     int32_t handle;
     int32_t token;
+    bool read;
     bool write;
     bool spilled;
   };

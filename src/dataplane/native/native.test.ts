@@ -395,6 +395,9 @@ describe('wrong arguments', () => {
     const chacha = open.chacha()
     const event = open.event()
     const poller = open.poller()
+    const listener = native.tcpListen(owner, { address: '127.0.0.1', port: 0, framed: true })
+    const address = { ...native.tcpAddress(listener), framed: true }
+    const connection = native.tcpConnect(owner, address)
     const bytes = new Uint8Array(64)
     const ints = new Int32Array(4)
     const options = { backend: 2, family: 4, mtu: 1500 }
@@ -424,6 +427,19 @@ describe('wrong arguments', () => {
       udpInterface: [udp],
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],
+      pollerWatchRead: [poller, udp, true],
+      tcpListen: [owner, address],
+      tcpConnect: [owner, address],
+      tcpAddress: [listener],
+      unixListen: [owner, { name: '/nowhere/socket', mtu: 1500 }],
+      unixConnect: [owner, { name: '/nowhere/socket', mtu: 1500 }],
+      unixPeer: [connection],
+      listenerAccept: [owner, listener],
+      connectionConnected: [connection],
+      connectionRemote: [connection, bytes],
+      connectionReset: [connection],
+      connectionReceive: [connection, id, handles, 64, 0, counters],
+      connectionSend: [connection, id, handles, 0, 0, counters],
       tunOpen: [owner, device],
       tunState: [1],
       tunReceive: [1, id, handles, 64, 0, counters],
@@ -480,8 +496,7 @@ describe('wrong arguments', () => {
         ]
         for (const value of wrong) {
           // Any number is a timeout or a time; a fraction too.
-          const isTime =
-            (name === 'pollerWait' && i === 1) || ((name === 'udpReceive' || name === 'tunReceive') && i === 4)
+          const isTime = (name === 'pollerWait' && i === 1) || (name.endsWith('Receive') && i === 4)
           if (isTime && typeof value === 'number' && !Number.isNaN(value)) continue
           const isPath = (name === 'lockOpen' && i === 1) || (name === 'fileReserve' && i === 0)
           if (isPath && typeof value === 'string') continue

@@ -62,6 +62,21 @@ export interface UdpOpenOptions {
   mtu: number
 }
 
+export interface TcpOptions {
+  /** Numeric. */
+  address: string
+  port: number
+  /** Packets travel as frames: u32 length, big-endian, 1 to 65,535, then as many bytes. Else the bytes are a stream without bounds. */
+  framed: boolean
+}
+
+export interface UnixOptions {
+  /** A path, or `@name` in the abstract namespace; 107 bytes at most. */
+  name: string
+  /** Longest packet taken; longer ones are dropped and counted. */
+  mtu: number
+}
+
 export interface TunOpenOptions {
   /** 'tun' carries IP packets, 'tap' Ethernet frames. */
   kind: 'tun' | 'tap'
@@ -90,7 +105,7 @@ export const IO_COUNTERS = [
   'socketErrors', // ECONNREFUSED and its like
   'sendErrors', // packets the kernel refused for good (EMSGSIZE, ENETUNREACH, EPERM, no remote address), consumed
   'sendBlocked', // times the kernel's buffer was full (EAGAIN/ENOBUFS): the packets stay with the caller
-  'malformed', // frames a TUN device could not split
+  'malformed', // frames a TUN device could not split, lengths that no frame of a connection has
 ] as const
 
 export interface Native {
@@ -125,6 +140,8 @@ export interface Native {
   pollerRemove(poller: number, source: number): void
   /** Also (or no longer) reports `source` when it can be written. */
   pollerWatchWrite(poller: number, source: number, on: boolean): void
+  /** Reports `source` when it can be read, as it does from `pollerAdd` on, or no longer: then nothing of it but what is left to write. */
+  pollerWatchRead(poller: number, source: number, on: boolean): void
   /**
    * Waits for readiness: `timeoutNs` < 0 without limit, 0 not at all, else that long (epoll_pwait2, timer slack 1 ns).
    * Writes up to `ready.length` tokens (256 at most) and returns how many. The thread cannot be terminated meanwhile: wake it
@@ -182,6 +199,56 @@ export interface Native {
   ): number
   tunSend(
     device: number,
+    memory: number,
+    handles: Int32Array,
+    from: number,
+    count: number,
+    counters: Float64Array,
+  ): number
+
+  /** Bound to the address, port 0 for any, and listening; [::] takes IPv4 too. */
+  tcpListen(owner: number, options: TcpOptions): number
+  /** Begins to connect and does not wait: writable (or broken) is when `connectionConnected` tells how that went. */
+  tcpConnect(owner: number, options: TcpOptions): number
+  /** The own address of a listener or connection. */
+  tcpAddress(socket: number): { address: string; port: number }
+  /**
+   * SOCK_SEQPACKET. A path is made with mode 0600 and taken away at the close; a socket file that nobody listens at, as a killed
+   * process leaves it, is replaced. EADDRINUSE where somebody does, or the path is no socket.
+   */
+  unixListen(owner: number, options: UnixOptions): number
+  /** `bind`: the abstract name of this end. Connected at once; throws ENOENT or ECONNREFUSED where nobody listens, EAGAIN where too many wait. */
+  unixConnect(owner: number, options: UnixOptions & { bind?: string }): number
+  /** Name of the other end ('' where it has none) and the user it ran as when it connected or listened (SO_PEERCRED). */
+  unixPeer(connection: number): { name: string; user: number }
+  /** A connection that waits, or `-errno`: EAGAIN where none does. Throws EMFILE when the table of descriptors is full. */
+  listenerAccept(owner: number, listener: number): number
+  /** 0 once connected, else `-errno`: EINPROGRESS while that takes its time, ECONNREFUSED of a connection to itself, too. */
+  connectionConnected(connection: number): number
+  /** Writes the peer's remote record, all zero on a Unix socket. */
+  connectionRemote(connection: number, record: Uint8Array): void
+  /** The close to come resets a TCP connection, that the peer does not take what it got for the whole. */
+  connectionReset(connection: number): void
+  /**
+   * Receives up to `max` packets, annotated with the peer's remote record, as `udpReceive` does: pieces of a stream of at most 1,200
+   * bytes, frames, or the packets of a Unix socket. A stream is read only into free slots; frames and packets without one are counted.
+   * Returns how many; when there are none 0 as long as some may come, then `-errno`: ENODATA is the peer's end of the stream, EPROTO a
+   * length that no frame has. Never throws over what the network does.
+   */
+  connectionReceive(
+    connection: number,
+    memory: number,
+    handles: Int32Array,
+    max: number,
+    origin: number,
+    counters: Float64Array,
+  ): number
+  /**
+   * Sends `handles[from..from+count)` as `udpSend` does; returns how many were consumed, or `-errno` when the connection is over and none
+   * was. Part of the first that was not consumed may have left: the next call begins with the same packet.
+   */
+  connectionSend(
+    connection: number,
     memory: number,
     handles: Int32Array,
     from: number,

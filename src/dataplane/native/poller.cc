@@ -73,7 +73,14 @@ napi_value pollerOpen(napi_env env, napi_callback_info info) {
 }
 
 static bool watchable(Arguments& arguments, const Descriptor& source) {
-  if (source.kind == Kind::event || source.kind == Kind::udp || source.kind == Kind::tun) return true;
+  switch (source.kind) {
+    case Kind::event:
+    case Kind::udp:
+    case Kind::tun:
+    case Kind::listener:
+    case Kind::connection: return true;
+    default: break;
+  }
   throwType(arguments.env(), "%s: source %d must be a socket, a device or an event", arguments.function(), source.handle);
   return false;
 }
@@ -96,7 +103,7 @@ napi_value pollerAdd(napi_env env, napi_callback_info info) {
     throwSystem(env, errno, "epoll_ctl", "source " + std::to_string(source->handle));
     return nullptr;
   }
-  poller->watched->list.push_back({source->handle, static_cast<int32_t>(token), false, source->spilled});
+  poller->watched->list.push_back({source->handle, static_cast<int32_t>(token), true, false, source->spilled});
   if (source->spilled) poller->watched->spilled.fetch_add(1);
   source->watches = poller->watched;
   return nullptr;
@@ -120,7 +127,7 @@ napi_value pollerRemove(napi_env env, napi_callback_info info) {
   std::lock_guard<std::mutex> lock(watchMutex);
   Watches::Watch* watch = find(arguments, *poller, *source);
   if (!watch) return nullptr;
-  if (epoll_ctl(poller->fd, EPOLL_CTL_DEL, source->fd, nullptr) < 0) {
+  if ((watch->read || watch->write) && epoll_ctl(poller->fd, EPOLL_CTL_DEL, source->fd, nullptr) < 0) {
     throwSystem(env, errno, "epoll_ctl", "source " + std::to_string(source->handle));
     return nullptr;
   }
@@ -131,24 +138,38 @@ napi_value pollerRemove(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-napi_value pollerWatchWrite(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "pollerWatchWrite", 3);
+/** Reading or writing of a source is watched from now on, or no longer; with neither the kernel reports nothing of it at all. */
+static napi_value watch(napi_env env, napi_callback_info info, const char* function, bool Watches::Watch::*what) {
+  Arguments arguments(env, info, function, 3);
   Lease<Poller> poller(arguments, 0, "poller", Kind::poller, false);
   Lease<Descriptor> source(arguments, 1, "source", Kind::any, false);
   const bool on = arguments.boolean(2, "on");
   if (arguments.failed()) return nullptr;
   std::lock_guard<std::mutex> lock(watchMutex);
   Watches::Watch* watch = find(arguments, *poller, *source);
-  if (!watch || watch->write == on) return nullptr;
+  if (!watch || watch->*what == on) return nullptr;
+  const bool before = watch->read || watch->write;
+  Watches::Watch wanted = *watch;
+  wanted.*what = on;
   epoll_event event{};
-  event.events = on ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  event.events = (wanted.read ? EPOLLIN : 0u) | (wanted.write ? EPOLLOUT : 0u);
   event.data.u64 = static_cast<uint64_t>(watch->token);
-  if (epoll_ctl(poller->fd, EPOLL_CTL_MOD, source->fd, &event) < 0) {
+  // Of a source in the set the kernel reports errors and the end of the peer, wanted or not.
+  const int operation = event.events == 0 ? EPOLL_CTL_DEL : before ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  if (epoll_ctl(poller->fd, operation, source->fd, &event) < 0) {
     throwSystem(env, errno, "epoll_ctl", "source " + std::to_string(source->handle));
     return nullptr;
   }
-  watch->write = on;
+  *watch = wanted;
   return nullptr;
+}
+
+napi_value pollerWatchWrite(napi_env env, napi_callback_info info) {
+  return watch(env, info, "pollerWatchWrite", &Watches::Watch::write);
+}
+
+napi_value pollerWatchRead(napi_env env, napi_callback_info info) {
+  return watch(env, info, "pollerWatchRead", &Watches::Watch::read);
 }
 
 /** epoll_wait with nanoseconds: epoll_pwait2 (Linux 5.11) or, without it, milliseconds rounded up. `timeout` < 0: for ever. */
@@ -177,7 +198,12 @@ napi_value pollerWait(napi_env env, napi_callback_info info) {
   Span<int32_t> ready = arguments.int32s(2, "ready", 1);
   if (arguments.failed()) return nullptr;
   int64_t timeout = wanted < 0 ? -1 : wanted > 9e18 ? -1 : static_cast<int64_t>(ceil(wanted));
-  const bool spilled = poller->watched->spilled.load() > 0;
+  bool spilled = poller->watched->spilled.load() > 0;
+  if (spilled) {
+    std::lock_guard<std::mutex> lock(watchMutex);
+    spilled = false;
+    for (const auto& watch : poller->watched->list) spilled = spilled || (watch.spilled && watch.read);
+  }
   if (spilled) timeout = 0;
   if (timeout != 0) {
     // The default slack of 50 us is added to every sleep of a thread; a run asks for less by waiting here.
@@ -208,7 +234,7 @@ napi_value pollerWait(napi_env env, napi_callback_info info) {
   if (spilled) {
     std::lock_guard<std::mutex> lock(watchMutex);
     for (const auto& watch : poller->watched->list) {
-      if (!watch.spilled) continue;
+      if (!watch.spilled || !watch.read) continue;
       int at = 0;
       while (at < count && static_cast<int32_t>(events[at].data.u64) != watch.token) at++;
       if (at < count) {

@@ -11,6 +11,7 @@ napi_value pollerOpen(napi_env env, napi_callback_info info);
 napi_value pollerAdd(napi_env env, napi_callback_info info);
 napi_value pollerRemove(napi_env env, napi_callback_info info);
 napi_value pollerWatchWrite(napi_env env, napi_callback_info info);
+napi_value pollerWatchRead(napi_env env, napi_callback_info info);
 napi_value pollerWait(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { drive, payload } from '../../../../test/harness/component.ts'
 import { isMulticast } from './datagram-endpoint.ts'
-import { prefixLength } from './tun.ts'
+import { prefixLength } from './interface-endpoint.ts'
+import { clientId } from './unix-peers.ts'
 
 describe('simulated datagrams', () => {
   it.each([
@@ -38,6 +39,170 @@ describe('simulated datagrams', () => {
     bench.send('a', payload(10), { remote: '192.0.2.1:9' })
     expect(bench.take('b')).toMatchObject([{ remote: '[2001:db8::1]:9' }])
     bench.stop()
+  })
+})
+
+describe('simulated TCP', () => {
+  const tunnel = {
+    client: {
+      tcp: { remote_address: '127.0.0.1:7000', application_facing: true, input: 'question', output: 'answer' },
+    },
+    server: { tcp: { listen_address: '0.0.0.0:7000', application_facing: true, output: 'a', input: 'b' } },
+    echo: { flow_combiner: { inputs: ['a'], output: 'b' } },
+  }
+
+  it('is a stream whose pieces have at most 1,200 bytes', () => {
+    const bench = drive(tunnel)
+    const sent = [payload(100, 1), payload(2048, 2), payload(1200, 3)]
+    bench.send('question', sent)
+    bench.advance(1e9)
+    const heard = bench.take('answer')
+    expect(Buffer.concat(heard.map(({ bytes }) => bytes))).toEqual(Buffer.concat(sent))
+    expect(Math.max(...heard.map(({ bytes }) => bytes.length))).toBe(1200)
+    expect(heard[0]?.remote).toBe('127.0.0.1:7000')
+    bench.check()
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('is not read while every slot is taken, and loses nothing by that', () => {
+    const bench = drive(tunnel)
+    const taken: number[] = []
+    while (bench.packets.available > 1) taken.push(bench.packets.allocate())
+    bench.send('question', payload(2048, 1))
+    bench.advance(1e9)
+    expect(bench.take('answer')).toEqual([])
+    expect(bench.metrics().server).toMatchObject({ received_packets: 0, received_without_slot_packets: 0 })
+    for (const packet of taken.splice(0, 2)) bench.packets.release(packet)
+    bench.advance(2e6)
+    expect(Buffer.concat(bench.take('answer').map(({ bytes }) => bytes))).toEqual(Buffer.from(payload(2048, 1)))
+    for (const packet of taken) bench.packets.release(packet)
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('is frames that stay as they are, on connections that answers find again', () => {
+    const bench = drive({
+      one: { tcp: { remote_address: '127.0.0.1:7000', input: 'in 1', output: 'out 1' } },
+      two: { tcp: { remote_address: '127.0.0.1:7000', input: 'in 2', output: 'out 2' } },
+      server: { tcp: { listen_address: '127.0.0.1:7000', output: 'a', input: 'b' } },
+      echo: { flow_combiner: { inputs: ['a'], output: 'b' } },
+    })
+    for (let step = 0; step < 20; step++) {
+      bench.send('in 1', [payload(2048, step), payload(1, step)])
+      bench.send('in 2', payload(300, step + 100))
+      bench.advance(20e6)
+      expect(bench.take('out 1').map(({ bytes }) => bytes)).toEqual([payload(2048, step), payload(1, step)])
+      expect(bench.take('out 2').map(({ bytes }) => bytes)).toEqual([payload(300, step + 100)])
+    }
+    bench.check()
+    bench.stop()
+  })
+
+  it('drops empty packets, and those of a connection that is over; what never had one goes to the newest', () => {
+    const bench = drive({ it: { tcp: { listen_address: '127.0.0.1:7000', input: 'a' } } })
+    bench.send('a', [payload(0), payload(10)])
+    expect(bench.metrics().it).toMatchObject({ empty_packets: 1, unconnected_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
+  it('waits for its server, with no more than its queue holds', () => {
+    const bench = drive({ it: { tcp: { remote_address: '127.0.0.1:7000', input: 'a' } } })
+    for (let i = 0; i < 200; i++) bench.send('a', payload(2048, i))
+    expect(bench.metrics().it).toMatchObject({ send_queue_drops: 72, connections: 0 })
+    bench.advance(60e9)
+    // Waits of 10 ms, 20 ms and so on: 11 attempts in the first 10.23 s, then one in 10 s.
+    expect(bench.metrics().it.socket_errors).toBe(15)
+    bench.check()
+    bench.stop()
+    expect(bench.metrics().it).toMatchObject({ held_at_end_packets: 128 })
+  })
+
+  it.each([
+    [{}, 'listen_address or remote_address is needed'],
+    [{ listen_address: '127.0.0.1:1', remote_address: '127.0.0.1:1' }, 'leave one of them out'],
+    [{ remote_address: '127.0.0.1:0' }, 'a port other than 0'],
+    [{ listen_address: 'localhost' }, 'listen_address'],
+  ])('%j is refused', (fields, message) => {
+    expect(() => drive({ it: { tcp: { output: 'a', ...fields } } })).toThrow(message)
+    expect(() => drive({ it: { tcp: { listen_address: '127.0.0.1:1' } } })).toThrow('neither input nor output')
+  })
+})
+
+describe('a simulated Unix socket', () => {
+  const server = (fields: Record<string, unknown> = {}) => ({
+    unix_socket: { server: { listen_address: '@x' }, output: 'heard', input: 'back', ...fields },
+  })
+  const client = (bind_address: number, name: string) => ({
+    unix_socket: { client: { server_address: '@x', bind_address }, input: `in ${name}`, output: `out ${name}` },
+  })
+
+  it('gives packets the id of their client, and clients those with theirs', () => {
+    const bench = drive({ server: server(), one: client(1, 'one'), two: client(2, 'two') })
+    // The server is made before its clients, so that they are connected at once.
+    bench.send('in one', payload(10, 1))
+    bench.send('in two', payload(10, 2))
+    expect(bench.take('heard').map(({ client: id }) => id)).toEqual([1, 2])
+    bench.send('back', payload(10, 3), { client: 1 })
+    bench.send('back', payload(10, 4))
+    bench.send('back', [payload(10, 5), payload(0)], { client: 3 })
+    expect(bench.take('out one').map(({ bytes }) => bytes)).toEqual([payload(10, 3)])
+    expect(bench.take('out two').map(({ bytes, client: id }) => [bytes, id])).toEqual([[payload(10, 4), -1]])
+    expect(bench.metrics().server).toMatchObject({ unconnected_packets: 1, empty_packets: 1, sent_packets: 2 })
+    bench.check()
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it('drops and counts what is over the MTU at both ends', () => {
+    const bench = drive({ server: server({ mtu: 100 }), one: client(0, 'one') })
+    bench.send('in one', [payload(100), payload(101)])
+    bench.send('back', [payload(100), payload(101)])
+    expect(bench.take('heard').map(({ client: id }) => id)).toEqual([-1])
+    expect(bench.metrics().server).toMatchObject({ received_oversize_packets: 1, oversize_packets: 1, sent_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
+  const long = `/${'x'.repeat(106)}`
+  it.each([
+    [{}, 'server or client is needed'],
+    [{ server: { listen_address: '/a' }, client: { server_address: '/a' } }, 'leave one of them out'],
+    [{ server: { listen_address: 'relative/path' } }, 'neither a path from the root'],
+    [{ server: { listen_address: '@a\0b' } }, 'neither a path from the root'],
+    [{ server: { listen_address: `${long}x` } }, 'listen_address'],
+    [{ server: { listen_address: `/${'ä'.repeat(60)}` } }, 'has 121 bytes'],
+    [{ client: { server_address: long, bind_address: 1 } }, "makes the client's own name"],
+    [{ client: { server_address: '/a', bind_address: -1 } }, 'bind_address'],
+  ])('%j is refused', (fields, message) => {
+    expect(() => drive({ it: { unix_socket: { output: 'a', ...fields } } })).toThrow(message)
+  })
+
+  it('has names of up to 107 bytes, and ids of canonical digits only', () => {
+    drive({ it: { unix_socket: { output: 'a', server: { listen_address: long } } } }).stop()
+    expect(clientId('@7./x', '/x')).toBe(7)
+    for (const name of ['', '/x', '@7./y', '@07./x', '@0./x', '@-1./x', '@2147483648./x', '@7.', '@7./x.', 'x@7./x']) {
+      expect(clientId(name, '/x'), name).toBe(-1)
+    }
+  })
+})
+
+describe('tap', () => {
+  it('takes frames of 18 bytes more than the MTU, and no longer ones', () => {
+    const bench = drive({ it: { tap: { input: 'a', output: 'b', interface_name: 'pst0', ip: '10.0.0.1', mtu: 1400 } } })
+    bench.send('a', [payload(1418), payload(1419)])
+    expect(bench.metrics().it).toMatchObject({ sent_packets: 1, oversize_packets: 1 })
+    bench.check()
+    expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
+  })
+
+  it.each([
+    [{ interface_name: 'a/b' }, '"a/b" cannot name an interface'],
+    [{ netmask: '33' }, '"33" is no netmask'],
+    [{ ip: 'fd00::1', mtu: 1000 }, '1000 is below 1280'],
+    [{ mtu: 65_518 }, 'mtu'],
+    [{ generic_offload: true }, 'unknown field "generic_offload"'],
+  ])('%j is refused', (fields, message) => {
+    const config = { input: 'a', output: 'b', interface_name: 'pst0', ip: '10.0.0.1', ...fields }
+    expect(() => drive({ it: { tap: config } })).toThrow(message)
   })
 })
 

@@ -1,73 +1,29 @@
 /** tun: a network interface of the machine whose IP packets go through the graph. */
-import { isIPv4, isIPv6 } from 'node:net'
 import { Type } from '@sinclair/typebox'
-import { ipv6Bytes } from '../../engine/address.ts'
-import { defineComponent, type Fault, type Log } from '../../engine/component.ts'
+import { defineComponent } from '../../engine/component.ts'
 import { counter } from '../../engine/metrics.ts'
-import { Bool, Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
-import { type InterfaceState, IO_COUNTERS } from '../../native/native.ts'
-import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
+import { Bool, Mtu } from '../../engine/schema.ts'
+import { IO_COUNTERS } from '../../native/native.ts'
+import { ENDPOINT_METRICS } from './endpoint.ts'
+import {
+  DEFAULT_MTU,
+  INTERFACE_LIFE,
+  interfaceFaults,
+  interfaceFields,
+  interfaceFound,
+  openInterface,
+} from './interface-endpoint.ts'
 
-const DEFAULT_MTU = 1280
 const MALFORMED = IO_COUNTERS.indexOf('malformed')
-
-/**
- * Prefix length of a netmask for `ip`: '24', '/24', '255.255.255.0', 'ffff:ffff::'; unset: 24 for IPv4, 64 for IPv6.
- * Null when it is none of these.
- */
-export function prefixLength(ip: string, netmask: string | undefined): number | null {
-  const bits = isIPv4(ip) ? 32 : 128
-  if (netmask === undefined) return bits === 32 ? 24 : 64
-  const plain = /^\/?(\d{1,3})$/.exec(netmask)
-  if (plain) return Number(plain[1]) <= bits ? Number(plain[1]) : null
-  let mask: Uint8Array
-  if (isIPv4(netmask) && bits === 32) mask = Uint8Array.from(netmask.split('.').map(Number))
-  else if (bits === 128 && isIPv6(netmask)) mask = ipv6Bytes(netmask)
-  else return null
-  const text = [...mask].map((byte) => byte.toString(2).padStart(8, '0')).join('')
-  return /^1*0*$/.test(text) ? text.lastIndexOf('1') + 1 : null
-}
-
-function isSame(one: string, other: string): boolean {
-  if (isIPv4(one) || isIPv4(other)) return one === other
-  // A link-local one comes with its scope.
-  return Buffer.compare(ipv6Bytes(one.replace(/%.*/, '')), ipv6Bytes(other)) === 0
-}
-
-interface Wanted {
-  interface_name: string
-  ip: string
-  mtu: number
-  is_default_route: boolean
-}
-
-/** An interface that somebody has made to last is theirs: what it lacks for this configuration is said, not changed. */
-function sayFound(found: InterfaceState, { interface_name: name, ip, mtu, is_default_route }: Wanted, log: Log): void {
-  const lacks = [
-    found.up ? '' : 'it is down',
-    found.addresses.some((address) => isSame(address, ip)) ? '' : `it has not the address ${ip}`,
-    found.mtu === mtu ? '' : `its MTU is ${found.mtu}, not ${mtu}`,
-    is_default_route ? 'is_default_route is not applied' : '',
-  ].filter((lack) => lack !== '')
-  const text = `interface ${name} was there already: it is used as it is and left as it is, at the end too`
-  const message = lacks.length === 0 ? text : `${text}, though ${lacks.join(', ')}`
-  log(lacks.length === 0 ? 'INFO' : 'WARN', message, { interface: name, mtu: found.mtu, up: found.up })
-}
 
 export const tun = defineComponent({
   key: 'tun',
   family: 'endpoints',
   summary:
     'Creates a TUN interface: what the machine routes into it goes out, what comes in is received by the machine.',
-  details:
-    'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it. With generic_offload the machine hands over large TCP and UDP packets in one piece, which are cut to the MTU here, and packets of one flow are joined on their way back. An interface of that name that was made to last (ip tuntap add, also for a user without the capability) is used as it is: the run changes neither its address nor its MTU nor whether it is up, says in its log what differs, and leaves it there.',
+  details: `${INTERFACE_LIFE} With generic_offload the machine hands over large TCP and UDP packets in one piece, which are cut to the MTU here, and packets of one flow are joined on their way back. ${interfaceFound('tun')}`,
   config: Type.Object({
-    input: Input('Connection point whose IP packets the machine receives.'),
-    output: Output('Connection point that gets the IP packets the machine sends.'),
-    interface_name: Text('Name of the interface.', { minLength: 1, maxLength: 15 }),
-    ip: Text('Address of the interface, IPv4 or IPv6.', { format: 'ip', maxLength: 45 }),
-    netmask: Optional(Text('Network the address is in: 255.255.255.0 or a prefix length.', { maxLength: 45 })),
-    is_default_route: Bool('Route everything through the interface.', { default: false }),
+    ...interfaceFields('IP packets'),
     generic_offload: Bool('Exchange large packets with the machine (GSO, GRO).', { default: false }),
     mtu: Mtu('u32', { default: DEFAULT_MTU }),
   }),
@@ -77,45 +33,11 @@ export const tun = defineComponent({
   },
   decoupled: true,
   mtu: ({ mtu }) => mtu,
-  check({ interface_name, ip, netmask, mtu }) {
-    const faults: Fault[] = []
-    if (!/^[^\s/%:]+$/.test(interface_name) || interface_name === '.' || interface_name === '..') {
-      faults.push({
-        pointer: '/interface_name',
-        message: `"${interface_name}" cannot name an interface: no spaces, "/", ":" or "%"`,
-      })
-    }
-    if (prefixLength(ip, netmask) === null) {
-      faults.push({
-        pointer: '/netmask',
-        message: isIPv4(ip)
-          ? `"${netmask}" is no netmask: write 255.255.255.0 or 24`
-          : `"${netmask}" is no IPv6 prefix length: write 64`,
-      })
-    }
-    if (!isIPv4(ip) && mtu < 1280) {
-      faults.push({ pointer: '/mtu', message: `${mtu} is below 1280, the least that IPv6 takes (RFC 8200)` })
-    }
-    return faults
-  },
+  check: interfaceFaults,
   create(config, { packets, io, log, metrics, outlets }) {
-    const { mtu, interface_name: name, ip } = config
-    const options = {
-      kind: 'tun',
-      name,
-      address: ip,
-      prefix: prefixLength(ip, config.netmask) as number,
-      mtu,
-      defaultRoute: config.is_default_route,
-      offload: config.generic_offload,
-    } as const
-    const endpoint = new Endpoint({ packets, metrics, outlet: outlets.output, mtu }, (events) =>
-      io.tun(options, events),
-    )
-    const { found } = endpoint.io
-    if (found === undefined) {
-      log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })
-    } else sayFound(found, config, log)
+    const { mtu, generic_offload: offload } = config
+    const options = { packets, metrics, outlet: outlets.output, mtu }
+    const endpoint = openInterface(options, { kind: 'tun', config, offload, io, log })
     let malformed = 0
     return {
       input: (batch) => endpoint.enqueue(batch),

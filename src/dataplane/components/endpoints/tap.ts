@@ -1,0 +1,50 @@
+/** tap: a network interface of the machine whose Ethernet frames go through the graph. */
+import { Type } from '@sinclair/typebox'
+import { defineComponent } from '../../engine/component.ts'
+import { Uint32 } from '../../engine/schema.ts'
+import { ENDPOINT_METRICS } from './endpoint.ts'
+import {
+  DEFAULT_MTU,
+  INTERFACE_LIFE,
+  interfaceFaults,
+  interfaceFields,
+  interfaceFound,
+  openInterface,
+} from './interface-endpoint.ts'
+
+/** Two addresses, an EtherType and one VLAN tag (IEEE 802.3, 802.1Q). */
+const FRAME_BYTES = 18
+
+export const tap = defineComponent({
+  key: 'tap',
+  family: 'endpoints',
+  summary:
+    'Creates a TAP interface: Ethernet frames the machine sends into it go out, what comes in is received by the machine.',
+  details: `A packet is one frame, from the destination address on and without the frame check sequence; ARP, IPv6 neighbour discovery, broadcasts and what a bridge passes on are among them. The longest frame is 18 bytes longer than the MTU: header and one VLAN tag. What a tunnel writes around a frame comes on top. ${INTERFACE_LIFE} ${interfaceFound('tap')}
+
+Two of them joined by a tunnel are one Ethernet segment. A bridge at each end and a second way between the two makes a loop in which a broadcast goes round for ever: let the bridges run the spanning tree protocol.`,
+  config: Type.Object({
+    ...interfaceFields('Ethernet frames'),
+    mtu: Uint32('Largest IP packet in a frame; frames over 18 bytes more are dropped and counted.', {
+      minimum: 68,
+      maximum: 65_517,
+      unit: 'bytes',
+      default: DEFAULT_MTU,
+    }),
+  }),
+  metrics: ENDPOINT_METRICS,
+  decoupled: true,
+  mtu: ({ mtu }) => mtu + FRAME_BYTES,
+  check: interfaceFaults,
+  create(config, { packets, io, log, metrics, outlets }) {
+    const options = { packets, metrics, outlet: outlets.output, mtu: config.mtu + FRAME_BYTES }
+    const endpoint = openInterface(options, { kind: 'tap', config, offload: false, io, log })
+    return {
+      input: (batch) => endpoint.enqueue(batch),
+      active: () => endpoint.active,
+      flush: () => endpoint.flush(),
+      observe: () => endpoint.observe(),
+      stop: () => endpoint.stop(),
+    }
+  },
+})

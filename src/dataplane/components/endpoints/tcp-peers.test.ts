@@ -1,0 +1,70 @@
+/** Which connection of a TCP listener a packet goes to, while connections come and go. */
+import { describe, expect, it } from 'vitest'
+import { remoteRecord } from '../../engine/address.ts'
+import type { ConnectionIo } from '../../engine/io.ts'
+import { Packets } from '../../engine/packets.ts'
+import { Random } from '../../engine/random.ts'
+import { Connection } from './connection-endpoint.ts'
+import { SendQueue } from './send-queue.ts'
+import { TcpPeers } from './tcp-peers.ts'
+
+const packets = new Packets({ slots: 8, mtu: 100 })
+const successors = new Int32Array(8)
+
+const recordOf = (port: number, family: 4 | 6 = 4) =>
+  remoteRecord({ address: family === 4 ? `10.0.${(port >> 8) & 3}.1` : `fd00::${port & 7}`, port, family })
+
+function connection(port: number, family: 4 | 6 = 4): Connection {
+  const io = { record: recordOf(port, family) } as unknown as ConnectionIo
+  return new Connection(io, new SendQueue(packets, successors))
+}
+
+/** A packet to the peer at `port`, or without an address. */
+function packetTo(port?: number, family: 4 | 6 = 4): number {
+  const packet = packets.allocate()
+  if (port !== undefined) packets.setRemote(packet, recordOf(port, family))
+  packets.release(packet)
+  return packet
+}
+
+describe('peers of a TCP listener', () => {
+  it('are found by their address, the newest by none or by an unknown one, none by the address of one that is over', () => {
+    const peers = new TcpPeers(packets)
+    expect(peers.of(packetTo())).toBe(null)
+    const [one, two, three] = [connection(1), connection(2, 6), connection(3)]
+    for (const each of [one, two, three]) peers.add(each)
+    expect(peers.of(packetTo(1))).toBe(one)
+    expect(peers.of(packetTo(2, 6))).toBe(two)
+    expect(peers.of(packetTo(2))).toBe(three)
+    expect(peers.of(packetTo())).toBe(three)
+    peers.remove(three)
+    expect(peers.of(packetTo(3))).toBe(null)
+    expect(peers.of(packetTo())).toBe(two)
+    const again = connection(3)
+    peers.add(again)
+    expect(peers.of(packetTo(3))).toBe(again)
+  })
+
+  it('are the right ones after thousands have come and gone', () => {
+    const random = new Random(1)
+    const peers = new TcpPeers(packets)
+    const here = new Map<number, Connection>()
+    for (let step = 0; step < 20_000; step++) {
+      const port = 1 + random.below(600)
+      const known = here.get(port)
+      if (known) {
+        peers.remove(known)
+        here.delete(port)
+        expect(peers.of(packetTo(port, port % 2 === 0 ? 4 : 6))).toBe(null)
+      } else {
+        const fresh = connection(port, port % 2 === 0 ? 4 : 6)
+        peers.add(fresh)
+        here.set(port, fresh)
+        expect(peers.of(packetTo())).toBe(fresh)
+      }
+      const some = 1 + random.below(600)
+      const found = peers.of(packetTo(some, some % 2 === 0 ? 4 : 6))
+      if (here.has(some)) expect(found).toBe(here.get(some))
+    }
+  })
+})

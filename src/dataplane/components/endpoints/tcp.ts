@@ -1,0 +1,87 @@
+/** tcp: a listener or a connection, whose bytes are a stream or frames. */
+import { Type } from '@sinclair/typebox'
+import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
+import { defineComponent, type Fault } from '../../engine/component.ts'
+import { counter, gauge } from '../../engine/metrics.ts'
+import { Address, Bool, Input, Optional, Output } from '../../engine/schema.ts'
+import { CONNECTION_METRICS, ConnectionEndpoint, PIECE_BYTES } from './connection-endpoint.ts'
+import { TcpPeers } from './tcp-peers.ts'
+
+/** Longest frame, as its length field is read. */
+const LONGEST_FRAME = 65_535
+
+export const tcp = defineComponent({
+  key: 'tcp',
+  family: 'endpoints',
+  summary: 'Carries packets over TCP: as a plain byte stream for applications, or as frames between two of its kind.',
+  details: `With listen_address it takes up to 1,024 connections; with remote_address it makes one and makes it again when it ends, after 10 ms at first and at most 10 s. What is to be sent meanwhile waits in the queue.
+
+application_facing true: a plain byte stream. Reads of up to 1,200 bytes are packets, and how the bytes were written does not matter. A connection has a queue of 256 KiB for what is sent to it; while that or every packet slot is full it is not read, which slows its application down. Bytes that find the queue full, or wait in it when the connection ends, are lost, and because a hole must not pass as data the connection is reset (reset_connections). Loss on the way here cannot be seen: put a component in front that repairs and orders packets, such as a decoder that releases in order. When an application has finished sending (shutdown) it can still be answered; 10 s after the last answer the connection is closed. The end of a stream does not travel with the packets.
+
+application_facing false: frames, a length of 4 bytes before each packet, so that packets arrive as they were sent (docs/wire-formats.md). Frames for which there is no room are dropped whole. A length of 0 or over 65,535 closes the connection (malformed_packets).
+
+Packets received carry the address of the other end. Of a listener, a packet to be sent goes to the connection whose address it carries, and is dropped when that connection is over; one without an address, or with that of somebody who was not connected lately, goes to the newest connection. With remote_address every packet goes there.`,
+  config: Type.Object({
+    input: Optional(Input('Connection point whose packets are sent.')),
+    output: Optional(Output('Connection point that gets what is received.')),
+    listen_address: Optional(Address('Address to listen at; port 0 lets the system choose.')),
+    remote_address: Optional(Address('Address to connect to.')),
+    application_facing: Bool('A plain byte stream, for an application; else frames that keep packets apart.', {
+      default: false,
+    }),
+  }),
+  metrics: {
+    ...CONNECTION_METRICS,
+    malformed_packets: counter('Lengths that no frame has; each ended its connection.', 'packets'),
+    local_port: gauge('Port that is listened at.'),
+  },
+  decoupled: true,
+  mtu: ({ application_facing }) => (application_facing ? PIECE_BYTES : LONGEST_FRAME),
+  check({ input, output, listen_address, remote_address }) {
+    const faults: Fault[] = []
+    if (!input && !output) {
+      faults.push({ pointer: '', message: 'neither input nor output is set: the connections would have nothing to do' })
+    }
+    if ((listen_address === undefined) === (remote_address === undefined)) {
+      const both = listen_address !== undefined
+      faults.push({
+        pointer: both ? '/remote_address' : '',
+        message: both
+          ? 'listen_address is set as well: leave one of them out'
+          : 'listen_address or remote_address is needed: one of them',
+      })
+    }
+    if (remote_address !== undefined && parseSocketAddress(remote_address)?.port === 0) {
+      faults.push({ pointer: '/remote_address', message: 'a peer has a port other than 0' })
+    }
+    return faults
+  },
+  create(config, context) {
+    const { listen_address, remote_address, application_facing } = config
+    const { metrics, outlets, packets, log } = context
+    const { address, port } = socketAddress((listen_address ?? remote_address) as string)
+    const endpoint = new ConnectionEndpoint(context, {
+      outlet: outlets.output,
+      sends: config.input !== undefined,
+      framing: application_facing ? 'stream' : 'frames',
+      socket: { kind: 'tcp', address, port, framed: !application_facing },
+      ...(listen_address !== undefined && { peers: new TcpPeers(packets) }),
+    })
+    if (listen_address !== undefined) {
+      log('INFO', `listens at ${endpoint.name}`, { address: endpoint.name })
+      metrics.local_port.set(Number(endpoint.name.slice(endpoint.name.lastIndexOf(':') + 1)))
+    }
+    let malformed = 0
+    return {
+      input: (batch) => endpoint.send(batch),
+      active: () => endpoint.active,
+      flush: () => endpoint.flush(),
+      observe() {
+        endpoint.observe()
+        metrics.malformed_packets.add(endpoint.malformed - malformed)
+        malformed = endpoint.malformed
+      },
+      stop: () => endpoint.stop(),
+    }
+  },
+})
