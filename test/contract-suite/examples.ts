@@ -53,6 +53,7 @@ export const examples: Readonly<Record<string, Example>> = {
       max_queue_size: 20,
     },
   },
+  bandwidth_tracker: { config: { input: 'in', output: 'out', window_ms: 100, buckets: 4 } },
   bandwidth_traffic_source: { config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 } },
   bomb: { config: { delay: 1500, poison: 'NONE' }, live: { delay: [1000, 1900] }, ends: true, packetless: true },
   chacha20_decrypt: {

@@ -59,6 +59,7 @@ import { traceTrafficSource } from './sources/trace-traffic-source.ts'
 import { trafficSink } from './sources/traffic-sink.ts'
 import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
 import { videoTrafficSource } from './sources/video-traffic-source.ts'
+import { bandwidthTracker } from './trackers/bandwidth-tracker.ts'
 import { observer } from './trackers/observer.ts'
 import { throughputTracker } from './trackers/throughput-tracker.ts'
 
@@ -67,6 +68,7 @@ const definitions: AnyComponent[] = [
   bandwidthConstrictorSequencer,
   bandwidthLimitConstant,
   bandwidthLimitDynamic,
+  bandwidthTracker,
   bandwidthTrafficSource,
   bomb,
   chacha20Decrypt,

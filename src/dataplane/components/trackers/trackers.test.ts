@@ -1,6 +1,6 @@
-/** throughput_tracker and observer: what they show of traffic that is known. */
+/** throughput_tracker, bandwidth_tracker and observer: what they show of traffic that is known. */
 import { describe, expect, test } from 'vitest'
-import { drive, payload } from '../../../../test/harness/component.ts'
+import { type Bench, drive, payload, refusal } from '../../../../test/harness/component.ts'
 
 describe('throughput_tracker', () => {
   const config = (fields = {}) => ({ tracker: { throughput_tracker: { input: 'in', output: 'out', ...fields } } })
@@ -50,6 +50,64 @@ describe('throughput_tracker', () => {
     bench.advance(2e9)
     expect(Math.abs(bench.metrics().tracker.bits_per_second - 40e6)).toBeLessThan(0.005 * 40e6)
     bench.stop()
+  })
+})
+
+describe('bandwidth_tracker', () => {
+  const config = (fields = {}) => ({ tracker: { bandwidth_tracker: { input: 'in', output: 'out', ...fields } } })
+  const rate = (bench: Bench) => bench.metrics().tracker.bytes_per_second
+
+  test('the parts of the window that are over count, and each leaves it after window_ms', () => {
+    const bench = drive(config({ window_ms: 400, buckets: 4 }))
+    const shown: number[] = []
+    for (const bytes of [100, 200, 0, 400, 0, 0, 0, 0, 0]) {
+      if (bytes > 0) bench.send('in', payload(bytes))
+      bench.advance(99.9e6)
+      shown.push(rate(bench))
+      bench.advance(0.1e6)
+    }
+    expect(shown).toEqual([0, 100 / 0.1, 300 / 0.2, 300 / 0.3, 700 / 0.4, 600 / 0.4, 400 / 0.4, 400 / 0.4, 0])
+    expect(bench.metrics().tracker.total_bytes).toBe(700)
+    expect(bench.received('out')).toHaveLength(3)
+    bench.stop()
+  })
+
+  test('one second in ten parts unless told otherwise; after a long silence nothing is left', () => {
+    const bench = drive(config())
+    for (let i = 0; i < 3000; i++) {
+      bench.send('in', payload(50))
+      bench.advance(1e6)
+      if (i >= 100) expect(rate(bench)).toBeCloseTo(50_000, 6)
+    }
+    bench.advance(1.05e9)
+    expect(rate(bench)).toBe(0)
+    bench.advance(1e12)
+    bench.send('in', payload(50))
+    bench.advance(0.1e9)
+    expect(rate(bench)).toBe(50)
+    bench.stop()
+  })
+
+  test('a changed window begins anew', () => {
+    const bench = drive(config({ window_ms: 1000, buckets: 1 }))
+    bench.send('in', payload(1000))
+    bench.advance(1e9)
+    expect(rate(bench)).toBe(1000)
+    bench.reconfigure(config({ window_ms: 100, buckets: 1 }))
+    expect(rate(bench)).toBe(0)
+    bench.send('in', payload(1000))
+    bench.advance(0.1e9)
+    expect(rate(bench)).toBe(10_000)
+    bench.stop()
+  })
+
+  test.each([
+    [{ window_ms: 0 }, '/window_ms', '0 is below the minimum of 1 ms'],
+    [{ buckets: 0 }, '/buckets', '0 is below the minimum of 1'],
+    [{ buckets: 4097 }, '/buckets', '4097 is above the maximum of 4096'],
+  ])('%j is refused', (fields, pointer, message) => {
+    const problem = { pointer: `/engine_config/pipeline/tracker/bandwidth_tracker${pointer}`, message }
+    expect(refusal(config(fields))).toEqual(problem)
   })
 })
 
