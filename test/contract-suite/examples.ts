@@ -148,6 +148,15 @@ export const examples: Readonly<Record<string, Example>> = {
       seed: 1,
     },
   },
+  loss_tracker_receiver: {
+    config: { input: 'wire', output: 'out', sampling_interval_ms: 100 },
+    others: {
+      sender: { loss_tracker_sender: { input: 'in', output: 'sent' } },
+      way: { delay_jitter: { input: 'sent', output: 'late', delay: 30, jitter: 30, seed: 1 } },
+      loss: { uniform_loss: { input: 'late', output: 'wire', loss_prob: 0.1, seed: 2 } },
+    },
+  },
+  loss_tracker_sender: { config: { input: 'in', output: 'out' } },
   notification_injector: {
     config: { flows, notification: { type: 'FLUSH', interval_ms: 100 } },
     live: { notification: [{ type: 'FLUSH', interval_ms: 70 }, { type: 'RESET' }] },

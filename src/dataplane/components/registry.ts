@@ -60,6 +60,8 @@ import { trafficSink } from './sources/traffic-sink.ts'
 import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
 import { videoTrafficSource } from './sources/video-traffic-source.ts'
 import { bandwidthTracker } from './trackers/bandwidth-tracker.ts'
+import { lossTrackerReceiver } from './trackers/loss-tracker-receiver.ts'
+import { lossTrackerSender } from './trackers/loss-tracker-sender.ts'
 import { observer } from './trackers/observer.ts'
 import { throughputTracker } from './trackers/throughput-tracker.ts'
 
@@ -91,6 +93,8 @@ const definitions: AnyComponent[] = [
   lossConstant,
   lossDynamic,
   lossGilbertElliot,
+  lossTrackerReceiver,
+  lossTrackerSender,
   notificationInjector,
   observer,
   peerWriter,

@@ -1,7 +1,7 @@
 /** Which senders a receiver keeps state for, and how a newcomer gets in when there are as many as it can follow. */
 
 /** Senders followed at once. */
-const SENDERS = 64
+export const SENDERS = 64
 /** Well-formed packets that a newcomer needs before another sender gives way to it. */
 const PACKETS_TO_FOLLOW = 8
 
@@ -20,24 +20,42 @@ export class Senders {
 
   /** Whether the sender `id`, of whom a well-formed packet has come, is followed. */
   follows(id: number): boolean {
-    const now = ++this.count
-    if (this.last < this.followed && this.ids[this.last] === id) {
-      this.heard[this.last] = now
-      return true
-    }
-    let place = this.placeOf(id)
-    if (place < 0) place = this.followed < SENDERS ? this.followed++ : this.placeFor(id)
-    if (place < 0) return false
-    this.ids[place] = id
-    this.heard[place] = now
-    this.last = place
-    return true
+    return this.place(id) >= 0
+  }
+
+  /** The place of the sender `id`, of whom a well-formed packet has come, 0 to 63; -1: it is not followed. A place may have been another's. */
+  place(id: number): number {
+    const known = this.find(id)
+    if (known >= 0) return known
+    const place = this.followed < SENDERS ? this.followed++ : this.placeFor(id)
+    if (place >= 0) this.hear(place, id)
+    return place
+  }
+
+  /** As `place`, but a sender that is not followed yet gets none. */
+  find(id: number): number {
+    this.count++
+    const { last } = this
+    const place = last < this.followed && this.ids[last] === id ? last : this.placeOf(id)
+    if (place >= 0) this.hear(place, id)
+    return place
+  }
+
+  /** How many are followed. */
+  get length(): number {
+    return this.followed
   }
 
   /** Forgets every sender. */
   reset(): void {
     this.followed = 0
     this.latest.fill(0)
+  }
+
+  private hear(place: number, id: number): void {
+    this.ids[place] = id
+    this.heard[place] = this.count
+    this.last = place
   }
 
   private placeOf(id: number): number {

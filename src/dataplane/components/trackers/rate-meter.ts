@@ -2,6 +2,7 @@
 import { type Clock, NS_PER_S } from '../../engine/clock.ts'
 import { type Gauge, gauge } from '../../engine/metrics.ts'
 import type { Timer } from '../../engine/timers.ts'
+import { Interval } from './interval.ts'
 
 export const rateMetrics = {
   packets_per_second: gauge('Packet rate of the last whole interval.', 'packets/s'),
@@ -16,19 +17,14 @@ export interface RateMeterContext {
 
 export class RateMeter {
   private readonly context: RateMeterContext
-  private readonly timer: Timer
-  private interval: number
-  private start: number
+  private readonly interval: Interval
   private packets = 0
   private bytes = 0
 
   /** `interval` in ns. */
   constructor(context: RateMeterContext, interval: number) {
     this.context = context
-    this.interval = interval
-    this.start = context.clock.now
-    this.timer = context.timer(() => this.measure())
-    this.timer.at(this.start + interval)
+    this.interval = new Interval(context, interval, () => this.measure())
   }
 
   /** Packets and bytes that passed. */
@@ -39,22 +35,19 @@ export class RateMeter {
 
   /** Takes effect at once: the present interval ends when the new one would have. */
   setInterval(interval: number): void {
-    this.interval = interval
-    this.timer.at(this.start + interval)
+    this.interval.setLength(interval)
   }
 
   private measure(): void {
     const { clock, metrics } = this.context
-    const seconds = (clock.now - this.start) / NS_PER_S
+    const seconds = (clock.now - this.interval.start) / NS_PER_S
     metrics.packets_per_second.set(this.packets / seconds)
     metrics.bits_per_second.set((this.bytes * 8) / seconds)
-    this.start = clock.now
     this.packets = 0
     this.bytes = 0
-    this.timer.at(this.start + this.interval)
   }
 
   stop(): void {
-    this.timer.cancel()
+    this.interval.stop()
   }
 }
