@@ -127,6 +127,14 @@ export const examples: Readonly<Record<string, Example>> = {
       seed: 1,
     },
   },
+  latency_tracker_receiver: {
+    config: { input: 'wire', output: 'out', sampling_interval_ms: 100, latency_budget: 40 },
+    others: {
+      sender: { latency_tracker_sender: { input: 'in', output: 'sent' } },
+      way: { delay_jitter: { input: 'sent', output: 'wire', delay: 30, jitter: 30, seed: 1 } },
+    },
+  },
+  latency_tracker_sender: { config: { input: 'in', output: 'out' } },
   loss_constant: { config: { flows, loss_probability: 0.2, seed: 1 } },
   loss_dynamic: {
     config: {

@@ -60,6 +60,8 @@ import { trafficSink } from './sources/traffic-sink.ts'
 import { uniformTrafficSource } from './sources/uniform-traffic-source.ts'
 import { videoTrafficSource } from './sources/video-traffic-source.ts'
 import { bandwidthTracker } from './trackers/bandwidth-tracker.ts'
+import { latencyTrackerReceiver } from './trackers/latency-tracker-receiver.ts'
+import { latencyTrackerSender } from './trackers/latency-tracker-sender.ts'
 import { lossTrackerReceiver } from './trackers/loss-tracker-receiver.ts'
 import { lossTrackerSender } from './trackers/loss-tracker-sender.ts'
 import { observer } from './trackers/observer.ts'
@@ -90,6 +92,8 @@ const definitions: AnyComponent[] = [
   fragmentizer,
   gate,
   gilbertElliotLoss,
+  latencyTrackerReceiver,
+  latencyTrackerSender,
   lossConstant,
   lossDynamic,
   lossGilbertElliot,

@@ -154,8 +154,11 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   mtu?(config: Static<S>): number
   /** Rules over several fields. */
   check?(config: Static<S>): Fault[]
-  /** What is allowed, but hardly meant. `comesBack`: what it sends out comes back to an input of its own, unaltered. */
-  warn?(config: Static<S>, graph: { comesBack: boolean }): Fault[]
+  /**
+   * What is allowed, but hardly meant. `comesBack`: what it sends out comes back to an input of its own, unaltered. `count` says how many
+   * components of a key the pipeline has.
+   */
+  warn?(config: Static<S>, graph: { comesBack: boolean; count: (key: string) => number }): Fault[]
   create(config: Static<S>, context: ComponentContext<Static<S>, M>): Instance<Static<S>>
 }
 

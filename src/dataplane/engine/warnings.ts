@@ -10,6 +10,7 @@ type Components = Record<string, ComponentConfig>
 export function warningsOf(components: Components, registry: Registry, onward: Onward): Warning[] {
   const warnings: Warning[] = []
   const seeds = new Map<number, string>()
+  const count = (sought: string): number => Object.values(components).filter(({ key }) => key === sought).length
   for (const [component, { key, config }] of Object.entries(components)) {
     const warn = (pointer: string, message: string): void => {
       const at = pointerOf(['engine_config', 'pipeline', component, key])
@@ -30,7 +31,7 @@ export function warningsOf(components: Components, registry: Registry, onward: O
     const definition = registry.get(key)
     if (!definition?.warn) continue
     const comesBack = returnsTo(component, components, registry, onward)
-    for (const { pointer, message } of definition.warn(config, { comesBack })) warn(pointer, message)
+    for (const { pointer, message } of definition.warn(config, { comesBack, count })) warn(pointer, message)
   }
   return warnings
 }
