@@ -102,9 +102,19 @@ export interface MetricReference {
   role: string
 }
 
-/** The metrics that a component declares itself. */
+/** The metrics that a component declares itself; those of places numbered from 0 as one: `stream_0..63_ssrc`. */
 export function metricsOf(definition: AnyComponent): MetricReference[] {
-  return Object.entries(definition.metrics as Record<string, MetricDeclaration>).map(
-    ([name, { type, unit, help, role }]) => ({ name, kind: type, unit, help, role: role ?? '' }),
-  )
+  const found = new Map<string, MetricReference & { places: number }>()
+  for (const [name, { type, unit, help, role }] of Object.entries(
+    definition.metrics as Record<string, MetricDeclaration>,
+  )) {
+    const pattern = name.replace(/_\d+_/, '_#_')
+    const known = found.get(pattern)
+    if (known) known.places++
+    else found.set(pattern, { name, kind: type, unit, help, role: role ?? '', places: 1 })
+  }
+  return [...found.values()].map(({ places, ...metric }) => ({
+    ...metric,
+    name: places === 1 ? metric.name : metric.name.replace('_0_', `_0..${places - 1}_`),
+  }))
 }

@@ -199,6 +199,7 @@ export const examples: Readonly<Record<string, Example>> = {
       ],
     },
   },
+  rtp_observer: { config: { input: 'in', output: 'out' }, live: { force_offset: [0, 4] } },
   session_reader: {
     config: { input: 'wire', output: 'out' },
     others: { writer: { session_writer: { input: 'in', output: 'wire' } } },

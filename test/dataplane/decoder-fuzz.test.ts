@@ -7,6 +7,7 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { IpHeader } from '../../src/dataplane/codes/ip-header.ts'
+import { RtpHeader } from '../../src/dataplane/codes/rtp-header.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import type { AnyComponent } from '../../src/dataplane/engine/component.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
@@ -52,10 +53,39 @@ function ipPacket(random: Random): Uint8Array {
   return bytes
 }
 
+/** RTP packets of a few streams, bare and behind UDP, with contributing sources and extensions. */
+function rtpPacket(random: Random): Uint8Array {
+  const front = [0, 0, 28, 48][random.below(4)] as number
+  const bytes = new Uint8Array(front + 12 + random.below(100))
+  random.fill(bytes, front, bytes.length)
+  const view = new DataView(bytes.buffer)
+  bytes[0] = front === 28 ? 0x45 : front === 48 ? 0x60 : 0
+  if (front === 28) {
+    view.setUint16(2, bytes.length)
+    bytes[9] = 17
+  } else if (front === 48) {
+    view.setUint16(4, bytes.length - 40)
+    bytes[6] = 17
+  }
+  if (front > 0) view.setUint16(front - 4, bytes.length - front + 8)
+  bytes[front] = 0x80 | (random.chance(0.2) ? random.below(64) : 0)
+  view.setUint16(front + 2, random.below(random.chance(0.5) ? 50 : 65_536))
+  view.setUint32(front + 8, random.below(100))
+  return bytes
+}
+
+/** What decoders without an encoder are fed. */
+const PACKETS: Readonly<Record<string, (random: Random) => Uint8Array>> = {
+  flow_filter: ipPacket,
+  relay_routing_fabric: ipPacket,
+  rtp_observer: rtpPacket,
+}
+
 /** What its encoder sends to a decoder. */
 function wireOf(key: string, random: Random): Uint8Array[] {
   const { others } = examples[key]
-  if (!others) return Array.from({ length: 300 }, () => ipPacket(random))
+  const packet = PACKETS[key]
+  if (!others) return Array.from({ length: 300 }, () => (packet as typeof ipPacket)(random))
   const bench = drive(others, { seed: random.bits() >>> 1 })
   const wire: Uint8Array[] = []
   for (let i = 0; i < 300; i++) {
@@ -138,8 +168,8 @@ function feed(bench: Bench, wire: readonly Uint8Array[], random: Random, count: 
 const decoders = [...components.values()]
   .filter(({ key, decoupled }: AnyComponent) => examples[key]?.others && !decoupled)
   .map(({ key }) => key)
-  .concat('flow_filter', 'relay_routing_fabric')
-const share = (LONG_S * 1000) / (decoders.length + 1)
+  .concat(Object.keys(PACKETS))
+const share = (LONG_S * 1000) / (decoders.length + 2)
 
 describe(`seed ${SEED}`, () => {
   test.each(decoders)(
@@ -191,6 +221,32 @@ describe(`seed ${SEED}`, () => {
       }
       if (LONG_S > 0) console.log(`IP headers: ${done} inputs`)
       expect(read).toBeGreaterThan(done / 4)
+    },
+    share * 2 + 60_000,
+  )
+
+  test(
+    'RTP headers: nothing beyond the packet is read, and the header lies within it',
+    () => {
+      const until = LONG_S > 0 ? performance.now() + share : Number.POSITIVE_INFINITY
+      const total = LONG_S > 0 ? Number.POSITIVE_INFINITY : SHORT * 5
+      const random = new Random(SEED)
+      const header = new RtpHeader()
+      const wire = Array.from({ length: 2000 }, () => rtpPacket(random))
+      let read = 0
+      let done = 0
+      for (; done < total && performance.now() < until; done++) {
+        const packet = mutated(wire, random)
+        const { length } = packet
+        if (!header.read(new DataView(packet.buffer, packet.byteOffset, length), 0, length)) continue
+        read++
+        const { headerBytes, payloadType, sequence } = header
+        if (headerBytes < 12 || headerBytes > length || payloadType > 127 || sequence > 65_535) {
+          expect.fail(`${Buffer.from(packet).toString('hex')}: ${JSON.stringify(header)}`)
+        }
+      }
+      if (LONG_S > 0) console.log(`RTP headers: ${done} inputs`)
+      expect(read).toBeGreaterThan(done / 20)
     },
     share * 2 + 60_000,
   )

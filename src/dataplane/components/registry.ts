@@ -65,6 +65,7 @@ import { latencyTrackerSender } from './trackers/latency-tracker-sender.ts'
 import { lossTrackerReceiver } from './trackers/loss-tracker-receiver.ts'
 import { lossTrackerSender } from './trackers/loss-tracker-sender.ts'
 import { observer } from './trackers/observer.ts'
+import { rtpObserver } from './trackers/rtp-observer.ts'
 import { throughputTracker } from './trackers/throughput-tracker.ts'
 
 const definitions: AnyComponent[] = [
@@ -108,6 +109,7 @@ const definitions: AnyComponent[] = [
   reedSolomonEncoder,
   relayNetworkLookup,
   relayRoutingFabric,
+  rtpObserver,
   sessionReader,
   sessionWriter,
   splitter,
