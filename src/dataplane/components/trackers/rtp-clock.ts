@@ -30,17 +30,27 @@ export class RtpClock {
   rate = 0
   private firstTimestamp = 0
   private firstArrival = 0
+  /** Of the packets since the first: sums of ticks and seconds since it, of their squares and products. */
+  private packets = 0
+  private ticks = 0
+  private seconds = 0
+  private squares = 0
+  private products = 0
 
   begin(timestamp: number, arrival: number): void {
     this.rate = 0
-    this.firstTimestamp = timestamp
-    this.firstArrival = arrival
+    this.jump(timestamp, arrival)
   }
 
   /** Timestamps go on from elsewhere: an estimate under way begins anew. */
   jump(timestamp: number, arrival: number): void {
     this.firstTimestamp = timestamp
     this.firstArrival = arrival
+    this.packets = 1
+    this.ticks = 0
+    this.seconds = 0
+    this.squares = 0
+    this.products = 0
   }
 
   /**
@@ -50,12 +60,22 @@ export class RtpClock {
   take(payloadType: number, timestamp: number, arrival: number): void {
     const known = RATES[payloadType]
     if (known > 0) this.rate = known
-    else if (this.rate === 0 && arrival - this.firstArrival >= ESTIMATION_NS) this.estimate(timestamp, arrival)
+    else if (this.rate === 0) this.estimate(timestamp, arrival)
   }
 
+  /** The line through arrivals over timestamps with the least squares: every packet counts, so that jitter evens out. */
   private estimate(timestamp: number, arrival: number): void {
     const ticks = (timestamp - this.firstTimestamp) | 0
-    if (ticks > 0) this.rate = nearest((ticks * NS_PER_S) / (arrival - this.firstArrival))
+    const seconds = (arrival - this.firstArrival) / NS_PER_S
+    this.packets++
+    this.ticks += ticks
+    this.seconds += seconds
+    this.squares += ticks * ticks
+    this.products += ticks * seconds
+    if (arrival - this.firstArrival < ESTIMATION_NS) return
+    const variance = this.squares - (this.ticks * this.ticks) / this.packets
+    const covariance = this.products - (this.ticks * this.seconds) / this.packets
+    if (variance > 0 && covariance > 0) this.rate = nearest(variance / covariance)
     else this.jump(timestamp, arrival)
   }
 }

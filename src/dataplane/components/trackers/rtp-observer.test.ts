@@ -246,6 +246,19 @@ describe('jitter', () => {
     },
   )
 
+  test.each([44_100, 48_000])('%d Hz is told from its neighbour behind a path whose delay is 80 ± 70 ms', (rate) => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const path = { delay_constant: { flows: [{ input: 'sent', output: 'in' }], delay: 80, jitter: 70, seed } }
+      const bench = drive({ path, ...config() }, { record: false })
+      for (let i = 0; i < 120; i++) {
+        bench.send('sent', rtp({ sequence: i, type: 97, timestamp: Math.round((i * rate) / 50) }))
+        bench.advance(20 * MS)
+      }
+      expect(stream(bench).clock_rate, `seed ${seed}`).toBe(rate)
+      bench.stop()
+    }
+  })
+
   test('timestamps that stand still or go back give no rate, until they go on', () => {
     const bench = drive(config())
     let sequence = 0
