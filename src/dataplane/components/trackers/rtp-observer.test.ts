@@ -147,6 +147,17 @@ describe('loss and order', () => {
     bench.stop()
   })
 
+  test('what comes from before the first is late, and was never missing', () => {
+    const bench = drive(config())
+    bench.send(
+      'in',
+      [100, 101, 99, 97, 97, 103].map((sequence) => rtp({ sequence })),
+    )
+    const figures = { packets: 5, lost_packets: 1, reordered_packets: 2, duplicate_packets: 1 }
+    expect(stream(bench)).toMatchObject(figures)
+    bench.stop()
+  })
+
   test('sequences go on from 65,535 to 0, and late ones come across that too', () => {
     const bench = drive(config())
     for (let i = 65_000; i < 200_000; i++) {
