@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { exampleOf, REFERENCE_DIRECTORY, referencePages } from '../../src/cli/docs.ts'
-import { fieldsOf } from '../../src/cli/reference.ts'
+import { fieldsOf, metricsOf } from '../../src/cli/reference.ts'
 import { setVariables } from '../../src/cli/variables.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
@@ -47,6 +47,20 @@ describe('component reference', () => {
       loss_probs: '1 to 4096 entries, each 0 to 1',
       intervals: '1 to 4096 entries, each 1 to 2147483647',
     })
+  })
+
+  it('has one row for the same metric of all numbered places', () => {
+    const names = metricsOf(components.get('rtp_observer')!).map(({ name }) => name)
+    expect(names.slice(0, 6)).toEqual([
+      'rtp_packets',
+      'other_packets',
+      'unfollowed_packets',
+      'streams',
+      'stream_0..63_ssrc',
+      'stream_0..63_payload_type',
+    ])
+    expect(new Set(names).size).toBe(names.length)
+    expect(names).toHaveLength(14)
   })
 
   it.each([...components.keys()])('has an example of %s that passes the check', (key) => {

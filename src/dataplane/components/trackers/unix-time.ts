@@ -19,7 +19,7 @@ export class UnixTime {
     view.setUint32(at + 4, low % TWO_32)
   }
 
-  /** What stands at `at`, 8 bytes, as ns on the run's clock: below 0 for a time from before the run. Exact within 52 days of its start. */
+  /** What stands at `at`, 8 bytes, as ns on the run's clock: below 0 for a time from before the run. Exact within 104 days of its start. */
   read(view: DataView, at: number): number {
     return (view.getUint32(at) - this.high) * TWO_32 + (view.getUint32(at + 4) - this.low)
   }
