@@ -9,8 +9,8 @@ import { type Abandonment, pipelineRun, type RunPlan, type RunStatus } from './p
 /** What drives the deadlines of machines: the system's timers, or a simulated clock. */
 export type ActorClock = NonNullable<ActorOptions<AnyActorLogic>['clock']>
 
-const BACK_OFF_FIRST_MS = 1_000
-const BACK_OFF_MOST_MS = 30_000
+const MIN_BACK_OFF_MS = 1_000
+const MAX_BACK_OFF_MS = 30_000
 /** A run that lasted this long ends the row of restarts. */
 export const HEALTHY_MS = 60_000
 
@@ -93,7 +93,7 @@ export interface PipelineContext {
 
 /** Milliseconds before restart number `restarts` + 1 of a row. */
 export function backOff(restarts: number): number {
-  return Math.min(BACK_OFF_MOST_MS, BACK_OFF_FIRST_MS * 2 ** Math.min(restarts, 30))
+  return Math.min(MAX_BACK_OFF_MS, MIN_BACK_OFF_MS * 2 ** Math.min(restarts, 30))
 }
 
 /** What of the policy applies to a run that ended so. */

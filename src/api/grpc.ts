@@ -18,8 +18,8 @@ import { grpcFailure } from './errors.ts'
 import {
   type GrpcConnectionLimits,
   GrpcConnections,
-  INVALID_FRAMES,
-  OPEN_CALLS,
+  MAX_INVALID_FRAMES,
+  MAX_OPEN_CALLS,
   type Warn,
 } from './grpc-connections.ts'
 import { listenFailure } from './listen-failure.ts'
@@ -45,7 +45,7 @@ export interface GrpcListenerOptions {
 type Stream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
 
 /** Longest request message, bytes; the same as over HTTP. */
-const REQUEST_BYTES = 4 * 1024 * 1024
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024
 /** How long a connection may be without an open call before it is closed, milliseconds: its client comes back by itself. */
 const IDLE_MS = 300_000
 /** After so much silence of a connection the client is asked whether it is there, milliseconds, */
@@ -83,12 +83,12 @@ export class GrpcListener {
       'grpc.keepalive_time_ms': PING_MS,
       'grpc.keepalive_timeout_ms': PONG_MS,
       'grpc.max_connection_idle_ms': limits?.idleMs ?? IDLE_MS,
-      'grpc.max_receive_message_length': REQUEST_BYTES,
-      'grpc.max_concurrent_streams': OPEN_CALLS,
+      'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
+      'grpc.max_concurrent_streams': MAX_OPEN_CALLS,
     })
     const inside = insideOf(server)
-    inside.commonServerOptions.maxSessionInvalidFrames = INVALID_FRAMES
-    inside.commonServerOptions.maxSessionRejectedStreams = INVALID_FRAMES
+    inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
+    inside.commonServerOptions.maxSessionRejectedStreams = MAX_INVALID_FRAMES
     this.#addOperations(server)
     new ReflectionService(descriptorPackage(loadSchema())).addToServer(server)
     new HealthImplementation({ '': 'SERVING', ...this.#servingServices() }).addToServer(server)

@@ -20,11 +20,11 @@ import type { Router } from './router.ts'
 import { type Route, Routes } from './routes.ts'
 import { endStreamsOf, type StreamSink } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
-import { RECEIVE_BYTES, type SocketData, WebSocketSink } from './websocket.ts'
+import { MAX_RECEIVE_BYTES, type SocketData, WebSocketSink } from './websocket.ts'
 
 /** Longest request body, bytes. */
-const BODY_BYTES = 4 * 1024 * 1024
-const WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
+const MAX_BODY_BYTES = 4 * 1024 * 1024
+const MAX_WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
 
 export interface HttpListenerOptions {
   readonly router: Router
@@ -186,7 +186,7 @@ export class HttpListener {
     route: Route,
     path: Readonly<Record<string, string>>,
   ): Promise<void> {
-    const body = await exchange.body(head.contentLength, BODY_BYTES)
+    const body = await exchange.body(head.contentLength, MAX_BODY_BYTES)
     if (body === undefined) return
     // A body may have taken its time, one of no bytes too: the token can be gone by now.
     this.#caller(head)
@@ -232,8 +232,8 @@ export class HttpListener {
 
   #addWebSocket(server: HttpServer, operation: Operation, path: string): void {
     const behavior = {
-      maxPayloadLength: RECEIVE_BYTES,
-      maxBackpressure: WEBSOCKET_BACKLOG_BYTES,
+      maxPayloadLength: MAX_RECEIVE_BYTES,
+      maxBackpressure: MAX_WEBSOCKET_BACKLOG_BYTES,
       closeOnBackpressureLimit: true,
       idleTimeout: 60,
       sendPingsAutomatically: true,

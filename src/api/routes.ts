@@ -23,8 +23,8 @@ export type Match =
   | { readonly kind: 'malformed'; readonly segment: string }
 
 /** How many paths of each verb are remembered, and how long they may be. */
-const RECENT_MOST = 1_024
-const RECENT_LENGTH = 256
+const MAX_RECENT_PATHS = 1_024
+const MAX_RECENT_PATH_LENGTH = 256
 
 /** The HTTP forms of all operations. */
 export class Routes {
@@ -66,10 +66,10 @@ export class Routes {
     const known = recent?.get(path)
     if (known !== undefined) return known
     const match = this.#find(verb, path)
-    if (match.kind !== 'route' || path.length > RECENT_LENGTH) return match
+    if (match.kind !== 'route' || path.length > MAX_RECENT_PATH_LENGTH) return match
     if (recent === undefined) this.#recent.set(verb, new Map([[path, match]]))
     else {
-      if (recent.size >= RECENT_MOST) recent.clear()
+      if (recent.size >= MAX_RECENT_PATHS) recent.clear()
       recent.set(path, match)
     }
     return match

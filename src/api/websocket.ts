@@ -13,11 +13,11 @@ import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'
 
 /** Messages kept for a receiver that is not there yet. */
-const EARLY_MESSAGES = 256
+const MAX_EARLY_MESSAGES = 256
 /** Longest message of a client, bytes. */
-const MESSAGE_BYTES = 64 * 1024
+const MAX_MESSAGE_BYTES = 64 * 1024
 /** What uWebSockets.js takes in: it cuts a socket off beyond that without a word, so a message that is too long must reach us to be told so. */
-export const RECEIVE_BYTES = 16 * MESSAGE_BYTES
+export const MAX_RECEIVE_BYTES = 16 * MAX_MESSAGE_BYTES
 
 /** What uWebSockets.js keeps with each socket. */
 export interface SocketData {
@@ -58,8 +58,8 @@ export class WebSocketSink extends StreamSink {
   /** One frame from the client; what is wrong with it is answered in a frame, and the socket stays open. */
   message(frame: ArrayBuffer, isBinary: boolean): void {
     if (this.closed) return
-    if (frame.byteLength > MESSAGE_BYTES) {
-      this.#socket.end(1009, `a message may have ${MESSAGE_BYTES} bytes`)
+    if (frame.byteLength > MAX_MESSAGE_BYTES) {
+      this.#socket.end(1009, `a message may have ${MAX_MESSAGE_BYTES} bytes`)
       return
     }
     try {
@@ -67,7 +67,7 @@ export class WebSocketSink extends StreamSink {
       // Copied to text at once: the buffer is only lent.
       const request = decodeJson(this.#operation.request, parseJson(Buffer.from(frame).toString('utf8')))
       if (this.#receiver !== undefined) this.#deliver(this.#receiver, request)
-      else if (this.#early.length < EARLY_MESSAGES) this.#early.push(request)
+      else if (this.#early.length < MAX_EARLY_MESSAGES) this.#early.push(request)
       else throw new ServiceError('RESOURCE_EXHAUSTED', 'too many messages before the stream was established')
     } catch (error) {
       this.#reject(error)

@@ -54,7 +54,7 @@ function jsonDecoder(message: MessageSchema): MessageDecode {
 }
 
 /** Problems that come with a guess of what was meant: each costs time. */
-const HINTS = 100
+const MAX_HINTS = 100
 
 function messageDecoder(message: MessageSchema): MessageDecode {
   const fields = new Map<string, { field: FieldSchema; decode: Decode }>()
@@ -78,7 +78,7 @@ function messageDecoder(message: MessageSchema): MessageDecode {
       const at = entry === undefined ? below(pointer, key) : `${pointer}/${key}`
       if (entry === undefined) {
         const offered = given === undefined ? keys : keys.filter((known) => !given.has(known))
-        const guess = problems.length < HINTS ? nearest(key, offered) : undefined
+        const guess = problems.length < MAX_HINTS ? nearest(key, offered) : undefined
         const hint = guess === undefined ? known(offered) : `did you mean ${JSON.stringify(guess)}?`
         problems.push({ pointer: at, message: `unknown field ${JSON.stringify(key)}; ${hint}` })
         continue

@@ -17,9 +17,9 @@ import type { FactCaller, HubFact } from './facts.ts'
 import type { MemberPlace } from './registry.ts'
 
 /** Requests pending at once, at most. */
-const PENDING_MOST = 1_000
+const MAX_PENDING = 1_000
 /** Of them from one remote address, at most; an IPv6 /64 counts as one. */
-export const PENDING_MOST_PER_ADDRESS = 20
+export const MAX_PENDING_PER_ADDRESS = 20
 
 export interface JoinRequestsOptions {
   /** Milliseconds. */
@@ -92,9 +92,9 @@ export class JoinRequests {
     const { remoteAddress } = joiner
     const network = networkOf(remoteAddress)
     const fromAddress = this.#byAddress.get(network) ?? 0
-    if (this.#count >= PENDING_MOST) return refusal('TOO_MANY', `${PENDING_MOST} requests are pending on this hub`)
-    if (fromAddress >= PENDING_MOST_PER_ADDRESS) {
-      return refusal('TOO_MANY', `${PENDING_MOST_PER_ADDRESS} requests from ${network} are pending on this hub`)
+    if (this.#count >= MAX_PENDING) return refusal('TOO_MANY', `${MAX_PENDING} requests are pending on this hub`)
+    if (fromAddress >= MAX_PENDING_PER_ADDRESS) {
+      return refusal('TOO_MANY', `${MAX_PENDING_PER_ADDRESS} requests from ${network} are pending on this hub`)
     }
     this.#count++
     this.#byAddress.set(network, fromAddress + 1)

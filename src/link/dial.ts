@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import { fingerprintOf, keyFingerprintOf } from './certificate.ts'
 import { joinLink, type NodeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
-import { FRAME_BYTES } from './messages.ts'
+import { MAX_FRAME_BYTES } from './messages.ts'
 import { speaksNoTls } from './tls-error.ts'
 import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
 
@@ -69,7 +69,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
     const socket = new WebSocket(url, SUBPROTOCOL, {
       followRedirects: false,
       perMessageDeflate: false,
-      maxPayload: FRAME_BYTES,
+      maxPayload: MAX_FRAME_BYTES,
       // Judged below, where a self-signed certificate can be told by its fingerprint.
       rejectUnauthorized: false,
       ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
-import { HELD_BYTES } from './accounting.ts'
+import { MAX_HELD_BYTES } from './accounting.ts'
 import type { LinkStream } from './link.ts'
 import { decodeFrame, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import type { MemoryWire } from './pair.ts'
@@ -278,7 +278,7 @@ test('what all readers of a link leave unread is bounded; the ones that go over 
   node.onOpen((stream) => {
     stream.send(new Uint8Array(WINDOW_BYTES - MESSAGE_OVERHEAD * 10))
   })
-  const count = Math.ceil(HELD_BYTES / WINDOW_BYTES) + 50
+  const count = Math.ceil(MAX_HELD_BYTES / WINDOW_BYTES) + 50
   const calls = Array.from({ length: count }, () => {
     const stream = hub.open('x', '', new Uint8Array(0))
     const call = new Recorder(stream)
@@ -287,7 +287,7 @@ test('what all readers of a link leave unread is bounded; the ones that go over 
   })
   await settle()
   await settle()
-  expect(hub.held).toBeLessThanOrEqual(HELD_BYTES)
+  expect(hub.held).toBeLessThanOrEqual(MAX_HELD_BYTES)
   const ended = calls.filter(({ call }) => call.status?.code === 'RESOURCE_EXHAUSTED').length
   expect(ended).toBeGreaterThan(0)
   expect(ended).toBeLessThan(100)

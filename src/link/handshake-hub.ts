@@ -14,8 +14,8 @@ import {
   encodeVerdictBody,
   type Frame,
   type Frames,
-  HANDSHAKE_FRAME_BYTES,
   type Hello,
+  MAX_HANDSHAKE_FRAME_BYTES,
   type VerdictBody,
   Violation,
 } from './messages.ts'
@@ -27,7 +27,7 @@ export const VERSION = 1
 /** Time for a handshake up to the proof, and on the node's side to the hub's first answer to it; milliseconds. */
 export const HANDSHAKE_MS = 10_000
 /** What may wait on the wire before a peer that asks to join counts as dead, bytes: it has been sent pings and pongs only. */
-const UNREAD_BYTES = 64 * 1024
+const MAX_UNREAD_BYTES = 64 * 1024
 
 export interface HubOptions {
   readonly identity: Identity
@@ -128,7 +128,7 @@ export class HubHandshake {
 
   #receive(bytes: Uint8Array): void {
     try {
-      const frame = decodeFrame(bytes, HANDSHAKE_FRAME_BYTES)
+      const frame = decodeFrame(bytes, MAX_HANDSHAKE_FRAME_BYTES)
       this.#heartbeat?.heard()
       if (this.#step === 'hello' && frame.kind === 'hello') this.#onHello(frame.value, bytes)
       else if (this.#step === 'proof' && frame.kind === 'proof') this.#onProof(frame.value, bytes)
@@ -140,7 +140,7 @@ export class HubHandshake {
 
   #onOther(frame: Frame): void {
     if (this.#step === 'decision' && frame.kind === 'ping') {
-      if (this.#wire.buffered > UNREAD_BYTES) {
+      if (this.#wire.buffered > MAX_UNREAD_BYTES) {
         this.#cutOff('dead', 'the joining node does not read', closeCodes.DEAD)
         return
       }

@@ -13,7 +13,7 @@ import {
   encodeFrame,
   encodeRecord,
   type Frame,
-  HANDSHAKE_FRAME_BYTES,
+  MAX_HANDSHAKE_FRAME_BYTES,
   type Signed,
   Violation,
 } from './messages.ts'
@@ -141,7 +141,7 @@ class NodeHandshake {
 
   #receive(bytes: Uint8Array): void {
     try {
-      const frame = decodeFrame(bytes, HANDSHAKE_FRAME_BYTES)
+      const frame = decodeFrame(bytes, MAX_HANDSHAKE_FRAME_BYTES)
       this.#heartbeat?.heard()
       if (this.#step === 'hubHello' && frame.kind === 'hubHello') this.#onHubHello(frame.value, bytes)
       else if (this.#step === 'verdict' && frame.kind === 'pending' && this.#options.intent === 'JOIN')

@@ -1,8 +1,8 @@
 /** What one side has sent and the other has not handled is bounded, whatever credit would allow, and all of it arrives. */
 import { expect, test } from 'vitest'
-import { BYTES_IN_FLIGHT, FRAMES_IN_FLIGHT } from './in-flight.ts'
+import { MAX_BYTES_IN_FLIGHT, MAX_FRAMES_IN_FLIGHT } from './in-flight.ts'
 import type { LinkStream } from './link.ts'
-import { decodeFrame, FRAGMENT_BYTES, WINDOW_BYTES } from './messages.ts'
+import { decodeFrame, MAX_FRAGMENT_BYTES, WINDOW_BYTES } from './messages.ts'
 import type { MemoryWire } from './pair.ts'
 import { sessionPair } from './testing.ts'
 
@@ -45,7 +45,7 @@ function flood(open: () => LinkStream, streams: number, each: number, size: numb
 
 test.each([
   ['empty messages', 40, 2_000, 0],
-  ['pieces of full length', 200, 7, FRAGMENT_BYTES],
+  ['pieces of full length', 200, 7, MAX_FRAGMENT_BYTES],
 ])('%s: within the bounds until they are handled, then all arrive', (_, streams, each, size) => {
   const { hub, node, hubWire, nodeWire, events, sent } = wide()
   let [got, halves] = [0, 0]
@@ -63,9 +63,9 @@ test.each([
   flood(() => node.open('x', '', undefined), streams, each, size)
   const { frames, bytes } = sent()
   // Pings come on top, and the frame with which the bound was reached.
-  expect(frames).toBeLessThanOrEqual(FRAMES_IN_FLIGHT + 8)
-  expect(bytes).toBeLessThanOrEqual(BYTES_IN_FLIGHT + 2 * FRAGMENT_BYTES)
-  expect(Math.max(frames / FRAMES_IN_FLIGHT, bytes / BYTES_IN_FLIGHT)).toBeGreaterThanOrEqual(1)
+  expect(frames).toBeLessThanOrEqual(MAX_FRAMES_IN_FLIGHT + 8)
+  expect(bytes).toBeLessThanOrEqual(MAX_BYTES_IN_FLIGHT + 2 * MAX_FRAGMENT_BYTES)
+  expect(Math.max(frames / MAX_FRAMES_IN_FLIGHT, bytes / MAX_BYTES_IN_FLIGHT)).toBeGreaterThanOrEqual(1)
   expect([got, node.streamCount]).toEqual([0, streams])
   exchange(nodeWire, hubWire)
   expect([got, halves]).toEqual([streams * each, streams])

@@ -5,20 +5,20 @@ import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
 import { Inboxes, UwsWire } from './inbox.ts'
 import type { LinkServer, LinkSession, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
-import { FRAME_BYTES } from './messages.ts'
-import { BACKLOG_BYTES } from './session.ts'
+import { MAX_FRAME_BYTES } from './messages.ts'
+import { MAX_BACKLOG_BYTES } from './session.ts'
 
 /** What an admitted link may have sent that waits to be handled, bytes. */
-const INBOX_BYTES = 64 * 1024 * 1024
+const MAX_INBOX_BYTES = 64 * 1024 * 1024
 /** Messages of a peer that may wait to be handled: it has one to send, then it waits for the answer. */
-const UNPROVEN_MESSAGES = 1
+const MAX_UNPROVEN_MESSAGES = 1
 /** While its request to join is pending: pings and pongs, some seconds apart. */
-const UNADMITTED_MESSAGES = 8
+const MAX_UNADMITTED_MESSAGES = 8
 /**
- * In a session: beyond what a peer has that keeps to the protocol, which is FRAMES_IN_FLIGHT, then a Cancel or End of each of its 20,000
+ * In a session: beyond what a peer has that keeps to the protocol, which is MAX_FRAMES_IN_FLIGHT, then a Cancel or End of each of its 20,000
  * streams, and an answer to each frame that this side has in flight.
  */
-const MEMBER_MESSAGES = 65_536
+const MAX_MEMBER_MESSAGES = 65_536
 
 export interface LinkServerOptions extends HubOptions {
   /**
@@ -55,9 +55,9 @@ class UwsLinkServer implements LinkServer {
 
   attach(host: SocketHost): void {
     const behavior = {
-      maxPayloadLength: FRAME_BYTES,
+      maxPayloadLength: MAX_FRAME_BYTES,
       // The session stops well before; what is left is a wire that nobody watches.
-      maxBackpressure: 4 * BACKLOG_BYTES,
+      maxBackpressure: 4 * MAX_BACKLOG_BYTES,
       closeOnBackpressureLimit: true,
       // Heartbeats of the session do better.
       idleTimeout: 0,
@@ -117,16 +117,16 @@ class UwsLinkServer implements LinkServer {
 
   #open(socket: WebSocket<SocketData>): void {
     const data = socket.getUserData()
-    const { inboxLimit = INBOX_BYTES } = this.#options
-    const wire = new UwsWire(socket, data.remoteAddress, this.#inboxes, inboxLimit, UNPROVEN_MESSAGES)
+    const { inboxLimit = MAX_INBOX_BYTES } = this.#options
+    const wire = new UwsWire(socket, data.remoteAddress, this.#inboxes, inboxLimit, MAX_UNPROVEN_MESSAGES)
     data.wire = wire
     const proven = () => {
       this.#count(data.remoteAddress, -1)
-      wire.mayWait = UNADMITTED_MESSAGES
+      wire.mayWait = MAX_UNADMITTED_MESSAGES
     }
     const admitted = (session: LinkSession) => {
       this.#links.set(wire, session)
-      wire.mayWait = MEMBER_MESSAGES
+      wire.mayWait = MAX_MEMBER_MESSAGES
       wire.isMember = true
     }
     this.#links.set(wire, acceptLink(wire, this.#options, { proven, admitted }))

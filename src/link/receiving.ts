@@ -1,7 +1,7 @@
 /** What one side of a stream receives: pieces within the credit, told to the holder in order, credit given back as they are consumed. */
 import { Assembly } from './assembly.ts'
 import type { LinkStatus, StreamHandlers } from './link.ts'
-import { MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
+import { MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
 
 /** Credit is returned when this much has been consumed. */
 const CREDIT_STEP = WINDOW_BYTES / 4
@@ -78,7 +78,7 @@ export class Receiving {
     if (cost > this.#allowance) throw new Violation('a message beyond the credit')
     this.#allowance -= cost
     this.#incoming += bytes.length
-    if (this.#incoming > MESSAGE_BYTES) throw new Violation(`a message longer than ${MESSAGE_BYTES} bytes`)
+    if (this.#incoming > MAX_MESSAGE_BYTES) throw new Violation(`a message longer than ${MAX_MESSAGE_BYTES} bytes`)
     this.#isMidMessage = more
     if (!more) this.#incoming = 0
     if (this.#isSilent) return

@@ -3,9 +3,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { settle, until } from '../../test/harness/waiting.ts'
-import { HELD_BYTES } from './accounting.ts'
+import { MAX_HELD_BYTES } from './accounting.ts'
 import type { LinkStream } from './link.ts'
-import { decodeFrame, encodeFrame, MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
+import { decodeFrame, encodeFrame, MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import { relay } from './relay.ts'
 import { Recorder, sessionPair } from './testing.ts'
 import { deaf } from './wire.ts'
@@ -52,7 +52,7 @@ test('large requests and messages pass whole, both ways, with half-close', async
     }
     stream.handlers = { message: (bytes) => void stream.send(bytes), halfClose: () => stream.end(ok) }
   })
-  const large = Buffer.alloc(MESSAGE_BYTES, 'upstream ')
+  const large = Buffer.alloc(MAX_MESSAGE_BYTES, 'upstream ')
   const unary = new Recorder(caller.node.open('x', 'far', large))
   await unary.over
   expect(unary.status).toEqual(ok)
@@ -170,14 +170,16 @@ test('a message that is too long is the fault of the link it came from', async (
   fill()
   await call.over.catch(() => {})
   expect((await wire.closed).reason).toBe('PROTOCOL')
-  expect(caller.events).toMatchObject([{ kind: 'violation', message: `a message longer than ${MESSAGE_BYTES} bytes` }])
+  expect(caller.events).toMatchObject([
+    { kind: 'violation', message: `a message longer than ${MAX_MESSAGE_BYTES} bytes` },
+  ])
   expect(server.events).toEqual([])
 })
 
 test('requests that wait for a node that does not read are held for their caller, and refused beyond its limit', async () => {
   const { caller, server, stall, counts, held } = setup()
   stall.isStalled = true
-  const request = new Uint8Array(MESSAGE_BYTES)
+  const request = new Uint8Array(MAX_MESSAGE_BYTES)
   const calls = Array.from({ length: 12 }, () => new Recorder(caller.node.open('x', 'far', request)))
   const refused = () => calls.filter(({ status }) => status !== undefined)
   await until(() => refused().length >= 8)
@@ -187,8 +189,8 @@ test('requests that wait for a node that does not read are held for their caller
       message: expect.stringMatching(/that do not read$/),
     })
   }
-  expect(held()[1]).toBeGreaterThan(3 * MESSAGE_BYTES)
-  expect(held()[1]).toBeLessThanOrEqual(HELD_BYTES)
+  expect(held()[1]).toBeGreaterThan(3 * MAX_MESSAGE_BYTES)
+  expect(held()[1]).toBeLessThanOrEqual(MAX_HELD_BYTES)
   // Another caller of that node is not concerned.
   const other = sessionPair()
   other.hub.onOpen((stream, bytes) => relay(stream, bytes, server.hub))
@@ -205,7 +207,7 @@ test('requests that wait for a node that does not read are held for their caller
   await Promise.all(calls.map(({ over }) => over))
   expect(served.sort((a, b) => a - b)).toEqual([
     5,
-    ...calls.filter(({ status }) => status?.code === 'OK').map(() => MESSAGE_BYTES),
+    ...calls.filter(({ status }) => status?.code === 'OK').map(() => MAX_MESSAGE_BYTES),
   ])
   expect(counts()).toEqual([0, 0, 0, 0])
   expect(held()).toEqual([0, 0, 0, 0])
@@ -214,9 +216,9 @@ test('requests that wait for a node that does not read are held for their caller
 test('a request whose caller gives up, or whose server is lost, is held no longer', async () => {
   const { caller, server, stall, held } = setup()
   stall.isStalled = true
-  const given = caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES))
-  const lost = new Recorder(caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES)))
-  const waiting = MESSAGE_BYTES + PIECE_BYTES
+  const given = caller.node.open('x', 'far', new Uint8Array(MAX_MESSAGE_BYTES))
+  const lost = new Recorder(caller.node.open('x', 'far', new Uint8Array(MAX_MESSAGE_BYTES)))
+  const waiting = MAX_MESSAGE_BYTES + PIECE_BYTES
   await until(() => held()[1] === 2 * waiting)
   given.cancel()
   await until(() => held()[1] === waiting)
@@ -252,8 +254,8 @@ test('messages of one byte that wait for a node that gives no credit are held fo
     await settle()
   }
   expect(refused).toBeGreaterThan(0)
-  expect(held()[1]).toBeGreaterThan(HELD_BYTES / 2)
-  expect(used() - before).toBeLessThan(HELD_BYTES)
+  expect(held()[1]).toBeGreaterThan(MAX_HELD_BYTES / 2)
+  expect(used() - before).toBeLessThan(MAX_HELD_BYTES)
 })
 
 test('answers that their caller gives no credit for are bounded for its link', async () => {
@@ -261,7 +263,7 @@ test('answers that their caller gives no credit for are bounded for its link', a
   const outcomes: (boolean | undefined)[] = []
   hub.onOpen((stream) => {
     stream.handlers = { cancel: () => outcomes.push(undefined) }
-    outcomes.push(stream.send(new Uint8Array(MESSAGE_BYTES / 2)))
+    outcomes.push(stream.send(new Uint8Array(MAX_MESSAGE_BYTES / 2)))
     if (!stream.closed) stream.end(ok)
   })
   const calls = Array.from({ length: 50 }, () => {
@@ -271,7 +273,7 @@ test('answers that their caller gives no credit for are bounded for its link', a
     return { stream, statuses }
   })
   await settle()
-  expect(hub.held).toBeLessThanOrEqual(HELD_BYTES)
+  expect(hub.held).toBeLessThanOrEqual(MAX_HELD_BYTES)
   const refused = calls.filter(({ statuses }) => statuses[0] === 'RESOURCE_EXHAUSTED')
   expect(refused.length).toBeGreaterThanOrEqual(50 - 8)
   for (const { stream, statuses } of calls) if (statuses.length === 0) stream.cancel()

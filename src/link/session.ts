@@ -8,7 +8,7 @@ import { type OpenListener, Streams } from './streams.ts'
 import { closeCodes, deaf, type Wire } from './wire.ts'
 
 /** What may wait on the wire before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
-export const BACKLOG_BYTES = 4 * 1024 * 1024
+export const MAX_BACKLOG_BYTES = 4 * 1024 * 1024
 /** How long a leaving node waits for the hub's answer, milliseconds. */
 const LEAVE_MS = 5_000
 /** What a close code says. Leaving and removal are believed only when they were said in their frames. */
@@ -185,7 +185,7 @@ export class Session implements LinkSession {
     if (this.#isClosed) return
     if (!this.#wire.send(frame)) this.#isWireFull = true
     this.#inFlight.sent(frame.length)
-    if (this.#wire.buffered > BACKLOG_BYTES) {
+    if (this.#wire.buffered > MAX_BACKLOG_BYTES) {
       this.#die('the other side does not read')
       return
     }

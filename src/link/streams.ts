@@ -6,10 +6,10 @@ import {
   encodeFrame,
   encodeMessageFrame,
   endFrame,
-  FRAGMENT_BYTES,
   type Frame,
+  MAX_FRAGMENT_BYTES,
+  MAX_MESSAGE_BYTES,
   MAX_STREAMS,
-  MESSAGE_BYTES,
   type Open,
   PIECE_BYTES,
   statusOf,
@@ -67,10 +67,10 @@ export class Streams implements StreamHost<Stream> {
     if (this.#own >= MAX_STREAMS) {
       throw new ServiceError('RESOURCE_EXHAUSTED', `${MAX_STREAMS} calls are open on the link between node and hub`)
     }
-    if (request !== undefined && request.length > MESSAGE_BYTES) {
+    if (request !== undefined && request.length > MAX_MESSAGE_BYTES) {
       throw new ServiceError(
         'RESOURCE_EXHAUSTED',
-        `the request has ${request.length} bytes, ${MESSAGE_BYTES} are the most a link carries`,
+        `the request has ${request.length} bytes, ${MAX_MESSAGE_BYTES} are the most a link carries`,
       )
     }
     const { origin = this.#options.localId, deadlineMs, holder } = options
@@ -203,7 +203,7 @@ export class Streams implements StreamHost<Stream> {
       origin,
       deadlineMs: Math.min(0xffff_ffff, Math.max(0, Math.ceil(deadlineMs))),
     }
-    const request = stream.takeRequest(FRAGMENT_BYTES)
+    const request = stream.takeRequest(MAX_FRAGMENT_BYTES)
     this.#options.send(
       encodeFrame('open', { ...head, request: request?.payload, requestContinues: request?.more ?? false }),
     )

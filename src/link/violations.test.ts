@@ -12,14 +12,14 @@ import {
   encodeFrame,
   encodeRecord,
   encodeRecordFrame,
+  MAX_MESSAGE_BYTES,
+  MAX_RECORD_BYTES,
   MAX_STREAMS,
-  MESSAGE_BYTES,
-  RECORD_BYTES,
   Violation,
   WINDOW_BYTES,
 } from './messages.ts'
 import { MemoryWire } from './pair.ts'
-import { BACKLOG_BYTES, Session } from './session.ts'
+import { MAX_BACKLOG_BYTES, Session } from './session.ts'
 import { newIdentity, record, TestHub } from './testing.ts'
 import { closeCodes } from './wire.ts'
 
@@ -226,10 +226,10 @@ const table: [string, 'hub' | 'node', string, (play: Play) => void][] = [
   [
     'a message longer than any may be',
     'hub',
-    `a message longer than ${MESSAGE_BYTES} bytes`,
+    `a message longer than ${MAX_MESSAGE_BYTES} bytes`,
     ({ peer }) => {
       peer.send(open(1))
-      for (let i = 0; i < MESSAGE_BYTES / 2 ** 16 + 1; i++) peer.send(message(1, 2 ** 16, true))
+      for (let i = 0; i < MAX_MESSAGE_BYTES / 2 ** 16 + 1; i++) peer.send(message(1, 2 ** 16, true))
     },
   ],
   [
@@ -329,7 +329,9 @@ test('a record that is too long is a violation, in a session and in a proof', as
   peer.send(wrapped)
   await settle()
   expect(events).toMatchObject([{ message: expect.stringMatching(/^a record of \d+ bytes, 15360 are allowed/) }])
-  expect(encodeRecord({ ...record, name: 'x'.repeat(RECORD_BYTES - 200) }).length).toBeLessThanOrEqual(RECORD_BYTES)
+  expect(encodeRecord({ ...record, name: 'x'.repeat(MAX_RECORD_BYTES - 200) }).length).toBeLessThanOrEqual(
+    MAX_RECORD_BYTES,
+  )
 })
 
 test('what still arrives for a stream that is over is ignored', async () => {
@@ -375,12 +377,12 @@ test('a peer that asks and asks without reading the answers is cut off', async (
   })
   const ping = encodeFrame('ping', { sequence: 1 })
   let most = 0
-  for (let sent = 0; sent <= BACKLOG_BYTES + 100_000 && events.length === 0; sent += ping.length) {
+  for (let sent = 0; sent <= MAX_BACKLOG_BYTES + 100_000 && events.length === 0; sent += ping.length) {
     peer.send(ping)
     peer.deliver()
     most = Math.max(most, wire.buffered)
   }
-  expect(most).toBeLessThan(BACKLOG_BYTES + 1000)
+  expect(most).toBeLessThan(MAX_BACKLOG_BYTES + 1000)
   expect(events).toMatchObject([{ kind: 'dead', message: 'the other side does not read' }])
   expect(await session.closed).toMatchObject({ reason: 'DEAD' })
 })

@@ -16,10 +16,10 @@ export interface NodeRecord extends NodeDetails {
 }
 
 /** What a record may come to. */
-const RECORD_BYTES = 16 << 10
+const MAX_RECORD_BYTES = 16 << 10
 
 export class NodeCollection extends Collection<NodeRecord> {
   constructor(root: RootDatabase) {
-    super(root, { name: 'nodes', keyOf: ({ id }) => id, bytesOf: () => RECORD_BYTES })
+    super(root, { name: 'nodes', keyOf: ({ id }) => id, bytesOf: () => MAX_RECORD_BYTES })
   }
 }

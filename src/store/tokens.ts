@@ -13,10 +13,10 @@ export interface TokenRecord {
 }
 
 /** What a record may come to. */
-const RECORD_BYTES = 1 << 10
+const MAX_RECORD_BYTES = 1 << 10
 
 export class TokenCollection extends Collection<TokenRecord> {
   constructor(root: RootDatabase) {
-    super(root, { name: 'tokens', keyOf: ({ name }) => name, bytesOf: () => RECORD_BYTES })
+    super(root, { name: 'tokens', keyOf: ({ name }) => name, bytesOf: () => MAX_RECORD_BYTES })
   }
 }

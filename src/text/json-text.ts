@@ -17,7 +17,7 @@ export interface JsonText {
 }
 
 /** Most keys given twice that are told of one text. */
-const REPEATED_TOLD = 100
+const MAX_REPEATED_KEYS = 100
 
 /** Reads a text; `value` is undefined when it is no JSON. Of a key that is given twice JSON.parse keeps the last in silence. */
 export function readJson(text: string): JsonText {
@@ -237,7 +237,7 @@ function outlineOf(text: string): Outlined {
         inner.key = JSON.parse(text.slice(begin, at)) as string
         inner.keyAt = begin
         const first = inner.outline.members?.get(inner.key)
-        if (first !== undefined && repeated.length < REPEATED_TOLD) {
+        if (first !== undefined && repeated.length < MAX_REPEATED_KEYS) {
           repeated.push({ pointer: pointer(), first: first.at, again: begin })
         }
       }

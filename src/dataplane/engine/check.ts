@@ -22,7 +22,7 @@ export const MAX_CONFIG_BYTES = 1 << 20
 /** Most components in one pipeline. */
 const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
-const LONGEST_COMPONENT_NAME = 256
+const MAX_COMPONENT_NAME_LENGTH = 256
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
 ajv.addFormat('file-name', { type: 'string', validate: (text: string) => !text.includes('\0') })
@@ -322,8 +322,11 @@ export function checkPipelineConfig(
   const components: Record<string, ComponentConfig> = {}
   for (const name of names) {
     const at = below(`${engineAt}/pipeline`, name)
-    if (name === '' || name.length > LONGEST_COMPONENT_NAME) {
-      problems.push({ pointer: at, message: `a component needs a name of 1 to ${LONGEST_COMPONENT_NAME} characters` })
+    if (name === '' || name.length > MAX_COMPONENT_NAME_LENGTH) {
+      problems.push({
+        pointer: at,
+        message: `a component needs a name of 1 to ${MAX_COMPONENT_NAME_LENGTH} characters`,
+      })
       continue
     }
     const component = checkComponent(pipeline[name], at, available, problems)

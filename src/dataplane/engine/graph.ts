@@ -28,7 +28,7 @@ import { warningsOf } from './warnings.ts'
 /** Slots of a run's slab: enough for 500 ms of delay at 200,000 packets a second. */
 const DEFAULT_SLOTS = 131_072
 /** Most bytes of address space a slab takes. */
-const SLAB_BYTES = 1 << 30
+const MAX_SLAB_BYTES = 1 << 30
 /** Trains a run can hold, where no component makes packets grow: 16 MiB. */
 const TRAINS = 256
 
@@ -113,7 +113,7 @@ function packetsFor(config: PipelineConfig, available: Registry, onward: Onward)
     if ((available.get(key) as AnyComponent).room) trains = 0
   }
   const slotBytes = headroom + mtu + tailroom + 64
-  const slots = Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes))
+  const slots = Math.min(DEFAULT_SLOTS, Math.floor(MAX_SLAB_BYTES / slotBytes))
   const options = { mtu, trains, slots, headroom, tailroom }
   if (!spare?.fits(options)) return new Packets(options)
   const packets = spare

@@ -48,7 +48,7 @@ export interface ReconfigureMessage {
 const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
 const PUBLISH_NS = 10 * NS_PER_MS
 /** Log lines a run may send in one second; more are counted and summed up in one line. */
-const LINES_PER_SECOND = 500
+const MAX_LINES_PER_SECOND = 500
 
 class RunLog {
   private readonly port: MessagePort
@@ -70,7 +70,7 @@ class RunLog {
     const lines: LogLine[] = []
     if (window !== this.window) {
       if (this.suppressed > 0) {
-        const text = `${this.suppressed} log lines were dropped: more than ${LINES_PER_SECOND} in one second`
+        const text = `${this.suppressed} log lines were dropped: more than ${MAX_LINES_PER_SECOND} in one second`
         lines.push({ timestamp, level: 'WARN', component: '', message: text, fields: { dropped: this.suppressed } })
       }
       this.window = window
@@ -78,7 +78,7 @@ class RunLog {
       this.suppressed = 0
     }
     // A line that ends the run is always told.
-    if (this.sent++ < LINES_PER_SECOND || level === 'FATAL')
+    if (this.sent++ < MAX_LINES_PER_SECOND || level === 'FATAL')
       lines.push({ timestamp, level, component, message, fields })
     else this.suppressed++
     if (lines.length > 0) this.port.postMessage({ type: 'log', lines } satisfies WorkerMessage)
