@@ -1,13 +1,10 @@
 /** A pipeline as a machine: stopped, active with one run at a time, or waiting to start it again as its restart policy says. */
-import { type ActorOptions, type AnyActorLogic, assign, emit, enqueueActions, fromPromise, sendTo, setup } from 'xstate'
+import { assign, emit, enqueueActions, fromPromise, sendTo, setup } from 'xstate'
 import type { RestartPolicy } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { type Abandonment, pipelineRun, type RunPlan, type RunStatus } from './pipeline-run.ts'
-
-/** What drives the deadlines of machines: the system's timers, or a simulated clock. */
-export type ActorClock = NonNullable<ActorOptions<AnyActorLogic>['clock']>
 
 const MIN_BACK_OFF_MS = 1_000
 const MAX_BACK_OFF_MS = 30_000

@@ -1,10 +1,9 @@
 /** Service objects from proto3 JSON: a decoder per message, built once, that finds every problem of a request. */
 import { nearest } from '../text/names.ts'
+import { setOwn } from '../text/own-property.ts'
 import { below, type Problem } from '../text/pointer.ts'
 import { answerable, ServiceError } from './errors.ts'
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
-
-export { below }
 
 type Decode = (value: unknown, pointer: string, problems: Problem[]) => unknown
 type MessageDecode = (value: unknown, pointer: string, problems: Problem[], given?: ReadonlySet<string>) => unknown
@@ -34,13 +33,6 @@ export function refuse(problems: readonly Problem[]): void {
   const told = answerable(problems)
   const text = told.map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`)).join('; ')
   throw new ServiceError('INVALID_ARGUMENT', text, { problems: told })
-}
-
-/** Sets an own property, whatever its name: `__proto__` is a key like any other in data that came from outside. */
-export function put(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') {
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
-  } else target[key] = value
 }
 
 function jsonDecoder(message: MessageSchema): MessageDecode {
@@ -147,7 +139,7 @@ function mapDecoder(decode: Decode): Decode {
     for (const key of Object.keys(value)) {
       const at = below(pointer, key)
       if (LONE_SURROGATE.test(key)) problems.push({ pointer: at, message: `the key must be ${UNICODE}` })
-      put(map, key, decode(value[key], at, problems))
+      setOwn(map, key, decode(value[key], at, problems))
     }
     return map
   }

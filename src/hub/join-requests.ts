@@ -194,7 +194,7 @@ export class JoinRequests {
     })
     const actor = createActor(machine, {
       input: { timeout },
-      ...(clock === undefined ? {} : { clock: timers(clock) }),
+      ...(clock === undefined ? {} : { clock }),
     })
     const decision = new Promise<Decision>((resolve) => {
       actor.on('admitted', () => resolve('admitted'))
@@ -262,11 +262,4 @@ function about({ nodeId, record }: Joiner): { nodeId: string; name: string } {
 
 function refusal(reason: 'REJECTED' | 'TIMED_OUT' | 'TOO_MANY' | 'WITHDRAWN', message: string): Admission {
   return { admitted: false, reason, message }
-}
-
-function timers(clock: Clock) {
-  return {
-    setTimeout: (fn: (...args: unknown[]) => void, timeout: number) => clock.setTimeout(fn, timeout),
-    clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
-  }
 }

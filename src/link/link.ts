@@ -4,8 +4,6 @@ import type { Code } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
 import type { Problem } from '../text/pointer.ts'
 
-export type { Clock } from '../contract/clock.ts'
-
 /** What a node says about itself; at most MAX_RECORD_BYTES encoded (messages.ts). */
 export interface NodeRecord {
   readonly name: string

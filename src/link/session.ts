@@ -1,8 +1,10 @@
 /** A session: what two proven ends do on one wire beside their streams: heartbeats, records, leaving, and the rules whose breach cuts off. */
+
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { InFlight } from './in-flight.ts'
-import type { Clock, Closed, CloseReason, LinkEvent, LinkSession, LinkStream, NodeRecord, OpenOptions } from './link.ts'
+import type { Closed, CloseReason, LinkEvent, LinkSession, LinkStream, NodeRecord, OpenOptions } from './link.ts'
 import { decodeFrame, encodeFrame, encodeRecordFrame, type Frame, readRecord, Violation } from './messages.ts'
 import { type OpenListener, Streams } from './streams.ts'
 import { closeCodes, deaf, type Wire } from './wire.ts'

@@ -5,6 +5,7 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
+import { setOwn } from '../../text/own-property.ts'
 import { below, type Problem, pointerOf } from '../../text/pointer.ts'
 import { parseSocketAddress } from './address.ts'
 import type { AnyComponent, Registry } from './component.ts'
@@ -98,11 +99,6 @@ type SchemaNode = TSchema &
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Puts `name` into an object as data, whatever it is called ("__proto__" included). */
-function put(target: Record<string, unknown>, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true })
-}
-
 /**
  * Renames lowerCamelCase keys and numbered enums to what the schema says; reports keys that it does not know.
  * `given` collects, for normalised pointers, what was written.
@@ -138,7 +134,7 @@ function normalise(
           message: `field "${name}" is given twice, in snake_case and in lowerCamelCase`,
         })
       } else if (item !== null) {
-        put(result, name, normalise(node.properties[name], item, below(at, name), itemAt, given, problems))
+        setOwn(result, name, normalise(node.properties[name], item, below(at, name), itemAt, given, problems))
       }
     }
     return result
@@ -147,7 +143,7 @@ function normalise(
     const [child] = Object.values(node.patternProperties)
     const result: Record<string, unknown> = {}
     for (const [key, item] of Object.entries(value)) {
-      put(result, key, normalise(child, item, below(at, key), below(givenAt, key), given, problems))
+      setOwn(result, key, normalise(child, item, below(at, key), below(givenAt, key), given, problems))
     }
     return result
   }
@@ -330,7 +326,7 @@ export function checkPipelineConfig(
       continue
     }
     const component = checkComponent(pipeline[name], at, available, problems)
-    if (component) put(components, name, component)
+    if (component) setOwn(components, name, component)
   }
   // Half a graph would only report what the problems above have caused.
   if (problems.length > 0) return { config: null, problems, warnings: [] }
