@@ -7,8 +7,8 @@ import type { Handlers } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { MAX_HELD_BYTES } from '../link/accounting.ts'
 import { Recorder, sessionPair } from '../link/testing.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { LinkListener } from './link.ts'
-import { Router } from './router.ts'
 
 const MIB = 1024 * 1024
 const operation = loadOperations().find(({ name }) => name === 'getPipelineByRunId') as Operation
@@ -25,8 +25,8 @@ test('requests that are being carried out are held for their caller until that i
       return {} as never
     },
   }
-  const router = new Router({ handlers, report: () => {} })
-  const listener = new LinkListener({ router: () => router, nodeId: 'hub', clock: systemClock })
+  const dispatcher = new Dispatcher({ handlers, report: () => {} })
+  const listener = new LinkListener({ dispatcher: () => dispatcher, nodeId: 'hub', clock: systemClock })
   hub.onOpen((stream, request) => listener.serve(stream, request, ''))
   const request = encodeBinary(operation.request, { nodeId: 'hub', id: 'x'.repeat(4 * MIB) })
   const calls: Recorder[] = []

@@ -7,9 +7,9 @@ import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
 import { parseJson } from './json-parse.ts'
-import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'
 
 /** Messages kept for a receiver that is not there yet. */
@@ -30,21 +30,21 @@ export interface SocketData {
 export class WebSocketSink extends StreamSink {
   readonly #socket: WebSocket<SocketData>
   readonly #operation: Operation
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
   #receiver: Receiver<unknown> | undefined
   #early: unknown[] = []
 
   constructor(
     socket: WebSocket<SocketData>,
     operation: Operation,
-    router: Router,
+    dispatcher: Dispatcher,
     call: Call,
     streams: Set<StreamSink>,
   ) {
     super(call, streams)
     this.#socket = socket
     this.#operation = operation
-    this.#router = router
+    this.#dispatcher = dispatcher
   }
 
   /** The handler is ready: hands it what came before. */
@@ -85,7 +85,7 @@ export class WebSocketSink extends StreamSink {
 
   #reject(error: unknown): void {
     if (this.closed) return
-    this.#send(errorFrame(this.#router.failure(error, this.#operation)))
+    this.#send(errorFrame(this.#dispatcher.failure(error, this.#operation)))
   }
 
   /** The open socket says it all. */
@@ -104,7 +104,7 @@ export class WebSocketSink extends StreamSink {
       this.#socket.end(1000)
       return
     }
-    const failure = this.#router.failure(error, this.#operation)
+    const failure = this.#dispatcher.failure(error, this.#operation)
     this.#send(errorFrame(failure))
     this.#socket.end(4000 + codeNumbers[failure.code])
   }

@@ -6,7 +6,7 @@ import type { Node } from '../contract/types.ts'
 import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
 import type { NodeCollection, NodeRecord as StoredNode } from '../store/nodes.ts'
 import { sameFacts } from './node-records.ts'
-import type { MemberPlace, NodeEvent, NodeRegistry, Route } from './registry.ts'
+import type { MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
 
 export interface EmbeddedRegistryOptions {
   selfId: string
@@ -61,7 +61,7 @@ export class EmbeddedRegistry implements NodeRegistry {
     this.#listeners.push(listener)
   }
 
-  route(nodeId: string): Route {
+  route(nodeId: string): NodeRoute {
     if (nodeId === this.selfId) return { kind: 'self' }
     const member = this.#members.get(nodeId)
     if (member === undefined) return { kind: 'unknown' }

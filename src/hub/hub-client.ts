@@ -32,7 +32,7 @@ export class HubClientService {
     options.membership?.onChange((state) => this.#states.announce({ state }))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: HubClientHandlers = {
     getLocalNodeId: async () => ({
       nodeId: this.#options.node.id,

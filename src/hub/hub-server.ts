@@ -48,7 +48,7 @@ export class HubServerService {
     options.requests?.onRequest((request) => this.#requests.publish(request))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: HubServerHandlers = {
     getNodes: async (request) => ({ nodes: filterNodes(this.#options.registry.nodes(), request) }),
     removeNode: async ({ nodeId }, call) => {

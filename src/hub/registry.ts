@@ -10,7 +10,7 @@ export interface NodeEvent {
 }
 
 /** Where a call for a node goes. */
-export type Route =
+export type NodeRoute =
   | { readonly kind: 'self' }
   | { readonly kind: 'session'; readonly session: LinkSession }
   /** On the hub, with no live link. */
@@ -34,7 +34,7 @@ export interface NodeRegistry {
   nodes(): Node[]
   /** Hears of every later change, in the one order in which they happen: `nodes()` just before and what is told just after leave no gap. */
   follow(listener: (event: NodeEvent) => void): void
-  route(nodeId: string): Route
+  route(nodeId: string): NodeRoute
   isMember(nodeId: string): boolean
   /** Lets a node in, with its key; resolves, once that is on disk, to its place: `isNew` when it was not on the list. */
   admit(joiner: Joiner): Promise<MemberPlace>

@@ -40,7 +40,7 @@ export class AccessService {
     this.#byHash = new Map(tokens.all().map((record) => [record.hash, record]))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: AccessHandlers = {
     createToken: async ({ name }, call) => {
       admit(call)

@@ -136,7 +136,7 @@ export class PipelinesService implements PipelineHost {
     await Promise.all([...this.#pipelines.values()].map((hosted) => hosted.close()))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: PipelinesHandlers = {
     getPipelines: async ({ nodeId }) => {
       this.#check(nodeId)

@@ -594,7 +594,7 @@ describe('subscribers that never read', () => {
   test('an operator who never reads misses requests and nobody else does', async () => {
     const hub = network.hub(HUB)
     const stuck = new CollectingSink<never>({ stuck: true })
-    await hub.router.bidi(operations.get('authenticationByRequests') as never, localCall(), stuck as never)
+    await hub.dispatcher.bidi(operations.get('authenticationByRequests') as never, localCall(), stuck as never)
     const { sink, receiver } = await hub.converse('authenticationByRequests')
     const never = new AbortController().signal
     const record = { name: 'n', metadata: { items: {} }, services: ['PIPELINES' as const] }

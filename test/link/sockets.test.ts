@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Access } from '../../src/api/access.ts'
+import { Dispatcher } from '../../src/api/dispatcher.ts'
 import { HttpListener } from '../../src/api/http.ts'
-import { Router } from '../../src/api/router.ts'
 import { systemClock } from '../../src/contract/clock.ts'
 import { autoCertificate, makeCertificate } from '../../src/link/certificate.ts'
 import { type DialOptions, dialHub, hubAddress, LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
@@ -44,7 +44,7 @@ async function listen(hub: TestHub, tls?: Tls, options: Partial<LinkServerOption
   const certificates = tls === undefined ? [] : [sha256(tls.certFile)]
   const links = createLinkServer({ ...hub.options, clock: systemClock, certificates: () => certificates, ...options })
   const listener = new HttpListener({
-    router: new Router({ handlers: {}, report: () => {} }),
+    dispatcher: new Dispatcher({ handlers: {}, report: () => {} }),
     access: new Access(),
     address: '127.0.0.1',
     port: 0,
@@ -253,7 +253,7 @@ test('a hub that shuts down says so; a process that vanishes is noticed at the o
   const hub = new TestHub()
   const links = createLinkServer({ ...hub.options, clock: systemClock })
   const listener = new HttpListener({
-    router: new Router({ handlers: {}, report: () => {} }),
+    dispatcher: new Dispatcher({ handlers: {}, report: () => {} }),
     access: new Access(),
     address: '127.0.0.1',
     port: 0,
