@@ -5,7 +5,7 @@ import type {
   CallContext,
   Handlers,
   OperationName,
-  Receiver,
+  RequestReceiver,
   Sink,
   StreamHandler,
   UnaryHandler,
@@ -73,7 +73,7 @@ export class Dispatcher {
     await handler(request, call, sink)
   }
 
-  async bidi(operation: Operation, call: CallContext, sink: Sink<unknown>): Promise<Receiver<unknown>> {
+  async bidi(operation: Operation, call: CallContext, sink: Sink<unknown>): Promise<RequestReceiver<unknown>> {
     const handler = this.#handler(operation, undefined, call) as BidiHandler<unknown, unknown>
     return await handler(call, sink)
   }

@@ -60,7 +60,7 @@ const FLOODS = {
 } as const
 type Flood = keyof typeof FLOODS
 
-interface Connection {
+interface GrpcConnection {
   readonly socket: Socket
   readonly source: string
   readonly since: number
@@ -112,12 +112,12 @@ export class GrpcConnections {
   readonly #mostPerAddress: number
   readonly #silentMs: number
   readonly #servers: Server[] = []
-  readonly #connections = new Set<Connection>()
+  readonly #connections = new Set<GrpcConnection>()
   /** Those without a call so far, oldest first, by the peer's address and port as grpc-js writes them. */
-  readonly #silent = new Map<string, Connection>()
+  readonly #silent = new Map<string, GrpcConnection>()
   readonly #bySource = new Map<string, number>()
-  readonly #byPeer = new Map<string, Connection>()
-  readonly #bySession = new WeakMap<ServerHttp2Session, Connection>()
+  readonly #byPeer = new Map<string, GrpcConnection>()
+  readonly #bySession = new WeakMap<ServerHttp2Session, GrpcConnection>()
   /** When a flood from an address was told last, and how many connections were ended since. */
   readonly #floods = new Map<string, { at: number; untold: number }>()
   #timer: NodeJS.Timeout | undefined
@@ -256,7 +256,7 @@ export class GrpcConnections {
       return
     }
     const peer = `${remoteAddress}:${remotePort}`
-    const connection: Connection = {
+    const connection: GrpcConnection = {
       socket,
       source,
       since: performance.now(),
@@ -275,7 +275,7 @@ export class GrpcConnections {
     this.#options.inject(socket)
   }
 
-  #forget(peer: string, connection: Connection): void {
+  #forget(peer: string, connection: GrpcConnection): void {
     const { source } = connection
     this.#connections.delete(connection)
     if (this.#silent.get(peer) === connection) this.#silent.delete(peer)

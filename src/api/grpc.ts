@@ -7,7 +7,7 @@ import { HealthImplementation } from 'grpc-health-check'
 import { decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Receiver } from '../contract/handlers.ts'
+import type { RequestReceiver } from '../contract/handlers.ts'
 import type { Operation } from '../contract/operations.ts'
 import { loadSchema } from '../contract/schema.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
@@ -274,7 +274,12 @@ export class GrpcListener {
    * gRPC has no frame for the failure of one message. What is no message of the operation ends the stream, as every gRPC server does; a
    * message that was refused does not, for the others on the stream are good.
    */
-  async #deliver(operation: Operation, receiver: Receiver<unknown>, sink: GrpcSink, bytes: Buffer): Promise<void> {
+  async #deliver(
+    operation: Operation,
+    receiver: RequestReceiver<unknown>,
+    sink: GrpcSink,
+    bytes: Buffer,
+  ): Promise<void> {
     if (sink.closed) return
     let request: unknown
     try {

@@ -20,7 +20,7 @@ import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, type StreamSink } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
-import { MAX_RECEIVE_BYTES, type SocketData, WebSocketSink } from './websocket.ts'
+import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink } from './websocket.ts'
 
 /** Longest request body, bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -237,16 +237,16 @@ export class HttpListener {
       closeOnBackpressureLimit: true,
       idleTimeout: 60,
       sendPingsAutomatically: true,
-      open: (socket: WebSocket<SocketData>) => this.#openWebSocket(socket),
-      message: (socket: WebSocket<SocketData>, frame: ArrayBuffer, isBinary: boolean) =>
+      open: (socket: WebSocket<WebSocketData>) => this.#openWebSocket(socket),
+      message: (socket: WebSocket<WebSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
         socket.getUserData().sink?.message(frame, isBinary),
-      drain: (socket: WebSocket<SocketData>) => socket.getUserData().sink?.drained(),
-      close: (socket: WebSocket<SocketData>) => socket.getUserData().sink?.lose(),
+      drain: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.drained(),
+      close: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.lose(),
     }
-    server.webSocket<SocketData>(path, behavior, (request) => this.#upgrade(operation, request))
+    server.webSocket<WebSocketData>(path, behavior, (request) => this.#upgrade(operation, request))
   }
 
-  #upgrade(operation: Operation, { remoteAddress, header }: UpgradeRequest): Upgrade<SocketData> {
+  #upgrade(operation: Operation, { remoteAddress, header }: UpgradeRequest): Upgrade<WebSocketData> {
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
     const headers = accessHeaders({ getHeader: header }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
@@ -254,7 +254,7 @@ export class HttpListener {
     return { data: { call: new Call(caller, 'websocket'), operation }, protocol }
   }
 
-  async #openWebSocket(socket: WebSocket<SocketData>): Promise<void> {
+  async #openWebSocket(socket: WebSocket<WebSocketData>): Promise<void> {
     const data = socket.getUserData()
     const { call, operation } = data
     const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)

@@ -3,7 +3,7 @@ import { decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary, encodeInParts } from '../contract/binary-encode.ts'
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Receiver } from '../contract/handlers.ts'
+import type { RequestReceiver } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
@@ -167,11 +167,11 @@ class Taking {
   readonly #dispatcher: Dispatcher
   readonly #operation: Operation
   readonly #stream: LinkStream
-  readonly #receiver: Receiver<unknown>
+  readonly #receiver: RequestReceiver<unknown>
   readonly #queue = new SerialQueue()
   #waiting = 0
 
-  constructor(dispatcher: Dispatcher, operation: Operation, stream: LinkStream, receiver: Receiver<unknown>) {
+  constructor(dispatcher: Dispatcher, operation: Operation, stream: LinkStream, receiver: RequestReceiver<unknown>) {
     this.#dispatcher = dispatcher
     this.#operation = operation
     this.#stream = stream

@@ -1,7 +1,7 @@
 /** WebSockets: a bidirectional operation as JSON text messages, `{"result": …}` or `{"error": {…}}` towards the client. */
 import type { WebSocket } from 'uWebSockets.js'
 import { codeNumbers, ServiceError } from '../contract/errors.ts'
-import type { Receiver } from '../contract/handlers.ts'
+import type { RequestReceiver } from '../contract/handlers.ts'
 import { decodeJson } from '../contract/json-decode.ts'
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
@@ -20,7 +20,7 @@ const MAX_MESSAGE_BYTES = 64 * 1024
 export const MAX_RECEIVE_BYTES = 16 * MAX_MESSAGE_BYTES
 
 /** What uWebSockets.js keeps with each socket. */
-export interface SocketData {
+export interface WebSocketData {
   readonly call: Call
   readonly operation: Operation
   sink?: WebSocketSink
@@ -28,14 +28,14 @@ export interface SocketData {
 
 /** One open WebSocket. A failure of the stream is an error frame and close code 4000 + the gRPC code. */
 export class WebSocketSink extends StreamSink {
-  readonly #socket: WebSocket<SocketData>
+  readonly #socket: WebSocket<WebSocketData>
   readonly #operation: Operation
   readonly #dispatcher: Dispatcher
-  #receiver: Receiver<unknown> | undefined
+  #receiver: RequestReceiver<unknown> | undefined
   #early: unknown[] = []
 
   constructor(
-    socket: WebSocket<SocketData>,
+    socket: WebSocket<WebSocketData>,
     operation: Operation,
     dispatcher: Dispatcher,
     call: Call,
@@ -48,7 +48,7 @@ export class WebSocketSink extends StreamSink {
   }
 
   /** The handler is ready: hands it what came before. */
-  receive(receiver: Receiver<unknown>): void {
+  receive(receiver: RequestReceiver<unknown>): void {
     this.#receiver = receiver
     const early = this.#early
     this.#early = []
@@ -74,7 +74,7 @@ export class WebSocketSink extends StreamSink {
     }
   }
 
-  #deliver(receiver: Receiver<unknown>, request: unknown): void {
+  #deliver(receiver: RequestReceiver<unknown>, request: unknown): void {
     try {
       const result = receiver.message(request)
       if (result instanceof Promise) result.catch((error: unknown) => this.#reject(error))

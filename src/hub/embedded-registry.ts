@@ -3,8 +3,8 @@ import { type ActorRefFrom, createActor } from 'xstate'
 import { nodeConnection } from '../actors/node-connection.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import type { Node } from '../contract/types.ts'
-import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
-import type { NodeCollection, NodeRecord as StoredNode } from '../store/nodes.ts'
+import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
+import type { NodeCollection, StoredNode } from '../store/nodes.ts'
 import { sameFacts } from './node-records.ts'
 import type { MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
 
@@ -73,7 +73,7 @@ export class EmbeddedRegistry implements NodeRegistry {
     return this.#members.has(nodeId)
   }
 
-  async admit({ nodeId, key, record }: Joiner): Promise<MemberPlace> {
+  async admit({ nodeId, key, record }: JoiningNode): Promise<MemberPlace> {
     return await this.#inTurn(nodeId, async () => {
       const known = this.#members.get(nodeId)
       const now = this.#now()

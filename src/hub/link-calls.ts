@@ -1,7 +1,14 @@
 /** Calls that run on another node: an operation's handler whose work is done at the far end of a link. */
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { BidiHandler, CallContext, Receiver, Sink, StreamHandler, UnaryHandler } from '../contract/handlers.ts'
+import type {
+  BidiHandler,
+  CallContext,
+  RequestReceiver,
+  Sink,
+  StreamHandler,
+  UnaryHandler,
+} from '../contract/handlers.ts'
 import type { UpdatePipelineRequest } from '../contract/types.ts'
 import type { LinkSession, LinkStatus, LinkStream } from '../link/link.ts'
 import { Answer, AnswerTurns, MAX_ANSWER_BYTES } from './link-answers.ts'
@@ -98,7 +105,7 @@ export function bidiOver(destination: Destination, codec: Codec, clock: Clock): 
 }
 
 /** A streaming call under way: what comes from the far end goes to the sink as fast as the sink takes it. */
-class FarStream implements Receiver<unknown> {
+class FarStream implements RequestReceiver<unknown> {
   /** Rejects when the stream could not be established. */
   readonly ready: Promise<void>
   readonly #stream: LinkStream

@@ -1,7 +1,7 @@
 /** The hub's state behind one interface: which nodes there are, which are connected, and how a call reaches one. */
 import type { Place } from '../actors/auth-request.ts'
 import type { Node } from '../contract/types.ts'
-import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
+import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
 
 /** One change of one node, which is given as it is after the change. */
 export interface NodeEvent {
@@ -37,7 +37,7 @@ export interface NodeRegistry {
   route(nodeId: string): NodeRoute
   isMember(nodeId: string): boolean
   /** Lets a node in, with its key; resolves, once that is on disk, to its place: `isNew` when it was not on the list. */
-  admit(joiner: Joiner): Promise<MemberPlace>
+  admit(joiner: JoiningNode): Promise<MemberPlace>
   /** Takes a node off the list again, as `remove` does, unless it has been let in anew since or is gone already. */
   expel(place: MemberPlace): Promise<boolean>
   /** A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. */

@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
 import { fingerprintOf, keyFingerprintOf } from './certificate.ts'
-import { joinLink, type NodeOptions } from './handshake-node.ts'
+import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
 import { MAX_FRAME_BYTES } from './messages.ts'
 import { speaksNoTls } from './tls-error.ts'
@@ -21,7 +21,7 @@ const LOW_WATER = 64 * 1024
 /** How long the closing of a connection may take, milliseconds. */
 const CLOSING_MS = 2_000
 
-export interface DialOptions extends NodeOptions {
+export interface DialOptions extends NodeHandshakeOptions {
   /** See `hubAddress`. */
   readonly address: URL
   /** Fingerprint (lowercase hex) that the hub's certificate must have; without it and without a CA's word the first one seen is taken. */

@@ -20,7 +20,7 @@ import {
 import { Session } from './session.ts'
 import { closeCodes, deaf, type Wire } from './wire.ts'
 
-export interface NodeOptions {
+export interface NodeHandshakeOptions {
   readonly identity: Identity
   readonly record: NodeRecord
   readonly intent: Intent
@@ -46,7 +46,7 @@ export interface Joined {
  * Shakes hands over a fresh connection. `certificate`: SHA-256 of the TLS certificate seen (32 bytes), empty on plain HTTP. Rejects
  * with LinkRefused or LinkUnreachable; the wire is closed then.
  */
-export function joinLink(wire: Wire, certificate: Uint8Array, options: NodeOptions): Promise<Joined> {
+export function joinLink(wire: Wire, certificate: Uint8Array, options: NodeHandshakeOptions): Promise<Joined> {
   return new Promise((resolve, reject) => {
     new NodeHandshake(wire, certificate, options, resolve, reject).start()
   })
@@ -55,7 +55,7 @@ export function joinLink(wire: Wire, certificate: Uint8Array, options: NodeOptio
 class NodeHandshake {
   readonly #wire: Wire
   readonly #certificate: Uint8Array
-  readonly #options: NodeOptions
+  readonly #options: NodeHandshakeOptions
   readonly #resolve: (joined: Joined) => void
   readonly #reject: (error: unknown) => void
   readonly #aborted = () => this.#fail(this.#options.signal?.reason, closeCodes.SHUTDOWN, 'the node gave up')
@@ -68,7 +68,7 @@ class NodeHandshake {
   constructor(
     wire: Wire,
     certificate: Uint8Array,
-    options: NodeOptions,
+    options: NodeHandshakeOptions,
     resolve: (joined: Joined) => void,
     reject: (error: unknown) => void,
   ) {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { acceptLink } from './handshake-hub.ts'
-import { joinLink, type NodeOptions } from './handshake-node.ts'
+import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { rawKey, signAs, transcript } from './keys.ts'
 import { type Admission, LinkRefused, LinkUnreachable } from './link.ts'
 import { decodeFrame, encodeFrame, encodeHubHelloBody, encodeRecord, encodeVerdictBody } from './messages.ts'
@@ -16,7 +16,7 @@ const none = new Uint8Array(0)
 /** A connection whose messages an attacker may see, change, drop (null) and add to. */
 function onPath(
   hub: TestHub,
-  node: NodeOptions,
+  node: NodeHandshakeOptions,
   attack: {
     toHub?: (bytes: Uint8Array, n: number) => Uint8Array | null
     toNode?: (bytes: Uint8Array, n: number) => Uint8Array | null

@@ -8,7 +8,7 @@ export const MAX_BYTES_IN_FLIGHT = 32 * 1024 * 1024
 const ASKED_PART = 1 / 4
 
 /** What had been sent when a Ping was. */
-interface Asked {
+interface SentAtPing {
   readonly sequence: number
   readonly frames: number
   readonly bytes: number
@@ -25,7 +25,7 @@ export class InFlight {
   #framesAsked = 0
   #bytesAsked = 0
   /** Pings without their Pongs, the oldest first. */
-  readonly #asked: Asked[] = []
+  readonly #asked: SentAtPing[] = []
 
   /** Whether calls and messages have to wait for a Pong. */
   get isFull(): boolean {

@@ -39,7 +39,7 @@ export class Inboxes {
   }
 }
 
-type Arrival = Uint8Array | string | { readonly code: number; readonly reason: string }
+type InboxEntry = Uint8Array | string | { readonly code: number; readonly reason: string }
 
 /**
  * A wire over a WebSocket of uWebSockets.js. What arrives is handled in the turn after: with TLS, a write to any socket from within a read
@@ -55,7 +55,7 @@ export class UwsWire implements Wire {
   readonly #socket: WebSocket<unknown>
   readonly #inboxes: Inboxes
   readonly #inboxLimit: number
-  #inbox: (Arrival | undefined)[] = []
+  #inbox: (InboxEntry | undefined)[] = []
   /** Where the inbox goes on. */
   #next = 0
   /** What waits in the inbox, bytes. */
@@ -147,7 +147,7 @@ export class UwsWire implements Wire {
     this.#waiting = 0
   }
 
-  #arrived(arrival: Arrival): void {
+  #arrived(arrival: InboxEntry): void {
     if (this.#isClosed) return
     this.#inbox.push(arrival)
     this.#inboxes.add(this)

@@ -31,7 +31,7 @@ export interface LinkServerOptions extends HubOptions {
   readonly inboxLimit?: number
 }
 
-interface SocketData {
+interface LinkSocketData {
   readonly remoteAddress: string
   wire: UwsWire | undefined
 }
@@ -62,20 +62,20 @@ class UwsLinkServer implements LinkServer {
       // Heartbeats of the session do better.
       idleTimeout: 0,
       sendPingsAutomatically: false,
-      open: (socket: WebSocket<SocketData>) => this.#open(socket),
-      message: (socket: WebSocket<SocketData>, message: ArrayBuffer, isBinary: boolean) =>
+      open: (socket: WebSocket<LinkSocketData>) => this.#open(socket),
+      message: (socket: WebSocket<LinkSocketData>, message: ArrayBuffer, isBinary: boolean) =>
         socket.getUserData().wire?.received(message, isBinary),
-      ping: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
-      pong: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
-      drain: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.drained(),
-      close: (socket: WebSocket<SocketData>, code: number, message: ArrayBuffer) => {
+      ping: (socket: WebSocket<LinkSocketData>) => socket.getUserData().wire?.controlled(),
+      pong: (socket: WebSocket<LinkSocketData>) => socket.getUserData().wire?.controlled(),
+      drain: (socket: WebSocket<LinkSocketData>) => socket.getUserData().wire?.drained(),
+      close: (socket: WebSocket<LinkSocketData>, code: number, message: ArrayBuffer) => {
         const { wire } = socket.getUserData()
         if (wire === undefined) return
         this.#links.delete(wire)
         wire.lost(code, Buffer.from(message).toString())
       },
     }
-    host.webSocket<SocketData>(LINK_PATH, behavior, (request) => this.#upgrade(request))
+    host.webSocket<LinkSocketData>(LINK_PATH, behavior, (request) => this.#upgrade(request))
   }
 
   close(): void {
@@ -83,7 +83,7 @@ class UwsLinkServer implements LinkServer {
     for (const link of [...this.#links.values()]) link.close('SHUTDOWN', 'the hub is shutting down')
   }
 
-  #upgrade(request: UpgradeRequest): Upgrade<SocketData> {
+  #upgrade(request: UpgradeRequest): Upgrade<LinkSocketData> {
     const { remoteAddress } = request
     const status = this.#refusal(request)
     if (status !== undefined) {
@@ -115,7 +115,7 @@ class UwsLinkServer implements LinkServer {
     else this.#unproven.delete(network)
   }
 
-  #open(socket: WebSocket<SocketData>): void {
+  #open(socket: WebSocket<LinkSocketData>): void {
     const data = socket.getUserData()
     const { inboxLimit = MAX_INBOX_BYTES } = this.#options
     const wire = new UwsWire(socket, data.remoteAddress, this.#inboxes, inboxLimit, MAX_UNPROVEN_MESSAGES)

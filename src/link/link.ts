@@ -165,12 +165,12 @@ export interface HubPolicy {
    * JOIN: settles when the operator has answered, the request has timed out, … `withdrawn` aborts when the joiner goes away. `key`:
    * 32 bytes, Ed25519.
    */
-  join(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission>
+  join(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission>
   /** A session stands, let in by `admission`, as `admit` or `join` gave it; the handlers (onOpen, onRecord, onLeave) are set before this returns. */
   established(session: LinkSession, record: NodeRecord, admission: Admission): void
 }
 
-export interface Joiner {
+export interface JoiningNode {
   readonly nodeId: string
   readonly key: Uint8Array
   readonly record: NodeRecord

@@ -86,7 +86,7 @@ export interface End {
 }
 
 /** A record as it was sent; services that this version does not know are numbers. */
-export interface WireRecord {
+export interface DecodedRecord {
   readonly name: string
   readonly metadata?: NodeMetadata
   readonly services: readonly (NodeRecord['services'][number] | number)[]
@@ -109,7 +109,7 @@ export interface Frames {
   window: { readonly stream: number; readonly credit: number }
   ping: { readonly sequence: number }
   pong: { readonly sequence: number }
-  record: WireRecord
+  record: DecodedRecord
   removed: { readonly signature: Uint8Array }
   leave: Empty
   left: Empty
@@ -291,11 +291,11 @@ export function encodeRecord(record: NodeRecord): Uint8Array {
 export function decodeRecord(bytes: Uint8Array): NodeRecord {
   if (bytes.length > MAX_RECORD_BYTES)
     throw new Violation(`a record of ${bytes.length} bytes, ${MAX_RECORD_BYTES} are allowed`)
-  return readRecord(decode(RECORD, bytes, 'NodeRecord') as unknown as WireRecord)
+  return readRecord(decode(RECORD, bytes, 'NodeRecord') as unknown as DecodedRecord)
 }
 
 /** The record in a decoded frame, which it outlives. */
-export function readRecord({ name, metadata = { items: {} }, services }: WireRecord): NodeRecord {
+export function readRecord({ name, metadata = { items: {} }, services }: DecodedRecord): NodeRecord {
   for (const item of Object.values(metadata.items)) {
     if (item.bytesValue !== undefined) item.bytesValue = new Uint8Array(item.bytesValue)
   }

@@ -1,6 +1,6 @@
 /** Links inside one process: the same handshake and session as over a socket, on a wire that is memory. */
 import { acceptLink, type HubOptions } from './handshake-hub.ts'
-import { joinLink, type NodeOptions } from './handshake-node.ts'
+import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import type { Dialled } from './link.ts'
 import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
 
@@ -88,7 +88,7 @@ export class MemoryWire implements Wire {
 }
 
 /** Joins or connects a node to a hub in the same process, as dialHub does over a socket; the hub's policy gets its session. */
-export async function connectPair(hub: HubOptions, node: NodeOptions, address = ''): Promise<Dialled> {
+export async function connectPair(hub: HubOptions, node: NodeHandshakeOptions, address = ''): Promise<Dialled> {
   const [hubWire, nodeWire] = MemoryWire.pair(undefined, address)
   acceptLink(hubWire, hub)
   return { ...(await joinLink(nodeWire, new Uint8Array(0), node)), certificate: undefined }

@@ -6,7 +6,7 @@ import { MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYT
 /** Credit is returned when this much has been consumed. */
 const CREDIT_STEP = WINDOW_BYTES / 4
 
-export type Arrival =
+export type StreamArrival =
   | { readonly kind: 'piece'; readonly bytes: Uint8Array; readonly more: boolean }
   | { readonly kind: 'halfClose' | 'cancel' }
   | { readonly kind: 'end'; readonly status: LinkStatus }
@@ -42,7 +42,7 @@ export class Receiving {
   #incoming = 0
   #isMidMessage = false
   #handlers: StreamHandlers | undefined
-  #kept: Arrival[] | undefined
+  #kept: StreamArrival[] | undefined
   /** The holder is told nothing any more. */
   #isSilent = false
 
@@ -111,7 +111,7 @@ export class Receiving {
   }
 
   /** The stream is over; `last` is what the holder is told, unless the end was its own. */
-  over(last: Arrival | undefined): void {
+  over(last: StreamArrival | undefined): void {
     if (last === undefined) {
       this.#isSilent = true
       this.#kept = undefined
@@ -125,13 +125,13 @@ export class Receiving {
     this.#release()
   }
 
-  #keep(arrival: Arrival): void {
+  #keep(arrival: StreamArrival): void {
     this.#kept ??= []
     this.#kept.push(arrival)
     if (arrival.kind === 'piece') this.#withhold(arrival.bytes.length)
   }
 
-  #arrive(arrival: Arrival): void {
+  #arrive(arrival: StreamArrival): void {
     const handlers = this.#handlers
     if (this.#isSilent) return
     if (handlers === undefined) {

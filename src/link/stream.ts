@@ -2,7 +2,7 @@
 import type { Holder } from './accounting.ts'
 import type { LinkStatus, LinkStream, StreamHandlers } from './link.ts'
 import { MAX_MESSAGE_BYTES, PIECE_BYTES } from './messages.ts'
-import { type Arrival, Receiving, type ReceivingStream } from './receiving.ts'
+import { Receiving, type ReceivingStream, type StreamArrival } from './receiving.ts'
 import { Sending } from './sending.ts'
 import type { StreamCall, StreamHost } from './stream-host.ts'
 
@@ -237,7 +237,7 @@ export class Stream implements LinkStream, ReceivingStream {
   }
 
   /** `last` is what the holder is told, unless the end was its own. */
-  #over(last?: Arrival): void {
+  #over(last?: StreamArrival): void {
     this.#setBlocked(false)
     this.#isOver = true
     this.#drop()

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { SimulatedClock } from 'xstate'
 import type { HubOptions } from './handshake-hub.ts'
-import type { NodeOptions } from './handshake-node.ts'
+import type { NodeHandshakeOptions } from './handshake-node.ts'
 import { type Identity, nodeIdOf } from './identity.ts'
 import type { Admission, HubPolicy, LinkEvent, LinkSession, LinkStatus, LinkStream, NodeRecord } from './link.ts'
 import { MemoryWire } from './pair.ts'
@@ -56,7 +56,7 @@ export class TestHub {
     return { identity, policy, clock, report: (event) => this.events.push(event) }
   }
 
-  node(options: Partial<NodeOptions> = {}): NodeOptions {
+  node(options: Partial<NodeHandshakeOptions> = {}): NodeHandshakeOptions {
     const { clock } = this
     return {
       identity: newIdentity(),

@@ -32,7 +32,7 @@ import { readTls, type Tls } from './tls.ts'
 import { keepTokenFile } from './token-file.ts'
 
 /** A node that is up. */
-export interface Node {
+export interface StartedNode {
   readonly id: string
   /** Where HTTP and gRPC listen, `host:port` with the port that was had; undefined when switched off. */
   readonly http: string | undefined
@@ -60,7 +60,7 @@ export interface NodeOptions {
  * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse) or cannot be used
  * (DirectoryUnusable), an address cannot be listened on, or the configuration asks for what this version does not have.
  */
-export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<Node> {
+export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<StartedNode> {
   refuseUnavailable(config)
   const log = options.log ?? createLog({ level: config['log.level'], format: config['log.format'] })
   /** What to close, last first. */

@@ -14,13 +14,13 @@ const AHEAD_BYTES = 2 << 20
 /** Most that one write makes the file grow by besides its record: the pages on the way to it, and those of LMDB's list of free ones. */
 const WRITE_BYTES = 64 << 10
 
-interface Room {
+interface DiskRoom {
   readonly reserve: Reserve
   /** Bytes of what was asked for that the writes since cannot have taken. */
   left: number
 }
 
-const rooms = new WeakMap<RootDatabase, Room>()
+const rooms = new WeakMap<RootDatabase, DiskRoom>()
 
 /** Sets who asks the disk; without, nothing is asked. */
 export function reserveWith(root: RootDatabase, reserve: Reserve): void {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Call } from '../../src/api/call.ts'
 import { Dispatcher } from '../../src/api/dispatcher.ts'
 import { type Clock, systemClock } from '../../src/contract/clock.ts'
-import type { Handlers, OperationName, Receiver, Sink } from '../../src/contract/handlers.ts'
+import type { Handlers, OperationName, RequestReceiver, Sink } from '../../src/contract/handlers.ts'
 import { loadOperations } from '../../src/contract/operations.ts'
 import type { BidiOperations, StreamOperations, UnaryOperations } from '../../src/contract/types.ts'
 import type { DialRequest } from '../../src/hub/membership.ts'
@@ -143,11 +143,11 @@ export class Member {
     name: Name,
   ): Promise<{
     sink: CollectingSink<BidiOperations[Name]['response']>
-    receiver: Receiver<BidiOperations[Name]['request']>
+    receiver: RequestReceiver<BidiOperations[Name]['request']>
   }> {
     const sink = new CollectingSink<BidiOperations[Name]['response']>()
     const receiver = await this.dispatcher.bidi(operationOf(name), localCall(), sink as Sink<unknown>)
-    return { sink, receiver: receiver as Receiver<BidiOperations[Name]['request']> }
+    return { sink, receiver: receiver as RequestReceiver<BidiOperations[Name]['request']> }
   }
 
   /** Joins the hub at `address`, accepted at the hub. */

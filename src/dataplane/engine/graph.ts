@@ -22,7 +22,7 @@ import { Packets } from './packets.ts'
 import { type Connection, connect, type Onward, outputsFrom, type Port, portName, type Wiring } from './ports.ts'
 import { Random } from './random.ts'
 import { largestPacket, roomOf } from './room.ts'
-import { Timers } from './timers.ts'
+import { TimerQueue } from './timers.ts'
 import { warningsOf } from './warnings.ts'
 
 /** Slots of a run's slab: enough for 500 ms of delay at 200,000 packets a second. */
@@ -157,7 +157,7 @@ function blamingIo(io: Io, blame: Blame): Io {
 /** The compiled graph of one run, with its packets, timers and counters. Lives and dies with its thread's loop. */
 export class Graph {
   readonly packets: Packets
-  readonly timers = new Timers()
+  readonly timers = new TimerQueue()
   /** The run's private numbers, by `MetricEntry.index`. */
   readonly values: Float64Array
   readonly sources: (() => boolean)[] = []

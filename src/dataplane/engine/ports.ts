@@ -14,7 +14,7 @@ export interface Port {
   steps: (string | number)[]
 }
 
-type Node = TSchema & Annotations & { properties?: Record<string, TSchema>; items?: TSchema }
+type SchemaNode = TSchema & Annotations & { properties?: Record<string, TSchema>; items?: TSchema }
 
 /** The part of a schema that leads to ports: a port, the properties that do, or the items. */
 type PortTree = Port['kind'] | readonly (readonly [key: string, tree: PortTree])[] | { items: PortTree }
@@ -25,7 +25,7 @@ const portTrees = new WeakMap<TSchema, PortTree | null>()
 function portTreeOf(schema: TSchema): PortTree | null {
   const known = portTrees.get(schema)
   if (known !== undefined) return known
-  const { port, properties, items } = schema as Node
+  const { port, properties, items } = schema as SchemaNode
   let tree: PortTree | null = port ?? null
   if (tree === null && properties) {
     const leading = Object.entries(properties).flatMap(([key, child]) => {
