@@ -7,7 +7,7 @@ import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
 import { MAX_FRAME_BYTES } from './messages.ts'
 import { speaksNoTls } from './tls-error.ts'
-import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
+import { type CloseCode, closeReason, deaf, type LinkTransport, type TransportHandlers } from './transport.ts'
 
 /** Path of the link on a hub's HTTP listener. */
 export const LINK_PATH = '/v1/link'
@@ -111,7 +111,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       const fingerprint = certificate === undefined ? new Uint8Array(0) : Buffer.from(certificate.fingerprint, 'hex')
       // Who listens but says nothing is as far away as who does not: the time is that of connection and answer together.
       const within = Math.max(0, CONNECT_MS - (clock.now() - begun))
-      const joined = joinLink(new SocketWire(socket), fingerprint, { ...options, within })
+      const joined = joinLink(new SocketTransport(socket), fingerprint, { ...options, within })
       resolve(joined.then((result) => ({ ...result, certificate })))
     })
   })
@@ -154,10 +154,10 @@ function answerError(address: URL, status: number): Error {
   return new LinkRefused('NOT_A_HUB', `there is no hub at ${address.host}: it answered ${status}`)
 }
 
-/** A wire over a WebSocket of ws. */
-class SocketWire implements Wire {
+/** A transport over a WebSocket of ws. */
+class SocketTransport implements LinkTransport {
   readonly remoteAddress: string
-  handlers: WireHandlers = deaf
+  handlers: TransportHandlers = deaf
   readonly #socket: WebSocket
   #isFull = false
   #isClosed = false

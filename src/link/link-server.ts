@@ -3,7 +3,7 @@ import type { WebSocket } from 'uWebSockets.js'
 import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
-import { Inboxes, UwsWire } from './inbox.ts'
+import { Inboxes, UwsTransport } from './inbox.ts'
 import type { LinkServer, LinkSession, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
 import { MAX_FRAME_BYTES } from './messages.ts'
 import { MAX_BACKLOG_BYTES } from './session.ts'
@@ -33,7 +33,7 @@ export interface LinkServerOptions extends HubOptions {
 
 interface LinkSocketData {
   readonly remoteAddress: string
-  wire: UwsWire | undefined
+  transport: UwsTransport | undefined
 }
 
 export function createLinkServer(options: LinkServerOptions): LinkServer {
@@ -44,7 +44,7 @@ class UwsLinkServer implements LinkServer {
   readonly #options: LinkServerOptions
   readonly #unproven = new Map<string, number>()
   /** Connections, as handshakes first and then as the sessions that came of them. */
-  readonly #links = new Map<UwsWire, HubHandshake | LinkSession>()
+  readonly #links = new Map<UwsTransport, HubHandshake | LinkSession>()
   readonly #inboxes = new Inboxes()
   #unprovenCount = 0
   #isClosed = false
@@ -56,7 +56,7 @@ class UwsLinkServer implements LinkServer {
   attach(host: SocketHost): void {
     const behavior = {
       maxPayloadLength: MAX_FRAME_BYTES,
-      // The session stops well before; what is left is a wire that nobody watches.
+      // The session stops well before; what is left is a transport that nobody watches.
       maxBackpressure: 4 * MAX_BACKLOG_BYTES,
       closeOnBackpressureLimit: true,
       // Heartbeats of the session do better.
@@ -64,15 +64,15 @@ class UwsLinkServer implements LinkServer {
       sendPingsAutomatically: false,
       open: (socket: WebSocket<LinkSocketData>) => this.#open(socket),
       message: (socket: WebSocket<LinkSocketData>, message: ArrayBuffer, isBinary: boolean) =>
-        socket.getUserData().wire?.received(message, isBinary),
-      ping: (socket: WebSocket<LinkSocketData>) => socket.getUserData().wire?.controlled(),
-      pong: (socket: WebSocket<LinkSocketData>) => socket.getUserData().wire?.controlled(),
-      drain: (socket: WebSocket<LinkSocketData>) => socket.getUserData().wire?.drained(),
+        socket.getUserData().transport?.received(message, isBinary),
+      ping: (socket: WebSocket<LinkSocketData>) => socket.getUserData().transport?.controlled(),
+      pong: (socket: WebSocket<LinkSocketData>) => socket.getUserData().transport?.controlled(),
+      drain: (socket: WebSocket<LinkSocketData>) => socket.getUserData().transport?.drained(),
       close: (socket: WebSocket<LinkSocketData>, code: number, message: ArrayBuffer) => {
-        const { wire } = socket.getUserData()
-        if (wire === undefined) return
-        this.#links.delete(wire)
-        wire.lost(code, Buffer.from(message).toString())
+        const { transport } = socket.getUserData()
+        if (transport === undefined) return
+        this.#links.delete(transport)
+        transport.lost(code, Buffer.from(message).toString())
       },
     }
     host.webSocket<LinkSocketData>(LINK_PATH, behavior, (request) => this.#upgrade(request))
@@ -90,7 +90,7 @@ class UwsLinkServer implements LinkServer {
       return { status, headers: { 'content-type': 'text/plain' }, body: `${status}\n`, close: true }
     }
     this.#count(remoteAddress, 1)
-    return { data: { remoteAddress, wire: undefined }, protocol: SUBPROTOCOL }
+    return { data: { remoteAddress, transport: undefined }, protocol: SUBPROTOCOL }
   }
 
   #refusal({ remoteAddress, header }: UpgradeRequest): string | undefined {
@@ -118,17 +118,17 @@ class UwsLinkServer implements LinkServer {
   #open(socket: WebSocket<LinkSocketData>): void {
     const data = socket.getUserData()
     const { inboxLimit = MAX_INBOX_BYTES } = this.#options
-    const wire = new UwsWire(socket, data.remoteAddress, this.#inboxes, inboxLimit, MAX_UNPROVEN_MESSAGES)
-    data.wire = wire
+    const transport = new UwsTransport(socket, data.remoteAddress, this.#inboxes, inboxLimit, MAX_UNPROVEN_MESSAGES)
+    data.transport = transport
     const proven = () => {
       this.#count(data.remoteAddress, -1)
-      wire.mayWait = MAX_UNADMITTED_MESSAGES
+      transport.mayWait = MAX_UNADMITTED_MESSAGES
     }
     const admitted = (session: LinkSession) => {
-      this.#links.set(wire, session)
-      wire.mayWait = MAX_MEMBER_MESSAGES
-      wire.isMember = true
+      this.#links.set(transport, session)
+      transport.mayWait = MAX_MEMBER_MESSAGES
+      transport.isMember = true
     }
-    this.#links.set(wire, acceptLink(wire, this.#options, { proven, admitted }))
+    this.#links.set(transport, acceptLink(transport, this.#options, { proven, admitted }))
   }
 }

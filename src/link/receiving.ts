@@ -13,7 +13,7 @@ export type StreamArrival =
 
 /** What the receiving side needs of its stream. */
 export interface ReceivingStream {
-  /** Nothing goes over the wire any more. */
+  /** Nothing goes over the transport any more. */
   readonly isOver: boolean
   /** Accounts for what is kept in memory (negative: given back); false when that is too much, which has ended the stream. */
   account(bytes: number): boolean

@@ -8,7 +8,7 @@ import type { LinkStream } from './link.ts'
 import { decodeFrame, encodeFrame, MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import { relay } from './relay.ts'
 import { Recorder, sessionPair } from './testing.ts'
-import { deaf } from './wire.ts'
+import { deaf } from './transport.ts'
 
 const ok = { code: 'OK', message: '' } as const
 
@@ -17,8 +17,8 @@ function setup() {
   const caller = sessionPair()
   /** While it is stalled, nothing that the hub sends to the server arrives. */
   const stall = { isStalled: false }
-  const server = sessionPair((wire) => {
-    if (!stall.isStalled || wire !== server.hubWire) queueMicrotask(() => wire.deliver())
+  const server = sessionPair((transport) => {
+    if (!stall.isStalled || transport !== server.hubTransport) queueMicrotask(() => transport.deliver())
   })
   caller.hub.onOpen((stream, request) => relay(stream, request, server.hub))
   const counts = () => [caller.node, caller.hub, server.hub, server.node].map((session) => session.streamCount)
@@ -130,7 +130,7 @@ test('when the server’s link is lost the caller hears UNAVAILABLE, and so does
   const { caller, server, counts } = setup()
   const call = new Recorder(caller.node.open('x', 'far', undefined))
   await settle()
-  server.hubWire.cut()
+  server.hubTransport.cut()
   await call.over
   expect(call.status?.code).toBe('UNAVAILABLE')
   const next = new Recorder(caller.node.open('x', 'far', new Uint8Array(0)))
@@ -147,7 +147,7 @@ test('when the caller’s link is lost the server is told to stop', async () => 
   const stream = caller.node.open('x', 'far', undefined)
   stream.handlers = {}
   await settle()
-  caller.nodeWire.cut()
+  caller.nodeTransport.cut()
   await served[0]?.over
   expect(served[0]?.log).toEqual(['cancel'])
   expect(counts()).toEqual([0, 0, 0, 0])
@@ -161,7 +161,7 @@ test('a message that is too long is the fault of the link it came from', async (
   const stream = caller.node.open('x', 'far', undefined)
   const call = new Recorder(stream)
   const piece = new Uint8Array(60_000)
-  const wire = caller.node
+  const transport = caller.node
   // Pieces without an end, as fast as credit allows.
   const fill = () => {
     while (!stream.closed && stream.sendFragment(piece, true));
@@ -169,7 +169,7 @@ test('a message that is too long is the fault of the link it came from', async (
   stream.handlers = { ...stream.handlers, drain: fill }
   fill()
   await call.over.catch(() => {})
-  expect((await wire.closed).reason).toBe('PROTOCOL')
+  expect((await transport.closed).reason).toBe('PROTOCOL')
   expect(caller.events).toMatchObject([
     { kind: 'violation', message: `a message longer than ${MAX_MESSAGE_BYTES} bytes` },
   ])
@@ -201,7 +201,7 @@ test('requests that wait for a node that does not read are held for their caller
     stream.end(ok)
   })
   stall.isStalled = false
-  while (server.hubWire.deliver());
+  while (server.hubTransport.deliver());
   await small.over
   expect(small.status).toEqual(ok)
   await Promise.all(calls.map(({ over }) => over))
@@ -222,7 +222,7 @@ test('a request whose caller gives up, or whose server is lost, is held no longe
   await until(() => held()[1] === 2 * waiting)
   given.cancel()
   await until(() => held()[1] === waiting)
-  server.hubWire.cut()
+  server.hubTransport.cut()
   await lost.over
   expect(lost.status).toMatchObject({ code: 'UNAVAILABLE' })
   expect(held()[1]).toBe(0)
@@ -237,7 +237,7 @@ test('messages of one byte that wait for a node that gives no credit are held fo
     return heapUsed + external
   }
   const { caller, server, held } = setup()
-  server.nodeWire.handlers = deaf
+  server.nodeTransport.handlers = deaf
   const before = used()
   let refused = 0
   const byte = new Uint8Array(1)

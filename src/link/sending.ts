@@ -34,7 +34,7 @@ export class Sending {
     return this.#head === this.#queue.length
   }
 
-  /** Whether a message would leave at once, if the wire takes it. */
+  /** Whether a message would leave at once, if the transport takes it. */
   get hasRoom(): boolean {
     return this.#queued === 0 && this.#credit > MESSAGE_OVERHEAD
   }

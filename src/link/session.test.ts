@@ -269,8 +269,8 @@ test('when the session ends every call ends UNAVAILABLE, and no new one begins',
 })
 
 test('a broken connection is LOST at both ends', async () => {
-  const { hub, node, hubWire } = sessionPair()
-  hubWire.cut()
+  const { hub, node, hubTransport } = sessionPair()
+  hubTransport.cut()
   expect(await hub.closed).toMatchObject({ reason: 'LOST' })
   expect(await node.closed).toMatchObject({ reason: 'LOST', byPeer: true })
 })

@@ -150,7 +150,7 @@ export class Stream implements LinkStream, ReceivingStream {
 
   // What the session calls.
 
-  /** Sends one frame if credit and wire allow; returns whether more could follow at once. */
+  /** Sends one frame if credit and transport allow; returns whether more could follow at once. */
   transmit(): boolean {
     if (this.#isOver) return false
     if (!this.#sending.isEmpty) {

@@ -18,15 +18,15 @@ import {
   Violation,
   WINDOW_BYTES,
 } from './messages.ts'
-import { MemoryWire } from './pair.ts'
+import { MemoryTransport } from './pair.ts'
 import { MAX_BACKLOG_BYTES, Session } from './session.ts'
 import { newIdentity, record, TestHub } from './testing.ts'
-import { closeCodes } from './wire.ts'
+import { closeCodes } from './transport.ts'
 
 /** One real end of a session; the other is played by the test. */
 function victim(side: 'hub' | 'node') {
   const hub = new TestHub()
-  const [wire, peer] = MemoryWire.pair(undefined, '192.0.2.7')
+  const [transport, peer] = MemoryTransport.pair(undefined, '192.0.2.7')
   const received: ReturnType<typeof decodeFrame>[] = []
   const state: { closed: [number, string] | undefined } = { closed: undefined }
   peer.handlers = {
@@ -42,7 +42,7 @@ function victim(side: 'hub' | 'node') {
     side,
     localId: 'me',
     peerId: 'peer',
-    wire,
+    transport,
     clock: hub.clock,
     heartbeat: 0,
     signRemoval: () => new Uint8Array(64),
@@ -362,13 +362,13 @@ test('a node that names another as the origin of its call is not believed', asyn
 })
 
 test('a peer that asks and asks without reading the answers is cut off', async () => {
-  const [wire, peer] = MemoryWire.pair(() => {})
+  const [transport, peer] = MemoryTransport.pair(() => {})
   const events: LinkEvent[] = []
   const session = new Session({
     side: 'hub',
     localId: 'me',
     peerId: 'peer',
-    wire,
+    transport,
     clock: new TestHub().clock,
     heartbeat: 0,
     signRemoval: () => new Uint8Array(64),
@@ -380,7 +380,7 @@ test('a peer that asks and asks without reading the answers is cut off', async (
   for (let sent = 0; sent <= MAX_BACKLOG_BYTES + 100_000 && events.length === 0; sent += ping.length) {
     peer.send(ping)
     peer.deliver()
-    most = Math.max(most, wire.buffered)
+    most = Math.max(most, transport.buffered)
   }
   expect(most).toBeLessThan(MAX_BACKLOG_BYTES + 1000)
   expect(events).toMatchObject([{ kind: 'dead', message: 'the other side does not read' }])
@@ -459,12 +459,12 @@ test('junk instead of a handshake, at either end, is cut off and leaves nothing'
   await fc.assert(
     fc.asyncProperty(fc.array(junk, { minLength: 1, maxLength: 4 }), async (frames) => {
       const hub = new TestHub()
-      const [wire, end] = MemoryWire.pair()
+      const [transport, end] = MemoryTransport.pair()
       let proven = 0
-      acceptLink(wire, hub.options, { proven: () => proven++ })
+      acceptLink(transport, hub.options, { proven: () => proven++ })
       for (const bytes of frames) end.send(bytes)
-      const [nodeWire, other] = MemoryWire.pair()
-      const joined = joinLink(nodeWire, new Uint8Array(0), hub.node({ identity: newIdentity() }))
+      const [nodeTransport, other] = MemoryTransport.pair()
+      const joined = joinLink(nodeTransport, new Uint8Array(0), hub.node({ identity: newIdentity() }))
       const refused = expect(joined).rejects.toMatchObject({ name: 'LinkRefused', reason: 'PROTOCOL' })
       for (const bytes of frames) other.send(bytes)
       await refused

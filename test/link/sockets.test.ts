@@ -19,7 +19,7 @@ import type { LinkSession } from '../../src/link/link.ts'
 import { createLinkServer, type LinkServerOptions } from '../../src/link/link-server.ts'
 import { relay } from '../../src/link/relay.ts'
 import { Recorder, TestHub } from '../../src/link/testing.ts'
-import { deaf, type Wire } from '../../src/link/wire.ts'
+import { deaf, type LinkTransport } from '../../src/link/transport.ts'
 import { settle } from '../harness/waiting.ts'
 
 const ok = { code: 'OK', message: '' } as const
@@ -434,11 +434,11 @@ test('a node that sends faster than the hub can handle is cut off, while others 
     socket.send(bytes)
     return true
   }
-  // A wire that never says that it is full.
-  const wire: Wire = { remoteAddress: '', buffered: 0, handlers: deaf, send, close: () => {} }
-  socket.on('message', (bytes: Buffer) => wire.handlers.message(bytes))
+  // A transport that never says that it is full.
+  const transport: LinkTransport = { remoteAddress: '', buffered: 0, handlers: deaf, send, close: () => {} }
+  socket.on('message', (bytes: Buffer) => transport.handlers.message(bytes))
   const closed = new Promise((resolve) => socket.on('close', (code, reason) => resolve([code, reason.toString()])))
-  const { session } = await joinLink(wire, new Uint8Array(0), { ...hub.node(), clock: systemClock })
+  const { session } = await joinLink(transport, new Uint8Array(0), { ...hub.node(), clock: systemClock })
   for (let i = 0; i < 20_000; i++) session.open('x', '', Buffer.alloc(20)).cancel()
   expect(await closed).toEqual([4400, 'frames come faster than they can be handled'])
   expect(await call(other.session, Buffer.from('still here'))).toEqual(Buffer.from('still here'))
