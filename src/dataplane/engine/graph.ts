@@ -1,7 +1,7 @@
 /** Compiles a checked configuration into component instances whose outlets call each other directly. */
 import { native } from '../native/native.ts'
 import { Batch } from './batch.ts'
-import type { Clock } from './clock.ts'
+import type { RunClock } from './clock.ts'
 import type {
   AnyComponent,
   ComponentContext,
@@ -42,7 +42,7 @@ type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
 
 /** Everything a graph needs from its surroundings. */
 export interface GraphEnvironment {
-  clock: Clock
+  clock: RunClock
   io: Io
   /** Told of the run's packets before any component is created. */
   attach(packets: Packets): void
