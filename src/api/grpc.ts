@@ -42,7 +42,7 @@ export interface GrpcListenerOptions {
   readonly warn?: Warn
 }
 
-type Stream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
+type GrpcStream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
 
 /** Longest request message, bytes; the same as over HTTP. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024
@@ -300,7 +300,7 @@ export class GrpcListener {
   }
 
   /** The context of a stream; undefined, with the stream ended, when access was lost since the guard looked. */
-  #admit(stream: Stream): Call | undefined {
+  #admit(stream: GrpcStream): Call | undefined {
     try {
       return this.#context(stream)
     } catch (error) {
@@ -309,7 +309,7 @@ export class GrpcListener {
     }
   }
 
-  #open(operation: Operation, stream: Stream, call: Call): GrpcSink {
+  #open(operation: Operation, stream: GrpcStream, call: Call): GrpcSink {
     const sink = new GrpcSink(stream, operation, this.#dispatcher, call, this.#streams)
     stream.on('cancelled', () => sink.lose())
     stream.on('drain', () => sink.drained())
@@ -321,11 +321,11 @@ export class GrpcListener {
 
 /** One open server stream or bidirectional stream. */
 class GrpcSink extends StreamSink {
-  readonly #stream: Stream
+  readonly #stream: GrpcStream
   readonly #operation: Operation
   readonly #dispatcher: Dispatcher
 
-  constructor(stream: Stream, operation: Operation, dispatcher: Dispatcher, call: Call, streams: Set<StreamSink>) {
+  constructor(stream: GrpcStream, operation: Operation, dispatcher: Dispatcher, call: Call, streams: Set<StreamSink>) {
     super(call, streams)
     this.#stream = stream
     this.#operation = operation

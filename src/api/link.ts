@@ -8,7 +8,7 @@ import { loadOperations, type Operation } from '../contract/operations.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import { type ForwardedOperation, HUB_SERVER_SERVICE } from '../hub/forwarding.ts'
-import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../hub/link-envelope.ts'
+import { MESSAGE, mark, READY, refused, statusOfError, TAKEN, wrap } from '../hub/link-envelope.ts'
 import type { LinkStream } from '../link/link.ts'
 import { PIECE_BYTES } from '../link/messages.ts'
 import { Call } from './call.ts'
@@ -55,8 +55,8 @@ export class LinkListener {
         void serverStream(dispatcher, operation, stream, decoded, call).finally(over)
       } else void bidi(dispatcher, operation, stream, call).finally(over)
     } catch (error) {
-      if (operation === undefined) stream.end(statusOf(error as ServiceError))
-      else stream.end(statusOf(dispatcher.failure(error, operation)))
+      if (operation === undefined) stream.end(statusOfError(error as ServiceError))
+      else stream.end(statusOfError(dispatcher.failure(error, operation)))
     }
   }
 
@@ -68,7 +68,7 @@ export class LinkListener {
     const timer = clock.setTimeout(() => {
       const error = new ServiceError('DEADLINE_EXCEEDED', `${stream.operation} took longer than its caller waits`)
       call.abort(error)
-      if (!stream.closed) stream.end(statusOf(error))
+      if (!stream.closed) stream.end(statusOfError(error))
     }, deadlineMs)
     return () => clock.clearTimeout(timer)
   }
@@ -120,7 +120,7 @@ async function unary(
     send()
   } catch (error) {
     const failure = dispatcher.failure(error, operation)
-    if (!stream.closed) stream.end(statusOf(failure))
+    if (!stream.closed) stream.end(statusOfError(failure))
   }
 }
 
@@ -227,7 +227,7 @@ class LinkSink extends StreamSink {
 
   protected override finish(error: unknown): void {
     if (error === undefined) this.#stream.end({ code: 'OK', message: '' })
-    else this.#stream.end(statusOf(this.#dispatcher.failure(error, this.#operation)))
+    else this.#stream.end(statusOfError(this.#dispatcher.failure(error, this.#operation)))
   }
 }
 

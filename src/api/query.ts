@@ -1,8 +1,8 @@
 /** Requests from path parameters and query strings: `metadataFilters[region].stringValue=eu`, repeated keys, dots. */
 
 import type { FieldSchema, MessageSchema } from '../contract/schema.ts'
+import { setOwn } from '../text/json-object.ts'
 import { nearest } from '../text/names.ts'
-import { setOwn } from '../text/own-property.ts'
 import { below, type Problem } from '../text/pointer.ts'
 
 /**

@@ -2,12 +2,11 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { TSchema } from '@sinclair/typebox'
 import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
 import { portsOf } from '../dataplane/engine/ports.ts'
-import type { Annotations } from '../dataplane/engine/schema.ts'
+import type { SchemaNode } from '../dataplane/engine/schema.ts'
 import { packageRoot } from '../package-root.ts'
 import { fieldsOf, metricsOf } from './reference.ts'
 
@@ -111,17 +110,6 @@ const VALUES: Record<string, Record<string, unknown>> = {
   uniform_traffic_source: { total_packets: 1000, interval: 10, min_packet_size: 64, max_packet_size: 1200 },
   video_traffic_source: { fps: 30, p_frames: 29 },
 }
-
-type SchemaNode = TSchema &
-  Annotations & {
-    properties?: Record<string, SchemaNode>
-    required?: string[]
-    items?: SchemaNode
-    minimum?: number
-    maximum?: number
-    format?: string
-    unit?: string
-  }
 
 /** A plausible value of a required field. */
 function sample(node: SchemaNode, port: string): unknown {

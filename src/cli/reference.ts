@@ -1,8 +1,7 @@
 /** Reads a component's schema and metrics as flat lists, for tables and reference pages. */
-import type { TSchema } from '@sinclair/typebox'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { MetricDeclaration } from '../dataplane/engine/metrics.ts'
-import type { Annotations } from '../dataplane/engine/schema.ts'
+import type { SchemaNode } from '../dataplane/engine/schema.ts'
 
 export interface Field {
   /** `good_loss_prob`, `outputs[]`, `flows[].input`. */
@@ -17,23 +16,6 @@ export interface Field {
   live: boolean
   description: string
 }
-
-type SchemaNode = TSchema &
-  Annotations & {
-    properties?: Record<string, SchemaNode>
-    required?: string[]
-    items?: SchemaNode
-    minimum?: number
-    maximum?: number
-    exclusiveMinimum?: number
-    exclusiveMaximum?: number
-    minLength?: number
-    maxLength?: number
-    minItems?: number
-    maxItems?: number
-    format?: string
-    default?: unknown
-  }
 
 const digits = (value: number): string =>
   Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))

@@ -1,7 +1,7 @@
 /** The protobuf wire format into service objects: a decoder per message, built once. */
 import { isUtf8 } from 'node:buffer'
 import protobuf from 'protobufjs'
-import { setOwn } from '../text/own-property.ts'
+import { setOwn } from '../text/json-object.ts'
 import { below } from '../text/pointer.ts'
 import { invalidArgument, ServiceError } from './errors.ts'
 import { defaultOf } from './json-decode.ts'

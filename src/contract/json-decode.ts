@@ -1,6 +1,7 @@
 /** Service objects from proto3 JSON: a decoder per message, built once, that finds every problem of a request. */
+
+import { isObject, setOwn } from '../text/json-object.ts'
 import { nearest } from '../text/names.ts'
-import { setOwn } from '../text/own-property.ts'
 import { below, type Problem } from '../text/pointer.ts'
 import { answerable, ServiceError } from './errors.ts'
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
@@ -257,10 +258,6 @@ function decodeTimestamp(value: unknown, pointer: string, problems: Problem[]): 
   if (date !== undefined && !Number.isNaN(date.getTime())) return date
   problems.push({ pointer, message: `must be an RFC 3339 timestamp, not ${describe(value)}` })
   return undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** What a value is, for a message: short, and never a whole string, which could hold a secret. */

@@ -316,7 +316,7 @@ export function endFrame(stream: number, status: LinkStatus): Uint8Array {
   return encodeFrame('end', { stream, code: codeNumbers[status.code], message, details })
 }
 
-export function statusOf({ code, message, details }: End): LinkStatus {
+export function statusOfEnd({ code, message, details }: End): LinkStatus {
   const status: LinkStatus = { code: codeName(code), message }
   return details.length === 0
     ? status

@@ -12,7 +12,7 @@ import {
   MAX_STREAMS,
   type Open,
   PIECE_BYTES,
-  statusOf,
+  statusOfEnd,
 } from './messages.ts'
 import { Stream } from './stream.ts'
 import type { StreamHost } from './stream-host.ts'
@@ -133,7 +133,7 @@ export class Streams implements StreamHost<Stream> {
         return true
       case 'end':
         this.#table.mustBe('own', frame.value.stream, 'ended')
-        this.#table.find(frame.value.stream)?.receiveOver(statusOf(frame.value))
+        this.#table.find(frame.value.stream)?.receiveOver(statusOfEnd(frame.value))
         return true
     }
     return false

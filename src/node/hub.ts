@@ -11,7 +11,7 @@ import { Forwarding, notConnected } from '../hub/forwarding.ts'
 import { HubClientService } from '../hub/hub-client.ts'
 import { HubServerService, notOnHub } from '../hub/hub-server.ts'
 import { JoinRequests } from '../hub/join-requests.ts'
-import { statusOf } from '../hub/link-envelope.ts'
+import { statusOfError } from '../hub/link-envelope.ts'
 import { LocalDetails } from '../hub/local-details.ts'
 import { type DialRequest, Membership } from '../hub/membership.ts'
 import { hubPolicy } from '../hub/policy.ts'
@@ -140,7 +140,7 @@ function serveOnHub(session: LinkSession, nodeId: string, registry: NodeRegistry
     }
     const route = registry.route(stream.target)
     if (route.kind === 'session') relay(stream, request, route.session)
-    else stream.end(statusOf(route.kind === 'offline' ? notConnected(stream.target) : notOnHub(stream.target)))
+    else stream.end(statusOfError(route.kind === 'offline' ? notConnected(stream.target) : notOnHub(stream.target)))
   })
 }
 

@@ -3,9 +3,9 @@ import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
-import { setOwn } from '../../text/own-property.ts'
 import { below, type Problem, pointerOf } from '../../text/pointer.ts'
 import { parseSocketAddress } from './address.ts'
 import type { AnyComponent, Registry } from './component.ts'
@@ -14,7 +14,7 @@ import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
 import { connect, type Port, portsOf } from './ports.ts'
 import { largestPacket, roomOf } from './room.ts'
-import type { Annotations } from './schema.ts'
+import type { Annotations, SchemaNode } from './schema.ts'
 import { uint64Words } from './uint64.ts'
 import { warningsOf } from './warnings.ts'
 
@@ -88,16 +88,6 @@ function validatorOf(schema: TSchema): ValidateFunction {
   }
   return validate
 }
-
-type SchemaNode = TSchema &
-  Annotations & {
-    properties?: Record<string, SchemaNode>
-    patternProperties?: Record<string, SchemaNode>
-    items?: SchemaNode
-  }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Renames lowerCamelCase keys and numbered enums to what the schema says; reports keys that it does not know.

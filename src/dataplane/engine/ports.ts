@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type Problem, pointerOf } from '../../text/pointer.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig } from './config.ts'
-import type { Annotations } from './schema.ts'
+import type { SchemaNode } from './schema.ts'
 
 export interface Port {
   component: string
@@ -13,8 +13,6 @@ export interface Port {
   /** Way to the value within the component's configuration: ['flows', 0, 'input']. */
   steps: (string | number)[]
 }
-
-type SchemaNode = TSchema & Annotations & { properties?: Record<string, TSchema>; items?: TSchema }
 
 /** The part of a schema that leads to ports: a port, the properties that do, or the items. */
 type PortTree = Port['kind'] | readonly (readonly [key: string, tree: PortTree])[] | { items: PortTree }

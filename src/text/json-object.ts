@@ -6,3 +6,8 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   } else target[key] = value
 }
+
+/** Neither null nor a list nor a value without keys. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
