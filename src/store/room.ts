@@ -8,7 +8,7 @@ import { bytesFree } from './durable.ts'
 export type Reserve = (path: string, bytes: number) => void
 
 /** Kept for changes of records that are there, for removals and for the states of runs: LMDB copies every page that it changes. */
-const KEPT_BYTES = 128 << 10
+const MIN_FREE_BYTES = 128 << 10
 /** Asked for beforehand where the disk has it, so that it is asked once for many writes. */
 const AHEAD_BYTES = 2 << 20
 /** Most that one write makes the file grow by besides its record: the pages on the way to it, and those of LMDB's list of free ones. */
@@ -35,7 +35,7 @@ export function roomFor(root: RootDatabase, bytes: number): void {
   if (room.left >= 0) return
   const { path } = root as unknown as { path: string }
   const { size } = statSync(path)
-  const least = size + bytes + KEPT_BYTES
+  const least = size + bytes + MIN_FREE_BYTES
   room.left = 0
   try {
     room.reserve(path, least + AHEAD_BYTES)
