@@ -61,11 +61,11 @@ export function roomOf(
 }
 
 /** Largest packet that runs have slots for whatever brings packets in, bytes: what Ethernet carries. */
-const LEAST_PACKET = 1500
+const MIN_PACKET = 1500
 
 /** Largest packet that any of the components brings in, bytes: what a run's slots are made for. */
 export function largestPacket(components: Record<string, ComponentConfig>, registry: Registry): number {
-  let largest = LEAST_PACKET
+  let largest = MIN_PACKET
   for (const { key, config } of Object.values(components)) {
     largest = Math.max(largest, registry.get(key)?.mtu?.(config) ?? 0)
   }
