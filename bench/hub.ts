@@ -9,10 +9,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { WebSocket } from 'ws'
 import { reconnectDelay } from '../src/actors/hub-connection.ts'
-import { PENDING_MOST_PER_ADDRESS } from '../src/hub/join-requests.ts'
+import type { Clock } from '../src/contract/clock.ts'
+import { MAX_PENDING_PER_ADDRESS } from '../src/hub/join-requests.ts'
 import { dialHub } from '../src/link/dial.ts'
 import { type Identity, nodeIdOf } from '../src/link/identity.ts'
-import type { Clock, Intent, LinkSession } from '../src/link/link.ts'
+import type { Intent, LinkSession } from '../src/link/link.ts'
 import { packageRoot } from '../src/package-root.ts'
 import { type Bench, runAlone } from './measure.ts'
 
@@ -154,7 +155,7 @@ export const bench: Bench = async () => {
       const joinNext = async () => {
         for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) await node.connect('JOIN')
       }
-      await Promise.all(Array.from({ length: PENDING_MOST_PER_ADDRESS }, joinNext))
+      await Promise.all(Array.from({ length: MAX_PENDING_PER_ADDRESS }, joinNext))
     }
     // A fifth before the count: the heap and buffers that any number of nodes needs are there then.
     const first = Math.ceil(NODES / 5)

@@ -6,12 +6,12 @@ import type { SignInRecord } from '../store/sign-in.ts'
 import {
   type AskEvent,
   type Asked,
-  BACK_OFF_LEAST_MS,
-  BACK_OFF_MOST_MS,
   HEALTHY_MS,
   type HubConnectionEvent,
   type HubLink,
   hubConnection,
+  MAX_BACK_OFF_MS,
+  MIN_BACK_OFF_MS,
   NotAMember,
   reconnectDelay,
 } from './hub-connection.ts'
@@ -432,8 +432,8 @@ test('a link whose place another connection with the same key has taken lengthen
 
 test('waits are spread between half a second and their most', () => {
   for (const attempts of [0, 1, 2, 5, 10, 1_000]) {
-    expect(reconnectDelay(attempts, 0)).toBe(BACK_OFF_LEAST_MS)
-    expect(reconnectDelay(attempts, 0.999)).toBeLessThanOrEqual(BACK_OFF_MOST_MS)
+    expect(reconnectDelay(attempts, 0)).toBe(MIN_BACK_OFF_MS)
+    expect(reconnectDelay(attempts, 0.999)).toBeLessThanOrEqual(MAX_BACK_OFF_MS)
   }
-  expect(reconnectDelay(1_000, 1)).toBe(BACK_OFF_MOST_MS)
+  expect(reconnectDelay(1_000, 1)).toBe(MAX_BACK_OFF_MS)
 })

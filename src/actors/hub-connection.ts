@@ -2,8 +2,8 @@
 import { assign, type EventObject, emit, enqueueActions, fromCallback, fromPromise, setup } from 'xstate'
 import type { SignInRecord } from '../store/sign-in.ts'
 
-export const BACK_OFF_LEAST_MS = 500
-export const BACK_OFF_MOST_MS = 30_000
+export const MIN_BACK_OFF_MS = 500
+export const MAX_BACK_OFF_MS = 30_000
 /** A link that stood this long ends the row of attempts. */
 export const HEALTHY_MS = 10_000
 
@@ -89,8 +89,8 @@ type HubConnectionEmitted =
 
 /** Milliseconds before the attempt after `attempts` failed ones: any between 0.5 s and 1 s, 2 s, … 30 s, so that nodes do not come all at once. */
 export function reconnectDelay(attempts: number, random: number): number {
-  const most = Math.min(BACK_OFF_MOST_MS, 2 * BACK_OFF_LEAST_MS * 2 ** Math.min(attempts, 16))
-  return BACK_OFF_LEAST_MS + random * (most - BACK_OFF_LEAST_MS)
+  const most = Math.min(MAX_BACK_OFF_MS, 2 * MIN_BACK_OFF_MS * 2 ** Math.min(attempts, 16))
+  return MIN_BACK_OFF_MS + random * (most - MIN_BACK_OFF_MS)
 }
 
 const asker = (request: number) => `ask.${request}`

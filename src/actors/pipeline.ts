@@ -1,16 +1,13 @@
 /** A pipeline as a machine: stopped, active with one run at a time, or waiting to start it again as its restart policy says. */
-import { type ActorOptions, type AnyActorLogic, assign, emit, enqueueActions, fromPromise, sendTo, setup } from 'xstate'
+import { assign, emit, enqueueActions, fromPromise, sendTo, setup } from 'xstate'
 import type { RestartPolicy } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { type Abandonment, pipelineRun, type RunPlan, type RunStatus } from './pipeline-run.ts'
 
-/** What drives the deadlines of machines: the system's timers, or a simulated clock. */
-export type ActorClock = NonNullable<ActorOptions<AnyActorLogic>['clock']>
-
-const BACK_OFF_FIRST_MS = 1_000
-const BACK_OFF_MOST_MS = 30_000
+const MIN_BACK_OFF_MS = 1_000
+const MAX_BACK_OFF_MS = 30_000
 /** A run that lasted this long ends the row of restarts. */
 export const HEALTHY_MS = 60_000
 
@@ -93,7 +90,7 @@ export interface PipelineContext {
 
 /** Milliseconds before restart number `restarts` + 1 of a row. */
 export function backOff(restarts: number): number {
-  return Math.min(BACK_OFF_MOST_MS, BACK_OFF_FIRST_MS * 2 ** Math.min(restarts, 30))
+  return Math.min(MAX_BACK_OFF_MS, MIN_BACK_OFF_MS * 2 ** Math.min(restarts, 30))
 }
 
 /** What of the policy applies to a run that ended so. */

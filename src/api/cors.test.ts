@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { handlers, Seen } from '../../test/contract/handlers.ts'
 import { Access } from './access.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { HttpListener } from './http.ts'
-import { Router } from './router.ts'
 
 const seen = new Seen()
-const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
 const page = 'https://page.example'
 let pages: HttpListener
 let at: number
@@ -19,7 +19,7 @@ beforeAll(async () => {
     verifyToken: (token) => (token === 'good' ? 'laptop' : undefined),
     allowedOrigins: [page, 'http://localhost:5173'],
   })
-  pages = new HttpListener({ router, access: allowing, address: '127.0.0.1', port: 0 })
+  pages = new HttpListener({ dispatcher, access: allowing, address: '127.0.0.1', port: 0 })
   ;({ port: at } = await pages.start())
 })
 afterAll(() => pages.stop())
@@ -113,7 +113,7 @@ test('of origins that are not allowed get nothing, with a token or without', asy
   }
   expect(await call('GET', '/v1/nodes', {})).toEqual({ status: 200, cors: { vary: 'Origin' } })
   // Without origins to tell apart nothing is said, and a preflight is an OPTIONS like any other.
-  const none = new HttpListener({ router, access: new Access(), address: '127.0.0.1', port: 0 })
+  const none = new HttpListener({ dispatcher, access: new Access(), address: '127.0.0.1', port: 0 })
   const { port } = await none.start()
   expect(await call('GET', '/v1/nodes', {}, '', port)).toEqual({ status: 200, cors: {} })
   expect(await call('OPTIONS', '/v1/nodes', { ...preflight, origin: page }, '', port)).toEqual({

@@ -57,8 +57,8 @@ export function errorBody(error: ServiceError): string {
 }
 
 /** What a status may take of the 8 KiB that every gRPC client takes as trailers: bytes of its percent-encoded message, of its details. */
-const GRPC_MESSAGE_BYTES = 2_048
-const GRPC_DETAILS_BYTES = 3_584
+const MAX_GRPC_MESSAGE_BYTES = 2_048
+const MAX_GRPC_DETAILS_BYTES = 3_584
 
 /**
  * The gRPC status of a failure; problems travel in `grpc-status-details-bin` as google.rpc.Status. Both are cut to what
@@ -66,7 +66,7 @@ const GRPC_DETAILS_BYTES = 3_584
  */
 export function grpcFailure(error: ServiceError): StatusObject {
   const metadata = new Metadata()
-  const details = cutToUri(error.message, GRPC_MESSAGE_BYTES)
+  const details = cutToUri(error.message, MAX_GRPC_MESSAGE_BYTES)
   if (error.problems.length > 0) metadata.set('grpc-status-details-bin', statusDetails(error, details))
   return { code: codeNumbers[error.code], details, metadata }
 }
@@ -90,7 +90,7 @@ function statusDetails(error: ServiceError, text: string): Buffer {
   let bytes = 0
   for (const { pointer, message } of error.problems) {
     bytes += Buffer.byteLength(pointer) + Buffer.byteLength(message) + 12
-    if (bytes > GRPC_DETAILS_BYTES) break
+    if (bytes > MAX_GRPC_DETAILS_BYTES) break
     violations.uint32(10).fork().uint32(10).string(pointer).uint32(18).string(message).ldelim()
   }
   const status = protobuf.Writer.create().uint32(8).int32(codeNumbers[error.code]).uint32(18).string(text)

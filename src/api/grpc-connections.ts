@@ -7,15 +7,15 @@ import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
-const CONNECTIONS_MOST = 16_384
+const MAX_CONNECTIONS = 16_384
 /** Of them from one address that is not loopback; an IPv6 network of 64 bits counts as one address. */
-const CONNECTIONS_MOST_PER_ADDRESS = 4_096
+const MAX_CONNECTIONS_PER_ADDRESS = 4_096
 /** How long a connection may last before its first call with access, milliseconds. */
 const SILENT_MS = 60_000
 /** Time between two looks at all connections, milliseconds. */
 const SWEEP_MS = 250
 /** Calls open at once on one connection, at most: a client holds back what goes beyond (RFC 9113, section 5.1.2). */
-export const OPEN_CALLS = 250
+export const MAX_OPEN_CALLS = 250
 /** Refused calls of one connection, at once, */
 export const REFUSED_BURST = 100
 /** and per second in the long run. */
@@ -26,14 +26,14 @@ const CANCELLED_BURST = 250
 const CANCELLED_RATE = 50
 /** How old a call is at most, milliseconds, to be cancelled as soon as it was made. */
 const CANCELLED_SOON_MS = 1000
-/** Frames against the rules of HTTP/2 and calls beyond OPEN_CALLS, each, until a connection is ended. */
-export const INVALID_FRAMES = 100
+/** Frames against the rules of HTTP/2 and calls beyond MAX_OPEN_CALLS, each, until a connection is ended. */
+export const MAX_INVALID_FRAMES = 100
 /** Answers that wait for the client of one connection to read them, bytes, beyond which its calls are refused. */
-export const UNREAD_BYTES = 64 * 1024 * 1024
+export const MAX_UNREAD_BYTES = 64 * 1024 * 1024
 /** The same is told at most this often, milliseconds; of an address that floods, */
 const TELL_MS = 60_000
 /** and of so many addresses that flood in that time. */
-const TOLD_MOST = 100
+const MAX_TOLD_ADDRESSES = 100
 
 export interface GrpcConnectionLimits {
   readonly most?: number
@@ -56,11 +56,11 @@ export type Warn = (message: string, fields?: Readonly<Record<string, string | n
 const FLOODS = {
   REFUSED_CALLS: `too many of its calls were refused (${REFUSED_BURST} at once, then ${REFUSED_RATE} a second)`,
   CANCELLED_CALLS: `it cancelled too many calls as soon as it had made them (${CANCELLED_BURST} at once, then ${CANCELLED_RATE} a second)`,
-  INVALID_FRAMES: `it sent more than ${INVALID_FRAMES} frames or calls that HTTP/2 did not let it send`,
+  INVALID_FRAMES: `it sent more than ${MAX_INVALID_FRAMES} frames or calls that HTTP/2 did not let it send`,
 } as const
 type Flood = keyof typeof FLOODS
 
-interface Connection {
+interface GrpcConnection {
   readonly socket: Socket
   readonly source: string
   readonly since: number
@@ -112,21 +112,21 @@ export class GrpcConnections {
   readonly #mostPerAddress: number
   readonly #silentMs: number
   readonly #servers: Server[] = []
-  readonly #connections = new Set<Connection>()
+  readonly #connections = new Set<GrpcConnection>()
   /** Those without a call so far, oldest first, by the peer's address and port as grpc-js writes them. */
-  readonly #silent = new Map<string, Connection>()
+  readonly #silent = new Map<string, GrpcConnection>()
   readonly #bySource = new Map<string, number>()
-  readonly #byPeer = new Map<string, Connection>()
-  readonly #bySession = new WeakMap<ServerHttp2Session, Connection>()
+  readonly #byPeer = new Map<string, GrpcConnection>()
+  readonly #bySession = new WeakMap<ServerHttp2Session, GrpcConnection>()
   /** When a flood from an address was told last, and how many connections were ended since. */
   readonly #floods = new Map<string, { at: number; untold: number }>()
   #timer: NodeJS.Timeout | undefined
   #told = Number.NEGATIVE_INFINITY
 
   constructor(options: GrpcConnectionsOptions) {
-    const { most, mostPerAddress = CONNECTIONS_MOST_PER_ADDRESS, silentMs = SILENT_MS } = options.limits ?? {}
+    const { most, mostPerAddress = MAX_CONNECTIONS_PER_ADDRESS, silentMs = SILENT_MS } = options.limits ?? {}
     this.#options = options
-    this.#most = most ?? Math.min(CONNECTIONS_MOST, Math.floor(descriptorLimit() / 2))
+    this.#most = most ?? Math.min(MAX_CONNECTIONS, Math.floor(descriptorLimit() / 2))
     this.#mostPerAddress = mostPerAddress
     this.#silentMs = silentMs
   }
@@ -188,12 +188,12 @@ export class GrpcConnections {
     if (connection !== undefined) connection.unread += bytes
   }
 
-  /** Throws RESOURCE_EXHAUSTED when more answers than UNREAD_BYTES wait for the peer to read them. */
+  /** Throws RESOURCE_EXHAUSTED when more answers than MAX_UNREAD_BYTES wait for the peer to read them. */
   checkUnread(peer: string): void {
-    if ((this.#byPeer.get(peer)?.unread ?? 0) <= UNREAD_BYTES) return
+    if ((this.#byPeer.get(peer)?.unread ?? 0) <= MAX_UNREAD_BYTES) return
     throw new ServiceError(
       'RESOURCE_EXHAUSTED',
-      `answers of more than ${UNREAD_BYTES / 1024 / 1024} MiB wait on this connection: read them before you call again`,
+      `answers of more than ${MAX_UNREAD_BYTES / 1024 / 1024} MiB wait on this connection: read them before you call again`,
     )
   }
 
@@ -208,7 +208,7 @@ export class GrpcConnections {
   #tellFlood(source: string, flood: Flood): void {
     const now = performance.now()
     const told = this.#floods.get(source)
-    if (told === undefined && this.#floods.size >= TOLD_MOST) return
+    if (told === undefined && this.#floods.size >= MAX_TOLD_ADDRESSES) return
     const connections = 1 + (told?.untold ?? 0)
     if (told !== undefined && now - told.at < TELL_MS) {
       told.untold = connections
@@ -256,7 +256,7 @@ export class GrpcConnections {
       return
     }
     const peer = `${remoteAddress}:${remotePort}`
-    const connection: Connection = {
+    const connection: GrpcConnection = {
       socket,
       source,
       since: performance.now(),
@@ -275,7 +275,7 @@ export class GrpcConnections {
     this.#options.inject(socket)
   }
 
-  #forget(peer: string, connection: Connection): void {
+  #forget(peer: string, connection: GrpcConnection): void {
     const { source } = connection
     this.#connections.delete(connection)
     if (this.#silent.get(peer) === connection) this.#silent.delete(peer)
@@ -331,5 +331,5 @@ function descriptorLimit(): number {
     const limit = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
     if (limit !== undefined) return Number(limit)
   } catch {}
-  return 2 * CONNECTIONS_MOST
+  return 2 * MAX_CONNECTIONS
 }

@@ -10,11 +10,11 @@ import { ServiceError } from '../contract/errors.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../contract/types.ts'
 import { Access } from './access.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { GrpcListener } from './grpc.ts'
-import { Router } from './router.ts'
 
 const seen = new Seen()
-const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
 const access = new Access({ verifyToken: (token) => (token === 'good' ? 'laptop' : undefined) })
 const pass = (bytes: Buffer): Buffer => bytes
 let listener: GrpcListener
@@ -22,7 +22,7 @@ let client: grpc.Client
 let port: number
 
 beforeAll(async () => {
-  listener = new GrpcListener({ router, access, address: '127.0.0.1', port: 0 })
+  listener = new GrpcListener({ dispatcher, access, address: '127.0.0.1', port: 0 })
   ;({ port } = await listener.start())
   client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
 })
@@ -100,7 +100,7 @@ describe('unary', () => {
       const message = many.map(({ pointer }) => `${pointer}: unknown`).join('; ')
       const getNode = () => Promise.reject(new ServiceError('INVALID_ARGUMENT', message, { problems: many }))
       const refusing = new GrpcListener({
-        router: new Router({ handlers: { getNode }, report: (error) => seen.reports.push(error) }),
+        dispatcher: new Dispatcher({ handlers: { getNode }, report: (error) => seen.reports.push(error) }),
         access,
         address: '127.0.0.1',
         port: 0,
@@ -274,12 +274,12 @@ describe('health, reflection, listening', () => {
   })
 
   test('a taken port is an error that says so', async () => {
-    const second = new GrpcListener({ router, access, address: '127.0.0.1', port })
+    const second = new GrpcListener({ dispatcher, access, address: '127.0.0.1', port })
     await expect(second.start()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`)
   })
 
   test('stop ends streams with UNAVAILABLE', async () => {
-    const other = new GrpcListener({ router, access, address: '127.0.0.1', port: 0 })
+    const other = new GrpcListener({ dispatcher, access, address: '127.0.0.1', port: 0 })
     const { port: otherPort } = await other.start()
     const otherClient = new grpc.Client(`127.0.0.1:${otherPort}`, grpc.credentials.createInsecure())
     const { grpcPath, request } = operation('streamPipelines')

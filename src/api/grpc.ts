@@ -7,27 +7,27 @@ import { HealthImplementation } from 'grpc-health-check'
 import { decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Receiver } from '../contract/handlers.ts'
+import type { RequestReceiver } from '../contract/handlers.ts'
 import type { Operation } from '../contract/operations.ts'
 import { loadSchema } from '../contract/schema.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { Access } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { descriptorPackage } from './descriptors.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { grpcFailure } from './errors.ts'
 import {
   type GrpcConnectionLimits,
   GrpcConnections,
-  INVALID_FRAMES,
-  OPEN_CALLS,
+  MAX_INVALID_FRAMES,
+  MAX_OPEN_CALLS,
   type Warn,
 } from './grpc-connections.ts'
 import { listenFailure } from './listen-failure.ts'
-import type { Router } from './router.ts'
 import { endStreamsOf, StreamSink } from './sink.ts'
 
 export interface GrpcListenerOptions {
-  readonly router: Router
+  readonly dispatcher: Dispatcher
   readonly access: Access
   /** IP address or name to listen on. */
   readonly address: string
@@ -42,10 +42,10 @@ export interface GrpcListenerOptions {
   readonly warn?: Warn
 }
 
-type Stream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
+type GrpcStream = grpc.ServerWritableStream<Buffer, Buffer> | grpc.ServerDuplexStream<Buffer, Buffer>
 
 /** Longest request message, bytes; the same as over HTTP. */
-const REQUEST_BYTES = 4 * 1024 * 1024
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024
 /** How long a connection may be without an open call before it is closed, milliseconds: its client comes back by itself. */
 const IDLE_MS = 300_000
 /** After so much silence of a connection the client is asked whether it is there, milliseconds, */
@@ -57,7 +57,7 @@ const STOP_MS = 1000
 
 export class GrpcListener {
   readonly #options: GrpcListenerOptions
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
   readonly #streams = new Set<StreamSink>()
   readonly #connections: GrpcConnections
   #server: grpc.Server | undefined
@@ -65,7 +65,7 @@ export class GrpcListener {
 
   constructor(options: GrpcListenerOptions) {
     this.#options = options
-    this.#router = options.router
+    this.#dispatcher = options.dispatcher
     this.#connections = new GrpcConnections({
       inject: (socket) => this.#inject?.(socket),
       warn: options.warn ?? (() => undefined),
@@ -83,12 +83,12 @@ export class GrpcListener {
       'grpc.keepalive_time_ms': PING_MS,
       'grpc.keepalive_timeout_ms': PONG_MS,
       'grpc.max_connection_idle_ms': limits?.idleMs ?? IDLE_MS,
-      'grpc.max_receive_message_length': REQUEST_BYTES,
-      'grpc.max_concurrent_streams': OPEN_CALLS,
+      'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
+      'grpc.max_concurrent_streams': MAX_OPEN_CALLS,
     })
     const inside = insideOf(server)
-    inside.commonServerOptions.maxSessionInvalidFrames = INVALID_FRAMES
-    inside.commonServerOptions.maxSessionRejectedStreams = INVALID_FRAMES
+    inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
+    inside.commonServerOptions.maxSessionRejectedStreams = MAX_INVALID_FRAMES
     this.#addOperations(server)
     new ReflectionService(descriptorPackage(loadSchema())).addToServer(server)
     new HealthImplementation({ '': 'SERVING', ...this.#servingServices() }).addToServer(server)
@@ -136,7 +136,7 @@ export class GrpcListener {
   }
 
   #servingServices(): Record<string, 'SERVING'> {
-    return Object.fromEntries(this.#router.operations.map(({ service }) => [service, 'SERVING' as const]))
+    return Object.fromEntries(this.#dispatcher.operations.map(({ service }) => [service, 'SERVING' as const]))
   }
 
   /**
@@ -180,7 +180,7 @@ export class GrpcListener {
   #addOperations(server: grpc.Server): void {
     const definitions = new Map<string, Record<string, grpc.MethodDefinition<Buffer, Buffer>>>()
     const implementations = new Map<string, grpc.UntypedServiceImplementation>()
-    for (const operation of this.#router.operations) {
+    for (const operation of this.#dispatcher.operations) {
       const { service, name, kind } = operation
       const methods = definitions.get(service) ?? {}
       const handlers = implementations.get(service) ?? {}
@@ -234,9 +234,9 @@ export class GrpcListener {
       const context = this.#context(call)
       call.on('cancelled', () => context.abort())
       const request = decodeBinary(operation.request, call.request)
-      callback(null, encodeBinary(operation.response, await this.#router.unary(operation, request, context)))
+      callback(null, encodeBinary(operation.response, await this.#dispatcher.unary(operation, request, context)))
     } catch (error) {
-      callback(grpcFailure(this.#router.failure(error, operation)))
+      callback(grpcFailure(this.#dispatcher.failure(error, operation)))
     }
   }
 
@@ -246,10 +246,10 @@ export class GrpcListener {
     const sink = this.#open(operation, stream, call)
     try {
       const request = decodeBinary(operation.request, stream.request)
-      await this.#router.stream(operation, request, call, sink)
+      await this.#dispatcher.stream(operation, request, call, sink)
       sink.ready()
     } catch (error) {
-      if (sink.closed) this.#router.failure(error, operation)
+      if (sink.closed) this.#dispatcher.failure(error, operation)
       else sink.end(error)
     }
   }
@@ -260,12 +260,12 @@ export class GrpcListener {
     const sink = this.#open(operation, stream, call)
     try {
       // Nothing is read before the receiver is there: flow control holds the client back.
-      const receiver = await this.#router.bidi(operation, call, sink)
+      const receiver = await this.#dispatcher.bidi(operation, call, sink)
       sink.ready()
       stream.on('data', (bytes: Buffer) => this.#deliver(operation, receiver, sink, bytes))
       stream.on('end', () => receiver.end?.())
     } catch (error) {
-      if (sink.closed) this.#router.failure(error, operation)
+      if (sink.closed) this.#dispatcher.failure(error, operation)
       else sink.end(error)
     }
   }
@@ -274,7 +274,12 @@ export class GrpcListener {
    * gRPC has no frame for the failure of one message. What is no message of the operation ends the stream, as every gRPC server does; a
    * message that was refused does not, for the others on the stream are good.
    */
-  async #deliver(operation: Operation, receiver: Receiver<unknown>, sink: GrpcSink, bytes: Buffer): Promise<void> {
+  async #deliver(
+    operation: Operation,
+    receiver: RequestReceiver<unknown>,
+    sink: GrpcSink,
+    bytes: Buffer,
+  ): Promise<void> {
     if (sink.closed) return
     let request: unknown
     try {
@@ -286,7 +291,7 @@ export class GrpcListener {
     try {
       await receiver.message(request)
     } catch (error) {
-      const { message } = this.#router.failure(error, operation)
+      const { message } = this.#dispatcher.failure(error, operation)
       if (sink.closed) return
       this.#options.warn?.(
         `${operation.name}: a message was refused, which its caller over gRPC is not told: ${message}`,
@@ -295,7 +300,7 @@ export class GrpcListener {
   }
 
   /** The context of a stream; undefined, with the stream ended, when access was lost since the guard looked. */
-  #admit(stream: Stream): Call | undefined {
+  #admit(stream: GrpcStream): Call | undefined {
     try {
       return this.#context(stream)
     } catch (error) {
@@ -304,8 +309,8 @@ export class GrpcListener {
     }
   }
 
-  #open(operation: Operation, stream: Stream, call: Call): GrpcSink {
-    const sink = new GrpcSink(stream, operation, this.#router, call, this.#streams)
+  #open(operation: Operation, stream: GrpcStream, call: Call): GrpcSink {
+    const sink = new GrpcSink(stream, operation, this.#dispatcher, call, this.#streams)
     stream.on('cancelled', () => sink.lose())
     stream.on('drain', () => sink.drained())
     // A broken connection shows as a cancellation too; without a listener the error would end the process.
@@ -316,15 +321,15 @@ export class GrpcListener {
 
 /** One open server stream or bidirectional stream. */
 class GrpcSink extends StreamSink {
-  readonly #stream: Stream
+  readonly #stream: GrpcStream
   readonly #operation: Operation
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
 
-  constructor(stream: Stream, operation: Operation, router: Router, call: Call, streams: Set<StreamSink>) {
+  constructor(stream: GrpcStream, operation: Operation, dispatcher: Dispatcher, call: Call, streams: Set<StreamSink>) {
     super(call, streams)
     this.#stream = stream
     this.#operation = operation
-    this.#router = router
+    this.#dispatcher = dispatcher
   }
 
   protected override open(): void {
@@ -343,7 +348,7 @@ class GrpcSink extends StreamSink {
       this.#stream.end()
       return
     }
-    this.#stream.emit('error', grpcFailure(this.#router.failure(error, this.#operation)))
+    this.#stream.emit('error', grpcFailure(this.#dispatcher.failure(error, this.#operation)))
   }
 }
 

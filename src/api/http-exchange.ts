@@ -13,7 +13,7 @@ import { ServiceError } from '../contract/errors.ts'
 import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import { FixedHeaders } from './encoded-header.ts'
 import { failure, type Report } from './errors.ts'
-import { type Answer, errorAnswer } from './http-response.ts'
+import { errorAnswer, type HttpAnswer } from './http-response.ts'
 
 /** Answers a request, at once or later; what it throws is answered for it. The request is lent until it returns. */
 export type RequestHandler = (exchange: Exchange, request: HttpRequest) => void | Promise<void>
@@ -114,7 +114,7 @@ export class Exchange {
   }
 
   /** Gives the whole answer, HEAD one without its body. False: nobody is left to hear it, or it has an answer already, which is reported. */
-  answer({ status, headers, body, close = false }: Answer): boolean {
+  answer({ status, headers, body, close = false }: HttpAnswer): boolean {
     const response = this.#begin()
     if (response === undefined) return false
     this.#state = 'answered'
@@ -243,7 +243,7 @@ export class Exchange {
     return this.#response
   }
 
-  #writeHead(response: HttpResponse, status: string, headers: Answer['headers']): void {
+  #writeHead(response: HttpResponse, status: string, headers: HttpAnswer['headers']): void {
     // Said by the library where nothing else is, at less cost.
     if (status !== '200 OK') response.writeStatus(status)
     if (headers instanceof FixedHeaders) for (const [name, value] of headers.pairs) response.writeHeader(name, value)

@@ -2,16 +2,16 @@
 import { invalidArgument } from '../contract/errors.ts'
 import { decodeJson, refuse } from '../contract/json-decode.ts'
 import type { Problem } from '../text/pointer.ts'
+import type { HttpRoute } from './http-routes.ts'
 import { parseJson } from './json-parse.ts'
 import { readQuery } from './query.ts'
-import type { Route } from './routes.ts'
 
 /**
  * Reads the service object of a request. `path` holds the decoded path parameters by field name, `query` the raw query string, `body` the
  * raw body (empty: none). Throws INVALID_ARGUMENT with every problem.
  */
 export function readRequest(
-  { operation, binding }: Route,
+  { operation, binding }: HttpRoute,
   path: Readonly<Record<string, string>>,
   query: string,
   body: string,

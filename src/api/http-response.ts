@@ -3,7 +3,7 @@ import type { ServiceError } from '../contract/errors.ts'
 import { FixedHeaders } from './encoded-header.ts'
 import { errorBody, statusLine } from './errors.ts'
 
-export interface Answer {
+export interface HttpAnswer {
   /** The status line after the version: `404 Not Found`. */
   readonly status: string
   readonly headers?: Readonly<Record<string, string>> | FixedHeaders
@@ -16,7 +16,7 @@ export interface Answer {
 const JSON_HEADERS = new FixedHeaders({ 'content-type': 'application/json', 'cache-control': 'no-store' })
 
 /** A JSON text as the answer to a call that succeeded. */
-export function jsonAnswer(body: string): Answer {
+export function jsonAnswer(body: string): HttpAnswer {
   return { status: '200 OK', headers: JSON_HEADERS, body }
 }
 
@@ -28,7 +28,7 @@ export interface ErrorOptions {
 }
 
 /** A failure. */
-export function errorAnswer(error: ServiceError, { status, headers, close = false }: ErrorOptions = {}): Answer {
+export function errorAnswer(error: ServiceError, { status, headers, close = false }: ErrorOptions = {}): HttpAnswer {
   return {
     status: status ?? statusLine(error),
     headers: {

@@ -11,18 +11,18 @@ import { ServiceError } from '../contract/errors.ts'
 import { Outbox } from '../contract/outbox.ts'
 import type { AuthenticationByRequestRequest, StreamPipelinesEvent } from '../contract/types.ts'
 import { Access } from './access.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { HttpListener } from './http.ts'
-import { Router } from './router.ts'
 
 const seen = new Seen()
-const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
 const access = new Access({ verifyToken: (token) => (token === 'good' ? 'laptop' : undefined) })
 let listener: HttpListener
 let port: number
 let base: string
 
 beforeAll(async () => {
-  listener = new HttpListener({ router, access, address: '127.0.0.1', port: 0, keepAliveMs: 60 })
+  listener = new HttpListener({ dispatcher, access, address: '127.0.0.1', port: 0, keepAliveMs: 60 })
   ;({ port } = await listener.start())
   base = `http://127.0.0.1:${port}`
 })
@@ -309,7 +309,7 @@ describe('WebSocket', () => {
   })
 
   test('a failure to establish is an error frame and a close code', async () => {
-    const refusing = new Router({
+    const refusing = new Dispatcher({
       handlers: {
         authenticationByRequests: async () => {
           throw new ServiceError('FAILED_PRECONDITION', 'this node is on no hub')
@@ -317,7 +317,7 @@ describe('WebSocket', () => {
       },
       report: () => undefined,
     })
-    const other = new HttpListener({ router: refusing, access, address: '127.0.0.1', port: 0 })
+    const other = new HttpListener({ dispatcher: refusing, access, address: '127.0.0.1', port: 0 })
     const { port: otherPort } = await other.start()
     const socket = new WebSocketClient(otherPort, path)
     expect(JSON.parse(await socket.next())).toMatchObject({ error: { code: 9, message: 'this node is on no hub' } })
@@ -355,7 +355,7 @@ describe('access', () => {
   const outer = own.find((candidate) => !candidate.internal && candidate.family === 'IPv4')?.address
 
   test.skipIf(outer === undefined)('a caller that is not on loopback needs a token', async () => {
-    const other = new HttpListener({ router, access, address: '0.0.0.0', port: 0 })
+    const other = new HttpListener({ dispatcher, access, address: '0.0.0.0', port: 0 })
     const { port: otherPort } = await other.start()
     const url = `http://${outer}:${otherPort}/v1/nodes`
     const refused = await fetch(url)
@@ -366,12 +366,12 @@ describe('access', () => {
   })
 
   test('a taken port is an error that says so', async () => {
-    const second = new HttpListener({ router, access, address: '127.0.0.1', port })
+    const second = new HttpListener({ dispatcher, access, address: '127.0.0.1', port })
     await expect(second.start()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`)
   })
 
   test('stop ends streams with UNAVAILABLE', async () => {
-    const other = new HttpListener({ router, access, address: '127.0.0.1', port: 0 })
+    const other = new HttpListener({ dispatcher, access, address: '127.0.0.1', port: 0 })
     const { port: otherPort } = await other.start()
     const stream = await events('/v1/streams/nodes/stopping/pipelines', false, otherPort)
     expect(await stream.next()).toBe(': ready')

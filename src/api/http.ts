@@ -9,25 +9,25 @@ import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import type { Access, AccessHeaders } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { Cors, readSubprotocols } from './cors.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
 import { errorAnswer, jsonAnswer } from './http-response.ts'
+import { type HttpRoute, HttpRoutes } from './http-routes.ts'
 import { HttpServer } from './http-server.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
-import type { Router } from './router.ts'
-import { type Route, Routes } from './routes.ts'
 import { endStreamsOf, type StreamSink } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
-import { RECEIVE_BYTES, type SocketData, WebSocketSink } from './websocket.ts'
+import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink } from './websocket.ts'
 
 /** Longest request body, bytes. */
-const BODY_BYTES = 4 * 1024 * 1024
-const WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
+const MAX_BODY_BYTES = 4 * 1024 * 1024
+const MAX_WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
 
 export interface HttpListenerOptions {
-  readonly router: Router
+  readonly dispatcher: Dispatcher
   readonly access: Access
   /** IP address or name to listen on. */
   readonly address: string
@@ -53,8 +53,8 @@ interface RequestHead {
 
 export class HttpListener {
   readonly #options: HttpListenerOptions
-  readonly #router: Router
-  readonly #routes: Routes
+  readonly #dispatcher: Dispatcher
+  readonly #routes: HttpRoutes
   readonly #keepAlive: KeepAlive
   readonly #cors: Cors
   readonly #streams = new Set<StreamSink>()
@@ -64,8 +64,8 @@ export class HttpListener {
 
   constructor(options: HttpListenerOptions) {
     this.#options = options
-    this.#router = options.router
-    this.#routes = new Routes(options.router.operations)
+    this.#dispatcher = options.dispatcher
+    this.#routes = new HttpRoutes(options.dispatcher.operations)
     this.#keepAlive = new KeepAlive(options.keepAliveMs ?? 15_000)
     this.#cors = new Cors(options.access.allowedOrigins)
     if (isLoopbackAddress(options.address)) this.#peer = options.address
@@ -74,9 +74,9 @@ export class HttpListener {
   /** Listens; rejects when the address cannot be had (taken, not of this machine, no permission). */
   async start(): Promise<{ address: string; port: number }> {
     const { address, port, tls, extend } = this.#options
-    const server = new HttpServer({ tls, report: (error, what) => this.#router.report(error, what) })
+    const server = new HttpServer({ tls, report: (error, what) => this.#dispatcher.report(error, what) })
     extend?.(server)
-    for (const operation of this.#router.operations) {
+    for (const operation of this.#dispatcher.operations) {
       for (const binding of operation.http) {
         if (binding.transport === 'websocket') this.#addWebSocket(server, operation, binding.path)
       }
@@ -164,7 +164,7 @@ export class HttpListener {
     exchange: Exchange,
     head: RequestHead,
     caller: Caller,
-    route: Route,
+    route: HttpRoute,
     path: Readonly<Record<string, string>>,
   ): void | Promise<void> {
     const { transport } = route.binding
@@ -183,10 +183,10 @@ export class HttpListener {
     exchange: Exchange,
     head: RequestHead,
     call: Call,
-    route: Route,
+    route: HttpRoute,
     path: Readonly<Record<string, string>>,
   ): Promise<void> {
-    const body = await exchange.body(head.contentLength, BODY_BYTES)
+    const body = await exchange.body(head.contentLength, MAX_BODY_BYTES)
     if (body === undefined) return
     // A body may have taken its time, one of no bytes too: the token can be gone by now.
     this.#caller(head)
@@ -197,7 +197,7 @@ export class HttpListener {
     exchange: Exchange,
     head: RequestHead,
     call: Call,
-    route: Route,
+    route: HttpRoute,
     path: Readonly<Record<string, string>>,
     body: string,
   ): Promise<void> {
@@ -206,47 +206,47 @@ export class HttpListener {
       const request = readRequest(route, path, head.query, body)
       if (binding.transport === 'sse') await this.#stream(exchange, operation, request, call)
       else {
-        const response = await this.#router.unary(operation, request, call)
+        const response = await this.#dispatcher.unary(operation, request, call)
         if (!exchange.isOver) exchange.answer(jsonAnswer(jsonEncoder(operation.response)(response)))
       }
     } catch (error) {
       // Reported, with the operation's name, even when nobody is left to hear it.
-      exchange.fail(this.#router.failure(error, operation))
+      exchange.fail(this.#dispatcher.failure(error, operation))
     }
   }
 
   async #stream(exchange: Exchange, operation: Operation, request: unknown, call: Call): Promise<void> {
     const sink =
       exchange.verb === 'HEAD'
-        ? new SseHeadSink(exchange, operation, this.#router, call, this.#streams)
-        : new SseSink(exchange, operation, this.#router, this.#keepAlive, call, this.#streams)
+        ? new SseHeadSink(exchange, operation, this.#dispatcher, call, this.#streams)
+        : new SseSink(exchange, operation, this.#dispatcher, this.#keepAlive, call, this.#streams)
     exchange.caller = sink
     try {
-      await this.#router.stream(operation, request, call, sink)
+      await this.#dispatcher.stream(operation, request, call, sink)
       sink.ready()
     } catch (error) {
-      if (sink.closed) this.#router.failure(error, operation)
+      if (sink.closed) this.#dispatcher.failure(error, operation)
       else sink.end(error)
     }
   }
 
   #addWebSocket(server: HttpServer, operation: Operation, path: string): void {
     const behavior = {
-      maxPayloadLength: RECEIVE_BYTES,
-      maxBackpressure: WEBSOCKET_BACKLOG_BYTES,
+      maxPayloadLength: MAX_RECEIVE_BYTES,
+      maxBackpressure: MAX_WEBSOCKET_BACKLOG_BYTES,
       closeOnBackpressureLimit: true,
       idleTimeout: 60,
       sendPingsAutomatically: true,
-      open: (socket: WebSocket<SocketData>) => this.#openWebSocket(socket),
-      message: (socket: WebSocket<SocketData>, frame: ArrayBuffer, isBinary: boolean) =>
+      open: (socket: WebSocket<WebSocketData>) => this.#openWebSocket(socket),
+      message: (socket: WebSocket<WebSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
         socket.getUserData().sink?.message(frame, isBinary),
-      drain: (socket: WebSocket<SocketData>) => socket.getUserData().sink?.drained(),
-      close: (socket: WebSocket<SocketData>) => socket.getUserData().sink?.lose(),
+      drain: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.drained(),
+      close: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.lose(),
     }
-    server.webSocket<SocketData>(path, behavior, (request) => this.#upgrade(operation, request))
+    server.webSocket<WebSocketData>(path, behavior, (request) => this.#upgrade(operation, request))
   }
 
-  #upgrade(operation: Operation, { remoteAddress, header }: UpgradeRequest): Upgrade<SocketData> {
+  #upgrade(operation: Operation, { remoteAddress, header }: UpgradeRequest): Upgrade<WebSocketData> {
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
     const headers = accessHeaders({ getHeader: header }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
@@ -254,17 +254,17 @@ export class HttpListener {
     return { data: { call: new Call(caller, 'websocket'), operation }, protocol }
   }
 
-  async #openWebSocket(socket: WebSocket<SocketData>): Promise<void> {
+  async #openWebSocket(socket: WebSocket<WebSocketData>): Promise<void> {
     const data = socket.getUserData()
     const { call, operation } = data
-    const sink = new WebSocketSink(socket, operation, this.#router, call, this.#streams)
+    const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)
     data.sink = sink
     try {
-      const receiver = await this.#router.bidi(operation, call, sink)
+      const receiver = await this.#dispatcher.bidi(operation, call, sink)
       sink.ready()
       sink.receive(receiver)
     } catch (error) {
-      if (sink.closed) this.#router.failure(error, operation)
+      if (sink.closed) this.#dispatcher.failure(error, operation)
       else sink.end(error)
     }
   }

@@ -10,8 +10,8 @@ import { jsonEncoder } from '../contract/json-encode.ts'
 import { loadOperations } from '../contract/operations.ts'
 import { type FieldSchema, loadSchema, type MessageSchema, TIMESTAMP } from '../contract/schema.ts'
 import { readRequest } from './http-request.ts'
+import { HttpRoutes } from './http-routes.ts'
 import { parseJson } from './json-parse.ts'
-import { Routes } from './routes.ts'
 
 const schema = loadSchema()
 
@@ -154,7 +154,7 @@ describe('malformed JSON', () => {
 })
 
 describe('queries', () => {
-  const routes = new Routes(loadOperations())
+  const routes = new HttpRoutes(loadOperations())
 
   function read(verb: string, path: string, query: string, body = ''): unknown {
     const match = routes.match(verb, path)

@@ -5,10 +5,10 @@ import { encodeBinary } from '../contract/binary-encode.ts'
 import { systemClock } from '../contract/clock.ts'
 import type { Handlers } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
-import { HELD_BYTES } from '../link/accounting.ts'
+import { MAX_HELD_BYTES } from '../link/accounting.ts'
 import { Recorder, sessionPair } from '../link/testing.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { LinkListener } from './link.ts'
-import { Router } from './router.ts'
 
 const MIB = 1024 * 1024
 const operation = loadOperations().find(({ name }) => name === 'getPipelineByRunId') as Operation
@@ -25,8 +25,8 @@ test('requests that are being carried out are held for their caller until that i
       return {} as never
     },
   }
-  const router = new Router({ handlers, report: () => {} })
-  const listener = new LinkListener({ router: () => router, nodeId: 'hub', clock: systemClock })
+  const dispatcher = new Dispatcher({ handlers, report: () => {} })
+  const listener = new LinkListener({ dispatcher: () => dispatcher, nodeId: 'hub', clock: systemClock })
   hub.onOpen((stream, request) => listener.serve(stream, request, ''))
   const request = encodeBinary(operation.request, { nodeId: 'hub', id: 'x'.repeat(4 * MIB) })
   const calls: Recorder[] = []
@@ -39,10 +39,10 @@ test('requests that are being carried out are held for their caller until that i
   }
   const refused = calls.filter(({ status }) => status?.code === 'RESOURCE_EXHAUSTED')
   expect(underWay).toBeGreaterThan(10)
-  expect(underWay * request.length).toBeLessThan(HELD_BYTES)
+  expect(underWay * request.length).toBeLessThan(MAX_HELD_BYTES)
   expect(refused).toHaveLength(24 - underWay)
   expect(hub.held).toBeGreaterThan(underWay * request.length)
-  expect(hub.held).toBeLessThanOrEqual(HELD_BYTES)
+  expect(hub.held).toBeLessThanOrEqual(MAX_HELD_BYTES)
   for (const resolve of finish) resolve()
   await settle()
   expect([hub.held, hub.streamCount]).toEqual([0, 0])

@@ -1,26 +1,26 @@
-/** Serves calls that other nodes make over a link, with the router that serves every other transport. */
+/** Serves calls that other nodes make over a link, with the dispatcher that serves every other transport. */
 import { decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary, encodeInParts } from '../contract/binary-encode.ts'
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Receiver } from '../contract/handlers.ts'
+import type { RequestReceiver } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
-import { MESSAGE, mark, READY, refused, statusOf, TAKEN, wrap } from '../hub/link-envelope.ts'
-import { HUB_SERVER_SERVICE, type RoutedOperation } from '../hub/routing.ts'
+import { type ForwardedOperation, HUB_SERVER_SERVICE } from '../hub/forwarding.ts'
+import { MESSAGE, mark, READY, refused, statusOfError, TAKEN, wrap } from '../hub/link-envelope.ts'
 import type { LinkStream } from '../link/link.ts'
 import { PIECE_BYTES } from '../link/messages.ts'
 import { Call } from './call.ts'
-import type { Router } from './router.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { StreamSink } from './sink.ts'
 
 /** An answer longer than this travels in parts, bytes: as many are encoded ahead of the caller. */
 const PART_BYTES = 1024 * 1024
 
 export interface LinkListenerOptions {
-  /** Read at the first call: the router and what forwards for it know each other. */
-  readonly router: () => Router
+  /** Read at the first call: the dispatcher and what forwards for it know each other. */
+  readonly dispatcher: () => Dispatcher
   readonly nodeId: string
   readonly clock: Clock
 }
@@ -36,7 +36,7 @@ export class LinkListener {
   /** Serves one stream; `remoteAddress` is the peer's. The caller's identity is the stream's origin, which the link has proven. */
   serve(stream: LinkStream, request: Uint8Array | undefined, remoteAddress: string): void {
     const operation = this.#operations.get(stream.operation)
-    const router = this.#options.router()
+    const dispatcher = this.#options.dispatcher()
     try {
       if (operation === undefined || (operation.kind === 'bidi') !== (request === undefined)) {
         throw new ServiceError('UNIMPLEMENTED', `${stream.operation.slice(0, 100)} is not available on this node`)
@@ -50,13 +50,13 @@ export class LinkListener {
         callOff()
         release()
       }
-      if (operation.kind === 'unary') void unary(router, operation, stream, decoded, call).finally(over)
+      if (operation.kind === 'unary') void unary(dispatcher, operation, stream, decoded, call).finally(over)
       else if (operation.kind === 'server') {
-        void serverStream(router, operation, stream, decoded, call).finally(over)
-      } else void bidi(router, operation, stream, call).finally(over)
+        void serverStream(dispatcher, operation, stream, decoded, call).finally(over)
+      } else void bidi(dispatcher, operation, stream, call).finally(over)
     } catch (error) {
-      if (operation === undefined) stream.end(statusOf(error as ServiceError))
-      else stream.end(statusOf(router.failure(error, operation)))
+      if (operation === undefined) stream.end(statusOfError(error as ServiceError))
+      else stream.end(statusOfError(dispatcher.failure(error, operation)))
     }
   }
 
@@ -68,7 +68,7 @@ export class LinkListener {
     const timer = clock.setTimeout(() => {
       const error = new ServiceError('DEADLINE_EXCEEDED', `${stream.operation} took longer than its caller waits`)
       call.abort(error)
-      if (!stream.closed) stream.end(statusOf(error))
+      if (!stream.closed) stream.end(statusOfError(error))
     }, deadlineMs)
     return () => clock.clearTimeout(timer)
   }
@@ -97,7 +97,7 @@ function holdRequest(stream: LinkStream, request: Uint8Array | undefined): () =>
 }
 
 async function unary(
-  router: Router,
+  dispatcher: Dispatcher,
   operation: Operation,
   stream: LinkStream,
   request: unknown,
@@ -105,7 +105,7 @@ async function unary(
 ): Promise<void> {
   stream.handlers = { cancel: () => call.abort() }
   try {
-    const response = await router.unary(operation, request, call)
+    const response = await dispatcher.unary(operation, request, call)
     if (stream.closed) return
     // A long answer is encoded no faster than the caller takes it.
     const parts = encodeInParts(operation.response, response, PART_BYTES)
@@ -119,36 +119,36 @@ async function unary(
     stream.handlers = { cancel: () => call.abort(), drain: send }
     send()
   } catch (error) {
-    const failure = router.failure(error, operation)
-    if (!stream.closed) stream.end(statusOf(failure))
+    const failure = dispatcher.failure(error, operation)
+    if (!stream.closed) stream.end(statusOfError(failure))
   }
 }
 
 async function serverStream(
-  router: Router,
+  dispatcher: Dispatcher,
   operation: Operation,
   stream: LinkStream,
   request: unknown,
   call: Call,
 ): Promise<void> {
-  const sink = new LinkSink(stream, operation, router, call)
+  const sink = new LinkSink(stream, operation, dispatcher, call)
   stream.handlers = { cancel: () => sink.lose(), drain: () => sink.drained() }
   try {
-    await router.stream(operation, request, call, sink)
+    await dispatcher.stream(operation, request, call, sink)
     sink.ready()
   } catch (error) {
-    if (sink.closed) router.failure(error, operation)
+    if (sink.closed) dispatcher.failure(error, operation)
     else sink.end(error)
   }
 }
 
-async function bidi(router: Router, operation: Operation, stream: LinkStream, call: Call): Promise<void> {
-  const sink = new LinkSink(stream, operation, router, call)
+async function bidi(dispatcher: Dispatcher, operation: Operation, stream: LinkStream, call: Call): Promise<void> {
+  const sink = new LinkSink(stream, operation, dispatcher, call)
   try {
     // Until there is a receiver the link keeps what comes, within the caller's credit.
-    const receiver = await router.bidi(operation, call, sink)
+    const receiver = await dispatcher.bidi(operation, call, sink)
     sink.ready()
-    const taking = new Taking(router, operation, stream, receiver)
+    const taking = new Taking(dispatcher, operation, stream, receiver)
     stream.handlers = {
       message: (bytes) => taking.take(bytes),
       halfClose: () => receiver.end?.(),
@@ -157,22 +157,22 @@ async function bidi(router: Router, operation: Operation, stream: LinkStream, ca
     }
   } catch (error) {
     stream.handlers = {}
-    if (sink.closed) router.failure(error, operation)
+    if (sink.closed) dispatcher.failure(error, operation)
     else sink.end(error)
   }
 }
 
 /** Hands messages to a receiver one after the other, and says of each, in order, what became of it. */
 class Taking {
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
   readonly #operation: Operation
   readonly #stream: LinkStream
-  readonly #receiver: Receiver<unknown>
+  readonly #receiver: RequestReceiver<unknown>
   readonly #queue = new SerialQueue()
   #waiting = 0
 
-  constructor(router: Router, operation: Operation, stream: LinkStream, receiver: Receiver<unknown>) {
-    this.#router = router
+  constructor(dispatcher: Dispatcher, operation: Operation, stream: LinkStream, receiver: RequestReceiver<unknown>) {
+    this.#dispatcher = dispatcher
     this.#operation = operation
     this.#stream = stream
     this.#receiver = receiver
@@ -191,7 +191,7 @@ class Taking {
       if (this.#stream.closed) return
       await this.#receiver.message(decodeBinary(this.#operation.request, bytes))
     } catch (error) {
-      answer = refused(this.#router.failure(error, this.#operation))
+      answer = refused(this.#dispatcher.failure(error, this.#operation))
     } finally {
       this.#waiting--
     }
@@ -205,13 +205,13 @@ class Taking {
 class LinkSink extends StreamSink {
   readonly #stream: LinkStream
   readonly #operation: Operation
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
 
-  constructor(stream: LinkStream, operation: Operation, router: Router, call: Call) {
+  constructor(stream: LinkStream, operation: Operation, dispatcher: Dispatcher, call: Call) {
     super(call)
     this.#stream = stream
     this.#operation = operation
-    this.#router = router
+    this.#dispatcher = dispatcher
   }
 
   protected override open(): void {
@@ -227,15 +227,15 @@ class LinkSink extends StreamSink {
 
   protected override finish(error: unknown): void {
     if (error === undefined) this.#stream.end({ code: 'OK', message: '' })
-    else this.#stream.end(statusOf(this.#router.failure(error, this.#operation)))
+    else this.#stream.end(statusOfError(this.#dispatcher.failure(error, this.#operation)))
   }
 }
 
-const routed = new WeakMap<Operation, RoutedOperation>()
+const forwarded = new WeakMap<Operation, ForwardedOperation>()
 
-/** The operation as routing sees it. */
-export function routedOperation(operation: Operation): RoutedOperation {
-  let known = routed.get(operation)
+/** The operation as forwarding sees it. */
+export function forwardedOperation(operation: Operation): ForwardedOperation {
+  let known = forwarded.get(operation)
   if (known === undefined) {
     const { name, service, kind, request, response } = operation
     known = {
@@ -245,7 +245,7 @@ export function routedOperation(operation: Operation): RoutedOperation {
       encodeRequest: (message) => encodeBinary(request, message),
       decodeResponse: (bytes) => decodeBinary(response, bytes),
     }
-    routed.set(operation, known)
+    forwarded.set(operation, known)
   }
   return known
 }

@@ -1,6 +1,7 @@
 /** Requests from path parameters and query strings: `metadataFilters[region].stringValue=eu`, repeated keys, dots. */
-import { put } from '../contract/json-decode.ts'
+
 import type { FieldSchema, MessageSchema } from '../contract/schema.ts'
+import { setOwn } from '../text/json-object.ts'
 import { nearest } from '../text/names.ts'
 import { below, type Problem } from '../text/pointer.ts'
 
@@ -112,15 +113,15 @@ function setParameter(
     } else if (field.repeated) {
       const list = Object.hasOwn(object, slot) ? (object[slot] as unknown[]) : []
       list.push(leaf(field, text))
-      put(object, slot, list)
+      setOwn(object, slot, list)
     } else if (Object.hasOwn(object, slot)) {
       fail(pointer, 'is given twice')
-    } else put(object, slot, leaf(field, text))
+    } else setOwn(object, slot, leaf(field, text))
   }
 }
 
 function child(object: Record<string, unknown>, key: string): Record<string, unknown> {
-  if (!Object.hasOwn(object, key)) put(object, key, {})
+  if (!Object.hasOwn(object, key)) setOwn(object, key, {})
   return object[key] as Record<string, unknown>
 }
 

@@ -4,7 +4,7 @@ import type { Sink } from '../contract/handlers.ts'
 import type { Call } from './call.ts'
 
 /** Bytes that may be sent to a full transport before the stream ends; Outbox never comes near. */
-const OVERRUN_BYTES = 4 * 1024 * 1024
+const MAX_OVERRUN_BYTES = 4 * 1024 * 1024
 
 /**
  * Who closes whom: `end` (service or listener) writes the ending and then counts as closed; `lose` (the peer is gone) writes nothing.
@@ -55,7 +55,7 @@ export abstract class StreamSink implements Sink<unknown> {
     const wasFull = !this.writable
     const bytes = this.write(message)
     this.#overrun = wasFull ? this.#overrun + bytes : 0
-    if (this.#overrun > OVERRUN_BYTES) {
+    if (this.#overrun > MAX_OVERRUN_BYTES) {
       this.end(
         new ServiceError(
           'RESOURCE_EXHAUSTED',

@@ -4,11 +4,11 @@ import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
 import type { Exchange } from './http-exchange.ts'
 import { errorAnswer } from './http-response.ts'
 import type { KeepAlive } from './keep-alive.ts'
-import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'
 
 const KEEP_ALIVE = Buffer.from(': keep-alive\n\n')
@@ -23,7 +23,7 @@ const HEADERS = {
 export class SseSink extends StreamSink {
   readonly #exchange: Exchange
   readonly #operation: Operation
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
   readonly #keepAlive: KeepAlive
   #isDraining = false
   /** Kept by #keepAlive. */
@@ -32,7 +32,7 @@ export class SseSink extends StreamSink {
   constructor(
     exchange: Exchange,
     operation: Operation,
-    router: Router,
+    dispatcher: Dispatcher,
     keepAlive: KeepAlive,
     call: Call,
     streams: Set<StreamSink>,
@@ -40,7 +40,7 @@ export class SseSink extends StreamSink {
     super(call, streams)
     this.#exchange = exchange
     this.#operation = operation
-    this.#router = router
+    this.#dispatcher = dispatcher
     this.#keepAlive = keepAlive
   }
 
@@ -62,7 +62,7 @@ export class SseSink extends StreamSink {
       this.#exchange.finish()
       return
     }
-    const failure = this.#router.failure(error, this.#operation)
+    const failure = this.#dispatcher.failure(error, this.#operation)
     if (isReady) this.#exchange.finish(`event: error\ndata: ${errorBody(failure)}\n\n`)
     else this.#exchange.answer(errorAnswer(failure))
   }
@@ -93,13 +93,13 @@ export class SseSink extends StreamSink {
 export class SseHeadSink extends StreamSink {
   readonly #exchange: Exchange
   readonly #operation: Operation
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
 
-  constructor(exchange: Exchange, operation: Operation, router: Router, call: Call, streams: Set<StreamSink>) {
+  constructor(exchange: Exchange, operation: Operation, dispatcher: Dispatcher, call: Call, streams: Set<StreamSink>) {
     super(call, streams)
     this.#exchange = exchange
     this.#operation = operation
-    this.#router = router
+    this.#dispatcher = dispatcher
   }
 
   protected override open(): void {
@@ -113,7 +113,7 @@ export class SseHeadSink extends StreamSink {
   }
 
   protected override finish(error: unknown, isReady: boolean): void {
-    if (!isReady) this.#exchange.answer(errorAnswer(this.#router.failure(error, this.#operation)))
+    if (!isReady) this.#exchange.answer(errorAnswer(this.#dispatcher.failure(error, this.#operation)))
   }
 }
 

@@ -5,17 +5,17 @@ import { WebSocket } from 'ws'
 import { handlers, Seen } from '../../test/contract/handlers.ts'
 import { until } from '../../test/harness/waiting.ts'
 import { Access } from './access.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { HttpListener } from './http.ts'
-import { Router } from './router.ts'
 
 const seen = new Seen()
-const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
 const path = '/v1/streams/hub-server/authentication-requests'
 let listener: HttpListener
 let port: number
 
 beforeAll(async () => {
-  listener = new HttpListener({ router, access: new Access(), address: '127.0.0.1', port: 0 })
+  listener = new HttpListener({ dispatcher, access: new Access(), address: '127.0.0.1', port: 0 })
   ;({ port } = await listener.start())
 })
 

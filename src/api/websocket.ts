@@ -1,26 +1,26 @@
 /** WebSockets: a bidirectional operation as JSON text messages, `{"result": …}` or `{"error": {…}}` towards the client. */
 import type { WebSocket } from 'uWebSockets.js'
 import { codeNumbers, ServiceError } from '../contract/errors.ts'
-import type { Receiver } from '../contract/handlers.ts'
+import type { RequestReceiver } from '../contract/handlers.ts'
 import { decodeJson } from '../contract/json-decode.ts'
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
 import { parseJson } from './json-parse.ts'
-import type { Router } from './router.ts'
 import { StreamSink } from './sink.ts'
 
 /** Messages kept for a receiver that is not there yet. */
-const EARLY_MESSAGES = 256
+const MAX_EARLY_MESSAGES = 256
 /** Longest message of a client, bytes. */
-const MESSAGE_BYTES = 64 * 1024
+const MAX_MESSAGE_BYTES = 64 * 1024
 /** What uWebSockets.js takes in: it cuts a socket off beyond that without a word, so a message that is too long must reach us to be told so. */
-export const RECEIVE_BYTES = 16 * MESSAGE_BYTES
+export const MAX_RECEIVE_BYTES = 16 * MAX_MESSAGE_BYTES
 
 /** What uWebSockets.js keeps with each socket. */
-export interface SocketData {
+export interface WebSocketData {
   readonly call: Call
   readonly operation: Operation
   sink?: WebSocketSink
@@ -28,27 +28,27 @@ export interface SocketData {
 
 /** One open WebSocket. A failure of the stream is an error frame and close code 4000 + the gRPC code. */
 export class WebSocketSink extends StreamSink {
-  readonly #socket: WebSocket<SocketData>
+  readonly #socket: WebSocket<WebSocketData>
   readonly #operation: Operation
-  readonly #router: Router
-  #receiver: Receiver<unknown> | undefined
+  readonly #dispatcher: Dispatcher
+  #receiver: RequestReceiver<unknown> | undefined
   #early: unknown[] = []
 
   constructor(
-    socket: WebSocket<SocketData>,
+    socket: WebSocket<WebSocketData>,
     operation: Operation,
-    router: Router,
+    dispatcher: Dispatcher,
     call: Call,
     streams: Set<StreamSink>,
   ) {
     super(call, streams)
     this.#socket = socket
     this.#operation = operation
-    this.#router = router
+    this.#dispatcher = dispatcher
   }
 
   /** The handler is ready: hands it what came before. */
-  receive(receiver: Receiver<unknown>): void {
+  receive(receiver: RequestReceiver<unknown>): void {
     this.#receiver = receiver
     const early = this.#early
     this.#early = []
@@ -58,8 +58,8 @@ export class WebSocketSink extends StreamSink {
   /** One frame from the client; what is wrong with it is answered in a frame, and the socket stays open. */
   message(frame: ArrayBuffer, isBinary: boolean): void {
     if (this.closed) return
-    if (frame.byteLength > MESSAGE_BYTES) {
-      this.#socket.end(1009, `a message may have ${MESSAGE_BYTES} bytes`)
+    if (frame.byteLength > MAX_MESSAGE_BYTES) {
+      this.#socket.end(1009, `a message may have ${MAX_MESSAGE_BYTES} bytes`)
       return
     }
     try {
@@ -67,14 +67,14 @@ export class WebSocketSink extends StreamSink {
       // Copied to text at once: the buffer is only lent.
       const request = decodeJson(this.#operation.request, parseJson(Buffer.from(frame).toString('utf8')))
       if (this.#receiver !== undefined) this.#deliver(this.#receiver, request)
-      else if (this.#early.length < EARLY_MESSAGES) this.#early.push(request)
+      else if (this.#early.length < MAX_EARLY_MESSAGES) this.#early.push(request)
       else throw new ServiceError('RESOURCE_EXHAUSTED', 'too many messages before the stream was established')
     } catch (error) {
       this.#reject(error)
     }
   }
 
-  #deliver(receiver: Receiver<unknown>, request: unknown): void {
+  #deliver(receiver: RequestReceiver<unknown>, request: unknown): void {
     try {
       const result = receiver.message(request)
       if (result instanceof Promise) result.catch((error: unknown) => this.#reject(error))
@@ -85,7 +85,7 @@ export class WebSocketSink extends StreamSink {
 
   #reject(error: unknown): void {
     if (this.closed) return
-    this.#send(errorFrame(this.#router.failure(error, this.#operation)))
+    this.#send(errorFrame(this.#dispatcher.failure(error, this.#operation)))
   }
 
   /** The open socket says it all. */
@@ -104,7 +104,7 @@ export class WebSocketSink extends StreamSink {
       this.#socket.end(1000)
       return
     }
-    const failure = this.#router.failure(error, this.#operation)
+    const failure = this.#dispatcher.failure(error, this.#operation)
     this.#send(errorFrame(failure))
     this.#socket.end(4000 + codeNumbers[failure.code])
   }

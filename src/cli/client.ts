@@ -4,12 +4,13 @@ import { text } from 'node:stream/consumers'
 import { createParser } from 'eventsource-parser'
 import type * as T from '../contract/types.ts'
 import { ApiFailure, failureOf } from './api-failure.ts'
-import { Connection, type Credentials } from './connection.ts'
+import { ApiConnection, type Credentials } from './connection.ts'
 import { Failure, messageOf } from './failure.ts'
 import type {
   AuthenticationRequest,
   ConnectionState,
   CreateSettings,
+  JsonForm,
   LocalNode,
   Node,
   NodeFilters,
@@ -17,7 +18,6 @@ import type {
   Run,
   TelemetrySample,
   UpdateSettings,
-  Wire,
 } from './messages.ts'
 import { RequestSocket } from './request-socket.ts'
 
@@ -29,12 +29,12 @@ const path = (...segments: string[]): string => `/v1/${segments.map(encodeURICom
 export const DEFAULT_URL = 'http://127.0.0.1:8769'
 
 export class ApiClient {
-  readonly #connection: Connection
+  readonly #connection: ApiConnection
   readonly #advice: string | undefined
 
   /** `url` is the node's HTTP or HTTPS address. */
   constructor(url: string, credentials: Credentials = {}) {
-    this.#connection = new Connection(url, credentials)
+    this.#connection = new ApiConnection(url, credentials)
     this.#advice = credentials.advice
   }
 
@@ -110,19 +110,19 @@ export class ApiClient {
 
   /** Empty filters do not filter. */
   async getNodes(filters: NodeFilters = {}): Promise<Node[]> {
-    return (await this.call<Wire<T.GetNodesResponse>>('POST', '/v1/nodes/search', filters)).nodes
+    return (await this.call<JsonForm<T.GetNodesResponse>>('POST', '/v1/nodes/search', filters)).nodes
   }
 
-  streamNodes(signal: AbortSignal): AsyncGenerator<Wire<T.StreamNodesResponse>> {
+  streamNodes(signal: AbortSignal): AsyncGenerator<JsonForm<T.StreamNodesResponse>> {
     return this.stream(path('streams', 'nodes'), signal)
   }
 
   async getNode(node: string): Promise<Node> {
-    return (await this.call<Wire<T.GetNodeResponse>>('GET', path('nodes', node))).node as Node
+    return (await this.call<JsonForm<T.GetNodeResponse>>('GET', path('nodes', node))).node as Node
   }
 
   async setNode(node: string, details: { name: string; metadata: Node['metadata'] }): Promise<Node> {
-    return (await this.call<Wire<T.SetNodeResponse>>('PUT', path('nodes', node), details)).node as Node
+    return (await this.call<JsonForm<T.SetNodeResponse>>('PUT', path('nodes', node), details)).node as Node
   }
 
   async removeNode(node: string): Promise<void> {
@@ -138,7 +138,7 @@ export class ApiClient {
     await this.call('POST', '/v1/hub-client/disconnect', {})
   }
 
-  streamConnectionState(signal: AbortSignal): AsyncGenerator<Wire<T.StreamConnectionStateResponse>> {
+  streamConnectionState(signal: AbortSignal): AsyncGenerator<JsonForm<T.StreamConnectionStateResponse>> {
     return this.stream('/v1/streams/hub-client/connection-state', signal)
   }
 
@@ -168,12 +168,12 @@ export class ApiClient {
     }
   }
 
-  createToken(name: string): Promise<Wire<T.CreateTokenResponse>> {
+  createToken(name: string): Promise<JsonForm<T.CreateTokenResponse>> {
     return this.call('POST', '/v1/access/tokens', { name })
   }
 
-  async getTokens(): Promise<Wire<T.Token>[]> {
-    return (await this.call<Wire<T.GetTokensResponse>>('GET', '/v1/access/tokens')).tokens
+  async getTokens(): Promise<JsonForm<T.Token>[]> {
+    return (await this.call<JsonForm<T.GetTokensResponse>>('GET', '/v1/access/tokens')).tokens
   }
 
   async revokeToken(name: string): Promise<void> {
@@ -181,34 +181,34 @@ export class ApiClient {
   }
 
   async getPipelines(node: string): Promise<Pipeline[]> {
-    return (await this.call<Wire<T.GetPipelinesResponse>>('GET', path('nodes', node, 'pipelines'))).pipelines
+    return (await this.call<JsonForm<T.GetPipelinesResponse>>('GET', path('nodes', node, 'pipelines'))).pipelines
   }
 
   async getPipelineById(node: string, id: string): Promise<Pipeline> {
-    const answer = await this.call<Wire<T.GetPipelineByIdResponse>>('GET', path('nodes', node, 'pipelines', id))
+    const answer = await this.call<JsonForm<T.GetPipelineByIdResponse>>('GET', path('nodes', node, 'pipelines', id))
     return answer.pipeline as Pipeline
   }
 
   async getPipelineByName(node: string, name: string): Promise<Pipeline> {
     const target = path('nodes', node, 'pipelines-by-name', name)
-    return (await this.call<Wire<T.GetPipelineByNameResponse>>('GET', target)).pipeline as Pipeline
+    return (await this.call<JsonForm<T.GetPipelineByNameResponse>>('GET', target)).pipeline as Pipeline
   }
 
   /** The record of a run; undefined when the node that is asked leaves it out. */
   async getRun(node: string, id: string): Promise<Run | undefined> {
     const target = path('nodes', node, 'pipeline-runs', id)
-    const { run, pipeline } = await this.call<Wire<T.GetPipelineByRunIdResponse>>('GET', target)
+    const { run, pipeline } = await this.call<JsonForm<T.GetPipelineByRunIdResponse>>('GET', target)
     return run ?? (pipeline?.currentRun?.id === id ? pipeline.currentRun : undefined)
   }
 
   async createPipeline(node: string, settings: CreateSettings): Promise<Pipeline> {
     const target = path('nodes', node, 'pipelines')
-    return (await this.call<Wire<T.CreatePipelineResponse>>('POST', target, settings)).pipeline as Pipeline
+    return (await this.call<JsonForm<T.CreatePipelineResponse>>('POST', target, settings)).pipeline as Pipeline
   }
 
   async updatePipeline(node: string, id: string, settings: UpdateSettings): Promise<Pipeline> {
     const target = path('nodes', node, 'pipelines', id)
-    return (await this.call<Wire<T.UpdatePipelineResponse>>('PUT', target, settings)).pipeline as Pipeline
+    return (await this.call<JsonForm<T.UpdatePipelineResponse>>('PUT', target, settings)).pipeline as Pipeline
   }
 
   async deletePipeline(node: string, id: string): Promise<void> {
@@ -218,7 +218,7 @@ export class ApiClient {
   /** Gives the id of the new run. */
   async startPipeline(node: string, id: string): Promise<string> {
     const target = path('nodes', node, 'pipelines', id, 'start')
-    return (await this.call<Wire<T.StartPipelineResponse>>('POST', target, {})).runId
+    return (await this.call<JsonForm<T.StartPipelineResponse>>('POST', target, {})).runId
   }
 
   async stopPipeline(node: string, id: string): Promise<void> {
@@ -230,7 +230,7 @@ export class ApiClient {
   }
 
   /** Resolves once every change from then on is told. */
-  async streamPipelines(node: string, signal: AbortSignal): Promise<AsyncGenerator<Wire<T.StreamPipelinesEvent>>> {
+  async streamPipelines(node: string, signal: AbortSignal): Promise<AsyncGenerator<JsonForm<T.StreamPipelinesEvent>>> {
     return this.#read(await this.#open(path('streams', 'nodes', node, 'pipelines'), signal), signal)
   }
 
@@ -240,7 +240,7 @@ export class ApiClient {
     run: string,
     lines: number,
     signal: AbortSignal,
-  ): AsyncGenerator<Wire<T.LogStreamMessages>> {
+  ): AsyncGenerator<JsonForm<T.LogStreamMessages>> {
     const target = path('streams', 'nodes', node, 'pipeline-runs', run, 'logs')
     return this.stream(lines > 0 ? `${target}?options.lines=${lines}` : target, signal)
   }

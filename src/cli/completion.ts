@@ -2,7 +2,7 @@
 import { Argument, type Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { print } from './terminal.ts'
-import { defaultOf } from './usage.ts'
+import { defaultCommandOf } from './usage.ts'
 
 interface Words {
   /** 'pipelines start'; '' for the program itself. */
@@ -13,7 +13,7 @@ interface Words {
 /** What can follow each command path. */
 function wordsOf(command: Command, path: string): Words[] {
   const subcommands = command.commands.map((each) => each.name())
-  const all = [...command.options, ...(defaultOf(command)?.options ?? [])]
+  const all = [...command.options, ...(defaultCommandOf(command)?.options ?? [])]
   const options = all.flatMap(({ long }) => (long ? [long] : []))
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   const keys = path === 'components' ? [...components.keys()] : []

@@ -24,7 +24,7 @@ export interface Credentials {
 /** A certificate that is not to be trusted, or not the one that was meant. */
 class Untrusted extends Failure {}
 
-export class Connection {
+export class ApiConnection {
   readonly url: string
   /** Rejects when the node cannot be asked. */
   readonly #token: () => Promise<string | undefined>

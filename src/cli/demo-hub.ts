@@ -29,11 +29,11 @@ const sender = (port: number): string =>
     socket: { udp: { remote_address: `127.0.0.1:${port}`, input: 'probes' } },
   })
 
-type Change = 'joined' | 'left' | 'connected' | 'disconnected' | 'changed'
+type NodeChange = 'joined' | 'left' | 'connected' | 'disconnected' | 'changed'
 
 /** What streamNodes told so far; waits for what is still to come. */
 class Changes {
-  readonly #seen: { change: Change; node: Node }[] = []
+  readonly #seen: { change: NodeChange; node: Node }[] = []
   #failure: unknown
   #isOpen = false
   #wake: () => void = () => undefined
@@ -82,7 +82,7 @@ class Changes {
   }
 
   /** Takes the first such change out of what was seen. */
-  async next(change: Change, id: string): Promise<void> {
+  async next(change: NodeChange, id: string): Promise<void> {
     for (;;) {
       const at = this.#seen.findIndex((seen) => seen.change === change && seen.node.id === id)
       if (at >= 0) {

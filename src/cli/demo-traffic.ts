@@ -36,7 +36,7 @@ export async function freePort(port: number): Promise<number> {
 }
 
 /** Sends numbered datagrams at a steady rate. */
-export class Sender {
+export class TrafficSender {
   sent = 0
   private readonly socket: Socket
   private readonly target: number
@@ -82,7 +82,7 @@ export class Sender {
 }
 
 /** Counts what arrives, each number once. */
-export class Receiver {
+export class TrafficReceiver {
   delivered = 0
   duplicate = 0
   corrupt = 0

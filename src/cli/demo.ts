@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { packageRoot } from '../package-root.ts'
 import { ApiClient } from './client.ts'
-import { bindLoopback, freePort, Receiver, Sender } from './demo-traffic.ts'
+import { bindLoopback, freePort, TrafficReceiver, TrafficSender } from './demo-traffic.ts'
 import { Failure } from './failure.ts'
 import type { TelemetrySample } from './messages.ts'
 import { NodeProcess } from './node-process.ts'
@@ -63,13 +63,13 @@ interface DemoOptions {
 
 /** Prints a row a second, fed by the telemetry stream of the run. */
 class Display {
-  private readonly sender: Sender
-  private readonly receiver: Receiver
+  private readonly sender: TrafficSender
+  private readonly receiver: TrafficReceiver
   private readonly started = performance.now()
   private readonly quiet: boolean
   private before = { entered: 0, left: 0, sent: 0, delivered: 0, lost: 0, recovered: 0, unrecovered: 0 }
 
-  constructor(sender: Sender, receiver: Receiver, quiet: boolean) {
+  constructor(sender: TrafficSender, receiver: TrafficReceiver, quiet: boolean) {
     this.sender = sender
     this.receiver = receiver
     this.quiet = quiet
@@ -136,8 +136,8 @@ async function demo(options: DemoOptions): Promise<void> {
     say(`pipeline ${paint('udp-fec', 'cyan')} (${EXAMPLE}) is running: UDP 127.0.0.1:${inPort} → 127.0.0.1:${outPort}`)
     say(`try while it lasts:\n  curl ${client.url}/v1/nodes/${node.id}/pipelines\n  curl -N ${streams}/telemetry\n`)
 
-    const receiver = new Receiver(outSocket)
-    const sender = new Sender(sendSocket, inPort, options.rate, options.size)
+    const receiver = new TrafficReceiver(outSocket)
+    const sender = new TrafficSender(sendSocket, inPort, options.rate, options.size)
     const display = new Display(sender, receiver, json)
     const over = new AbortController()
     let counts: Counts = { entered: 0, left: 0, lost: 0, recovered: 0, unrecovered: 0 }

@@ -2,12 +2,11 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { TSchema } from '@sinclair/typebox'
 import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
 import { portsOf } from '../dataplane/engine/ports.ts'
-import type { Annotations } from '../dataplane/engine/schema.ts'
+import type { SchemaNode } from '../dataplane/engine/schema.ts'
 import { packageRoot } from '../package-root.ts'
 import { fieldsOf, metricsOf } from './reference.ts'
 
@@ -112,22 +111,11 @@ const VALUES: Record<string, Record<string, unknown>> = {
   video_traffic_source: { fps: 30, p_frames: 29 },
 }
 
-type Node = TSchema &
-  Annotations & {
-    properties?: Record<string, Node>
-    required?: string[]
-    items?: Node
-    minimum?: number
-    maximum?: number
-    format?: string
-    unit?: string
-  }
-
 /** A plausible value of a required field. */
-function sample(node: Node, port: string): unknown {
+function sample(node: SchemaNode, port: string): unknown {
   if (node.port) return port
   if (node.properties) return sampleObject(node, port)
-  if (node.type === 'array') return [1, 2].map((i) => sample(node.items as Node, `${port}_${i}`))
+  if (node.type === 'array') return [1, 2].map((i) => sample(node.items as SchemaNode, `${port}_${i}`))
   if (node.enumeration) return Object.keys(node.enumeration)[0]
   if (node.type === 'boolean') return false
   if (node.type === 'string') {
@@ -144,13 +132,13 @@ function sample(node: Node, port: string): unknown {
   return Math.min(Math.max(value, node.minimum ?? value), node.maximum ?? value)
 }
 
-function containsPort(node: Node): boolean {
+function containsPort(node: SchemaNode): boolean {
   return Boolean(
     node.port || Object.values(node.properties ?? {}).some(containsPort) || (node.items && containsPort(node.items)),
   )
 }
 
-function sampleObject(node: Node, prefix: string): Record<string, unknown> {
+function sampleObject(node: SchemaNode, prefix: string): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const [name, child] of Object.entries(node.properties ?? {})) {
     if (!containsPort(child) && !node.required?.includes(name)) continue
@@ -165,7 +153,7 @@ function sampleObject(node: Node, prefix: string): Record<string, unknown> {
 
 /** A whole pipeline configuration around one component: a source before every input, a sink behind every output. */
 export function exampleOf(definition: AnyComponent): unknown {
-  const config = { ...sampleObject(definition.config as Node, ''), ...VALUES[definition.key] }
+  const config = { ...sampleObject(definition.config as SchemaNode, ''), ...VALUES[definition.key] }
   const before: Record<string, unknown> = {}
   const behind: Record<string, unknown> = {}
   for (const { kind, name } of portsOf(definition.key, definition.config, config)) {

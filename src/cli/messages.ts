@@ -2,24 +2,26 @@
 import type * as T from '../contract/types.ts'
 
 /** A message as JSON carries it: dates, 64-bit integers and bytes are strings. */
-export type Wire<M> = M extends Date | bigint | Uint8Array
+export type JsonForm<M> = M extends Date | bigint | Uint8Array
   ? string
   : M extends string | number | boolean | undefined | null
     ? M
     : M extends readonly (infer U)[]
-      ? Wire<U>[]
-      : { [K in keyof M]: Wire<M[K]> }
+      ? JsonForm<U>[]
+      : { [K in keyof M]: JsonForm<M[K]> }
 
-export type Pipeline = Wire<T.Pipeline>
-export type Run = Wire<T.Run>
-export type TelemetrySample = Wire<T.TelemetrySample>
-export type LogMessage = Wire<T.LogMessage>
-export type Node = Wire<T.Node>
-export type LocalNode = Wire<T.GetLocalNodeIdResponse>
+export type Pipeline = JsonForm<T.Pipeline>
+export type Run = JsonForm<T.Run>
+export type TelemetrySample = JsonForm<T.TelemetrySample>
+export type LogMessage = JsonForm<T.LogMessage>
+export type Node = JsonForm<T.Node>
+export type LocalNode = JsonForm<T.GetLocalNodeIdResponse>
 export type ConnectionState = T.ConnectionState
-export type AuthenticationRequest = Omit<Wire<T.AuthenticationByRequestRequest>, 'requestId'> & { requestId: string }
-export type NodeFilters = Partial<Wire<T.GetNodesRequest>>
+export type AuthenticationRequest = Omit<JsonForm<T.AuthenticationByRequestRequest>, 'requestId'> & {
+  requestId: string
+}
+export type NodeFilters = Partial<JsonForm<T.GetNodesRequest>>
 /** What create and update send, without the node id. */
-export type CreateSettings = Pick<Wire<T.CreatePipelineRequest>, 'name' | 'jsonConfig'> &
-  Partial<Omit<Wire<T.CreatePipelineRequest>, 'nodeId'>>
-export type UpdateSettings = Omit<Wire<T.UpdatePipelineRequest>, 'nodeId' | 'id'>
+export type CreateSettings = Pick<JsonForm<T.CreatePipelineRequest>, 'name' | 'jsonConfig'> &
+  Partial<Omit<JsonForm<T.CreatePipelineRequest>, 'nodeId'>>
+export type UpdateSettings = Omit<JsonForm<T.UpdatePipelineRequest>, 'nodeId' | 'id'>

@@ -1,5 +1,5 @@
 /** What is wrong with a configuration, with the place in its file: `FILE:LINE:COLUMN: /pointer: what is wrong`. */
-import { JsonPlaces, type Place } from '../text/json-text.ts'
+import { JsonPlaces, type TextPosition } from '../text/json-text.ts'
 import type { Problem } from '../text/pointer.ts'
 import { ApiFailure } from './api-failure.ts'
 import { Failure } from './failure.ts'
@@ -16,7 +16,7 @@ export function nameOf(file: string): string {
   return file === '-' ? '<stdin>' : file
 }
 
-export type PlacedProblem = Problem & Partial<Pick<Place, 'line' | 'column'>>
+export type PlacedProblem = Problem & Partial<Pick<TextPosition, 'line' | 'column'>>
 
 /** Fields of a request beside the configuration: not in its file, unless that has one of the name. */
 const SETTINGS = ['/name', '/cpuPin', '/instructionsTimeout']

@@ -4,7 +4,7 @@ import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { layoutOf } from '../dataplane/engine/graph.ts'
 import { consumed, createRegion, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
-import { RateMeter } from './rates.ts'
+import { RatesReader } from './rates.ts'
 
 test('numbers that cannot be read whole leave the last rates, and the next reading covers the time between', () => {
   const layout = new MetricLayout()
@@ -13,7 +13,7 @@ test('numbers that cannot be read whole leave the last rates, and the next readi
   const sequence = new Int32Array(region, 8, 1)
   const writer = new RegionWriter(region)
   writer.publish(Float64Array.of(0), 1e9)
-  const meter = new RateMeter(region)
+  const meter = new RatesReader(region)
   writer.publish(Float64Array.of(100), 2e9)
   expect(meter.read(1).total.consumed).toBe(100)
   sequence[0]++ // the writer begins, and stands still
@@ -38,7 +38,7 @@ test('what passes a port is told by the fields of its counters, whatever their d
   const region = createRegion(layout)
   const writer = new RegionWriter(region)
   writer.publish(new Float64Array(5), 1e9)
-  const meter = new RateMeter(region)
+  const meter = new RatesReader(region)
   writer.publish(Float64Array.of(10, 1000, 7, 700, 99), 2e9)
   expect(meter.read(1).components).toMatchObject([{ inPackets: 10, inBits: 8000, outPackets: 7, outBits: 5600 }])
 })

@@ -22,7 +22,7 @@ interface Rates {
 type Group = { path: string; sums: Map<string, number[]> }
 
 /** Reads a region again and again. */
-export class RateMeter {
+export class RatesReader {
   private readonly reader: RegionReader
   private readonly groups: Group[] = []
   private before: Float64Array
@@ -42,7 +42,7 @@ export class RateMeter {
         byPath.set(entry.path, group)
         this.groups.push(group)
       }
-      for (const sum of RateMeter.sumsOf(entry)) group.sums.set(sum, [...(group.sums.get(sum) ?? []), entry.index])
+      for (const sum of RatesReader.sumsOf(entry)) group.sums.set(sum, [...(group.sums.get(sum) ?? []), entry.index])
     }
   }
 

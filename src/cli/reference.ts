@@ -1,8 +1,7 @@
 /** Reads a component's schema and metrics as flat lists, for tables and reference pages. */
-import type { TSchema } from '@sinclair/typebox'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import type { MetricDeclaration } from '../dataplane/engine/metrics.ts'
-import type { Annotations } from '../dataplane/engine/schema.ts'
+import type { SchemaNode } from '../dataplane/engine/schema.ts'
 
 export interface Field {
   /** `good_loss_prob`, `outputs[]`, `flows[].input`. */
@@ -18,27 +17,10 @@ export interface Field {
   description: string
 }
 
-type Node = TSchema &
-  Annotations & {
-    properties?: Record<string, Node>
-    required?: string[]
-    items?: Node
-    minimum?: number
-    maximum?: number
-    exclusiveMinimum?: number
-    exclusiveMaximum?: number
-    minLength?: number
-    maxLength?: number
-    minItems?: number
-    maxItems?: number
-    format?: string
-    default?: unknown
-  }
-
 const digits = (value: number): string =>
   Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))
 
-function rangeOf(node: Node): string {
+function rangeOf(node: SchemaNode): string {
   if (node.enumeration) return Object.keys(node.enumeration).join(', ')
   const low = node.exclusiveMinimum === undefined ? node.minimum : undefined
   const high = node.exclusiveMaximum === undefined ? node.maximum : undefined
@@ -60,9 +42,10 @@ function rangeOf(node: Node): string {
   return ''
 }
 
-function typeOf(node: Node): string {
+function typeOf(node: SchemaNode): string {
   if (node.port) return node.port
-  if (node.type === 'array') return `list of ${node.items?.type === 'object' ? 'objects' : typeOf(node.items as Node)}`
+  if (node.type === 'array')
+    return `list of ${node.items?.type === 'object' ? 'objects' : typeOf(node.items as SchemaNode)}`
   if (node.type === 'object') return 'object'
   return node.proto ?? String(node.type ?? 'any')
 }
@@ -71,7 +54,7 @@ function typeOf(node: Node): string {
 export function fieldsOf(definition: AnyComponent): Field[] {
   const fields: Field[] = []
   const live = new Set<string>((definition.live ?? []) as string[])
-  const walk = (node: Node, prefix: string, isLive: boolean): void => {
+  const walk = (node: SchemaNode, prefix: string, isLive: boolean): void => {
     for (const [key, child] of Object.entries(node.properties ?? {})) {
       const name = prefix + key
       const fieldLive = prefix === '' ? live.has(key) : isLive
@@ -89,7 +72,7 @@ export function fieldsOf(definition: AnyComponent): Field[] {
       else if (child.items?.properties) walk(child.items, `${name}[].`, fieldLive)
     }
   }
-  walk(definition.config as Node, '', false)
+  walk(definition.config as SchemaNode, '', false)
   return fields
 }
 

@@ -7,7 +7,7 @@ import { spanText } from './durations.ts'
 import { Failure, messageOf } from './failure.ts'
 import { metricsTable, rateOf } from './metrics-table.ts'
 import { duration, type Format, interruption, loadPipeline, logLevel, pause, whole, withOutput } from './options.ts'
-import { RateMeter, ratesLine, ratesTable } from './rates.ts'
+import { RatesReader, ratesLine, ratesTable } from './rates.ts'
 import { LiveRegion, paint, print, printJson } from './terminal.ts'
 
 interface RunCommandOptions {
@@ -24,7 +24,7 @@ const LEVEL_COLOURS = { STATE: 'dim', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow',
 async function watch(handle: RunHandle, live: LiveRegion, keys: Map<string, string>, quiet: boolean): Promise<RunEnd> {
   const over = new AbortController()
   handle.ended.then(() => over.abort())
-  const meter = new RateMeter(handle.region)
+  const meter = new RatesReader(handle.region)
   const started = performance.now()
   let last = started
   for (let tick = 1; !over.signal.aborted; tick++) {
@@ -84,7 +84,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     const end = await watch(handle, live, keys, json)
     if (timer) clearTimeout(timer)
     const seconds = (performance.now() - started) / 1000
-    const rows = new RateMeter(handle.region).values().map(({ entry, value }) => {
+    const rows = new RatesReader(handle.region).values().map(({ entry, value }) => {
       return { ...entry, value, rate: value > 0 ? rateOf(entry, value, seconds) : undefined }
     })
     if (json) {

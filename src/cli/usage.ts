@@ -21,7 +21,7 @@ export function markDefault(parent: Command, child: Command): void {
 }
 
 /** The subcommand that runs when none is named. */
-export function defaultOf(command: Command): Command | undefined {
+export function defaultCommandOf(command: Command): Command | undefined {
   return defaults.get(command)
 }
 

@@ -1,8 +1,10 @@
 /** The protobuf wire format into service objects: a decoder per message, built once. */
 import { isUtf8 } from 'node:buffer'
 import protobuf from 'protobufjs'
+import { setOwn } from '../text/json-object.ts'
+import { below } from '../text/pointer.ts'
 import { invalidArgument, ServiceError } from './errors.ts'
-import { below, defaultOf, put } from './json-decode.ts'
+import { defaultOf } from './json-decode.ts'
 import { type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
 import { LENGTH, wireType } from './wire-type.ts'
 
@@ -174,7 +176,7 @@ function entryReader(field: FieldSchema, read: Read): ReadField {
       else reader.skipType(tag & 7, 0, tag >>> 3)
     }
     into[key] ??= {}
-    put(into[key] as Record<string, unknown>, name, value ?? {})
+    setOwn(into[key] as Record<string, unknown>, name, value ?? {})
   }
 }
 

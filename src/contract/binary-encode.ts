@@ -14,7 +14,7 @@ interface Encoder {
 }
 
 /** A writer whose buffer has grown beyond this is not used again, bytes. */
-const WRITER_BYTES = 64 * 1024
+const MAX_WRITER_BYTES = 64 * 1024
 
 const encoders = new WeakMap<MessageSchema, Encoder>()
 /** What is encoded next is written here, in a buffer that has grown to what most messages need, and copied out. */
@@ -42,7 +42,7 @@ function written(write: Write, value: unknown): Buffer {
     throw error
   }
   const bytes = writer.finish() as Buffer
-  if (bytes.length > WRITER_BYTES) spare = protobuf.Writer.create()
+  if (bytes.length > MAX_WRITER_BYTES) spare = protobuf.Writer.create()
   else writer.reset()
   return bytes
 }

@@ -26,14 +26,14 @@ export const codeNumbers = {
 export type Code = Exclude<keyof typeof codeNumbers, 'OK'>
 
 /** Most problems that one answer lists, and most characters of each. */
-const MOST_PROBLEMS = 1000
-const LONGEST_PROBLEM = 1000
+const MAX_PROBLEMS = 1000
+const MAX_PROBLEM_LENGTH = 1000
 
 /** The problems as they are answered: a request made of nothing but mistakes does not get an answer many times its size. */
 export function answerable(problems: readonly Problem[]): Problem[] {
-  const cut = (text: string) => (text.length > LONGEST_PROBLEM ? `${text.slice(0, LONGEST_PROBLEM)}…` : text)
+  const cut = (text: string) => (text.length > MAX_PROBLEM_LENGTH ? `${text.slice(0, MAX_PROBLEM_LENGTH)}…` : text)
   const listed = problems
-    .slice(0, MOST_PROBLEMS)
+    .slice(0, MAX_PROBLEMS)
     .map(({ pointer, message }) => ({ pointer: cut(pointer), message: cut(message) }))
   const more = problems.length - listed.length
   if (more > 0) listed.push({ pointer: '', message: `and ${more} more problems` })

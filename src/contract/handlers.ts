@@ -65,7 +65,7 @@ export type StreamHandler<Request, Message> = (
 ) => Promise<void>
 
 /** Where a bidirectional stream's incoming messages go. */
-export interface Receiver<Request> {
+export interface RequestReceiver<Request> {
   /**
    * Takes one message from the caller. What it throws or rejects with is reported for that message: an error frame on a WebSocket,
    * which stays open; the end of the call with that status on gRPC, which has no other way to say it.
@@ -79,7 +79,10 @@ export interface Receiver<Request> {
  * Messages both ways. The promise is fulfilled with the receiver once the subscription stands; what the caller sends before
  * is kept for it, in order.
  */
-export type BidiHandler<Request, Message> = (call: CallContext, sink: Sink<Message>) => Promise<Receiver<Request>>
+export type BidiHandler<Request, Message> = (
+  call: CallContext,
+  sink: Sink<Message>,
+) => Promise<RequestReceiver<Request>>
 
 /** A handler for every operation, by operation name. */
 export type Handlers = {

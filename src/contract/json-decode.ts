@@ -1,10 +1,10 @@
 /** Service objects from proto3 JSON: a decoder per message, built once, that finds every problem of a request. */
+
+import { isObject, setOwn } from '../text/json-object.ts'
 import { nearest } from '../text/names.ts'
 import { below, type Problem } from '../text/pointer.ts'
 import { answerable, ServiceError } from './errors.ts'
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Scalar, TIMESTAMP } from './schema.ts'
-
-export { below }
 
 type Decode = (value: unknown, pointer: string, problems: Problem[]) => unknown
 type MessageDecode = (value: unknown, pointer: string, problems: Problem[], given?: ReadonlySet<string>) => unknown
@@ -36,13 +36,6 @@ export function refuse(problems: readonly Problem[]): void {
   throw new ServiceError('INVALID_ARGUMENT', text, { problems: told })
 }
 
-/** Sets an own property, whatever its name: `__proto__` is a key like any other in data that came from outside. */
-export function put(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') {
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
-  } else target[key] = value
-}
-
 function jsonDecoder(message: MessageSchema): MessageDecode {
   const known = decoders.get(message)
   if (known !== undefined) return known
@@ -54,7 +47,7 @@ function jsonDecoder(message: MessageSchema): MessageDecode {
 }
 
 /** Problems that come with a guess of what was meant: each costs time. */
-const HINTS = 100
+const MAX_HINTS = 100
 
 function messageDecoder(message: MessageSchema): MessageDecode {
   const fields = new Map<string, { field: FieldSchema; decode: Decode }>()
@@ -78,7 +71,7 @@ function messageDecoder(message: MessageSchema): MessageDecode {
       const at = entry === undefined ? below(pointer, key) : `${pointer}/${key}`
       if (entry === undefined) {
         const offered = given === undefined ? keys : keys.filter((known) => !given.has(known))
-        const guess = problems.length < HINTS ? nearest(key, offered) : undefined
+        const guess = problems.length < MAX_HINTS ? nearest(key, offered) : undefined
         const hint = guess === undefined ? known(offered) : `did you mean ${JSON.stringify(guess)}?`
         problems.push({ pointer: at, message: `unknown field ${JSON.stringify(key)}; ${hint}` })
         continue
@@ -147,7 +140,7 @@ function mapDecoder(decode: Decode): Decode {
     for (const key of Object.keys(value)) {
       const at = below(pointer, key)
       if (LONE_SURROGATE.test(key)) problems.push({ pointer: at, message: `the key must be ${UNICODE}` })
-      put(map, key, decode(value[key], at, problems))
+      setOwn(map, key, decode(value[key], at, problems))
     }
     return map
   }
@@ -265,10 +258,6 @@ function decodeTimestamp(value: unknown, pointer: string, problems: Problem[]): 
   if (date !== undefined && !Number.isNaN(date.getTime())) return date
   problems.push({ pointer, message: `must be an RFC 3339 timestamp, not ${describe(value)}` })
   return undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** What a value is, for a message: short, and never a whole string, which could hold a secret. */

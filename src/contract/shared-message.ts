@@ -1,7 +1,7 @@
 /** A message that goes to many subscribers and is encoded once per wire format. */
 
 /** What a transport encodes a message into; one cached encoding each. */
-export type WireFormat = 'proto' | 'sse' | 'websocket'
+export type MessageFormat = 'proto' | 'sse' | 'websocket'
 
 /**
  * Wraps one event for fan-out. A service makes one per event and sends the same instance to every sink; the first transport
@@ -18,7 +18,7 @@ export class SharedMessage<M> {
   }
 
   /** The bytes of `format`, made by `encode` at the first call and owned by this message: nobody writes into them. */
-  encoded(format: WireFormat, encode: (value: M) => Uint8Array): Uint8Array {
+  encoded(format: MessageFormat, encode: (value: M) => Uint8Array): Uint8Array {
     switch (format) {
       case 'proto':
         this.#proto ??= encode(this.value)

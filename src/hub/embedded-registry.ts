@@ -3,10 +3,10 @@ import { type ActorRefFrom, createActor } from 'xstate'
 import { nodeConnection } from '../actors/node-connection.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import type { Node } from '../contract/types.ts'
-import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
-import type { NodeCollection, NodeRecord as StoredNode } from '../store/nodes.ts'
+import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
+import type { NodeCollection, StoredNode } from '../store/nodes.ts'
 import { sameFacts } from './node-records.ts'
-import type { MemberPlace, NodeEvent, NodeRegistry, Route } from './registry.ts'
+import type { MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
 
 export interface EmbeddedRegistryOptions {
   selfId: string
@@ -61,7 +61,7 @@ export class EmbeddedRegistry implements NodeRegistry {
     this.#listeners.push(listener)
   }
 
-  route(nodeId: string): Route {
+  route(nodeId: string): NodeRoute {
     if (nodeId === this.selfId) return { kind: 'self' }
     const member = this.#members.get(nodeId)
     if (member === undefined) return { kind: 'unknown' }
@@ -73,7 +73,7 @@ export class EmbeddedRegistry implements NodeRegistry {
     return this.#members.has(nodeId)
   }
 
-  async admit({ nodeId, key, record }: Joiner): Promise<MemberPlace> {
+  async admit({ nodeId, key, record }: JoiningNode): Promise<MemberPlace> {
     return await this.#inTurn(nodeId, async () => {
       const known = this.#members.get(nodeId)
       const now = this.#now()

@@ -9,7 +9,7 @@ import type { LocalDetails } from './local-details.ts'
 import type { Membership } from './membership.ts'
 
 /** Changes of the connection state that wait for a slow subscriber before its stream ends. */
-const STATE_BACKLOG = 64
+const MAX_STATE_BACKLOG = 64
 
 export interface HubClientOptions {
   node: LocalNode
@@ -25,14 +25,14 @@ export type HubClientHandlers = Pick<
 
 export class HubClientService {
   readonly #options: HubClientOptions
-  readonly #states = new Announcements<StreamConnectionStateResponse>({ kind: 'bounded', limit: STATE_BACKLOG })
+  readonly #states = new Announcements<StreamConnectionStateResponse>({ kind: 'bounded', limit: MAX_STATE_BACKLOG })
 
   constructor(options: HubClientOptions) {
     this.#options = options
     options.membership?.onChange((state) => this.#states.announce({ state }))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: HubClientHandlers = {
     getLocalNodeId: async () => ({
       nodeId: this.#options.node.id,

@@ -15,9 +15,9 @@ import { filterNodes } from './node-records.ts'
 import type { NodeEvent, NodeRegistry } from './registry.ts'
 
 /** Changes that wait for a slow subscriber of streamNodes before its stream ends. */
-export const EVENT_BACKLOG = 4_096
+export const MAX_EVENT_BACKLOG = 4_096
 /** Requests that wait for a slow operator before that stream ends: as many as can be pending. */
-const REQUEST_BACKLOG = 1_000
+const MAX_REQUEST_BACKLOG = 1_000
 
 export interface HubServerOptions {
   registry: NodeRegistry
@@ -34,10 +34,10 @@ export type HubServerHandlers = Pick<
 
 export class HubServerService {
   readonly #options: HubServerOptions
-  readonly #changes = new Announcements<StreamNodesResponse>({ kind: 'bounded', limit: EVENT_BACKLOG })
+  readonly #changes = new Announcements<StreamNodesResponse>({ kind: 'bounded', limit: MAX_EVENT_BACKLOG })
   /** Who removes which node right now. */
   readonly #removing = new Map<string, FactCaller>()
-  readonly #requests = new Fanout<AuthenticationByRequestRequest>({ kind: 'bounded', limit: REQUEST_BACKLOG })
+  readonly #requests = new Fanout<AuthenticationByRequestRequest>({ kind: 'bounded', limit: MAX_REQUEST_BACKLOG })
 
   constructor(options: HubServerOptions) {
     this.#options = options
@@ -48,7 +48,7 @@ export class HubServerService {
     options.requests?.onRequest((request) => this.#requests.publish(request))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: HubServerHandlers = {
     getNodes: async (request) => ({ nodes: filterNodes(this.#options.registry.nodes(), request) }),
     removeNode: async ({ nodeId }, call) => {

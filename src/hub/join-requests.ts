@@ -11,15 +11,15 @@ import { networkOf } from '../contract/address.ts'
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
-import type { Admission, Joiner, LinkSession } from '../link/link.ts'
+import type { Admission, JoiningNode, LinkSession } from '../link/link.ts'
 import { nodeView } from './embedded-registry.ts'
 import type { FactCaller, HubFact } from './facts.ts'
 import type { MemberPlace } from './registry.ts'
 
 /** Requests pending at once, at most. */
-const PENDING_MOST = 1_000
+const MAX_PENDING = 1_000
 /** Of them from one remote address, at most; an IPv6 /64 counts as one. */
-export const PENDING_MOST_PER_ADDRESS = 20
+export const MAX_PENDING_PER_ADDRESS = 20
 
 export interface JoinRequestsOptions {
   /** Milliseconds. */
@@ -27,7 +27,7 @@ export interface JoinRequestsOptions {
   /** Rising ids that no process gives out twice. */
   nextId(): Promise<number>
   /** Lets an accepted node in; resolves once that is on disk. */
-  admit(joiner: Joiner): Promise<MemberPlace>
+  admit(joiner: JoiningNode): Promise<MemberPlace>
   /** Takes back what `admit` did, unless the node has been let in anew since. */
   expel(place: MemberPlace): Promise<unknown>
   /** What nobody waits for has failed. */
@@ -40,7 +40,7 @@ export interface JoinRequestsOptions {
 /** A request that is not over: it waits for its answer, for the disk, or for the node to confirm that it holds its sign-in. */
 interface Raised {
   readonly request: AuthenticationByRequestRequest
-  readonly joiner: Joiner
+  readonly joiner: JoiningNode
   readonly actor: ActorRefFrom<typeof authRequest>
   /** What is told to the joiner and, of an acceptance, to the operator; never rejects. */
   readonly decision: Promise<Decision>
@@ -88,13 +88,13 @@ export class JoinRequests {
   }
 
   /** Raises a request and waits for its outcome; `withdrawn` aborts when the joiner goes away. */
-  async join(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
+  async join(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission> {
     const { remoteAddress } = joiner
     const network = networkOf(remoteAddress)
     const fromAddress = this.#byAddress.get(network) ?? 0
-    if (this.#count >= PENDING_MOST) return refusal('TOO_MANY', `${PENDING_MOST} requests are pending on this hub`)
-    if (fromAddress >= PENDING_MOST_PER_ADDRESS) {
-      return refusal('TOO_MANY', `${PENDING_MOST_PER_ADDRESS} requests from ${network} are pending on this hub`)
+    if (this.#count >= MAX_PENDING) return refusal('TOO_MANY', `${MAX_PENDING} requests are pending on this hub`)
+    if (fromAddress >= MAX_PENDING_PER_ADDRESS) {
+      return refusal('TOO_MANY', `${MAX_PENDING_PER_ADDRESS} requests from ${network} are pending on this hub`)
     }
     this.#count++
     this.#byAddress.set(network, fromAddress + 1)
@@ -155,7 +155,7 @@ export class JoinRequests {
     }
   }
 
-  async #raise(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission> {
+  async #raise(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission> {
     const id = BigInt(await this.#options.nextId())
     if (withdrawn.aborted) return refusal('WITHDRAWN', 'the caller went away')
     const raised = this.#start(id, joiner, withdrawn)
@@ -184,7 +184,7 @@ export class JoinRequests {
     }
   }
 
-  #start(id: bigint, joiner: Joiner, withdrawn: AbortSignal): Raised {
+  #start(id: bigint, joiner: JoiningNode, withdrawn: AbortSignal): Raised {
     const { timeout, clock, expel } = this.#options
     const machine = authRequest.provide({
       actors: {
@@ -194,7 +194,7 @@ export class JoinRequests {
     })
     const actor = createActor(machine, {
       input: { timeout },
-      ...(clock === undefined ? {} : { clock: timers(clock) }),
+      ...(clock === undefined ? {} : { clock }),
     })
     const decision = new Promise<Decision>((resolve) => {
       actor.on('admitted', () => resolve('admitted'))
@@ -217,7 +217,7 @@ export class JoinRequests {
   }
 
   /** The node's place, which is this request's from now on: the last one accepted says whether the node stays. */
-  async #admit(id: bigint, joiner: Joiner): Promise<HeldPlace> {
+  async #admit(id: bigint, joiner: JoiningNode): Promise<HeldPlace> {
     const onList = await this.#options.admit(joiner)
     const before = this.#others(id, joiner.nodeId).filter(({ actor }) => holdsNewPlace(actor.getSnapshot().context))
     for (const other of before) tell(other, { type: 'HELD_BY_ANOTHER' })
@@ -252,21 +252,14 @@ function tell({ actor }: Raised, event: AuthRequestEvent): void {
   if (actor.getSnapshot().status === 'active') actor.send(event)
 }
 
-function wentAway({ nodeId }: Joiner): string {
+function wentAway({ nodeId }: JoiningNode): string {
   return `node ${nodeId} went away while its request was being accepted`
 }
 
-function about({ nodeId, record }: Joiner): { nodeId: string; name: string } {
+function about({ nodeId, record }: JoiningNode): { nodeId: string; name: string } {
   return { nodeId, name: record.name }
 }
 
 function refusal(reason: 'REJECTED' | 'TIMED_OUT' | 'TOO_MANY' | 'WITHDRAWN', message: string): Admission {
   return { admitted: false, reason, message }
-}
-
-function timers(clock: Clock) {
-  return {
-    setTimeout: (fn: (...args: unknown[]) => void, timeout: number) => clock.setTimeout(fn, timeout),
-    clearTimeout: (timer: unknown) => clock.clearTimeout(timer),
-  }
 }

@@ -5,7 +5,7 @@ import type { CallContext } from '../contract/handlers.ts'
 import type { LinkStream } from '../link/link.ts'
 import { PIECE_BYTES, WINDOW_BYTES } from '../link/messages.ts'
 import { sessionPair } from '../link/testing.ts'
-import { ANSWER_BYTES, SMALL_ANSWER_BYTES } from './link-answers.ts'
+import { MAX_ANSWER_BYTES, MAX_SMALL_ANSWER_BYTES } from './link-answers.ts'
 import { ANSWER_MS, unaryOver } from './link-calls.ts'
 
 const MIB = 1024 * 1024
@@ -45,9 +45,9 @@ function answer(stream: LinkStream, total: number, each = MIB): { taken: number 
 test.each([
   [0, 1],
   [1, 1],
-  [SMALL_ANSWER_BYTES, 1000],
+  [MAX_SMALL_ANSWER_BYTES, 1000],
   [5 * MIB + 7, 333_333],
-  [ANSWER_BYTES, 4 * MIB],
+  [MAX_ANSWER_BYTES, 4 * MIB],
 ])('an answer of %i bytes in messages of %i is whole', async (total, each) => {
   const { hub, streams, call } = setup()
   const called = call()
@@ -73,7 +73,7 @@ test('an answer that does not end is given up at its limit, and its sender hears
   const state = answer(streams[0] as LinkStream, Number.POSITIVE_INFINITY)
   await expect(called).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
   await settle()
-  expect(state.taken).toBeLessThan(ANSWER_BYTES + 2 * MIB)
+  expect(state.taken).toBeLessThan(MAX_ANSWER_BYTES + 2 * MIB)
   expect((streams[0] as LinkStream).closed).toBe(true)
   expect([hub.held, hub.streamCount]).toEqual([0, 0])
 })

@@ -2,9 +2,9 @@
 import { Assembly } from '../link/assembly.ts'
 
 /** Longest answer to a call over a link, bytes. */
-export const ANSWER_BYTES = 64 * 1024 * 1024
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 /** An answer up to this long is put together at once; of longer ones a link brings one at a time. */
-export const SMALL_ANSWER_BYTES = 64 * 1024
+export const MAX_SMALL_ANSWER_BYTES = 64 * 1024
 
 /** Whose turn it is, on one link, to bring an answer of any length; the others wait, and their senders with them. */
 export class AnswerTurns {
@@ -61,7 +61,7 @@ export class Answer {
   take(bytes: Uint8Array, more: boolean): boolean {
     this.#isOpen = more
     this.#length += bytes.length
-    if (this.#length > SMALL_ANSWER_BYTES && !this.#turns.take(this)) {
+    if (this.#length > MAX_SMALL_ANSWER_BYTES && !this.#turns.take(this)) {
       // Copied: a piece is a view of its whole frame.
       this.#kept.push(new Uint8Array(bytes))
       return false

@@ -1,10 +1,17 @@
 /** Calls that run on another node: an operation's handler whose work is done at the far end of a link. */
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { BidiHandler, CallContext, Receiver, Sink, StreamHandler, UnaryHandler } from '../contract/handlers.ts'
+import type {
+  BidiHandler,
+  CallContext,
+  RequestReceiver,
+  Sink,
+  StreamHandler,
+  UnaryHandler,
+} from '../contract/handlers.ts'
 import type { UpdatePipelineRequest } from '../contract/types.ts'
 import type { LinkSession, LinkStatus, LinkStream } from '../link/link.ts'
-import { ANSWER_BYTES, Answer, AnswerTurns } from './link-answers.ts'
+import { Answer, AnswerTurns, MAX_ANSWER_BYTES } from './link-answers.ts'
 import { errorOf, MESSAGE, READY, REFUSED, readRefused, TAKEN } from './link-envelope.ts'
 
 /** How long a node may take to answer, or to establish a stream. */
@@ -14,9 +21,9 @@ const START_MS = 15_000
 /** What updatePipeline may take beyond its instructionsTimeout, for a run that is replaced: it is stopped within that, the next started. */
 const RESTART_MS = 15_000
 /** The longest a timer of Node.js can be set to. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** Messages of a bidirectional call that may be without an answer. */
-const UNANSWERED_MOST = 256
+const MAX_UNANSWERED_MESSAGES = 256
 
 /** An operation's messages on the wire; both throw ServiceError. */
 export interface Codec {
@@ -63,7 +70,7 @@ export function unaryOver(
       stream.handlers = {
         fragment: (bytes, more) => {
           const isTaken = answer.take(bytes, more)
-          if (answer.length > ANSWER_BYTES) giveUp(tooLong(called))
+          if (answer.length > MAX_ANSWER_BYTES) giveUp(tooLong(called))
           return isTaken
         },
         end: (status) => {
@@ -98,7 +105,7 @@ export function bidiOver(destination: Destination, codec: Codec, clock: Clock): 
 }
 
 /** A streaming call under way: what comes from the far end goes to the sink as fast as the sink takes it. */
-class FarStream implements Receiver<unknown> {
+class FarStream implements RequestReceiver<unknown> {
   /** Rejects when the stream could not be established. */
   readonly ready: Promise<void>
   readonly #stream: LinkStream
@@ -144,8 +151,8 @@ class FarStream implements Receiver<unknown> {
 
   message(request: unknown): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#unanswered.length >= UNANSWERED_MOST) {
-        throw new ServiceError('RESOURCE_EXHAUSTED', `${UNANSWERED_MOST} messages wait for ${this.#called}`)
+      if (this.#unanswered.length >= MAX_UNANSWERED_MESSAGES) {
+        throw new ServiceError('RESOURCE_EXHAUSTED', `${MAX_UNANSWERED_MESSAGES} messages wait for ${this.#called}`)
       }
       const bytes = this.#codec.encodeRequest(request)
       this.#unanswered.push({ resolve, reject })
@@ -223,7 +230,7 @@ function turnsOf(session: LinkSession): AnswerTurns {
 }
 
 function tooLong(called: string): ServiceError {
-  const most = `${ANSWER_BYTES / 1024 / 1024} MiB`
+  const most = `${MAX_ANSWER_BYTES / 1024 / 1024} MiB`
   return new ServiceError(
     'RESOURCE_EXHAUSTED',
     `the answer of ${called} is longer than ${most}, the most that comes over a link; ask for less at a time`,
@@ -245,7 +252,7 @@ function patience({ name }: Codec, request: unknown): number {
   if (name === 'startPipeline') return START_MS
   if (name !== 'updatePipeline') return ANSWER_MS
   const seconds = Number((request as UpdatePipelineRequest).instructionsTimeout)
-  return Math.min(LONGEST_TIMEOUT_MS, Math.max(ANSWER_MS, seconds * 1000 + RESTART_MS))
+  return Math.min(MAX_TIMEOUT_MS, Math.max(ANSWER_MS, seconds * 1000 + RESTART_MS))
 }
 
 function late(called: string, milliseconds: number): ServiceError {

@@ -42,7 +42,7 @@ export function readRefused(content: Uint8Array): ServiceError {
   }
 }
 
-export function statusOf({ code, message, problems }: ServiceError): LinkStatus {
+export function statusOfError({ code, message, problems }: ServiceError): LinkStatus {
   return problems.length === 0 ? { code, message } : { code, message, details: problems }
 }
 

@@ -9,7 +9,7 @@ import {
   type JoinOutcome,
   NotAMember,
 } from '../actors/hub-connection.ts'
-import type { ActorClock } from '../actors/pipeline.ts'
+import type { Timers } from '../contract/clock.ts'
 import { type Code, ServiceError } from '../contract/errors.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import type { ConnectionState } from '../contract/types.ts'
@@ -19,7 +19,7 @@ import {
   LinkRefused,
   type LinkSession,
   LinkUnreachable,
-  type NodeRecord as NodeFacts,
+  type NodeRecord,
   type SeenCertificate,
 } from '../link/link.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
@@ -29,7 +29,7 @@ import type { MembershipFact } from './facts.ts'
 export interface DialRequest {
   readonly address: URL
   readonly intent: Intent
-  readonly record: NodeFacts
+  readonly record: NodeRecord
   /** CONNECT: the hub must prove this key, 32 bytes. */
   readonly hubKey?: Uint8Array
   /** SHA-256 of the one certificate accepted, lowercase hex. */
@@ -44,12 +44,13 @@ export interface MembershipOptions {
   /** Rejects with LinkRefused or LinkUnreachable. */
   dial(request: DialRequest): Promise<Dialled>
   /** What this node says about itself now. */
-  record(): NodeFacts
+  record(): NodeRecord
   /** Sets who serves what the hub opens on a new session. */
   serve(session: LinkSession): void
   /** Hears of sign-in and sign-out, and of every link: up, down, not to be had. */
   onFact(fact: MembershipFact): void
-  clock?: ActorClock
+  /** Drives its deadlines; absent: the system's timers. */
+  clock?: Timers
   /** Uniform in [0, 1). */
   random?: () => number
 }

@@ -6,7 +6,7 @@ import type { NodeRecord } from '../link/link.ts'
 import { below } from '../text/pointer.ts'
 
 /** Longest name and all metadata of a node, bytes of UTF-8 and values: a record has to fit into one message of the handshake. */
-const DETAILS_BYTES = 8 * 1024
+const MAX_DETAILS_BYTES = 8 * 1024
 
 /** Whether two items have the same type and equal values. */
 function sameItem(a: NodeMetadataItem, b: NodeMetadataItem): boolean {
@@ -67,8 +67,8 @@ export function checkDetails(name: string, metadata: NodeMetadata): void {
       message: 'has no value: give one, as in {"stringValue": "eu"}',
     }))
   const bytes = detailsBytes(name, metadata)
-  if (bytes > DETAILS_BYTES) {
-    problems.push({ pointer: '', message: `name and metadata take ${bytes} bytes, more than ${DETAILS_BYTES}` })
+  if (bytes > MAX_DETAILS_BYTES) {
+    problems.push({ pointer: '', message: `name and metadata take ${bytes} bytes, more than ${MAX_DETAILS_BYTES}` })
   }
   refuse(problems)
 }

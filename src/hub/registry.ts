@@ -1,7 +1,7 @@
 /** The hub's state behind one interface: which nodes there are, which are connected, and how a call reaches one. */
 import type { Place } from '../actors/auth-request.ts'
 import type { Node } from '../contract/types.ts'
-import type { Joiner, LinkSession, NodeRecord } from '../link/link.ts'
+import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
 
 /** One change of one node, which is given as it is after the change. */
 export interface NodeEvent {
@@ -10,7 +10,7 @@ export interface NodeEvent {
 }
 
 /** Where a call for a node goes. */
-export type Route =
+export type NodeRoute =
   | { readonly kind: 'self' }
   | { readonly kind: 'session'; readonly session: LinkSession }
   /** On the hub, with no live link. */
@@ -34,10 +34,10 @@ export interface NodeRegistry {
   nodes(): Node[]
   /** Hears of every later change, in the one order in which they happen: `nodes()` just before and what is told just after leave no gap. */
   follow(listener: (event: NodeEvent) => void): void
-  route(nodeId: string): Route
+  route(nodeId: string): NodeRoute
   isMember(nodeId: string): boolean
   /** Lets a node in, with its key; resolves, once that is on disk, to its place: `isNew` when it was not on the list. */
-  admit(joiner: Joiner): Promise<MemberPlace>
+  admit(joiner: JoiningNode): Promise<MemberPlace>
   /** Takes a node off the list again, as `remove` does, unless it has been let in anew since or is gone already. */
   expel(place: MemberPlace): Promise<boolean>
   /** A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. */

@@ -4,7 +4,7 @@
  * What the peer may make this side hold in memory, all streams together, bytes: messages that nobody has read and messages under
  * assembly, requests of its calls that are carried out or wait for another node, answers that it does not read.
  */
-export const HELD_BYTES = 64 * 1024 * 1024
+export const MAX_HELD_BYTES = 64 * 1024 * 1024
 
 /** Accounts for memory. */
 export interface Holder {
@@ -22,7 +22,7 @@ export class Account implements Holder {
   }
 
   hold(bytes: number): boolean {
-    if (bytes > 0 && this.#held + bytes > HELD_BYTES) return false
+    if (bytes > 0 && this.#held + bytes > MAX_HELD_BYTES) return false
     this.#held += bytes
     return true
   }

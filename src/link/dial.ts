@@ -3,11 +3,11 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
 import { fingerprintOf, keyFingerprintOf } from './certificate.ts'
-import { joinLink, type NodeOptions } from './handshake-node.ts'
+import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
-import { FRAME_BYTES } from './messages.ts'
+import { MAX_FRAME_BYTES } from './messages.ts'
 import { speaksNoTls } from './tls-error.ts'
-import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
+import { type CloseCode, closeReason, deaf, type LinkTransport, type TransportHandlers } from './transport.ts'
 
 /** Path of the link on a hub's HTTP listener. */
 export const LINK_PATH = '/v1/link'
@@ -21,7 +21,7 @@ const LOW_WATER = 64 * 1024
 /** How long the closing of a connection may take, milliseconds. */
 const CLOSING_MS = 2_000
 
-export interface DialOptions extends NodeOptions {
+export interface DialOptions extends NodeHandshakeOptions {
   /** See `hubAddress`. */
   readonly address: URL
   /** Fingerprint (lowercase hex) that the hub's certificate must have; without it and without a CA's word the first one seen is taken. */
@@ -69,7 +69,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
     const socket = new WebSocket(url, SUBPROTOCOL, {
       followRedirects: false,
       perMessageDeflate: false,
-      maxPayload: FRAME_BYTES,
+      maxPayload: MAX_FRAME_BYTES,
       // Judged below, where a self-signed certificate can be told by its fingerprint.
       rejectUnauthorized: false,
       ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
@@ -111,7 +111,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       const fingerprint = certificate === undefined ? new Uint8Array(0) : Buffer.from(certificate.fingerprint, 'hex')
       // Who listens but says nothing is as far away as who does not: the time is that of connection and answer together.
       const within = Math.max(0, CONNECT_MS - (clock.now() - begun))
-      const joined = joinLink(new SocketWire(socket), fingerprint, { ...options, within })
+      const joined = joinLink(new SocketTransport(socket), fingerprint, { ...options, within })
       resolve(joined.then((result) => ({ ...result, certificate })))
     })
   })
@@ -154,10 +154,10 @@ function answerError(address: URL, status: number): Error {
   return new LinkRefused('NOT_A_HUB', `there is no hub at ${address.host}: it answered ${status}`)
 }
 
-/** A wire over a WebSocket of ws. */
-class SocketWire implements Wire {
+/** A transport over a WebSocket of ws. */
+class SocketTransport implements LinkTransport {
   readonly remoteAddress: string
-  handlers: WireHandlers = deaf
+  handlers: TransportHandlers = deaf
   readonly #socket: WebSocket
   #isFull = false
   #isClosed = false

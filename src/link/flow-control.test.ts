@@ -2,17 +2,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
-import { HELD_BYTES } from './accounting.ts'
+import { MAX_HELD_BYTES } from './accounting.ts'
 import type { LinkStream } from './link.ts'
 import { decodeFrame, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
-import type { MemoryWire } from './pair.ts'
+import type { MemoryTransport } from './pair.ts'
 import { relay } from './relay.ts'
 import { Recorder, sessionPair } from './testing.ts'
 
 const ok = { code: 'OK', message: '' } as const
 
 /** Counts, frame by frame, what one side of a connection spends and is given back on each stream. */
-function audit(from: MemoryWire, to: MemoryWire): () => void {
+function audit(from: MemoryTransport, to: MemoryTransport): () => void {
   const spent = new Map<number, number>()
   const returned = new Map<number, number>()
   const add = (map: Map<number, number>, stream: number, amount: number) =>
@@ -42,9 +42,9 @@ function audit(from: MemoryWire, to: MemoryWire): () => void {
   }
 }
 
-function tap(wire: MemoryWire, look: (bytes: Uint8Array) => void): void {
-  const send = wire.send.bind(wire)
-  wire.send = (bytes) => {
+function tap(transport: MemoryTransport, look: (bytes: Uint8Array) => void): void {
+  const send = transport.send.bind(transport)
+  transport.send = (bytes) => {
     look(bytes)
     return send(bytes)
   }
@@ -78,12 +78,12 @@ test('over any interleaving: order, credit, bounds, and an end', async () => {
         size: 'max',
       }),
       async (streamCount, steps) => {
-        const { hub, node, hubWire, nodeWire, events } = sessionPair(() => {})
-        const audits = [audit(hubWire, nodeWire), audit(nodeWire, hubWire)]
+        const { hub, node, hubTransport, nodeTransport, events } = sessionPair(() => {})
+        const audits = [audit(hubTransport, nodeTransport), audit(nodeTransport, hubTransport)]
         const served: LinkStream[] = []
         hub.onOpen((stream) => served.push(stream))
         const opened = Array.from({ length: streamCount }, (_, i) => node.open(String(i), '', undefined))
-        while (nodeWire.deliver());
+        while (nodeTransport.deliver());
         const directions = opened.flatMap((stream, i) => {
           const other = served[i] as LinkStream
           const make = (sender: LinkStream, reader: LinkStream): Direction => ({
@@ -122,8 +122,8 @@ test('over any interleaving: order, credit, bounds, and an end', async () => {
         for (const [step, n] of steps) {
           const direction = directions[n % directions.length] as Direction
           if (step === 'send') push(direction)
-          else if (step === 'toHub') nodeWire.deliver()
-          else if (step === 'toNode') hubWire.deliver()
+          else if (step === 'toHub') nodeTransport.deliver()
+          else if (step === 'toNode') hubTransport.deliver()
           else {
             direction.reading = !direction.reading
             if (direction.reading) {
@@ -139,8 +139,8 @@ test('over any interleaving: order, credit, bounds, and an end', async () => {
           direction.reader.resume()
         }
         for (;;) {
-          const moved = nodeWire.deliver()
-          if (!hubWire.deliver() && !moved) break
+          const moved = nodeTransport.deliver()
+          if (!hubTransport.deliver() && !moved) break
         }
         for (const direction of directions) {
           expect(direction.got).toBe(direction.next)
@@ -161,7 +161,7 @@ test('over any interleaving through a relay: order, bounds at the hub, and an en
     fc.asyncProperty(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { maxLength: 300, size: 'max' }), async (steps) => {
       const near = sessionPair(() => {})
       const far = sessionPair(() => {})
-      const wires = [near.nodeWire, near.hubWire, far.hubWire, far.nodeWire]
+      const transports = [near.nodeTransport, near.hubTransport, far.hubTransport, far.nodeTransport]
       near.hub.onOpen((stream, request) => relay(stream, request, far.hub))
       let sent = 0
       far.node.onOpen((stream) => {
@@ -188,8 +188,8 @@ test('over any interleaving through a relay: order, bounds at the hub, and an en
           status = end
         },
       }
-      for (const [wire, toggle] of steps) {
-        wires[wire]?.deliver()
+      for (const [transport, toggle] of steps) {
+        transports[transport]?.deliver()
         if (toggle) {
           reading = !reading
           if (reading) call.resume()
@@ -198,7 +198,7 @@ test('over any interleaving through a relay: order, bounds at the hub, and an en
       }
       reading = true
       call.resume()
-      while (wires.map((wire) => wire.deliver()).includes(true));
+      while (transports.map((transport) => transport.deliver()).includes(true));
       expect(got).toBe(60)
       expect(status).toEqual(ok)
       expect([near, far].flatMap(({ hub, node }) => [hub.streamCount, node.streamCount, hub.held, node.held])).toEqual(
@@ -210,13 +210,13 @@ test('over any interleaving through a relay: order, bounds at the hub, and an en
 }, 60_000)
 
 test('not a byte of credit is lost or invented', async () => {
-  const { hub, node, hubWire, nodeWire } = sessionPair()
+  const { hub, node, hubTransport, nodeTransport } = sessionPair()
   let [spent, returned] = [0, 0]
-  tap(nodeWire, (bytes) => {
+  tap(nodeTransport, (bytes) => {
     const frame = decodeFrame(bytes)
     if (frame.kind === 'message') spent += frame.value.payload.length + MESSAGE_OVERHEAD
   })
-  tap(hubWire, (bytes) => {
+  tap(hubTransport, (bytes) => {
     const frame = decodeFrame(bytes)
     if (frame.kind === 'window') returned += frame.value.credit
   })
@@ -278,7 +278,7 @@ test('what all readers of a link leave unread is bounded; the ones that go over 
   node.onOpen((stream) => {
     stream.send(new Uint8Array(WINDOW_BYTES - MESSAGE_OVERHEAD * 10))
   })
-  const count = Math.ceil(HELD_BYTES / WINDOW_BYTES) + 50
+  const count = Math.ceil(MAX_HELD_BYTES / WINDOW_BYTES) + 50
   const calls = Array.from({ length: count }, () => {
     const stream = hub.open('x', '', new Uint8Array(0))
     const call = new Recorder(stream)
@@ -287,7 +287,7 @@ test('what all readers of a link leave unread is bounded; the ones that go over 
   })
   await settle()
   await settle()
-  expect(hub.held).toBeLessThanOrEqual(HELD_BYTES)
+  expect(hub.held).toBeLessThanOrEqual(MAX_HELD_BYTES)
   const ended = calls.filter(({ call }) => call.status?.code === 'RESOURCE_EXHAUSTED').length
   expect(ended).toBeGreaterThan(0)
   expect(ended).toBeLessThan(100)

@@ -14,20 +14,20 @@ import {
   encodeVerdictBody,
   type Frame,
   type Frames,
-  HANDSHAKE_FRAME_BYTES,
   type Hello,
+  MAX_HANDSHAKE_FRAME_BYTES,
   type VerdictBody,
   Violation,
 } from './messages.ts'
 import { Session } from './session.ts'
-import { type CloseCode, closeCodes, deaf, type Wire } from './wire.ts'
+import { type CloseCode, closeCodes, deaf, type LinkTransport } from './transport.ts'
 
 /** Version of the protocol that this implementation speaks. */
 export const VERSION = 1
 /** Time for a handshake up to the proof, and on the node's side to the hub's first answer to it; milliseconds. */
 export const HANDSHAKE_MS = 10_000
-/** What may wait on the wire before a peer that asks to join counts as dead, bytes: it has been sent pings and pongs only. */
-const UNREAD_BYTES = 64 * 1024
+/** What may wait on the transport before a peer that asks to join counts as dead, bytes: it has been sent pings and pongs only. */
+const MAX_UNREAD_BYTES = 64 * 1024
 
 export interface HubOptions {
   readonly identity: Identity
@@ -50,14 +50,18 @@ export interface HandshakeProgress {
 }
 
 /** Serves one connection. */
-export function acceptLink(wire: Wire, options: HubOptions, progress: HandshakeProgress = {}): HubHandshake {
-  return new HubHandshake(wire, options, progress)
+export function acceptLink(
+  transport: LinkTransport,
+  options: HubOptions,
+  progress: HandshakeProgress = {},
+): HubHandshake {
+  return new HubHandshake(transport, options, progress)
 }
 
 type Step = 'hello' | 'proof' | 'decision' | 'over'
 
 export class HubHandshake {
-  readonly #wire: Wire
+  readonly #transport: LinkTransport
   readonly #options: HubOptions
   readonly #progress: HandshakeProgress
   readonly #withdrawn = new AbortController()
@@ -70,14 +74,14 @@ export class HubHandshake {
   #heartbeat: Heartbeat | undefined
   #session: LinkSession | undefined
 
-  constructor(wire: Wire, options: HubOptions, progress: HandshakeProgress) {
-    this.#wire = wire
+  constructor(transport: LinkTransport, options: HubOptions, progress: HandshakeProgress) {
+    this.#transport = transport
     this.#options = options
     this.#progress = progress
     this.#timer = options.clock.setTimeout(() => {
       this.#cutOff('violation', 'the handshake took too long', closeCodes.PROTOCOL)
     }, HANDSHAKE_MS)
-    wire.handlers = {
+    transport.handlers = {
       message: (bytes) => this.#receive(bytes),
       foreign: (what) => this.#violated(new Violation(what)),
       close: () => this.#over(),
@@ -89,7 +93,7 @@ export class HubHandshake {
   close(_reason: 'SHUTDOWN', message: string): void {
     if (this.#step === 'over') return
     this.#over()
-    this.#wire.close(closeCodes.SHUTDOWN, message)
+    this.#transport.close(closeCodes.SHUTDOWN, message)
   }
 
   #markProven(): void {
@@ -102,7 +106,7 @@ export class HubHandshake {
   #over(): void {
     if (this.#step === 'over') return
     this.#step = 'over'
-    this.#wire.handlers = deaf
+    this.#transport.handlers = deaf
     this.#heartbeat?.stop()
     this.#markProven()
     this.#withdrawn.abort()
@@ -116,9 +120,9 @@ export class HubHandshake {
   ): void {
     if (this.#step === 'over') return
     this.#over()
-    const { remoteAddress } = this.#wire
+    const { remoteAddress } = this.#transport
     this.#options.report({ kind, message, remoteAddress, peerId: this.#peerId, ...about })
-    this.#wire.close(code, message)
+    this.#transport.close(code, message)
   }
 
   #violated(error: unknown): void {
@@ -128,7 +132,7 @@ export class HubHandshake {
 
   #receive(bytes: Uint8Array): void {
     try {
-      const frame = decodeFrame(bytes, HANDSHAKE_FRAME_BYTES)
+      const frame = decodeFrame(bytes, MAX_HANDSHAKE_FRAME_BYTES)
       this.#heartbeat?.heard()
       if (this.#step === 'hello' && frame.kind === 'hello') this.#onHello(frame.value, bytes)
       else if (this.#step === 'proof' && frame.kind === 'proof') this.#onProof(frame.value, bytes)
@@ -140,11 +144,11 @@ export class HubHandshake {
 
   #onOther(frame: Frame): void {
     if (this.#step === 'decision' && frame.kind === 'ping') {
-      if (this.#wire.buffered > UNREAD_BYTES) {
+      if (this.#transport.buffered > MAX_UNREAD_BYTES) {
         this.#cutOff('dead', 'the joining node does not read', closeCodes.DEAD)
         return
       }
-      this.#wire.send(encodeFrame('pong', { sequence: frame.value.sequence }))
+      this.#transport.send(encodeFrame('pong', { sequence: frame.value.sequence }))
     } else if (this.#step === 'decision' && frame.kind === 'pong') this.#heartbeat?.pong(frame.value.sequence)
     else throw new Violation(`a ${frame.kind} frame during the handshake`)
   }
@@ -165,7 +169,7 @@ export class HubHandshake {
     const answer = encodeFrame('hubHello', { body, signature })
     this.#messages = [bytes, answer]
     this.#step = 'proof'
-    this.#wire.send(answer)
+    this.#transport.send(answer)
   }
 
   #onProof(proof: Frames['proof'], bytes: Uint8Array): void {
@@ -189,7 +193,7 @@ export class HubHandshake {
       this.#cutOff('failed', 'internal error', closeCodes.SHUTDOWN, { error })
       return
     }
-    const { remoteAddress } = this.#wire
+    const { remoteAddress } = this.#transport
     this.#options.report({
       kind: 'failed',
       message: 'a session could not be set up',
@@ -213,11 +217,11 @@ export class HubHandshake {
     if (intent === 'CONNECT') return await policy.admit(nodeId, record)
     this.#heartbeat = new Heartbeat({
       clock: this.#options.clock,
-      ping: (sequence) => this.#wire.send(encodeFrame('ping', { sequence })),
+      ping: (sequence) => this.#transport.send(encodeFrame('ping', { sequence })),
       dead: () => this.#cutOff('dead', 'the joining node has gone silent', closeCodes.DEAD),
     })
-    this.#wire.send(encodeFrame('pending', {}))
-    const { remoteAddress } = this.#wire
+    this.#transport.send(encodeFrame('pending', {}))
+    const { remoteAddress } = this.#transport
     return await policy.join({ nodeId, key: new Uint8Array(nodeKey), record, remoteAddress }, this.#withdrawn.signal)
   }
 
@@ -240,7 +244,7 @@ export class HubHandshake {
       body,
       signature: signAs('verdict', privateKey, transcript(...this.#messages, body)),
     })
-    this.#wire.send(frame)
+    this.#transport.send(frame)
     return [...this.#messages, frame]
   }
 
@@ -255,7 +259,7 @@ export class HubHandshake {
       side: 'hub',
       localId: identity.nodeId,
       peerId: nodeId,
-      wire: this.#wire,
+      transport: this.#transport,
       clock,
       heartbeat: this.#heartbeat?.sequence ?? 0,
       signRemoval: () => signAs('removed', identity.privateKey, whole),

@@ -13,14 +13,14 @@ import {
   encodeFrame,
   encodeRecord,
   type Frame,
-  HANDSHAKE_FRAME_BYTES,
+  MAX_HANDSHAKE_FRAME_BYTES,
   type Signed,
   Violation,
 } from './messages.ts'
 import { Session } from './session.ts'
-import { closeCodes, deaf, type Wire } from './wire.ts'
+import { closeCodes, deaf, type LinkTransport } from './transport.ts'
 
-export interface NodeOptions {
+export interface NodeHandshakeOptions {
   readonly identity: Identity
   readonly record: NodeRecord
   readonly intent: Intent
@@ -44,18 +44,22 @@ export interface Joined {
 
 /**
  * Shakes hands over a fresh connection. `certificate`: SHA-256 of the TLS certificate seen (32 bytes), empty on plain HTTP. Rejects
- * with LinkRefused or LinkUnreachable; the wire is closed then.
+ * with LinkRefused or LinkUnreachable; the transport is closed then.
  */
-export function joinLink(wire: Wire, certificate: Uint8Array, options: NodeOptions): Promise<Joined> {
+export function joinLink(
+  transport: LinkTransport,
+  certificate: Uint8Array,
+  options: NodeHandshakeOptions,
+): Promise<Joined> {
   return new Promise((resolve, reject) => {
-    new NodeHandshake(wire, certificate, options, resolve, reject).start()
+    new NodeHandshake(transport, certificate, options, resolve, reject).start()
   })
 }
 
 class NodeHandshake {
-  readonly #wire: Wire
+  readonly #transport: LinkTransport
   readonly #certificate: Uint8Array
-  readonly #options: NodeOptions
+  readonly #options: NodeHandshakeOptions
   readonly #resolve: (joined: Joined) => void
   readonly #reject: (error: unknown) => void
   readonly #aborted = () => this.#fail(this.#options.signal?.reason, closeCodes.SHUTDOWN, 'the node gave up')
@@ -66,13 +70,13 @@ class NodeHandshake {
   #hubKey: Uint8Array = new Uint8Array(0)
 
   constructor(
-    wire: Wire,
+    transport: LinkTransport,
     certificate: Uint8Array,
-    options: NodeOptions,
+    options: NodeHandshakeOptions,
     resolve: (joined: Joined) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#wire = wire
+    this.#transport = transport
     this.#certificate = certificate
     this.#options = options
     this.#resolve = resolve
@@ -84,7 +88,7 @@ class NodeHandshake {
     this.#timer = clock.setTimeout(() => {
       this.#fail(new LinkUnreachable('the hub did not answer in time'), closeCodes.DEAD, 'no answer in time')
     }, this.#options.within ?? HANDSHAKE_MS)
-    this.#wire.handlers = {
+    this.#transport.handlers = {
       message: (bytes) => this.#receive(bytes),
       foreign: (what) => this.#violated(new Violation(what)),
       close: (code, reason) => this.#closed(code, reason),
@@ -103,7 +107,7 @@ class NodeHandshake {
       certificateFingerprint: this.#certificate,
     })
     this.#messages = [hello]
-    this.#wire.send(hello)
+    this.#transport.send(hello)
   }
 
   #stop(): void {
@@ -116,8 +120,8 @@ class NodeHandshake {
   #fail(error: unknown, code: (typeof closeCodes)[keyof typeof closeCodes], reason: string): void {
     if (this.#step === 'over') return
     this.#stop()
-    this.#wire.handlers = deaf
-    this.#wire.close(code, reason)
+    this.#transport.handlers = deaf
+    this.#transport.close(code, reason)
     this.#reject(error)
   }
 
@@ -141,7 +145,7 @@ class NodeHandshake {
 
   #receive(bytes: Uint8Array): void {
     try {
-      const frame = decodeFrame(bytes, HANDSHAKE_FRAME_BYTES)
+      const frame = decodeFrame(bytes, MAX_HANDSHAKE_FRAME_BYTES)
       this.#heartbeat?.heard()
       if (this.#step === 'hubHello' && frame.kind === 'hubHello') this.#onHubHello(frame.value, bytes)
       else if (this.#step === 'verdict' && frame.kind === 'pending' && this.#options.intent === 'JOIN')
@@ -156,7 +160,7 @@ class NodeHandshake {
 
   #onOther(frame: Frame): void {
     if (this.#step === 'pending' && frame.kind === 'ping') {
-      this.#wire.send(encodeFrame('pong', { sequence: frame.value.sequence }))
+      this.#transport.send(encodeFrame('pong', { sequence: frame.value.sequence }))
     } else if (this.#step === 'pending' && frame.kind === 'pong') this.#heartbeat?.pong(frame.value.sequence)
     else throw new Violation(`a ${frame.kind} frame during the handshake`)
   }
@@ -185,7 +189,7 @@ class NodeHandshake {
     })
     this.#messages.push(proof)
     this.#step = 'verdict'
-    this.#wire.send(proof)
+    this.#transport.send(proof)
   }
 
   #onPending(): void {
@@ -193,7 +197,7 @@ class NodeHandshake {
     this.#options.clock.clearTimeout(this.#timer)
     this.#heartbeat = new Heartbeat({
       clock: this.#options.clock,
-      ping: (sequence) => this.#wire.send(encodeFrame('ping', { sequence })),
+      ping: (sequence) => this.#transport.send(encodeFrame('ping', { sequence })),
       dead: () => this.#fail(new LinkUnreachable('the hub has gone silent'), closeCodes.DEAD, 'nothing was heard'),
     })
     this.#options.onPending?.()
@@ -221,7 +225,7 @@ class NodeHandshake {
       side: 'node',
       localId: identity.nodeId,
       peerId: hubId,
-      wire: this.#wire,
+      transport: this.#transport,
       clock,
       heartbeat: this.#heartbeat?.sequence ?? 0,
       signRemoval: () => new Uint8Array(0),

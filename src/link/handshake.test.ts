@@ -3,20 +3,20 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { acceptLink } from './handshake-hub.ts'
-import { joinLink, type NodeOptions } from './handshake-node.ts'
+import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { rawKey, signAs, transcript } from './keys.ts'
 import { type Admission, LinkRefused, LinkUnreachable } from './link.ts'
 import { decodeFrame, encodeFrame, encodeHubHelloBody, encodeRecord, encodeVerdictBody } from './messages.ts'
-import { connectPair, MemoryWire } from './pair.ts'
+import { connectPair, MemoryTransport } from './pair.ts'
 import { admitted, newIdentity, record, TestHub } from './testing.ts'
-import { closeCodes } from './wire.ts'
+import { closeCodes } from './transport.ts'
 
 const none = new Uint8Array(0)
 
 /** A connection whose messages an attacker may see, change, drop (null) and add to. */
 function onPath(
   hub: TestHub,
-  node: NodeOptions,
+  node: NodeHandshakeOptions,
   attack: {
     toHub?: (bytes: Uint8Array, n: number) => Uint8Array | null
     toNode?: (bytes: Uint8Array, n: number) => Uint8Array | null
@@ -24,10 +24,14 @@ function onPath(
   certificate: Uint8Array = none,
   certificates: Uint8Array[] = [],
 ) {
-  const [hubWire, hubSide] = MemoryWire.pair(undefined, '192.0.2.7')
-  const [nodeWire, nodeSide] = MemoryWire.pair()
+  const [hubTransport, hubSide] = MemoryTransport.pair(undefined, '192.0.2.7')
+  const [nodeTransport, nodeSide] = MemoryTransport.pair()
   const seen: Uint8Array[] = []
-  const pass = (from: MemoryWire, to: MemoryWire, change?: (bytes: Uint8Array, n: number) => Uint8Array | null) => {
+  const pass = (
+    from: MemoryTransport,
+    to: MemoryTransport,
+    change?: (bytes: Uint8Array, n: number) => Uint8Array | null,
+  ) => {
     let n = 0
     from.handlers = {
       message(bytes) {
@@ -42,8 +46,8 @@ function onPath(
   }
   pass(nodeSide, hubSide, attack.toHub)
   pass(hubSide, nodeSide, attack.toNode)
-  acceptLink(hubWire, { ...hub.options, certificates: () => certificates })
-  return { joined: joinLink(nodeWire, certificate, node), seen }
+  acceptLink(hubTransport, { ...hub.options, certificates: () => certificates })
+  return { joined: joinLink(nodeTransport, certificate, node), seen }
 }
 
 async function refusal(promise: Promise<unknown>): Promise<{ reason: string; signed: boolean }> {
@@ -207,10 +211,10 @@ test('every message recorded from one handshake is worthless in the next', async
     'verdict',
   ])
   // To the hub: somebody without the key replays a node.
-  const [wire, end] = MemoryWire.pair()
+  const [transport, end] = MemoryTransport.pair()
   let closed: [number, string] | undefined
   end.handlers = { message() {}, foreign() {}, close: (...how) => (closed = how), drain() {} }
-  acceptLink(wire, hub.options)
+  acceptLink(transport, hub.options)
   end.send(hello)
   await settle()
   end.send(proof)
@@ -242,12 +246,12 @@ test('signatures cannot be reflected: each role signs its own string', async () 
   const hub = new TestHub()
   const identity = newIdentity()
   // An attacker without any key of its own answers a node with that node's own hello.
-  const [nodeWire, end] = MemoryWire.pair()
+  const [nodeTransport, end] = MemoryTransport.pair()
   end.handlers = { message: (bytes) => void end.send(bytes), foreign() {}, close() {}, drain() {} }
-  expect(await refusal(joinLink(nodeWire, none, hub.node({ identity })))).toMatchObject({ reason: 'PROTOCOL' })
+  expect(await refusal(joinLink(nodeTransport, none, hub.node({ identity })))).toMatchObject({ reason: 'PROTOCOL' })
   // A signature made as hub over the very transcript a node has to sign is no proof, and the other way round.
-  const [wire, node] = MemoryWire.pair()
-  acceptLink(wire, hub.options)
+  const [transport, node] = MemoryTransport.pair()
+  acceptLink(transport, hub.options)
   const hello = encodeFrame('hello', {
     version: 1,
     nodeKey: rawKey(identity.publicKey),
@@ -286,8 +290,8 @@ test('a node cannot act under the key of another', async () => {
   expect(await refusal(connectPair(hub.options, hub.node({ identity: mixed })))).toMatchObject({ reason: 'PROTOCOL' })
   expect(hub.events).toMatchObject([{ kind: 'violation', message: 'a proof that the key of the hello has not signed' }])
   // Nor can a key be one that is none.
-  const [wire, end] = MemoryWire.pair()
-  acceptLink(wire, hub.options)
+  const [transport, end] = MemoryTransport.pair()
+  acceptLink(transport, hub.options)
   end.send(
     encodeFrame('hello', {
       version: 1,
@@ -349,10 +353,10 @@ test.each([
   ],
 ])('a hello with %s is cut off with the reason', async (_, change, reason) => {
   const hub = new TestHub()
-  const [wire, end] = MemoryWire.pair(undefined, '192.0.2.7')
+  const [transport, end] = MemoryTransport.pair(undefined, '192.0.2.7')
   let closed: unknown
   end.handlers = { message() {}, foreign() {}, close: (...how) => (closed = how), drain() {} }
-  acceptLink(wire, hub.options)
+  acceptLink(transport, hub.options)
   const good = {
     version: 1,
     nodeKey: rawKey(newIdentity().publicKey),
@@ -368,8 +372,8 @@ test.each([
 
 test('before the handshake is over a frame has at most 16 KiB', async () => {
   const hub = new TestHub()
-  const [wire, end] = MemoryWire.pair()
-  acceptLink(wire, hub.options)
+  const [transport, end] = MemoryTransport.pair()
+  acceptLink(transport, hub.options)
   end.send(new Uint8Array(16 * 1024 + 1))
   await settle()
   expect(hub.events).toMatchObject([{ kind: 'violation', message: 'a frame of 16385 bytes, 16384 are allowed' }])
@@ -377,9 +381,9 @@ test('before the handshake is over a frame has at most 16 KiB', async () => {
 
 test.each(['nothing', 'a hello'])('who sends %s is cut off after 10 s', async (what) => {
   const hub = new TestHub()
-  const [wire, end] = MemoryWire.pair()
+  const [transport, end] = MemoryTransport.pair()
   let proven = 0
-  acceptLink(wire, hub.options, { proven: () => proven++ })
+  acceptLink(transport, hub.options, { proven: () => proven++ })
   if (what === 'a hello') {
     end.send(
       encodeFrame('hello', {
@@ -402,8 +406,8 @@ test.each(['nothing', 'a hello'])('who sends %s is cut off after 10 s', async (w
 
 test('a node gives up on a hub that does not answer for 10 s', async () => {
   const hub = new TestHub()
-  const [wire] = MemoryWire.pair()
-  const joined = joinLink(wire, none, hub.node())
+  const [transport] = MemoryTransport.pair()
+  const joined = joinLink(transport, none, hub.node())
   hub.clock.increment(10_000)
   expect((await refusal(joined)).reason).toBe('UNREACHABLE')
 })

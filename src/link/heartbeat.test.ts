@@ -4,7 +4,7 @@ import { SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
 import type { LinkEvent } from './link.ts'
 import { decodeFrame } from './messages.ts'
-import { MemoryWire } from './pair.ts'
+import { MemoryTransport } from './pair.ts'
 import { Session } from './session.ts'
 import { Recorder, sessionPair } from './testing.ts'
 
@@ -29,12 +29,12 @@ test('two sides that have nothing to say stay together', async () => {
 test('who is silent is asked at 10 and 20 s and dead at 30 s, its calls UNAVAILABLE', async () => {
   const clock = new SimulatedClock()
   const events: LinkEvent[] = []
-  const [wire, silent] = MemoryWire.pair()
+  const [transport, silent] = MemoryTransport.pair()
   const hub = new Session({
     side: 'hub',
     localId: 'hub',
     peerId: 'node',
-    wire,
+    transport,
     clock,
     heartbeat: 0,
     signRemoval: () => new Uint8Array(0),
@@ -62,14 +62,14 @@ test('who is silent is asked at 10 and 20 s and dead at 30 s, its calls UNAVAILA
 })
 
 test('whatever arrives counts as a sign of life', async () => {
-  const { hub, node, nodeWire, clock } = sessionPair()
+  const { hub, node, nodeTransport, clock } = sessionPair()
   const asked: number[] = []
-  const { message } = nodeWire.handlers
-  nodeWire.handlers = {
-    ...nodeWire.handlers,
+  const { message } = nodeTransport.handlers
+  nodeTransport.handlers = {
+    ...nodeTransport.handlers,
     message: (bytes) => {
       if (decodeFrame(bytes).kind === 'ping') asked.push(clock.now())
-      message.call(nodeWire.handlers, bytes)
+      message.call(nodeTransport.handlers, bytes)
     },
   }
   hub.onOpen((stream) => stream.end({ code: 'OK', message: '' }))

@@ -1,28 +1,28 @@
 /** What one side has sent and the other has not handled is bounded, whatever credit would allow, and all of it arrives. */
 import { expect, test } from 'vitest'
-import { BYTES_IN_FLIGHT, FRAMES_IN_FLIGHT } from './in-flight.ts'
+import { MAX_BYTES_IN_FLIGHT, MAX_FRAMES_IN_FLIGHT } from './in-flight.ts'
 import type { LinkStream } from './link.ts'
-import { decodeFrame, FRAGMENT_BYTES, WINDOW_BYTES } from './messages.ts'
-import type { MemoryWire } from './pair.ts'
+import { decodeFrame, MAX_FRAGMENT_BYTES, WINDOW_BYTES } from './messages.ts'
+import type { MemoryTransport } from './pair.ts'
 import { sessionPair } from './testing.ts'
 
-/** A pair whose node may send without end as far as its wire is concerned. */
+/** A pair whose node may send without end as far as its transport is concerned. */
 function wide() {
   const pair = sessionPair(() => {})
-  const send = pair.nodeWire.send.bind(pair.nodeWire)
+  const send = pair.nodeTransport.send.bind(pair.nodeTransport)
   let [frames, bytes] = [0, 0]
-  pair.nodeWire.send = (frame) => {
+  pair.nodeTransport.send = (frame) => {
     send(frame)
     frames++
     bytes += frame.length
     return true
   }
-  Object.defineProperty(pair.nodeWire, 'buffered', { get: () => 0, set: () => {} })
+  Object.defineProperty(pair.nodeTransport, 'buffered', { get: () => 0, set: () => {} })
   return { ...pair, sent: () => ({ frames, bytes }) }
 }
 
-function exchange(...wires: MemoryWire[]): void {
-  while (wires.map((wire) => wire.deliver()).includes(true));
+function exchange(...transports: MemoryTransport[]): void {
+  while (transports.map((transport) => transport.deliver()).includes(true));
 }
 
 /** Streams that send messages of `size` bytes, `each` on every one, as fast as they may. */
@@ -45,9 +45,9 @@ function flood(open: () => LinkStream, streams: number, each: number, size: numb
 
 test.each([
   ['empty messages', 40, 2_000, 0],
-  ['pieces of full length', 200, 7, FRAGMENT_BYTES],
+  ['pieces of full length', 200, 7, MAX_FRAGMENT_BYTES],
 ])('%s: within the bounds until they are handled, then all arrive', (_, streams, each, size) => {
-  const { hub, node, hubWire, nodeWire, events, sent } = wide()
+  const { hub, node, hubTransport, nodeTransport, events, sent } = wide()
   let [got, halves] = [0, 0]
   hub.onOpen((stream) => {
     stream.handlers = {
@@ -63,18 +63,18 @@ test.each([
   flood(() => node.open('x', '', undefined), streams, each, size)
   const { frames, bytes } = sent()
   // Pings come on top, and the frame with which the bound was reached.
-  expect(frames).toBeLessThanOrEqual(FRAMES_IN_FLIGHT + 8)
-  expect(bytes).toBeLessThanOrEqual(BYTES_IN_FLIGHT + 2 * FRAGMENT_BYTES)
-  expect(Math.max(frames / FRAMES_IN_FLIGHT, bytes / BYTES_IN_FLIGHT)).toBeGreaterThanOrEqual(1)
+  expect(frames).toBeLessThanOrEqual(MAX_FRAMES_IN_FLIGHT + 8)
+  expect(bytes).toBeLessThanOrEqual(MAX_BYTES_IN_FLIGHT + 2 * MAX_FRAGMENT_BYTES)
+  expect(Math.max(frames / MAX_FRAMES_IN_FLIGHT, bytes / MAX_BYTES_IN_FLIGHT)).toBeGreaterThanOrEqual(1)
   expect([got, node.streamCount]).toEqual([0, streams])
-  exchange(nodeWire, hubWire)
+  exchange(nodeTransport, hubTransport)
   expect([got, halves]).toEqual([streams * each, streams])
   expect([node.streamCount, hub.streamCount, node.held, hub.held]).toEqual([0, 0, 0, 0])
   expect(events).toEqual([])
 })
 
 test('while it waits it cancels and gives credit', () => {
-  const { node, hub, nodeWire, hubWire, sent } = wide()
+  const { node, hub, nodeTransport, hubTransport, sent } = wide()
   const calls: LinkStream[] = []
   node.onOpen((stream) => {
     stream.handlers = { message() {} }
@@ -96,21 +96,21 @@ test('while it waits it cancels and gives credit', () => {
   calls[0]?.cancel()
   expect(sent().frames).toBe(before + 1)
   served.send(new Uint8Array(WINDOW_BYTES / 2))
-  while (hubWire.deliver());
+  while (hubTransport.deliver());
   expect(sent().frames).toBeGreaterThan(before + 1)
   hub.onOpen((stream) => {
     stream.handlers = { message() {}, halfClose: () => stream.end({ code: 'OK', message: '' }) }
   })
-  exchange(nodeWire, hubWire)
+  exchange(nodeTransport, hubTransport)
   // `late` and `served`.
   expect([node.streamCount, hub.streamCount]).toEqual([2, 2])
   expect(late.writable).toBe(true)
 })
 
 test('few frames are sent without a ping', () => {
-  const { node, nodeWire } = sessionPair(() => {})
+  const { node, nodeTransport } = sessionPair(() => {})
   const kinds: string[] = []
-  nodeWire.send = (frame) => {
+  nodeTransport.send = (frame) => {
     kinds.push(decodeFrame(frame).kind)
     return true
   }

@@ -1,14 +1,14 @@
 /** What has been sent and not yet been handled by the other side, as far as this one knows: bounded, so that no peer has to cut it off. */
 
 /** Frames that may be in flight before calls and messages wait. */
-export const FRAMES_IN_FLIGHT = 16_384
+export const MAX_FRAMES_IN_FLIGHT = 16_384
 /** Bytes that may. */
-export const BYTES_IN_FLIGHT = 32 * 1024 * 1024
+export const MAX_BYTES_IN_FLIGHT = 32 * 1024 * 1024
 /** A Ping asks after so much of either: frames are handled in order, so its Pong shows that all before it have been. */
 const ASKED_PART = 1 / 4
 
 /** What had been sent when a Ping was. */
-interface Asked {
+interface SentAtPing {
   readonly sequence: number
   readonly frames: number
   readonly bytes: number
@@ -25,18 +25,21 @@ export class InFlight {
   #framesAsked = 0
   #bytesAsked = 0
   /** Pings without their Pongs, the oldest first. */
-  readonly #asked: Asked[] = []
+  readonly #asked: SentAtPing[] = []
 
   /** Whether calls and messages have to wait for a Pong. */
   get isFull(): boolean {
-    return this.#frames - this.#framesHandled >= FRAMES_IN_FLIGHT || this.#bytes - this.#bytesHandled >= BYTES_IN_FLIGHT
+    return (
+      this.#frames - this.#framesHandled >= MAX_FRAMES_IN_FLIGHT ||
+      this.#bytes - this.#bytesHandled >= MAX_BYTES_IN_FLIGHT
+    )
   }
 
   /** Whether it is time for a Ping. */
   get isDue(): boolean {
     return (
-      this.#frames - this.#framesAsked >= FRAMES_IN_FLIGHT * ASKED_PART ||
-      this.#bytes - this.#bytesAsked >= BYTES_IN_FLIGHT * ASKED_PART
+      this.#frames - this.#framesAsked >= MAX_FRAMES_IN_FLIGHT * ASKED_PART ||
+      this.#bytes - this.#bytesAsked >= MAX_BYTES_IN_FLIGHT * ASKED_PART
     )
   }
 

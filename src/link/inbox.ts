@@ -1,6 +1,13 @@
 /** What peers have sent and nobody has handled yet: bounded for each, handled in turns, so that no flood holds up anybody else. */
 import type { WebSocket } from 'uWebSockets.js'
-import { type CloseCode, closeCodes, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
+import {
+  type CloseCode,
+  closeCodes,
+  closeReason,
+  deaf,
+  type LinkTransport,
+  type TransportHandlers,
+} from './transport.ts'
 
 /** How long arrivals are handled before everything else in the process has its turn, milliseconds. */
 const TURN_MS = 10
@@ -15,11 +22,11 @@ const COMPACT_AT = 256
 
 /** The links that have something to be handled, in the order in which they have their turns. */
 export class Inboxes {
-  readonly #waiting = new Set<UwsWire>()
+  readonly #waiting = new Set<UwsTransport>()
   #isScheduled = false
 
-  add(wire: UwsWire): void {
-    this.#waiting.add(wire)
+  add(transport: UwsTransport): void {
+    this.#waiting.add(transport)
     if (this.#isScheduled) return
     this.#isScheduled = true
     setImmediate(() => this.#turn())
@@ -28,10 +35,10 @@ export class Inboxes {
   #turn(): void {
     this.#isScheduled = false
     const end = performance.now() + TURN_MS
-    for (const wire of this.#waiting) {
-      this.#waiting.delete(wire)
+    for (const transport of this.#waiting) {
+      this.#waiting.delete(transport)
       // One that has more goes to the end of the row, which this loop may reach again.
-      if (wire.handle(SLICE_MS)) this.add(wire)
+      if (transport.handle(SLICE_MS)) this.add(transport)
       if (performance.now() >= end) break
     }
     const next = this.#waiting.values().next().value
@@ -39,15 +46,15 @@ export class Inboxes {
   }
 }
 
-type Arrival = Uint8Array | string | { readonly code: number; readonly reason: string }
+type InboxEntry = Uint8Array | string | { readonly code: number; readonly reason: string }
 
 /**
- * A wire over a WebSocket of uWebSockets.js. What arrives is handled in the turn after: with TLS, a write to any socket from within a read
+ * A transport over a WebSocket of uWebSockets.js. What arrives is handled in the turn after: with TLS, a write to any socket from within a read
  * makes uSockets forget the rest of what it has read (us_internal_ssl_socket_write resets the input), and handling a message writes.
  */
-export class UwsWire implements Wire {
+export class UwsTransport implements LinkTransport {
   readonly remoteAddress: string
-  handlers: WireHandlers = deaf
+  handlers: TransportHandlers = deaf
   /** Messages that may wait to be handled; whoever sends more is cut off. */
   mayWait: number
   /** The peer has been let in. */
@@ -55,7 +62,7 @@ export class UwsWire implements Wire {
   readonly #socket: WebSocket<unknown>
   readonly #inboxes: Inboxes
   readonly #inboxLimit: number
-  #inbox: (Arrival | undefined)[] = []
+  #inbox: (InboxEntry | undefined)[] = []
   /** Where the inbox goes on. */
   #next = 0
   /** What waits in the inbox, bytes. */
@@ -147,7 +154,7 @@ export class UwsWire implements Wire {
     this.#waiting = 0
   }
 
-  #arrived(arrival: Arrival): void {
+  #arrived(arrival: InboxEntry): void {
     if (this.#isClosed) return
     this.#inbox.push(arrival)
     this.#inboxes.add(this)

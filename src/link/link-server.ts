@@ -3,22 +3,22 @@ import type { WebSocket } from 'uWebSockets.js'
 import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
-import { Inboxes, UwsWire } from './inbox.ts'
+import { Inboxes, UwsTransport } from './inbox.ts'
 import type { LinkServer, LinkSession, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
-import { FRAME_BYTES } from './messages.ts'
-import { BACKLOG_BYTES } from './session.ts'
+import { MAX_FRAME_BYTES } from './messages.ts'
+import { MAX_BACKLOG_BYTES } from './session.ts'
 
 /** What an admitted link may have sent that waits to be handled, bytes. */
-const INBOX_BYTES = 64 * 1024 * 1024
+const MAX_INBOX_BYTES = 64 * 1024 * 1024
 /** Messages of a peer that may wait to be handled: it has one to send, then it waits for the answer. */
-const UNPROVEN_MESSAGES = 1
+const MAX_UNPROVEN_MESSAGES = 1
 /** While its request to join is pending: pings and pongs, some seconds apart. */
-const UNADMITTED_MESSAGES = 8
+const MAX_UNADMITTED_MESSAGES = 8
 /**
- * In a session: beyond what a peer has that keeps to the protocol, which is FRAMES_IN_FLIGHT, then a Cancel or End of each of its 20,000
+ * In a session: beyond what a peer has that keeps to the protocol, which is MAX_FRAMES_IN_FLIGHT, then a Cancel or End of each of its 20,000
  * streams, and an answer to each frame that this side has in flight.
  */
-const MEMBER_MESSAGES = 65_536
+const MAX_MEMBER_MESSAGES = 65_536
 
 export interface LinkServerOptions extends HubOptions {
   /**
@@ -31,9 +31,9 @@ export interface LinkServerOptions extends HubOptions {
   readonly inboxLimit?: number
 }
 
-interface SocketData {
+interface LinkSocketData {
   readonly remoteAddress: string
-  wire: UwsWire | undefined
+  transport: UwsTransport | undefined
 }
 
 export function createLinkServer(options: LinkServerOptions): LinkServer {
@@ -44,7 +44,7 @@ class UwsLinkServer implements LinkServer {
   readonly #options: LinkServerOptions
   readonly #unproven = new Map<string, number>()
   /** Connections, as handshakes first and then as the sessions that came of them. */
-  readonly #links = new Map<UwsWire, HubHandshake | LinkSession>()
+  readonly #links = new Map<UwsTransport, HubHandshake | LinkSession>()
   readonly #inboxes = new Inboxes()
   #unprovenCount = 0
   #isClosed = false
@@ -55,27 +55,27 @@ class UwsLinkServer implements LinkServer {
 
   attach(host: SocketHost): void {
     const behavior = {
-      maxPayloadLength: FRAME_BYTES,
-      // The session stops well before; what is left is a wire that nobody watches.
-      maxBackpressure: 4 * BACKLOG_BYTES,
+      maxPayloadLength: MAX_FRAME_BYTES,
+      // The session stops well before; what is left is a transport that nobody watches.
+      maxBackpressure: 4 * MAX_BACKLOG_BYTES,
       closeOnBackpressureLimit: true,
       // Heartbeats of the session do better.
       idleTimeout: 0,
       sendPingsAutomatically: false,
-      open: (socket: WebSocket<SocketData>) => this.#open(socket),
-      message: (socket: WebSocket<SocketData>, message: ArrayBuffer, isBinary: boolean) =>
-        socket.getUserData().wire?.received(message, isBinary),
-      ping: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
-      pong: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.controlled(),
-      drain: (socket: WebSocket<SocketData>) => socket.getUserData().wire?.drained(),
-      close: (socket: WebSocket<SocketData>, code: number, message: ArrayBuffer) => {
-        const { wire } = socket.getUserData()
-        if (wire === undefined) return
-        this.#links.delete(wire)
-        wire.lost(code, Buffer.from(message).toString())
+      open: (socket: WebSocket<LinkSocketData>) => this.#open(socket),
+      message: (socket: WebSocket<LinkSocketData>, message: ArrayBuffer, isBinary: boolean) =>
+        socket.getUserData().transport?.received(message, isBinary),
+      ping: (socket: WebSocket<LinkSocketData>) => socket.getUserData().transport?.controlled(),
+      pong: (socket: WebSocket<LinkSocketData>) => socket.getUserData().transport?.controlled(),
+      drain: (socket: WebSocket<LinkSocketData>) => socket.getUserData().transport?.drained(),
+      close: (socket: WebSocket<LinkSocketData>, code: number, message: ArrayBuffer) => {
+        const { transport } = socket.getUserData()
+        if (transport === undefined) return
+        this.#links.delete(transport)
+        transport.lost(code, Buffer.from(message).toString())
       },
     }
-    host.webSocket<SocketData>(LINK_PATH, behavior, (request) => this.#upgrade(request))
+    host.webSocket<LinkSocketData>(LINK_PATH, behavior, (request) => this.#upgrade(request))
   }
 
   close(): void {
@@ -83,14 +83,14 @@ class UwsLinkServer implements LinkServer {
     for (const link of [...this.#links.values()]) link.close('SHUTDOWN', 'the hub is shutting down')
   }
 
-  #upgrade(request: UpgradeRequest): Upgrade<SocketData> {
+  #upgrade(request: UpgradeRequest): Upgrade<LinkSocketData> {
     const { remoteAddress } = request
     const status = this.#refusal(request)
     if (status !== undefined) {
       return { status, headers: { 'content-type': 'text/plain' }, body: `${status}\n`, close: true }
     }
     this.#count(remoteAddress, 1)
-    return { data: { remoteAddress, wire: undefined }, protocol: SUBPROTOCOL }
+    return { data: { remoteAddress, transport: undefined }, protocol: SUBPROTOCOL }
   }
 
   #refusal({ remoteAddress, header }: UpgradeRequest): string | undefined {
@@ -115,20 +115,20 @@ class UwsLinkServer implements LinkServer {
     else this.#unproven.delete(network)
   }
 
-  #open(socket: WebSocket<SocketData>): void {
+  #open(socket: WebSocket<LinkSocketData>): void {
     const data = socket.getUserData()
-    const { inboxLimit = INBOX_BYTES } = this.#options
-    const wire = new UwsWire(socket, data.remoteAddress, this.#inboxes, inboxLimit, UNPROVEN_MESSAGES)
-    data.wire = wire
+    const { inboxLimit = MAX_INBOX_BYTES } = this.#options
+    const transport = new UwsTransport(socket, data.remoteAddress, this.#inboxes, inboxLimit, MAX_UNPROVEN_MESSAGES)
+    data.transport = transport
     const proven = () => {
       this.#count(data.remoteAddress, -1)
-      wire.mayWait = UNADMITTED_MESSAGES
+      transport.mayWait = MAX_UNADMITTED_MESSAGES
     }
     const admitted = (session: LinkSession) => {
-      this.#links.set(wire, session)
-      wire.mayWait = MEMBER_MESSAGES
-      wire.isMember = true
+      this.#links.set(transport, session)
+      transport.mayWait = MAX_MEMBER_MESSAGES
+      transport.isMember = true
     }
-    this.#links.set(wire, acceptLink(wire, this.#options, { proven, admitted }))
+    this.#links.set(transport, acceptLink(transport, this.#options, { proven, admitted }))
   }
 }

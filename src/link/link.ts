@@ -4,9 +4,7 @@ import type { Code } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
 import type { Problem } from '../text/pointer.ts'
 
-export type { Clock } from '../contract/clock.ts'
-
-/** What a node says about itself; at most RECORD_BYTES encoded (messages.ts). */
+/** What a node says about itself; at most MAX_RECORD_BYTES encoded (messages.ts). */
 export interface NodeRecord {
   readonly name: string
   readonly metadata: NodeMetadata
@@ -55,7 +53,7 @@ export interface LinkStream {
   /** Until they are set, what arrives is kept (at most a window). Set once; the keeping ends at once. */
   handlers: StreamHandlers
   /**
-   * Sends one message of at most MESSAGE_BYTES; the bytes must not change afterwards. Returns whether there is room for more: after
+   * Sends one message of at most MAX_MESSAGE_BYTES; the bytes must not change afterwards. Returns whether there is room for more: after
    * false this message has been taken too, but further ones wait for `drain`. A sender that does not is ended with RESOURCE_EXHAUSTED.
    */
   send(bytes: Uint8Array): boolean
@@ -121,7 +119,7 @@ export interface LinkSession {
   open(operation: string, target: string, request: Uint8Array | undefined, options?: OpenOptions): LinkStream
   /** Sets who serves what the peer opens; until then calls wait. `request` undefined: bidirectional. */
   onOpen(listener: (stream: LinkStream, request: Uint8Array | undefined) => void): void
-  /** Node: tells the hub that the record changed. Throws RangeError when it is longer than RECORD_BYTES. */
+  /** Node: tells the hub that the record changed. Throws RangeError when it is longer than MAX_RECORD_BYTES. */
   sendRecord(record: NodeRecord): void
   /** Hub: sets who hears of changed records. */
   onRecord(listener: (record: NodeRecord) => void): void
@@ -167,12 +165,12 @@ export interface HubPolicy {
    * JOIN: settles when the operator has answered, the request has timed out, … `withdrawn` aborts when the joiner goes away. `key`:
    * 32 bytes, Ed25519.
    */
-  join(joiner: Joiner, withdrawn: AbortSignal): Promise<Admission>
+  join(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission>
   /** A session stands, let in by `admission`, as `admit` or `join` gave it; the handlers (onOpen, onRecord, onLeave) are set before this returns. */
   established(session: LinkSession, record: NodeRecord, admission: Admission): void
 }
 
-export interface Joiner {
+export interface JoiningNode {
   readonly nodeId: string
   readonly key: Uint8Array
   readonly record: NodeRecord

@@ -11,8 +11,8 @@ import {
   encodeRecordFrame,
   encodeVerdictBody,
   endFrame,
-  FRAGMENT_BYTES,
   type Frames,
+  MAX_FRAGMENT_BYTES,
 } from './messages.ts'
 import { record } from './testing.ts'
 
@@ -79,8 +79,8 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
     [{ stream: 0, payload: new Uint8Array(0), more: true }, '4a021801'],
     [{ stream: 128, payload: Uint8Array.of(7, 8), more: true }, '4a09088001120207081801'],
     [
-      { stream: 1, payload: new Uint8Array(FRAGMENT_BYTES), more: false },
-      `4a868002080112808002${'00'.repeat(FRAGMENT_BYTES)}`,
+      { stream: 1, payload: new Uint8Array(MAX_FRAGMENT_BYTES), more: false },
+      `4a868002080112808002${'00'.repeat(MAX_FRAGMENT_BYTES)}`,
     ],
   ],
   halfClose: [[{ stream: 5 }, '52020805']],
@@ -125,7 +125,7 @@ test.each(frames)('%s %j is what was encoded', (kind, value, hex) => {
 test.each([0, 1, 127, 128, 16_383, 16_384, 2 ** 21 - 1, 2 ** 21, 2 ** 28, 2 ** 32 - 1])(
   'a Message frame of stream %d is what the codec makes of it',
   (stream) => {
-    for (const length of [0, 1, 113, 122, 123, 124, 125, 127, 128, 16_370, 16_384, FRAGMENT_BYTES]) {
+    for (const length of [0, 1, 113, 122, 123, 124, 125, 127, 128, 16_370, 16_384, MAX_FRAGMENT_BYTES]) {
       const payload = new Uint8Array(length).fill(5)
       for (const more of [false, true]) {
         expect(encodeMessageFrame(stream, payload, more)).toEqual(encodeFrame('message', { stream, payload, more }))

@@ -7,15 +7,15 @@ import type { NodeMetadata } from '../contract/types.ts'
 import type { Intent, LinkStatus, NodeRecord, RefusalReason } from './link.ts'
 
 /** Longest frame, bytes. */
-export const FRAME_BYTES = 128 * 1024
+export const MAX_FRAME_BYTES = 128 * 1024
 /** Longest frame before the handshake is over, bytes. */
-export const HANDSHAKE_FRAME_BYTES = 16 * 1024
+export const MAX_HANDSHAKE_FRAME_BYTES = 16 * 1024
 /** Longest encoded NodeRecord, bytes: it travels in a frame of the handshake. */
-export const RECORD_BYTES = 15 * 1024
+export const MAX_RECORD_BYTES = 15 * 1024
 /** Longest message of a stream, all its pieces together, bytes. */
-export const MESSAGE_BYTES = 16 * 1024 * 1024
+export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 /** Longest piece of a message that this implementation sends, bytes. */
-export const FRAGMENT_BYTES = 32 * 1024
+export const MAX_FRAGMENT_BYTES = 32 * 1024
 /** Credit each side of a stream starts with, bytes. */
 export const WINDOW_BYTES = 256 * 1024
 /** What a piece of a message costs besides its bytes: empty messages are not free. */
@@ -25,13 +25,13 @@ export const PIECE_BYTES = 512
 /** Streams each side may have open at once. */
 export const MAX_STREAMS = 10_000
 
-const OPERATION_LENGTH = 128
-const ID_LENGTH = 128
+const MAX_OPERATION_LENGTH = 128
+const MAX_ID_LENGTH = 128
 const KEY_BYTES = 32
 const HASH_BYTES = 32
 const SIGNATURE_BYTES = 64
-const STATUS_MESSAGE_LENGTH = 8 * 1024
-const STATUS_DETAILS_LENGTH = 64 * 1024
+const MAX_STATUS_MESSAGE_LENGTH = 8 * 1024
+const MAX_STATUS_DETAILS_LENGTH = 64 * 1024
 
 export interface Hello {
   readonly version: number
@@ -86,7 +86,7 @@ export interface End {
 }
 
 /** A record as it was sent; services that this version does not know are numbers. */
-export interface WireRecord {
+export interface DecodedRecord {
   readonly name: string
   readonly metadata?: NodeMetadata
   readonly services: readonly (NodeRecord['services'][number] | number)[]
@@ -109,7 +109,7 @@ export interface Frames {
   window: { readonly stream: number; readonly credit: number }
   ping: { readonly sequence: number }
   pong: { readonly sequence: number }
-  record: WireRecord
+  record: DecodedRecord
   removed: { readonly signature: Uint8Array }
   leave: Empty
   left: Empty
@@ -178,7 +178,7 @@ function writeVarint(into: Uint8Array, value: number, at: number): number {
   return end
 }
 
-/** The frame that holds a record, encoded. Throws RangeError when it is longer than RECORD_BYTES. */
+/** The frame that holds a record, encoded. Throws RangeError when it is longer than MAX_RECORD_BYTES. */
 export function encodeRecordFrame(record: NodeRecord): Uint8Array {
   encodeRecord(record)
   return encodeMember(FRAME, 'record', record)
@@ -188,7 +188,7 @@ export function encodeRecordFrame(record: NodeRecord): Uint8Array {
  * Reads one frame of at most `limit` bytes; throws Violation when it is none. Byte fields are views of `bytes`, which the frame
  * therefore owns, but for payloads that are a small part of them: who keeps one would keep all of it.
  */
-export function decodeFrame(bytes: Uint8Array, limit: number = FRAME_BYTES): Frame {
+export function decodeFrame(bytes: Uint8Array, limit: number = MAX_FRAME_BYTES): Frame {
   if (bytes.length > limit) throw new Violation(`a frame of ${bytes.length} bytes, ${limit} are allowed`)
   const message = decode(FRAME, bytes, 'frame')
   let kind: FrameName | undefined
@@ -236,14 +236,15 @@ function check(frame: Frame, size: number): void {
       return
     case 'open': {
       const { operation, target, origin, request, requestContinues } = frame.value
-      if (operation.length === 0 || operation.length > OPERATION_LENGTH)
+      if (operation.length === 0 || operation.length > MAX_OPERATION_LENGTH)
         throw new Violation('a call without a proper name')
-      if (target.length > ID_LENGTH || origin.length > ID_LENGTH) throw new Violation('a node id that is too long')
+      if (target.length > MAX_ID_LENGTH || origin.length > MAX_ID_LENGTH)
+        throw new Violation('a node id that is too long')
       if (request === undefined && requestContinues) throw new Violation('a request that goes on without a beginning')
       return
     }
     case 'record':
-      if (size > RECORD_BYTES + 8) throw new Violation(`a record of ${size} bytes, ${RECORD_BYTES} are allowed`)
+      if (size > MAX_RECORD_BYTES + 8) throw new Violation(`a record of ${size} bytes, ${MAX_RECORD_BYTES} are allowed`)
       return
     case 'window':
       if (frame.value.credit === 0) throw new Violation('a window of no credit')
@@ -277,23 +278,24 @@ export function decodeVerdictBody(bytes: Uint8Array): VerdictBody {
   return { welcome: {} }
 }
 
-/** Encodes a record; throws RangeError when it is longer than RECORD_BYTES. */
+/** Encodes a record; throws RangeError when it is longer than MAX_RECORD_BYTES. */
 export function encodeRecord(record: NodeRecord): Uint8Array {
   const bytes = encodeBinary(RECORD, record)
-  if (bytes.length > RECORD_BYTES) {
-    throw new RangeError(`the node's name and metadata take ${bytes.length} bytes, ${RECORD_BYTES} are allowed`)
+  if (bytes.length > MAX_RECORD_BYTES) {
+    throw new RangeError(`the node's name and metadata take ${bytes.length} bytes, ${MAX_RECORD_BYTES} are allowed`)
   }
   return bytes
 }
 
 /** Reads a record; throws Violation. Services that this version does not know are left out. */
 export function decodeRecord(bytes: Uint8Array): NodeRecord {
-  if (bytes.length > RECORD_BYTES) throw new Violation(`a record of ${bytes.length} bytes, ${RECORD_BYTES} are allowed`)
-  return readRecord(decode(RECORD, bytes, 'NodeRecord') as unknown as WireRecord)
+  if (bytes.length > MAX_RECORD_BYTES)
+    throw new Violation(`a record of ${bytes.length} bytes, ${MAX_RECORD_BYTES} are allowed`)
+  return readRecord(decode(RECORD, bytes, 'NodeRecord') as unknown as DecodedRecord)
 }
 
 /** The record in a decoded frame, which it outlives. */
-export function readRecord({ name, metadata = { items: {} }, services }: WireRecord): NodeRecord {
+export function readRecord({ name, metadata = { items: {} }, services }: DecodedRecord): NodeRecord {
   for (const item of Object.values(metadata.items)) {
     if (item.bytesValue !== undefined) item.bytesValue = new Uint8Array(item.bytesValue)
   }
@@ -303,18 +305,18 @@ export function readRecord({ name, metadata = { items: {} }, services }: WireRec
 /** A status as an End frame; cut to what fits. */
 export function endFrame(stream: number, status: LinkStatus): Uint8Array {
   const details: { pointer: string; message: string }[] = []
-  let room = STATUS_DETAILS_LENGTH
+  let room = MAX_STATUS_DETAILS_LENGTH
   for (const { pointer, message } of status.details ?? []) {
     // A code unit takes at most 3 bytes of UTF-8; the rest is tags.
     room -= 3 * (pointer.length + message.length) + 16
     if (room < 0) break
     details.push({ pointer, message })
   }
-  const message = status.message.slice(0, STATUS_MESSAGE_LENGTH)
+  const message = status.message.slice(0, MAX_STATUS_MESSAGE_LENGTH)
   return encodeFrame('end', { stream, code: codeNumbers[status.code], message, details })
 }
 
-export function statusOf({ code, message, details }: End): LinkStatus {
+export function statusOfEnd({ code, message, details }: End): LinkStatus {
   const status: LinkStatus = { code: codeName(code), message }
   return details.length === 0
     ? status

@@ -1,8 +1,8 @@
-/** Links inside one process: the same handshake and session as over a socket, on a wire that is memory. */
+/** Links inside one process: the same handshake and session as over a socket, on a transport that is memory. */
 import { acceptLink, type HubOptions } from './handshake-hub.ts'
-import { joinLink, type NodeOptions } from './handshake-node.ts'
+import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import type { Dialled } from './link.ts'
-import { type CloseCode, closeReason, deaf, type Wire, type WireHandlers } from './wire.ts'
+import { type CloseCode, closeReason, deaf, type LinkTransport, type TransportHandlers } from './transport.ts'
 
 /** Bytes on their way that make a sender wait. */
 const HIGH_WATER = 256 * 1024
@@ -10,31 +10,31 @@ const HIGH_WATER = 256 * 1024
 type Delivery = { readonly bytes: Uint8Array } | { readonly code: number; readonly reason: string }
 
 /** One end of a connection in memory. What it sends waits until `deliver` hands it to the other end, in order. */
-export class MemoryWire implements Wire {
+export class MemoryTransport implements LinkTransport {
   readonly remoteAddress: string
-  handlers: WireHandlers = deaf
+  handlers: TransportHandlers = deaf
   buffered = 0
-  #peer!: MemoryWire
+  #peer!: MemoryTransport
   readonly #sent: Delivery[] = []
-  readonly #schedule: (wire: MemoryWire) => void
+  readonly #schedule: (transport: MemoryTransport) => void
   #isClosed = false
   #isFull = false
 
-  private constructor(remoteAddress: string, schedule: (wire: MemoryWire) => void) {
+  private constructor(remoteAddress: string, schedule: (transport: MemoryTransport) => void) {
     this.remoteAddress = remoteAddress
     this.#schedule = schedule
   }
 
   /**
-   * Two ends. `schedule` is told of every wire that has one more thing to deliver; it must see to it that `deliver` is called, not
+   * Two ends. `schedule` is told of every transport that has one more thing to deliver; it must see to it that `deliver` is called, not
    * before it returns. Default: a microtask each.
    */
   static pair(
-    schedule = (wire: MemoryWire) => queueMicrotask(() => wire.deliver()),
+    schedule = (transport: MemoryTransport) => queueMicrotask(() => transport.deliver()),
     address = '',
-  ): [MemoryWire, MemoryWire] {
-    const one = new MemoryWire(address, schedule)
-    const other = new MemoryWire(address, schedule)
+  ): [MemoryTransport, MemoryTransport] {
+    const one = new MemoryTransport(address, schedule)
+    const other = new MemoryTransport(address, schedule)
     one.#peer = other
     other.#peer = one
     return [one, other]
@@ -88,8 +88,8 @@ export class MemoryWire implements Wire {
 }
 
 /** Joins or connects a node to a hub in the same process, as dialHub does over a socket; the hub's policy gets its session. */
-export async function connectPair(hub: HubOptions, node: NodeOptions, address = ''): Promise<Dialled> {
-  const [hubWire, nodeWire] = MemoryWire.pair(undefined, address)
-  acceptLink(hubWire, hub)
-  return { ...(await joinLink(nodeWire, new Uint8Array(0), node)), certificate: undefined }
+export async function connectPair(hub: HubOptions, node: NodeHandshakeOptions, address = ''): Promise<Dialled> {
+  const [hubTransport, nodeTransport] = MemoryTransport.pair(undefined, address)
+  acceptLink(hubTransport, hub)
+  return { ...(await joinLink(nodeTransport, new Uint8Array(0), node)), certificate: undefined }
 }

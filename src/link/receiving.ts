@@ -1,19 +1,19 @@
 /** What one side of a stream receives: pieces within the credit, told to the holder in order, credit given back as they are consumed. */
 import { Assembly } from './assembly.ts'
 import type { LinkStatus, StreamHandlers } from './link.ts'
-import { MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
+import { MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
 
 /** Credit is returned when this much has been consumed. */
 const CREDIT_STEP = WINDOW_BYTES / 4
 
-export type Arrival =
+export type StreamArrival =
   | { readonly kind: 'piece'; readonly bytes: Uint8Array; readonly more: boolean }
   | { readonly kind: 'halfClose' | 'cancel' }
   | { readonly kind: 'end'; readonly status: LinkStatus }
 
 /** What the receiving side needs of its stream. */
 export interface ReceivingStream {
-  /** Nothing goes over the wire any more. */
+  /** Nothing goes over the transport any more. */
   readonly isOver: boolean
   /** Accounts for what is kept in memory (negative: given back); false when that is too much, which has ended the stream. */
   account(bytes: number): boolean
@@ -42,7 +42,7 @@ export class Receiving {
   #incoming = 0
   #isMidMessage = false
   #handlers: StreamHandlers | undefined
-  #kept: Arrival[] | undefined
+  #kept: StreamArrival[] | undefined
   /** The holder is told nothing any more. */
   #isSilent = false
 
@@ -78,7 +78,7 @@ export class Receiving {
     if (cost > this.#allowance) throw new Violation('a message beyond the credit')
     this.#allowance -= cost
     this.#incoming += bytes.length
-    if (this.#incoming > MESSAGE_BYTES) throw new Violation(`a message longer than ${MESSAGE_BYTES} bytes`)
+    if (this.#incoming > MAX_MESSAGE_BYTES) throw new Violation(`a message longer than ${MAX_MESSAGE_BYTES} bytes`)
     this.#isMidMessage = more
     if (!more) this.#incoming = 0
     if (this.#isSilent) return
@@ -111,7 +111,7 @@ export class Receiving {
   }
 
   /** The stream is over; `last` is what the holder is told, unless the end was its own. */
-  over(last: Arrival | undefined): void {
+  over(last: StreamArrival | undefined): void {
     if (last === undefined) {
       this.#isSilent = true
       this.#kept = undefined
@@ -125,13 +125,13 @@ export class Receiving {
     this.#release()
   }
 
-  #keep(arrival: Arrival): void {
+  #keep(arrival: StreamArrival): void {
     this.#kept ??= []
     this.#kept.push(arrival)
     if (arrival.kind === 'piece') this.#withhold(arrival.bytes.length)
   }
 
-  #arrive(arrival: Arrival): void {
+  #arrive(arrival: StreamArrival): void {
     const handlers = this.#handlers
     if (this.#isSilent) return
     if (handlers === undefined) {

@@ -3,12 +3,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { settle, until } from '../../test/harness/waiting.ts'
-import { HELD_BYTES } from './accounting.ts'
+import { MAX_HELD_BYTES } from './accounting.ts'
 import type { LinkStream } from './link.ts'
-import { decodeFrame, encodeFrame, MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
+import { decodeFrame, encodeFrame, MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, WINDOW_BYTES } from './messages.ts'
 import { relay } from './relay.ts'
 import { Recorder, sessionPair } from './testing.ts'
-import { deaf } from './wire.ts'
+import { deaf } from './transport.ts'
 
 const ok = { code: 'OK', message: '' } as const
 
@@ -17,8 +17,8 @@ function setup() {
   const caller = sessionPair()
   /** While it is stalled, nothing that the hub sends to the server arrives. */
   const stall = { isStalled: false }
-  const server = sessionPair((wire) => {
-    if (!stall.isStalled || wire !== server.hubWire) queueMicrotask(() => wire.deliver())
+  const server = sessionPair((transport) => {
+    if (!stall.isStalled || transport !== server.hubTransport) queueMicrotask(() => transport.deliver())
   })
   caller.hub.onOpen((stream, request) => relay(stream, request, server.hub))
   const counts = () => [caller.node, caller.hub, server.hub, server.node].map((session) => session.streamCount)
@@ -52,7 +52,7 @@ test('large requests and messages pass whole, both ways, with half-close', async
     }
     stream.handlers = { message: (bytes) => void stream.send(bytes), halfClose: () => stream.end(ok) }
   })
-  const large = Buffer.alloc(MESSAGE_BYTES, 'upstream ')
+  const large = Buffer.alloc(MAX_MESSAGE_BYTES, 'upstream ')
   const unary = new Recorder(caller.node.open('x', 'far', large))
   await unary.over
   expect(unary.status).toEqual(ok)
@@ -130,7 +130,7 @@ test('when the server’s link is lost the caller hears UNAVAILABLE, and so does
   const { caller, server, counts } = setup()
   const call = new Recorder(caller.node.open('x', 'far', undefined))
   await settle()
-  server.hubWire.cut()
+  server.hubTransport.cut()
   await call.over
   expect(call.status?.code).toBe('UNAVAILABLE')
   const next = new Recorder(caller.node.open('x', 'far', new Uint8Array(0)))
@@ -147,7 +147,7 @@ test('when the caller’s link is lost the server is told to stop', async () => 
   const stream = caller.node.open('x', 'far', undefined)
   stream.handlers = {}
   await settle()
-  caller.nodeWire.cut()
+  caller.nodeTransport.cut()
   await served[0]?.over
   expect(served[0]?.log).toEqual(['cancel'])
   expect(counts()).toEqual([0, 0, 0, 0])
@@ -161,7 +161,7 @@ test('a message that is too long is the fault of the link it came from', async (
   const stream = caller.node.open('x', 'far', undefined)
   const call = new Recorder(stream)
   const piece = new Uint8Array(60_000)
-  const wire = caller.node
+  const transport = caller.node
   // Pieces without an end, as fast as credit allows.
   const fill = () => {
     while (!stream.closed && stream.sendFragment(piece, true));
@@ -169,15 +169,17 @@ test('a message that is too long is the fault of the link it came from', async (
   stream.handlers = { ...stream.handlers, drain: fill }
   fill()
   await call.over.catch(() => {})
-  expect((await wire.closed).reason).toBe('PROTOCOL')
-  expect(caller.events).toMatchObject([{ kind: 'violation', message: `a message longer than ${MESSAGE_BYTES} bytes` }])
+  expect((await transport.closed).reason).toBe('PROTOCOL')
+  expect(caller.events).toMatchObject([
+    { kind: 'violation', message: `a message longer than ${MAX_MESSAGE_BYTES} bytes` },
+  ])
   expect(server.events).toEqual([])
 })
 
 test('requests that wait for a node that does not read are held for their caller, and refused beyond its limit', async () => {
   const { caller, server, stall, counts, held } = setup()
   stall.isStalled = true
-  const request = new Uint8Array(MESSAGE_BYTES)
+  const request = new Uint8Array(MAX_MESSAGE_BYTES)
   const calls = Array.from({ length: 12 }, () => new Recorder(caller.node.open('x', 'far', request)))
   const refused = () => calls.filter(({ status }) => status !== undefined)
   await until(() => refused().length >= 8)
@@ -187,8 +189,8 @@ test('requests that wait for a node that does not read are held for their caller
       message: expect.stringMatching(/that do not read$/),
     })
   }
-  expect(held()[1]).toBeGreaterThan(3 * MESSAGE_BYTES)
-  expect(held()[1]).toBeLessThanOrEqual(HELD_BYTES)
+  expect(held()[1]).toBeGreaterThan(3 * MAX_MESSAGE_BYTES)
+  expect(held()[1]).toBeLessThanOrEqual(MAX_HELD_BYTES)
   // Another caller of that node is not concerned.
   const other = sessionPair()
   other.hub.onOpen((stream, bytes) => relay(stream, bytes, server.hub))
@@ -199,13 +201,13 @@ test('requests that wait for a node that does not read are held for their caller
     stream.end(ok)
   })
   stall.isStalled = false
-  while (server.hubWire.deliver());
+  while (server.hubTransport.deliver());
   await small.over
   expect(small.status).toEqual(ok)
   await Promise.all(calls.map(({ over }) => over))
   expect(served.sort((a, b) => a - b)).toEqual([
     5,
-    ...calls.filter(({ status }) => status?.code === 'OK').map(() => MESSAGE_BYTES),
+    ...calls.filter(({ status }) => status?.code === 'OK').map(() => MAX_MESSAGE_BYTES),
   ])
   expect(counts()).toEqual([0, 0, 0, 0])
   expect(held()).toEqual([0, 0, 0, 0])
@@ -214,13 +216,13 @@ test('requests that wait for a node that does not read are held for their caller
 test('a request whose caller gives up, or whose server is lost, is held no longer', async () => {
   const { caller, server, stall, held } = setup()
   stall.isStalled = true
-  const given = caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES))
-  const lost = new Recorder(caller.node.open('x', 'far', new Uint8Array(MESSAGE_BYTES)))
-  const waiting = MESSAGE_BYTES + PIECE_BYTES
+  const given = caller.node.open('x', 'far', new Uint8Array(MAX_MESSAGE_BYTES))
+  const lost = new Recorder(caller.node.open('x', 'far', new Uint8Array(MAX_MESSAGE_BYTES)))
+  const waiting = MAX_MESSAGE_BYTES + PIECE_BYTES
   await until(() => held()[1] === 2 * waiting)
   given.cancel()
   await until(() => held()[1] === waiting)
-  server.hubWire.cut()
+  server.hubTransport.cut()
   await lost.over
   expect(lost.status).toMatchObject({ code: 'UNAVAILABLE' })
   expect(held()[1]).toBe(0)
@@ -235,7 +237,7 @@ test('messages of one byte that wait for a node that gives no credit are held fo
     return heapUsed + external
   }
   const { caller, server, held } = setup()
-  server.nodeWire.handlers = deaf
+  server.nodeTransport.handlers = deaf
   const before = used()
   let refused = 0
   const byte = new Uint8Array(1)
@@ -252,8 +254,8 @@ test('messages of one byte that wait for a node that gives no credit are held fo
     await settle()
   }
   expect(refused).toBeGreaterThan(0)
-  expect(held()[1]).toBeGreaterThan(HELD_BYTES / 2)
-  expect(used() - before).toBeLessThan(HELD_BYTES)
+  expect(held()[1]).toBeGreaterThan(MAX_HELD_BYTES / 2)
+  expect(used() - before).toBeLessThan(MAX_HELD_BYTES)
 })
 
 test('answers that their caller gives no credit for are bounded for its link', async () => {
@@ -261,7 +263,7 @@ test('answers that their caller gives no credit for are bounded for its link', a
   const outcomes: (boolean | undefined)[] = []
   hub.onOpen((stream) => {
     stream.handlers = { cancel: () => outcomes.push(undefined) }
-    outcomes.push(stream.send(new Uint8Array(MESSAGE_BYTES / 2)))
+    outcomes.push(stream.send(new Uint8Array(MAX_MESSAGE_BYTES / 2)))
     if (!stream.closed) stream.end(ok)
   })
   const calls = Array.from({ length: 50 }, () => {
@@ -271,7 +273,7 @@ test('answers that their caller gives no credit for are bounded for its link', a
     return { stream, statuses }
   })
   await settle()
-  expect(hub.held).toBeLessThanOrEqual(HELD_BYTES)
+  expect(hub.held).toBeLessThanOrEqual(MAX_HELD_BYTES)
   const refused = calls.filter(({ statuses }) => statuses[0] === 'RESOURCE_EXHAUSTED')
   expect(refused.length).toBeGreaterThanOrEqual(50 - 8)
   for (const { stream, statuses } of calls) if (statuses.length === 0) stream.cancel()

@@ -1,9 +1,9 @@
 /** What one side of a stream sends: messages that wait in order, cut in pieces as the credit allows. */
 import type { Holder } from './accounting.ts'
-import { FRAGMENT_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
+import { MAX_FRAGMENT_BYTES, MESSAGE_OVERHEAD, PIECE_BYTES, Violation, WINDOW_BYTES } from './messages.ts'
 
 /** A piece is cut to fit the credit unless it would come out smaller than this. */
-const SMALLEST_PIECE = 1024
+const MIN_PIECE_BYTES = 1024
 
 /** Sends one Message frame on a stream. */
 export interface PieceSender {
@@ -34,7 +34,7 @@ export class Sending {
     return this.#head === this.#queue.length
   }
 
-  /** Whether a message would leave at once, if the wire takes it. */
+  /** Whether a message would leave at once, if the transport takes it. */
   get hasRoom(): boolean {
     return this.#queued === 0 && this.#credit > MESSAGE_OVERHEAD
   }
@@ -50,8 +50,8 @@ export class Sending {
     const piece = this.#queue[this.#head]
     if (piece === undefined) return false
     const rest = piece.bytes.length - piece.offset
-    const length = Math.min(rest, FRAGMENT_BYTES, this.#credit - MESSAGE_OVERHEAD)
-    if (length < 0 || (length < rest && length < SMALLEST_PIECE)) return false
+    const length = Math.min(rest, MAX_FRAGMENT_BYTES, this.#credit - MESSAGE_OVERHEAD)
+    if (length < 0 || (length < rest && length < MIN_PIECE_BYTES)) return false
     const payload =
       length === piece.bytes.length ? piece.bytes : piece.bytes.subarray(piece.offset, piece.offset + length)
     this.#spend(piece, length)

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import type { LinkSession, LinkStream } from './link.ts'
-import { FRAGMENT_BYTES, MAX_STREAMS, MESSAGE_BYTES, WINDOW_BYTES } from './messages.ts'
+import { MAX_FRAGMENT_BYTES, MAX_MESSAGE_BYTES, MAX_STREAMS, WINDOW_BYTES } from './messages.ts'
 import { Recorder, record, sessionPair } from './testing.ts'
 
 const ok = { code: 'OK', message: '' } as const
@@ -83,7 +83,7 @@ test('messages both ways keep their order, half-close comes after them', async (
   expect(call.status).toEqual(ok)
 })
 
-test.each([FRAGMENT_BYTES, FRAGMENT_BYTES + 1, WINDOW_BYTES, 5_000_000, MESSAGE_BYTES])(
+test.each([MAX_FRAGMENT_BYTES, MAX_FRAGMENT_BYTES + 1, WINDOW_BYTES, 5_000_000, MAX_MESSAGE_BYTES])(
   'a request and a response of %i bytes arrive whole',
   async (size) => {
     const { hub, node } = sessionPair()
@@ -100,10 +100,10 @@ test.each([FRAGMENT_BYTES, FRAGMENT_BYTES + 1, WINDOW_BYTES, 5_000_000, MESSAGE_
 test('what is longer than a message may be is refused to the sender, the session stands', async () => {
   const { hub, node, events } = sessionPair()
   hub.onOpen((stream, request) => {
-    if (request?.length === 0) stream.send(new Uint8Array(MESSAGE_BYTES + 1))
+    if (request?.length === 0) stream.send(new Uint8Array(MAX_MESSAGE_BYTES + 1))
     else stream.end(ok)
   })
-  expect(() => node.open('x', '', new Uint8Array(MESSAGE_BYTES + 1))).toThrow('are the most a link carries')
+  expect(() => node.open('x', '', new Uint8Array(MAX_MESSAGE_BYTES + 1))).toThrow('are the most a link carries')
   const call = new Recorder(node.open('x', '', new Uint8Array(0)))
   await call.over
   expect(call.status).toMatchObject({
@@ -269,8 +269,8 @@ test('when the session ends every call ends UNAVAILABLE, and no new one begins',
 })
 
 test('a broken connection is LOST at both ends', async () => {
-  const { hub, node, hubWire } = sessionPair()
-  hubWire.cut()
+  const { hub, node, hubTransport } = sessionPair()
+  hubTransport.cut()
   expect(await hub.closed).toMatchObject({ reason: 'LOST' })
   expect(await node.closed).toMatchObject({ reason: 'LOST', byPeer: true })
 })

@@ -1,14 +1,16 @@
-/** A session: what two proven ends do on one wire beside their streams: heartbeats, records, leaving, and the rules whose breach cuts off. */
+/** A session: what two proven ends do on one transport beside their streams: heartbeats, records, leaving, and the rules whose breach cuts off. */
+
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { InFlight } from './in-flight.ts'
-import type { Clock, Closed, CloseReason, LinkEvent, LinkSession, LinkStream, NodeRecord, OpenOptions } from './link.ts'
+import type { Closed, CloseReason, LinkEvent, LinkSession, LinkStream, NodeRecord, OpenOptions } from './link.ts'
 import { decodeFrame, encodeFrame, encodeRecordFrame, type Frame, readRecord, Violation } from './messages.ts'
 import { type OpenListener, Streams } from './streams.ts'
-import { closeCodes, deaf, type Wire } from './wire.ts'
+import { closeCodes, deaf, type LinkTransport } from './transport.ts'
 
-/** What may wait on the wire before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
-export const BACKLOG_BYTES = 4 * 1024 * 1024
+/** What may wait on the transport before a peer that does not read counts as dead, bytes. Messages wait elsewhere. */
+export const MAX_BACKLOG_BYTES = 4 * 1024 * 1024
 /** How long a leaving node waits for the hub's answer, milliseconds. */
 const LEAVE_MS = 5_000
 /** What a close code says. Leaving and removal are believed only when they were said in their frames. */
@@ -22,7 +24,7 @@ export interface SessionOptions {
   /** Id of this end; the origin of calls that name none. */
   readonly localId: string
   readonly peerId: string
-  readonly wire: Wire
+  readonly transport: LinkTransport
   readonly clock: Clock
   /** The last ping's sequence while the handshake waited. */
   readonly heartbeat: number
@@ -37,11 +39,11 @@ export class Session implements LinkSession {
   readonly peerId: string
   readonly closed: Promise<Closed>
   readonly #options: SessionOptions
-  readonly #wire: Wire
+  readonly #transport: LinkTransport
   readonly #heartbeat: Heartbeat
   readonly #streams: Streams
   readonly #inFlight = new InFlight()
-  #isWireFull = false
+  #isTransportFull = false
   #resolveClosed!: (closed: Closed) => void
   #isClosed = false
   #leaving: { message: string; timer: unknown } | undefined
@@ -50,10 +52,10 @@ export class Session implements LinkSession {
   #leaveListener: (() => void | Promise<void>) | undefined
 
   constructor(options: SessionOptions) {
-    const { side, localId, peerId, wire } = options
+    const { side, localId, peerId, transport } = options
     this.#options = options
     this.peerId = peerId
-    this.#wire = wire
+    this.#transport = transport
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve
     })
@@ -71,19 +73,19 @@ export class Session implements LinkSession {
       usedUp: () => this.#finish('SHUTDOWN', 'the stream ids of this connection are used up', false),
       failed: (operation, error) => this.#report('failed', `${operation}: a handler failed`, error),
     })
-    this.#wire.handlers = {
+    this.#transport.handlers = {
       message: (bytes) => this.#receive(bytes),
       foreign: (what) => this.#violated(new Violation(what)),
       close: (code, reason) => this.#lost(code, reason),
       drain: () => {
-        this.#isWireFull = false
+        this.#isTransportFull = false
         this.#goOn()
       },
     }
   }
 
   get remoteAddress(): string {
-    return this.#wire.remoteAddress
+    return this.#transport.remoteAddress
   }
 
   get streamCount(): number {
@@ -147,8 +149,8 @@ export class Session implements LinkSession {
     this.#streams.full()
     this.#heartbeat.stop()
     if (this.#leaving !== undefined) this.#options.clock.clearTimeout(this.#leaving.timer)
-    this.#wire.handlers = deaf
-    if (!isLost) this.#wire.close(reason === 'LOST' ? closeCodes.SHUTDOWN : closeCodes[reason], message)
+    this.#transport.handlers = deaf
+    if (!isLost) this.#transport.close(reason === 'LOST' ? closeCodes.SHUTDOWN : closeCodes[reason], message)
     this.#streams.end({ code: 'UNAVAILABLE', message: `the link between node and hub is down: ${message}` })
     this.#resolveClosed({ reason, message, byPeer })
   }
@@ -169,7 +171,7 @@ export class Session implements LinkSession {
   }
 
   #report(kind: LinkEvent['kind'], message: string, error?: unknown): void {
-    const { remoteAddress } = this.#wire
+    const { remoteAddress } = this.#transport
     const event: LinkEvent = { kind, message, remoteAddress, peerId: this.peerId }
     this.#options.report(error === undefined ? event : { ...event, error })
   }
@@ -183,9 +185,9 @@ export class Session implements LinkSession {
 
   #send(frame: Uint8Array): void {
     if (this.#isClosed) return
-    if (!this.#wire.send(frame)) this.#isWireFull = true
+    if (!this.#transport.send(frame)) this.#isTransportFull = true
     this.#inFlight.sent(frame.length)
-    if (this.#wire.buffered > BACKLOG_BYTES) {
+    if (this.#transport.buffered > MAX_BACKLOG_BYTES) {
       this.#die('the other side does not read')
       return
     }
@@ -194,12 +196,12 @@ export class Session implements LinkSession {
       this.#inFlight.asked(sequence)
       this.#send(encodeFrame('ping', { sequence }))
     }
-    if (this.#isWireFull || this.#inFlight.isFull) this.#streams.full()
+    if (this.#isTransportFull || this.#inFlight.isFull) this.#streams.full()
   }
 
-  /** What waits is sent, if the wire and the other side take it. */
+  /** What waits is sent, if the transport and the other side take it. */
   #goOn(): void {
-    if (!this.#isWireFull && !this.#inFlight.isFull) this.#streams.drained()
+    if (!this.#isTransportFull && !this.#inFlight.isFull) this.#streams.drained()
   }
 
   #pong(sequence: number): void {

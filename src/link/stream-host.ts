@@ -5,11 +5,11 @@ import type { PieceSender } from './sending.ts'
 
 /** What a stream `S` needs of its session. `hold` accounts for what the peer makes this side keep in memory. */
 export interface StreamHost<S> extends Holder, PieceSender {
-  /** Whether the wire takes data now. */
+  /** Whether the transport takes data now. */
   readonly writable: boolean
   /** The stream has something to send; it will be asked by `transmit`. */
   ready(stream: S): void
-  /** The stream's sender waits for room (or no longer does); it will be asked by `drain` when the wire has some. */
+  /** The stream's sender waits for room (or no longer does); it will be asked by `drain` when the transport has some. */
   blocked(stream: S, isBlocked: boolean): void
   sendHalfClose(stream: number): void
   sendEnd(stream: number, status: LinkStatus): void

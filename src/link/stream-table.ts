@@ -2,7 +2,7 @@
 import { MAX_STREAMS, Violation } from './messages.ts'
 import type { Stream } from './stream.ts'
 
-const LAST_STREAM = 0xffff_fffe
+const MAX_STREAM_ID = 0xffff_fffe
 
 /** Ids are odd from the node, even from the hub, rising, never used again. */
 export class StreamTable {
@@ -25,7 +25,7 @@ export class StreamTable {
 
   /** Gives a stream of this side its id; false when they are used up. */
   open(stream: Stream): boolean {
-    if (this.#nextOwn >= LAST_STREAM) return false
+    if (this.#nextOwn >= MAX_STREAM_ID) return false
     stream.id = this.#nextOwn
     this.#nextOwn += 2
     this.#streams.set(stream.id, stream)
@@ -36,7 +36,7 @@ export class StreamTable {
   mayOpen(id: number, openCount: number): void {
     if (this.#isOwn(id) || id < this.#nextOther)
       throw new Violation(`stream ${id} cannot be opened, the next is ${this.#nextOther}`)
-    if (id > LAST_STREAM) throw new Violation('a stream id that is too high')
+    if (id > MAX_STREAM_ID) throw new Violation('a stream id that is too high')
     if (openCount >= MAX_STREAMS) throw new Violation(`more than ${MAX_STREAMS} open streams`)
   }
 

@@ -1,13 +1,13 @@
 /** One call of a session: what it is, whether it is open, and its end; what it sends and receives are in files of their own. */
 import type { Holder } from './accounting.ts'
 import type { LinkStatus, LinkStream, StreamHandlers } from './link.ts'
-import { MESSAGE_BYTES, PIECE_BYTES } from './messages.ts'
-import { type Arrival, Receiving, type ReceivingStream } from './receiving.ts'
+import { MAX_MESSAGE_BYTES, PIECE_BYTES } from './messages.ts'
+import { Receiving, type ReceivingStream, type StreamArrival } from './receiving.ts'
 import { Sending } from './sending.ts'
 import type { StreamCall, StreamHost } from './stream-host.ts'
 
 /** What may wait for credit; only a sender that ignores `writable` gets there. */
-const QUEUE_BYTES = 2 * MESSAGE_BYTES
+const MAX_QUEUE_BYTES = 2 * MAX_MESSAGE_BYTES
 const UNREAD = 'too much waits on this link for readers that do not read'
 
 export class Stream implements LinkStream, ReceivingStream {
@@ -89,9 +89,9 @@ export class Stream implements LinkStream, ReceivingStream {
       return false
     }
     this.#sending.push(bytes, more, holder)
-    if (bytes.length > MESSAGE_BYTES) {
-      this.#overflow(`a message of ${bytes.length} bytes, ${MESSAGE_BYTES} are the most a link carries`)
-    } else if (this.#sending.queued > QUEUE_BYTES) {
+    if (bytes.length > MAX_MESSAGE_BYTES) {
+      this.#overflow(`a message of ${bytes.length} bytes, ${MAX_MESSAGE_BYTES} are the most a link carries`)
+    } else if (this.#sending.queued > MAX_QUEUE_BYTES) {
       this.#overflow('messages were sent faster than the other side takes them')
     } else this.#host.ready(this)
     const { writable } = this
@@ -150,7 +150,7 @@ export class Stream implements LinkStream, ReceivingStream {
 
   // What the session calls.
 
-  /** Sends one frame if credit and wire allow; returns whether more could follow at once. */
+  /** Sends one frame if credit and transport allow; returns whether more could follow at once. */
   transmit(): boolean {
     if (this.#isOver) return false
     if (!this.#sending.isEmpty) {
@@ -237,7 +237,7 @@ export class Stream implements LinkStream, ReceivingStream {
   }
 
   /** `last` is what the holder is told, unless the end was its own. */
-  #over(last?: Arrival): void {
+  #over(last?: StreamArrival): void {
     this.#setBlocked(false)
     this.#isOver = true
     this.#drop()

@@ -6,13 +6,13 @@ import {
   encodeFrame,
   encodeMessageFrame,
   endFrame,
-  FRAGMENT_BYTES,
   type Frame,
+  MAX_FRAGMENT_BYTES,
+  MAX_MESSAGE_BYTES,
   MAX_STREAMS,
-  MESSAGE_BYTES,
   type Open,
   PIECE_BYTES,
-  statusOf,
+  statusOfEnd,
 } from './messages.ts'
 import { Stream } from './stream.ts'
 import type { StreamHost } from './stream-host.ts'
@@ -67,10 +67,10 @@ export class Streams implements StreamHost<Stream> {
     if (this.#own >= MAX_STREAMS) {
       throw new ServiceError('RESOURCE_EXHAUSTED', `${MAX_STREAMS} calls are open on the link between node and hub`)
     }
-    if (request !== undefined && request.length > MESSAGE_BYTES) {
+    if (request !== undefined && request.length > MAX_MESSAGE_BYTES) {
       throw new ServiceError(
         'RESOURCE_EXHAUSTED',
-        `the request has ${request.length} bytes, ${MESSAGE_BYTES} are the most a link carries`,
+        `the request has ${request.length} bytes, ${MAX_MESSAGE_BYTES} are the most a link carries`,
       )
     }
     const { origin = this.#options.localId, deadlineMs, holder } = options
@@ -133,7 +133,7 @@ export class Streams implements StreamHost<Stream> {
         return true
       case 'end':
         this.#table.mustBe('own', frame.value.stream, 'ended')
-        this.#table.find(frame.value.stream)?.receiveOver(statusOf(frame.value))
+        this.#table.find(frame.value.stream)?.receiveOver(statusOfEnd(frame.value))
         return true
     }
     return false
@@ -203,7 +203,7 @@ export class Streams implements StreamHost<Stream> {
       origin,
       deadlineMs: Math.min(0xffff_ffff, Math.max(0, Math.ceil(deadlineMs))),
     }
-    const request = stream.takeRequest(FRAGMENT_BYTES)
+    const request = stream.takeRequest(MAX_FRAGMENT_BYTES)
     this.#options.send(
       encodeFrame('open', { ...head, request: request?.payload, requestContinues: request?.more ?? false }),
     )

@@ -2,10 +2,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { SimulatedClock } from 'xstate'
 import type { HubOptions } from './handshake-hub.ts'
-import type { NodeOptions } from './handshake-node.ts'
+import type { NodeHandshakeOptions } from './handshake-node.ts'
 import { type Identity, nodeIdOf } from './identity.ts'
 import type { Admission, HubPolicy, LinkEvent, LinkSession, LinkStatus, LinkStream, NodeRecord } from './link.ts'
-import { MemoryWire } from './pair.ts'
+import { MemoryTransport } from './pair.ts'
 import { Session, type SessionOptions } from './session.ts'
 
 export function newIdentity(): Identity {
@@ -56,7 +56,7 @@ export class TestHub {
     return { identity, policy, clock, report: (event) => this.events.push(event) }
   }
 
-  node(options: Partial<NodeOptions> = {}): NodeOptions {
+  node(options: Partial<NodeHandshakeOptions> = {}): NodeHandshakeOptions {
     const { clock } = this
     return {
       identity: newIdentity(),
@@ -70,10 +70,10 @@ export class TestHub {
 }
 
 /** Two ends of a session without a handshake, and everything either of them reported. */
-export function sessionPair(schedule?: (wire: MemoryWire) => void) {
+export function sessionPair(schedule?: (transport: MemoryTransport) => void) {
   const clock = new SimulatedClock()
   const events: LinkEvent[] = []
-  const [hubWire, nodeWire] = MemoryWire.pair(schedule)
+  const [hubTransport, nodeTransport] = MemoryTransport.pair(schedule)
   const common = {
     clock,
     heartbeat: 0,
@@ -83,9 +83,9 @@ export function sessionPair(schedule?: (wire: MemoryWire) => void) {
       events.push(event)
     },
   } satisfies Partial<SessionOptions>
-  const hub = new Session({ ...common, side: 'hub', localId: 'hub', peerId: 'node', wire: hubWire })
-  const node = new Session({ ...common, side: 'node', localId: 'node', peerId: 'hub', wire: nodeWire })
-  return { hub, node, hubWire, nodeWire, clock, events }
+  const hub = new Session({ ...common, side: 'hub', localId: 'hub', peerId: 'node', transport: hubTransport })
+  const node = new Session({ ...common, side: 'node', localId: 'node', peerId: 'hub', transport: nodeTransport })
+  return { hub, node, hubTransport, nodeTransport, clock, events }
 }
 
 /** What a stream told its holder, as text. */

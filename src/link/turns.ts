@@ -1,4 +1,4 @@
-/** Whose turn it is to send on a wire: records first, then new calls, then one frame of each stream after the other. */
+/** Whose turn it is to send on a transport: records first, then new calls, then one frame of each stream after the other. */
 import type { Stream } from './stream.ts'
 
 export interface TurnsHost {
@@ -9,7 +9,7 @@ export interface TurnsHost {
 }
 
 export class Turns {
-  /** Whether the wire and the other side take more now. */
+  /** Whether the transport and the other side take more now. */
   writable = true
   readonly #host: TurnsHost
   /** The newest record, encoded, that has not been sent. */
@@ -24,7 +24,7 @@ export class Turns {
     this.#host = host
   }
 
-  /** Streams whose Open waits for the wire. */
+  /** Streams whose Open waits for the transport. */
   get unopened(): Iterable<Stream> {
     return this.#unopened
   }

@@ -12,21 +12,21 @@ import {
   encodeFrame,
   encodeRecord,
   encodeRecordFrame,
+  MAX_MESSAGE_BYTES,
+  MAX_RECORD_BYTES,
   MAX_STREAMS,
-  MESSAGE_BYTES,
-  RECORD_BYTES,
   Violation,
   WINDOW_BYTES,
 } from './messages.ts'
-import { MemoryWire } from './pair.ts'
-import { BACKLOG_BYTES, Session } from './session.ts'
+import { MemoryTransport } from './pair.ts'
+import { MAX_BACKLOG_BYTES, Session } from './session.ts'
 import { newIdentity, record, TestHub } from './testing.ts'
-import { closeCodes } from './wire.ts'
+import { closeCodes } from './transport.ts'
 
 /** One real end of a session; the other is played by the test. */
 function victim(side: 'hub' | 'node') {
   const hub = new TestHub()
-  const [wire, peer] = MemoryWire.pair(undefined, '192.0.2.7')
+  const [transport, peer] = MemoryTransport.pair(undefined, '192.0.2.7')
   const received: ReturnType<typeof decodeFrame>[] = []
   const state: { closed: [number, string] | undefined } = { closed: undefined }
   peer.handlers = {
@@ -42,7 +42,7 @@ function victim(side: 'hub' | 'node') {
     side,
     localId: 'me',
     peerId: 'peer',
-    wire,
+    transport,
     clock: hub.clock,
     heartbeat: 0,
     signRemoval: () => new Uint8Array(64),
@@ -226,10 +226,10 @@ const table: [string, 'hub' | 'node', string, (play: Play) => void][] = [
   [
     'a message longer than any may be',
     'hub',
-    `a message longer than ${MESSAGE_BYTES} bytes`,
+    `a message longer than ${MAX_MESSAGE_BYTES} bytes`,
     ({ peer }) => {
       peer.send(open(1))
-      for (let i = 0; i < MESSAGE_BYTES / 2 ** 16 + 1; i++) peer.send(message(1, 2 ** 16, true))
+      for (let i = 0; i < MAX_MESSAGE_BYTES / 2 ** 16 + 1; i++) peer.send(message(1, 2 ** 16, true))
     },
   ],
   [
@@ -329,7 +329,9 @@ test('a record that is too long is a violation, in a session and in a proof', as
   peer.send(wrapped)
   await settle()
   expect(events).toMatchObject([{ message: expect.stringMatching(/^a record of \d+ bytes, 15360 are allowed/) }])
-  expect(encodeRecord({ ...record, name: 'x'.repeat(RECORD_BYTES - 200) }).length).toBeLessThanOrEqual(RECORD_BYTES)
+  expect(encodeRecord({ ...record, name: 'x'.repeat(MAX_RECORD_BYTES - 200) }).length).toBeLessThanOrEqual(
+    MAX_RECORD_BYTES,
+  )
 })
 
 test('what still arrives for a stream that is over is ignored', async () => {
@@ -360,13 +362,13 @@ test('a node that names another as the origin of its call is not believed', asyn
 })
 
 test('a peer that asks and asks without reading the answers is cut off', async () => {
-  const [wire, peer] = MemoryWire.pair(() => {})
+  const [transport, peer] = MemoryTransport.pair(() => {})
   const events: LinkEvent[] = []
   const session = new Session({
     side: 'hub',
     localId: 'me',
     peerId: 'peer',
-    wire,
+    transport,
     clock: new TestHub().clock,
     heartbeat: 0,
     signRemoval: () => new Uint8Array(64),
@@ -375,12 +377,12 @@ test('a peer that asks and asks without reading the answers is cut off', async (
   })
   const ping = encodeFrame('ping', { sequence: 1 })
   let most = 0
-  for (let sent = 0; sent <= BACKLOG_BYTES + 100_000 && events.length === 0; sent += ping.length) {
+  for (let sent = 0; sent <= MAX_BACKLOG_BYTES + 100_000 && events.length === 0; sent += ping.length) {
     peer.send(ping)
     peer.deliver()
-    most = Math.max(most, wire.buffered)
+    most = Math.max(most, transport.buffered)
   }
-  expect(most).toBeLessThan(BACKLOG_BYTES + 1000)
+  expect(most).toBeLessThan(MAX_BACKLOG_BYTES + 1000)
   expect(events).toMatchObject([{ kind: 'dead', message: 'the other side does not read' }])
   expect(await session.closed).toMatchObject({ reason: 'DEAD' })
 })
@@ -457,12 +459,12 @@ test('junk instead of a handshake, at either end, is cut off and leaves nothing'
   await fc.assert(
     fc.asyncProperty(fc.array(junk, { minLength: 1, maxLength: 4 }), async (frames) => {
       const hub = new TestHub()
-      const [wire, end] = MemoryWire.pair()
+      const [transport, end] = MemoryTransport.pair()
       let proven = 0
-      acceptLink(wire, hub.options, { proven: () => proven++ })
+      acceptLink(transport, hub.options, { proven: () => proven++ })
       for (const bytes of frames) end.send(bytes)
-      const [nodeWire, other] = MemoryWire.pair()
-      const joined = joinLink(nodeWire, new Uint8Array(0), hub.node({ identity: newIdentity() }))
+      const [nodeTransport, other] = MemoryTransport.pair()
+      const joined = joinLink(nodeTransport, new Uint8Array(0), hub.node({ identity: newIdentity() }))
       const refused = expect(joined).rejects.toMatchObject({ name: 'LinkRefused', reason: 'PROTOCOL' })
       for (const bytes of frames) other.send(bytes)
       await refused

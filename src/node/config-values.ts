@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { readDuration, writeDuration } from '../text/durations.ts'
+import { isObject } from '../text/json-object.ts'
 
 /** Reads a value as YAML gave it; `base` is the directory that relative paths start from. */
 export type Read<T> = (value: unknown, base: string) => { value: T } | { problem: string }
@@ -132,8 +133,4 @@ function metadataItem(item: unknown): NodeMetadataItem | undefined {
     return /^[A-Za-z0-9+/]*={0,2}$/.test(base64) ? { bytesValue: Buffer.from(base64, 'base64') } : undefined
   }
   return undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

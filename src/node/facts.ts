@@ -9,7 +9,7 @@ export interface FactLog {
   error(fields: object, message: string): void
 }
 
-type Level = keyof FactLog
+type FactLevel = keyof FactLog
 
 export function logPipeline(log: FactLog, fact: PipelineFact): void {
   const about = { pipeline: fact.pipelineId, name: fact.name, run: fact.runId }
@@ -120,7 +120,7 @@ const NORMAL: Record<'hub' | 'node', ReadonlySet<string>> = {
   node: new Set(['SHUTDOWN', 'LEFT']),
 }
 
-function levelOf({ reason }: LinkEnd, side: 'hub' | 'node'): Level {
+function levelOf({ reason }: LinkEnd, side: 'hub' | 'node'): FactLevel {
   return NORMAL[side].has(reason) ? 'info' : 'warn'
 }
 

@@ -1,20 +1,21 @@
 /** The hub's part of a node: hosting a hub or being a member of one, and the calls that other nodes make over links. */
-import { LinkListener, routedOperation } from '../api/link.ts'
-import type { Forward, Router } from '../api/router.ts'
+
+import type { Dispatcher, Forward } from '../api/dispatcher.ts'
+import { forwardedOperation, LinkListener } from '../api/link.ts'
 import type { Clock } from '../contract/clock.ts'
 import type { Handlers } from '../contract/handlers.ts'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { EmbeddedRegistry } from '../hub/embedded-registry.ts'
 import type { HubFact } from '../hub/facts.ts'
+import { Forwarding, notConnected } from '../hub/forwarding.ts'
 import { HubClientService } from '../hub/hub-client.ts'
 import { HubServerService, notOnHub } from '../hub/hub-server.ts'
 import { JoinRequests } from '../hub/join-requests.ts'
-import { statusOf } from '../hub/link-envelope.ts'
+import { statusOfError } from '../hub/link-envelope.ts'
 import { LocalDetails } from '../hub/local-details.ts'
 import { type DialRequest, Membership } from '../hub/membership.ts'
 import { hubPolicy } from '../hub/policy.ts'
 import type { NodeRegistry } from '../hub/registry.ts'
-import { notConnected, Routing } from '../hub/routing.ts'
 import type { Dialled, HubPolicy, LinkSession } from '../link/link.ts'
 import { relay } from '../link/relay.ts'
 import type { Store } from '../store/store.ts'
@@ -31,7 +32,7 @@ export interface HubPartOptions {
   readonly hubServer: { readonly requestTimeout: number | undefined } | undefined
   /** Opens a link to a hub. */
   dial(request: DialRequest): Promise<Dialled>
-  readonly router: () => Router
+  readonly dispatcher: () => Dispatcher
   readonly log: FactLog
   readonly clock: Clock
   readonly random?: () => number
@@ -59,7 +60,7 @@ export function createHubPart(options: HubPartOptions): HubPart {
 function createMember(options: HubPartOptions): HubPart {
   const { nodeId, store, log, dial, clock, random } = options
   const details = detailsOf(options, ['PIPELINES'])
-  const calls = new LinkListener({ router: options.router, nodeId, clock })
+  const calls = new LinkListener({ dispatcher: options.dispatcher, nodeId, clock })
   const membership = new Membership({
     signIn: store.signIn,
     dial,
@@ -72,7 +73,7 @@ function createMember(options: HubPartOptions): HubPart {
   const client = new HubClientService({ node: { id: nodeId }, details, membership })
   return {
     handlers: client.handlers,
-    forward: forwardBy(new Routing({ nodeId, hub: membership, clock })),
+    forward: forwardBy(new Forwarding({ nodeId, hub: membership, clock })),
     policy: undefined,
     registry: undefined,
     membership,
@@ -87,7 +88,7 @@ function createMember(options: HubPartOptions): HubPart {
 function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubPartOptions['hubServer']>): HubPart {
   const { nodeId, store, log, clock } = options
   const details = detailsOf(options, ['HUB_SERVER', 'PIPELINES'])
-  const calls = new LinkListener({ router: options.router, nodeId, clock })
+  const calls = new LinkListener({ dispatcher: options.dispatcher, nodeId, clock })
   const registry = new EmbeddedRegistry({
     selfId: nodeId,
     self: details.record,
@@ -112,7 +113,7 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
   const client = new HubClientService({ node: { id: nodeId }, details })
   return {
     handlers: { ...server.handlers, ...client.handlers },
-    forward: forwardBy(new Routing({ nodeId, hub: registry, clock })),
+    forward: forwardBy(new Forwarding({ nodeId, hub: registry, clock })),
     policy: hubPolicy({
       registry,
       ...(requests === undefined ? {} : { requests }),
@@ -139,7 +140,7 @@ function serveOnHub(session: LinkSession, nodeId: string, registry: NodeRegistry
     }
     const route = registry.route(stream.target)
     if (route.kind === 'session') relay(stream, request, route.session)
-    else stream.end(statusOf(route.kind === 'offline' ? notConnected(stream.target) : notOnHub(stream.target)))
+    else stream.end(statusOfError(route.kind === 'offline' ? notConnected(stream.target) : notOnHub(stream.target)))
   })
 }
 
@@ -148,6 +149,6 @@ function detailsOf(options: HubPartOptions, services: readonly ('HUB_SERVER' | '
   return new LocalDetails({ name, metadata, file, services, store: store.details })
 }
 
-function forwardBy(routing: Routing): Forward {
-  return (operation, request, call) => routing.forward(routedOperation(operation), request, call)
+function forwardBy(forwarding: Forwarding): Forward {
+  return (operation, request, call) => forwarding.forward(forwardedOperation(operation), request, call)
 }

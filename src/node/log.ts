@@ -7,7 +7,7 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type NodeLogLevel = (typeof LOG_LEVELS)[number]
 export type NodeLogFormat = 'text' | 'json'
 
-export interface LogOptions {
+export interface NodeLogOptions {
   level: NodeLogLevel
   format: NodeLogFormat
   /** Where lines go; absent: standard error. */
@@ -22,7 +22,7 @@ export const DISK_LINE_MS = 60_000
 /** Fields that could carry a secret are never printed, wherever somebody logs an object that has them. */
 const SECRETS = ['token', 'key', 'privateKey', 'authorization', 'jsonConfig'].flatMap((name) => [name, `*.${name}`])
 
-export function createLog(options: LogOptions): Logger {
+export function createLog(options: NodeLogOptions): Logger {
   const { level, format, destination = standardError, now = () => performance.now() } = options
   const redact = { paths: SECRETS, censor: '[secret]' }
   const hooks = { logMethod: diskLines(now) }

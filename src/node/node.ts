@@ -4,9 +4,9 @@ import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Access } from '../api/access.ts'
+import { Dispatcher } from '../api/dispatcher.ts'
 import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
-import { Router } from '../api/router.ts'
 import { isLoopbackHost, socketAddressText } from '../contract/address.ts'
 import { type Clock, systemClock } from '../contract/clock.ts'
 import { components } from '../dataplane/components/registry.ts'
@@ -32,7 +32,7 @@ import { readTls, type Tls } from './tls.ts'
 import { keepTokenFile } from './token-file.ts'
 
 /** A node that is up. */
-export interface Node {
+export interface StartedNode {
   readonly id: string
   /** Where HTTP and gRPC listen, `host:port` with the port that was had; undefined when switched off. */
   readonly http: string | undefined
@@ -60,7 +60,7 @@ export interface NodeOptions {
  * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse) or cannot be used
  * (DirectoryUnusable), an address cannot be listened on, or the configuration asks for what this version does not have.
  */
-export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<Node> {
+export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<StartedNode> {
   refuseUnavailable(config)
   const log = options.log ?? createLog({ level: config['log.level'], format: config['log.format'] })
   /** What to close, last first. */
@@ -95,12 +95,12 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     await pipelines.open()
     opened.push(() => pipelines.close())
-    const hub = hubPart(config, options, { identity, store, log, router: () => router })
+    const hub = hubPart(config, options, { identity, store, log, dispatcher: () => dispatcher })
     const tokens = new AccessService({
       tokens: store.tokens,
       onError: (error) => log.error({ err: error }, 'the use of a token could not be noted'),
     })
-    const router: Router = new Router({
+    const dispatcher: Dispatcher = new Dispatcher({
       handlers: { ...pipelines.handlers, ...hub.handlers, ...tokens.handlers },
       forward: hub.forward,
       report: (error, operation) => log.error({ err: error, operation }, 'operation failed'),
@@ -115,7 +115,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     await guardLoopback(config, tokens, log, options.isLoopbackChosen)
     const tls = tlsOf(config, log)
     const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
-    const listeners = { router, access, tls, links, log, opened }
+    const listeners = { dispatcher, access, tls, links, log, opened }
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)
     tokens.onRevoked((name) => {
@@ -176,13 +176,13 @@ interface HubPartNeeds {
   readonly identity: Identity
   readonly store: Store
   readonly log: Logger
-  readonly router: () => Router
+  readonly dispatcher: () => Dispatcher
 }
 
 /** This node as the host or a member of a hub. */
 function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds): HubPart {
   const { file, clock = systemClock } = options
-  const { identity, store, log, router } = needs
+  const { identity, store, log, dispatcher } = needs
   const requestTimeout =
     config['hubServer.authenticationByRequest'] === 'taken'
       ? config['hubServer.authenticationByRequest.timeout']
@@ -211,7 +211,7 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
         report: (event) => reportLink(log, event),
       })
     },
-    router,
+    dispatcher,
     log,
     clock,
   })
@@ -292,7 +292,7 @@ function addressesOf(host: string): string[] {
 }
 
 interface Listeners {
-  readonly router: Router
+  readonly dispatcher: Dispatcher
   readonly access: Access
   readonly tls: Tls | undefined
   /** The hub's end of links, served on the HTTP listener. */
@@ -301,11 +301,11 @@ interface Listeners {
   readonly opened: (() => void | Promise<void>)[]
 }
 
-async function listenHttp(config: NodeConfig, { router, access, tls, links, opened }: Listeners) {
+async function listenHttp(config: NodeConfig, { dispatcher, access, tls, links, opened }: Listeners) {
   if (config['http.address'] === 'none') return undefined
   const at = hostAndPort(config['http.address'])
   const listener = new HttpListener({
-    router,
+    dispatcher,
     access,
     ...at,
     ...(tls === undefined ? {} : { tls }),
@@ -317,11 +317,11 @@ async function listenHttp(config: NodeConfig, { router, access, tls, links, open
   return { listener, text }
 }
 
-async function listenGrpc(config: NodeConfig, { router, access, tls, log, opened }: Listeners) {
+async function listenGrpc(config: NodeConfig, { dispatcher, access, tls, log, opened }: Listeners) {
   if (config['grpc.address'] === 'none') return undefined
   const at = hostAndPort(config['grpc.address'])
   const listener = new GrpcListener({
-    router,
+    dispatcher,
     access,
     ...at,
     ...(tls === undefined ? {} : { tls }),

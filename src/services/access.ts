@@ -10,7 +10,7 @@ const PREFIX = 'penstock_'
 const SECRET_BYTES = 32
 /** A use is noted on disk when the last note is older than this, ms. */
 const NOTE_AFTER_MS = 60_000
-const MOST_TOKENS = 1_000
+const MAX_TOKENS = 1_000
 
 export interface AccessServiceOptions {
   tokens: TokenCollection
@@ -40,7 +40,7 @@ export class AccessService {
     this.#byHash = new Map(tokens.all().map((record) => [record.hash, record]))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: AccessHandlers = {
     createToken: async ({ name }, call) => {
       admit(call)
@@ -98,8 +98,8 @@ export class AccessService {
     if (this.#named(name) !== undefined || this.#busy.has(name)) {
       throw new ServiceError('ALREADY_EXISTS', `there is a token ${name}: revoke it first, or choose another name`)
     }
-    if (this.#byHash.size + this.#busy.size >= MOST_TOKENS) {
-      throw new ServiceError('RESOURCE_EXHAUSTED', `there are ${MOST_TOKENS} tokens: revoke those not in use`)
+    if (this.#byHash.size + this.#busy.size >= MAX_TOKENS) {
+      throw new ServiceError('RESOURCE_EXHAUSTED', `there are ${MAX_TOKENS} tokens: revoke those not in use`)
     }
     const { record, secret } = this.#make(name)
     this.#busy.add(name)

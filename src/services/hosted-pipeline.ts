@@ -6,7 +6,7 @@ import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { HostedRun } from './hosted-run.ts'
-import { type Caller, OperationQueue } from './operation-queue.ts'
+import { type OperationCaller, OperationQueue } from './operation-queue.ts'
 import type { Patience } from './patience.ts'
 import { tellFacts } from './pipeline-facts.ts'
 import type { PipelineHost } from './pipeline-host.ts'
@@ -118,7 +118,7 @@ export class HostedPipeline {
    * Starts a run and waits until packets flow; returns its id. All of it, the end of the last run included, has START_DEADLINE_MS; a start
    * that is over for its caller, late or cancelled, is torn down or never made.
    */
-  async start(call: Caller): Promise<string> {
+  async start(call: OperationCaller): Promise<string> {
     let awaited = 'other operations on it are under way'
     const late = () => `pipeline "${this.name}" was not running within ${START_DEADLINE_MS / 1000} s: ${awaited}`
     const start = async (patience: Patience): Promise<string> => {
@@ -151,7 +151,7 @@ export class HostedPipeline {
   }
 
   /** Asks the run to stop, or gives up waiting for the next one; `runId` names the run that is meant. */
-  stop(call: Caller, runId?: string): Promise<void> {
+  stop(call: OperationCaller, runId?: string): Promise<void> {
     return this.#operations.run(call, async () => {
       const run = this.#machine.run
       if (runId !== undefined && (run?.id !== runId || run.state === 'ENDED')) {
@@ -169,7 +169,7 @@ export class HostedPipeline {
   }
 
   /** Replaces the settings; a run that is on takes them over, or is replaced with `forceRestart`. */
-  update(call: Caller, next: CheckedSettings, forceRestart: boolean): Promise<Pipeline> {
+  update(call: OperationCaller, next: CheckedSettings, forceRestart: boolean): Promise<Pipeline> {
     return this.#operations.run(call, async (patience) => {
       await this.#machine.untilSettled(patience)
       if (patience.error !== undefined) throw patience.error
@@ -195,7 +195,7 @@ export class HostedPipeline {
    * Stops the run if there is one, waits for its end, and removes the pipeline and its runs for good; once that is over for its caller,
    * nothing is removed. Returns its last state.
    */
-  delete(call: Caller): Promise<Pipeline> {
+  delete(call: OperationCaller): Promise<Pipeline> {
     return this.#operations.run(call, async (patience) => {
       if (!this.#machine.isStopped) this.#machine.send({ type: 'STOP' })
       // A run that does not stop in its time is killed: the end always comes.

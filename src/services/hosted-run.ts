@@ -14,7 +14,7 @@ import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { logMessageView } from './pipelines-view.ts'
 
 /** Log lines that wait for a slow follower before further ones are dropped for it. */
-const LOG_BACKLOG = 1_024
+const MAX_LOG_BACKLOG = 1_024
 
 export class HostedRun {
   readonly pipelineId: string
@@ -35,7 +35,7 @@ export class HostedRun {
     this.pipelineId = pipelineId
     this.id = id
     this.log = new RunLog(level)
-    this.#logFollowers = new Fanout({ kind: 'counted', limit: LOG_BACKLOG, dropped: droppedNotice })
+    this.#logFollowers = new Fanout({ kind: 'counted', limit: MAX_LOG_BACKLOG, dropped: droppedNotice })
     this.log.follow((lines) => {
       if (this.#logFollowers.size === 0) return
       // One line a message: what is dropped for a slow follower is counted in messages.

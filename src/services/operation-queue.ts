@@ -5,7 +5,7 @@ import { SerialQueue } from '../contract/serial-queue.ts'
 import { Patience, type PatienceOptions } from './patience.ts'
 
 /** Who waits for an operation. */
-export type Caller = Pick<CallContext, 'signal'>
+export type OperationCaller = Pick<CallContext, 'signal'>
 
 export interface OperationQueueOptions {
   readonly clock: Timers
@@ -39,7 +39,7 @@ export class OperationQueue {
    * of the caller's patience lasts as long as the operation.
    */
   run<T>(
-    caller: Caller,
+    caller: OperationCaller,
     operation: (patience: Patience) => Promise<T>,
     within?: PatienceOptions['within'],
   ): Promise<T> {

@@ -1,5 +1,6 @@
 /** What a hosted pipeline needs of its node. */
-import type { ActorClock, pipeline as pipelineMachine } from '../actors/pipeline.ts'
+import type { pipeline as pipelineMachine } from '../actors/pipeline.ts'
+import type { Timers } from '../contract/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
@@ -9,7 +10,7 @@ export interface PipelineHost extends SettingsRules {
   readonly store: Store
   /** The machine, its run actor provided. */
   readonly machine: typeof pipelineMachine
-  readonly clock: ActorClock
+  readonly clock: Timers
   newId(): string
   /** Milliseconds. */
   readonly telemetryInterval: number

@@ -1,7 +1,8 @@
 /** A pipeline's machine as the operations use it: they ask it for something and wait for what comes of it. Holds no state of its own. */
 import { type ActorRefFrom, createActor, type SnapshotFrom } from 'xstate'
-import type { ActorClock, PipelineEvent, PipelineInput, pipeline, ReconfigureOutcome } from '../actors/pipeline.ts'
+import type { PipelineEvent, PipelineInput, pipeline, ReconfigureOutcome } from '../actors/pipeline.ts'
 import type { RunStatus } from '../actors/pipeline-run.ts'
+import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { RunRecord } from '../store/runs.ts'
@@ -13,7 +14,7 @@ type Snapshot = SnapshotFrom<typeof pipeline>
 export class PipelineMachine {
   /** For who listens to what it tells. */
   readonly actor: ActorRefFrom<typeof pipeline>
-  readonly #clock: ActorClock
+  readonly #clock: Timers
 
   /** Started by `actor.start()`, once those who listen do. */
   constructor({ machine, clock }: Pick<PipelineHost, 'machine' | 'clock'>, input: PipelineInput) {

@@ -3,14 +3,14 @@ import type { ServiceError } from '../contract/errors.ts'
 import type { HostedRun } from './hosted-run.ts'
 
 /** Runs of a pipeline whose logs are kept. */
-export const RUN_LOGS_KEPT = 10
+export const MAX_RUN_LOGS = 10
 /** Runs of a pipeline that are remembered. */
-export const RUNS_KEPT = 100
+export const MAX_RUNS = 100
 
 export class PipelineRuns {
-  /** Oldest first, at most RUN_LOGS_KEPT. */
+  /** Oldest first, at most MAX_RUN_LOGS. */
   readonly #kept = new Map<string, HostedRun>()
-  /** Oldest first, at most RUNS_KEPT. */
+  /** Oldest first, at most MAX_RUNS. */
   readonly #ids: string[]
 
   /** `ids` are those of runs of an earlier life of the node, oldest first. */
@@ -33,11 +33,11 @@ export class PipelineRuns {
     if (this.#ids.at(-1) !== run.id) this.#ids.push(run.id)
     this.#kept.set(run.id, run)
     for (const [id, oldest] of this.#kept) {
-      if (this.#kept.size <= RUN_LOGS_KEPT) break
+      if (this.#kept.size <= MAX_RUN_LOGS) break
       oldest.forget()
       this.#kept.delete(id)
     }
-    return this.#ids.splice(0, Math.max(0, this.#ids.length - RUNS_KEPT))
+    return this.#ids.splice(0, Math.max(0, this.#ids.length - MAX_RUNS))
   }
 
   /** The pipeline is gone, and its logs with it: their followers' streams end. */

@@ -15,10 +15,10 @@ import type { Author, Trust } from './trust.ts'
 const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
 
 /** Most characters of a pipeline's name. */
-const LONGEST_NAME = 256
+const MAX_NAME_LENGTH = 256
 
 /** The longest a timer of Node.js can be set to. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /** What settings are checked against. */
 export interface SettingsRules {
@@ -60,7 +60,7 @@ export function requireRunnable(stored: StoredConfig): void {
 
 /** What a pipeline's machine needs of its settings. */
 export function policyOf({ restartPolicy, instructionsTimeout }: PipelineSettings): PipelinePolicy {
-  return { restartPolicy, instructionsTimeout: Math.min(instructionsTimeout * 1000, LONGEST_TIMEOUT_MS) }
+  return { restartPolicy, instructionsTimeout: Math.min(instructionsTimeout * 1000, MAX_TIMEOUT_MS) }
 }
 
 /**
@@ -130,8 +130,8 @@ function checked(
 ): CheckedSettings {
   const problems: Problem[] = []
   if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
-  if (settings.name.length > LONGEST_NAME) {
-    problems.push({ pointer: '/name', message: `must have at most ${LONGEST_NAME} characters` })
+  if (settings.name.length > MAX_NAME_LENGTH) {
+    problems.push({ pointer: '/name', message: `must have at most ${MAX_NAME_LENGTH} characters` })
   }
   if (settings.instructionsTimeout <= 0) {
     problems.push({ pointer: '/instructionsTimeout', message: 'must be greater than 0 (seconds)' })

@@ -14,8 +14,8 @@ import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample
 import { components } from '../dataplane/components/registry.ts'
 import { type LogLine, RunOver } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
-import { RUN_LOGS_KEPT } from './pipeline-runs.ts'
-import { EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
+import { MAX_RUN_LOGS } from './pipeline-runs.ts'
+import { MAX_EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
 import { Trust } from './trust.ts'
 
 const call: CallContext = {
@@ -553,7 +553,7 @@ describe('streamPipelines', () => {
     const [slow, quick] = [await follow(), await follow()]
     slow.writable = false
     const { id } = await create()
-    for (let i = 0; i < EVENT_BACKLOG + 1; i++) {
+    for (let i = 0; i < MAX_EVENT_BACKLOG + 1; i++) {
       await start(id)
       pool.last.end({ outcome: 'COMPLETED' })
       await settle(1)
@@ -561,7 +561,7 @@ describe('streamPipelines', () => {
     }
     expect(slow.error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
     expect(quick.closed).toBe(false)
-    expect(quick.messages.length).toBeGreaterThan(EVENT_BACKLOG)
+    expect(quick.messages.length).toBeGreaterThan(MAX_EVENT_BACKLOG)
   })
 
   test('ends with UNAVAILABLE when the node closes', async () => {
@@ -639,7 +639,7 @@ describe('runs', () => {
     const { id } = await create()
     const runs: string[] = []
     const first = new CollectingSink<LogStreamMessages>()
-    for (let i = 0; i <= RUN_LOGS_KEPT; i++) {
+    for (let i = 0; i <= MAX_RUN_LOGS; i++) {
       runs.push(await start(id))
       if (i === 0) await service.handlers.openLogStream({ nodeId, runId: runs[0] as string }, call, first)
       pool.last.end({ outcome: 'COMPLETED' })

@@ -18,7 +18,7 @@ import { HostedPipeline } from './hosted-pipeline.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import type { PipelineHost } from './pipeline-host.ts'
-import { RUNS_KEPT } from './pipeline-runs.ts'
+import { MAX_RUNS } from './pipeline-runs.ts'
 import { settingsOfCreate, settingsOfUpdate } from './pipelines-settings.ts'
 import { runView } from './pipelines-view.ts'
 import { authorOf, type Trust } from './trust.ts'
@@ -26,7 +26,7 @@ import { authorOf, type Trust } from './trust.ts'
 /** How long getPipelineByRunId waits for an unknown run to appear. */
 export const RUN_LOOKUP_MS = 2_000
 /** Events that wait for a slow subscriber of streamPipelines before its stream ends. */
-export const EVENT_BACKLOG = 256
+export const MAX_EVENT_BACKLOG = 256
 /** Why a run failed that was on when the process died. */
 const NODE_RESTARTED = 'node was restarted'
 
@@ -83,7 +83,7 @@ export class PipelinesService implements PipelineHost {
   readonly #pipelineOfRun = new Map<string, HostedPipeline>()
   /** Run id → lookups that wait for it. */
   readonly #awaitedRuns = new Map<string, Set<() => void>>()
-  readonly #events = new Fanout<StreamPipelinesEvent>({ kind: 'bounded', limit: EVENT_BACKLOG })
+  readonly #events = new Fanout<StreamPipelinesEvent>({ kind: 'bounded', limit: MAX_EVENT_BACKLOG })
   /** Pipelines with a change that is not told yet. */
   readonly #changed = new Set<HostedPipeline>()
   #closing = false
@@ -114,7 +114,7 @@ export class PipelinesService implements PipelineHost {
     }
     const records = this.store.pipelines.all().sort((a, b) => a.createdAt - b.createdAt)
     for (const record of records) {
-      const own = (runs.get(record.id) ?? []).slice(-RUNS_KEPT)
+      const own = (runs.get(record.id) ?? []).slice(-MAX_RUNS)
       for (const { id } of own.filter((run) => cutOff.has(run.id))) {
         const about = { pipelineId: record.id, name: record.settings.name, runId: id }
         this.noted({ ...about, kind: 'ended', outcome: 'FAILED', error: NODE_RESTARTED })
@@ -136,7 +136,7 @@ export class PipelinesService implements PipelineHost {
     await Promise.all([...this.#pipelines.values()].map((hosted) => hosted.close()))
   }
 
-  /** The operations, for the router. */
+  /** The operations, for the dispatcher. */
   readonly handlers: PipelinesHandlers = {
     getPipelines: async ({ nodeId }) => {
       this.#check(nodeId)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Collection, SingleRecord } from './collection.ts'
+import { RecordCollection, SingleRecord } from './collection.ts'
 import { reserveWith } from './room.ts'
 
 interface Thing {
@@ -26,7 +26,7 @@ afterEach(async () => {
 const keyOf = ({ id }: Thing) => id
 
 test('a record replaces the one with its key; all come in the order of their keys', async () => {
-  const things = new Collection<Thing>(root, { name: 'things', keyOf })
+  const things = new RecordCollection<Thing>(root, { name: 'things', keyOf })
   await things.put({ id: 'b', text: 'first' })
   await things.put({ id: 'a', text: 'other' })
   await things.put({ id: 'b', text: 'second' })
@@ -38,7 +38,7 @@ test('a record replaces the one with its key; all come in the order of their key
 })
 
 test('one key or several are removed, those that are not there too', async () => {
-  const things = new Collection<Thing>(root, { name: 'things', keyOf })
+  const things = new RecordCollection<Thing>(root, { name: 'things', keyOf })
   for (const id of ['a', 'b', 'c', 'd']) await things.put({ id, text: '' })
   await things.remove('a')
   await things.remove(['b', 'unknown', 'd'])
@@ -47,7 +47,7 @@ test('one key or several are removed, those that are not there too', async () =>
 })
 
 test('collections with equal keys do not meet', async () => {
-  const [one, two] = ['one', 'two'].map((name) => new Collection<Thing>(root, { name, keyOf }))
+  const [one, two] = ['one', 'two'].map((name) => new RecordCollection<Thing>(root, { name, keyOf }))
   await one?.put({ id: 'a', text: '1' })
   expect([one?.get('a')?.text, two?.get('a')]).toEqual(['1', undefined])
 })
@@ -58,8 +58,8 @@ test('the disk is asked for a record that says its size, and a refusal leaves wh
     if (!hasRoom) throw new Error('no room')
   })
   const bytesOf = ({ text }: Thing) => text.length
-  const small = new Collection<Thing>(root, { name: 'small', keyOf })
-  const large = new Collection<Thing>(root, { name: 'large', keyOf, bytesOf })
+  const small = new RecordCollection<Thing>(root, { name: 'small', keyOf })
+  const large = new RecordCollection<Thing>(root, { name: 'large', keyOf, bytesOf })
   await large.put({ id: 'a', text: 'x' })
   await large.put({ id: 'b', text: 'x' })
   hasRoom = false

@@ -12,7 +12,7 @@ interface CollectionOptions<R> {
 }
 
 /** The records of one kind. A record that is put takes the place of the one with its key. */
-export class Collection<R> {
+export class RecordCollection<R> {
   readonly #root: RootDatabase
   readonly #records: Database<R, string>
   readonly #options: CollectionOptions<R>

@@ -1,10 +1,10 @@
 /** The nodes of the hub on disk: whom it let in, with the key that each of them proves at every connection. */
 import type { RootDatabase } from 'lmdb'
 import type { NodeService } from '../contract/types.ts'
-import { Collection } from './collection.ts'
+import { RecordCollection } from './collection.ts'
 import type { NodeDetails } from './details.ts'
 
-export interface NodeRecord extends NodeDetails {
+export interface StoredNode extends NodeDetails {
   id: string
   /** Raw Ed25519 public key, 32 bytes; pinned when the node was let in. */
   key: Uint8Array
@@ -16,10 +16,10 @@ export interface NodeRecord extends NodeDetails {
 }
 
 /** What a record may come to. */
-const RECORD_BYTES = 16 << 10
+const MAX_RECORD_BYTES = 16 << 10
 
-export class NodeCollection extends Collection<NodeRecord> {
+export class NodeCollection extends RecordCollection<StoredNode> {
   constructor(root: RootDatabase) {
-    super(root, { name: 'nodes', keyOf: ({ id }) => id, bytesOf: () => RECORD_BYTES })
+    super(root, { name: 'nodes', keyOf: ({ id }) => id, bytesOf: () => MAX_RECORD_BYTES })
   }
 }

@@ -1,7 +1,7 @@
 /** The pipelines of the node on disk: the settings as they were last answered, nothing about runs. */
 import type { RootDatabase } from 'lmdb'
 import type { Pipeline, RestartPolicy, StartupPolicy } from '../contract/types.ts'
-import { Collection } from './collection.ts'
+import { RecordCollection } from './collection.ts'
 
 /** Everything a caller sets on a pipeline, defaults filled in: what callers are shown of it, without what the node adds. */
 export type PipelineSettings = Omit<Pipeline, 'id' | 'started' | 'currentRun' | 'restartPolicy' | 'startupPolicy'> & {
@@ -18,7 +18,7 @@ export interface PipelineRecord {
   createdAt: number
 }
 
-export class PipelineCollection extends Collection<PipelineRecord> {
+export class PipelineCollection extends RecordCollection<PipelineRecord> {
   constructor(root: RootDatabase) {
     super(root, {
       name: 'pipelines',

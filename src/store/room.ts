@@ -8,19 +8,19 @@ import { bytesFree } from './durable.ts'
 export type Reserve = (path: string, bytes: number) => void
 
 /** Kept for changes of records that are there, for removals and for the states of runs: LMDB copies every page that it changes. */
-const KEPT_BYTES = 128 << 10
+const MIN_FREE_BYTES = 128 << 10
 /** Asked for beforehand where the disk has it, so that it is asked once for many writes. */
 const AHEAD_BYTES = 2 << 20
 /** Most that one write makes the file grow by besides its record: the pages on the way to it, and those of LMDB's list of free ones. */
 const WRITE_BYTES = 64 << 10
 
-interface Room {
+interface DiskRoom {
   readonly reserve: Reserve
   /** Bytes of what was asked for that the writes since cannot have taken. */
   left: number
 }
 
-const rooms = new WeakMap<RootDatabase, Room>()
+const rooms = new WeakMap<RootDatabase, DiskRoom>()
 
 /** Sets who asks the disk; without, nothing is asked. */
 export function reserveWith(root: RootDatabase, reserve: Reserve): void {
@@ -35,7 +35,7 @@ export function roomFor(root: RootDatabase, bytes: number): void {
   if (room.left >= 0) return
   const { path } = root as unknown as { path: string }
   const { size } = statSync(path)
-  const least = size + bytes + KEPT_BYTES
+  const least = size + bytes + MIN_FREE_BYTES
   room.left = 0
   try {
     room.reserve(path, least + AHEAD_BYTES)

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { NodeRecord } from './nodes.ts'
+import type { StoredNode } from './nodes.ts'
 import type { PipelineRecord } from './pipelines.ts'
 import { BLOCK } from './requests.ts'
 import type { RunRecord } from './runs.ts'
@@ -63,7 +63,7 @@ test('its file can be read by its owner only', async () => {
 })
 
 test('what the hub keeps is there after a reopening', async () => {
-  const node: NodeRecord = {
+  const node: StoredNode = {
     id: 'n',
     key: Uint8Array.from({ length: 32 }, (_, i) => i * 8),
     name: 'näme',

@@ -1,6 +1,6 @@
 /** The tokens of callers from other machines on disk: names and SHA-256 hashes, never the secrets themselves. */
 import type { RootDatabase } from 'lmdb'
-import { Collection } from './collection.ts'
+import { RecordCollection } from './collection.ts'
 
 export interface TokenRecord {
   name: string
@@ -13,10 +13,10 @@ export interface TokenRecord {
 }
 
 /** What a record may come to. */
-const RECORD_BYTES = 1 << 10
+const MAX_RECORD_BYTES = 1 << 10
 
-export class TokenCollection extends Collection<TokenRecord> {
+export class TokenCollection extends RecordCollection<TokenRecord> {
   constructor(root: RootDatabase) {
-    super(root, { name: 'tokens', keyOf: ({ name }) => name, bytesOf: () => RECORD_BYTES })
+    super(root, { name: 'tokens', keyOf: ({ name }) => name, bytesOf: () => MAX_RECORD_BYTES })
   }
 }

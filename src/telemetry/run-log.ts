@@ -3,7 +3,7 @@ import type { LogLevel } from '../dataplane/engine/component.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 
 /** Lines kept of each run. */
-const LOG_LINES_KEPT = 2_000
+const MAX_LOG_LINES = 2_000
 
 const levels: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
 
@@ -18,7 +18,7 @@ export class RunLog {
   readonly #listeners = new Set<LogListener>()
 
   /** Keeps `capacity` lines of `level` and above, and STATE lines, which tell what the run does, at any level. */
-  constructor(level: LogLevel, capacity = LOG_LINES_KEPT) {
+  constructor(level: LogLevel, capacity = MAX_LOG_LINES) {
     this.#threshold = levels.indexOf(level)
     this.#capacity = capacity
   }

@@ -2,7 +2,7 @@
 import { below, type Problem, pointerOf, tokensOf } from './pointer.ts'
 
 /** Where something stands in a text. */
-export interface Place {
+export interface TextPosition {
   /** Characters before it. */
   readonly offset: number
   /** Both from 1. */
@@ -17,7 +17,7 @@ export interface JsonText {
 }
 
 /** Most keys given twice that are told of one text. */
-const REPEATED_TOLD = 100
+const MAX_REPEATED_KEYS = 100
 
 /** Reads a text; `value` is undefined when it is no JSON. Of a key that is given twice JSON.parse keeps the last in silence. */
 export function readJson(text: string): JsonText {
@@ -41,7 +41,7 @@ export class JsonPlaces {
   readonly #text: string
   readonly #root: Outline | undefined
   /** Where a text that is no JSON goes wrong. */
-  readonly fault: Place | undefined
+  readonly fault: TextPosition | undefined
 
   /** Of a text that is no JSON, what comes before its fault has places. */
   constructor(text: string) {
@@ -60,7 +60,7 @@ export class JsonPlaces {
    * Where the value stands that `pointer` leads to: of a member its key, of an item of a list the item. Of what is not there, the
    * place of the nearest that holds it; undefined when the text holds nothing.
    */
-  of(pointer: string): Place | undefined {
+  of(pointer: string): TextPosition | undefined {
     const { nearest } = this.#find(pointer)
     return nearest === undefined ? undefined : placeAt(this.#text, nearest.at)
   }
@@ -99,7 +99,7 @@ export function loneSurrogates(text: string, value: unknown): string[] {
 
 const isLone = (text: string): boolean => /\p{Surrogate}/u.test(text)
 
-function placeAt(text: string, offset: number): Place {
+function placeAt(text: string, offset: number): TextPosition {
   let line = 1
   let start = 0
   for (let end = text.indexOf('\n'); end >= 0 && end < offset; end = text.indexOf('\n', start)) {
@@ -109,7 +109,7 @@ function placeAt(text: string, offset: number): Place {
   return { offset, line, column: offset - start + 1 }
 }
 
-const told = ({ line, column }: Place): string => `line ${line}, column ${column}`
+const told = ({ line, column }: TextPosition): string => `line ${line}, column ${column}`
 
 function faultOf(text: string): string {
   const { fault } = outlineOf(text)
@@ -237,7 +237,7 @@ function outlineOf(text: string): Outlined {
         inner.key = JSON.parse(text.slice(begin, at)) as string
         inner.keyAt = begin
         const first = inner.outline.members?.get(inner.key)
-        if (first !== undefined && repeated.length < REPEATED_TOLD) {
+        if (first !== undefined && repeated.length < MAX_REPEATED_KEYS) {
           repeated.push({ pointer: pointer(), first: first.at, again: begin })
         }
       }

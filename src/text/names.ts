@@ -7,11 +7,11 @@ export function camelCase(name: string): string {
 }
 
 /** Longer names are no slip, and the distance is quadratic in their length. */
-const LONGEST_SLIP = 64
+const MAX_SLIP_LENGTH = 64
 
 /** The name of `known` with the smallest edit distance (Levenshtein) to `name`, whatever its case, when it is small enough to be a slip. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (known.length === 0 || name.length > LONGEST_SLIP) return undefined
+  if (known.length === 0 || name.length > MAX_SLIP_LENGTH) return undefined
   const lower = known.map((candidate) => candidate.toLowerCase())
   const best = closest(name.toLowerCase(), lower)
   if (distance(name.toLowerCase(), best) > Math.max(2, Math.ceil(name.length / 3))) return undefined

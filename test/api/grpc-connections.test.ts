@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Access } from '../../src/api/access.ts'
+import { Dispatcher } from '../../src/api/dispatcher.ts'
 import { GrpcListener } from '../../src/api/grpc.ts'
-import { Router } from '../../src/api/router.ts'
 import { handlers, Seen } from '../contract/handlers.ts'
 import { Cable, FAR, NEAR, namespacesLack } from '../e2e/namespaces.ts'
 import { until } from '../harness/waiting.ts'
@@ -121,14 +121,14 @@ test('more silent connections than the process has descriptors leave room for th
 
 describe('a listener with short times', () => {
   const seen = new Seen()
-  const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+  const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
   const access = new Access({ verifyToken: () => undefined })
   let listener: GrpcListener
   let address: string
   const warnings: string[] = []
   const listen = async (limits: ConstructorParameters<typeof GrpcListener>[0]['limits']) => {
     listener = new GrpcListener({
-      router,
+      dispatcher,
       access,
       address: '127.0.0.1',
       port: 0,
@@ -155,8 +155,8 @@ describe('a listener with short times', () => {
     await listen({ silentMs: 300, idleMs: 300 })
     const idle = clientOf(address)
     const quiet = clientOf(address)
-    const operation = router.operations.find(({ name }) => name === 'streamPipelines')
-    const node = router.operations.find(({ name }) => name === 'getNode')
+    const operation = dispatcher.operations.find(({ name }) => name === 'streamPipelines')
+    const node = dispatcher.operations.find(({ name }) => name === 'getNode')
     const of = (text: string) => Buffer.concat([Buffer.from([10, text.length]), Buffer.from(text)])
     const stream = quiet.makeServerStreamRequest(operation?.grpcPath ?? '', pass, pass, of('g'))
     let failure: unknown
@@ -176,7 +176,7 @@ describe('a listener with short times', () => {
 
   test('refuses further connections when all places are taken by callers, and says so once', async () => {
     await listen({ most: 2 })
-    const node = router.operations.find(({ name }) => name === 'getNode')?.grpcPath ?? ''
+    const node = dispatcher.operations.find(({ name }) => name === 'getNode')?.grpcPath ?? ''
     const request = Buffer.from([10, 2, 110, 49])
     const ask = (client: grpc.Client) =>
       new Promise((resolve) =>

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { INVALID_FRAMES, OPEN_CALLS, REFUSED_BURST, UNREAD_BYTES } from '../../src/api/grpc-connections.ts'
+import { MAX_INVALID_FRAMES, MAX_OPEN_CALLS, MAX_UNREAD_BYTES, REFUSED_BURST } from '../../src/api/grpc-connections.ts'
 import { until } from '../harness/waiting.ts'
 import { FRAME, frame, PREFACE, RawHttp2 } from './http2-client.ts'
 import { settingsOf, temporaryDirectory, traffic } from './running-node.ts'
@@ -267,14 +267,14 @@ describe('one connection', () => {
     const streams: grpc.ClientReadableStream<Buffer>[] = []
     let begun = 0
     try {
-      for (let stream = 0; stream < OPEN_CALLS + INVALID_FRAMES + 50; stream++) {
+      for (let stream = 0; stream < MAX_OPEN_CALLS + MAX_INVALID_FRAMES + 50; stream++) {
         const each = client.makeServerStreamRequest(path, pass, pass, Buffer.alloc(0))
         each.on('error', () => undefined)
         each.once('data', () => begun++)
         streams.push(each)
       }
-      await until(() => begun === OPEN_CALLS)
-      for (const stream of streams.slice(0, OPEN_CALLS)) stream.cancel()
+      await until(() => begun === MAX_OPEN_CALLS)
+      for (const stream of streams.slice(0, MAX_OPEN_CALLS)) stream.cancel()
       await until(() => begun === streams.length)
       expect(node.floods.filter(({ reason }) => reason !== 'REFUSED_CALLS')).toEqual([])
     } finally {
@@ -306,7 +306,7 @@ describe('one connection', () => {
       await until(() => node.floods.some(({ reason }) => reason === 'REFUSED_CALLS') || connection.socket.destroyed)
     }
     const { grown } = await node.watch(work())
-    expect(grown).toBeLessThan(4 * UNREAD_BYTES)
+    expect(grown).toBeLessThan(4 * MAX_UNREAD_BYTES)
     connection.gone()
     await node.ask()
   })

@@ -6,17 +6,17 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Access } from '../../src/api/access.ts'
+import { Dispatcher } from '../../src/api/dispatcher.ts'
 import { HttpListener } from '../../src/api/http.ts'
-import { Router } from '../../src/api/router.ts'
 import { handlers, Seen } from '../contract/handlers.ts'
 
 const seen = new Seen()
-const router = new Router({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
+const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) => seen.reports.push(error) })
 let listener: HttpListener
 let port: number
 
 beforeAll(async () => {
-  listener = new HttpListener({ router, access: new Access(), address: '127.0.0.1', port: 0 })
+  listener = new HttpListener({ dispatcher, access: new Access(), address: '127.0.0.1', port: 0 })
   ;({ port } = await listener.start())
 })
 

@@ -1,6 +1,6 @@
 /** The streams of pipelines on a real node: changes, logs and telemetry of runs, and what happens when a run fails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { RUN_LOGS_KEPT } from '../../src/services/pipeline-runs.ts'
+import { MAX_RUN_LOGS } from '../../src/services/pipeline-runs.ts'
 import { Peer } from '../dataplane/running.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
 
@@ -188,7 +188,7 @@ test('samples are kept of the last runs of a pipeline, and as long as the proces
   let own = await runNode(directory)
   const id = await own.create(traffic())
   const runs: string[] = []
-  for (let i = 0; i <= RUN_LOGS_KEPT; i++) {
+  for (let i = 0; i <= MAX_RUN_LOGS; i++) {
     runs.push(await own.start(id))
     await own.call('POST', `/pipelines/${id}/stop`)
     await own.when(id, ({ currentRun }) => currentRun.state === 'ENDED')

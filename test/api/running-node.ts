@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfig } from '../../src/node/config.ts'
 import { createLog } from '../../src/node/log.ts'
-import { type Node, startNode } from '../../src/node/node.ts'
+import { type StartedNode, startNode } from '../../src/node/node.ts'
 import { registry, testPool } from '../dataplane/running.ts'
 
 /** A directory that lasts as long as the test file. */
@@ -31,9 +31,9 @@ export interface Answer {
 }
 
 export class RunningNode {
-  readonly node: Node
+  readonly node: StartedNode
   readonly logged: readonly string[]
-  constructor(node: Node, logged: readonly string[]) {
+  constructor(node: StartedNode, logged: readonly string[]) {
     this.node = node
     this.logged = logged
   }

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Call } from '../../src/api/call.ts'
-import { Router } from '../../src/api/router.ts'
+import { Dispatcher } from '../../src/api/dispatcher.ts'
 import { type Clock, systemClock } from '../../src/contract/clock.ts'
-import type { Handlers, OperationName, Receiver, Sink } from '../../src/contract/handlers.ts'
+import type { Handlers, OperationName, RequestReceiver, Sink } from '../../src/contract/handlers.ts'
 import { loadOperations } from '../../src/contract/operations.ts'
 import type { BidiOperations, StreamOperations, UnaryOperations } from '../../src/contract/types.ts'
 import type { DialRequest } from '../../src/hub/membership.ts'
@@ -77,7 +77,7 @@ export class Member {
   readonly id: string
   readonly store: Store
   readonly part: HubPart
-  readonly router: Router
+  readonly dispatcher: Dispatcher
   readonly identity: Identity
   readonly directory: string
   readonly events: LinkEvent[] = []
@@ -104,12 +104,12 @@ export class Member {
       file: options.file,
       hubServer: address === undefined ? undefined : { requestTimeout },
       dial: (request) => this.#dial(request, options.remoteAddress ?? ''),
-      router: () => this.router,
+      dispatcher: () => this.dispatcher,
       log: { info: () => {}, warn: () => {}, error: (fields) => this.reported.push(fields) },
       clock: this.#clock,
       random: options.random ?? (() => 0),
     })
-    this.router = new Router({
+    this.dispatcher = new Dispatcher({
       handlers: { ...options.handlers, ...this.part.handlers },
       forward: this.part.forward,
       report: (error) => this.reported.push(error),
@@ -124,7 +124,7 @@ export class Member {
     request: UnaryOperations[Name]['request'],
     call: Call = localCall(),
   ): Promise<UnaryOperations[Name]['response']> {
-    return (await this.router.unary(operationOf(name), request, call)) as UnaryOperations[Name]['response']
+    return (await this.dispatcher.unary(operationOf(name), request, call)) as UnaryOperations[Name]['response']
   }
 
   /** Opens a stream; resolves once it stands. */
@@ -135,7 +135,7 @@ export class Member {
   ): Promise<CollectingSink<StreamOperations[Name]['response']>> {
     const call = localCall()
     sink.onClose(() => call.abort())
-    await this.router.stream(operationOf(name), request, call, sink as Sink<unknown>)
+    await this.dispatcher.stream(operationOf(name), request, call, sink as Sink<unknown>)
     return sink
   }
 
@@ -143,11 +143,11 @@ export class Member {
     name: Name,
   ): Promise<{
     sink: CollectingSink<BidiOperations[Name]['response']>
-    receiver: Receiver<BidiOperations[Name]['request']>
+    receiver: RequestReceiver<BidiOperations[Name]['request']>
   }> {
     const sink = new CollectingSink<BidiOperations[Name]['response']>()
-    const receiver = await this.router.bidi(operationOf(name), localCall(), sink as Sink<unknown>)
-    return { sink, receiver: receiver as Receiver<BidiOperations[Name]['request']> }
+    const receiver = await this.dispatcher.bidi(operationOf(name), localCall(), sink as Sink<unknown>)
+    return { sink, receiver: receiver as RequestReceiver<BidiOperations[Name]['request']> }
   }
 
   /** Joins the hub at `address`, accepted at the hub. */

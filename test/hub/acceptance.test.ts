@@ -2,14 +2,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
 import { loadIdentity } from '../../src/link/identity.ts'
-import type { Dialled, Joiner, LinkSession } from '../../src/link/link.ts'
+import type { Dialled, JoiningNode, LinkSession } from '../../src/link/link.ts'
 import { connectPair } from '../../src/link/pair.ts'
 import { type Member, Network } from '../harness/hub.ts'
 import { until } from '../harness/waiting.ts'
 
 const HUB = 'http://hub'
 const record = { name: 'north', metadata: { items: {} }, services: ['PIPELINES' as const] }
-const joiner: Joiner = { nodeId: 'north', key: new Uint8Array(32), record, remoteAddress: '' }
+const joiner: JoiningNode = { nodeId: 'north', key: new Uint8Array(32), record, remoteAddress: '' }
 const noFilter = { metadataFilters: {}, serviceFilters: [] }
 
 let network: Network

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeBinary } from '../../src/contract/binary-decode.ts'
 import { encodeBinary } from '../../src/contract/binary-encode.ts'
 import { loadOperations, type Operation } from '../../src/contract/operations.ts'
-import { ANSWER_BYTES } from '../../src/hub/link-answers.ts'
-import { MESSAGE_BYTES } from '../../src/link/messages.ts'
+import { MAX_ANSWER_BYTES } from '../../src/hub/link-answers.ts'
+import { MAX_MESSAGE_BYTES } from '../../src/link/messages.ts'
 import { type RunningNode, temporaryDirectory, traffic } from '../api/running-node.ts'
 import { httpCaller, startReal } from './callers.ts'
 
@@ -65,7 +65,7 @@ function overGrpc(options: grpc.ClientOptions): Promise<Listed> {
 
 test('over REST, and small calls are answered meanwhile', { timeout: 60_000 }, async () => {
   const total = [...configurations.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  expect(total).toBeGreaterThan(1.3 * MESSAGE_BYTES)
+  expect(total).toBeGreaterThan(1.3 * MAX_MESSAGE_BYTES)
   const large = fetch(throughHub()).then(async (response) => (await response.json()) as Listed)
   const small = await fetch(`${throughHub()}-by-name/large-3`)
   expect(small.status).toBe(200)
@@ -92,7 +92,7 @@ test('beyond the most that comes over a link: refused with the reason, and the l
   timeout: 120_000,
 }, async () => {
   const [, text = ''] = [...configurations][0] ?? []
-  for (let bytes = 0; bytes < ANSWER_BYTES; bytes += Buffer.byteLength(text)) {
+  for (let bytes = 0; bytes < MAX_ANSWER_BYTES; bytes += Buffer.byteLength(text)) {
     await member.create({}, { name: 'more', jsonConfig: text })
   }
   const response = await fetch(throughHub())

@@ -1,7 +1,7 @@
 /** 200 nodes that join, leave, are removed, renamed and lose their links at random: whoever follows the list ends with the list. */
 import { afterEach, expect, test } from 'vitest'
 import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
-import { PENDING_MOST_PER_ADDRESS } from '../../src/hub/join-requests.ts'
+import { MAX_PENDING_PER_ADDRESS } from '../../src/hub/join-requests.ts'
 import { type Member, Network } from '../harness/hub.ts'
 import type { CollectingSink } from '../harness/sink.ts'
 import { settle, until } from '../harness/waiting.ts'
@@ -85,7 +85,7 @@ test.each([1, 2])('seed %i', { timeout: 60_000 }, async (seed) => {
   const nodes = Array.from({ length: NODES }, (_, i) =>
     network.node({
       name: `node ${i}`,
-      remoteAddress: `10.0.0.${Math.floor(i / PENDING_MOST_PER_ADDRESS)}`,
+      remoteAddress: `10.0.0.${Math.floor(i / MAX_PENDING_PER_ADDRESS)}`,
       random: seeded(i),
     }),
   )

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SimulatedClock } from 'xstate'
 import type { Clock } from '../../src/contract/clock.ts'
 import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
-import { EVENT_BACKLOG } from '../../src/hub/hub-server.ts'
+import { MAX_EVENT_BACKLOG } from '../../src/hub/hub-server.ts'
 import { JoinRequests } from '../../src/hub/join-requests.ts'
 import { WINDOW_BYTES } from '../../src/link/messages.ts'
 import { localCall, type Member, Network, operations } from '../harness/hub.ts'
@@ -570,7 +570,7 @@ describe('subscribers that never read', () => {
       await member.follow('streamNodes', noFilter, new CollectingSink({ stuck: true })),
     ]
     const metadata = { items: { long: { stringValue: 'x'.repeat(2_000) } } }
-    const changes = 3 * EVENT_BACKLOG
+    const changes = 3 * MAX_EVENT_BACKLOG
     for (let i = 0; i < changes; i++) {
       hub.part.registry?.setSelf({ name: `change ${i}`, metadata, services: ['HUB_SERVER'] })
       if (i % 64 === 0) await settle(1)
@@ -594,7 +594,7 @@ describe('subscribers that never read', () => {
   test('an operator who never reads misses requests and nobody else does', async () => {
     const hub = network.hub(HUB)
     const stuck = new CollectingSink<never>({ stuck: true })
-    await hub.router.bidi(operations.get('authenticationByRequests') as never, localCall(), stuck as never)
+    await hub.dispatcher.bidi(operations.get('authenticationByRequests') as never, localCall(), stuck as never)
     const { sink, receiver } = await hub.converse('authenticationByRequests')
     const never = new AbortController().signal
     const record = { name: 'n', metadata: { items: {} }, services: ['PIPELINES' as const] }

@@ -19,7 +19,7 @@ import { LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
 import { type Joined, joinLink } from '../../src/link/handshake-node.ts'
 import { decodeFrame, encodeFrame } from '../../src/link/messages.ts'
 import { newIdentity, record } from '../../src/link/testing.ts'
-import { deaf, type Wire } from '../../src/link/wire.ts'
+import { deaf, type LinkTransport } from '../../src/link/transport.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
 import '../harness/slow.ts'
@@ -131,7 +131,7 @@ async function joiner() {
   await once(socket, 'open')
   const raw = (socket as unknown as { _socket: Socket })._socket
   const certificate = raw instanceof tls.TLSSocket ? sha256(raw.getPeerCertificate().raw) : new Uint8Array(0)
-  const wire: Wire = {
+  const transport: LinkTransport = {
     remoteAddress: '',
     buffered: 0,
     handlers: deaf,
@@ -141,17 +141,17 @@ async function joiner() {
     },
     close: () => socket.close(),
   }
-  socket.on('message', (data) => wire.handlers.message(data as Buffer))
+  socket.on('message', (data) => transport.handlers.message(data as Buffer))
   const identity = newIdentity()
   let joined: Promise<Joined> | undefined
   const pending = new Promise<void>((resolve) => {
     const onPending = () => resolve()
     const options = { identity, record, clock: systemClock, report: () => {} }
-    joined = joinLink(wire, certificate, { ...options, intent: 'JOIN', onPending })
+    joined = joinLink(transport, certificate, { ...options, intent: 'JOIN', onPending })
   })
   // Those that are cut off never are.
   joined?.catch(() => {})
-  return { socket, raw, wire, id: identity.nodeId, pending, joined: joined as Promise<Joined> }
+  return { socket, raw, transport, id: identity.nodeId, pending, joined: joined as Promise<Joined> }
 }
 
 type Member = Awaited<ReturnType<typeof joiner>> & Pick<Joined, 'session'>
@@ -216,7 +216,7 @@ describe.each([
   test('calls of 16 MiB for a member that gives no credit: its caller is told, the hub holds 64 MiB', async () => {
     const [caller, silent] = (await members(2)) as [Member, Member]
     // It takes what comes from its socket, and never says so.
-    silent.wire.handlers = deaf
+    silent.transport.handlers = deaf
     const before = resident()
     const request = new Uint8Array(16 * MIB)
     const refused: string[] = []
@@ -249,10 +249,10 @@ describe.each([
     await call('POST', `/v1/nodes/${hubId}/pipelines`, { name: 'large', jsonConfig })
     const before = resident()
     const answers = { refused: 0, other: 0 }
-    const { session, wire } = peer
-    const handlers = wire.handlers
+    const { session, transport } = peer
+    const handlers = transport.handlers
     // Of what comes it takes the ends of calls only: no message is read, so no credit is given.
-    wire.handlers = {
+    transport.handlers = {
       ...deaf,
       message: (bytes) => {
         if (decodeFrame(bytes).kind === 'end') handlers.message(bytes)

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Access } from '../../src/api/access.ts'
+import { Dispatcher } from '../../src/api/dispatcher.ts'
 import { HttpListener } from '../../src/api/http.ts'
-import { Router } from '../../src/api/router.ts'
 import { systemClock } from '../../src/contract/clock.ts'
 import { autoCertificate, makeCertificate } from '../../src/link/certificate.ts'
 import { type DialOptions, dialHub, hubAddress, LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
@@ -19,7 +19,7 @@ import type { LinkSession } from '../../src/link/link.ts'
 import { createLinkServer, type LinkServerOptions } from '../../src/link/link-server.ts'
 import { relay } from '../../src/link/relay.ts'
 import { Recorder, TestHub } from '../../src/link/testing.ts'
-import { deaf, type Wire } from '../../src/link/wire.ts'
+import { deaf, type LinkTransport } from '../../src/link/transport.ts'
 import { settle } from '../harness/waiting.ts'
 
 const ok = { code: 'OK', message: '' } as const
@@ -44,7 +44,7 @@ async function listen(hub: TestHub, tls?: Tls, options: Partial<LinkServerOption
   const certificates = tls === undefined ? [] : [sha256(tls.certFile)]
   const links = createLinkServer({ ...hub.options, clock: systemClock, certificates: () => certificates, ...options })
   const listener = new HttpListener({
-    router: new Router({ handlers: {}, report: () => {} }),
+    dispatcher: new Dispatcher({ handlers: {}, report: () => {} }),
     access: new Access(),
     address: '127.0.0.1',
     port: 0,
@@ -253,7 +253,7 @@ test('a hub that shuts down says so; a process that vanishes is noticed at the o
   const hub = new TestHub()
   const links = createLinkServer({ ...hub.options, clock: systemClock })
   const listener = new HttpListener({
-    router: new Router({ handlers: {}, report: () => {} }),
+    dispatcher: new Dispatcher({ handlers: {}, report: () => {} }),
     access: new Access(),
     address: '127.0.0.1',
     port: 0,
@@ -434,11 +434,11 @@ test('a node that sends faster than the hub can handle is cut off, while others 
     socket.send(bytes)
     return true
   }
-  // A wire that never says that it is full.
-  const wire: Wire = { remoteAddress: '', buffered: 0, handlers: deaf, send, close: () => {} }
-  socket.on('message', (bytes: Buffer) => wire.handlers.message(bytes))
+  // A transport that never says that it is full.
+  const transport: LinkTransport = { remoteAddress: '', buffered: 0, handlers: deaf, send, close: () => {} }
+  socket.on('message', (bytes: Buffer) => transport.handlers.message(bytes))
   const closed = new Promise((resolve) => socket.on('close', (code, reason) => resolve([code, reason.toString()])))
-  const { session } = await joinLink(wire, new Uint8Array(0), { ...hub.node(), clock: systemClock })
+  const { session } = await joinLink(transport, new Uint8Array(0), { ...hub.node(), clock: systemClock })
   for (let i = 0; i < 20_000; i++) session.open('x', '', Buffer.alloc(20)).cancel()
   expect(await closed).toEqual([4400, 'frames come faster than they can be handled'])
   expect(await call(other.session, Buffer.from('still here'))).toEqual(Buffer.from('still here'))

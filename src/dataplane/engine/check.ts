@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
 import { below, type Problem, pointerOf } from '../../text/pointer.ts'
@@ -13,7 +14,7 @@ import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
 import { connect, type Port, portsOf } from './ports.ts'
 import { largestPacket, roomOf } from './room.ts'
-import type { Annotations } from './schema.ts'
+import type { Annotations, SchemaNode } from './schema.ts'
 import { uint64Words } from './uint64.ts'
 import { warningsOf } from './warnings.ts'
 
@@ -22,7 +23,7 @@ export const MAX_CONFIG_BYTES = 1 << 20
 /** Most components in one pipeline. */
 const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
-const LONGEST_COMPONENT_NAME = 256
+const MAX_COMPONENT_NAME_LENGTH = 256
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
 ajv.addFormat('file-name', { type: 'string', validate: (text: string) => !text.includes('\0') })
@@ -88,21 +89,6 @@ function validatorOf(schema: TSchema): ValidateFunction {
   return validate
 }
 
-type SchemaNode = TSchema &
-  Annotations & {
-    properties?: Record<string, SchemaNode>
-    patternProperties?: Record<string, SchemaNode>
-    items?: SchemaNode
-  }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Puts `name` into an object as data, whatever it is called ("__proto__" included). */
-function put(target: Record<string, unknown>, name: string, value: unknown): void {
-  Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true })
-}
-
 /**
  * Renames lowerCamelCase keys and numbered enums to what the schema says; reports keys that it does not know.
  * `given` collects, for normalised pointers, what was written.
@@ -138,7 +124,7 @@ function normalise(
           message: `field "${name}" is given twice, in snake_case and in lowerCamelCase`,
         })
       } else if (item !== null) {
-        put(result, name, normalise(node.properties[name], item, below(at, name), itemAt, given, problems))
+        setOwn(result, name, normalise(node.properties[name], item, below(at, name), itemAt, given, problems))
       }
     }
     return result
@@ -147,7 +133,7 @@ function normalise(
     const [child] = Object.values(node.patternProperties)
     const result: Record<string, unknown> = {}
     for (const [key, item] of Object.entries(value)) {
-      put(result, key, normalise(child, item, below(at, key), below(givenAt, key), given, problems))
+      setOwn(result, key, normalise(child, item, below(at, key), below(givenAt, key), given, problems))
     }
     return result
   }
@@ -322,12 +308,15 @@ export function checkPipelineConfig(
   const components: Record<string, ComponentConfig> = {}
   for (const name of names) {
     const at = below(`${engineAt}/pipeline`, name)
-    if (name === '' || name.length > LONGEST_COMPONENT_NAME) {
-      problems.push({ pointer: at, message: `a component needs a name of 1 to ${LONGEST_COMPONENT_NAME} characters` })
+    if (name === '' || name.length > MAX_COMPONENT_NAME_LENGTH) {
+      problems.push({
+        pointer: at,
+        message: `a component needs a name of 1 to ${MAX_COMPONENT_NAME_LENGTH} characters`,
+      })
       continue
     }
     const component = checkComponent(pipeline[name], at, available, problems)
-    if (component) put(components, name, component)
+    if (component) setOwn(components, name, component)
   }
   // Half a graph would only report what the problems above have caused.
   if (problems.length > 0) return { config: null, problems, warnings: [] }

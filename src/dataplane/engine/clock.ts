@@ -4,7 +4,7 @@ import { native } from '../native/native.ts'
 export const NS_PER_MS = 1e6
 export const NS_PER_S = 1e9
 
-export interface Clock {
+export interface RunClock {
   /**
    * Nanoseconds since the run began, as of the start of this breath or the last receive in it, so never before the arrival of
    * a packet at hand; a double, exact for 104 days.
@@ -15,7 +15,7 @@ export interface Clock {
 }
 
 /** CLOCK_MONOTONIC from the moment of construction. */
-export class MonotonicClock implements Clock {
+export class MonotonicClock implements RunClock {
   now = 0
   readonly epoch: number
   /** Zero of this clock on `native.now()`. */
@@ -40,7 +40,7 @@ export class MonotonicClock implements Clock {
 }
 
 /** Stands still until it is told to move. */
-export class VirtualClock implements Clock {
+export class VirtualClock implements RunClock {
   now = 0
   readonly epoch = 0
 

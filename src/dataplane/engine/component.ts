@@ -1,7 +1,7 @@
 /** What a component is: a value made with `defineComponent`, its configuration schema, metrics, live fields and factory. */
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Batch } from './batch.ts'
-import type { Clock } from './clock.ts'
+import type { RunClock } from './clock.ts'
 import type { Io } from './io.ts'
 import type { MetricDeclarations, Metrics } from './metrics.ts'
 import type { Outlet } from './outlet.ts'
@@ -61,7 +61,7 @@ export interface ComponentContext<C, M extends MetricDeclarations> {
   /** The component's name in the configuration. */
   readonly name: string
   readonly packets: Packets
-  readonly clock: Clock
+  readonly clock: RunClock
   /** Mirrors the configuration: `outlets.output`, `outlets.outputs[1]`, `outlets.flows[0].output`. */
   readonly outlets: Outlets<C>
   readonly metrics: Metrics<M>

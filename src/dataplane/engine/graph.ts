@@ -1,7 +1,7 @@
 /** Compiles a checked configuration into component instances whose outlets call each other directly. */
 import { native } from '../native/native.ts'
 import { Batch } from './batch.ts'
-import type { Clock } from './clock.ts'
+import type { RunClock } from './clock.ts'
 import type {
   AnyComponent,
   ComponentContext,
@@ -22,13 +22,13 @@ import { Packets } from './packets.ts'
 import { type Connection, connect, type Onward, outputsFrom, type Port, portName, type Wiring } from './ports.ts'
 import { Random } from './random.ts'
 import { largestPacket, roomOf } from './room.ts'
-import { Timers } from './timers.ts'
+import { TimerQueue } from './timers.ts'
 import { warningsOf } from './warnings.ts'
 
 /** Slots of a run's slab: enough for 500 ms of delay at 200,000 packets a second. */
 const DEFAULT_SLOTS = 131_072
 /** Most bytes of address space a slab takes. */
-const SLAB_BYTES = 1 << 30
+const MAX_SLAB_BYTES = 1 << 30
 /** Trains a run can hold, where no component makes packets grow: 16 MiB. */
 const TRAINS = 256
 
@@ -42,7 +42,7 @@ type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
 
 /** Everything a graph needs from its surroundings. */
 export interface GraphEnvironment {
-  clock: Clock
+  clock: RunClock
   io: Io
   /** Told of the run's packets before any component is created. */
   attach(packets: Packets): void
@@ -113,7 +113,7 @@ function packetsFor(config: PipelineConfig, available: Registry, onward: Onward)
     if ((available.get(key) as AnyComponent).room) trains = 0
   }
   const slotBytes = headroom + mtu + tailroom + 64
-  const slots = Math.min(DEFAULT_SLOTS, Math.floor(SLAB_BYTES / slotBytes))
+  const slots = Math.min(DEFAULT_SLOTS, Math.floor(MAX_SLAB_BYTES / slotBytes))
   const options = { mtu, trains, slots, headroom, tailroom }
   if (!spare?.fits(options)) return new Packets(options)
   const packets = spare
@@ -157,7 +157,7 @@ function blamingIo(io: Io, blame: Blame): Io {
 /** The compiled graph of one run, with its packets, timers and counters. Lives and dies with its thread's loop. */
 export class Graph {
   readonly packets: Packets
-  readonly timers = new Timers()
+  readonly timers = new TimerQueue()
   /** The run's private numbers, by `MetricEntry.index`. */
   readonly values: Float64Array
   readonly sources: (() => boolean)[] = []

@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type Problem, pointerOf } from '../../text/pointer.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig } from './config.ts'
-import type { Annotations } from './schema.ts'
+import type { SchemaNode } from './schema.ts'
 
 export interface Port {
   component: string
@@ -14,8 +14,6 @@ export interface Port {
   steps: (string | number)[]
 }
 
-type Node = TSchema & Annotations & { properties?: Record<string, TSchema>; items?: TSchema }
-
 /** The part of a schema that leads to ports: a port, the properties that do, or the items. */
 type PortTree = Port['kind'] | readonly (readonly [key: string, tree: PortTree])[] | { items: PortTree }
 
@@ -25,7 +23,7 @@ const portTrees = new WeakMap<TSchema, PortTree | null>()
 function portTreeOf(schema: TSchema): PortTree | null {
   const known = portTrees.get(schema)
   if (known !== undefined) return known
-  const { port, properties, items } = schema as Node
+  const { port, properties, items } = schema as SchemaNode
   let tree: PortTree | null = port ?? null
   if (tree === null && properties) {
     const leading = Object.entries(properties).flatMap(([key, child]) => {

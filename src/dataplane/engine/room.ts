@@ -5,10 +5,10 @@ import type { ComponentConfig } from './config.ts'
 import { type Connection, inOrder, type Onward } from './ports.ts'
 
 /** Most bytes that can be kept free in front of a packet, and as many behind it. */
-const MOST_ROOM = 2048
+const MAX_ROOM = 2048
 /** What every packet has, bytes: enough for most graphs, so that their slabs are alike and can be used again. */
-const LEAST_FRONT = 128
-const LEAST_BACK = 64
+const MIN_FRONT = 128
+const MIN_BACK = 64
 
 export interface Room {
   front: number
@@ -26,7 +26,7 @@ export function roomOf(
 ): Room & { refused: Problem[] } {
   const written = new Map<Connection, Room>()
   const beyond = new Map<string, Problem>()
-  const most = { front: LEAST_FRONT, back: LEAST_BACK }
+  const most = { front: MIN_FRONT, back: MIN_BACK }
   for (const connection of inOrder(onward).order) {
     const { component } = connection.to
     const { key, config } = components[component]
@@ -38,10 +38,10 @@ export function roomOf(
       ['back', 'behind'],
     ] as const) {
       if (after[side] > most[side]) most[side] = after[side]
-      if (before[side] > MOST_ROOM || after[side] <= MOST_ROOM || beyond.has(`${component} ${side}`)) continue
+      if (before[side] > MAX_ROOM || after[side] <= MAX_ROOM || beyond.has(`${component} ${side}`)) continue
       beyond.set(`${component} ${side}`, {
         pointer: pointerOf(['engine_config', 'pipeline', component, key]),
-        message: `up to here components write ${after[side]} bytes ${where} a packet, more than the ${MOST_ROOM} that can be kept free there: `,
+        message: `up to here components write ${after[side]} bytes ${where} a packet, more than the ${MAX_ROOM} that can be kept free there: `,
       })
     }
     for (const next of onward.get(connection) ?? []) {
@@ -61,11 +61,11 @@ export function roomOf(
 }
 
 /** Largest packet that runs have slots for whatever brings packets in, bytes: what Ethernet carries. */
-const LEAST_PACKET = 1500
+const MIN_PACKET = 1500
 
 /** Largest packet that any of the components brings in, bytes: what a run's slots are made for. */
 export function largestPacket(components: Record<string, ComponentConfig>, registry: Registry): number {
-  let largest = LEAST_PACKET
+  let largest = MIN_PACKET
   for (const { key, config } of Object.values(components)) {
     largest = Math.max(largest, registry.get(key)?.mtu?.(config) ?? 0)
   }

@@ -25,6 +25,25 @@ export interface Annotations {
   file?: boolean
 }
 
+/** A schema, or one within it, as who walks through it reads it: what JSON Schema's keywords and the annotations say. */
+export type SchemaNode = TSchema &
+  Annotations & {
+    properties?: Record<string, SchemaNode>
+    patternProperties?: Record<string, SchemaNode>
+    required?: string[]
+    items?: SchemaNode
+    minimum?: number
+    maximum?: number
+    exclusiveMinimum?: number
+    exclusiveMaximum?: number
+    minLength?: number
+    maxLength?: number
+    minItems?: number
+    maxItems?: number
+    format?: string
+    default?: unknown
+  }
+
 type Options = SchemaOptions & Annotations
 
 export const Input = (description = 'Connection point to read from.') =>

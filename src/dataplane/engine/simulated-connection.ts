@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { IO_COUNTERS, REMOTE_BYTES } from '../native/native.ts'
 import { formatRemote, formatSocketAddress, remoteRecord } from './address.ts'
 import type { Batch } from './batch.ts'
-import type { Clock } from './clock.ts'
+import type { RunClock } from './clock.ts'
 import type { ConnectionEvents, ConnectionIo, ConnectionOptions, ListenerIo } from './io.ts'
 import type { Packets } from './packets.ts'
 
@@ -148,7 +148,7 @@ class SimulatedConnection implements ConnectionIo {
 
 /** All connections and listeners of one simulation. */
 export class SimulatedConnections {
-  readonly clock: Clock
+  readonly clock: RunClock
   /** Set once the packets exist, before anything is opened. */
   packets!: Packets
   private readonly listeners = new Map<string, Listening>()
@@ -157,7 +157,7 @@ export class SimulatedConnections {
   private readonly names = new Map<SimulatedConnection, string>()
   private ephemeral = FIRST_EPHEMERAL_PORT
 
-  constructor(clock: Clock) {
+  constructor(clock: RunClock) {
     this.clock = clock
   }
 

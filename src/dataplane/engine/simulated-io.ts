@@ -2,7 +2,7 @@
 import { IO_COUNTERS, REMOTE_BYTES, type TunOpenOptions } from '../native/native.ts'
 import { formatRemote, formatSocketAddress, remoteRecord } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
-import type { Clock } from './clock.ts'
+import type { RunClock } from './clock.ts'
 import type {
   ConnectionEvents,
   ConnectionIo,
@@ -118,14 +118,14 @@ class SimulatedDevice implements PacketIo {
 
 export class SimulatedIo implements Io {
   readonly simulated = true
-  readonly clock: Clock
+  readonly clock: RunClock
   /** Set once the packets exist, before anything is opened. */
   packets!: Packets
   private readonly sockets = new Map<string, { socket: SimulatedSocket; events: IoEvents }>()
   private readonly connections: SimulatedConnections
   private ephemeral = FIRST_EPHEMERAL_PORT
 
-  constructor(clock: Clock) {
+  constructor(clock: RunClock) {
     this.clock = clock
     this.connections = new SimulatedConnections(clock)
   }

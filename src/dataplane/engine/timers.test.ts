@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Timers } from './timers.ts'
+import { TimerQueue } from './timers.ts'
 
 describe('timers', () => {
   it('fire in due order, equal times in arming order, whatever was cancelled or moved', () => {
     const step = fc.record({ timer: fc.nat(19), due: fc.nat(50), cancel: fc.boolean() })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const timers = new Timers()
+        const timers = new TimerQueue()
         const fired: number[] = []
         const expected = new Map<number, { due: number; order: number }>()
         const all = Array.from({ length: 20 }, (_, i) => timers.create(() => fired.push(i)))
@@ -29,7 +29,7 @@ describe('timers', () => {
   })
 
   it('fires only what is due, and leaves what a timer arms for now to the next breath', () => {
-    const timers = new Timers()
+    const timers = new TimerQueue()
     let count = 0
     const timer = timers.create(() => {
       count++
@@ -45,7 +45,7 @@ describe('timers', () => {
   })
 
   it('a timer that asks for the past again holds no other up: both fire in every round, in order', () => {
-    const timers = new Timers()
+    const timers = new TimerQueue()
     const fired: string[] = []
     const late = timers.create(() => {
       fired.push('late')
@@ -73,7 +73,7 @@ describe('timers', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const timers = new Timers()
+        const timers = new TimerQueue()
         const expected = new Map<number, { due: number; order: number }>()
         const fired: number[] = []
         let order = 0

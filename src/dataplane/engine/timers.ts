@@ -8,9 +8,9 @@ export class Timer {
   position = -1
   sequence = 0
   readonly fire: () => void
-  private readonly timers: Timers
+  private readonly timers: TimerQueue
 
-  constructor(timers: Timers, fire: () => void) {
+  constructor(timers: TimerQueue, fire: () => void) {
     this.timers = timers
     this.fire = fire
   }
@@ -29,7 +29,7 @@ export class Timer {
   }
 }
 
-export class Timers {
+export class TimerQueue {
   private readonly heap: Timer[] = []
   /** Armed during the present round for a time that is over: they are in the heap again when the round has ended. */
   private readonly putOff: Timer[] = []

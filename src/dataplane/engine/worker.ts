@@ -48,9 +48,9 @@ export interface ReconfigureMessage {
 const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
 const PUBLISH_NS = 10 * NS_PER_MS
 /** Log lines a run may send in one second; more are counted and summed up in one line. */
-const LINES_PER_SECOND = 500
+const MAX_LINES_PER_SECOND = 500
 
-class RunLog {
+class LogLineSender {
   private readonly port: MessagePort
   private readonly threshold: number
   private window = 0
@@ -70,7 +70,7 @@ class RunLog {
     const lines: LogLine[] = []
     if (window !== this.window) {
       if (this.suppressed > 0) {
-        const text = `${this.suppressed} log lines were dropped: more than ${LINES_PER_SECOND} in one second`
+        const text = `${this.suppressed} log lines were dropped: more than ${MAX_LINES_PER_SECOND} in one second`
         lines.push({ timestamp, level: 'WARN', component: '', message: text, fields: { dropped: this.suppressed } })
       }
       this.window = window
@@ -78,7 +78,7 @@ class RunLog {
       this.suppressed = 0
     }
     // A line that ends the run is always told.
-    if (this.sent++ < LINES_PER_SECOND || level === 'FATAL')
+    if (this.sent++ < MAX_LINES_PER_SECOND || level === 'FATAL')
       lines.push({ timestamp, level, component, message, fields })
     else this.suppressed++
     if (lines.length > 0) this.port.postMessage({ type: 'log', lines } satisfies WorkerMessage)
@@ -88,7 +88,7 @@ class RunLog {
 /** One run in this thread. */
 class Run {
   private readonly task: WorkerTask
-  private readonly log: RunLog
+  private readonly log: LogLineSender
   private readonly clock = new MonotonicClock()
   private readonly io: NativeIo
   private readonly command: Int32Array
@@ -99,7 +99,7 @@ class Run {
 
   constructor(task: WorkerTask, registry: Registry) {
     this.task = task
-    this.log = new RunLog(task.port, task.level)
+    this.log = new LogLineSender(task.port, task.level)
     this.command = new Int32Array(task.command)
     this.writer = new RegionWriter(task.region)
     this.io = new NativeIo(task.owner, task.event, this.clock)
@@ -257,6 +257,6 @@ function unpin({ port, level, cpus }: WorkerTask): void {
     native.setAffinity([])
   } catch (error) {
     const message = `the thread stays on CPU ${cpus.join(', ')} until a run is pinned elsewhere: ${(error as Error).message}`
-    new RunLog(port, level).write('WARN', '', message)
+    new LogLineSender(port, level).write('WARN', '', message)
   }
 }

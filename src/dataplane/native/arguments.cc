@@ -53,7 +53,7 @@ napi_value toString(napi_env env, const std::string& value) {
 
 Arguments::Arguments(napi_env env, napi_callback_info info, const char* function, size_t count)
     : env_(env), function_(function) {
-  size_t given = kMost;
+  size_t given = kMaxArguments;
   void* data = nullptr;
   napi_get_cb_info(env, info, &given, values_, nullptr, &data);
   state_ = static_cast<State*>(data);

@@ -82,13 +82,13 @@ class Arguments {
   void* typedArray(size_t index, const char* name, napi_typedarray_type type, const char* wanted, size_t atLeast,
                    size_t* length);
 
-  static constexpr size_t kMost = 10;
+  static constexpr size_t kMaxArguments = 10;
   size_t given_ = 0;
   napi_env env_;
   State* state_ = nullptr;
   const char* function_;
   bool failed_ = false;
-  napi_value values_[kMost];
+  napi_value values_[kMaxArguments];
 };
 
 inline napi_value toNumber(napi_env env, double value) {

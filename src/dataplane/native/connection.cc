@@ -16,10 +16,10 @@ namespace {
 
 /** A frame: u32 length, big-endian, then as many bytes. */
 constexpr size_t kFrameHeader = 4;
-constexpr size_t kLongestFrame = 65535;
+constexpr size_t kMaxFrame = 65535;
 constexpr size_t kReadBytes = 2 * kTrainBytes;
-constexpr int32_t kMostPieces = 64;
-constexpr size_t kMostSent = 256;
+constexpr int32_t kMaxPieces = 64;
+constexpr size_t kMaxSent = 256;
 
 bool wouldBlock(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM;
@@ -68,12 +68,12 @@ struct Receive {
 
   /** Reads pieces of the stream straight into slots; without a free slot nothing is read. */
   void stream() {
-    iovec parts[kMostPieces];
-    int32_t slots[kMostPieces];
+    iovec parts[kMaxPieces];
+    int32_t slots[kMaxPieces];
     const auto piece = static_cast<size_t>(std::min(connection.longest, memory.room()));
     while (taken < max) {
       int32_t count = 0;
-      for (; count < std::min(max - taken, kMostPieces); count++) {
+      for (; count < std::min(max - taken, kMaxPieces); count++) {
         slots[count] = freeSlot(count);
         if (slots[count] < 0) break;
         parts[count] = {memory.fresh(slots[count]), piece};
@@ -100,7 +100,7 @@ struct Receive {
       const uint8_t* head = data + at;
       const size_t length = static_cast<size_t>(head[0]) << 24 | static_cast<size_t>(head[1]) << 16 |
                             static_cast<size_t>(head[2]) << 8 | head[3];
-      if (length == 0 || length > kLongestFrame) {
+      if (length == 0 || length > kMaxFrame) {
         counters[kMalformed]++;
         connection.over = EPROTO;
         return bytes;
@@ -134,7 +134,7 @@ struct Receive {
     const uint8_t* head = connection.rest.data() + connection.restAt;
     const size_t length = static_cast<size_t>(head[0]) << 24 | static_cast<size_t>(head[1]) << 16 |
                           static_cast<size_t>(head[2]) << 8 | head[3];
-    return length == 0 || length > kLongestFrame || bytes - kFrameHeader >= length;
+    return length == 0 || length > kMaxFrame || bytes - kFrameHeader >= length;
   }
 
   void frames() {
@@ -210,17 +210,17 @@ struct Send {
   size_t bytesOf(size_t index) const { return header() + static_cast<size_t>(state.packets[index].length); }
   bool sendable(size_t index) const {
     const int32_t length = state.packets[index].length;
-    return connection.framing != Framing::frames || (length > 0 && length <= static_cast<int32_t>(kLongestFrame));
+    return connection.framing != Framing::frames || (length > 0 && length <= static_cast<int32_t>(kMaxFrame));
   }
 
   /** Sends as one message what comes next; false when the kernel takes no more. */
   bool some() {
-    uint8_t headers[kMostSent][kFrameHeader];
-    iovec parts[2 * kMostSent];
+    uint8_t headers[kMaxSent][kFrameHeader];
+    iovec parts[2 * kMaxSent];
     size_t used = 0;
     size_t bytes = 0;
     size_t skip = connection.sent;
-    const size_t end = std::min(count, done + kMostSent);
+    const size_t end = std::min(count, done + kMaxSent);
     for (size_t i = done; i < end && sendable(i); i++) {
       const Packet& packet = state.packets[i];
       if (header() > 0) {

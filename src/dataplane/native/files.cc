@@ -13,7 +13,7 @@ namespace penstock {
 
 namespace {
 
-constexpr size_t kMostPath = 4096;
+constexpr size_t kMaxPath = 4096;
 
 struct Lock : Descriptor {
   explicit Lock(int fd) : Descriptor(Kind::lock, fd) {}
@@ -28,7 +28,7 @@ napi_value lockOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "lockOpen", 2);
   const uint32_t owner = ownerArgument(arguments, 0);
   if (!owner) return nullptr;
-  const std::string path = arguments.string(1, "path", kMostPath);
+  const std::string path = arguments.string(1, "path", kMaxPath);
   if (arguments.failed()) return nullptr;
   const int fd = openFile(path);
   if (fd < 0) {
@@ -48,7 +48,7 @@ napi_value lockOpen(napi_env env, napi_callback_info info) {
 
 napi_value fileReserve(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "fileReserve", 2);
-  const std::string path = arguments.string(0, "path", kMostPath);
+  const std::string path = arguments.string(0, "path", kMaxPath);
   const int64_t bytes = arguments.integer(1, "bytes", 1, 1ll << 40);
   if (arguments.failed()) return nullptr;
   const int fd = openFile(path);

@@ -102,7 +102,7 @@ napi_value gfUse(napi_env env, napi_callback_info info) {
 }
 
 /** Field elements, so neither dimension is larger in any code; also bounds what a call may take. */
-static constexpr int64_t kMostRows = 4096;
+static constexpr int64_t kMaxRows = 4096;
 
 static void reserve(State& state, size_t k, size_t m) {
   if (state.sources.size() < k) state.sources.resize(k);
@@ -136,8 +136,8 @@ static void run(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "gfMatrixMultiply", 6);
   Memory* memory = memoryArgument(arguments, 0);
-  const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMostRows));
-  const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMostRows));
+  const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMaxRows));
+  const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMaxRows));
   Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
   Span<int32_t> places = arguments.int32s(2, "places", k + m);
   if (arguments.failed()) return nullptr;
@@ -187,8 +187,8 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
 
 napi_value gfMultiplyRows(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "gfMultiplyRows", 7);
-  const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMostRows));
-  const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMostRows));
+  const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMaxRows));
+  const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMaxRows));
   const auto bytes = static_cast<size_t>(arguments.integer(5, "bytes", 0, 0x7fffffff));
   const auto stride = static_cast<size_t>(arguments.integer(6, "stride", static_cast<int64_t>(bytes), 0x7fffffff));
   Span<uint8_t> matrix = arguments.bytes(0, "matrix", k * m);

@@ -191,7 +191,7 @@ static int wait(int fd, epoll_event* events, int most, int64_t timeout) {
 }
 
 napi_value pollerWait(napi_env env, napi_callback_info info) {
-  constexpr int kMost = 256;
+  constexpr int kMaxReady = 256;
   Arguments arguments(env, info, "pollerWait", 3);
   Lease<Poller> poller(arguments, 0, "poller", Kind::poller, false);
   const double wanted = arguments.number(1, "timeoutNs");
@@ -211,8 +211,8 @@ napi_value pollerWait(napi_env env, napi_callback_info info) {
     if (!slack) slack = prctl(PR_SET_TIMERSLACK, 1) == 0;
   }
 
-  epoll_event events[kMost];
-  const int most = ready.length < kMost ? static_cast<int>(ready.length) : kMost;
+  epoll_event events[kMaxReady];
+  const int most = ready.length < kMaxReady ? static_cast<int>(ready.length) : kMaxReady;
   const int64_t deadline = timeout > 0 ? monotonic() + timeout : 0;
   int count;
   for (;;) {

@@ -12,7 +12,7 @@ namespace {
 constexpr int kBacklog = 1024;
 /** Bytes of a stream that are one packet. */
 constexpr int32_t kPieceBytes = 1200;
-constexpr int32_t kLongestFrame = 65535;
+constexpr int32_t kMaxFrame = 65535;
 /** A silent peer is asked after so many seconds, then so often, and is gone after so many questions. */
 constexpr int kKeepIdle = 30;
 constexpr int kKeepInterval = 10;
@@ -25,7 +25,7 @@ struct Options {
   socklen_t length = 0;
   std::string text;
   Framing framing = Framing::stream;
-  int32_t longest() const { return framing == Framing::stream ? kPieceBytes : kLongestFrame; }
+  int32_t longest() const { return framing == Framing::stream ? kPieceBytes : kMaxFrame; }
 };
 
 Options readOptions(Arguments& arguments, napi_value object) {

@@ -27,7 +27,7 @@ namespace penstock {
 namespace {
 
 constexpr size_t kFrameBytes = kTrainBytes + 256;
-constexpr int32_t kMostJoined = 128;
+constexpr int32_t kMaxJoined = 128;
 
 struct Tun : Descriptor {
   explicit Tun(int fd) : Descriptor(Kind::tun, fd) {}
@@ -183,7 +183,7 @@ struct Send {
     if (first->payload == 0 || first->ends || (first->udp && !device.uso)) return 1;
     size_t bytes = static_cast<size_t>(head.length);
     size_t length = 1;
-    while (from + length < count && length < kMostJoined) {
+    while (from + length < count && length < kMaxJoined) {
       const Packet& packet = packets[from + length];
       const Flow flow = readFlow(packet.data, static_cast<size_t>(packet.length));
       if (!continues(*first, head.data, flow, packet.data, length) || bytes + flow.payload > 65535) break;
@@ -198,7 +198,7 @@ struct Send {
 
   Sent joined(size_t from, size_t length, const Flow& first) {
     uint8_t headers[128];
-    iovec parts[kMostJoined + 2];
+    iovec parts[kMaxJoined + 2];
     size_t payload = 0;
     for (size_t i = 0; i < length; i++) {
       const Packet& packet = packets[from + i];

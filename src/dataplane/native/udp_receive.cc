@@ -10,9 +10,9 @@ namespace penstock {
 
 namespace {
 
-constexpr int32_t kMostSegments = 128;  // UDP_MAX_SEGMENTS since Linux 6.10; 64 before
-constexpr int32_t kMostMessages = 64;
-constexpr int kMostErrors = 16;  // pending socket errors read in one call
+constexpr int32_t kMaxSegments = 128;  // UDP_MAX_SEGMENTS since Linux 6.10; 64 before
+constexpr int32_t kMaxMessages = 64;
+constexpr int kMaxErrors = 16;  // pending socket errors read in one call
 
 /** One receive call in progress. */
 struct Receive {
@@ -106,7 +106,7 @@ Next afterError(Receive& receive, int* errors) {
   if (errno == EAGAIN || errno == EWOULDBLOCK) return Next::stop;
   if (errno == EBADF || errno == ENOTSOCK || errno == EFAULT || errno == EINVAL) return Next::error;
   receive.counters[kSocketErrors]++;
-  return ++*errors < kMostErrors ? Next::go : Next::stop;
+  return ++*errors < kMaxErrors ? Next::go : Next::stop;
 }
 
 /** No slot at all: reads `receive.max` datagrams away, so that the socket does not stay readable for ever. */
@@ -214,8 +214,8 @@ Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
 Next receiveTrains(Receive& receive, State& state) {
   Udp& socket = receive.socket;
   const Memory& memory = receive.memory;
-  int32_t slots[kMostSegments];
-  iovec iov[kMostSegments + 1];
+  int32_t slots[kMaxSegments];
+  iovec iov[kMaxSegments + 1];
   alignas(cmsghdr) uint8_t control[128];
   sockaddr_storage from;
   uint8_t remote[kRemoteBytes];
@@ -236,7 +236,7 @@ Next receiveTrains(Receive& receive, State& state) {
       if (next == Next::go) continue;
       return next;
     }
-    int32_t want = train ? std::min<int32_t>(kMostSegments, 65535 / piece + 1) : 1;
+    int32_t want = train ? std::min<int32_t>(kMaxSegments, 65535 / piece + 1) : 1;
     want = std::min(want, std::min(available, free));
     for (int32_t i = 0; i < want; i++) {
       slots[i] = memory.freeAt(free, i);
@@ -297,10 +297,10 @@ Next receiveTrains(Receive& receive, State& state) {
 /** recvmmsg: up to 64 datagrams a call, each into a slot of its own. */
 Next receiveMessages(Receive& receive) {
   const Memory& memory = receive.memory;
-  int32_t slots[kMostMessages];
-  iovec iov[kMostMessages];
-  mmsghdr messages[kMostMessages];
-  sockaddr_storage names[kMostMessages];
+  int32_t slots[kMaxMessages];
+  iovec iov[kMaxMessages];
+  mmsghdr messages[kMaxMessages];
+  sockaddr_storage names[kMaxMessages];
   uint8_t remote[kRemoteBytes];
   int errors = 0;
   while (receive.seen < receive.max) {
@@ -309,7 +309,7 @@ Next receiveMessages(Receive& receive) {
       receive.damaged = true;
       return Next::stop;
     }
-    const int32_t want = std::min(std::min(receive.max - receive.seen, free), kMostMessages);
+    const int32_t want = std::min(std::min(receive.max - receive.seen, free), kMaxMessages);
     if (want == 0) return Next::go;
     for (int32_t i = 0; i < want; i++) {
       slots[i] = memory.freeAt(free, i);

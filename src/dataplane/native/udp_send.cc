@@ -9,10 +9,10 @@ namespace penstock {
 
 namespace {
 
-constexpr int32_t kMostSegments = 64;     // UDP_MAX_SEGMENTS before Linux 6.10
-constexpr int32_t kMostGroupBytes = 65507;  // the longest UDP payload over IPv4
+constexpr int32_t kMaxSegments = 64;     // UDP_MAX_SEGMENTS before Linux 6.10
+constexpr int32_t kMaxGroupBytes = 65507;  // the longest UDP payload over IPv4
 constexpr size_t kControlBytes = CMSG_SPACE(sizeof(uint16_t));
-constexpr unsigned kMostMessages = 1024;
+constexpr unsigned kMaxMessages = 1024;
 
 enum class Sent { yes, refused, blocked };
 
@@ -49,7 +49,7 @@ struct Send {
         return false;
       }
       const int32_t length = it.length;
-      if (length > 0 && length <= size && length <= room && group[-1].packets < kMostSegments &&
+      if (length > 0 && length <= size && length <= room && group[-1].packets < kMaxSegments &&
           (socket.connected || sameRemote(remote, memory.remoteOf(handle)))) {
         group[-1].packets++;
         if (it.data == end) {
@@ -65,7 +65,7 @@ struct Send {
         *piece++ = {it.data, static_cast<size_t>(length)};
         remote = memory.remoteOf(handle);
         size = join ? length : 0;
-        room = kMostGroupBytes - length;
+        room = kMaxGroupBytes - length;
       }
       end = it.data + length;
     }
@@ -147,7 +147,7 @@ struct Send {
     while (next < groups) {
       // Headers up to a group that has no address.
       size_t ready = 0;
-      while (next + ready < groups && ready < kMostMessages && message(ready, state.groups[next + ready])) ready++;
+      while (next + ready < groups && ready < kMaxMessages && message(ready, state.groups[next + ready])) ready++;
       size_t sent = 0;
       bool retried = false;
       while (sent < ready) {
@@ -183,7 +183,7 @@ struct Send {
         retried = false;
       }
       next += ready;
-      if (next < groups && ready < kMostMessages) {
+      if (next < groups && ready < kMaxMessages) {
         const size_t unaddressed = state.groups[next++].packets;
         counters[kSendErrors] += static_cast<double>(unaddressed);
         done += unaddressed;
@@ -206,7 +206,7 @@ napi_value udpSend(napi_env env, napi_callback_info info) {
   if (arguments.failed()) return nullptr;
 
   State& state = arguments.state();
-  const size_t messages = std::min<size_t>(count, kMostMessages);
+  const size_t messages = std::min<size_t>(count, kMaxMessages);
   if (state.packets.size() < count) state.packets.resize(count);
   if (state.iovecs.size() < count) state.iovecs.resize(count);
   if (state.groups.size() < count) state.groups.resize(count);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 /** Bytes of a name: what the kernel's structure holds less one. */
-constexpr size_t kLongestName = sizeof(sockaddr_un::sun_path) - 1;
+constexpr size_t kMaxName = sizeof(sockaddr_un::sun_path) - 1;
 
 struct Name {
   sockaddr_un address{};
@@ -63,7 +63,7 @@ napi_value unixListen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "unixListen", 2);
   const uint32_t owner = ownerArgument(arguments, 0);
   if (!owner) return nullptr;
-  const std::string text = arguments.propertyString(arguments.raw(1), "name", kLongestName);
+  const std::string text = arguments.propertyString(arguments.raw(1), "name", kMaxName);
   const auto mtu = static_cast<int32_t>(arguments.propertyNumber(arguments.raw(1), "mtu", 1, 65535));
   if (arguments.failed()) return nullptr;
   const Name name = toName(text);
@@ -94,10 +94,10 @@ napi_value unixConnect(napi_env env, napi_callback_info info) {
   const uint32_t owner = ownerArgument(arguments, 0);
   if (!owner) return nullptr;
   napi_value options = arguments.raw(1);
-  const std::string text = arguments.propertyString(options, "name", kLongestName);
+  const std::string text = arguments.propertyString(options, "name", kMaxName);
   const auto mtu = static_cast<int32_t>(arguments.propertyNumber(options, "mtu", 1, 65535));
   const bool named = arguments.has(options, "bind");
-  const std::string own = named ? arguments.propertyString(options, "bind", kLongestName) : "";
+  const std::string own = named ? arguments.propertyString(options, "bind", kMaxName) : "";
   if (arguments.failed()) return nullptr;
   const int fd = openSocket();
   if (fd < 0) {

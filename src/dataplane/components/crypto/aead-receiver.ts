@@ -1,6 +1,6 @@
 /** Opens packets of any number of senders and runs that share a key: one derived key and one replay window per salt. */
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { native } from '../../native/native.ts'
 import type { OwnSalts } from './own-salts.ts'
@@ -46,7 +46,7 @@ export interface AeadReceiverOptions {
   memory: number
   owner: number
   suite: SuiteKey
-  clock: Clock
+  clock: RunClock
   /** Salts of the run's own encrypters, and whether what one of them seals comes here inside the graph, as it was wired. */
   own: OwnSalts
   follows(component: string): boolean

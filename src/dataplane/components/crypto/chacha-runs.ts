@@ -1,5 +1,5 @@
 /** The runs of senders whose packets chacha20_decrypt decrypts: a derived key per salt, and who gives way when there are too many. */
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import { native } from '../../native/native.ts'
 import { SALT_BYTES } from './suites.ts'
 import { Trials } from './trials.ts'
@@ -33,7 +33,7 @@ export class ChachaRuns {
   private heard = 0
 
   /** `open` derives the key for a salt and gives the addon's handle, which is closed here. */
-  constructor(clock: Clock, open: (salt: Uint8Array) => number) {
+  constructor(clock: RunClock, open: (salt: Uint8Array) => number) {
     this.trials = new Trials(clock)
     this.open = open
   }

@@ -1,5 +1,5 @@
 /** How many keys may be derived for salts not heard before: deriving one costs time, and anybody can send a new salt. */
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import { NS_PER_S } from '../../engine/clock.ts'
 
 /** Keys derived for unknown salts: so many at once, then so many a second, whatever arrives. */
@@ -7,11 +7,11 @@ export const TRIALS_AT_ONCE = 64
 export const TRIALS_PER_SECOND = 1000
 
 export class Trials {
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private left = TRIALS_AT_ONCE
   private refilled: number
 
-  constructor(clock: Clock) {
+  constructor(clock: RunClock) {
     this.clock = clock
     this.refilled = clock.now
   }

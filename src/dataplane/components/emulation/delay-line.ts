@@ -1,6 +1,6 @@
 /** Delay lines: each holds the packets of one flow and lets every one out when its time has come. */
 import type { Batch } from '../../engine/batch.ts'
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Notification } from '../../engine/component.ts'
 import { type Histogram, held, heldAtEnd, histogram } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
@@ -20,7 +20,7 @@ export interface DelayModel {
 
 export interface DelayLineContext {
   readonly packets: Packets
-  readonly clock: Clock
+  readonly clock: RunClock
   timer(fire: () => void): Timer
 }
 
@@ -46,7 +46,7 @@ class DelayLine {
   private readonly model: DelayModel
   private readonly random: Random | null
   private readonly packets: Packets
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private readonly outlet: Outlet
   private readonly lag: Histogram
   private readonly timer: Timer

@@ -1,11 +1,11 @@
 /** Phases: values that hold one after the other, each for its duration, counted from the first breath of the run. */
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Fault } from '../../engine/component.ts'
 import { Bool, Int32Milliseconds, List } from '../../engine/schema.ts'
 import type { Timer } from '../../engine/timers.ts'
 
 export interface PhasesContext {
-  readonly clock: Clock
+  readonly clock: RunClock
   timer(fire: () => void): Timer
 }
 
@@ -26,7 +26,7 @@ export class Phases<T extends Phase> {
   /** Of the whole list, ns. */
   private round = 0
   private begun = false
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private readonly timer: Timer
   private readonly enter: (() => void) | null
 

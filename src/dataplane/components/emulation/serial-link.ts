@@ -1,6 +1,6 @@
 /** A link of limited bandwidth: sends one packet after the other, each taking the time its bytes need; the others wait. */
 import type { Batch } from '../../engine/batch.ts'
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Notification } from '../../engine/component.ts'
 import { type Counter, held, heldAtEnd, queueDrop } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
@@ -11,7 +11,7 @@ import { Ring } from './waiting.ts'
 
 export interface SerialLinkContext {
   readonly packets: Packets
-  readonly clock: Clock
+  readonly clock: RunClock
   timer(fire: () => void): Timer
 }
 
@@ -52,7 +52,7 @@ export class SerialLink {
   releasing = false
   private most: number
   private readonly packets: Packets
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private readonly outlets: readonly Outlet[]
   private readonly full: Counter
   private readonly timer: Timer

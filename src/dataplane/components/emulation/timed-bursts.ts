@@ -1,5 +1,5 @@
 /** Bursts of loss at intervals of time. */
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { LossModel } from './loss-models.ts'
 import type { PhasesContext } from './phases.ts'
 
@@ -14,7 +14,7 @@ export interface TimedBurstsParameters {
 
 /** An interval without loss, from the first breath of the run, then a burst that loses every packet, then the interval again. */
 export class TimedBursts implements LossModel {
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private parameters: TimedBurstsParameters
   private begun = false
   private inBurst = false

@@ -1,7 +1,7 @@
 /** Moves packets between a graph and connections, those that a listener takes or the one it makes: what tcp and unix_socket share. */
 import { constants } from 'node:os'
 import { BATCH_CAPACITY, Batch } from '../../engine/batch.ts'
-import { type Clock, NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
+import { NS_PER_MS, NS_PER_S, type RunClock } from '../../engine/clock.ts'
 import type { Log } from '../../engine/component.ts'
 import type { ConnectionEvents, ConnectionIo, ConnectionOptions, Io, ListenerIo } from '../../engine/io.ts'
 import { consumed, counter, created, drop, gauge, held, heldAtEnd, type Metrics } from '../../engine/metrics.ts'
@@ -100,7 +100,7 @@ export interface Peers {
 
 interface ConnectionContext {
   packets: Packets
-  clock: Clock
+  clock: RunClock
   io: Io
   log: Log
   timer(fire: () => void): Timer

@@ -2,7 +2,7 @@
 import { isIP, isIPv4 } from 'node:net'
 import { formatRemote, ipv6Bytes, remoteRecord } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
-import { type Clock, NS_PER_MS } from '../../engine/clock.ts'
+import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
 import type { Log } from '../../engine/component.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'
 import { counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
@@ -79,7 +79,7 @@ export interface DatagramOptions {
 /** The parts of a component's context that a socket needs. */
 export interface DatagramContext {
   packets: Packets
-  clock: Clock
+  clock: RunClock
   io: Io
   timer(fire: () => void): Timer
   log: Log

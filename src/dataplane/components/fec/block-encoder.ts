@@ -1,7 +1,7 @@
 /** Frames source packets into blocks and makes the repair packets of each block when it is full or closed. */
 import { cauchyMatrix } from '../../codes/cauchy.ts'
 import type { Batch } from '../../engine/batch.ts'
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
@@ -31,7 +31,7 @@ export interface BlockEncoderOptions {
 
 export interface BlockEncoderContext {
   readonly packets: Packets
-  readonly clock: Clock
+  readonly clock: RunClock
   memory(): number
   timer(fire: () => void): Timer
 }
@@ -67,7 +67,7 @@ export class BlockEncoder {
   private readonly fresh: Int32Array
   /** Copies of the sources before those. */
   private readonly copies: Int32Array
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private readonly flushAfter: number
   private readonly timer: Timer
   private block: number

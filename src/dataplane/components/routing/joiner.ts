@@ -1,5 +1,5 @@
 /** Puts packets together from their fragments. */
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
@@ -13,7 +13,7 @@ export const LONGEST_PACKET = 65_535
 
 interface JoinerContext {
   readonly packets: Packets
-  readonly clock: Clock
+  readonly clock: RunClock
   readonly outlets: { readonly output: Outlet }
   readonly metrics: {
     readonly reassembled_packets: Counter

@@ -1,6 +1,6 @@
 /** What traffic sources share: packet sizes, pacing on the run's clock, and the end of a flow. */
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
-import { type Clock, NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
+import { NS_PER_MS, NS_PER_S, type RunClock } from '../../engine/clock.ts'
 import type { Fault, Log } from '../../engine/component.ts'
 import { type Counter, counter, created, type Gauge, gauge } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
@@ -77,7 +77,7 @@ export interface GeneratorContext extends ProbeContext {
 /** Sends probes of random sizes until it has sent `total` (0: no limit). */
 export class Generator {
   protected readonly context: GeneratorContext
-  protected readonly clock: Clock
+  protected readonly clock: RunClock
   protected readonly random: Random
   protected started = -1
   protected done = false

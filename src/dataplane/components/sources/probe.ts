@@ -1,6 +1,6 @@
 /** The probe: a 32-byte header in front of generated payloads by which a sink measures loss, order, damage and delay. */
 import { crc32c } from '../../codes/crc32c.ts'
-import { type Clock, NS_PER_S } from '../../engine/clock.ts'
+import { NS_PER_S, type RunClock } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Random } from '../../engine/random.ts'
 import { native } from '../../native/native.ts'
@@ -25,7 +25,7 @@ const SEQUENCE_HIGH_LIMIT = 1 << 21
 const WINDOW_STEP = 16
 
 /** Time since the Unix epoch of a clock's zero, split so that nanoseconds stay exact in doubles. */
-function epochOf(clock: Clock): { seconds: number; nanoseconds: number } {
+function epochOf(clock: RunClock): { seconds: number; nanoseconds: number } {
   const seconds = Math.floor(clock.epoch / NS_PER_S)
   return { seconds, nanoseconds: Math.max(0, Math.round(clock.epoch - seconds * NS_PER_S)) }
 }
@@ -40,7 +40,7 @@ function checksum(data: Uint8Array, memory: number, at: number, bytes: number): 
 /** What a probe needs of a component's context. */
 export interface ProbeContext {
   readonly packets: Packets
-  readonly clock: Clock
+  readonly clock: RunClock
   memory(): number
   entropy(bytes: number): Uint8Array
 }
@@ -52,7 +52,7 @@ export class ProbeWriter {
   /** Tells the source's flow from others, also after a restart: drawn, not seeded. */
   readonly source: number
   private readonly packets: Packets
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private readonly memory: number
   private readonly epoch: { seconds: number; nanoseconds: number }
   private pattern: number
@@ -122,7 +122,7 @@ export class ProbeReader {
   /** From the source's clock to this one, ns; below 0 when the clocks of two hosts disagree. */
   delay = 0
   private readonly packets: Packets
-  private readonly clock: Clock
+  private readonly clock: RunClock
   private readonly memory: number
   private readonly epoch: { seconds: number; nanoseconds: number }
 

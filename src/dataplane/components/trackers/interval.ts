@@ -1,5 +1,5 @@
 /** Intervals of a run's clock, one after the other, at the end of each of which something is measured. */
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Timer } from '../../engine/timers.ts'
 
 export class Interval {
@@ -9,7 +9,7 @@ export class Interval {
   private length: number
 
   /** The first begins now; `length` in ns. */
-  constructor(context: { readonly clock: Clock; timer(fire: () => void): Timer }, length: number, end: () => void) {
+  constructor(context: { readonly clock: RunClock; timer(fire: () => void): Timer }, length: number, end: () => void) {
     const { clock } = context
     this.length = length
     this.start = clock.now

@@ -1,5 +1,5 @@
 /** Measures packets and bits per second over whole intervals on the run's clock, also while nothing passes. */
-import { type Clock, NS_PER_S } from '../../engine/clock.ts'
+import { NS_PER_S, type RunClock } from '../../engine/clock.ts'
 import { type Gauge, gauge } from '../../engine/metrics.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { Interval } from './interval.ts'
@@ -10,7 +10,7 @@ export const rateMetrics = {
 }
 
 export interface RateMeterContext {
-  readonly clock: Clock
+  readonly clock: RunClock
   readonly metrics: { readonly packets_per_second: Gauge; readonly bits_per_second: Gauge }
   timer(fire: () => void): Timer
 }

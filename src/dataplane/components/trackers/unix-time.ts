@@ -1,5 +1,5 @@
 /** Times of a run as 64 bits of nanoseconds since the Unix epoch, exact though a double has 53 bits. */
-import type { Clock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 
 const TWO_32 = 2 ** 32
 
@@ -7,7 +7,7 @@ export class UnixTime {
   private readonly high: number
   private readonly low: number
 
-  constructor({ epoch }: Pick<Clock, 'epoch'>) {
+  constructor({ epoch }: Pick<RunClock, 'epoch'>) {
     this.low = epoch % TWO_32
     this.high = (epoch - this.low) / TWO_32
   }

@@ -4,8 +4,8 @@ import { ServiceError } from '../contract/errors.ts'
 import type { Handlers } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { Call } from './call.ts'
-import { Router, type RouterOptions } from './router.ts'
-import { Routes } from './routes.ts'
+import { Dispatcher, type DispatcherOptions } from './dispatcher.ts'
+import { HttpRoutes } from './http-routes.ts'
 
 const call = new Call({ remoteAddress: '127.0.0.1', isLoopback: true }, 'internal')
 
@@ -15,12 +15,12 @@ function operation(name: string): Operation {
   return found
 }
 
-function router(options: Partial<RouterOptions>): Router {
-  return new Router({ handlers: {}, report: () => undefined, ...options })
+function dispatcher(options: Partial<DispatcherOptions>): Dispatcher {
+  return new Dispatcher({ handlers: {}, report: () => undefined, ...options })
 }
 
 test('forward takes calls for other nodes, the rest runs here', async () => {
-  const both = router({
+  const both = dispatcher({
     handlers: { startPipeline: async () => ({ runId: 'here' }) },
     forward: (_operation, request) =>
       (request as { nodeId: string }).nodeId === 'me' ? undefined : async () => ({ runId: 'there' }),
@@ -31,7 +31,7 @@ test('forward takes calls for other nodes, the rest runs here', async () => {
 
 test('authorize comes before any handler', async () => {
   let calls = 0
-  const guarded = router({
+  const guarded = dispatcher({
     handlers: {
       disconnect: async () => {
         calls++
@@ -47,13 +47,13 @@ test('authorize comes before any handler', async () => {
 })
 
 test('an operation without a handler is unimplemented, a handler without an operation a mistake', async () => {
-  await expect(router({}).unary(operation('getNodes'), {}, call)).rejects.toMatchObject({ code: 'UNIMPLEMENTED' })
+  await expect(dispatcher({}).unary(operation('getNodes'), {}, call)).rejects.toMatchObject({ code: 'UNIMPLEMENTED' })
   const stray = { getNodez: async () => ({}) } as unknown as Partial<Handlers>
-  expect(() => router({ handlers: stray })).toThrow('getNodez')
+  expect(() => dispatcher({ handlers: stray })).toThrow('getNodez')
 })
 
 test('a literal segment goes before a parameter, and back-tracking finds the rest', () => {
-  const routes = new Routes(loadOperations())
+  const routes = new HttpRoutes(loadOperations())
   const names = (verb: string, path: string): unknown => {
     const match = routes.match(verb, path)
     return match.kind === 'route' ? [match.route.operation.name, match.path] : match.kind

@@ -5,7 +5,7 @@ import type {
   CallContext,
   Handlers,
   OperationName,
-  Receiver,
+  RequestReceiver,
   Sink,
   StreamHandler,
   UnaryHandler,
@@ -22,7 +22,7 @@ export type AnyHandler = UnaryHandler<never, unknown> | StreamHandler<never, unk
  */
 export type Forward = (operation: Operation, request: unknown, call: CallContext) => AnyHandler | undefined
 
-export interface RouterOptions {
+export interface DispatcherOptions {
   /** Operations without a handler answer UNIMPLEMENTED. */
   readonly handlers: Partial<Handlers>
   readonly forward?: Forward
@@ -33,12 +33,12 @@ export interface RouterOptions {
 }
 
 /** Requests and responses here are service objects (services/operations.ts). */
-export class Router {
+export class Dispatcher {
   readonly operations: readonly Operation[] = loadOperations()
-  readonly #options: RouterOptions
+  readonly #options: DispatcherOptions
   readonly #handlers: ReadonlyMap<string, AnyHandler>
 
-  constructor(options: RouterOptions) {
+  constructor(options: DispatcherOptions) {
     this.#options = options
     this.#handlers = new Map(
       Object.entries(options.handlers).filter((entry): entry is [OperationName, never] => entry[1] !== undefined),
@@ -73,7 +73,7 @@ export class Router {
     await handler(request, call, sink)
   }
 
-  async bidi(operation: Operation, call: CallContext, sink: Sink<unknown>): Promise<Receiver<unknown>> {
+  async bidi(operation: Operation, call: CallContext, sink: Sink<unknown>): Promise<RequestReceiver<unknown>> {
     const handler = this.#handler(operation, undefined, call) as BidiHandler<unknown, unknown>
     return await handler(call, sink)
   }

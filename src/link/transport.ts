@@ -13,8 +13,8 @@ export const closeCodes = {
 
 export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
 
-/** What a wire tells its owner. */
-export interface WireHandlers {
+/** What a transport tells its owner. */
+export interface TransportHandlers {
   /** One message; the bytes are the receiver's. */
   message(bytes: Uint8Array): void
   /** Something came that is no binary message. */
@@ -25,21 +25,21 @@ export interface WireHandlers {
   drain(): void
 }
 
-export interface Wire {
+export interface LinkTransport {
   /** The peer's IP address as text; empty in-process. */
   readonly remoteAddress: string
   /** Bytes taken that have not left yet. */
   readonly buffered: number
   /** Changes hands between handshake and session. */
-  handlers: WireHandlers
+  handlers: TransportHandlers
   /** Takes one message. False: it was taken, but further ones should wait for `drain`. Does nothing once closed. */
   send(bytes: Uint8Array): boolean
   /** Ends the connection after what was sent; `reason` is cut to 123 bytes. Does nothing once closed. */
   close(code: CloseCode, reason: string): void
 }
 
-/** Handlers of a wire that nobody listens to any more. */
-export const deaf: WireHandlers = { message() {}, foreign() {}, close() {}, drain() {} }
+/** Handlers of a transport that nobody listens to any more. */
+export const deaf: TransportHandlers = { message() {}, foreign() {}, close() {}, drain() {} }
 
 /** Cut to what a close frame can hold (RFC 6455, section 5.5), at a character's boundary. */
 export function closeReason(text: string): string {

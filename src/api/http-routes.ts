@@ -1,7 +1,7 @@
 /** From a method and a path to an operation: the HTTP forms of the contract as a tree of segments. */
 import type { HttpBinding, Operation } from '../contract/operations.ts'
 
-export interface Route {
+export interface HttpRoute {
   readonly operation: Operation
   readonly binding: HttpBinding
 }
@@ -11,11 +11,11 @@ interface Segment {
   /** The segment that is a parameter. */
   parameter: Segment | undefined
   /** Routes that end here, by verb, with the names of their path parameters in order. */
-  readonly routes: Map<string, Route & { readonly parameters: readonly string[] }>
+  readonly routes: Map<string, HttpRoute & { readonly parameters: readonly string[] }>
 }
 
-export type Match =
-  | { readonly kind: 'route'; readonly route: Route; readonly path: Readonly<Record<string, string>> }
+export type RouteMatch =
+  | { readonly kind: 'route'; readonly route: HttpRoute; readonly path: Readonly<Record<string, string>> }
   /** The path is known, the method is not: those that are. */
   | { readonly kind: 'method'; readonly allow: readonly string[] }
   | { readonly kind: 'none' }
@@ -23,21 +23,21 @@ export type Match =
   | { readonly kind: 'malformed'; readonly segment: string }
 
 /** How many paths of each verb are remembered, and how long they may be. */
-const RECENT_MOST = 1_024
-const RECENT_LENGTH = 256
+const MAX_RECENT_PATHS = 1_024
+const MAX_RECENT_PATH_LENGTH = 256
 
 /** The HTTP forms of all operations. */
-export class Routes {
+export class HttpRoutes {
   readonly #root = segment()
   /** Matches of paths seen lately, by verb, then path: callers ask for the same ones again and again. */
-  readonly #recent = new Map<string, Map<string, Match>>()
+  readonly #recent = new Map<string, Map<string, RouteMatch>>()
 
   /** Throws when two operations claim the same method and path. */
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) for (const binding of operation.http) this.#add({ operation, binding })
   }
 
-  #add(route: Route): void {
+  #add(route: HttpRoute): void {
     let at = this.#root
     const parameters: string[] = []
     for (const part of parts(route.binding.path)) {
@@ -61,21 +61,21 @@ export class Routes {
   }
 
   /** Finds the route of an upper-case verb and a raw path, without its query. A literal segment goes before a parameter. */
-  match(verb: string, path: string): Match {
+  match(verb: string, path: string): RouteMatch {
     const recent = this.#recent.get(verb)
     const known = recent?.get(path)
     if (known !== undefined) return known
     const match = this.#find(verb, path)
-    if (match.kind !== 'route' || path.length > RECENT_LENGTH) return match
+    if (match.kind !== 'route' || path.length > MAX_RECENT_PATH_LENGTH) return match
     if (recent === undefined) this.#recent.set(verb, new Map([[path, match]]))
     else {
-      if (recent.size >= RECENT_MOST) recent.clear()
+      if (recent.size >= MAX_RECENT_PATHS) recent.clear()
       recent.set(path, match)
     }
     return match
   }
 
-  #find(verb: string, path: string): Match {
+  #find(verb: string, path: string): RouteMatch {
     const values: string[] = []
     const end = find(this.#root, parts(path), 0, values)
     if (end === undefined) return { kind: 'none' }

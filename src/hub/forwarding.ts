@@ -9,8 +9,8 @@ import type { NodeRegistry } from './registry.ts'
 
 export const HUB_SERVER_SERVICE = 'servicegrpc.hub.HubServerService'
 
-/** What routing needs to know of an operation. */
-export interface RoutedOperation extends Codec {
+/** What forwarding needs to know of an operation. */
+export interface ForwardedOperation extends Codec {
   readonly service: string
   readonly kind: 'unary' | 'server' | 'bidi'
 }
@@ -20,20 +20,20 @@ export type FarHandler =
   | StreamHandler<unknown, unknown>
   | BidiHandler<unknown, unknown>
 
-export interface RoutingOptions {
+export interface ForwardingOptions {
   readonly nodeId: string
   /** What this node is to a hub: its host, or a member of one. */
   readonly hub: NodeRegistry | Membership
   readonly clock: Clock
 }
 
-export class Routing {
+export class Forwarding {
   readonly #nodeId: string
   readonly #registry: NodeRegistry | undefined
   readonly #membership: Membership | undefined
   readonly #clock: Clock
 
-  constructor({ nodeId, hub, clock }: RoutingOptions) {
+  constructor({ nodeId, hub, clock }: ForwardingOptions) {
     this.#nodeId = nodeId
     this.#clock = clock
     if ('route' in hub) this.#registry = hub
@@ -45,7 +45,7 @@ export class Routing {
    * for a node that is not on the hub, UNAVAILABLE for one without a link, FAILED_PRECONDITION on no hub; for getNode UNAVAILABLE in
    * each case. Calls that came over a link never go further.
    */
-  forward(operation: RoutedOperation, request: unknown, call: CallContext): FarHandler | undefined {
+  forward(operation: ForwardedOperation, request: unknown, call: CallContext): FarHandler | undefined {
     if (operation.name !== 'getNode') return this.#forward(operation, request, call)
     try {
       const far = this.#forward(operation, request, call) as UnaryHandler<unknown, unknown> | undefined
@@ -58,7 +58,7 @@ export class Routing {
     }
   }
 
-  #forward(operation: RoutedOperation, request: unknown, call: CallContext): FarHandler | undefined {
+  #forward(operation: ForwardedOperation, request: unknown, call: CallContext): FarHandler | undefined {
     const destination =
       operation.service === HUB_SERVER_SERVICE
         ? this.#toHub(operation, call)
@@ -74,7 +74,7 @@ export class Routing {
     }
   }
 
-  #toHub({ name }: RoutedOperation, { transport }: CallContext): Destination | undefined {
+  #toHub({ name }: ForwardedOperation, { transport }: CallContext): Destination | undefined {
     if (this.#membership === undefined) return undefined
     if (transport === 'link') throw new ServiceError('FAILED_PRECONDITION', `${name}: this node hosts no hub server`)
     return { session: this.#membership.require(`for ${name}`), target: '', called: 'the hub' }
