@@ -1,7 +1,7 @@
 /** `penstock run`: one pipeline in the foreground, no server, live rates and a summary. */
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import type { LogLevel } from '../dataplane/engine/component.ts'
+import type { LogLevel } from '../dataplane/engine/log.ts'
 import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import { spanText } from './durations.ts'
 import { Failure, messageOf } from './failure.ts'

@@ -1,5 +1,5 @@
 /** The log of one run: the last lines kept in a ring, and who follows it. */
-import type { LogLevel } from '../dataplane/engine/component.ts'
+import type { LogLevel } from '../dataplane/engine/log.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 
 /** Lines kept of each run. */

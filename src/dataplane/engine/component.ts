@@ -2,27 +2,17 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Batch } from './batch.ts'
 import type { RunClock } from './clock.ts'
+import type { Notification, Receiver } from './flow.ts'
 import type { Io } from './io.ts'
+import type { Log } from './log.ts'
 import type { MetricDeclarations, Metrics } from './metrics.ts'
 import type { Outlet } from './outlet.ts'
 import type { Packets } from './packets.ts'
 import type { Random } from './random.ts'
-import type { Room } from './room.ts'
 import type { InputName, OutputName } from './schema.ts'
 import type { Timer } from './timers.ts'
 
 type Family = 'sources' | 'endpoints' | 'fec' | 'crypto' | 'emulation' | 'routing' | 'trackers' | 'multipath'
-
-/** Signals that travel with the flow: FLUSH, encoders emit what is pending; RESET, decoders forget. */
-export type Notification = 'FLUSH' | 'RESET'
-
-/** Takes a batch and owns its packets from then on. */
-export type Receiver = (batch: Batch) => void
-
-export type LogLevel = 'STATE' | 'DEBUG' | 'INFO' | 'WARN' | 'ERROR' | 'FATAL'
-
-/** A line into the run log; a FATAL one ends the run, FAILED. Not for the packet path. */
-export type Log = (level: LogLevel, message: string, fields?: Record<string, string | number | boolean>) => void
 
 /** The shape of `T` with every output name replaced by its outlet, everything else left out. */
 type Outlets<T> = T extends OutputName
@@ -56,6 +46,12 @@ type HasPort<T, P> =
               : false
             : false
     : false
+
+/** Bytes kept free in front of a packet, and behind it. */
+export interface Room {
+  front: number
+  back: number
+}
 
 export interface ComponentContext<C, M extends MetricDeclarations> {
   /** The component's name in the configuration. */

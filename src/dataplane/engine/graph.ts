@@ -2,20 +2,13 @@
 import { native } from '../native/native.ts'
 import { Batch } from './batch.ts'
 import type { RunClock } from './clock.ts'
-import type {
-  AnyComponent,
-  ComponentContext,
-  Instance,
-  Log,
-  LogLevel,
-  Notification,
-  Receiver,
-  Registry,
-} from './component.ts'
+import type { AnyComponent, ComponentContext, Instance, Registry } from './component.ts'
 import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
 import { readWhole } from './files.ts'
+import type { Notification, Receiver } from './flow.ts'
 import type { ConnectionEvents, Io, IoEvents } from './io.ts'
+import type { Log, LogLevel } from './log.ts'
 import { bindMetrics, type Histogram, MetricLayout } from './metrics.ts'
 import { Outlet } from './outlet.ts'
 import { Packets } from './packets.ts'

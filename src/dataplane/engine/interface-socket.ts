@@ -2,8 +2,8 @@
 import { networkInterfaces } from 'node:os'
 import { native } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
-import type { Log } from './component.ts'
 import type { UdpOptions } from './io.ts'
+import type { Log } from './log.ts'
 import { BACKENDS, type NativeIoParts, NativePacketIo, UDP_CALLS } from './native-packet-io.ts'
 
 export type InterfaceOptions = UdpOptions & { interface: string }

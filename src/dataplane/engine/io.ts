@@ -1,7 +1,7 @@
 /** The I/O face of the data plane: what components may open; real (`native-io.ts`) or in memory (`simulated-io.ts`). */
 import type { InterfaceState, TcpOptions, TunOpenOptions, UdpBackendCode, UnixOptions } from '../native/native.ts'
 import type { Batch } from './batch.ts'
-import type { Log } from './component.ts'
+import type { Log } from './log.ts'
 
 export interface SocketAddress {
   address: string

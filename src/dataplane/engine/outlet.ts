@@ -1,7 +1,7 @@
 /** The sending end of a connection: counts what leaves and calls the one receiver directly. */
 import { BATCH_CAPACITY, Batch } from './batch.ts'
-import type { Notification, Receiver } from './component.ts'
 import type { Blame } from './component-error.ts'
+import type { Notification, Receiver } from './flow.ts'
 import type { Packets } from './packets.ts'
 
 export class Outlet {

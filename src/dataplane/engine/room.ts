@@ -1,6 +1,6 @@
 /** How much room packets need around them for what the components of a graph write in front of and behind them. */
 import { type Problem, pointerOf } from '../../text/pointer.ts'
-import type { Registry } from './component.ts'
+import type { Registry, Room } from './component.ts'
 import type { ComponentConfig } from './config.ts'
 import { type Connection, inOrder, type Onward } from './ports.ts'
 
@@ -9,11 +9,6 @@ const MAX_ROOM = 2048
 /** What every packet has, bytes: enough for most graphs, so that their slabs are alike and can be used again. */
 const MIN_FRONT = 128
 const MIN_BACK = 64
-
-export interface Room {
-  front: number
-  back: number
-}
 
 /**
  * The most that is written in front of and behind one packet on its way from where it comes in or is made; `refused` where that

@@ -1,6 +1,7 @@
 /** What a run is to the rest of the node: what it is started with, what it reports, how it ends. */
-import type { LogLevel } from './component.ts'
+
 import type { PipelineConfig } from './config.ts'
+import type { LogLevel } from './log.ts'
 
 /** One line of a run's log. */
 export interface LogLine {

@@ -1,7 +1,8 @@
 /** What ssl_decrypt and ssl_poly1305_checker have in common: runs known by their salts, every packet opened once, metrics of the rest. */
 import { formatRemote } from '../../engine/address.ts'
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
-import type { ComponentContext, Receiver } from '../../engine/component.ts'
+import type { ComponentContext } from '../../engine/component.ts'
+import type { Receiver } from '../../engine/flow.ts'
 import { type Counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import { REMOTE_BYTES } from '../../native/native.ts'

@@ -1,6 +1,7 @@
 /** Takes apart batches of packets that begin with salt and counter: what shares a salt, one after the other, shares a key. */
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
-import type { ComponentContext, Receiver } from '../../engine/component.ts'
+import type { ComponentContext } from '../../engine/component.ts'
+import type { Receiver } from '../../engine/flow.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 

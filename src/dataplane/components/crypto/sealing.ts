@@ -1,6 +1,7 @@
 /** What puts salt and counter in front of every packet: batches sealed by a call of the addon, and what has no room dropped. */
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
-import type { ComponentContext, Receiver } from '../../engine/component.ts'
+import type { ComponentContext } from '../../engine/component.ts'
+import type { Receiver } from '../../engine/flow.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import { native } from '../../native/native.ts'

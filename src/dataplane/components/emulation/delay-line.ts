@@ -1,7 +1,7 @@
 /** Delay lines: each holds the packets of one flow and lets every one out when its time has come. */
 import type { Batch } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
-import type { Notification } from '../../engine/component.ts'
+import type { Notification } from '../../engine/flow.ts'
 import { type Histogram, held, heldAtEnd, histogram } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'

@@ -1,7 +1,7 @@
 /** The `flows` of emulation components: independent pairs of input and output under one model. */
 import { Type } from '@sinclair/typebox'
 import type { Batch } from '../../engine/batch.ts'
-import type { Notification, Receiver } from '../../engine/component.ts'
+import type { Notification, Receiver } from '../../engine/flow.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import { Input, List, Output } from '../../engine/schema.ts'

@@ -1,6 +1,6 @@
 /** Delay lines whose delay changes in phases. */
 import type { Batch } from '../../engine/batch.ts'
-import type { Notification } from '../../engine/component.ts'
+import type { Notification } from '../../engine/flow.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import { type DelayLineContext, type DelayLineOptions, DelayLines, type DelayModel } from './delay-line.ts'
 import { type Phase, Phases } from './phases.ts'

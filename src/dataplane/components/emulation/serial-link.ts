@@ -1,7 +1,7 @@
 /** A link of limited bandwidth: sends one packet after the other, each taking the time its bytes need; the others wait. */
 import type { Batch } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
-import type { Notification } from '../../engine/component.ts'
+import type { Notification } from '../../engine/flow.ts'
 import { type Counter, held, heldAtEnd, queueDrop } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'

@@ -1,8 +1,9 @@
 /** What tun and tap have in common: a network interface of the machine, its fields and their rules, and the packets through it. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { ipv6Bytes } from '../../engine/address.ts'
-import type { Fault, Log } from '../../engine/component.ts'
+import type { Fault } from '../../engine/component.ts'
 import type { Io } from '../../engine/io.ts'
+import type { Log } from '../../engine/log.ts'
 import { Bool, Input, Optional, Output, Text } from '../../engine/schema.ts'
 import type { InterfaceState } from '../../native/native.ts'
 import { Endpoint, type EndpointOptions } from './endpoint.ts'

@@ -2,7 +2,8 @@
 import { AssertionError } from 'node:assert'
 import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
-import { defineComponent, type Log } from '../../engine/component.ts'
+import { defineComponent } from '../../engine/component.ts'
+import type { Log } from '../../engine/log.ts'
 import { gauge } from '../../engine/metrics.ts'
 import { Enumeration, Milliseconds } from '../../engine/schema.ts'
 

@@ -1,6 +1,7 @@
 /** flow_combiner: all inputs to one output. */
 import { Type } from '@sinclair/typebox'
-import { defineComponent, type Receiver } from '../../engine/component.ts'
+import { defineComponent } from '../../engine/component.ts'
+import type { Receiver } from '../../engine/flow.ts'
 import { Input, List, Output } from '../../engine/schema.ts'
 
 export const flowCombiner = defineComponent({

@@ -1,7 +1,8 @@
 /** What traffic sources share: packet sizes, pacing on the run's clock, and the end of a flow. */
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import { NS_PER_MS, NS_PER_S, type RunClock } from '../../engine/clock.ts'
-import type { Fault, Log } from '../../engine/component.ts'
+import type { Fault } from '../../engine/component.ts'
+import type { Log } from '../../engine/log.ts'
 import { type Counter, counter, created, type Gauge, gauge } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Random } from '../../engine/random.ts'

@@ -2,7 +2,7 @@
 import type { Counter } from '../../engine/metrics.ts'
 
 /** Later packets after which a missing one counts as lost; a power of two. */
-export const LOSS_WINDOW = 1024
+const LOSS_WINDOW = 1024
 const MASK = LOSS_WINDOW - 1
 /** Packets at most that a single one may say are missing; a longer gap is believed when a second packet says so too. */
 const LEAP = 65_536
