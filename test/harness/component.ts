@@ -13,7 +13,7 @@ import type { Packets } from '../../src/dataplane/engine/packets.ts'
 import { portName, portsOf } from '../../src/dataplane/engine/ports.ts'
 import type { LogLine, RunEnd } from '../../src/dataplane/engine/run.ts'
 import { Input, Output } from '../../src/dataplane/engine/schema.ts'
-import { Simulation } from '../../src/dataplane/engine/simulate.ts'
+import { advanceTogether, type SimulatedWorld, Simulation } from '../../src/dataplane/engine/simulate.ts'
 import type { Problem } from '../../src/text/pointer.ts'
 
 /** Components by name, each `{ key: config }`, as under `engine_config.pipeline`. Open ends are fed and collected. */
@@ -26,6 +26,8 @@ export interface DriveOptions {
   mtu?: number
   /** False: outputs are counted but not kept, for long statistics (default true). */
   record?: boolean
+  /** The simulations that it is one of (default: it is alone); move them on with `advanceAll`. */
+  world?: SimulatedWorld
 }
 
 /** Annotations of a packet to feed; absent ones are unset, arrival is the present. */
@@ -97,7 +99,7 @@ export class Bench {
   private feeding = true
 
   /** Use `drive`. */
-  constructor(pipeline: Pipeline, { seed = 1, mtu = 2048, record = true }: DriveOptions) {
+  constructor(pipeline: Pipeline, { seed = 1, mtu = 2048, record = true, world }: DriveOptions) {
     const feed = defineComponent({
       key: 'test_feed',
       family: 'sources',
@@ -162,11 +164,8 @@ export class Bench {
     const { config, problems } = checkPipelineConfig(json, this.registry)
     if (!config) throw new Refused(problems)
     this.config = config
-    this.simulation = new Simulation(config, {
-      seed,
-      registry: this.registry,
-      onLog: (line) => this.log.push(line),
-    })
+    const run = { seed, registry: this.registry, onLog: (line: LogLine) => this.log.push(line) }
+    this.simulation = new Simulation(config, run, world)
   }
 
   /** The run's packets, for tests that look at slots. */
@@ -357,6 +356,12 @@ export function refusal(pipeline: Pipeline): Problem {
     throw error
   }
   throw new Error('the configuration is taken')
+}
+
+/** Moves the time of benches of one world on by `ns`; 0 takes the breaths that are due now. */
+export function advanceAll(benches: readonly Bench[], ns: number): void {
+  const simulations = benches.map(({ simulation }) => simulation)
+  advanceTogether(simulations, (benches[0] as Bench).now + ns)
 }
 
 /** `bytes` bytes that start with the 32-bit number `tag` and go on with a pattern of it. */

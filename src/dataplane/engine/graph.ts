@@ -144,6 +144,7 @@ function blamingIo(io: Io, blame: Blame): Io {
     tun: (options, events) => io.tun(options, guarded(events)),
     listen: (options, acceptable, events) => io.listen(options, blaming(blame, acceptable), guardedAll(events)),
     connect: (options, events) => io.connect(options, guardedAll(events)),
+    network: (options, events) => io.network(options, guarded(events)),
   }
 }
 

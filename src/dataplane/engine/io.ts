@@ -2,6 +2,7 @@
 import type { InterfaceState, TcpOptions, TunOpenOptions, UdpBackendCode, UnixOptions } from '../native/native.ts'
 import type { Batch } from './batch.ts'
 import type { Log } from './log.ts'
+import type { NetworkOptions, NetworkPort } from './network.ts'
 
 export interface SocketAddress {
   address: string
@@ -114,4 +115,6 @@ export interface Io {
   listen(options: ConnectionOptions, acceptable: () => void, events: ConnectionEvents): ListenerIo
   /** Begins to connect: `writable` is called when that has an end. */
   connect(options: ConnectionOptions, events: ConnectionEvents): ConnectionIo
+  /** A port on a simulated network; `readable` is called once a breath while packets wait at it. */
+  network(options: NetworkOptions, events: IoEvents): NetworkPort
 }

@@ -16,6 +16,7 @@ import type {
 import { connectionFault, tunFault, udpFault } from './io-faults.ts'
 import { NativeConnection, NativeListener } from './native-connection.ts'
 import { BACKENDS, type NativeIoParts, NativePacketIo, UDP_CALLS } from './native-packet-io.ts'
+import { type NetworkOptions, type NetworkPlace, type NetworkPort, RunNetworks } from './network.ts'
 import type { Packets } from './packets.ts'
 
 const COMMAND_TOKEN = 0
@@ -49,20 +50,25 @@ export class NativeIo implements Io, NativeIoParts {
   private readonly freeTokens: number[] = []
   private readonly ready = new Int32Array(64)
   private arrival: Float64Array = new Float64Array(0)
+  readonly networks: RunNetworks
+  /** By `networks.ports`. */
+  private readonly readers: (IoEvents['readable'] | undefined)[] = []
 
-  /** `command` is an eventfd that wakes the poller. */
-  constructor(owner: number, command: number, clock: MonotonicClock) {
+  /** `place.event` is an eventfd that wakes the poller. */
+  constructor(owner: number, place: NetworkPlace, clock: MonotonicClock) {
     this.owner = owner
-    this.command = command
+    this.command = place.event
     this.clock = clock
+    this.networks = new RunNetworks(place, () => clock.tick())
     this.poller = native.pollerOpen(owner)
-    native.pollerAdd(this.poller, command, COMMAND_TOKEN)
+    native.pollerAdd(this.poller, this.command, COMMAND_TOKEN)
   }
 
   attach(packets: Packets): void {
     this.memory = native.memoryOpen(packets)
     this.arrival = packets.arrival
     this.client = packets.client
+    this.networks.packets = packets
   }
 
   /**
@@ -114,6 +120,23 @@ export class NativeIo implements Io, NativeIoParts {
     const io = new NativePacketIo(this, handle, name, options.kind, [native.tunReceive, native.tunSend])
     if (found) io.found = state
     return this.watch(io, handle, events)
+  }
+
+  network(options: NetworkOptions, { readable }: IoEvents): NetworkPort {
+    this.readers.push(readable)
+    return this.networks.open(options)
+  }
+
+  /** Lets the ports of simulated networks take what waits; false when nothing did, and then the next packet wakes the poller. */
+  receiveFromNetworks(): boolean {
+    const { ports } = this.networks
+    let any = false
+    for (let i = 0; i < ports.length; i++) {
+      if (!ports[i].pending) continue
+      any = true
+      this.readers[i]?.()
+    }
+    return any
   }
 
   private watch(io: NativePacketIo, handle: number, { readable, writable }: IoEvents): PacketIo {

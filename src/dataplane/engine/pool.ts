@@ -6,10 +6,13 @@ import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { layoutOf } from './graph.ts'
 import { createRegion } from './metrics.ts'
+import type { NetworkChange } from './network.ts'
+import { NetworkRegistry } from './network-registry.ts'
 import { cpuProblem, type LogLine, type RunEnd, type RunHandle, type RunOptions, RunOver, type RunPool } from './run.ts'
 import {
   COMMAND_MESSAGE,
   COMMAND_STOP,
+  type NetworkMessage,
   type ReconfigureMessage,
   type WorkerMessage,
   type WorkerTask,
@@ -40,6 +43,7 @@ interface Placeable {
 interface Threads {
   readonly piscina: Piscina
   readonly waiting: Set<PooledRun>
+  readonly networks: NetworkRegistry
 }
 
 /** A run in its thread; see `RunHandle`. */
@@ -61,10 +65,13 @@ class PooledRun implements RunHandle {
   private killed: string | null = null
   private over = false
   private serial = 0
+  private readonly networks: NetworkRegistry
+  /** Its number in `networks`, 0 before it takes a thread. */
+  private member = 0
 
   /** `turn` resolves when the run may take a thread. Throws, with nothing left open, when the descriptors are used up. */
   constructor(
-    { piscina, waiting }: Threads,
+    { piscina, waiting, networks }: Threads,
     turn: Promise<void>,
     options: RunOptions,
     cpus: number[],
@@ -73,6 +80,7 @@ class PooledRun implements RunHandle {
   ) {
     this.id = options.runId
     this.onLog = onLog
+    this.networks = networks
     this.region = createRegion(layoutOf(options.config, registry).metrics)
     this.owner = native.ownerOpen()
     try {
@@ -98,13 +106,12 @@ class PooledRun implements RunHandle {
       this.markFailed = reject
     })
     this.running.catch(() => {})
-    const task: WorkerTask & Placeable = {
+    const task: Omit<WorkerTask, 'place'> & Placeable = {
       [Piscina.queueOptionsSymbol]: this,
       config: options.config,
       region: this.region,
       command: this.command,
       owner: this.owner,
-      event: this.event,
       port: port2,
       cpus,
       performanceMode: options.performanceMode,
@@ -112,7 +119,13 @@ class PooledRun implements RunHandle {
     }
     const done = turn.then(() => {
       waiting.add(this)
-      return piscina.run(task, { transferList: [port2], signal: this.abort.signal }) as Promise<RunEnd>
+      const { run, present } = networks.enter((change) => this.tell(change))
+      this.member = run
+      const place = { run, event: this.event, present }
+      return piscina.run({ ...task, place } satisfies WorkerTask & Placeable, {
+        transferList: [port2],
+        signal: this.abort.signal,
+      }) as Promise<RunEnd>
     })
     this.ended = done.then(
       async (end) => {
@@ -130,8 +143,10 @@ class PooledRun implements RunHandle {
 
   private hear(message: WorkerMessage): void {
     if (message.type === 'log') this.onLog(message.lines)
-    else if (message.type === 'running') this.markRunning()
-    else if (message.type === 'ended') this.markHeard()
+    else if (message.type === 'running') {
+      this.networks.join(this.member, message.networks, message.members)
+      this.markRunning()
+    } else if (message.type === 'ended') this.markHeard()
     else {
       const caller = this.waiting.get(message.serial)
       this.waiting.delete(message.serial)
@@ -140,10 +155,18 @@ class PooledRun implements RunHandle {
     }
   }
 
+  /** Others have come to simulated networks, or gone. */
+  private tell(change: NetworkChange): void {
+    if (this.over) return
+    this.port.postMessage({ type: 'network', ...change } satisfies NetworkMessage)
+    this.signal(COMMAND_MESSAGE)
+  }
+
   /** The thread is done with the run and was heard out: close what it left open. */
   private finish(end: RunEnd): RunEnd {
     this.over = true
     this.port.close()
+    this.networks.leave(this.member)
     native.ownerRelease(this.owner)
     const gone = new RunOver(end.error ?? 'the run ended')
     this.markFailed(gone)
@@ -206,7 +229,7 @@ function createThreads(filename: string, warm: number, maximum: number, onError:
       longest.kill(`no thread could be started for the run: ${error.message}; ${LIMITS}`)
     } else onError(error)
   })
-  return { piscina, waiting }
+  return { piscina, waiting, networks: new NetworkRegistry() }
 }
 
 /** Opens the pool. Its threads are started at once, so that the first runs find them warm. */

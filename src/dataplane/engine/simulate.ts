@@ -4,6 +4,7 @@ import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment, layoutOf } from './graph.ts'
 import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
+import { NetworkRegistry } from './network-registry.ts'
 import { Random } from './random.ts'
 import type { LogLine, RunEnd } from './run.ts'
 import { SimulatedIo } from './simulated-io.ts'
@@ -18,12 +19,18 @@ export interface SimulateOptions {
   registry: Registry
 }
 
+/** What runs that are simulated together have in common: one clock, and the simulated networks between them. */
+export class SimulatedWorld {
+  readonly clock = new VirtualClock()
+  readonly networks = new NetworkRegistry()
+}
+
 /** How far the virtual clock moves in a breath of a source that is never done, nanoseconds. */
 const BUSY_BREATH_NS = 100_000
 
 /** A simulation that can be driven step by step. */
 export class Simulation {
-  readonly clock = new VirtualClock()
+  readonly clock: VirtualClock
   readonly graph: Graph
   readonly io: SimulatedIo
   /** Breaths taken. */
@@ -31,14 +38,26 @@ export class Simulation {
   private readonly region: SharedArrayBuffer
   private readonly writer: RegionWriter
   private readonly reader: RegionReader
+  private readonly world: SimulatedWorld
+  /** Virtual time at which it ended by itself, ns; null while it has not. */
+  endedAt: number | null = null
   private end: RunEnd | null = null
+  private stopped: RunEnd | null = null
 
-  constructor(config: PipelineConfig, { seed = 1, onLog, registry }: Omit<SimulateOptions, 'duration'>) {
+  /** `world` is the one of the simulations that this is to be one of; absent: it is alone. */
+  constructor(
+    config: PipelineConfig,
+    { seed = 1, onLog, registry }: Omit<SimulateOptions, 'duration'>,
+    world = new SimulatedWorld(),
+  ) {
+    this.world = world
+    this.clock = world.clock
     const random = new Random(seed)
     this.region = createRegion(layoutOf(config, registry).metrics)
     this.writer = new RegionWriter(this.region)
     this.reader = new RegionReader(this.region)
-    this.io = new SimulatedIo(this.clock)
+    const { run, present } = world.networks.enter((change) => this.io.networks.change(change))
+    this.io = new SimulatedIo(this.clock, { run, event: -1, present })
     const environment: GraphEnvironment = {
       clock: this.clock,
       io: this.io,
@@ -53,33 +72,62 @@ export class Simulation {
         onLog?.({ timestamp: this.clock.now / 1e6, level, component, message, fields })
       },
       end: (error) => {
-        this.end ??= error ? { outcome: 'FAILED', error: error.message } : { outcome: 'COMPLETED' }
+        this.finish(error ? { outcome: 'FAILED', error: error.message } : { outcome: 'COMPLETED' })
       },
     }
-    this.graph = new Graph(config, environment, registry)
+    try {
+      this.graph = new Graph(config, environment, registry)
+    } catch (error) {
+      world.networks.leave(run)
+      throw error
+    }
+    const { names, own } = this.io.networks
+    if (!this.end) world.networks.join(run, names, own)
   }
 
   /** Moves virtual time on to `until` (nanoseconds), breath by breath. Stands still once a component has ended the run or it is complete. */
   advanceTo(until: number): void {
+    advanceTogether([this], until)
+  }
+
+  /** One breath at the present time; returns when the next one is due, infinite when nothing is awaited or the run has ended. */
+  breathe(): number {
     const { graph, io, clock } = this
     const { timers, sources } = graph
-    while (!this.end) {
-      this.breaths++
-      io.dispatch()
-      let busy = false
-      for (const source of sources) if (source()) busy = true
-      timers.fireDue(clock.now)
-      graph.flush()
-      if (io.pending) continue
-      if (graph.complete) {
-        this.end ??= { outcome: 'COMPLETED' }
-        break
-      }
-      const next = busy ? Math.min(clock.now + BUSY_BREATH_NS, timers.next) : timers.next
-      if (next > until) break
-      clock.advanceTo(next)
-    }
-    if (!this.end) clock.advanceTo(until)
+    if (this.end) return Number.POSITIVE_INFINITY
+    this.breaths++
+    io.dispatch()
+    let busy = false
+    for (const source of sources) if (source()) busy = true
+    timers.fireDue(clock.now)
+    graph.flush()
+    if (io.pending && !this.end) return clock.now
+    if (graph.complete) this.finish({ outcome: 'COMPLETED' })
+    if (this.end) return Number.POSITIVE_INFINITY
+    return busy ? Math.min(clock.now + BUSY_BREATH_NS, timers.next) : timers.next
+  }
+
+  /** Whether something has come that the next breath takes. */
+  get pending(): boolean {
+    return this.end === null && this.io.pending
+  }
+
+  /** It is over, unless it was before, and on no network any more. */
+  private finish(end: RunEnd): void {
+    if (this.end) return
+    this.end = end
+    this.endedAt = this.clock.now
+    this.leave()
+  }
+
+  /** It has thrown `error`: it is over, and what it held is given back. */
+  fail(error: Error): void {
+    this.finish({ outcome: 'FAILED', error: error.message })
+    this.stop()
+  }
+
+  private leave(): void {
+    this.world.networks.leave(this.io.networks.number)
   }
 
   /** Whether it has ended before its time: by a component, or because all is done. */
@@ -107,24 +155,79 @@ export class Simulation {
 
   /** Ends the simulation: every component stops and gives back what it held. */
   stop(): RunEnd {
+    this.stopped ??= this.stopOnce()
+    return this.stopped
+  }
+
+  private stopOnce(): RunEnd {
+    this.leave()
     const failure = this.graph.stop()
     if (failure) return { outcome: 'FAILED', error: `stopping failed: ${failure.message}` }
     return this.end ?? { outcome: 'STOPPED' }
   }
 }
 
-/** Runs a whole simulation and gives its end and the metrics of it: what was still held then is counted as such. */
-export function simulate(
-  config: PipelineConfig,
-  options: SimulateOptions,
-): { end: RunEnd; metrics: Record<string, Record<string, number>>; elapsed: number } {
-  const simulation = new Simulation(config, options)
-  try {
-    simulation.advanceTo(options.duration)
-  } catch (error) {
-    simulation.stop()
-    return { end: { outcome: 'FAILED', error: (error as Error).message }, metrics: {}, elapsed: simulation.clock.now }
+/**
+ * Moves the virtual time that `simulations` of one world share on to `until` (nanoseconds): each takes its breath in turn, and time
+ * moves when nothing waits for any. It stands still once all have ended. `caught` gets what a simulation throws; absent: it is thrown on.
+ */
+export function advanceTogether(
+  simulations: readonly Simulation[],
+  until: number,
+  caught?: (simulation: Simulation, error: Error) => void,
+): void {
+  const [{ clock }] = simulations as [Simulation]
+  for (;;) {
+    let next = Number.POSITIVE_INFINITY
+    for (const simulation of simulations) {
+      try {
+        next = Math.min(next, simulation.breathe())
+      } catch (error) {
+        if (!caught) throw error
+        caught(simulation, error as Error)
+      }
+    }
+    // What one has sent is there for those that have had their turn already.
+    if (simulations.some((simulation) => simulation.pending)) continue
+    if (simulations.every((simulation) => simulation.over)) return
+    if (next > until) break
+    clock.advanceTo(next)
   }
-  const end = simulation.stop()
-  return { end, metrics: simulation.metrics(), elapsed: simulation.clock.now }
+  clock.advanceTo(until)
+}
+
+/** How a simulation ended, its metrics and how much virtual time passed, nanoseconds. */
+export interface Simulated {
+  end: RunEnd
+  metrics: Record<string, Record<string, number>>
+  elapsed: number
+}
+
+/** Runs a whole simulation and gives its end and the metrics of it: what was still held then is counted as such. */
+export function simulate(config: PipelineConfig, { onLog, ...options }: SimulateOptions): Simulated {
+  return simulateTogether([{ config, ...(onLog && { onLog }) }], options)[0]
+}
+
+/**
+ * Runs several at the same time, joined by their simulated networks; the n-th, from 0, has `seed` + n as its seed. One that fails is
+ * over, without metrics; the others go on.
+ */
+export function simulateTogether(
+  runs: readonly (Pick<SimulateOptions, 'onLog'> & { config: PipelineConfig })[],
+  { duration, seed = 1, registry }: Omit<SimulateOptions, 'onLog'>,
+): Simulated[] {
+  const world = new SimulatedWorld()
+  const simulations = runs.map(
+    ({ config, ...run }, i) => new Simulation(config, { ...run, registry, seed: seed + i }, world),
+  )
+  const thrown = new Set<Simulation>()
+  advanceTogether(simulations, duration, (simulation, error) => {
+    simulation.fail(error)
+    thrown.add(simulation)
+  })
+  return simulations.map((simulation) => ({
+    end: simulation.stop(),
+    metrics: thrown.has(simulation) ? {} : simulation.metrics(),
+    elapsed: simulation.endedAt ?? world.clock.now,
+  }))
 }

@@ -14,6 +14,7 @@ import type {
   SocketAddress,
   UdpOptions,
 } from './io.ts'
+import { type NetworkOptions, type NetworkPlace, type NetworkPort, RunNetworks } from './network.ts'
 import type { Packets } from './packets.ts'
 import { SimulatedConnections } from './simulated-connection.ts'
 
@@ -125,14 +126,25 @@ export class SimulatedIo implements Io {
   private readonly connections: SimulatedConnections
   private ephemeral = FIRST_EPHEMERAL_PORT
 
-  constructor(clock: RunClock) {
+  readonly networks: RunNetworks
+  /** By `networks.ports`. */
+  private readonly readers: (IoEvents['readable'] | undefined)[] = []
+
+  constructor(clock: RunClock, place: NetworkPlace) {
     this.clock = clock
     this.connections = new SimulatedConnections(clock)
+    this.networks = new RunNetworks(place, () => clock.now)
   }
 
   attach(packets: Packets): void {
     this.packets = packets
     this.connections.packets = packets
+    this.networks.packets = packets
+  }
+
+  network(options: NetworkOptions, { readable }: IoEvents): NetworkPort {
+    this.readers.push(readable)
+    return this.networks.open(options)
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {
@@ -177,10 +189,10 @@ export class SimulatedIo implements Io {
 
   get pending(): boolean {
     for (const { socket } of this.sockets.values()) if (socket.pending) return true
-    return this.connections.pending
+    return this.connections.pending || this.networks.ports.some((port) => port.pending)
   }
 
-  /** Calls the readers of sockets that have something. */
+  /** Calls the readers of sockets and ports that have something. */
   dispatch(): void {
     for (const { socket, events } of this.sockets.values()) {
       if (!socket.pending) continue
@@ -188,5 +200,8 @@ export class SimulatedIo implements Io {
       else socket.close()
     }
     this.connections.dispatch()
+    this.networks.ports.forEach((port, i) => {
+      if (port.pending) this.readers[i]?.()
+    })
   }
 }

@@ -10,6 +10,7 @@ import { Graph, type GraphEnvironment } from './graph.ts'
 import type { LogLevel } from './log.ts'
 import { RegionWriter } from './metrics.ts'
 import { NativeIo } from './native-io.ts'
+import type { NetworkChange, NetworkMember, NetworkPlace } from './network.ts'
 import { type LogLine, lastWords, type RunEnd } from './run.ts'
 
 /** What the main thread hands to the worker. */
@@ -20,7 +21,8 @@ export interface WorkerTask {
   command: SharedArrayBuffer
   /** Descriptor owner and eventfd, made by the main thread so that it can clean up after a dead worker. */
   owner: number
-  event: number
+  /** Its event is the one that the command word is signalled with. */
+  place: NetworkPlace
   port: MessagePort
   cpus: number[]
   performanceMode: boolean
@@ -33,7 +35,8 @@ export const COMMAND_MESSAGE = 2
 
 /** From the worker to the main thread. */
 export type WorkerMessage =
-  | { type: 'running' }
+  /** Packets flow: over these simulated networks, and to these members of them. */
+  | { type: 'running'; networks: string[]; members: NetworkMember[] }
   | { type: 'log'; lines: LogLine[] }
   | { type: 'reconfigured'; serial: number; error?: string }
   /** The last one. */
@@ -44,6 +47,10 @@ export interface ReconfigureMessage {
   type: 'reconfigure'
   serial: number
   config: PipelineConfig
+}
+
+export interface NetworkMessage extends NetworkChange {
+  type: 'network'
 }
 
 const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
@@ -103,7 +110,7 @@ class Run {
     this.log = new LogLineSender(task.port, task.level)
     this.command = new Int32Array(task.command)
     this.writer = new RegionWriter(task.region)
-    this.io = new NativeIo(task.owner, task.event, this.clock)
+    this.io = new NativeIo(task.owner, task.place, this.clock)
     try {
       this.graph = this.compile(registry)
     } catch (error) {
@@ -131,7 +138,8 @@ class Run {
 
   /** Runs until it is stopped, complete, ended by a component, or a component throws. */
   loop(): RunEnd {
-    this.task.port.postMessage({ type: 'running' } satisfies WorkerMessage)
+    const { names, own } = this.io.networks
+    this.task.port.postMessage({ type: 'running', networks: names, members: own } satisfies WorkerMessage)
     this.log.write('STATE', '', 'running')
     let outcome: RunEnd
     try {
@@ -176,7 +184,7 @@ class Run {
       }
       // After dispatch, which clears the event: a command whose event has been cleared is never missed.
       if (Atomics.load(command, 0) !== 0 && this.obey()) return true
-      busy = false
+      busy = io.receiveFromNetworks()
       for (let i = 0; i < sources.length; i++) if (sources[i]()) busy = true
       const { now } = clock
       if (timers.next <= now) {
@@ -209,7 +217,9 @@ class Run {
       for (;;) {
         const received = receiveMessageOnPort(this.task.port)
         if (!received) break
-        this.reconfigure(received.message as ReconfigureMessage)
+        const message = received.message as ReconfigureMessage | NetworkMessage
+        if (message.type === 'network') this.io.networks.change(message)
+        else this.reconfigure(message)
       }
     }
     return (bits & COMMAND_STOP) !== 0
