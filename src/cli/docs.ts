@@ -82,6 +82,7 @@ const VALUES: Record<string, Record<string, unknown>> = {
       { client_id: 2, route: '2001:db8:2::/48' },
     ],
   },
+  simulated_network: { network_name: 'lan' },
   sporadic_traffic_source: { min_packets: 2, max_packets: 20, min_idle: 10, max_idle: 500 },
   ssl_decrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },
   ssl_encrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },

@@ -205,6 +205,15 @@ export const examples: Readonly<Record<string, Example>> = {
     others: { writer: { session_writer: { input: 'in', output: 'wire' } } },
   },
   session_writer: { config: { input: 'in', output: 'out' } },
+  simulated_network: {
+    endless: true,
+    config: { input: 'in', output: 'out', network_name: 'lan', mtu: 1000 },
+    live: { receivers: [['far'], ['near', 'far'], []] },
+    others: {
+      near: { simulated_network: { input: 'in2', output: 'out2', network_name: 'lan' } },
+      far: { simulated_network: { input: 'in3', output: 'out3', network_name: 'lan', receivers: ['it'] } },
+    },
+  },
   splitter: { config: { input: 'in', outputs: ['out', 'out2', 'out3'] } },
   sporadic_traffic_source: {
     config: {

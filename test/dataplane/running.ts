@@ -1,6 +1,7 @@
 /** Starts pipelines in real worker threads and talks to them through real sockets, for tests. */
 import dgram from 'node:dgram'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { components } from '../../src/dataplane/components/registry.ts'
@@ -10,6 +11,7 @@ import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
 import { type MetricSnapshot, RegionReader } from '../../src/dataplane/engine/metrics.ts'
 import { createRunPool, type RunPoolOptions } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
+import { native } from '../../src/dataplane/native/native.ts'
 import { type Pipeline, Refused } from '../harness/component.ts'
 import { until } from '../harness/waiting.ts'
 import extra from './extra.mjs'
@@ -126,4 +128,32 @@ export class Peer {
   close(): void {
     this.socket.close()
   }
+}
+
+export interface Thread {
+  /** As ps names it: R is running or waiting for a CPU, S is asleep. */
+  state(): string
+  /** CPU time it has taken, ns. */
+  spent(): number
+}
+
+/** The one thread of this process that is pinned to the first CPU. */
+export function pinnedThread(): Thread {
+  const cpu = String(native.affinity()[0])
+  const task = readdirSync('/proc/self/task').find((name) =>
+    new RegExp(`^Cpus_allowed_list:\\s*${cpu}$`, 'm').test(readFileSync(`/proc/self/task/${name}/status`, 'utf8')),
+  )
+  const read = (file: string) => readFileSync(`/proc/self/task/${task}/${file}`, 'utf8')
+  return {
+    state: () => /\) (\w) /.exec(read('stat'))?.[1] as string,
+    spent: () => Number(read('schedstat').split(' ')[0]),
+  }
+}
+
+/** Whether a thread is asleep and stays so for a while: not one moment of CPU time goes to it. */
+export async function sleeps(thread: Thread): Promise<boolean> {
+  const spent = thread.spent()
+  const isAsleep = thread.state() === 'S'
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  return isAsleep && thread.state() === 'S' && thread.spent() === spent
 }

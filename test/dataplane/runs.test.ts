@@ -4,7 +4,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { RunOver } from '../../src/dataplane/engine/run.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { until } from '../harness/waiting.ts'
-import { configure, Peer, startRun, TestRun, testPool } from './running.ts'
+import { configure, Peer, pinnedThread, sleeps, startRun, TestRun, testPool } from './running.ts'
 
 /** Where the thread of a run cannot be told from the others by what it is pinned to. */
 const oneCpu = native.affinity().length === 1
@@ -355,34 +355,6 @@ function threadsOn(list: string): number {
     const status = readFileSync(`/proc/self/task/${task}/status`, 'utf8')
     return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] === list
   }).length
-}
-
-interface Thread {
-  /** As ps names it: R is running or waiting for a CPU, S is asleep. */
-  state(): string
-  /** CPU time it has taken, ns. */
-  spent(): number
-}
-
-/** The one thread of this process that is pinned to the first CPU. */
-function pinnedThread(): Thread {
-  const cpu = String(native.affinity()[0])
-  const task = readdirSync('/proc/self/task').find((name) =>
-    new RegExp(`^Cpus_allowed_list:\\s*${cpu}$`, 'm').test(readFileSync(`/proc/self/task/${name}/status`, 'utf8')),
-  )
-  const read = (file: string) => readFileSync(`/proc/self/task/${task}/${file}`, 'utf8')
-  return {
-    state: () => /\) (\w) /.exec(read('stat'))?.[1] as string,
-    spent: () => Number(read('schedstat').split(' ')[0]),
-  }
-}
-
-/** Whether a thread is asleep and stays so for a while: not one moment of CPU time goes to it. */
-async function sleeps(thread: Thread): Promise<boolean> {
-  const spent = thread.spent()
-  const isAsleep = thread.state() === 'S'
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  return isAsleep && thread.state() === 'S' && thread.spent() === spent
 }
 
 describe('memory', () => {

@@ -27,6 +27,7 @@ import { timedBurstLoss } from './emulation/timed-burst-loss.ts'
 import { uniformLoss } from './emulation/uniform-loss.ts'
 import { uniformLossSequencer } from './emulation/uniform-loss-sequencer.ts'
 import { peerWriter } from './endpoints/peer-writer.ts'
+import { simulatedNetwork } from './endpoints/simulated-network.ts'
 import { tap } from './endpoints/tap.ts'
 import { tcp } from './endpoints/tcp.ts'
 import { tun } from './endpoints/tun.ts'
@@ -112,6 +113,7 @@ const definitions: AnyComponent[] = [
   rtpObserver,
   sessionReader,
   sessionWriter,
+  simulatedNetwork,
   splitter,
   sporadicTrafficSource,
   sslDecrypt,
