@@ -170,6 +170,9 @@ export const examples: Readonly<Record<string, Example>> = {
     live: { notification: [{ type: 'FLUSH', interval_ms: 70 }, { type: 'RESET' }] },
   },
   observer: { config: { input: 'in', output: 'out' } },
+  peer_router: {
+    config: { ingress: { input: 'in', output: 'out' }, egress: { input: 'in2', output: 'out2' } },
+  },
   peer_writer: {
     config: { input: 'in', output: 'out', remote_address: LEFT },
     live: { remote_address: [RIGHT, '[2001:db8::1]:9'] },

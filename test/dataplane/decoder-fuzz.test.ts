@@ -77,6 +77,7 @@ function rtpPacket(random: Random): Uint8Array {
 /** What decoders without an encoder are fed. */
 const PACKETS: Readonly<Record<string, (random: Random) => Uint8Array>> = {
   flow_filter: ipPacket,
+  peer_router: ipPacket,
   relay_routing_fabric: ipPacket,
   rtp_observer: rtpPacket,
 }

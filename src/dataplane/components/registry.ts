@@ -26,6 +26,7 @@ import { randomBurstLoss } from './emulation/random-burst-loss.ts'
 import { timedBurstLoss } from './emulation/timed-burst-loss.ts'
 import { uniformLoss } from './emulation/uniform-loss.ts'
 import { uniformLossSequencer } from './emulation/uniform-loss-sequencer.ts'
+import { peerRouter } from './endpoints/peer-router.ts'
 import { peerWriter } from './endpoints/peer-writer.ts'
 import { simulatedNetwork } from './endpoints/simulated-network.ts'
 import { tap } from './endpoints/tap.ts'
@@ -103,6 +104,7 @@ const definitions: AnyComponent[] = [
   lossTrackerSender,
   notificationInjector,
   observer,
+  peerRouter,
   peerWriter,
   periodicBurstLoss,
   randomBurstLoss,

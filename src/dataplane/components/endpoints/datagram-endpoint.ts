@@ -36,7 +36,7 @@ export const SEVERAL_CLIENTS =
   'Several clients: a socket that answers whoever sent (udp_local; udp without remote_address and lock_to_first_peer) serves any number at once, as long as the answers are ' +
   'made on this machine out of the packets that they answer, which keep the address they came from. Packets of another origin, such as ' +
   'IP packets from a TUN device, carry no address: they need a peer_writer for one client, or the peer_router, which knows clients by ' +
-  'their inner IP addresses (the catalogue says whether it is available).'
+  'their inner IP addresses.'
 
 /** Ethernet's 1500 bytes less the headers of IP and UDP. */
 const PAYLOAD_V4 = 1472
