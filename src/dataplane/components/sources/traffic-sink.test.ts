@@ -115,6 +115,16 @@ describe('traffic_sink', () => {
     bench.stop()
   })
 
+  test.each([{}, { mtu: 0 }])('%j: no packet is oversize', (config) => {
+    const bench = sink(config)
+    bench.send('in', [payload(2048), payload(1501), probe(0, { bytes: 2000 })])
+    expect(of(bench)).toMatchObject({ packets: 3, oversize_packets: 0 })
+    bench.reconfigure({ sink: { traffic_sink: { input: 'in', mtu: 1999 } } })
+    bench.send('in', [payload(2048), payload(1999), probe(1, { bytes: 2000 })])
+    expect(of(bench)).toMatchObject({ packets: 6, oversize_packets: 2 })
+    bench.stop()
+  })
+
   test('sources are told apart; more than the table holds displace the one silent longest', () => {
     const bench = sink()
     bench.send('in', [probe(0, { source: 1 }), probe(0, { source: 2 }), probe(2, { source: 1 })])

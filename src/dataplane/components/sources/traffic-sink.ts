@@ -19,9 +19,9 @@ export const trafficSink = defineComponent({
     '65,536 packets back. Delays between two hosts are as good as their clocks agree.',
   config: Type.Object({
     input: Input(),
-    mtu: Int32('Packets larger than this are counted as oversize.', {
-      default: 1500,
-      minimum: 1,
+    mtu: Int32('Packets larger than this are counted as oversize; 0: none are.', {
+      default: 0,
+      minimum: 0,
       maximum: 65_535,
       unit: 'bytes',
     }),
@@ -150,7 +150,7 @@ export const trafficSink = defineComponent({
           const packet = handles[i]
           const size = packets.length[packet]
           bytes += size
-          if (size > mtu) metrics.oversize_packets.add(1)
+          if (mtu > 0 && size > mtu) metrics.oversize_packets.add(1)
           const verdict = probe.read(packet)
           if (verdict === 'PROBE') goodBytes += takeProbe(size)
           else if (verdict === 'CORRUPT') metrics.corrupt_packets.add(1)
