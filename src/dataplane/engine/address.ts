@@ -45,12 +45,19 @@ function formatIpv6(bytes: Uint8Array, at: number): string {
   return start < 0 ? text(groups) : `${text(groups.slice(0, start))}::${text(groups.slice(start + length))}`
 }
 
-/** The remote record of an address, as `REMOTE_BYTES / 4` words. */
-export function remoteRecord({ address, port, family }: SocketAddress): Int32Array {
+/** The zone of an IPv6 address: `eth0` of `fe80::1%eth0`, '' where it names none. */
+export function zoneOf(address: string): string {
+  const percent = address.indexOf('%')
+  return percent < 0 ? '' : address.slice(percent + 1)
+}
+
+/** The remote record of an address, as `REMOTE_BYTES / 4` words; `scope` is the kernel's number of its zone, 0 for none. */
+export function remoteRecord({ address, port, family }: SocketAddress, scope = 0): Int32Array {
   const words = new Int32Array(REMOTE_BYTES / 4)
   const bytes = new Uint8Array(words.buffer)
   bytes[0] = family
   new Uint16Array(words.buffer)[1] = port
+  words[1] = scope
   if (family === 4) bytes.set(address.split('.').map(Number), 8)
   else bytes.set(ipv6Bytes(address), 8)
   return words

@@ -109,6 +109,8 @@ export interface ConnectionEvents {
 /** Opening fails with an Error that names address or interface and the cause, and carries `code` ('EADDRINUSE', 'EPERM'). */
 export interface Io {
   readonly simulated: boolean
+  /** The remote record of an address, in its zone where it names one (`fe80::1%eth0`); throws when there is no such interface. */
+  remote(address: SocketAddress): Int32Array
   udp(options: UdpOptions, events: IoEvents): PacketIo
   tun(options: TunOpenOptions, events: IoEvents): PacketIo
   /** `acceptable`: a connection waits; called once a breath while that is so. */

@@ -1,6 +1,6 @@
 /** The real I/O face: kernel sockets and TUN devices through the addon, watched by one poller per run. */
 import { native, type TunOpenOptions } from '../native/native.ts'
-import { formatSocketAddress } from './address.ts'
+import { formatSocketAddress, remoteRecord, zoneOf } from './address.ts'
 import type { MonotonicClock } from './clock.ts'
 import { InterfaceSocket } from './interface-socket.ts'
 import type {
@@ -11,6 +11,7 @@ import type {
   IoEvents,
   ListenerIo,
   PacketIo,
+  SocketAddress,
   UdpOptions,
 } from './io.ts'
 import { connectionFault, tunFault, udpFault } from './io-faults.ts'
@@ -77,6 +78,18 @@ export class NativeIo implements Io, NativeIoParts {
    */
   took(packet: number): void {
     this.clock.arrived(this.arrival[packet])
+  }
+
+  remote(address: SocketAddress): Int32Array {
+    const zone = zoneOf(address.address)
+    if (zone === '') return remoteRecord(address)
+    // A zone may be the number itself (RFC 4007, section 11.2).
+    const scope = native.interfaceIndex(zone) || (/^\d{1,9}$/.test(zone) ? Number(zone) : 0)
+    if (scope === 0) {
+      const message = `there is no network interface "${zone}", which the address ${formatSocketAddress(address)} names: make it first, or correct the address (ip link lists those there are)`
+      throw Object.assign(new Error(message), { code: 'ENODEV' })
+    }
+    return remoteRecord(address, scope)
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {

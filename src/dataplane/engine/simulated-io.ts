@@ -147,6 +147,10 @@ export class SimulatedIo implements Io {
     return this.networks.open(options)
   }
 
+  remote(address: SocketAddress): Int32Array {
+    return remoteRecord(address)
+  }
+
   udp(options: UdpOptions, events: IoEvents): PacketIo {
     const family = options.local?.family ?? options.remote?.family ?? 4
     const loopback = family === 6 ? '::1' : '127.0.0.1'

@@ -36,6 +36,7 @@ static const Export kExports[] = {
     {"udpOpen", udpOpen},
     {"udpAddress", udpAddress},
     {"udpInterface", udpInterface},
+    {"interfaceIndex", interfaceIndex},
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},
     {"tunOpen", tunOpen},

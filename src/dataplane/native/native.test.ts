@@ -425,6 +425,7 @@ describe('wrong arguments', () => {
       udpOpen: [owner, options],
       udpAddress: [udp],
       udpInterface: [udp],
+      interfaceIndex: ['lo'],
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],
       pollerWatchRead: [poller, udp, true],
@@ -498,8 +499,8 @@ describe('wrong arguments', () => {
           // Any number is a timeout or a time; a fraction too.
           const isTime = (name === 'pollerWait' && i === 1) || (name.endsWith('Receive') && i === 4)
           if (isTime && typeof value === 'number' && !Number.isNaN(value)) continue
-          const isPath = (name === 'lockOpen' && i === 1) || (name === 'fileReserve' && i === 0)
-          if (isPath && typeof value === 'string') continue
+          const isText = ['fileReserve', 'interfaceIndex'].includes(name) ? i === 0 : name === 'lockOpen' && i === 1
+          if (isText && typeof value === 'string') continue
           const changed = values.slice()
           changed[i] = value
           expect(() => call(...changed), `${name}, argument ${i} = ${String(value)}`).toThrow()

@@ -157,6 +157,8 @@ export interface Native {
    * where there is none. An interface deleted and made anew has another number, and sockets bound to the former stay dead.
    */
   udpInterface(socket: number): { bound: number; present: number }
+  /** The kernel's number of the interface of that name (at most 15 bytes), 0 where there is none. */
+  interfaceIndex(name: string): number
   /**
    * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, their `arrival`, which is the time
    * read after the kernel handed them over less `origin` (of `now()`) and never falls within `handles`, and their remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.

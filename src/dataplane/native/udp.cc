@@ -80,7 +80,11 @@ struct Failure {
 
 Failure joinGroup(int fd, const Options& options) {
   const unsigned interface = options.interface.empty() ? 0 : if_nametoindex(options.interface.c_str());
+  const int off = 0;
   if (options.group.ss_family == AF_INET) {
+    // Else it hears every group that any socket of the machine has joined, at its port (ip(7)).
+    if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) < 0)
+      return {"setsockopt IP_MULTICAST_ALL", options.groupText};
     ip_mreqn request{};
     request.imr_multiaddr = reinterpret_cast<const sockaddr_in&>(options.group).sin_addr;
     request.imr_ifindex = static_cast<int>(interface);
@@ -96,6 +100,8 @@ Failure joinGroup(int fd, const Options& options) {
       return {"setsockopt IP_MULTICAST_IF", options.interface};
     return {};
   }
+  // Since Linux 4.20; without it the socket hears more groups than its own.
+  setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off, sizeof off);
   ipv6_mreq request{};
   request.ipv6mr_multiaddr = reinterpret_cast<const sockaddr_in6&>(options.group).sin6_addr;
   const uint32_t scope = reinterpret_cast<const sockaddr_in6&>(options.group).sin6_scope_id;
@@ -196,6 +202,13 @@ napi_value udpInterface(napi_env env, napi_callback_info info) {
   napi_set_named_property(env, result, "bound", toInteger(env, udp->interfaceIndex));
   napi_set_named_property(env, result, "present", toInteger(env, static_cast<int32_t>(present)));
   return result;
+}
+
+napi_value interfaceIndex(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "interfaceIndex", 1);
+  const std::string name = arguments.string(0, "name", IFNAMSIZ - 1);
+  if (arguments.failed()) return nullptr;
+  return toInteger(env, static_cast<int32_t>(if_nametoindex(name.c_str())));
 }
 
 napi_value udpAddress(napi_env env, napi_callback_info info) {

@@ -1,6 +1,6 @@
 /** A UDP socket as an endpoint: whom packets go to, and whose datagrams are heard. */
 import { isIP, isIPv4 } from 'node:net'
-import { formatRemote, ipv6Bytes, remoteRecord } from '../../engine/address.ts'
+import { formatRemote, ipv6Bytes } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'
@@ -133,7 +133,7 @@ export class DatagramEndpoint extends Endpoint {
     this.log = log
     this.connected = connected
     this.lock = options.lock === true && !remote
-    this.peer = remote && !connected ? remoteRecord(remote) : null
+    this.peer = remote && !connected ? io.remote(remote) : null
     this.mtuV6 = datagramMtu(options.mtu, 6)
     const { name, backend } = this.io
     metrics.local_port.set(portOf(name))
@@ -215,6 +215,20 @@ export class DatagramEndpoint extends Endpoint {
   override observe(): void {
     super.observe()
     this.counts.socket_errors.add(this.grown(SOCKET_ERRORS))
+  }
+}
+
+const ANY_V6: SocketAddress = { address: '::', port: 0, family: 6 }
+const ANY_V4: SocketAddress = { address: '0.0.0.0', port: 0, family: 4 }
+
+/** Opens a socket at a port of the system's choice that serves IPv4 and IPv6; on a machine without IPv6, IPv4 only. */
+export function openForBothFamilies(open: (local: SocketAddress) => DatagramEndpoint): DatagramEndpoint {
+  try {
+    return open(ANY_V6)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error
+    return open(ANY_V4)
   }
 }
 

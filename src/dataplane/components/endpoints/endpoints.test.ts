@@ -23,6 +23,21 @@ describe('simulated datagrams', () => {
     expect(bench.stop()).toEqual({ outcome: 'STOPPED' })
   })
 
+  it('of a udp without addresses go where they are annotated to go, and what comes back is heard', () => {
+    const bench = drive({
+      both: { udp: { input: 'question', output: 'answer' } },
+      server: { udp_local: { address: '[::1]:7000', output: 'a', input: 'b' } },
+      echo: { flow_combiner: { inputs: ['a'], output: 'b' } },
+    })
+    bench.send('question', [payload(100, 1), payload(1453, 2)], { remote: '[::1]:7000' })
+    bench.send('question', payload(100, 3))
+    bench.advance(1000)
+    expect(bench.take('answer').map(({ bytes, remote }) => [bytes, remote])).toEqual([[payload(100, 1), '[::1]:7000']])
+    expect(bench.metrics().both).toMatchObject({ oversize_packets: 1, unaddressed_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
   it('without an address or over the MTU are dropped and counted', () => {
     const bench = drive({ out: { udp_remote: { input: 'a' } } })
     bench.send('a', payload(10))

@@ -1,6 +1,6 @@
 /** peer_writer: tells packets where to go. */
 import { Type } from '@sinclair/typebox'
-import { parseSocketAddress, remoteRecord, socketAddress } from '../../engine/address.ts'
+import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Address, Input, Output } from '../../engine/schema.ts'
 
@@ -20,15 +20,15 @@ export const peerWriter = defineComponent({
     if (parseSocketAddress(remote_address)?.port !== 0) return []
     return [{ pointer: '/remote_address', message: 'a peer has a port other than 0' }]
   },
-  create(config, { packets, outlets }) {
-    let record = remoteRecord(socketAddress(config.remote_address))
+  create(config, { packets, outlets, io }) {
+    let record = io.remote(socketAddress(config.remote_address))
     return {
       input(batch) {
         for (let i = 0; i < batch.length; i++) packets.setRemote(batch.handles[i], record)
         outlets.output.send(batch)
       },
       reconfigure(next) {
-        record = remoteRecord(socketAddress(next.remote_address))
+        record = io.remote(socketAddress(next.remote_address))
       },
     }
   },

@@ -2,10 +2,13 @@
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
-import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, UdpBackend } from './datagram-endpoint.ts'
-
-const ANY_V6 = { address: '::', port: 0, family: 6 } as const
-const ANY_V4 = { address: '0.0.0.0', port: 0, family: 4 } as const
+import {
+  DATAGRAM_METRICS,
+  DatagramEndpoint,
+  datagramMtu,
+  openForBothFamilies,
+  UdpBackend,
+} from './datagram-endpoint.ts'
 
 export const udpRemote = defineComponent({
   key: 'udp_remote',
@@ -29,14 +32,15 @@ export const udpRemote = defineComponent({
   decoupled: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
   create(config, context) {
-    const open = (local: typeof ANY_V6 | typeof ANY_V4): DatagramEndpoint =>
-      new DatagramEndpoint(context, context.outlets.output, {
-        mtu: config.mtu,
-        local,
-        interface: config.interface,
-        backend: config.backend,
-      })
-    const endpoint = firstThatOpens(open)
+    const endpoint = openForBothFamilies(
+      (local) =>
+        new DatagramEndpoint(context, context.outlets.output, {
+          mtu: config.mtu,
+          local,
+          interface: config.interface,
+          backend: config.backend,
+        }),
+    )
     return {
       input: (batch) => endpoint.input(batch),
       active: () => endpoint.active,
@@ -46,14 +50,3 @@ export const udpRemote = defineComponent({
     }
   },
 })
-
-/** IPv6 carries IPv4 too; a machine without IPv6 gets an IPv4 socket. */
-function firstThatOpens(open: (local: typeof ANY_V6 | typeof ANY_V4) => DatagramEndpoint): DatagramEndpoint {
-  try {
-    return open(ANY_V6)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error
-    return open(ANY_V4)
-  }
-}

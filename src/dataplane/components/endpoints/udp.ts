@@ -2,15 +2,23 @@
 import { Type } from '@sinclair/typebox'
 import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
+import type { SocketAddress } from '../../engine/io.ts'
 import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32 } from '../../engine/schema.ts'
-import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, isMulticast, SEVERAL_CLIENTS } from './datagram-endpoint.ts'
+import {
+  DATAGRAM_METRICS,
+  DatagramEndpoint,
+  datagramMtu,
+  isMulticast,
+  openForBothFamilies,
+  SEVERAL_CLIENTS,
+} from './datagram-endpoint.ts'
 
 export const udp = defineComponent({
   key: 'udp',
   family: 'endpoints',
   summary: 'Sends and receives datagrams on one UDP socket.',
   details:
-    'With remote_address every packet goes there and only that peer is heard: the kernel drops what others send, uncounted (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted, the first with a WARN in the run log that names its sender. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
+    'With remote_address every packet goes there and only that peer is heard: the kernel drops what others send, uncounted (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted, the first with a WARN in the run log that names its sender. With neither address the socket is at a port of the system’s choice, sends to annotated addresses, IPv4 and IPv6, and hears what comes back. A link-local address (fe80::) and a group of one link (ff02::) take the interface they are on: in the address, as [fe80::1%eth0]:5000, or in the field interface. The socket hears of the groups that are joined on this machine only its own. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
     `${SEVERAL_CLIENTS}\n\n` +
     'Joining output to input with nothing between that changes a packet or its address makes an echo: two of them answer each other for ever. `penstock validate` warns of it.',
   config: Type.Object({
@@ -46,9 +54,6 @@ export const udp = defineComponent({
     const group = config.multicast_group
     if (!config.input && !config.output) {
       faults.push({ pointer: '', message: 'neither input nor output is set: the socket would have nothing to do' })
-    }
-    if (!local && !remote) {
-      faults.push({ pointer: '', message: 'local_address or remote_address is needed, or both' })
     }
     if (remote?.port === 0) faults.push({ pointer: '/remote_address', message: 'a peer has a port other than 0' })
     if (local && remote && local.family !== remote.family) {
@@ -93,16 +98,20 @@ export const udp = defineComponent({
   },
   create(config, context) {
     const { local_address, remote_address } = config
-    const endpoint = new DatagramEndpoint(context, context.outlets.output, {
-      mtu: config.mtu,
-      local: local_address === undefined ? undefined : socketAddress(local_address),
-      remote: remote_address === undefined ? undefined : socketAddress(remote_address),
-      lock: config.lock_to_first_peer,
-      interface: config.interface,
-      bufferBytes: config.socket_buffer_size,
-      multicastGroup: config.multicast_group,
-      multicastTtl: config.multicast_ttl,
-    })
+    const remote = remote_address === undefined ? undefined : socketAddress(remote_address)
+    const open = (local: SocketAddress | undefined) =>
+      new DatagramEndpoint(context, context.outlets.output, {
+        mtu: config.mtu,
+        local,
+        remote,
+        lock: config.lock_to_first_peer,
+        interface: config.interface,
+        bufferBytes: config.socket_buffer_size,
+        multicastGroup: config.multicast_group,
+        multicastTtl: config.multicast_ttl,
+      })
+    const local = local_address === undefined ? undefined : socketAddress(local_address)
+    const endpoint = local || remote ? open(local) : openForBothFamilies(open)
     return {
       input: (batch) => endpoint.input(batch),
       active: () => endpoint.active,
