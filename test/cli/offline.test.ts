@@ -222,6 +222,42 @@ describe('simulate', () => {
     expect(JSON.parse(other).metrics).not.toEqual(JSON.parse(first).metrics)
   })
 
+  it('runs several at the same time, joined by their simulated networks; one that fails is told, the other goes on', async () => {
+    const lan = { network_name: 'lan' }
+    const sender = directory.file('sender.json', {
+      engine_config: {
+        pipeline: {
+          source: { uniform_traffic_source: { output: 'a', interval: 10, total_packets: 50 } },
+          out: { simulated_network: { ...lan, input: 'a' } },
+        },
+      },
+    })
+    const sink = {
+      in: { simulated_network: { ...lan, output: 'a' } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+    const receiver = directory.file('receiver.json', { engine_config: { pipeline: sink } })
+    const bomb = { bomb: { delay: 100, poison: 'THROW_EXCEPTION' } }
+    const fragile = directory.file('fragile.json', { engine_config: { pipeline: { ...sink, bomb } } })
+    const { code, stdout, stderr } = await penstock(['simulate', sender, receiver, '-d', '2s', '-o', 'json'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(JSON.parse(stdout).runs).toMatchObject([
+      { file: sender, seed: 1, outcome: 'COMPLETED', elapsedMs: 490 },
+      { file: receiver, seed: 2, outcome: 'DURATION', elapsedMs: 2000, metrics: { sink: { probe_packets: 50 } } },
+    ])
+    const broken = await penstock(['simulate', sender, fragile, receiver, '-d', '2s', '-o', 'json'])
+    expect(broken.code).toBe(1)
+    expect(broken.stderr).toContain(`the simulation failed: ${fragile}: component "bomb" (bomb)`)
+    expect(JSON.parse(broken.stdout).runs).toMatchObject([
+      { outcome: 'COMPLETED', metrics: { out: { sent_packets: 50, ring_full_packets: 0 } } },
+      { outcome: 'FAILED', elapsedMs: 100 },
+      { outcome: 'DURATION', metrics: { sink: { probe_packets: 50 } } },
+    ])
+    const table = await penstock(['simulate', sender, receiver, '-d', '2s'])
+    expect(table.code).toBe(0)
+    for (const text of [sender, receiver, 'probe_packets']) expect(table.stdout).toContain(text)
+  })
+
   it('prints a table that keeps to the width asked for', async () => {
     const { code, stdout } = await penstock(['simulate', good, '-d', '1s'], { env: { COLUMNS: '80' } })
     expect(code).toBe(0)
