@@ -1,6 +1,7 @@
 /** `penstock completion`: scripts that complete commands, options, choices and component keys in bash and zsh. */
 import { Argument, type Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
+import { profileNames } from './impairment.ts'
 import { print } from './terminal.ts'
 import { defaultCommandOf } from './usage.ts'
 
@@ -54,6 +55,7 @@ _penstock() {
   _penstock_candidates "\${COMP_WORDS[@]:0:COMP_CWORD}"
   case "$previous" in
     -o|--output) candidates="table json"; files="" ;;
+    -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
   esac
   COMPREPLY=($(compgen -W "$candidates" -- "$current"))
   if [[ -n "$files" && "$current" != -* ]]; then COMPREPLY+=($(compgen -f -- "$current")); fi
@@ -68,6 +70,7 @@ _penstock() {
   _penstock_candidates "\${(@)words[1,CURRENT-1]}"
   case "\${words[CURRENT-1]}" in
     -o|--output) candidates="table json"; files="" ;;
+    -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
   esac
   compadd -- \${=candidates}
   [[ -n "$files" ]] && _files

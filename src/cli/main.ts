@@ -9,6 +9,7 @@ import { addDemo } from './demo.ts'
 import { addDemoHub } from './demo-hub.ts'
 import { addDoctor } from './doctor.ts'
 import { Failure, messageOf } from './failure.ts'
+import { addImpair } from './impair.ts'
 import { addNodes } from './nodes.ts'
 import { isOutputLost, superviseOutput } from './output.ts'
 import { addPipelines } from './pipelines.ts'
@@ -34,6 +35,7 @@ export function createProgram(): Command {
     addUp,
     addRun,
     addSimulate,
+    addImpair,
     addValidate,
     addComponents,
     addPipelines,

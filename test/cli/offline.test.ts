@@ -419,6 +419,7 @@ describe('doctor, config, completion, version', () => {
     expect(complete('penstock', 'components', 'reed_solomon_d')).toEqual(['reed_solomon_decoder'])
     expect(complete('penstock', 'status', '-o', 'j')).toEqual(['json'])
     expect(complete('penstock', 'nodes', '--w')).toEqual(['--watch'])
+    expect(complete('penstock', 'impair', '--profile', 'l')).toEqual(['leo-satellite', 'lte'])
     // Names of the format that this version has no component for are not offered.
     const offered = complete('penstock', 'components', '').filter((word) => !word.startsWith('-'))
     expect(offered.sort()).toEqual([...components.keys()].sort())
