@@ -38,13 +38,16 @@ describe('examples', () => {
         ({ key }) => key === 'reed_solomon_encoder',
       ),
     )
-    expect(encoders.map(({ config }) => config.flush_after_ms)).toEqual([8, 8, 8])
+    expect(encoders.map(({ config }) => config.flush_after_ms)).toEqual(Array(4).fill(8))
   })
 
-  it.each(['fec', 'plain'])('the tunnel (%s) has a key for each direction', (kind) => {
-    const keys = ['a', 'b'].map((end) => {
-      const { encrypt, decrypt } =
-        checkPipelineConfig(read(`tunnel/${end}-${kind}.json`), components).config?.components ?? {}
+  it.each([
+    ['tunnel/a-fec', 'tunnel/b-fec'],
+    ['tunnel/a-plain', 'tunnel/b-plain'],
+    ['encrypted-port-forward/near', 'encrypted-port-forward/far'],
+  ])('%s and %s have a key for each direction', (...ends) => {
+    const keys = ends.map((end) => {
+      const { encrypt, decrypt } = checkPipelineConfig(read(`${end}.json`), components).config?.components ?? {}
       return [encrypt.config.aes_128_gcm_sha_256, decrypt.config.aes_128_gcm_sha_256]
     })
     expect(keys[0]).toEqual([...keys[1]].reverse())

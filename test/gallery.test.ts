@@ -1,0 +1,370 @@
+/** Every example shows what the text beside it says. */
+import { type ChildProcess, spawnSync } from 'node:child_process'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { setVariables } from '../src/cli/variables.ts'
+import { components } from '../src/dataplane/components/registry.ts'
+import { checkPipelineConfig } from '../src/dataplane/engine/check.ts'
+import type { PipelineConfig } from '../src/dataplane/engine/config.ts'
+import { Simulation } from '../src/dataplane/engine/simulate.ts'
+import { start } from './cli/cli.ts'
+import { type Bench, conservation, drive, type Pipeline, payload, tagOf } from './harness/component.ts'
+import { until } from './harness/waiting.ts'
+
+type Metrics = Record<string, Record<string, number>>
+
+const folder = new URL('../examples/', import.meta.url)
+const read = (file: string) => readFileSync(new URL(file, folder), 'utf8')
+const names = readdirSync(folder, 'utf8')
+  .filter((file) => file.endsWith('.json'))
+  .map((file) => file.slice(0, -'.json'.length))
+
+function checked(text: string): PipelineConfig {
+  const { config, problems } = checkPipelineConfig(text, components)
+  if (!config) throw new Error(JSON.stringify(problems))
+  return config
+}
+
+/** Metrics after each of `seconds`, rising, of one simulation. */
+function simulated<T extends number[]>(name: string, ...seconds: T): { [K in keyof T]: Metrics } {
+  const config = checked(read(`${name}.json`))
+  const simulation = new Simulation(config, { registry: components, seed: 1 })
+  const metrics = seconds.map((second) => {
+    simulation.advanceTo(second * 1e9)
+    return simulation.metrics()
+  })
+  simulation.stop()
+  expect(conservation(config, simulation.metrics())).toEqual([])
+  return metrics as { [K in keyof T]: Metrics }
+}
+
+/** Fails unless `value` is between both. */
+function between(value: number | undefined, low: number, high: number): void {
+  expect(value).toBeGreaterThanOrEqual(low)
+  expect(value).toBeLessThanOrEqual(high)
+}
+
+/** Whether so many of `count` packets may be lost with probability `share`: within 4.5 standard deviations, more than 99.999 %. */
+function lost(packets: number, count: number, share: number): void {
+  expect(Math.abs(packets - count * share)).toBeLessThan(4.5 * Math.sqrt(count * share * (1 - share)))
+}
+
+const ms = (nanoseconds: number | undefined): number => (nanoseconds ?? Number.NaN) / 1e6
+
+describe('beside each example', () => {
+  it.each(names)('%s: a text says how to see it and what to look for; the table names both', (name) => {
+    const text = read(`${name}.md`)
+    expect(text).toMatch(/^# .+\n\n/)
+    expect(text).toMatch(new RegExp(`\`\`\`sh\\n[\\s\\S]*(examples/${name}\\.json|npm run demo)`))
+    expect(text).toContain('What to look for:')
+    const row = read('README.md')
+      .split('\n')
+      .find((line) => line.startsWith(`| [${name}.json]`))
+    expect(row).toContain(`](${name}.md)`)
+    // A metric that is named is one that there is.
+    const config = checked(read(`${name}.json`))
+    const known = new Simulation(config, { registry: components })
+    const metrics = known.metrics()
+    known.stop()
+    for (const [, component, metric] of text.matchAll(/`([a-z][a-z 0-9]*)\/([a-z_]+)`/g)) {
+      const ofIt = Object.keys(metrics[component as string] ?? {})
+      expect(
+        ofIt.some((each) => each === metric || each === `${metric}_count`),
+        `${component}/${metric}`,
+      ).toBe(true)
+    }
+  })
+
+  it('no text is without its example', () => {
+    for (const file of readdirSync(folder, 'utf8')) {
+      if (file.endsWith('.md') && file !== 'README.md')
+        expect(existsSync(new URL(file.replace(/\.md$/, '.json'), folder)), file).toBe(true)
+    }
+  })
+})
+
+describe('on the virtual clock', () => {
+  it('impaired-link: loss, delay and order', () => {
+    const [{ sink, rate }] = simulated('impaired-link', 60)
+    // 10 ms of jitter and the time on a link of 10 Mbit/s.
+    between(ms(sink.delay_min), 30, 40)
+    between(ms(sink.delay_mean), 40, 51)
+    between(ms(sink.delay_max), 45, 51)
+    between(sink.loss, 0.012, 0.019)
+    expect(sink.late_packets).toBeGreaterThan(0)
+    expect([sink.reordered_packets, rate.queue_full_packets]).toEqual([0, 0])
+  })
+
+  it('bursty-loss-repaired: what a link loses in bursts comes back', () => {
+    const [{ encoder, loss, decoder, sink }] = simulated('bursty-loss-repaired', 60)
+    between(loss.emulated_loss / encoder.output_packets, 0.025, 0.037)
+    expect(decoder.recovered_packets).toBeGreaterThan(800)
+    expect(sink.loss).toBeLessThan(0.001)
+    expect(sink.reordered_packets).toBeGreaterThan(0)
+    expect(ms(sink.delay_max)).toBeLessThan(65)
+  })
+
+  it('relay-two-clients: each hears its own packets, who is not listed none', () => {
+    const [metrics] = simulated('relay-two-clients', 10)
+    for (const client of [1, 2]) {
+      const sink = metrics[`sink ${client}`]
+      expect(sink.flows).toBe(1)
+      expect(sink.lost_packets).toBe(0)
+      between(metrics[`source ${client}`].output_packets - sink.packets, 0, 1)
+      expect(sink.packets).toBeGreaterThan(800)
+    }
+    expect(metrics['sink 3'].packets).toBe(0)
+    expect(metrics.lookup.unlisted_client_packets).toBe(metrics['socket 3'].sent_packets)
+    expect(metrics.lookup.known_clients).toBe(2)
+  })
+
+  it('tags-over-one-path: each sink hears its own source', () => {
+    const [{ mux, demux, loss, ...rest }] = simulated('tags-over-one-path', 60)
+    for (const name of ['voice', 'bulk']) {
+      const sink = rest[`${name} sink`]
+      expect([sink.flows, sink.reordered_packets]).toEqual([1, 0])
+      lost(sink.lost_packets, rest[name].output_packets, 0.01)
+    }
+    expect(mux.output_bytes).toBe(rest.voice.output_bytes + rest.bulk.output_bytes + 4 * mux.output_packets)
+    expect(demux.unknown_tag_packets).toBe(0)
+    expect(loss.emulated_loss).toBeGreaterThan(100)
+  })
+
+  it('fragments-small-mtu: three fragments a packet, which is lost with any of them', () => {
+    const [{ source, cut, sink }] = simulated('fragments-small-mtu', 60)
+    expect(cut.output_packets).toBe(3 * source.output_packets)
+    expect(cut.output_bytes).toBeLessThanOrEqual(500 * cut.output_packets)
+    lost(sink.lost_packets, source.output_packets, 1 - 0.99 ** 3)
+    expect([sink.corrupt_packets, sink.bytes / sink.packets]).toEqual([0, 1400])
+  })
+
+  it('worsening-link: each step is worse', () => {
+    const steps = simulated('worsening-link', 9.9, 19.9, 29.9, 39.9)
+    expect(steps.map(({ rate, delay, loss }) => [rate.phase, delay.phase, loss.phase])).toEqual(
+      [0, 1, 2, 3].map((phase) => [phase, phase, phase]),
+    )
+    const losses = steps.map(({ sink }) => sink.loss as number)
+    expect(losses[0]).toBe(0)
+    for (const step of [1, 2, 3]) expect(losses[step]).toBeGreaterThan(losses[step - 1]!)
+    expect(steps.map(({ rate }) => rate.queue_full_packets > 0)).toEqual([false, false, false, true])
+    expect(steps.map(({ sink }) => sink.late_packets > 0)).toEqual([false, false, false, true])
+    expect(ms(steps[2].sink.delay_max)).toBeLessThan(83)
+  })
+
+  it('signed-telemetry: only what is signed gets through', () => {
+    const [{ meter, stranger, check, sink }] = simulated('signed-telemetry', 60)
+    expect([sink.packets, sink.flows]).toEqual([meter.output_packets, 1])
+    expect(check.authentication_failures).toBe(stranger.output_packets)
+    expect(stranger.output_packets).toBeGreaterThan(100)
+    expect(check.replayed_packets).toBe(0)
+  })
+
+  it('several-flows-one-link: one rate and one queue for both', () => {
+    const [metrics] = simulated('several-flows-one-link', 30)
+    const [a, b] = [metrics['sink a'], metrics['sink b']]
+    between(a.mean_goodput + b.mean_goodput, 4.8e6, 4.93e6)
+    expect(a.packets).toBeGreaterThan(b.packets * 1.5)
+    for (const sink of [a, b]) between(ms(sink.delay_p99), 185, 195)
+  })
+
+  it('two-paths: lost is what both lose', () => {
+    const [{ source, sink }] = simulated('two-paths', 60)
+    lost(sink.lost_packets, source.output_packets, 0.01)
+    lost(sink.duplicate_packets, source.output_packets, 0.81)
+    expect([ms(sink.delay_min), ms(sink.delay_max)]).toEqual([15, 40])
+    expect(sink.reordered_packets).toBeGreaterThan(0)
+  })
+
+  it('outages: a tenth of the time nothing gets through', () => {
+    const [first, last] = simulated('outages', 5.1, 20)
+    expect(first.tracker.packets_per_second).toBe(0)
+    expect(last.tracker.packets_per_second).toBeLessThan(250)
+    between(last.sink.loss, 0.098, 0.102)
+  })
+
+  it('changing-conditions: home loses nothing, the tunnel has a queue', () => {
+    const [home, street, tunnel, again] = simulated('changing-conditions', 20, 30, 35, 50)
+    expect(home.sink.loss).toBe(0)
+    expect(ms(home.sink.delay_max)).toBeLessThan(23)
+    expect(street.sink.loss).toBeGreaterThan(0)
+    expect(street.rate.queue_full_packets).toBe(0)
+    expect(tunnel.rate.queue_full_packets).toBeGreaterThan(100)
+    expect(ms(again.sink.delay_max)).toBeGreaterThan(900)
+    // All that the tunnel held is through at once; then nothing is lost at home.
+    expect(again.rate.queue_full_packets).toBe(tunnel.rate.queue_full_packets)
+    expect([again.rate.phase, again.delay.phase, again.loss.phase]).toEqual([0, 0, 0])
+  })
+
+  it('reordering: jitter with and without', () => {
+    const [metrics] = simulated('reordering', 30)
+    const [kept, free] = [metrics['sink in order'], metrics['sink out of order']]
+    expect(kept.reordered_packets).toBe(0)
+    between(ms(kept.delay_mean), 38, 43)
+    between(ms(free.delay_mean), 29, 31)
+    expect(free.reordered_packets).toBeGreaterThan(free.packets / 2)
+  })
+
+  it('loss-models: four times 5 %', () => {
+    const [metrics] = simulated('loss-models', 100)
+    for (const name of ['uniform', 'random', 'periodic', 'chain']) between(metrics[`sink ${name}`].loss, 0.045, 0.055)
+    expect(metrics['sink periodic'].lost_packets).toBe(5000)
+  })
+
+  it('gate: closed and opened by its variable while it runs', () => {
+    const text = read('gate.json')
+    const simulation = new Simulation(checked(text), { registry: components })
+    const passed: number[] = []
+    for (const [i, closed] of ['false', 'true', 'false'].entries()) {
+      simulation.graph.reconfigure(checked(setVariables(text, [`closed=${closed}`])))
+      simulation.advanceTo((i + 1) * 5e9)
+      passed.push(simulation.metrics().sink.packets!)
+      expect(simulation.metrics().sink.finished).toBe(closed === 'true' ? 1 : 0)
+    }
+    expect(simulation.metrics().gate.gated_packets).toBeGreaterThanOrEqual(499)
+    simulation.stop()
+    expect(passed[1]! - passed[0]!).toBeLessThanOrEqual(1)
+    expect(passed[2]! - passed[1]!).toBeGreaterThanOrEqual(499)
+  })
+})
+
+describe('between a client at port 9000 and a server at 9001', () => {
+  /** The example with both; what the client sends enters at "asked", what it hears leaves at "told". */
+  function withEnds(name: string, answers: boolean): Bench {
+    const { pipeline } = JSON.parse(read(`${name}.json`)).engine_config as { pipeline: Pipeline }
+    const host = { local_address: '127.0.0.1:9001', lock_to_first_peer: true, output: 'served' }
+    return drive({
+      ...pipeline,
+      application: { udp: { remote_address: '127.0.0.1:9000', input: 'asked', ...(answers && { output: 'told' }) } },
+      host: { udp: answers ? { ...host, input: 'echoed' } : host },
+      ...(answers && { echo: { observer: { input: 'served', output: 'echoed' } } }),
+    })
+  }
+
+  function send(bench: Bench, count: number): void {
+    for (let tag = 0; tag < count; tag++) {
+      bench.send('asked', payload(300, tag))
+      bench.advance(1e6)
+    }
+    bench.advance(1e9)
+  }
+
+  it('udp-forward: there and back', () => {
+    const bench = withEnds('udp-forward', true)
+    send(bench, 100)
+    expect(bench.received('told').map(({ bytes }) => tagOf(bytes))).toEqual([...Array(100).keys()])
+    bench.stop()
+  })
+
+  it('udp-fec: more than 99 % arrive of what a path that loses 10 % was given', () => {
+    const bench = withEnds('udp-fec', false)
+    send(bench, 10_000)
+    const { encoder, loss } = bench.metrics()
+    lost(loss.emulated_loss, encoder.output_packets, 0.1)
+    expect(new Set(bench.received('served').map(({ bytes }) => tagOf(bytes))).size).toBeGreaterThan(9_900)
+    bench.stop()
+  })
+
+  it('loss-delay: answers take 50 to 70 ms, and some do not come', () => {
+    const bench = withEnds('loss-delay', true)
+    send(bench, 5_000)
+    const told = bench.received('told')
+    // Sent a millisecond apart; the link takes 0.12 ms for each of 300 bytes, each way.
+    const times = told.map(({ bytes, time }) => time / 1e6 - tagOf(bytes))
+    between(Math.min(...times), 50, 62)
+    between(Math.max(...times), 60, 71)
+    // 5,000 packets meet some 240 bad states: three standard deviations of bursts.
+    between(told.length, 4_650, 4_880)
+    bench.stop()
+  })
+})
+
+describe('over real sockets', () => {
+  const open: (() => void)[] = []
+  afterEach(() => {
+    for (const close of open.splice(0)) close()
+  })
+
+  async function bound(): Promise<Socket> {
+    const made = createSocket('udp4').bind(0, '127.0.0.1')
+    await once(made, 'listening')
+    return made
+  }
+
+  /** Closed when the test is over. */
+  async function socket(): Promise<Socket> {
+    const made = await bound()
+    open.push(() => made.close())
+    return made
+  }
+
+  /** Ports that are free now. */
+  async function freePorts(count: number): Promise<number[]> {
+    const sockets = await Promise.all(Array.from({ length: count }, bound))
+    const ports = sockets.map((each) => each.address().port)
+    for (const each of sockets) each.close()
+    return ports
+  }
+
+  /** Runs an example on other ports until the test is over. */
+  async function run(name: string, ports: Readonly<Record<string, number>>, change = (text: string) => text) {
+    const text = change(read(`${name}.json`).replaceAll(/(?<=\d:)9\d{3}\b/g, (port) => `${ports[port] ?? port}`))
+    const child: ChildProcess = start(['run', '-', '-o', 'json'])
+    open.push(() => child.kill('SIGKILL'))
+    let told = ''
+    child.stderr!.on('data', (chunk) => {
+      told += chunk
+    })
+    child.stdin!.end(text)
+    await until(
+      () => /STATE running/.test(told) || child.exitCode !== null,
+      () => `running: ${told}`,
+    )
+    expect(told).toMatch(/STATE running/)
+  }
+
+  it('encrypted-port-forward carries a conversation that nobody between can read', async () => {
+    const [clients, near, far] = (await freePorts(3)) as [number, number, number]
+    const [application, host, nearSide, farSide] = await Promise.all([socket(), socket(), socket(), socket()])
+    const portOf = (each: Socket) => each.address().port
+    const example = 'encrypted-port-forward'
+    await run(`${example}/near`, { 9000: clients, 9101: near, 9102: portOf(nearSide) })
+    await run(`${example}/far`, { 9101: portOf(farSide), 9102: far, 9001: portOf(host) })
+    const between: Buffer[] = []
+    nearSide.on('message', (message) => {
+      between.push(message)
+      farSide.send(message, far, '127.0.0.1')
+    })
+    farSide.on('message', (message) => {
+      between.push(message)
+      nearSide.send(message, near, '127.0.0.1')
+    })
+    host.on('message', (message, { port, address }) => host.send(`${message}, and you?`, port, address))
+    const heard: string[] = []
+    application.on('message', (message) => heard.push(`${message}`))
+    application.send('very well', clients, '127.0.0.1')
+    await until(() => heard.length > 0, 'an answer')
+    expect(heard).toEqual(['very well, and you?'])
+    expect(between.map(({ length }) => length)).toEqual(['very well'.length + 32, 'very well, and you?'.length + 32])
+    for (const message of between) expect(message.includes('well')).toBe(false)
+  })
+
+  it.skipIf(spawnSync('test', ['-d', '/sys/class/net/lo']).status !== 0)(
+    'multicast-to-unicast hands the group on',
+    async () => {
+      const receiver = await socket()
+      const [group] = (await freePorts(1)) as [number]
+      // By the loopback interface: whether there is a route to the group is this machine's affair.
+      const onLoopback = (text: string) => text.replace('"multicast_group"', '"interface": "lo", "multicast_group"')
+      await run('multicast-to-unicast', { 9400: group, 9401: receiver.address().port }, onLoopback)
+      const heard: string[] = []
+      receiver.on('message', (message) => heard.push(`${message}`))
+      const sender = await socket()
+      sender.setMulticastInterface('127.0.0.1')
+      sender.send('to all', group, '239.255.94.0')
+      await until(() => heard.length > 0, 'the datagram of the group')
+      expect(heard).toEqual(['to all'])
+    },
+  )
+})
