@@ -3,6 +3,7 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { setVariables } from '../src/cli/variables.ts'
 import { components } from '../src/dataplane/components/registry.ts'
@@ -266,6 +267,24 @@ describe('between a client at port 9000 and a server at 9001', () => {
     bench.stop()
   })
 
+  it('unix-socket-to-udp: packets of a program leave as datagrams, answers come back as packets', () => {
+    const { pipeline } = JSON.parse(read('unix-socket-to-udp.json')).engine_config as { pipeline: Pipeline }
+    const bench = drive({
+      ...pipeline,
+      client: { unix_socket: { client: { server_address: '@penstock-example' }, input: 'asked', output: 'told' } },
+      host: { udp: { local_address: '127.0.0.1:9001', lock_to_first_peer: true, output: 'served', input: 'echoed' } },
+      echo: { observer: { input: 'served', output: 'echoed' } },
+    })
+    bench.advance(1e9)
+    send(bench, 100)
+    bench.send('asked', payload(1473))
+    expect(bench.received('told').map(({ bytes }) => [tagOf(bytes), bytes.length])).toEqual(
+      [...Array(100).keys()].map((tag) => [tag, 300]),
+    )
+    expect(bench.metrics().network.oversize_packets).toBe(1)
+    bench.stop()
+  })
+
   it('loss-delay: answers take 50 to 70 ms, and some do not come', () => {
     const bench = withEnds('loss-delay', true)
     send(bench, 5_000)
@@ -348,6 +367,31 @@ describe('over real sockets', () => {
     expect(heard).toEqual(['very well, and you?'])
     expect(between.map(({ length }) => length)).toEqual(['very well'.length + 32, 'very well, and you?'.length + 32])
     for (const message of between) expect(message.includes('well')).toBe(false)
+  })
+
+  it('far-away-tcp: a stream goes there and back, whole, 40 ms each way', async () => {
+    const [listen] = (await freePorts(1)) as [number]
+    const service = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1')
+    open.push(() => service.close())
+    await once(service, 'listening')
+    await run('far-away-tcp', { 9000: listen, 9001: (service.address() as AddressInfo).port })
+    const client = connect(listen, '127.0.0.1')
+    open.push(() => client.destroy())
+    const heard: Buffer[] = []
+    client.on('data', (chunk) => heard.push(chunk))
+    await once(client, 'connect')
+    const length = () => heard.reduce((sum, each) => sum + each.length, 0)
+    const sent = performance.now()
+    client.write('x')
+    await until(() => length() === 1, 'the first byte back')
+    expect(performance.now() - sent).toBeGreaterThanOrEqual(80)
+    const stream = Buffer.from(payload(200_000, 7))
+    client.write(stream)
+    await until(
+      () => length() === 1 + stream.length,
+      () => `${length()} bytes are back`,
+    )
+    expect(Buffer.concat(heard).subarray(1).equals(stream)).toBe(true)
   })
 
   it.skipIf(spawnSync('test', ['-d', '/sys/class/net/lo']).status !== 0)(
