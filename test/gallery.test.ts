@@ -141,8 +141,9 @@ describe('on the virtual clock', () => {
     expect([sink.corrupt_packets, sink.bytes / sink.packets]).toEqual([0, 1400])
   })
 
-  it('worsening-link: each step is worse', () => {
-    const steps = simulated('worsening-link', 9.9, 19.9, 29.9, 39.9)
+  it('worsening-link: each step is worse, and the last one stays', () => {
+    const [first, second, third, fourth, after] = simulated('worsening-link', 9.9, 19.9, 29.9, 39.9, 49.9)
+    const steps = [first, second, third, fourth]
     expect(steps.map(({ rate, delay, loss }) => [rate.phase, delay.phase, loss.phase])).toEqual(
       [0, 1, 2, 3].map((phase) => [phase, phase, phase]),
     )
@@ -151,7 +152,8 @@ describe('on the virtual clock', () => {
     for (const step of [1, 2, 3]) expect(losses[step]).toBeGreaterThan(losses[step - 1]!)
     expect(steps.map(({ rate }) => rate.queue_full_packets > 0)).toEqual([false, false, false, true])
     expect(steps.map(({ sink }) => sink.late_packets > 0)).toEqual([false, false, false, true])
-    expect(ms(steps[2].sink.delay_max)).toBeLessThan(83)
+    expect(ms(third.sink.delay_max)).toBeLessThan(83)
+    expect([after.rate.phase, after.delay.phase, after.loss.phase]).toEqual([3, 3, 3])
   })
 
   it('signed-telemetry: only what is signed gets through', () => {
