@@ -1,9 +1,11 @@
 /** Every example configuration is valid, is named in the table, and those without sockets run. */
 
 import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { components } from '../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../src/dataplane/engine/check.ts'
+import { withFilesIn } from '../src/dataplane/engine/files.ts'
 import { simulate } from '../src/dataplane/engine/simulate.ts'
 import { conservation } from './harness/component.ts'
 
@@ -27,7 +29,8 @@ describe('examples', () => {
   it.each(files)('%s runs on the virtual clock and keeps its packets in balance', (file) => {
     const { config } = checkPipelineConfig(read(file), components)
     if (!config) throw new Error('refused')
-    const { end, metrics } = simulate(config, { registry: components, duration: 2e9 })
+    const own = withFilesIn(config, components, fileURLToPath(new URL('.', new URL(file, folder))))
+    const { end, metrics } = simulate(own, { registry: components, duration: 2e9 })
     expect(end).toEqual({ outcome: 'STOPPED' })
     expect(conservation(config, metrics)).toEqual([])
   })
@@ -38,7 +41,7 @@ describe('examples', () => {
         ({ key }) => key === 'reed_solomon_encoder',
       ),
     )
-    expect(encoders.map(({ config }) => config.flush_after_ms)).toEqual(Array(4).fill(8))
+    expect(encoders.map(({ config }) => config.flush_after_ms)).toEqual(Array(5).fill(8))
   })
 
   it.each([

@@ -4,11 +4,13 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { setVariables } from '../src/cli/variables.ts'
 import { components } from '../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../src/dataplane/engine/check.ts'
 import type { PipelineConfig } from '../src/dataplane/engine/config.ts'
+import { withFilesIn } from '../src/dataplane/engine/files.ts'
 import { Simulation } from '../src/dataplane/engine/simulate.ts'
 import { start } from './cli/cli.ts'
 import { type Bench, conservation, drive, type Pipeline, payload, tagOf } from './harness/component.ts'
@@ -25,7 +27,7 @@ const names = readdirSync(folder, 'utf8')
 function checked(text: string): PipelineConfig {
   const { config, problems } = checkPipelineConfig(text, components)
   if (!config) throw new Error(JSON.stringify(problems))
-  return config
+  return withFilesIn(config, components, fileURLToPath(folder))
 }
 
 /** Metrics after each of `seconds`, rising, of one simulation. */
@@ -105,6 +107,42 @@ describe('on the virtual clock', () => {
     expect(sink.loss).toBeLessThan(0.001)
     expect(sink.reordered_packets).toBeGreaterThan(0)
     expect(ms(sink.delay_max)).toBeLessThan(65)
+  })
+
+  it('video-over-bursty-link: frames are repaired before the next one is due', () => {
+    const [{ camera, encoder, rate, loss, sink }] = simulated('video-over-bursty-link', 120)
+    between(loss.emulated_loss / rate.flows_0_output_packets, 0.024, 0.034)
+    expect(sink.loss).toBeLessThan(0.005)
+    expect([sink.late_packets, rate.queue_full_packets]).toEqual([0, 0])
+    between(encoder.output_bytes / camera.output_bytes, 2.7, 3.2)
+  })
+
+  it('bursts-and-queues: a short queue loses, a long one delays', () => {
+    const [metrics] = simulated('bursts-and-queues', 120)
+    const [short, long] = [metrics['short sink'], metrics['long sink']]
+    expect(short.loss).toBeGreaterThan(0.5)
+    expect(metrics['short queue'].queue_full_packets).toBeGreaterThan(1000)
+    expect(ms(short.delay_max)).toBeLessThan(33)
+    expect([long.lost_packets, metrics['long queue'].queue_full_packets]).toEqual([0, 0])
+    between(ms(long.delay_max), 110, 121)
+    // A fifth of 4 Mbit/s.
+    between((long.bytes * 8) / 120e6, 0.4, 0.8)
+  })
+
+  it('trace-replay: what was recorded, at its times, and then the end', () => {
+    const simulation = new Simulation(checked(read('trace-replay.json')), { registry: components })
+    simulation.advanceTo(60e9)
+    const { recording, sink, rate } = simulation.metrics()
+    const lines = read('trace-replay.csv').trim().split('\n')
+    expect(lines).toHaveLength(18)
+    expect(recording.output_packets).toBe(18 * 20)
+    expect(sink.bytes).toBe(20 * lines.reduce((sum, line) => sum + Number(line.split(',')[1]), 0))
+    // 400 ms of recording and 100 ms between, and the last packet's bits.
+    between(simulation.clock.now / 1e9, 9.9, 9.91)
+    expect([sink.lost_packets, rate.queue_full_packets]).toEqual([0, 0])
+    between(ms(sink.delay_min), 0.29, 0.31)
+    between(ms(sink.delay_max), 20, 33)
+    expect(simulation.stop()).toEqual({ outcome: 'COMPLETED' })
   })
 
   it('relay-two-clients: each hears its own packets, who is not listed none', () => {
