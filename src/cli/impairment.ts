@@ -5,6 +5,7 @@ import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { Random } from '../dataplane/engine/random.ts'
 import { packageRoot } from '../package-root.ts'
+import { isObject } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
 import { below, type Problem, tokensOf } from '../text/pointer.ts'
@@ -81,9 +82,6 @@ function readProfile(text: string, file: string): Profile {
   if (found.length > 0) throw invalid(found, { file, text })
   return value as Profile
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** What is wrong with a profile before its components are looked at. */
 function shapeProblems(value: unknown): Problem[] {
