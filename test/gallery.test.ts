@@ -145,6 +145,36 @@ describe('on the virtual clock', () => {
     expect(simulation.stop()).toEqual({ outcome: 'COMPLETED' })
   })
 
+  it('measured-path: the trackers see what the path does', () => {
+    const [metrics] = simulated('measured-path', 60)
+    const [loss, delay] = [metrics['loss receiver'], metrics['delay receiver']]
+    between(metrics.loss.emulated_loss - loss.lost_packets, 0, 30)
+    expect(loss.lost_packets).toBeGreaterThan(350)
+    expect(loss.longest_loss).toBeGreaterThan(1)
+    between(ms(delay.delay_min), 20, 21)
+    between(ms(delay.delay_max), 39, 40)
+    between(delay.late_packets / delay.input_packets, 0.22, 0.28)
+    between(metrics.rate.bytes_per_second, 215_000, 250_000)
+    expect(metrics.sink.bytes).toBe(metrics.sink.packets * 1000)
+  })
+
+  it('rtp-call: one stream before and behind the link', () => {
+    const [{ near, far, loss, sink }] = simulated('rtp-call', 30)
+    expect(near).toMatchObject({
+      streams: 1,
+      stream_0_payload_type: 18,
+      stream_0_packets: 250,
+      stream_0_clock_rate: 8000,
+    })
+    expect([near.stream_0_loss, near.stream_0_jitter]).toEqual([0, 0])
+    expect(far.streams).toBe(1)
+    lost(loss.emulated_loss, 250, 0.05)
+    expect(far.stream_0_lost_packets).toBe(loss.emulated_loss)
+    expect(far.stream_0_reordered_packets).toBeGreaterThan(0)
+    between(ms(far.stream_0_jitter), 5, 13)
+    expect(sink.unmarked_packets).toBe(250 - loss.emulated_loss)
+  })
+
   it('relay-two-clients: each hears its own packets, who is not listed none', () => {
     const [metrics] = simulated('relay-two-clients', 10)
     for (const client of [1, 2]) {
