@@ -175,6 +175,18 @@ describe('on the virtual clock', () => {
     expect(sink.unmarked_packets).toBe(250 - loss.emulated_loss)
   })
 
+  it('simulated-network: to all, and to one', () => {
+    const [metrics] = simulated('simulated-network', 10)
+    const sinks = ['first', 'second', 'third'].map((name) => metrics[`sink ${name}`])
+    expect(sinks.map(({ flows }) => flows)).toEqual([0, 1, 2])
+    const [announced, called] = [metrics.announcer.output_packets, metrics.caller.output_packets]
+    between(announced, 100, 101)
+    between(sinks[1].packets, announced - 1, announced)
+    between(sinks[2].packets, announced + called - 2, announced + called)
+    expect(sinks.map(({ lost_packets }) => lost_packets)).toEqual([0, 0, 0])
+    expect([metrics.first.members, metrics.second.members]).toEqual([2, 1])
+  })
+
   it('relay-two-clients: each hears its own packets, who is not listed none', () => {
     const [metrics] = simulated('relay-two-clients', 10)
     for (const client of [1, 2]) {
