@@ -7,7 +7,7 @@
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { readCapture } from '../../src/dataplane/components/sources/captures/read.ts'
-import { CaptureError, LARGEST_RECORDED } from '../../src/dataplane/components/sources/captures/recording.ts'
+import { CaptureError, MAX_RECORDED_PACKET } from '../../src/dataplane/components/sources/captures/recording.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
 import { ethernet, type Frame, ipv4, ipv6, pcap, Section } from '../harness/captures.ts'
 
@@ -105,7 +105,7 @@ function packetsRead(bytes: Buffer): number {
   for (let i = 0; i < packets; i++) {
     if (!Number.isFinite(times[i]) || times[i] < times[Math.max(0, i - 1)])
       throw new Error(`packet ${i} is at ${times[i]}`)
-    if (lengths[i] < 20 || lengths[i] > LARGEST_RECORDED) throw new Error(`packet ${i} has ${lengths[i]} bytes`)
+    if (lengths[i] < 20 || lengths[i] > MAX_RECORDED_PACKET) throw new Error(`packet ${i} has ${lengths[i]} bytes`)
     if (content === null) continue
     const { offsets } = content
     if (offsets[i] + lengths[i] > bytes.length) throw new Error(`packet ${i} ends behind the file`)

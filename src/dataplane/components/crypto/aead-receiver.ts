@@ -9,7 +9,7 @@ import { deriveKey, SALT_BYTES, type SuiteKey } from './suites.ts'
 import { Trials } from './trials.ts'
 
 /** Salts remembered. */
-export const SALTS = 64
+export const MAX_SALTS = 64
 /** What became of a packet. */
 export const OPENED = 0
 const FORGED = 1
@@ -63,8 +63,8 @@ export class AeadReceiver {
   private readonly own: OwnSalts
   private readonly follows: (component: string) => boolean
   private readonly wrongKey: (packet: number) => void
-  private readonly senders = Array.from({ length: SALTS }, () => new Sender())
-  private readonly failures = Array.from({ length: SALTS }, () => new Failure())
+  private readonly senders = Array.from({ length: MAX_SALTS }, () => new Sender())
+  private readonly failures = Array.from({ length: MAX_SALTS }, () => new Failure())
   private warned = false
   private readonly counters = new Float64Array(BATCH_CAPACITY)
   private readonly salt = new Uint8Array(SALT_BYTES)

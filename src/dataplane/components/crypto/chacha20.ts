@@ -10,7 +10,7 @@ import { deriveKey } from './suites.ts'
 export const CHACHA_HEADER_BYTES = 16
 const CHACHA_KEY_BYTES = 32
 const CHACHA_ROUNDS = 20
-const FEWEST_ROUNDS = 8
+const MIN_ROUNDS = 8
 const MAGIC_CONSTANT = 'expand 32-byte k'
 
 export const chachaConfig = Type.Object({
@@ -43,8 +43,8 @@ export interface ChachaConfig {
 
 /** Rounds come in pairs. */
 export function checkRounds({ rounds }: ChachaConfig): Fault[] {
-  if (rounds === 0 || (rounds >= FEWEST_ROUNDS && rounds % 2 === 0)) return []
-  return [{ pointer: '/rounds', message: `${rounds} is no even number from ${FEWEST_ROUNDS} to ${CHACHA_ROUNDS}` }]
+  if (rounds === 0 || (rounds >= MIN_ROUNDS && rounds % 2 === 0)) return []
+  return [{ pointer: '/rounds', message: `${rounds} is no even number from ${MIN_ROUNDS} to ${CHACHA_ROUNDS}` }]
 }
 
 /** The addon's context of `owner` for the run that drew `salt`; its key is derived from the configured one (HKDF, RFC 5869). */

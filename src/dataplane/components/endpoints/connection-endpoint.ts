@@ -16,12 +16,12 @@ const QUEUE_BYTES = 256 << 10
 /** Bytes of a stream that are one packet. */
 export const PIECE_BYTES = 1200
 /** Connections of one listener. */
-const MOST_CONNECTIONS = 1024
+const MAX_CONNECTIONS = 1024
 /** Connections accepted in one breath. */
 const ACCEPTED_AT_ONCE = 64
 /** Wait before the second attempt to connect; it doubles. */
-const BACK_OFF_LEAST_NS = 10 * NS_PER_MS
-const BACK_OFF_MOST_NS = 10 * NS_PER_S
+const MIN_BACK_OFF_NS = 10 * NS_PER_MS
+const MAX_BACK_OFF_NS = 10 * NS_PER_S
 /** A connection that lasted so long makes the next wait a short one again. */
 const HEALTHY_NS = 10 * NS_PER_S
 /** Time to connect. */
@@ -151,7 +151,7 @@ export class ConnectionEndpoint {
   /** Next attempt to connect, or the end of the present one. */
   private readonly connectTimer: Timer
   private readonly own: Connection | null = null
-  private backOff = BACK_OFF_LEAST_NS
+  private backOff = MIN_BACK_OFF_NS
   private queued = 0
   private open = 0
   /** What the log has been told of since the last connection. */
@@ -213,8 +213,8 @@ export class ConnectionEndpoint {
       }
       if (io === null) return
       const connection = new Connection(io, new SendQueue(this.packets, this.successors))
-      if (this.open === MOST_CONNECTIONS) {
-        this.tell('most', `has ${MOST_CONNECTIONS} connections: others are closed at once`)
+      if (this.open === MAX_CONNECTIONS) {
+        this.tell('most', `has ${MAX_CONNECTIONS} connections: others are closed at once`)
         this.refuse(io)
       } else if (options.peers?.add(connection)) this.opened(connection, io)
       else this.refuse(io)
@@ -316,7 +316,7 @@ export class ConnectionEndpoint {
   private putOff(): void {
     if (this.stopped) return
     this.connectTimer.at(this.context.clock.now + this.backOff)
-    this.backOff = Math.min(2 * this.backOff, BACK_OFF_MOST_NS)
+    this.backOff = Math.min(2 * this.backOff, MAX_BACK_OFF_NS)
   }
 
   private receive(connection: Connection): void {
@@ -525,7 +525,7 @@ export class ConnectionEndpoint {
       options.peers?.remove(connection)
       return
     }
-    if (was && lasted >= HEALTHY_NS) this.backOff = BACK_OFF_LEAST_NS
+    if (was && lasted >= HEALTHY_NS) this.backOff = MIN_BACK_OFF_NS
     this.tell('connect', 'the connection has ended; it is made again')
     this.putOff()
   }

@@ -7,7 +7,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { IO_COUNTERS } from '../../native/native.ts'
 
 /** Packets that wait while the kernel's buffer is full; what comes on top is dropped. */
-const SEND_QUEUE_PACKETS = 1024
+const MAX_QUEUED_PACKETS = 1024
 
 /** What every endpoint counts. What never became a packet (too long, no slot) has no part in the balance of packets. */
 export const ENDPOINT_METRICS = {
@@ -45,7 +45,7 @@ export class Endpoint {
   private readonly outlet: Outlet | undefined
   private readonly mtu: number
   private readonly received: Batch
-  private readonly queue = new Int32Array(SEND_QUEUE_PACKETS)
+  private readonly queue = new Int32Array(MAX_QUEUED_PACKETS)
   private queued = 0
   /** The kernel took less than it was given in this breath. */
   private blocked = false
@@ -106,12 +106,12 @@ export class Endpoint {
         metrics.oversize_packets.add(1)
         continue
       }
-      if (queued === SEND_QUEUE_PACKETS && !this.blocked) {
+      if (queued === MAX_QUEUED_PACKETS && !this.blocked) {
         this.queued = queued
         this.send()
         queued = this.queued
       }
-      if (queued < SEND_QUEUE_PACKETS) queue[queued++] = packet
+      if (queued < MAX_QUEUED_PACKETS) queue[queued++] = packet
       else {
         packets.release(packet)
         metrics.send_queue_drops.add(1)

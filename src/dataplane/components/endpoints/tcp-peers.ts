@@ -4,7 +4,7 @@ import { REMOTE_BYTES } from '../../native/native.ts'
 import type { Connection, Peers } from './connection-endpoint.ts'
 
 /** Connections that are over and still known, so that what is meant for them goes to no other. */
-const MOST_FORMER = 1024
+const MAX_FORMER = 1024
 
 /** A connection, or where one was, in the chain of those with its hash. */
 interface Entry {
@@ -51,7 +51,7 @@ export class TcpPeers implements Peers {
         this.former.push(entry)
       }
     }
-    if (this.former.length > MOST_FORMER) this.forget(this.former.shift() as Entry)
+    if (this.former.length > MAX_FORMER) this.forget(this.former.shift() as Entry)
   }
 
   private forget(entry: Entry): void {

@@ -8,7 +8,7 @@ import { CONNECTION_METRICS, ConnectionEndpoint, PIECE_BYTES } from './connectio
 import { TcpPeers } from './tcp-peers.ts'
 
 /** Longest frame, as its length field is read. */
-const LONGEST_FRAME = 65_535
+const MAX_FRAME = 65_535
 
 export const tcp = defineComponent({
   key: 'tcp',
@@ -36,7 +36,7 @@ Packets received carry the address of the other end. Of a listener, a packet to 
     local_port: gauge('Port that is listened at.'),
   },
   decoupled: true,
-  mtu: ({ application_facing }) => (application_facing ? PIECE_BYTES : LONGEST_FRAME),
+  mtu: ({ application_facing }) => (application_facing ? PIECE_BYTES : MAX_FRAME),
   check({ input, output, listen_address, remote_address }) {
     const faults: Fault[] = []
     if (!input && !output) {

@@ -11,7 +11,7 @@ import { BlockSessions, LATE } from './block-sessions.ts'
 import {
   BlockWindow,
   DONE,
-  MOST_SHAPES,
+  MAX_SHAPES,
   OPEN,
   RECOVERED,
   REPLACED,
@@ -50,7 +50,7 @@ export class BlockDecoder {
   /** Packets kept of all sessions, and how many may be: they are slots that the run's other components go without. */
   private held = 0
   private readonly mostHeld: number
-  private readonly shapes = new Int32Array(MOST_SHAPES)
+  private readonly shapes = new Int32Array(MAX_SHAPES)
   /** Whether the block being finished took its repairs to complete. */
   private repairsUsed = false
   /** Share of packets, sources and repairs, that did not come before their block left the window. */
@@ -316,7 +316,7 @@ export class BlockDecoder {
       this.discard(packet, same ? counters.duplicate_packets : counters.malformed_packets)
       return
     }
-    if (differs && window.shapesOf(place, packets.length, bytes * 256 + closing, this.shapes) > MOST_SHAPES) {
+    if (differs && window.shapesOf(place, packets.length, bytes * 256 + closing, this.shapes) > MAX_SHAPES) {
       this.discard(packet, counters.malformed_packets)
       return
     }

@@ -14,7 +14,7 @@ const SOURCES_TO_PROVE = 8
 const SOURCES_IN_ORDER = 4096
 
 /** Kinds of repairs of one block that are weighed against each other. */
-export const MOST_SHAPES = 4
+export const MAX_SHAPES = 4
 
 /** Values of `BlockWindow.symbols`; above 0 it is the packet that holds the symbol, plus 1. */
 export const UNSEEN = 0
@@ -184,7 +184,7 @@ export class BlockWindow {
       let n = 0
       while (n < count && shapes[n] !== shape) n++
       if (shape === 0 || n < count) continue
-      if (count === MOST_SHAPES) return count + 1
+      if (count === MAX_SHAPES) return count + 1
       shapes[count++] = shape
     }
     return count

@@ -8,7 +8,7 @@ import { BlockDecoder } from './block-decoder.ts'
 /** Encoders followed side by side where `max_sessions` does not say otherwise. */
 const SESSIONS = 64
 /** More would be looked through too long for each packet. */
-const MOST_SESSIONS = 256
+const MAX_SESSIONS = 256
 
 export const reedSolomonDecoder = defineComponent({
   key: 'reed_solomon_decoder',
@@ -30,7 +30,7 @@ export const reedSolomonDecoder = defineComponent({
     input: Input(),
     output: Output(),
     max_sessions: Optional(
-      Uint32(`Encoders followed side by side (${SESSIONS} when unset or 0).`, { maximum: MOST_SESSIONS }),
+      Uint32(`Encoders followed side by side (${SESSIONS} when unset or 0).`, { maximum: MAX_SESSIONS }),
     ),
   }),
   metrics: {

@@ -1,17 +1,17 @@
 /** Packets of which some fragments are there: bounded, each with a time to become whole, and found without allocating. */
 import { NS_PER_S } from '../../engine/clock.ts'
-import { MOST_FRAGMENTS } from './fragment-header.ts'
+import { MAX_FRAGMENTS } from './fragment-header.ts'
 
 /** Packets put together at once. */
-export const ASSEMBLIES = 1024
+export const MAX_ASSEMBLIES = 1024
 /** Bytes of fragments kept in all. */
-export const ASSEMBLY_BYTES = 4 * 1024 * 1024
+export const MAX_ASSEMBLY_BYTES = 4 * 1024 * 1024
 /** Time that a packet has to become whole after its first fragment, ns. */
 export const ASSEMBLY_NS = NS_PER_S
 const NONE = -1
-const SEEN_WORDS = Math.ceil((MOST_FRAGMENTS + 1) / 32)
+const SEEN_WORDS = Math.ceil((MAX_FRAGMENTS + 1) / 32)
 
-/** What is known of each packet, by its place 0 to `ASSEMBLIES` - 1; places are kept in the order they were taken. */
+/** What is known of each packet, by its place 0 to `MAX_ASSEMBLIES` - 1; places are kept in the order they were taken. */
 export class Assemblies {
   /** Bytes of fragments kept in all. */
   bytes = 0
@@ -20,31 +20,31 @@ export class Assemblies {
   /** The place taken first, -1 for none. */
   oldest = NONE
   /** The packet slot that the fragments of a place are gathered in. */
-  readonly slot = new Int32Array(ASSEMBLIES)
-  readonly count = new Uint8Array(ASSEMBLIES)
+  readonly slot = new Int32Array(MAX_ASSEMBLIES)
+  readonly count = new Uint8Array(MAX_ASSEMBLIES)
   /** Bytes of every fragment but the last, -1 until one of them has come. */
-  readonly piece = new Int32Array(ASSEMBLIES)
+  readonly piece = new Int32Array(MAX_ASSEMBLIES)
   /** Bytes of the last fragment, -1 until it has come. */
-  readonly tail = new Int32Array(ASSEMBLIES)
+  readonly tail = new Int32Array(MAX_ASSEMBLIES)
   /** Fragments that have come. */
-  readonly arrived = new Uint8Array(ASSEMBLIES)
+  readonly arrived = new Uint8Array(MAX_ASSEMBLIES)
   /** When the first fragment came, ns. */
-  readonly born = new Float64Array(ASSEMBLIES)
-  private readonly sender = new Int32Array(ASSEMBLIES)
-  private readonly packet = new Int32Array(ASSEMBLIES)
-  private readonly kept = new Int32Array(ASSEMBLIES)
-  private readonly seen = new Int32Array(ASSEMBLIES * SEEN_WORDS)
+  readonly born = new Float64Array(MAX_ASSEMBLIES)
+  private readonly sender = new Int32Array(MAX_ASSEMBLIES)
+  private readonly packet = new Int32Array(MAX_ASSEMBLIES)
+  private readonly kept = new Int32Array(MAX_ASSEMBLIES)
+  private readonly seen = new Int32Array(MAX_ASSEMBLIES * SEEN_WORDS)
   private newest = NONE
-  private readonly older = new Int32Array(ASSEMBLIES)
-  private readonly newer = new Int32Array(ASSEMBLIES)
+  private readonly older = new Int32Array(MAX_ASSEMBLIES)
+  private readonly newer = new Int32Array(MAX_ASSEMBLIES)
   /** First place of each hash value, and the next one of the same value. */
-  private readonly heads = new Int32Array(ASSEMBLIES).fill(NONE)
-  private readonly next = new Int32Array(ASSEMBLIES)
-  private readonly free = Int32Array.from({ length: ASSEMBLIES }, (_, place) => place)
+  private readonly heads = new Int32Array(MAX_ASSEMBLIES).fill(NONE)
+  private readonly next = new Int32Array(MAX_ASSEMBLIES)
+  private readonly free = Int32Array.from({ length: MAX_ASSEMBLIES }, (_, place) => place)
   /** The last packet of each hash value that is over, whole or dropped, and when. */
-  private readonly overSender = new Int32Array(ASSEMBLIES)
-  private readonly overPacket = new Int32Array(ASSEMBLIES)
-  private readonly overTime = new Float64Array(ASSEMBLIES).fill(Number.NEGATIVE_INFINITY)
+  private readonly overSender = new Int32Array(MAX_ASSEMBLIES)
+  private readonly overPacket = new Int32Array(MAX_ASSEMBLIES)
+  private readonly overTime = new Float64Array(MAX_ASSEMBLIES).fill(Number.NEGATIVE_INFINITY)
 
   /** The place of a packet, -1 when it has none. */
   find(sender: number, packet: number): number {
@@ -126,5 +126,5 @@ export class Assemblies {
 
 /** Packets of one sender that follow each other have values that follow each other. */
 function hash(sender: number, packet: number): number {
-  return (packet + Math.imul(sender, 0x9e3779b1)) & (ASSEMBLIES - 1)
+  return (packet + Math.imul(sender, 0x9e3779b1)) & (MAX_ASSEMBLIES - 1)
 }

@@ -2,7 +2,7 @@
 
 export const FRAGMENT_BYTES = 8
 /** Most fragments of a packet. */
-export const MOST_FRAGMENTS = 255
+export const MAX_FRAGMENTS = 255
 
 /** Writes a header at `at`. */
 export function writeFragment(

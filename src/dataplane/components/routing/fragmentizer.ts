@@ -3,17 +3,17 @@ import { type Static, Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
 import { created, drop } from '../../engine/metrics.ts'
 import { Input, Optional, Output, Uint32 } from '../../engine/schema.ts'
-import { FRAGMENT_BYTES, MOST_FRAGMENTS, writeFragment } from './fragment-header.ts'
+import { FRAGMENT_BYTES, MAX_FRAGMENTS, writeFragment } from './fragment-header.ts'
 
 const DEFAULT_FRAGMENT = 1200
-const LEAST_FRAGMENT = 64
+const MIN_FRAGMENT = 64
 
 const config = Type.Object({
   input: Input(),
   output: Output(),
   fragment_size: Optional(
     Uint32(
-      `Longest packet that leaves, header included; at least ${LEAST_FRAGMENT}, and ${DEFAULT_FRAGMENT} when unset or 0.`,
+      `Longest packet that leaves, header included; at least ${MIN_FRAGMENT}, and ${DEFAULT_FRAGMENT} when unset or 0.`,
       { unit: 'bytes' },
     ),
   ),
@@ -28,19 +28,19 @@ export const fragmentizer = defineComponent({
   summary: 'Cuts packets into fragments of limited size, for defragmentizer to join.',
   details:
     'Every packet gets a header of 8 bytes (see wire formats), those that are left whole too. A packet that is cut is lost when one of its ' +
-    `fragments is. More than ${MOST_FRAGMENTS} fragments a packet cannot have.`,
+    `fragments is. More than ${MAX_FRAGMENTS} fragments a packet cannot have.`,
   config,
   metrics: {
     added_fragments: created('Fragments made, beyond the first of each packet.'),
-    oversize_packets: drop(`Packets dropped because they would make more than ${MOST_FRAGMENTS} fragments.`),
+    oversize_packets: drop(`Packets dropped because they would make more than ${MAX_FRAGMENTS} fragments.`),
     no_slot_packets: drop('Packets dropped because there were not enough free packet slots for their fragments.'),
   },
   live: ['fragment_size'],
   alters: true,
   room: () => ({ front: FRAGMENT_BYTES, back: 0 }),
   check({ fragment_size = 0 }) {
-    if (fragment_size === 0 || fragment_size >= LEAST_FRAGMENT) return []
-    const message = `${fragment_size} is below the minimum of ${LEAST_FRAGMENT} bytes; 0 or nothing is ${DEFAULT_FRAGMENT}`
+    if (fragment_size === 0 || fragment_size >= MIN_FRAGMENT) return []
+    const message = `${fragment_size} is below the minimum of ${MIN_FRAGMENT} bytes; 0 or nothing is ${DEFAULT_FRAGMENT}`
     return [{ pointer: '/fragment_size', message }]
   },
   create(config, { packets, outlets, metrics, entropy }) {
@@ -52,7 +52,7 @@ export const fragmentizer = defineComponent({
     let serial = 0
 
     /** The fragments of one packet. */
-    const fragments = new Int32Array(MOST_FRAGMENTS)
+    const fragments = new Int32Array(MAX_FRAGMENTS)
 
     /** Cuts a packet, which has its header and becomes the first of its `count` fragments. */
     const cut = (packet: number, whole: number, count: number): void => {
@@ -77,9 +77,9 @@ export const fragmentizer = defineComponent({
           const packet = handles[i]
           const whole = packets.length[packet]
           const count = Math.max(1, Math.ceil(whole / piece))
-          if (count > MOST_FRAGMENTS || packets.available < count - 1) {
+          if (count > MAX_FRAGMENTS || packets.available < count - 1) {
             packets.release(packet)
-            const reason = count > MOST_FRAGMENTS ? metrics.oversize_packets : metrics.no_slot_packets
+            const reason = count > MAX_FRAGMENTS ? metrics.oversize_packets : metrics.no_slot_packets
             reason.add(1)
             continue
           }

@@ -4,12 +4,12 @@ import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { ASSEMBLIES, ASSEMBLY_BYTES, ASSEMBLY_NS, Assemblies } from './assemblies.ts'
+import { ASSEMBLY_NS, Assemblies, MAX_ASSEMBLIES, MAX_ASSEMBLY_BYTES } from './assemblies.ts'
 import { FRAGMENT_BYTES } from './fragment-header.ts'
 import { Senders } from './senders.ts'
 
 /** Longest packet put together, bytes. */
-export const LONGEST_PACKET = 65_535
+export const MAX_JOINED_PACKET = 65_535
 
 interface JoinerContext {
   readonly packets: Packets
@@ -81,7 +81,7 @@ export class Joiner {
       this.drop(packet, metrics.unfollowed_packets)
       return
     }
-    while (assemblies.bytes + bytes > ASSEMBLY_BYTES) this.giveUp(assemblies.oldest)
+    while (assemblies.bytes + bytes > MAX_ASSEMBLY_BYTES) this.giveUp(assemblies.oldest)
     const known = assemblies.find(sender, serial)
     if (known >= 0 && assemblies.has(known, index)) {
       if (this.isSame(known, packet, index, count)) this.drop(packet, metrics.duplicate_packets)
@@ -93,7 +93,7 @@ export class Joiner {
       this.refuse(place, packet, metrics.contradictory_packets)
       return
     }
-    if (this.lengthWith(place, index, bytes) > LONGEST_PACKET) {
+    if (this.lengthWith(place, index, bytes) > MAX_JOINED_PACKET) {
       this.refuse(place, packet, metrics.oversize_packets)
       return
     }
@@ -106,7 +106,7 @@ export class Joiner {
   private begin(packet: number, sender: number, serial: number, count: number): number {
     const { assemblies, packets, timer } = this
     const { now } = this.context.clock
-    if (assemblies.length === ASSEMBLIES) this.giveUp(assemblies.oldest)
+    if (assemblies.length === MAX_ASSEMBLIES) this.giveUp(assemblies.oldest)
     packets.settle(packet)
     if (!timer.armed) timer.at(now + ASSEMBLY_NS)
     return assemblies.open(sender, serial, count, packet, now)

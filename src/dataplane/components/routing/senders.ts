@@ -1,22 +1,22 @@
 /** Which senders a receiver keeps state for, and how a newcomer gets in when there are as many as it can follow. */
 
 /** Senders followed at once. */
-export const SENDERS = 64
+export const MAX_SENDERS = 64
 /** Well-formed packets that a newcomer needs before another sender gives way to it. */
 const PACKETS_TO_FOLLOW = 8
 
 export class Senders {
-  private readonly ids = new Int32Array(SENDERS)
+  private readonly ids = new Int32Array(MAX_SENDERS)
   /** When each was heard last, by the count of packets. */
-  private readonly heard = new Float64Array(SENDERS)
+  private readonly heard = new Float64Array(MAX_SENDERS)
   private followed = 0
   private last = 0
   private count = 0
   /** Senders that would like to be followed: their packets, and when the first and the last came. */
-  private readonly newcomers = new Int32Array(SENDERS)
-  private readonly came = new Int32Array(SENDERS)
-  private readonly first = new Float64Array(SENDERS)
-  private readonly latest = new Float64Array(SENDERS)
+  private readonly newcomers = new Int32Array(MAX_SENDERS)
+  private readonly came = new Int32Array(MAX_SENDERS)
+  private readonly first = new Float64Array(MAX_SENDERS)
+  private readonly latest = new Float64Array(MAX_SENDERS)
 
   /** Whether the sender `id`, of whom a well-formed packet has come, is followed. */
   follows(id: number): boolean {
@@ -27,7 +27,7 @@ export class Senders {
   place(id: number): number {
     const known = this.find(id)
     if (known >= 0) return known
-    const place = this.followed < SENDERS ? this.followed++ : this.placeFor(id)
+    const place = this.followed < MAX_SENDERS ? this.followed++ : this.placeFor(id)
     if (place >= 0) this.hear(place, id)
     return place
   }
@@ -81,7 +81,7 @@ export class Senders {
   /** Where the notes on a newcomer are; where there are too many, those on the one silent longest give way. */
   private newcomer(id: number): number {
     const { newcomers, latest } = this
-    for (let i = 0; i < SENDERS; i++) if (latest[i] > 0 && newcomers[i] === id) return i
+    for (let i = 0; i < MAX_SENDERS; i++) if (latest[i] > 0 && newcomers[i] === id) return i
     const at = indexOfLeast(latest)
     newcomers[at] = id
     this.came[at] = 0

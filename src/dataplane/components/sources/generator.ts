@@ -11,13 +11,13 @@ import type { Timer } from '../../engine/timers.ts'
 import { PROBE_BYTES, type ProbeContext, ProbeWriter } from './probe.ts'
 
 /** Largest packet that sources make, bytes. */
-export const LARGEST_PACKET = 65_535
-const SMALLEST_DEFAULT = 64
-const LARGEST_DEFAULT = 1400
+export const MAX_PACKET = 65_535
+const DEFAULT_MIN = 64
+const DEFAULT_MAX = 1400
 /** How far a paced source may be behind its schedule after a whole batch before it gives the rest up, ns. */
 export const LAG_LIMIT = 20 * NS_PER_MS
 
-const sizeLimits = { minimum: PROBE_BYTES, maximum: LARGEST_PACKET, unit: 'bytes' }
+const sizeLimits = { minimum: PROBE_BYTES, maximum: MAX_PACKET, unit: 'bytes' }
 
 /** The size fields of sources whose packets vary. */
 export const sizeFields = {
@@ -43,8 +43,8 @@ export interface Sizes {
 /** Smallest and largest packet; one alone sets both. */
 export function sizesOf({ min_packet_size, max_packet_size }: SizeConfig): Sizes {
   return {
-    smallest: min_packet_size ?? max_packet_size ?? SMALLEST_DEFAULT,
-    largest: max_packet_size ?? min_packet_size ?? LARGEST_DEFAULT,
+    smallest: min_packet_size ?? max_packet_size ?? DEFAULT_MIN,
+    largest: max_packet_size ?? min_packet_size ?? DEFAULT_MAX,
   }
 }
 

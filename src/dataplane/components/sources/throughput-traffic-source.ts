@@ -4,7 +4,7 @@ import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Megabits, Milliseconds, Optional, Output, Seed, Uint32 } from '../../engine/schema.ts'
-import { LARGEST_PACKET, nsPerByte, Paced, sourceMetrics } from './generator.ts'
+import { MAX_PACKET, nsPerByte, Paced, sourceMetrics } from './generator.ts'
 import { PROBE_BYTES } from './probe.ts'
 
 export const throughputTrafficSource = defineComponent({
@@ -16,7 +16,7 @@ export const throughputTrafficSource = defineComponent({
     output: Output(),
     throughput_mbit: Megabits('Rate to send at.'),
     duration_ms: Milliseconds('How long to send; 0: no limit.', { default: 0 }),
-    payload_size: Uint32('Size of every packet.', { minimum: PROBE_BYTES, maximum: LARGEST_PACKET, unit: 'bytes' }),
+    payload_size: Uint32('Size of every packet.', { minimum: PROBE_BYTES, maximum: MAX_PACKET, unit: 'bytes' }),
     seed: Optional(Seed('u32')),
     batch_size: Uint32('Packets sent back to back.', {
       default: 1,

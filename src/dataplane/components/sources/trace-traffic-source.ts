@@ -5,12 +5,12 @@ import { defineComponent } from '../../engine/component.ts'
 import { counter } from '../../engine/metrics.ts'
 import { FileName, Milliseconds, Optional, Output, Seed, Uint32 } from '../../engine/schema.ts'
 import { readCapture } from './captures/read.ts'
-import { LARGEST_RECORDED, type Recording } from './captures/recording.ts'
+import { MAX_RECORDED_PACKET, type Recording } from './captures/recording.ts'
 import { sourceMetrics } from './generator.ts'
 import { Replay } from './replay.ts'
 
 /** Longest capture that is replayed, bytes: it is held in memory. */
-const LARGEST_TRACE = 536_870_912
+const MAX_TRACE_BYTES = 536_870_912
 
 export const traceTrafficSource = defineComponent({
   key: 'trace_traffic_source',
@@ -36,10 +36,10 @@ export const traceTrafficSource = defineComponent({
     unsendable_packets: counter('Packets of the file that are cut short or longer than 9,216 bytes.', 'packets'),
   },
   live: ['loops', 'loop_delay'],
-  mtu: () => LARGEST_RECORDED,
+  mtu: () => MAX_RECORDED_PACKET,
   create(config, context) {
     const { trace_file: file, seed } = config
-    const recording = read(file, context.file(file, LARGEST_TRACE))
+    const recording = read(file, context.file(file, MAX_TRACE_BYTES))
     const { packets, skippedFrames, unsendablePackets } = recording
     context.metrics.skipped_frames.add(skippedFrames)
     context.metrics.unsendable_packets.add(unsendablePackets)

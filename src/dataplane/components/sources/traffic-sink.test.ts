@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Bench, drive, payload } from '../../../../test/harness/component.ts'
 import { crc32c } from '../../codes/crc32c.ts'
 import { FLOW_WINDOW, ProbeFlow } from './probe-flow.ts'
-import { SINK_FLOWS } from './traffic-sink.ts'
+import { MAX_FLOWS } from './traffic-sink.ts'
 
 /** A probe made by hand from docs/wire-formats.md. */
 function probe(sequence: number, { source = 1, bytes = 100, sent = 0 } = {}): Uint8Array {
@@ -129,11 +129,11 @@ describe('traffic_sink', () => {
     const bench = sink()
     bench.send('in', [probe(0, { source: 1 }), probe(0, { source: 2 }), probe(2, { source: 1 })])
     expect(of(bench)).toMatchObject({ flows: 2, lost_packets: 1, duplicate_packets: 0 })
-    for (let source = 3; source < 3 + SINK_FLOWS; source++) {
+    for (let source = 3; source < 3 + MAX_FLOWS; source++) {
       bench.advance(1000)
       bench.send('in', probe(1, { source }))
     }
-    expect(of(bench)).toMatchObject({ flows: SINK_FLOWS, lost_packets: 1 + SINK_FLOWS, duplicate_packets: 0 })
+    expect(of(bench)).toMatchObject({ flows: MAX_FLOWS, lost_packets: 1 + MAX_FLOWS, duplicate_packets: 0 })
     bench.stop()
   })
 

@@ -8,7 +8,7 @@ import { ProbeReader } from './probe.ts'
 import { ProbeFlow } from './probe-flow.ts'
 
 /** Flows told apart at once; one more takes the place of the one that was silent longest. */
-export const SINK_FLOWS = 256
+export const MAX_FLOWS = 256
 
 export const trafficSink = defineComponent({
   key: 'traffic_sink',
@@ -71,7 +71,7 @@ export const trafficSink = defineComponent({
     function flowOf(id: number): ProbeFlow {
       let found = flows.get(id)
       if (!found) {
-        if (flows.size >= SINK_FLOWS) forgetOldest()
+        if (flows.size >= MAX_FLOWS) forgetOldest()
         found = new ProbeFlow()
         flows.set(id, found)
       }

@@ -7,7 +7,7 @@ import { Input, Milliseconds, Output, Uint32 } from '../../engine/schema.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 /** Most parts of a window. */
-const MOST_BUCKETS = 4096
+const MAX_BUCKETS = 4096
 
 const config = Type.Object({
   input: Input(),
@@ -16,7 +16,7 @@ const config = Type.Object({
   buckets: Uint32('Parts of the window, the steps in which it slides.', {
     default: 10,
     minimum: 1,
-    maximum: MOST_BUCKETS,
+    maximum: MAX_BUCKETS,
   }),
 })
 

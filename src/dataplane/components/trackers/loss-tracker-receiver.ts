@@ -4,7 +4,7 @@ import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop, gauge } from '../../engine/metrics.ts'
 import { Input, Milliseconds, Output } from '../../engine/schema.ts'
-import { SENDERS, Senders } from '../routing/senders.ts'
+import { MAX_SENDERS, Senders } from '../routing/senders.ts'
 import { Interval } from './interval.ts'
 import { LossFlow } from './loss-flow.ts'
 import { LOSS_HEADER_BYTES } from './loss-tracker-sender.ts'
@@ -18,7 +18,7 @@ export const lossTrackerReceiver = defineComponent({
     'have passed, or at the end of the second whole interval after the one in which it was missed. The loss of an interval is over the ' +
     'packets that were decided in it: those up to the first one that is still awaited. What is missing before the first packet heard, or ' +
     'after the last, is not known of.\n\n' +
-    `Each start of a sender is told apart, whatever address it sends from, and up to ${SENDERS} are followed side by side. When that many ` +
+    `Each start of a sender is told apart, whatever address it sends from, and up to ${MAX_SENDERS} are followed side by side. When that many ` +
     'are known, one that has sent nothing while a newcomer sent 8 packets gives way to it, the one silent longest; the packets of others ' +
     'are passed on and not measured (unfollowed_packets). The figures are those of all senders together. A gap of more than 65,536 packets ' +
     'counts when a second packet confirms it. A RESET makes it forget the senders.',
@@ -50,7 +50,7 @@ export const lossTrackerReceiver = defineComponent({
     const { packets, outlets, metrics } = context
     const { expected_packets, lost_packets, duplicate_packets, reordered_packets } = metrics
     const senders = new Senders()
-    const flows = Array.from({ length: SENDERS }, () => new LossFlow(metrics))
+    const flows = Array.from({ length: MAX_SENDERS }, () => new LossFlow(metrics))
     let expected = 0
     let lost = 0
     let duplicates = 0
@@ -58,7 +58,7 @@ export const lossTrackerReceiver = defineComponent({
 
     function sample(): void {
       let longest = 0
-      for (let i = 0; i < SENDERS; i++) longest = Math.max(longest, flows[i].endInterval())
+      for (let i = 0; i < MAX_SENDERS; i++) longest = Math.max(longest, flows[i].endInterval())
       const decided = expected_packets.value - expected
       metrics.loss.set(decided > 0 ? (lost_packets.value - lost) / decided : 0)
       metrics.longest_loss.set(longest)

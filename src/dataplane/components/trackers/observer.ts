@@ -7,7 +7,7 @@ import { Input, Output } from '../../engine/schema.ts'
 import { RateMeter, rateMetrics } from './rate-meter.ts'
 
 /** Longest packet there is, bytes. */
-const LONGEST = 65_535
+const MAX_LENGTH = 65_535
 
 export const observer = defineComponent({
   key: 'observer',
@@ -26,7 +26,7 @@ export const observer = defineComponent({
     const meter = new RateMeter(context, NS_PER_S)
     // Sizes are counted one by one here and go into the histogram when somebody looks, which is what makes this cheap.
     const sizes = packets.length
-    const counts = new Uint32Array(Math.max(LONGEST, packets.slotBytes) + 1)
+    const counts = new Uint32Array(Math.max(MAX_LENGTH, packets.slotBytes) + 1)
     let lowest = Number.POSITIVE_INFINITY
     let highest = -1
     let before = -1

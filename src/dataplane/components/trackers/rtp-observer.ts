@@ -6,7 +6,7 @@ import { NS_PER_S } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, gauge } from '../../engine/metrics.ts'
 import { Input, Int32, Optional, Output } from '../../engine/schema.ts'
-import { SENDERS } from '../routing/senders.ts'
+import { MAX_SENDERS } from '../routing/senders.ts'
 import { Interval } from './interval.ts'
 import { StreamGauges, streamMetrics } from './rtp-metrics.ts'
 import { RtpStreams } from './rtp-streams.ts'
@@ -50,7 +50,7 @@ export const rtpObserver = defineComponent({
   details:
     'RTP (RFC 3550) is looked for at the start of a packet and behind IPv4 or IPv6 and UDP, or at force_offset only: version 2, no payload type ' +
     'that is one of RTCP (72 to 76), contributing sources and extension within the packet. A source is a stream once it has sent two ' +
-    `packets in sequence. Up to ${SENDERS} streams are followed, each in a place of its own with its SSRC as a gauge. When that many are known, ` +
+    `packets in sequence. Up to ${MAX_SENDERS} streams are followed, each in a place of its own with its SSRC as a gauge. When that many are known, ` +
     'one that has sent nothing while a newcomer sent 8 packets, each next to the one before, gives way to it, the one silent longest; others ' +
     'are not measured (unfollowed_packets).\n\n' +
     'Jitter needs the clock rate of the timestamps. Payload types of RFC 3551 say it; of the others it is taken to be the nearest of 8, 12, ' +
@@ -72,7 +72,7 @@ export const rtpObserver = defineComponent({
       'packets',
     ),
     streams: gauge('Streams followed.', 'streams'),
-    ...streamMetrics(SENDERS),
+    ...streamMetrics(MAX_SENDERS),
   },
   live: ['force_offset'],
   passes: true,

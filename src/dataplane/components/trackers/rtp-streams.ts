@@ -1,6 +1,6 @@
 /** The RTP streams that an observer follows, and those that have yet to show that they are streams. */
 import type { RtpHeader } from '../../codes/rtp-header.ts'
-import { SENDERS, Senders } from '../routing/senders.ts'
+import { MAX_SENDERS, Senders } from '../routing/senders.ts'
 import { RtpStream } from './rtp-stream.ts'
 
 /** The last packet of a source that is not followed. */
@@ -15,9 +15,9 @@ class Candidate {
 
 export class RtpStreams {
   /** Those of no packets are nobody's. */
-  readonly streams = Array.from({ length: SENDERS }, () => new RtpStream())
+  readonly streams = Array.from({ length: MAX_SENDERS }, () => new RtpStream())
   private readonly senders = new Senders()
-  private readonly candidates = Array.from({ length: SENDERS }, () => new Candidate())
+  private readonly candidates = Array.from({ length: MAX_SENDERS }, () => new Candidate())
   private draw = 1
 
   /** How many are followed. */
@@ -62,7 +62,7 @@ export class RtpStreams {
   private candidateOf(ssrc: number): Candidate {
     const { candidates } = this
     let free = -1
-    for (let i = 0; i < SENDERS; i++) {
+    for (let i = 0; i < MAX_SENDERS; i++) {
       const candidate = candidates[i]
       if (!candidate.isTaken) free = i
       else if (candidate.ssrc === ssrc) return candidate
@@ -79,6 +79,6 @@ export class RtpStreams {
     draw ^= draw >>> 17
     draw ^= draw << 5
     this.draw = draw
-    return (draw >>> 0) % SENDERS
+    return (draw >>> 0) % MAX_SENDERS
   }
 }

@@ -2,9 +2,9 @@
 import { ipLength, ipPacketAt, NO_IP, TOO_SHORT } from './frames.ts'
 
 /** Largest packet that is replayed, bytes: a jumbo frame's. */
-export const LARGEST_RECORDED = 9_216
+export const MAX_RECORDED_PACKET = 9_216
 /** Most packets of one capture: more than a pcap file of 512 MiB has room for. */
-const MOST_RECORDED = 16_777_216
+const MAX_RECORDED = 16_777_216
 const FIRST_CAPACITY = 1024
 
 /** What is wrong with a capture, and where: the byte and record, or the line. */
@@ -17,13 +17,13 @@ export interface Recording {
   readonly packets: number
   /** When each packet leaves, ns after the first one; never falling. Like the other lists it may be longer than `packets`. */
   readonly times: Float64Array
-  /** Bytes of each packet, 1 to LARGEST_RECORDED. */
+  /** Bytes of each packet, 1 to MAX_RECORDED_PACKET. */
   readonly lengths: Uint16Array
   /** The file, and where in it each packet begins; null: their sizes are all that it tells of them. */
   readonly content: { readonly bytes: Uint8Array; readonly offsets: Uint32Array } | null
   /** Frames without an IP packet. */
   readonly skippedFrames: number
-  /** IP packets that are not there in whole, or longer than LARGEST_RECORDED. */
+  /** IP packets that are not there in whole, or longer than MAX_RECORDED_PACKET. */
   readonly unsendablePackets: number
 }
 
@@ -63,7 +63,7 @@ export class Recorder {
     const length = at < 0 ? at : ipLength(view, at, end)
     // Of a frame that is cut before one can tell what it is, its being cut is what is known.
     if (length === NO_IP || (length === TOO_SHORT && end - from >= original)) this.skippedFrames++
-    else if (length === TOO_SHORT || length > end - at || length > LARGEST_RECORDED) this.unsendablePackets++
+    else if (length === TOO_SHORT || length > end - at || length > MAX_RECORDED_PACKET) this.unsendablePackets++
     else this.add(at, length)
   }
 
@@ -82,8 +82,8 @@ export class Recorder {
   }
 
   private grow(): void {
-    if (this.capacity === MOST_RECORDED) {
-      throw new CaptureError(`it has more than the ${MOST_RECORDED} packets that are taken: cut it into several files`)
+    if (this.capacity === MAX_RECORDED) {
+      throw new CaptureError(`it has more than the ${MAX_RECORDED} packets that are taken: cut it into several files`)
     }
     this.capacity *= 2
     const { capacity, times, lengths, offsets } = this
