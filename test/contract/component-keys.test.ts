@@ -1,7 +1,7 @@
 /** The keys of components are the same wherever they stand: specification, proto files, registry, reference pages, contract suite. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { REFERENCE_DIRECTORY } from '../../src/cli/docs.ts'
 import { loadSchema } from '../../src/contract/schema.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
@@ -29,16 +29,16 @@ test('the registry, the reference pages and the contract suite have the same key
   expect(registered.filter((key) => !(componentKeys as readonly string[]).includes(key))).toEqual([])
 })
 
-describe('every key of the specification has a component (skipped: those that are not there yet)', () => {
-  for (const key of [...componentKeys].sort()) {
-    test.skipIf(!components.has(key))(`${key}`, () => {
-      expect(components.get(key)?.key).toBe(key)
-      expect(index).toContain(`[\`${key}\`](${key}.md)`)
-    })
-  }
+/** Specified, and refused as not available yet. */
+const COMING = [
+  ...['kodok_decoder', 'kodok_encoder', 'parity_2d_decoder', 'parity_2d_encoder', 'raft'],
+  ...['rely_decoder', 'rely_encoder', 'rlnc_decoder', 'rlnc_encoder'],
+]
 
-  test('and the index says which have none', () => {
-    const missing = [...index.matchAll(/^\| `(\w+)` +\| +\| not yet/gm)].map(([, key]) => key)
-    expect(missing).toEqual([...componentKeys].sort().filter((key) => !components.has(key)))
-  })
+test('every key of the specification has a component and its page, but for those that are still to come', () => {
+  const specified = [...componentKeys].sort()
+  expect(specified.filter((key) => !components.has(key))).toEqual(COMING)
+  for (const key of registered) expect(index).toContain(`[\`${key}\`](${key}.md)`)
+  const missing = [...index.matchAll(/^\| `(\w+)` +\| +\| not yet/gm)].map(([, key]) => key)
+  expect(missing).toEqual(COMING)
 })
