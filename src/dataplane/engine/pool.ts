@@ -1,6 +1,9 @@
 /** Runs in worker threads: a Piscina pool whose tasks are runs, and the main thread's hold on each. */
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
+import { packageRoot } from '../../package-root.ts'
 import { native } from '../native/native.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
@@ -30,6 +33,9 @@ export interface RunPoolOptions {
   /** JavaScript module that each thread loads: its default export is `threadTask` of the same components. */
   thread: string
 }
+
+/** Threads run built code, also when the main thread runs the sources (tests). */
+const LOADER = join(packageRoot(), 'dist/src/dataplane/engine/load-thread.cjs')
 
 /** What to do about a start that the system had no means for. */
 const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
@@ -208,10 +214,11 @@ class PooledRun implements RunHandle {
  * dies while it starts (it needs some dozen descriptors), and only emits the error: the run must not wait for ever, nor the process
  * end by an error that nobody listens for.
  */
-function createThreads(filename: string, warm: number, maximum: number, onError: (error: Error) => void): Threads {
+function createThreads(thread: string, warm: number, maximum: number, onError: (error: Error) => void): Threads {
   const waiting = new Set<PooledRun>()
   const piscina = new Piscina({
-    filename,
+    filename: LOADER,
+    workerData: { thread: pathToFileURL(thread).href },
     minThreads: warm,
     maxThreads: maximum,
     idleTimeout: 10_000,
