@@ -48,6 +48,9 @@ describe('examples', () => {
     ['tunnel/a-fec', 'tunnel/b-fec'],
     ['tunnel/a-plain', 'tunnel/b-plain'],
     ['encrypted-port-forward/near', 'encrypted-port-forward/far'],
+    ['relay/a', 'relay/relay'],
+    ['relay/b', 'relay/relay'],
+    ['relay/stranger', 'relay/relay'],
   ])('%s and %s have a key for each direction', (...ends) => {
     const keys = ends.map((end) => {
       const { encrypt, decrypt } = checkPipelineConfig(read(`${end}.json`), components).config?.components ?? {}
