@@ -158,23 +158,6 @@ describe('on the virtual clock', () => {
     expect(metrics.sink.bytes).toBe(metrics.sink.packets * 1000)
   })
 
-  it('rtp-call: one stream before and behind the link', () => {
-    const [{ near, far, loss, sink }] = simulated('rtp-call', 30)
-    expect(near).toMatchObject({
-      streams: 1,
-      stream_0_payload_type: 18,
-      stream_0_packets: 250,
-      stream_0_clock_rate: 8000,
-    })
-    expect([near.stream_0_loss, near.stream_0_jitter]).toEqual([0, 0])
-    expect(far.streams).toBe(1)
-    lost(loss.emulated_loss, 250, 0.05)
-    expect(far.stream_0_lost_packets).toBe(loss.emulated_loss)
-    expect(far.stream_0_reordered_packets).toBeGreaterThan(0)
-    between(ms(far.stream_0_jitter), 5, 13)
-    expect(sink.unmarked_packets).toBe(250 - loss.emulated_loss)
-  })
-
   it('simulated-network: to all, and to one', () => {
     const [metrics] = simulated('simulated-network', 10)
     const sinks = ['first', 'second', 'third'].map((name) => metrics[`sink ${name}`])

@@ -277,7 +277,6 @@ describe('refused configurations', () => {
   const at = (key: string, field: string) => [`/engine_config/pipeline/it/${key}${field}`]
 
   it.each([
-    [{}, ''],
     [{ remote_address: '127.0.0.1:0' }, '/remote_address'],
     [{ local_address: '127.0.0.1:5', remote_address: '[::1]:5' }, '/remote_address'],
     [{ local_address: 'localhost:5' }, '/local_address'],
