@@ -1,6 +1,5 @@
 /** Runs in worker threads: a Piscina pool whose tasks are runs, and the main thread's hold on each. */
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { packageRoot } from '../../package-root.ts'
@@ -37,6 +36,9 @@ export interface RunPoolOptions {
 /** Threads run built code, also when the main thread runs the sources (tests). */
 const LOADER = join(packageRoot(), 'dist/src/dataplane/engine/load-thread.cjs')
 
+/** How long the end of threads waits for one that is loading; whoever was ended in the midst of it is never done. */
+const MAX_LOAD_MS = 5_000
+
 /** What to do about a start that the system had no means for. */
 const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
 
@@ -50,6 +52,8 @@ interface Threads {
   readonly piscina: Piscina
   readonly waiting: Set<PooledRun>
   readonly networks: NetworkRegistry
+  /** Resolves once no thread is loading its module: only then may one be ended. */
+  loaded(): Promise<void>
 }
 
 /** A run in its thread; see `RunHandle`. */
@@ -72,12 +76,13 @@ class PooledRun implements RunHandle {
   private over = false
   private serial = 0
   private readonly networks: NetworkRegistry
+  private readonly loaded: () => Promise<void>
   /** Its number in `networks`, 0 before it takes a thread. */
   private member = 0
 
   /** `turn` resolves when the run may take a thread. Throws, with nothing left open, when the descriptors are used up. */
   constructor(
-    { piscina, waiting, networks }: Threads,
+    { piscina, waiting, networks, loaded }: Threads,
     turn: Promise<void>,
     options: RunOptions,
     cpus: number[],
@@ -87,6 +92,7 @@ class PooledRun implements RunHandle {
     this.id = options.runId
     this.onLog = onLog
     this.networks = networks
+    this.loaded = loaded
     this.region = createRegion(layoutOf(options.config, registry).metrics)
     this.owner = native.ownerOpen()
     try {
@@ -194,8 +200,11 @@ class PooledRun implements RunHandle {
   kill(cause: string): void {
     if (this.over) return
     this.killed ??= cause
-    this.abort.abort()
-    native.eventSignal(this.event) // a thread that sleeps in the poller ends once it wakes
+    void this.loaded().then(() => {
+      if (this.over) return
+      this.abort.abort()
+      native.eventSignal(this.event) // a thread that sleeps in the poller ends once it wakes
+    })
   }
 
   reconfigure(config: PipelineConfig): Promise<void> {
@@ -209,6 +218,14 @@ class PooledRun implements RunHandle {
   }
 }
 
+/** Waits until no thread is loading its module (load-thread.cts), `MAX_LOAD_MS` at most. */
+async function allLoaded(loads: Int32Array): Promise<void> {
+  const until = performance.now() + MAX_LOAD_MS
+  while (Atomics.load(loads, 0) !== Atomics.load(loads, 1) && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
 /**
  * The threads of a pool. Piscina starts a thread for a run that finds none free, but leaves the run in its queue when that thread
  * dies while it starts (it needs some dozen descriptors), and only emits the error: the run must not wait for ever, nor the process
@@ -216,9 +233,10 @@ class PooledRun implements RunHandle {
  */
 function createThreads(thread: string, warm: number, maximum: number, onError: (error: Error) => void): Threads {
   const waiting = new Set<PooledRun>()
+  const loads = new Int32Array(new SharedArrayBuffer(8))
   const piscina = new Piscina({
     filename: LOADER,
-    workerData: { thread: pathToFileURL(thread).href },
+    workerData: { thread, loads },
     minThreads: warm,
     maxThreads: maximum,
     idleTimeout: 10_000,
@@ -236,7 +254,7 @@ function createThreads(thread: string, warm: number, maximum: number, onError: (
       longest.kill(`no thread could be started for the run: ${error.message}; ${LIMITS}`)
     } else onError(error)
   })
-  return { piscina, waiting, networks: new NetworkRegistry() }
+  return { piscina, waiting, networks: new NetworkRegistry(), loaded: () => allLoaded(loads) }
 }
 
 /** Opens the pool. Its threads are started at once, so that the first runs find them warm. */
@@ -287,6 +305,7 @@ export function createRunPool({ warm = 2, maximum = 256, registry, thread, onErr
       const ends = [...runs].map((run) => run.ended)
       for (const run of runs) run.stop()
       await Promise.all(ends)
+      await threads.loaded()
       await threads.piscina.destroy()
     },
   }
