@@ -17,13 +17,15 @@ function rig() {
   const expels: { place: Place; resolve: () => void; reject: (error: Error) => void }[] = []
   const machine = authRequest.provide({
     actors: {
-      admit: fromPromise<Place>(() => new Promise((resolve, reject) => admits.push({ resolve, reject }))),
+      admit: fromPromise<Place, { requestId: bigint }>(
+        () => new Promise((resolve, reject) => admits.push({ resolve, reject })),
+      ),
       expel: fromPromise<unknown, Place>(
         ({ input }) => new Promise<void>((resolve, reject) => expels.push({ place: input, resolve, reject })),
       ),
     },
   })
-  const actor = createActor(machine, { clock, input: { timeout: TIMEOUT } })
+  const actor = createActor(machine, { clock, input: { requestId: 1n, timeout: TIMEOUT } })
   const told: string[] = []
   actor.on('admitted', () => told.push(`admitted in ${state()}`))
   actor.subscribe({ complete: () => told.push(actor.getSnapshot().output?.outcome ?? '') })

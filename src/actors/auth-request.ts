@@ -29,6 +29,7 @@ export interface AuthRequestOutput {
 }
 
 export interface AuthRequestInput {
+  requestId: bigint
   /** Milliseconds until a request without an answer times out. */
   timeout: number
 }
@@ -75,7 +76,7 @@ export const authRequest = setup({
   },
   actors: {
     /** Puts the node on the list; resolves once that is on disk. */
-    admit: fromPromise<Place>(() => {
+    admit: fromPromise<Place, { requestId: bigint }>(() => {
       throw new Error('the machine needs an admit actor')
     }),
     /** Takes the node off the list again, unless it was let in anew since. */
@@ -99,7 +100,7 @@ export const authRequest = setup({
 }).createMachine({
   id: 'auth-request',
   context: ({ input }) => ({
-    timeout: input.timeout,
+    ...input,
     place: null,
     isHeldByAnother: false,
     outcome: 'withdrawn',
@@ -120,6 +121,7 @@ export const authRequest = setup({
       on: { HELD_BY_ANOTHER: { actions: 'leavePlace' } },
       invoke: {
         src: 'admit',
+        input: ({ context }) => ({ requestId: context.requestId }),
         onDone: [
           {
             guard: stateIn({ accepted: 'unwanted' }),

@@ -62,6 +62,8 @@ export interface AcceptedRequest {
 
 export class JoinRequests {
   readonly #options: JoinRequestsOptions
+  /** One for all requests: a machine of its own would cost each of them 34 KB. */
+  readonly #machine: typeof authRequest
   /** By id, oldest first. */
   readonly #raised = new Map<bigint, Raised>()
   /** The requests behind what `join` resolved to. */
@@ -73,6 +75,12 @@ export class JoinRequests {
 
   constructor(options: JoinRequestsOptions) {
     this.#options = options
+    this.#machine = authRequest.provide({
+      actors: {
+        admit: fromPromise<Place, { requestId: bigint }>(({ input }) => this.#admit(input.requestId)),
+        expel: fromPromise<unknown, Place>(({ input }) => options.expel((input as HeldPlace).onList)),
+      },
+    })
   }
 
   /** Sets who hears of every request the moment it is raised. */
@@ -185,15 +193,9 @@ export class JoinRequests {
   }
 
   #start(id: bigint, joiner: JoiningNode, withdrawn: AbortSignal): Raised {
-    const { timeout, clock, expel } = this.#options
-    const machine = authRequest.provide({
-      actors: {
-        admit: fromPromise<Place>(() => this.#admit(id, joiner)),
-        expel: fromPromise<unknown, Place>(({ input }) => expel((input as HeldPlace).onList)),
-      },
-    })
-    const actor = createActor(machine, {
-      input: { timeout },
+    const { timeout, clock } = this.#options
+    const actor = createActor(this.#machine, {
+      input: { requestId: id, timeout },
       ...(clock === undefined ? {} : { clock }),
     })
     const decision = new Promise<Decision>((resolve) => {
@@ -217,7 +219,8 @@ export class JoinRequests {
   }
 
   /** The node's place, which is this request's from now on: the last one accepted says whether the node stays. */
-  async #admit(id: bigint, joiner: JoiningNode): Promise<HeldPlace> {
+  async #admit(id: bigint): Promise<HeldPlace> {
+    const { joiner } = this.#raised.get(id) as Raised
     const onList = await this.#options.admit(joiner)
     const before = this.#others(id, joiner.nodeId).filter(({ actor }) => holdsNewPlace(actor.getSnapshot().context))
     for (const other of before) tell(other, { type: 'HELD_BY_ANOTHER' })
