@@ -16,6 +16,7 @@ export class Call implements CallContext {
   readonly transport: CallContext['transport']
   declare readonly identity?: string
   #controller: AbortController | undefined
+  #listeners: ((reason: unknown) => void)[] | undefined
   #aborted = false
   #reason: unknown
 
@@ -34,6 +35,16 @@ export class Call implements CallContext {
     return this.#controller.signal
   }
 
+  onAbort(listener: (reason: unknown) => void): () => void {
+    if (this.#aborted) listener(this.#reason)
+    else if (this.#listeners === undefined) this.#listeners = [listener]
+    else this.#listeners.push(listener)
+    return () => {
+      const at = this.#listeners?.indexOf(listener) ?? -1
+      if (at >= 0) this.#listeners?.splice(at, 1)
+    }
+  }
+
   /** The caller is gone. */
   lose(): void {
     this.abort()
@@ -45,5 +56,8 @@ export class Call implements CallContext {
     this.#aborted = true
     this.#reason = reason
     this.#controller?.abort(reason)
+    const listeners = this.#listeners ?? []
+    this.#listeners = undefined
+    for (const listener of listeners) listener(reason)
   }
 }

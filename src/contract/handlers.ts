@@ -26,6 +26,11 @@ export interface CallContext {
    * a handler of idle streams saves memory by using `sink.onClose` instead.
    */
   readonly signal: AbortSignal
+  /**
+   * Calls `listener` with the reason when `signal` aborts, at once if it has; returns what takes the listener away. Costs little where a
+   * signal and its listeners are as dear as the operation.
+   */
+  onAbort(listener: (reason: unknown) => void): () => void
 }
 
 /** The caller's end of a stream, as the handler sees it. Every method is safe to call, and does nothing, once it is closed. */

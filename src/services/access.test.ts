@@ -12,6 +12,7 @@ const near: CallContext = {
   isLoopback: true,
   transport: 'rest',
   signal: new AbortController().signal,
+  onAbort: () => () => {},
 }
 const far: CallContext = { ...near, remoteAddress: '192.0.2.7', isLoopback: false }
 

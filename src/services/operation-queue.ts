@@ -5,7 +5,7 @@ import { SerialQueue } from '../contract/serial-queue.ts'
 import { Patience, type PatienceOptions } from './patience.ts'
 
 /** Who waits for an operation. */
-export type OperationCaller = Pick<CallContext, 'signal'>
+export type OperationCaller = Pick<CallContext, 'onAbort'>
 
 export interface OperationQueueOptions {
   readonly clock: Timers

@@ -11,18 +11,19 @@ export interface PatienceOptions {
 
 /** Begins when it is made; whoever makes one ends it. */
 export class Patience {
-  readonly #signal: AbortSignal
   readonly #clock: Timers
   readonly #timer: unknown
+  /** Takes the listener for the caller away; absent while the constructor waits for it. */
+  readonly #leave: (() => void) | undefined
   #error: ServiceError | undefined
   #listeners = new Set<(error: ServiceError) => void>()
 
-  constructor({ signal }: Pick<CallContext, 'signal'>, { clock, within }: PatienceOptions) {
-    this.#signal = signal
+  constructor(caller: Pick<CallContext, 'onAbort'>, { clock, within }: PatienceOptions) {
     this.#clock = clock
-    if (signal.aborted) this.#gone()
-    else signal.addEventListener('abort', this.#gone)
-    if (within !== undefined) {
+    this.#leave = caller.onAbort((reason) =>
+      this.#over(reason instanceof ServiceError ? reason : new ServiceError('CANCELLED', 'the caller went away')),
+    )
+    if (within !== undefined && this.#error === undefined) {
       const { milliseconds, late } = within
       this.#timer = clock.setTimeout(() => this.#over(new ServiceError('DEADLINE_EXCEEDED', late())), milliseconds)
     }
@@ -43,13 +44,8 @@ export class Patience {
   /** The operation has ended: nobody is told any more. */
   end(): void {
     this.#listeners.clear()
-    this.#signal.removeEventListener('abort', this.#gone)
+    this.#leave?.()
     if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
-  }
-
-  readonly #gone = (): void => {
-    const { reason } = this.#signal
-    this.#over(reason instanceof ServiceError ? reason : new ServiceError('CANCELLED', 'the caller went away'))
   }
 
   #over(error: ServiceError): void {

@@ -20,6 +20,7 @@ const call: CallContext = {
   isLoopback: true,
   transport: 'internal',
   signal: new AbortController().signal,
+  onAbort: () => () => {},
 }
 const jsonConfig = JSON.stringify({
   engine_config: {

@@ -23,7 +23,19 @@ const call: CallContext = {
   isLoopback: true,
   transport: 'internal',
   signal: new AbortController().signal,
+  onAbort: () => () => {},
 }
+
+/** The same caller, who goes away when `signal` aborts. */
+const callUntil = (signal: AbortSignal): CallContext => ({
+  ...call,
+  signal,
+  onAbort(listener) {
+    const abort = () => listener(signal.reason)
+    signal.addEventListener('abort', abort)
+    return () => signal.removeEventListener('abort', abort)
+  },
+})
 const nodeId = 'n'
 const config = (mbit = 1, size = 200) =>
   JSON.stringify({
@@ -176,7 +188,7 @@ describe('start', () => {
     const { id } = await create()
     pool.prompt = false
     const controllers = Array.from({ length: 4 }, () => new AbortController())
-    const asking = (i: number) => ({ ...call, signal: (controllers[i] as AbortController).signal })
+    const asking = (i: number) => callUntil((controllers[i] as AbortController).signal)
     const outcomes = Promise.allSettled([
       service.handlers.startPipeline({ nodeId, id }, asking(0)),
       service.handlers.startPipeline({ nodeId, id }, asking(1)),
@@ -196,7 +208,7 @@ describe('start', () => {
     const { id } = await create()
     pool.prompt = false
     const caller = new AbortController()
-    const started = service.handlers.startPipeline({ nodeId, id }, { ...call, signal: caller.signal })
+    const started = service.handlers.startPipeline({ nodeId, id }, callUntil(caller.signal))
     const refused = expect(started).rejects.toMatchObject({ code: 'CANCELLED' })
     await settle()
     const put = store.runs.put.bind(store.runs)
@@ -289,7 +301,7 @@ describe('start', () => {
     const kept = await create({ restartPolicy })
     await start(kept.id)
     const caller = new AbortController()
-    const cancelled = service.handlers.deletePipeline({ nodeId, id: kept.id }, { ...call, signal: caller.signal })
+    const cancelled = service.handlers.deletePipeline({ nodeId, id: kept.id }, callUntil(caller.signal))
     const refused = expect(cancelled).rejects.toMatchObject({ code: 'CANCELLED' })
     await settled()
     caller.abort()
@@ -328,7 +340,7 @@ describe('getPipelineByRunId', () => {
 
   test('is cut short by the caller leaving', async () => {
     const abort = new AbortController()
-    const found = service.handlers.getPipelineByRunId({ nodeId, id: 'none' }, { ...call, signal: abort.signal })
+    const found = service.handlers.getPipelineByRunId({ nodeId, id: 'none' }, callUntil(abort.signal))
     abort.abort()
     await expect(found).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
   })
@@ -473,7 +485,7 @@ describe('update', () => {
       instructionsTimeout: 3,
       forceRestart: false,
     } as const
-    const updated = service.handlers.updatePipeline(request, { ...call, signal: caller.signal })
+    const updated = service.handlers.updatePipeline(request, callUntil(caller.signal))
     const refused = expect(updated).rejects.toMatchObject({ code: 'CANCELLED' })
     await settle()
     caller.abort()

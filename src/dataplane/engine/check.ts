@@ -89,42 +89,57 @@ function validatorOf(schema: TSchema): ValidateFunction {
   return validate
 }
 
+/** What a schema's object has, by each name that it is given under: snake_case and lowerCamelCase. */
+const namesOf = new WeakMap<object, ReadonlyMap<string, string>>()
+
+function fieldNames(properties: Readonly<Record<string, SchemaNode>>): ReadonlyMap<string, string> {
+  let names = namesOf.get(properties)
+  if (names === undefined) {
+    names = new Map(Object.keys(properties).flatMap((key) => [key, camelCase(key)].map((name) => [name, key])))
+    namesOf.set(properties, names)
+  }
+  return names
+}
+
+/** Where the values of a configuration were written, and what is wrong with their names. */
+class Places {
+  /** What was written, by the pointer that it has once its names are normalised. */
+  readonly given = new Map<string, string>()
+  readonly problems: Problem[] = []
+}
+
+/** Told instead of a value whose names are wrong, when nobody takes down where. */
+const FAULTY = Symbol('a name is wrong')
+
 /**
- * Renames lowerCamelCase keys and numbered enums to what the schema says; reports keys that it does not know.
- * `given` collects, for normalised pointers, what was written.
+ * Renames lowerCamelCase keys and numbered enums to what the schema says. `places` takes down where everything was and the keys that the
+ * schema does not know; without it such a key makes the whole FAULTY, and no pointer is built.
  */
-function normalise(
-  node: SchemaNode,
-  value: unknown,
-  at: string,
-  givenAt: string,
-  given: Map<string, string>,
-  problems: Problem[],
-): unknown {
-  given.set(at, givenAt)
+function normalise(node: SchemaNode, value: unknown, places?: Places, at = '', givenAt = ''): unknown {
+  places?.given.set(at, givenAt)
   if (node.enumeration && typeof value === 'number') {
     const name = Object.keys(node.enumeration).find((key) => node.enumeration?.[key] === value)
     return name ?? value
   }
   if (node.properties && isObject(value)) {
     const result: Record<string, unknown> = {}
-    const known = new Map<string, string>()
-    for (const key of Object.keys(node.properties)) known.set(key, key).set(camelCase(key), key)
-    for (const [key, item] of Object.entries(value)) {
+    const known = fieldNames(node.properties)
+    for (const key of Object.keys(value)) {
+      const item = value[key]
       const name = known.get(key)
-      const itemAt = below(givenAt, key)
-      if (name === undefined) {
-        problems.push({
-          pointer: itemAt,
-          message: `unknown field "${key}".${suggestion(key, Object.keys(node.properties))}`,
-        })
-      } else if (Object.hasOwn(result, name)) {
-        problems.push({
-          pointer: itemAt,
-          message: `field "${name}" is given twice, in snake_case and in lowerCamelCase`,
-        })
+      if (name === undefined || Object.hasOwn(result, name)) {
+        if (places === undefined) return FAULTY
+        const message =
+          name === undefined
+            ? `unknown field "${key}".${suggestion(key, Object.keys(node.properties))}`
+            : `field "${name}" is given twice, in snake_case and in lowerCamelCase`
+        places.problems.push({ pointer: below(givenAt, key), message })
       } else if (item !== null) {
-        setOwn(result, name, normalise(node.properties[name], item, below(at, name), itemAt, given, problems))
+        const inner = places
+          ? normalise(node.properties[name], item, places, below(at, name), below(givenAt, key))
+          : normalise(node.properties[name], item)
+        if (inner === FAULTY) return FAULTY
+        setOwn(result, name, inner)
       }
     }
     return result
@@ -132,14 +147,21 @@ function normalise(
   if (node.patternProperties && isObject(value)) {
     const [child] = Object.values(node.patternProperties)
     const result: Record<string, unknown> = {}
-    for (const [key, item] of Object.entries(value)) {
-      setOwn(result, key, normalise(child, item, below(at, key), below(givenAt, key), given, problems))
+    for (const key of Object.keys(value)) {
+      const inner = places
+        ? normalise(child, value[key], places, below(at, key), below(givenAt, key))
+        : normalise(child, value[key])
+      if (inner === FAULTY) return FAULTY
+      setOwn(result, key, inner)
     }
     return result
   }
   if (node.items && Array.isArray(value)) {
     const { items } = node
-    return value.map((item, i) => normalise(items, item, below(at, i), below(givenAt, i), given, problems))
+    const result = value.map((item, i) =>
+      places ? normalise(items, item, places, below(at, i), below(givenAt, i)) : normalise(items, item),
+    )
+    return result.includes(FAULTY) ? FAULTY : result
   }
   return value
 }
@@ -188,14 +210,18 @@ function wording(error: ErrorObject): string {
   }
 }
 
-/** Normalises and validates `value` in place of the schema; problems carry pointers as given. */
+/** Normalises and validates `value`, which stands at `givenAt`; problems carry pointers as given. */
 function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems: Problem[]): unknown {
-  const given = new Map<string, string>()
-  const result = normalise(schema as SchemaNode, value, '', givenAt, given, problems)
   const validate = validatorOf(schema)
+  const normal = normalise(schema as SchemaNode, value)
+  if (normal !== FAULTY && validate(normal)) return normal
+  // Something is wrong: once more, with an eye to where.
+  const places = new Places()
+  const result = normalise(schema as SchemaNode, value, places, '', givenAt)
+  problems.push(...places.problems)
   if (!validate(result)) {
     for (const error of validate.errors ?? []) {
-      const pointer = given.get(error.instancePath) ?? givenAt + error.instancePath
+      const pointer = places.given.get(error.instancePath) ?? givenAt + error.instancePath
       if (error.keyword === 'required') {
         const field = error.params.missingProperty as string
         problems.push({ pointer: below(pointer, field), message: `required field "${field}" is missing` })

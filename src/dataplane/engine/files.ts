@@ -17,6 +17,19 @@ interface NamedFile {
   readonly name: string
 }
 
+/** Whether a schema has fields that name files: most components have none, and their configurations are left as they are. */
+const withFiles = new WeakMap<Node, boolean>()
+
+function hasFiles(node: Node): boolean {
+  let has = withFiles.get(node)
+  if (has === undefined) {
+    const { file = false, items, properties = {} } = node
+    has = file || (items !== undefined && hasFiles(items)) || Object.values(properties).some(hasFiles)
+    withFiles.set(node, has)
+  }
+  return has
+}
+
 /** `value` with every file's name replaced by what `place` makes of it. */
 function mapFiles(node: Node, value: unknown, pointer: string, place: (file: NamedFile) => string): unknown {
   if (node.file) return typeof value === 'string' ? place({ pointer, name: value }) : value
@@ -41,6 +54,7 @@ function mapConfig(
 ): PipelineConfig {
   const placed = Object.entries(components).map(([name, { key, config }]): [string, ComponentConfig] => {
     const { config: schema } = registry.get(key) as AnyComponent
+    if (!hasFiles(schema as Node)) return [name, { key, config }]
     const pointer = pointerOf(['engine_config', 'pipeline', name, key])
     return [name, { key, config: mapFiles(schema as Node, config, pointer, place) as Record<string, unknown> }]
   })
