@@ -30,7 +30,7 @@ function rig() {
     pipelineId: 'p',
     options: {
       runId: 'r',
-      config: { version: 1, components: {}, variables: [] },
+      config: { version: 1, components: {}, logFilters: [], variables: [] },
       cpu: 1,
       performanceMode: false,
       level: 'INFO',

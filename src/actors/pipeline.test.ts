@@ -17,7 +17,7 @@ import {
 } from './pipeline.ts'
 import { pipelineRun, type RunPlan, START_DEADLINE_MS, type ThreadCommand, type ThreadEvent } from './pipeline-run.ts'
 
-const configuration = (version: number): PipelineConfig => ({ version, components: {}, variables: [] })
+const configuration = (version: number): PipelineConfig => ({ version, components: {}, logFilters: [], variables: [] })
 
 /** What the thread was asked to take over, and its answers. */
 interface Asked {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { readDuration, writeDuration } from '../text/durations.ts'
 import { isObject } from '../text/json-object.ts'
+import { readSize, writeSize } from '../text/sizes.ts'
 
 /** Reads a value as YAML gave it; `base` is the directory that relative paths start from. */
 export type Read<T> = (value: unknown, base: string) => { value: T } | { problem: string }
@@ -100,6 +101,25 @@ export function duration(least: number, most: number): Kind<number> {
     if (sum === undefined) return bad('must be a duration, as in 500ms, 10s or 5m')
     if (sum < least || sum > most) return bad(`must be between ${writeDuration(least)} and ${writeDuration(most)}`)
     return { value: sum }
+  })
+}
+
+/** A whole number within [least, most]. */
+export function whole(least: number, most: number): Kind<number> {
+  return kind('yaml', (value) =>
+    Number.isInteger(value) && (value as number) >= least && (value as number) <= most
+      ? { value: value as number }
+      : bad(`must be a whole number from ${least} to ${most}`),
+  )
+}
+
+/** `512KiB`, `4MiB`, `1GiB` or a number of bytes, as bytes within [least, most]. */
+export function size(least: number, most: number): Kind<number> {
+  return kind('text', (value) => {
+    const bytes = typeof value === 'number' ? value : typeof value === 'string' ? readSize(value) : undefined
+    if (bytes === undefined || !Number.isInteger(bytes)) return bad('must be a size, as in 512KiB, 4MiB or 65536')
+    if (bytes < least || bytes > most) return bad(`must be between ${writeSize(least)} and ${writeSize(most)}`)
+    return { value: bytes }
   })
 }
 

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import { MAX_RUNS } from '../services/pipeline-runs.ts'
 import type { Trusted } from '../services/trust.ts'
 import { suggestion } from '../text/names.ts'
 import {
@@ -17,9 +18,11 @@ import {
   origins,
   path,
   type Read,
+  size,
   type TlsSetting,
   text,
   tls,
+  whole,
 } from './config-values.ts'
 import { LOG_LEVELS, type NodeLogFormat, type NodeLogLevel } from './log.ts'
 
@@ -46,6 +49,10 @@ export interface NodeConfig {
   'hubServer.authenticationByRequest.timeout': number
   /** Whose pipeline configurations may name files outside the directory `files` of the data directory. */
   'pipelines.trusted': Trusted
+  /** Runs of a pipeline whose logs are kept. */
+  'runLogs.runs': number
+  /** Bytes kept of the log of a run. */
+  'runLogs.size': number
   'telemetry.interval': number
   'log.level': NodeLogLevel
   'log.format': NodeLogFormat
@@ -130,6 +137,14 @@ export const settings: readonly Setting[] = [
     "whose pipelines may name files outside the data directory's files: local (callers of this node), hub (those of the hub's too), or members (every node on the hub)",
     oneOf('local', 'hub', 'members'),
     (): Trusted => 'local',
+  ),
+  setting('runLogs.runs', 'run-logs', 'runs of a pipeline whose logs are kept', whole(1, MAX_RUNS), () => 20),
+  setting(
+    'runLogs.size',
+    'run-log-size',
+    'how much of the log of a run is kept, as in 512KiB or 4MiB; the oldest lines go',
+    size(64 << 10, 1 << 30),
+    () => 4 << 20,
   ),
   setting(
     'telemetry.interval',

@@ -23,6 +23,7 @@ import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Trust } from '../services/trust.ts'
 import { Store } from '../store/store.ts'
+import { RunLogs } from '../telemetry/run-logs.ts'
 import type { NodeConfig } from './config.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
 import { logPipeline } from './facts.ts'
@@ -91,6 +92,13 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
         files: join(config.dataDirectory, 'files'),
         trusted: config['pipelines.trusted'],
         hubServer: () => store.signIn.get()?.hubId,
+      }),
+      runLogs: new RunLogs({
+        directory: join(config.dataDirectory, 'logs'),
+        runs: config['runLogs.runs'],
+        bytes: config['runLogs.size'],
+        onLost: (runId, lines, error) =>
+          log.error({ err: error, runId, lines }, 'lines of a run log could not be written'),
       }),
     })
     await pipelines.open()

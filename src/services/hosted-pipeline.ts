@@ -3,8 +3,10 @@ import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Pipeline } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import type { LogLine } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
+import { LineSelection } from '../telemetry/log-filters.ts'
 import { HostedRun } from './hosted-run.ts'
 import { type OperationCaller, OperationQueue } from './operation-queue.ts'
 import type { Patience } from './patience.ts'
@@ -51,9 +53,17 @@ export class HostedPipeline {
       answered: () => host.answered(this.id),
     })
     this.#persistence = new PipelinePersistence(host.store, (error) => host.failed(error))
-    this.#runs = new PipelineRuns(runs.map(({ id }) => id))
+    const { runLogs } = host
+    this.#runs = new PipelineRuns({
+      ids: runs.map(({ id }) => id),
+      logs: runLogs.runs,
+      earlier: (id) => {
+        const run = host.store.runs.get(id)
+        return run === undefined ? undefined : HostedRun.ended(run, runLogs.stored(id))
+      },
+      onError: (error) => host.failed(error),
+    })
     const lastRun = runs.at(-1) ?? null
-    if (lastRun !== null) this.#runs.add(HostedRun.ended(lastRun, record.settings.defaultLoggingLevel))
     const input = { policy: policyOf(record.settings), lastRun, plan: () => this.#plan() }
     this.#machine = new PipelineMachine(host, input)
     const { actor } = this.#machine
@@ -218,7 +228,7 @@ export class HostedPipeline {
     await this.#operations.idle()
     await this.#persistence.written()
     this.#machine.stop()
-    this.#runs.abandon(closing())
+    await this.#runs.abandon(closing())
   }
 
   /** Throws why nothing can be asked of the pipeline any more. */
@@ -242,13 +252,37 @@ export class HostedPipeline {
     this.#stored = { config }
     this.#machine.send({ type: 'SETTINGS', policy: policyOf(settings) })
     const run = this.#machine.run
-    if (run !== null) this.run(run.id)?.setLevel(settings.defaultLoggingLevel)
+    const selection = run === null ? undefined : this.run(run.id)?.selection
+    if (selection !== undefined) {
+      selection.level = settings.defaultLoggingLevel
+      selection.filters = config.logFilters
+    }
     this.#host.changed(this.id)
+  }
+
+  /** A line of the run that is on has met a log filter which ends it: as if its operator had. */
+  #stopByFilter(runId: string, { level, component, message }: LogLine): void {
+    const { run } = this.#machine
+    if (run?.id !== runId || run.state === 'STOPPING' || run.state === 'ENDED') return
+    const text = `stopped by a log filter, for this line of ${component === '' ? 'the run' : component}: ${level} ${message}`
+    // Once the line itself is in the log.
+    queueMicrotask(() => {
+      this.run(runId)?.append([{ timestamp: Date.now(), level: 'STATE', component: '', message: text, fields: {} }])
+      this.#machine.send({ type: 'STOP' })
+    })
   }
 
   #plan(): RunPlan {
     const { settings } = this.#record
-    const run = new HostedRun(this.id, this.#host.newId(), settings.defaultLoggingLevel)
+    const id = this.#host.newId()
+    const selection = new LineSelection({
+      level: settings.defaultLoggingLevel,
+      filters: this.#stored.config?.logFilters ?? [],
+      onStop: (line) => this.#stopByFilter(id, line),
+      onLost: (path, lines, error) =>
+        this.#host.failed(new Error(`${lines} lines for ${path} are lost`, { cause: error })),
+    })
+    const run = new HostedRun(this.id, id, this.#host.runLogs.begin(id), selection)
     const forgotten = this.#runs.add(run)
     this.#host.runPlanned(run)
     for (const id of forgotten) this.#host.runForgotten(id)

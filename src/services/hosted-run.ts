@@ -6,10 +6,10 @@ import type { Sink } from '../contract/handlers.ts'
 import { Outbox } from '../contract/outbox.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { LogStreamMessages, TelemetrySample } from '../contract/types.ts'
-import type { LogLevel } from '../dataplane/engine/log.ts'
 import { type LogLine, lastWords } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
-import { RunLog } from '../telemetry/run-log.ts'
+import type { LineSelection } from '../telemetry/log-filters.ts'
+import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { logMessageView } from './pipelines-view.ts'
 
@@ -20,6 +20,8 @@ export class HostedRun {
   readonly pipelineId: string
   readonly id: string
   readonly log: RunLog
+  /** Which lines go into the log; none are to come of a run of an earlier life of the node. */
+  readonly selection: LineSelection | undefined
   readonly #logFollowers: Fanout<LogStreamMessages>
   readonly #telemetryFollowers = new Fanout<TelemetrySample>({ kind: 'latest' })
   #telemetry: Telemetry<SharedMessage<TelemetrySample>> | undefined
@@ -31,10 +33,11 @@ export class HostedRun {
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
   #last: SharedMessage<TelemetrySample> | undefined
 
-  constructor(pipelineId: string, id: string, level: LogLevel) {
+  constructor(pipelineId: string, id: string, log: RunLog, selection?: LineSelection) {
     this.pipelineId = pipelineId
     this.id = id
-    this.log = new RunLog(level)
+    this.log = log
+    this.selection = selection
     this.#logFollowers = new Fanout({ kind: 'counted', limit: MAX_LOG_BACKLOG, dropped: droppedNotice })
     this.log.follow((lines) => {
       if (this.#logFollowers.size === 0) return
@@ -47,10 +50,10 @@ export class HostedRun {
     })
   }
 
-  /** A run of an earlier life of the node, whose log is gone but for its end. */
-  static ended(record: RunRecord, level: LogLevel): HostedRun {
-    const run = new HostedRun(record.pipelineId, record.id, level)
-    run.end(record)
+  /** A run of an earlier life of the node, `log` being what is left of its log. */
+  static ended(record: RunRecord, log: RunLog): HostedRun {
+    const run = new HostedRun(record.pipelineId, record.id, log)
+    run.#record = record
     return run
   }
 
@@ -58,14 +61,9 @@ export class HostedRun {
     return this.#record
   }
 
-  /** The lowest level logged from now on. */
-  setLevel(level: LogLevel): void {
-    this.log.level = level
-  }
-
   append(lines: readonly LogLine[]): void {
     this.#saidEnd ||= lines.some(({ component, fields }) => component === '' && fields.outcome !== undefined)
-    this.log.append(lines)
+    this.log.append(this.selection?.select(lines) ?? lines)
   }
 
   /** The run has a thread: its metrics can be read from `region`, every `interval` ms. */
@@ -84,10 +82,9 @@ export class HostedRun {
     this.#record = record
     // A thread that died or was killed could not say so itself.
     if (!this.#saidEnd) {
-      const { outcome = 'FAILED', error, endedAt: timestamp = Date.now() } = record
-      const words = lastWords(error === undefined ? { outcome } : { outcome, error })
-      this.log.append([{ timestamp, level: 'STATE', component: '', ...words }])
+      this.append([lastLine(record)])
     }
+    void this.log.settle()
     const telemetry = this.#telemetry
     this.#telemetry = undefined
     if (telemetry !== undefined) {
@@ -100,10 +97,21 @@ export class HostedRun {
     this.#awaitingRegion = []
   }
 
-  /** The last `lines` lines first, then new ones, for as long as the log is kept. */
-  followLog(sink: Sink<LogStreamMessages>, lines: number): void {
-    const past = this.log.past(lines)
-    this.#logFollowers.add(sink, past.length === 0 ? undefined : { messages: past.map(logMessageView) })
+  /** The last `count` lines first, then new ones, for as long as the log is kept. Resolves once the new ones are followed. */
+  async followLog(sink: Sink<LogStreamMessages>, count: number): Promise<void> {
+    await this.log.opened
+    let from = Math.max(0, this.log.next - count)
+    for (;;) {
+      const rest = this.log.inMemory(from)
+      if (rest !== undefined) {
+        this.#logFollowers.add(sink, rest.length === 0 ? undefined : { messages: rest.map(logMessageView) })
+        return
+      }
+      const { lines, next } = await this.log.stored(from)
+      from = next
+      await sendAll(sink, lines)
+      if (sink.closed) return
+    }
   }
 
   /**
@@ -131,15 +139,48 @@ export class HostedRun {
     if (!sink.closed) this.#unfollow ??= telemetry.follow((sample) => this.#telemetryFollowers.publish(sample))
   }
 
-  /** The log is not kept any longer: its followers' streams end. */
-  forget(): void {
-    this.#logFollowers.end()
-  }
-
-  /** The node goes: all streams end with `error`. */
-  abandon(error: ServiceError): void {
+  /** The log is not kept any longer, for `why`: its followers' streams end with that, and it is taken off the disk. */
+  async forget(why: string): Promise<void> {
+    const error = new ServiceError('NOT_FOUND', `the log of run ${this.id} is not kept any longer: ${why}`)
     this.#logFollowers.end(error)
     this.#telemetryFollowers.end(error)
+    await this.log.remove()
+  }
+
+  /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk. */
+  async abandon(error: ServiceError): Promise<void> {
+    this.#logFollowers.end(error)
+    this.#telemetryFollowers.end(error)
+    await Promise.all([this.log.written(), this.selection?.written()])
+  }
+}
+
+/** Past lines of one message, at most. */
+const MAX_MESSAGE_LINES = 500
+
+/** Sends past lines as fast as the caller takes them; leaves off when it is gone. */
+async function sendAll(sink: Sink<LogStreamMessages>, lines: readonly LogLine[]): Promise<void> {
+  for (let at = 0; at < lines.length && !sink.closed; at += MAX_MESSAGE_LINES) {
+    if (!sink.writable) await room(sink)
+    if (!sink.closed) sink.send({ messages: lines.slice(at, at + MAX_MESSAGE_LINES).map(logMessageView) })
+  }
+}
+
+/** Resolves once the caller takes more, or is gone. */
+function room(sink: Sink<LogStreamMessages>): Promise<void> {
+  return new Promise((resolve) => {
+    sink.onDrain(resolve)
+    sink.onClose(resolve)
+  })
+}
+
+/** What a run's log ends with when its thread could not say it. */
+export function lastLine({ outcome = 'FAILED', error, endedAt: timestamp = Date.now() }: RunRecord): LogLine {
+  return {
+    timestamp,
+    level: 'STATE',
+    component: '',
+    ...lastWords(error === undefined ? { outcome } : { outcome, error }),
   }
 }
 

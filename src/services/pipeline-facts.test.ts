@@ -10,6 +10,7 @@ import { ScriptedPool } from '../../test/services/scripted.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { Store } from '../store/store.ts'
+import { RunLogs } from '../telemetry/run-logs.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import { PipelinesService } from './pipelines.ts'
 import { Trust } from './trust.ts'
@@ -33,6 +34,11 @@ const jsonConfig = JSON.stringify({
 
 let directory: string
 let store: Store
+/** Nothing that a test logs may be lost. */
+const lost = (runId: string, _lines: number, error: Error) => {
+  throw new Error(`lines of run ${runId} are lost`, { cause: error })
+}
+
 let pool: ScriptedPool
 let clock: SimulatedClock
 let service: PipelinesService
@@ -49,6 +55,7 @@ async function open(): Promise<void> {
   }
   service = new PipelinesService({
     registry: components,
+    runLogs: new RunLogs({ directory: join(directory, 'logs'), runs: 20, bytes: 1 << 20, onLost: lost }),
     trust: new Trust({ files: join(directory, 'files'), trusted: 'local', hubServer: () => undefined }),
     node: { id: nodeId },
     store,

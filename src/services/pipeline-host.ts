@@ -2,6 +2,7 @@
 import type { pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import type { Timers } from '../contract/clock.ts'
 import type { Store } from '../store/store.ts'
+import type { RunLogs } from '../telemetry/run-logs.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import type { SettingsRules } from './pipelines-settings.ts'
@@ -11,6 +12,7 @@ export interface PipelineHost extends SettingsRules {
   /** The machine, its run actor provided. */
   readonly machine: typeof pipelineMachine
   readonly clock: Timers
+  readonly runLogs: RunLogs
   newId(): string
   /** Milliseconds. */
   readonly telemetryInterval: number

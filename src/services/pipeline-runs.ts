@@ -2,20 +2,30 @@
 import type { ServiceError } from '../contract/errors.ts'
 import type { HostedRun } from './hosted-run.ts'
 
-/** Runs of a pipeline whose logs are kept. */
-export const MAX_RUN_LOGS = 10
 /** Runs of a pipeline that are remembered. */
 export const MAX_RUNS = 100
 
+export interface PipelineRunsOptions {
+  /** Those of an earlier life of the node, oldest first. */
+  readonly ids: readonly string[]
+  /** How many of the last runs have their logs kept. */
+  readonly logs: number
+  /** A run of an earlier life of the node; undefined when nothing is known of it. */
+  earlier(id: string): HostedRun | undefined
+  /** A log could not be taken off the disk. */
+  onError(error: unknown): void
+}
+
 export class PipelineRuns {
-  /** Oldest first, at most MAX_RUN_LOGS. */
+  readonly #options: PipelineRunsOptions
+  /** Those that have been asked for or were on in this life of the node, of the last with logs. */
   readonly #kept = new Map<string, HostedRun>()
   /** Oldest first, at most MAX_RUNS. */
   readonly #ids: string[]
 
-  /** `ids` are those of runs of an earlier life of the node, oldest first. */
-  constructor(ids: readonly string[]) {
-    this.#ids = [...ids]
+  constructor(options: PipelineRunsOptions) {
+    this.#options = options
+    this.#ids = [...options.ids]
   }
 
   /** Of all remembered runs, oldest first. */
@@ -25,28 +35,37 @@ export class PipelineRuns {
 
   /** A run whose log is kept. */
   get(id: string): HostedRun | undefined {
-    return this.#kept.get(id)
+    const kept = this.#kept.get(id)
+    if (kept !== undefined) return kept
+    if (!this.#ids.slice(-this.#options.logs).includes(id)) return undefined
+    const run = this.#options.earlier(id)
+    if (run !== undefined) this.#kept.set(id, run)
+    return run
   }
 
   /** Keeps a run, the newest there is, at the cost of the oldest; returns the ids of those that are not remembered any more. */
   add(run: HostedRun): readonly string[] {
-    if (this.#ids.at(-1) !== run.id) this.#ids.push(run.id)
+    const { logs } = this.#options
+    this.#ids.push(run.id)
     this.#kept.set(run.id, run)
-    for (const [id, oldest] of this.#kept) {
-      if (this.#kept.size <= MAX_RUN_LOGS) break
-      oldest.forget()
-      this.#kept.delete(id)
-    }
+    const oldest = this.#ids.at(-1 - logs)
+    if (oldest !== undefined) this.#forget(oldest, `those of the last ${logs} runs are`)
     return this.#ids.splice(0, Math.max(0, this.#ids.length - MAX_RUNS))
   }
 
   /** The pipeline is gone, and its logs with it: their followers' streams end. */
   forget(): void {
-    for (const run of this.#kept.values()) run.forget()
+    for (const id of this.#ids.slice(-this.#options.logs)) this.#forget(id, 'its pipeline was deleted')
   }
 
-  /** The node goes: all streams end with `error`. */
-  abandon(error: ServiceError): void {
-    for (const run of this.#kept.values()) run.abandon(error)
+  /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk. */
+  async abandon(error: ServiceError): Promise<void> {
+    await Promise.all([...this.#kept.values()].map((run) => run.abandon(error)))
+  }
+
+  #forget(id: string, why: string): void {
+    const run = this.#kept.get(id) ?? this.#options.earlier(id)
+    this.#kept.delete(id)
+    run?.forget(why).catch(this.#options.onError)
   }
 }

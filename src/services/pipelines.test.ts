@@ -14,7 +14,7 @@ import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample
 import { components } from '../dataplane/components/registry.ts'
 import { type LogLine, RunOver } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
-import { MAX_RUN_LOGS } from './pipeline-runs.ts'
+import { RunLogs } from '../telemetry/run-logs.ts'
 import { MAX_EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
 import { Trust } from './trust.ts'
 
@@ -54,6 +54,13 @@ async function settled(): Promise<void> {
   }
 }
 
+/** Runs of a pipeline whose logs are kept. */
+const RUN_LOGS = 3
+/** Nothing that a test logs may be lost. */
+const lost = (runId: string, _lines: number, error: Error) => {
+  throw new Error(`lines of run ${runId} are lost`, { cause: error })
+}
+
 let directory: string
 let store: Store
 let pool: ScriptedPool
@@ -67,6 +74,7 @@ async function open(): Promise<void> {
   clock = new SimulatedClock()
   service = new PipelinesService({
     registry: components,
+    runLogs: new RunLogs({ directory: join(directory, 'logs'), runs: RUN_LOGS, bytes: 1 << 20, onLost: lost }),
     trust: new Trust({ files: join(directory, 'files'), trusted: 'local', hubServer: () => undefined }),
     node: { id: nodeId },
     store,
@@ -651,13 +659,14 @@ describe('runs', () => {
     const { id } = await create()
     const runs: string[] = []
     const first = new CollectingSink<LogStreamMessages>()
-    for (let i = 0; i <= MAX_RUN_LOGS; i++) {
+    for (let i = 0; i <= RUN_LOGS; i++) {
       runs.push(await start(id))
       if (i === 0) await service.handlers.openLogStream({ nodeId, runId: runs[0] as string }, call, first)
       pool.last.end({ outcome: 'COMPLETED' })
       await settled()
     }
     expect(first.closed).toBe(true)
+    expect(first.error).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('the last 3 runs') })
     const open = (runId: string) => service.handlers.openLogStream({ nodeId, runId }, call, new CollectingSink())
     await expect(open(runs[0] as string)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await open(runs[1] as string)

@@ -14,8 +14,9 @@ import type { RunPool } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
+import type { RunLogs } from '../telemetry/run-logs.ts'
 import { HostedPipeline } from './hosted-pipeline.ts'
-import type { HostedRun } from './hosted-run.ts'
+import { type HostedRun, lastLine } from './hosted-run.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import type { PipelineHost } from './pipeline-host.ts'
 import { MAX_RUNS } from './pipeline-runs.ts'
@@ -48,6 +49,8 @@ export interface PipelinesOptions {
   registry: Registry
   /** Who may name which files in a configuration. */
   trust: Trust
+  /** Where the logs of runs are kept. */
+  runLogs: RunLogs
 }
 
 export type PipelinesHandlers = Pick<
@@ -70,6 +73,7 @@ export class PipelinesService implements PipelineHost {
   readonly store: Store
   readonly machine: typeof pipelineMachine
   readonly clock: Timers
+  readonly runLogs: RunLogs
   readonly newId: () => string
   readonly cpus: readonly number[]
   readonly registry: Registry
@@ -95,6 +99,7 @@ export class PipelinesService implements PipelineHost {
     this.telemetryInterval = options.telemetryInterval
     this.machine = pipelineMachine.provide({ actors: { run: pooledRun(options.pool) } })
     this.clock = options.clock ?? systemClock
+    this.runLogs = options.runLogs
     this.newId = options.newId ?? randomUUID
     this.registry = options.registry
     this.trust = options.trust
@@ -122,6 +127,7 @@ export class PipelinesService implements PipelineHost {
       const hosted = this.#host(record, own)
       for (const id of hosted.runIds) this.#pipelineOfRun.set(id, hosted)
     }
+    await this.runLogs.removeOthers(new Set(this.#pipelineOfRun.keys()))
   }
 
   /** Starts the pipelines whose startup policy says so. */
@@ -200,7 +206,7 @@ export class PipelinesService implements PipelineHost {
     openLogStream: async ({ nodeId, runId, options }, _call, sink: Sink<LogStreamMessages>) => {
       this.#check(nodeId)
       const lines = options?.lines
-      this.#run(runId, 'log').followLog(sink, lines === undefined ? 0 : Number(lines))
+      await this.#run(runId, 'log').followLog(sink, lines === undefined ? 0 : Number(lines))
     },
     openTelemetryStream: async ({ nodeId, runId }, _call, sink: Sink<TelemetrySample>) => {
       this.#check(nodeId)
@@ -278,6 +284,10 @@ export class PipelinesService implements PipelineHost {
         }
         cutOff.add(run.id)
         await this.store.runs.put(ended)
+        const log = this.runLogs.stored(run.id)
+        await log.opened
+        log.append([lastLine(ended)])
+        await log.written()
         return ended
       }),
     )

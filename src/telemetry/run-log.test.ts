@@ -1,47 +1,146 @@
-/** The ring of a run's log lines and its followers. */
-import { expect, test } from 'vitest'
+/** The log of a run: in memory, in its files, and read while it grows. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { RunLog } from './run-log.ts'
 
-const line = (message: string, level: LogLine['level'] = 'INFO'): LogLine => ({
-  timestamp: 0,
-  level,
-  component: '',
+const line = (message: string): LogLine => ({
+  timestamp: 1.5,
+  level: 'INFO',
+  component: 'a',
   message,
-  fields: {},
+  fields: { x: 1 },
 })
 const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => line(`${from + i}`))
-const messages = (log: RunLog, count: number) => log.past(count).map(({ message }) => message)
+const numbers = (of: readonly LogLine[]) => of.map(({ message }) => Number(message))
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-test('keeps the last lines, oldest first, over any number of wraps', () => {
-  const log = new RunLog('STATE', 4)
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-log-'))
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const options = (more: { bytes?: number; capacity?: number } = {}) => ({
+  path: join(directory, 'run.jsonl'),
+  bytes: 1 << 20,
+  onLost: (count: number, error: Error) => {
+    throw new Error(`${count} lines are lost`, { cause: error })
+  },
+  ...more,
+})
+
+/** Every line from `from` on, as whoever follows the log reads it. */
+async function readFrom(log: RunLog, from: number): Promise<LogLine[]> {
+  const read: LogLine[] = []
+  for (let at = from; ; ) {
+    const rest = log.inMemory(at)
+    if (rest !== undefined) return [...read, ...rest]
+    const { lines, next } = await log.stored(at)
+    read.push(...lines)
+    at = next
+  }
+}
+
+test('the last lines are in memory, oldest first, over any number of wraps; those before come from the file', async () => {
+  const log = new RunLog(options({ capacity: 4 }))
   for (let at = 0; at < 11; at++) {
     log.append(lines(at, at + 1))
-    const expected = lines(Math.max(0, at - 3), at + 1).map(({ message }) => message)
-    expect(messages(log, 100)).toEqual(expected)
-    expect(messages(log, 2)).toEqual(expected.slice(-2))
+    expect(numbers(log.inMemory(Math.max(0, at - 3)) ?? [])).toEqual(range(Math.max(0, at - 3), at + 1))
+    if (at >= 4) expect(log.inMemory(at - 4)).toBeUndefined()
   }
-  expect(messages(log, 0)).toEqual([])
-  log.append(lines(100, 120))
-  expect(messages(log, 9)).toEqual(['116', '117', '118', '119'])
+  expect(log.inMemory(11)).toEqual([])
+  expect(await readFrom(log, 0)).toEqual(lines(0, 11).map((each) => expect.objectContaining(each)))
+  log.append(lines(11, 40))
+  expect(numbers(await readFrom(log, 7))).toEqual(range(7, 40))
 })
 
-test('drops lines below its level, which can change, but no STATE line', () => {
-  const log = new RunLog('WARN')
-  log.append([line('a', 'STATE'), line('b', 'INFO'), line('c', 'WARN'), line('d', 'FATAL')])
-  log.level = 'STATE'
-  log.append([line('e', 'DEBUG')])
-  expect(messages(log, 9)).toEqual(['a', 'c', 'd', 'e'])
+test('a reader that comes while lines pour in gets each once, in order, whatever is put aside meanwhile', async () => {
+  const log = new RunLog(options({ capacity: 50, bytes: 400_000 }))
+  let written = 0
+  const total = 3_000
+  const writing = (async () => {
+    while (written < total) {
+      log.append(lines(written, written + 10))
+      written += 10
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  })()
+  for (let round = 0; round < 20; round++) {
+    const from = Math.max(0, written - 700)
+    const seen: LogLine[] = []
+    for (let at = from; ; ) {
+      const rest = log.inMemory(at)
+      if (rest !== undefined) {
+        seen.push(...rest)
+        break
+      }
+      const { lines, next } = await log.stored(at)
+      seen.push(...lines)
+      at = next
+    }
+    const leave = log.follow((more) => seen.push(...more))
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    leave()
+    expect(numbers(seen)).toEqual(range(from, from + seen.length))
+    expect(from + seen.length).toBeGreaterThanOrEqual(written - 10)
+  }
+  await writing
+  await log.written()
+  expect(numbers(await readFrom(log, total - 1_000))).toEqual(range(total - 1_000, total))
 })
 
-test('past lines and followed lines make the whole log, without gap or repetition', () => {
-  const log = new RunLog('STATE', 1_000)
-  log.append(lines(0, 50))
-  const seen = log.past(20)
-  const leave = log.follow((more) => seen.push(...more))
-  log.append(lines(50, 60))
-  log.append([line('quiet', 'DEBUG')])
-  leave()
-  log.append(lines(61, 70))
-  expect(seen.map(({ message }) => message)).toEqual([...lines(30, 60).map(({ message }) => message), 'quiet'])
+test('no more is kept on disk than asked for, of whole lines, and the newest of them', async () => {
+  const log = new RunLog(options({ capacity: 10, bytes: 64 << 10 }))
+  for (let at = 0; at < 5_000; at += 100) {
+    log.append(lines(at, at + 100))
+    await log.written()
+  }
+  await log.written()
+  const names = readdirSync(directory).sort()
+  expect(names).toEqual(['run.jsonl', 'run.jsonl.1', 'run.jsonl.2', 'run.jsonl.3'])
+  const bytes = names.reduce((sum, name) => sum + readFileSync(join(directory, name)).length, 0)
+  expect(bytes).toBeLessThanOrEqual(64 << 10)
+  const kept = numbers(await readFrom(log, 0))
+  expect(kept).toEqual(range(5_000 - kept.length, 5_000))
+  expect(kept.length).toBeGreaterThan(300)
+})
+
+test('a log that an earlier process has left is read and goes on behind its last whole line', async () => {
+  const before = new RunLog(options())
+  before.append(lines(0, 5))
+  await before.written()
+  const path = join(directory, 'run.jsonl')
+  writeFileSync(path, `${readFileSync(path, 'utf8')}{"n":5,"times`)
+  const log = RunLog.stored(options())
+  await log.opened
+  expect(log.next).toBe(5)
+  expect(numbers(await readFrom(log, 2))).toEqual([2, 3, 4])
+  log.append(lines(5, 7))
+  await log.settle()
+  expect(log.inMemory(5)).toBeUndefined()
+  expect(numbers(await readFrom(log, 0))).toEqual(range(0, 7))
+  const again = RunLog.stored(options())
+  await again.opened
+  expect(again.next).toBe(7)
+  await again.remove()
+  expect(readdirSync(directory)).toEqual([])
+})
+
+test('what the disk does not take stays in memory, and is told once', async () => {
+  const told: string[] = []
+  writeFileSync(join(directory, 'file'), '')
+  const log = new RunLog({
+    path: join(directory, 'file', 'run.jsonl'),
+    bytes: 1 << 20,
+    onLost: (count, error) => told.push(`${count} ${(error as NodeJS.ErrnoException).code}`),
+  })
+  log.append(lines(0, 3))
+  await log.written()
+  log.append(lines(3, 4))
+  await log.settle()
+  expect(told).toEqual(['3 EEXIST'])
+  expect(numbers(log.inMemory(0) ?? [])).toEqual([0, 1, 2, 3])
 })

@@ -1,51 +1,112 @@
-/** The log of one run: the last lines kept in a ring, and who follows it. */
-import type { LogLevel } from '../dataplane/engine/log.ts'
+/** The log of one run: all of it in a file, its last lines in memory as well, and who follows it. */
 import type { LogLine } from '../dataplane/engine/run.ts'
+import { LineFile } from './line-file.ts'
 
-/** Lines kept of each run. */
+/** Lines kept in memory of a run that is on. */
 const MAX_LOG_LINES = 2_000
-
-const levels: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
+/** Files that a log is in, the one that grows included: the oldest of them goes when a new one is begun. */
+const LOG_FILES = 4
 
 export type LogListener = (lines: readonly LogLine[]) => void
 
+export interface RunLogOptions {
+  /** Where the log is kept. */
+  readonly path: string
+  /** Bytes of it that are kept, at most. */
+  readonly bytes: number
+  /** Lines kept in memory. */
+  readonly capacity?: number
+  /** Lines could not be written. */
+  onLost(lines: number, error: Error): void
+}
+
+/** A line as it stands in the file. */
+interface NumberedLine extends LogLine {
+  /** Its number in the log of the run, from 0. */
+  readonly n: number
+}
+
+/** Lines are numbered from 0; a number once given stays, whatever is dropped. */
 export class RunLog {
   readonly #capacity: number
-  readonly #ring: LogLine[] = []
-  /** Where the next line goes once the ring is full. */
+  readonly #file: LineFile
+  /** The last lines, oldest first from `#start` on, in turn. */
+  #ring: LogLine[] = []
+  #start = 0
   #next = 0
-  #threshold: number
+  #hasLost = false
+  #opened: Promise<void> = Promise.resolve()
   readonly #listeners = new Set<LogListener>()
 
-  /** Keeps `capacity` lines of `level` and above, and STATE lines, which tell what the run does, at any level. */
-  constructor(level: LogLevel, capacity = MAX_LOG_LINES) {
-    this.#threshold = levels.indexOf(level)
+  constructor({ path, bytes, capacity = MAX_LOG_LINES, onLost }: RunLogOptions) {
     this.#capacity = capacity
+    this.#file = new LineFile({
+      path,
+      rotateAt: Math.ceil(bytes / LOG_FILES),
+      keep: LOG_FILES - 1,
+      onLost: (lines, error) => {
+        this.#hasLost = true
+        onLost(lines, error)
+      },
+    })
   }
 
-  /** The lowest level that is kept and told from now on. */
-  set level(level: LogLevel) {
-    this.#threshold = levels.indexOf(level)
+  /** The log of a run that an earlier process has written: await `opened` before anything else. */
+  static stored(options: RunLogOptions): RunLog {
+    const log = new RunLog(options)
+    log.#opened = log.#open()
+    return log
   }
 
-  /** Takes lines in order; those below the level are dropped, STATE lines never. */
+  /** Resolves once the log can be read and appended to. */
+  get opened(): Promise<void> {
+    return this.#opened
+  }
+
+  /** The number of the line that comes next. */
+  get next(): number {
+    return this.#next
+  }
+
+  /** Takes lines in order and tells them. */
   append(lines: readonly LogLine[]): void {
-    const kept = lines.filter(({ level }) => level === 'STATE' || levels.indexOf(level) >= this.#threshold)
-    if (kept.length === 0) return
-    for (const line of kept) {
+    if (lines.length === 0) return
+    for (const line of lines) {
+      const { timestamp, level, component, message, fields } = line
+      this.#file.append(JSON.stringify({ n: this.#next++, timestamp, level, component, message, fields }))
       if (this.#ring.length < this.#capacity) this.#ring.push(line)
       else {
-        this.#ring[this.#next] = line
-        this.#next = (this.#next + 1) % this.#capacity
+        this.#ring[this.#start] = line
+        this.#start = (this.#start + 1) % this.#capacity
       }
     }
-    for (const listener of this.#listeners) listener(kept)
+    for (const listener of this.#listeners) listener(lines)
   }
 
-  /** The last `count` lines, oldest first; fewer when fewer are kept. */
-  past(count: number): LogLine[] {
-    const all = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)]
-    return count >= all.length ? all : all.slice(all.length - count)
+  /** The lines from number `from` on, when all that come then are in memory; undefined when the file has to be asked. */
+  inMemory(from: number): LogLine[] | undefined {
+    const first = this.#next - this.#ring.length
+    if (from < first) return undefined
+    return [...this.#ring.slice(this.#start), ...this.#ring.slice(0, this.#start)].slice(from - first)
+  }
+
+  /**
+   * Lines from number `from` on that are in the oldest file which has any of them, and the number after the last of them: the file may
+   * have fewer than were logged. Read on until `inMemory` has the rest.
+   */
+  async stored(from: number): Promise<{ lines: LogLine[]; next: number }> {
+    const inMemory = this.#next - this.#ring.length
+    return await this.#file.read(async (files) => {
+      for (let index = LOG_FILES - 1; index >= 0; index--) {
+        // Where the next file begins at the number wanted or before it, this one has nothing.
+        const after = index === 0 ? undefined : await files.firstLine(index - 1)
+        if (after !== undefined && (numbered([after])[0]?.n ?? 0) <= from) continue
+        const lines = numbered(await files.lines(index)).filter(({ n }) => n >= from)
+        const last = lines.at(-1)
+        if (last !== undefined) return { lines, next: last.n + 1 }
+      }
+      return { lines: [], next: Math.max(inMemory, from) }
+    })
   }
 
   /** Calls `listener` with lines appended from now on; returns what ends that. */
@@ -53,4 +114,48 @@ export class RunLog {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
+
+  /** Resolves once every line is in the file, or was lost. */
+  written(): Promise<void> {
+    return this.#file.written()
+  }
+
+  /** The run is over: its lines are in the file alone once they are there. */
+  async settle(): Promise<void> {
+    await this.written()
+    // What could not be written is here or nowhere.
+    if (this.#hasLost) return
+    this.#ring = []
+    this.#start = 0
+  }
+
+  /** Takes the log off the disk. */
+  remove(): Promise<void> {
+    return this.#file.remove()
+  }
+
+  /** Finds the number that comes next. */
+  #open(): Promise<void> {
+    return this.#file.read(async (files) => {
+      for (let index = 0; index < LOG_FILES; index++) {
+        const last = numbered(await files.lines(index)).at(-1)
+        if (last === undefined) continue
+        this.#next = last.n + 1
+        return
+      }
+    })
+  }
+}
+
+/** The whole lines among `texts`. */
+function numbered(texts: readonly string[]): NumberedLine[] {
+  return texts.flatMap((text) => {
+    try {
+      const line = JSON.parse(text) as NumberedLine
+      return typeof line.n === 'number' ? [line] : []
+    } catch {
+      // A process that was killed may have left half a line, and the next one began after it.
+      return []
+    }
+  })
 }

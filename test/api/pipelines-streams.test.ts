@@ -1,6 +1,5 @@
 /** The streams of pipelines on a real node: changes, logs and telemetry of runs, and what happens when a run fails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { MAX_RUN_LOGS } from '../../src/services/pipeline-runs.ts'
 import { Peer } from '../dataplane/running.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
 
@@ -185,10 +184,11 @@ describe('telemetry', () => {
 
 test('samples are kept of the last runs of a pipeline, and as long as the process lives', async () => {
   const directory = temporaryDirectory()
-  let own = await runNode(directory)
+  const kept = 3
+  let own = await runNode(directory, { 'run-logs': String(kept) })
   const id = await own.create(traffic())
   const runs: string[] = []
-  for (let i = 0; i <= MAX_RUN_LOGS; i++) {
+  for (let i = 0; i <= kept; i++) {
     runs.push(await own.start(id))
     await own.call('POST', `/pipelines/${id}/stop`)
     await own.when(id, ({ currentRun }) => currentRun.state === 'ENDED')
@@ -197,12 +197,13 @@ test('samples are kept of the last runs of a pipeline, and as long as the proces
   expect(await codeOf(own.follow(`/pipeline-runs/${runs[0]}/telemetry`))).toBe(5)
   for (const run of runs.slice(1)) await (await own.follow(`/pipeline-runs/${run}/telemetry`)).next()
   await own.node.close()
-  own = await runNode(directory)
+  own = await runNode(directory, { 'run-logs': String(kept) })
   await expect(own.follow(`/pipeline-runs/${last}/telemetry`)).rejects.toMatchObject({
     code: 10,
     message: expect.stringContaining('the node was restarted since'),
   })
-  expect(await codeOf(own.follow(`/pipeline-runs/${runs[1]}/telemetry`))).toBe(5)
+  expect(await codeOf(own.follow(`/pipeline-runs/${runs[1]}/telemetry`))).toBe(10)
+  expect(await codeOf(own.follow(`/pipeline-runs/${runs[0]}/telemetry`))).toBe(5)
   expect((await own.call('GET', `/pipeline-runs/${runs[0]}`)).body.run).toMatchObject({
     id: runs[0],
     outcome: 'STOPPED',

@@ -12,6 +12,7 @@ import type { AnyComponent, Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
+import { faultsOfLogFilters, type LogFilter, LogFilters } from './log-filters.ts'
 import { connect, type Port, portsOf } from './ports.ts'
 import { largestPacket, roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
@@ -56,7 +57,7 @@ const Shell = Type.Object({
   engine_config: Type.Object({
     pipeline: Type.Record(Type.String(), Type.Unknown()),
     shm_config: Type.Optional(Type.Unknown()),
-    log_filters: Type.Optional(Type.Unknown()),
+    log_filters: Type.Optional(LogFilters),
     lifecycle_handler: Type.Optional(Type.Unknown()),
   }),
   meta: Type.Optional(
@@ -309,13 +310,20 @@ export function checkPipelineConfig(
   const engine = isObject(shell.engine_config) ? shell.engine_config : {}
   const engineAt = 'engine_config' in value ? '/engine_config' : '/engineConfig'
   const engineGiven = (value[engineAt.slice(1)] ?? {}) as Record<string, unknown>
-  for (const key of ['shm_config', 'log_filters', 'lifecycle_handler']) {
+  for (const key of ['shm_config', 'lifecycle_handler']) {
     if (engine[key] === undefined || (Array.isArray(engine[key]) && (engine[key] as unknown[]).length === 0)) continue
     const name = key in engineGiven ? key : camelCase(key)
     problems.push({
       pointer: below(engineAt, name),
       message: `"${key}" is known but not available yet in this version of penstock`,
     })
+  }
+  const logFilters = (engine.log_filters ?? []) as LogFilter[]
+  if (problems.length === 0) {
+    const filtersAt = below(engineAt, 'log_filters' in engineGiven ? 'log_filters' : 'logFilters')
+    for (const { pointer, message } of faultsOfLogFilters(logFilters)) {
+      problems.push({ pointer: `${filtersAt}${pointer}`, message })
+    }
   }
   if (shell.kpis !== undefined) {
     problems.push({ pointer: '/kpis', message: '"kpis" is known but not available yet in this version of penstock' })
@@ -351,7 +359,7 @@ export function checkPipelineConfig(
   const { refused } = roomOf(components, available, onward)
   if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
   const warnings = warningsOf(components, available, onward)
-  return { config: { version: 1, components, variables: shell.variables ?? [] }, problems, warnings }
+  return { config: { version: 1, components, logFilters, variables: shell.variables ?? [] }, problems, warnings }
 }
 
 /**

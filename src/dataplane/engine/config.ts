@@ -1,5 +1,6 @@
 /** The pipeline configuration: from the text of jsonConfig to a checked, normalised value, or every problem in it. */
 import type { Problem } from '../../text/pointer.ts'
+import type { LogFilter } from './log-filters.ts'
 
 /** Something that is allowed, but hardly meant. */
 export interface Warning extends Problem {
@@ -17,5 +18,7 @@ export interface ComponentConfig {
 export interface PipelineConfig {
   version: number
   components: Record<string, ComponentConfig>
+  /** Their files as the configuration names them, or absolute. */
+  logFilters: LogFilter[]
   variables: { id: string; label: string; description: string; paths: string[] }[]
 }

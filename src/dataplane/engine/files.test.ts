@@ -22,7 +22,7 @@ const registry = new Map([[reader.key, reader]])
 
 function configOf(name: string, file: string, ...parts: string[]): PipelineConfig {
   const config = { file, text: '/etc/passwd', parts: [{}, ...parts.map((part) => ({ file: part }))] }
-  return { version: 1, components: { [name]: { key: 'reader', config } }, variables: [] }
+  return { version: 1, components: { [name]: { key: 'reader', config } }, logFilters: [], variables: [] }
 }
 
 test.each([
@@ -55,7 +55,7 @@ test('names become absolute paths, all else stays as it is, the configuration gi
   const config = configOf('__proto__', 'a.pcap', '../y', '/z')
   const before = JSON.stringify(config)
   const { components, ...others } = withFilesIn(config, registry, '/data/files')
-  expect(others).toEqual({ version: 1, variables: [] })
+  expect(others).toEqual({ version: 1, logFilters: [], variables: [] })
   expect(Object.entries(components)).toEqual([
     [
       '__proto__',

@@ -48,7 +48,7 @@ function mapFiles(node: Node, value: unknown, pointer: string, place: (file: Nam
 }
 
 function mapConfig(
-  { components, ...others }: PipelineConfig,
+  { components, logFilters, ...others }: PipelineConfig,
   registry: Registry,
   place: (file: NamedFile) => string,
 ): PipelineConfig {
@@ -58,7 +58,12 @@ function mapConfig(
     const pointer = pointerOf(['engine_config', 'pipeline', name, key])
     return [name, { key, config: mapFiles(schema as Node, config, pointer, place) as Record<string, unknown> }]
   })
-  return { ...others, components: Object.fromEntries(placed) }
+  const filters = logFilters.map((filter, i) => {
+    const { file: name } = filter
+    if (name === undefined) return filter
+    return { ...filter, file: place({ pointer: pointerOf(['engine_config', 'log_filters', i, 'file']), name }) }
+  })
+  return { ...others, logFilters: filters, components: Object.fromEntries(placed) }
 }
 
 /** The checked configuration with its files as absolute paths, relative ones being in `directory`. */

@@ -56,7 +56,9 @@ export interface NetworkMessage extends NetworkChange {
 const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
 const PUBLISH_NS = 10 * NS_PER_MS
 /** Log lines a run may send in one second; more are counted and summed up in one line. */
-const MAX_LINES_PER_SECOND = 500
+const MAX_LINES_PER_SECOND = 10_000
+/** Lines sent in one message, at most: those of one breath go together. */
+const MAX_LINES_PER_MESSAGE = 256
 
 class LogLineSender {
   private readonly port: MessagePort
@@ -64,18 +66,20 @@ class LogLineSender {
   private window = 0
   private sent = 0
   private suppressed = 0
+  private lines: LogLine[] = []
 
   constructor(port: MessagePort, level: LogLevel) {
     this.port = port
     this.threshold = LEVELS.indexOf(level)
   }
 
+  /** Lines go out with `flush`; STATE and FATAL ones, and what came before them, at once. */
   write(level: LogLevel, component: string, message: string, fields: LogLine['fields'] = {}): void {
     // STATE lines tell what the run does; they are never filtered.
     if (level !== 'STATE' && LEVELS.indexOf(level) < this.threshold) return
     const timestamp = performance.timeOrigin + performance.now()
     const window = Math.floor(timestamp / 1000)
-    const lines: LogLine[] = []
+    const { lines } = this
     if (window !== this.window) {
       if (this.suppressed > 0) {
         const text = `${this.suppressed} log lines were dropped: more than ${MAX_LINES_PER_SECOND} in one second`
@@ -89,7 +93,14 @@ class LogLineSender {
     if (this.sent++ < MAX_LINES_PER_SECOND || level === 'FATAL')
       lines.push({ timestamp, level, component, message, fields })
     else this.suppressed++
-    if (lines.length > 0) this.port.postMessage({ type: 'log', lines } satisfies WorkerMessage)
+    if (level === 'STATE' || level === 'FATAL' || lines.length >= MAX_LINES_PER_MESSAGE) this.flush()
+  }
+
+  flush(): void {
+    const { lines } = this
+    if (lines.length === 0) return
+    this.lines = []
+    this.port.postMessage({ type: 'log', lines } satisfies WorkerMessage)
   }
 }
 
@@ -114,6 +125,7 @@ class Run {
     try {
       this.graph = this.compile(registry)
     } catch (error) {
+      this.log.flush()
       this.io.detach()
       throw error
     }
@@ -192,6 +204,7 @@ class Run {
         dirty = true
       }
       graph.flush()
+      this.log.flush()
       if (graph.complete) return false
       dirty ||= busy
       if (dirty && now - lastPublish >= PUBLISH_NS) {
@@ -268,6 +281,8 @@ function unpin({ port, level, cpus }: WorkerTask): void {
     native.setAffinity([])
   } catch (error) {
     const message = `the thread stays on CPU ${cpus.join(', ')} until a run is pinned elsewhere: ${(error as Error).message}`
-    new LogLineSender(port, level).write('WARN', '', message)
+    const log = new LogLineSender(port, level)
+    log.write('WARN', '', message)
+    log.flush()
   }
 }

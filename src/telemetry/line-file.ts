@@ -1,0 +1,198 @@
+/** A file of lines that grows at its end: written in batches behind the caller's back, in order, bounded in memory and on disk. */
+import { appendFile, mkdir, open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { SerialQueue } from '../contract/serial-queue.ts'
+
+/** Bytes of lines that wait for the disk, at most: further ones are dropped and counted. */
+const MAX_UNWRITTEN_BYTES = 4 << 20
+/** Bytes written at once, at most. */
+const MAX_BATCH_BYTES = 256 << 10
+/** How much of a file is read to find its first line. */
+const FIRST_LINE_BYTES = 64 << 10
+
+export interface LineFileOptions {
+  readonly path: string
+  /** Bytes after which the file is put aside as `path.1` and a new one begun; absent: never. */
+  readonly rotateAt?: number
+  /** Files put aside that are kept: `path.1` is the newest. */
+  readonly keep?: number
+  /** Cuts the file to nothing before the first line. */
+  readonly truncate?: boolean
+  /** Lines were lost: `error` says why, once for all until a write succeeds again. */
+  onLost(lines: number, error: Error): void
+}
+
+/** The file that grows, 0, and those put aside, 1 being the newest. */
+export interface WrittenFiles {
+  /** Its lines; none when there is no such file. Half a line at its end is left out. */
+  lines(index: number): Promise<string[]>
+  /** Undefined when there is none. */
+  firstLine(index: number): Promise<string | undefined>
+}
+
+/** What a file ends with. */
+interface FileEnd {
+  readonly bytes: number
+  /** Its last line has no end: whoever wrote it was killed. */
+  readonly isTorn: boolean
+}
+
+/** A line without its end, and the bytes of it with that. */
+interface Waiting {
+  readonly text: string
+  readonly bytes: number
+}
+
+export class LineFile {
+  readonly path: string
+  readonly #options: LineFileOptions
+  readonly #queue = new SerialQueue()
+  #waiting: Waiting[] = []
+  #waitingBytes = 0
+  /** Lines dropped since the last batch, for want of room. */
+  #dropped = 0
+  #isScheduled = false
+  /** Undefined before the file was looked at, and after a write that failed. */
+  #end: FileEnd | undefined
+  #isTruncated = false
+  #isFailing = false
+
+  /** Touches nothing before the first line. */
+  constructor(options: LineFileOptions) {
+    this.path = options.path
+    this.#options = options
+  }
+
+  /** Takes a line, without its end; it is in the file once `written` resolves. */
+  append(text: string): void {
+    const bytes = Buffer.byteLength(text) + 1
+    if (this.#waitingBytes + bytes > MAX_UNWRITTEN_BYTES) {
+      this.#dropped++
+      return
+    }
+    this.#waiting.push({ text, bytes })
+    this.#waitingBytes += bytes
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    void this.#queue.run(() => this.#write())
+  }
+
+  /** Resolves once every line taken so far is in the file, or was lost. */
+  written(): Promise<void> {
+    return this.#queue.run(() => {})
+  }
+
+  /** Runs `step` once every line taken so far is in the file, or was lost; nothing is written or put aside meanwhile. */
+  read<T>(step: (files: WrittenFiles) => Promise<T>): Promise<T> {
+    return this.#queue.run(() => step({ lines: (index) => this.#lines(index), firstLine: (i) => this.#firstLine(i) }))
+  }
+
+  /** Removes the file and those put aside; no line may be appended any more. */
+  remove(): Promise<void> {
+    return this.#queue.run(async () => {
+      for (let index = 0; index <= (this.#options.keep ?? 0); index++) await rm(this.#name(index), { force: true })
+    })
+  }
+
+  async #lines(index: number): Promise<string[]> {
+    const text = await readFile(this.#name(index), 'utf8').catch(whenMissing(''))
+    return text.split('\n').slice(0, -1)
+  }
+
+  async #firstLine(index: number): Promise<string | undefined> {
+    const file = await open(this.#name(index)).catch(whenMissing(undefined))
+    if (file === undefined) return undefined
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(FIRST_LINE_BYTES), 0, FIRST_LINE_BYTES, 0)
+      const end = buffer.subarray(0, bytesRead).indexOf(10)
+      return end < 0 ? undefined : buffer.toString('utf8', 0, end)
+    } finally {
+      await file.close()
+    }
+  }
+
+  async #write(): Promise<void> {
+    this.#isScheduled = false
+    while (this.#waiting.length > 0) {
+      const batch = this.#take()
+      const dropped = this.#dropped
+      this.#dropped = 0
+      if (dropped > 0) this.#lost(dropped, new Error(`the disk did not keep up with ${this.path}`))
+      try {
+        await this.#writeBatch(batch)
+        this.#isFailing = dropped > 0
+      } catch (error) {
+        this.#end = undefined
+        this.#lost(batch.length, error as Error)
+      }
+    }
+  }
+
+  #take(): Waiting[] {
+    let count = 0
+    let bytes = 0
+    for (const line of this.#waiting) {
+      if (count > 0 && bytes + line.bytes > MAX_BATCH_BYTES) break
+      count++
+      bytes += line.bytes
+    }
+    this.#waitingBytes -= bytes
+    return this.#waiting.splice(0, count)
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const { rotateAt = Number.POSITIVE_INFINITY } = this.#options
+    let text = batch.map((line) => `${line.text}\n`).join('')
+    let end = this.#end ?? (await this.#begin())
+    if (end.bytes > 0 && end.bytes + Buffer.byteLength(text) > rotateAt) {
+      await this.#putAside()
+      end = { bytes: 0, isTorn: false }
+    }
+    if (end.isTorn) text = `\n${text}`
+    await appendFile(this.path, text, { mode: 0o600 })
+    this.#end = { bytes: end.bytes + Buffer.byteLength(text), isTorn: false }
+  }
+
+  /** What is in the file before the first batch of this process. */
+  async #begin(): Promise<FileEnd> {
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 })
+    if (this.#options.truncate === true && !this.#isTruncated) {
+      await truncate(this.path).catch(whenMissing(undefined))
+      this.#isTruncated = true
+    }
+    const { size } = await stat(this.path).catch(whenMissing({ size: 0 }))
+    if (size === 0) return { bytes: 0, isTorn: false }
+    const file = await open(this.path)
+    try {
+      const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+      return { bytes: size, isTorn: buffer[0] !== 10 }
+    } finally {
+      await file.close()
+    }
+  }
+
+  async #putAside(): Promise<void> {
+    const { keep = 0 } = this.#options
+    await rm(this.#name(keep), { force: true })
+    for (let index = keep - 1; index >= 0; index--) {
+      await rename(this.#name(index), this.#name(index + 1)).catch(whenMissing(undefined))
+    }
+  }
+
+  #lost(lines: number, error: Error): void {
+    if (!this.#isFailing) this.#options.onLost(lines, error)
+    this.#isFailing = true
+  }
+
+  #name(index: number): string {
+    return index === 0 ? this.path : `${this.path}.${index}`
+  }
+}
+
+/** For `catch`: `instead` when the file does not exist; any other failure stays one. */
+function whenMissing<T>(instead: T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === 'ENOENT') return instead
+    throw error
+  }
+}

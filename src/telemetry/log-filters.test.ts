@@ -1,0 +1,172 @@
+/** What becomes of a run's lines under filters and a level. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { LogFilter } from '../dataplane/engine/log-filters.ts'
+import type { LogLine } from '../dataplane/engine/run.ts'
+import { LineSelection, matches } from './log-filters.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-filters-'))
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const line = (component: string, level: LogLine['level'], message = `${component} ${level}`): LogLine => ({
+  timestamp: 0,
+  level,
+  component,
+  message,
+  fields: {},
+})
+const all = ['', 'udp', 'fec'].flatMap((component) =>
+  (['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const).map((level) => line(component, level)),
+)
+const filter = (
+  level: LogFilter['level'],
+  actions: LogFilter['actions']['actions'],
+  more: Partial<LogFilter> = {},
+) => ({
+  level,
+  actions: { actions },
+  ...more,
+})
+
+function selection(filters: LogFilter[], level: LogLine['level'] = 'INFO') {
+  const stopped: string[] = []
+  const select = new LineSelection({
+    level,
+    filters,
+    onStop: ({ message }) => stopped.push(message),
+    onLost: (path, lines, error) => {
+      throw new Error(`${lines} lines for ${path} are lost`, { cause: error })
+    },
+  })
+  return { select, stopped }
+}
+const kept = (filters: LogFilter[], level?: LogLine['level']) =>
+  selection(filters, level)
+    .select.select(all)
+    .map(({ message }) => message.trim())
+
+const without = (...gone: string[]) =>
+  all
+    .filter(({ level }) => level !== 'DEBUG')
+    .flatMap(({ message }) => (gone.includes(message.trim()) ? [] : message.trim()))
+
+test.each<[string, LogFilter[], string[]]>([
+  ['no filter: the level decides, STATE lines are always in', [], without()],
+  [
+    'log: in, whatever the level',
+    [filter('DEBUG', ['log'], { path_filter: 'udp' })],
+    [...without().slice(0, 6), 'udp DEBUG', ...without().slice(6)],
+  ],
+  [
+    'discard: nothing that matches',
+    [filter('WARN', ['discard'], { path_filter: 'f*' })],
+    without('fec WARN', 'fec ERROR', 'fec FATAL'),
+  ],
+  ['discard without a name takes no STATE line', [filter('STATE', ['discard'])], ['STATE', 'udp STATE', 'fec STATE']],
+  [
+    'discard with a name does',
+    [filter('STATE', ['discard'], { path_filter: '?ec' })],
+    without(...without().filter((each) => each.startsWith('fec'))),
+  ],
+  [
+    'what matched for another end than the log is not in it',
+    [filter('ERROR', ['stop'], { path_filter: 'udp' })],
+    without('udp ERROR', 'udp FATAL'),
+  ],
+  [
+    'an earlier log stands, a later one comes too late',
+    [
+      filter('FATAL', ['log'], { path_filter: 'udp' }),
+      filter('ERROR', ['discard'], { path_filter: 'udp' }),
+      filter('DEBUG', ['log'], { path_filter: 'udp' }),
+    ],
+    [
+      'STATE',
+      'INFO',
+      'WARN',
+      'ERROR',
+      'FATAL',
+      'udp STATE',
+      'udp DEBUG',
+      'udp INFO',
+      'udp WARN',
+      'udp FATAL',
+      'fec STATE',
+      'fec INFO',
+      'fec WARN',
+      'fec ERROR',
+      'fec FATAL',
+    ],
+  ],
+])('%s', (_name, filters, expected) => {
+  expect(kept(filters)).toEqual(expected)
+})
+
+test('the level and the filters can be changed', () => {
+  const { select } = selection([], 'ERROR')
+  const count = () => select.select(all).length
+  expect(count()).toBe(9)
+  select.level = 'STATE'
+  expect(count()).toBe(18)
+  select.filters = [filter('STATE', ['discard'], { path_filter: '*' })]
+  expect(count()).toBe(0)
+})
+
+test('stop is told of each line', () => {
+  const { select, stopped } = selection([filter('ERROR', ['log', 'stop'], { path_filter: 'fec' })])
+  select.select(all)
+  expect(stopped).toEqual(['fec ERROR', 'fec FATAL'])
+})
+
+test('a file is appended to, or cut once a run', async () => {
+  const [kept, cut] = [join(directory, 'deep', 'kept'), join(directory, 'cut')] as const
+  writeFileSync(cut, 'before\n')
+  const { select } = selection([
+    filter('ERROR', ['file'], { file: kept, mode: 'APPEND' }),
+    filter('ERROR', ['file', 'log'], { file: cut, mode: 'TRUNCATE' }),
+  ])
+  expect(select.select([line('a', 'ERROR', '1'), line('a', 'INFO', '2')]).map(({ message }) => message)).toEqual([
+    '1',
+    '2',
+  ])
+  await select.written()
+  select.select([line('a', 'FATAL', '3')])
+  await select.written()
+  const messages = (path: string) =>
+    readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((text) => (JSON.parse(text) as LogLine).message)
+  expect(messages(kept)).toEqual(['1', '3'])
+  expect(messages(cut)).toEqual(['1', '3'])
+})
+
+test.each([
+  ['*', '', true],
+  ['*', 'abc', true],
+  ['', '', true],
+  ['', 'a', false],
+  ['abc', 'abc', true],
+  ['abc', 'abcd', false],
+  ['a*c', 'abbc', true],
+  ['a*c', 'abcb', false],
+  ['*b*', 'abc', true],
+  ['a?c', 'abc', true],
+  ['a?c', 'ac', false],
+  ['a*b*c*', 'a1b2b3c', true],
+  ['*a', 'aaab', false],
+  ['[a]', 'a', false],
+  ['.*', 'abc', false],
+])('%j fits %j: %s', (pattern, name, fits) => {
+  expect(matches(pattern, name)).toBe(fits)
+})
+
+test('a pattern made to take long does not', () => {
+  expect(matches('*a'.repeat(2_000), 'a'.repeat(256))).toBe(false)
+  expect(matches('*a'.repeat(200), `${'a'.repeat(255)}b`)).toBe(false)
+})

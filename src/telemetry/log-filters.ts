@@ -1,0 +1,114 @@
+/** What becomes of a run's lines: the filters of its configuration in their order, and its level for what no filter is about. */
+
+import type { LogLevel } from '../dataplane/engine/log.ts'
+import type { LogFilter } from '../dataplane/engine/log-filters.ts'
+import type { LogLine } from '../dataplane/engine/run.ts'
+import { LineFile } from './line-file.ts'
+
+const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
+
+export interface LineSelectionOptions {
+  readonly level: LogLevel
+  readonly filters: readonly LogFilter[]
+  /** A filter with action `stop` has taken `line`. */
+  onStop(line: LogLine): void
+  /** Lines for the file of a filter could not be written. */
+  onLost(path: string, lines: number, error: Error): void
+}
+
+/** Those of one run. */
+export class LineSelection {
+  readonly #options: LineSelectionOptions
+  #threshold: number
+  #filters: readonly LogFilter[]
+  /** The files of filters, by path: each is opened once a run. */
+  readonly #files = new Map<string, LineFile>()
+
+  constructor(options: LineSelectionOptions) {
+    this.#options = options
+    this.#threshold = LEVELS.indexOf(options.level)
+    this.#filters = options.filters
+  }
+
+  /** The lowest level of what no filter is about, from now on. */
+  set level(level: LogLevel) {
+    this.#threshold = LEVELS.indexOf(level)
+  }
+
+  /** The filters from now on. */
+  set filters(filters: readonly LogFilter[]) {
+    this.#filters = filters
+  }
+
+  /** The lines that go into the run's log; what else the filters want is done. */
+  select(lines: readonly LogLine[]): LogLine[] {
+    return lines.filter((line) => this.#keeps(line))
+  }
+
+  /** Resolves once every line for a file is in it, or was lost. */
+  async written(): Promise<void> {
+    await Promise.all([...this.#files.values()].map((file) => file.written()))
+  }
+
+  #keeps(line: LogLine): boolean {
+    const rank = LEVELS.indexOf(line.level)
+    let isMatched = false
+    let isKept = false
+    let isDiscarded = false
+    for (const filter of this.#filters) {
+      if (rank < LEVELS.indexOf(filter.level)) continue
+      if (filter.path_filter !== undefined && !matches(filter.path_filter, line.component)) continue
+      isMatched = true
+      for (const action of filter.actions.actions) {
+        if (action === 'log') isKept = true
+        else if (action === 'file') this.#fileOf(filter).append(textOf(line))
+        else if (action === 'stop') this.#options.onStop(line)
+        // STATE lines tell what becomes of the run: only a filter that names its components takes them away.
+        else if (line.level !== 'STATE' || filter.path_filter !== undefined) isDiscarded = true
+      }
+      if (isDiscarded) return isKept
+    }
+    if (isKept || line.level === 'STATE') return true
+    return !isMatched && rank >= this.#threshold
+  }
+
+  #fileOf({ file = '', mode }: LogFilter): LineFile {
+    let opened = this.#files.get(file)
+    if (opened === undefined) {
+      const onLost = (lines: number, error: Error) => this.#options.onLost(file, lines, error)
+      opened = new LineFile({ path: file, truncate: mode === 'TRUNCATE', onLost })
+      this.#files.set(file, opened)
+    }
+    return opened
+  }
+}
+
+function textOf({ timestamp, level, component, message, fields }: LogLine): string {
+  return JSON.stringify({ timestamp: new Date(timestamp).toISOString(), level, component, message, fields })
+}
+
+/**
+ * Whether `name` is what the pattern says, `*` standing for any characters and `?` for one. In time that grows with the product of the
+ * lengths at most, whatever the pattern: it may come from anybody.
+ */
+export function matches(pattern: string, name: string): boolean {
+  let at = 0
+  let next = 0
+  /** Where to go on when what follows the last * does not fit. */
+  let star = -1
+  let after = 0
+  while (at < name.length) {
+    if (pattern[next] === '*') {
+      star = next++
+      after = at
+    } else if (next < pattern.length && (pattern[next] === '?' || pattern[next] === name[at])) {
+      at++
+      next++
+    } else if (star >= 0) {
+      next = star + 1
+      at = ++after
+    } else return false
+  }
+  while (pattern[next] === '*') next++
+  return next === pattern.length
+}
