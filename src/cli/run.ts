@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
+import { LineSelection } from '../telemetry/log-filters.ts'
 import { spanText } from './durations.ts'
 import { Failure, messageOf } from './failure.ts'
 import { metricsTable, rateOf } from './metrics-table.ts'
@@ -46,9 +47,16 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
   const config = await loadPipeline(file)
   const json = options.output === 'json'
   const live = new LiveRegion(json ? process.stderr : process.stdout)
+  const filtered = new AbortController()
+  const selection = new LineSelection({
+    level: options.logLevel,
+    filters: config.logFilters,
+    onStop: () => filtered.abort(),
+    onLost: (path, lines, { message }) => process.stderr.write(`${lines} log lines for ${path} are lost: ${message}\n`),
+  })
   const onLog = (lines: LogLine[]) => {
     live.clear()
-    for (const { timestamp, level, component, message } of lines) {
+    for (const { timestamp, level, component, message } of selection.select(lines)) {
       const clock = new Date(timestamp).toISOString().slice(11)
       const label = paint(level.padEnd(5), LEVEL_COLOURS[level], process.stderr)
       process.stderr.write(`${clock} ${label} ${component ? `${component}: ` : ''}${message}\n`)
@@ -67,12 +75,15 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
         config,
         ...(options.cpu === undefined ? {} : { cpu: options.cpu }),
         performanceMode: options.performanceMode ?? false,
-        level: options.logLevel,
+        // A filter may be about lines below the level.
+        level: config.logFilters.length > 0 ? 'STATE' : options.logLevel,
       },
       onLog,
     )
-    stop.addEventListener('abort', () => handle.stop())
-    if (stop.aborted) handle.stop()
+    for (const signal of [stop, filtered.signal]) {
+      signal.addEventListener('abort', () => handle.stop())
+      if (signal.aborted) handle.stop()
+    }
     try {
       await handle.running
     } catch (error) {
@@ -97,6 +108,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     } else print(`${metricsTable(rows, keys)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
     if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
   } finally {
+    await selection.written()
     await pool.close()
   }
 }

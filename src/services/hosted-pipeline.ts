@@ -215,7 +215,7 @@ export class HostedPipeline {
       await this.#persistence.remove(this.id, this.runIds)
       this.#deleted = true
       this.#machine.stop()
-      this.#runs.forget()
+      await this.#runs.forget()
       for (const id of this.runIds) this.#host.runForgotten(id)
       return last
     })

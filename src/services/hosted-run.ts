@@ -14,7 +14,7 @@ import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { logMessageView } from './pipelines-view.ts'
 
 /** Log lines that wait for a slow follower before further ones are dropped for it. */
-const MAX_LOG_BACKLOG = 1_024
+const MAX_LOG_BACKLOG = 4_096
 
 export class HostedRun {
   readonly pipelineId: string

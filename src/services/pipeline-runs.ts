@@ -22,6 +22,8 @@ export class PipelineRuns {
   readonly #kept = new Map<string, HostedRun>()
   /** Oldest first, at most MAX_RUNS. */
   readonly #ids: string[]
+  /** Logs being taken off the disk. */
+  readonly #removals = new Set<Promise<void>>()
 
   constructor(options: PipelineRunsOptions) {
     this.#options = options
@@ -53,19 +55,23 @@ export class PipelineRuns {
     return this.#ids.splice(0, Math.max(0, this.#ids.length - MAX_RUNS))
   }
 
-  /** The pipeline is gone, and its logs with it: their followers' streams end. */
-  forget(): void {
+  /** The pipeline is gone, and its logs with it: their followers' streams end. Resolves once they are off the disk. */
+  async forget(): Promise<void> {
     for (const id of this.#ids.slice(-this.#options.logs)) this.#forget(id, 'its pipeline was deleted')
+    await Promise.all(this.#removals)
   }
 
   /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk. */
   async abandon(error: ServiceError): Promise<void> {
-    await Promise.all([...this.#kept.values()].map((run) => run.abandon(error)))
+    await Promise.all([...this.#removals, ...[...this.#kept.values()].map((run) => run.abandon(error))])
   }
 
   #forget(id: string, why: string): void {
     const run = this.#kept.get(id) ?? this.#options.earlier(id)
     this.#kept.delete(id)
-    run?.forget(why).catch(this.#options.onError)
+    if (run === undefined) return
+    const removal = run.forget(why).catch(this.#options.onError)
+    this.#removals.add(removal)
+    void removal.finally(() => this.#removals.delete(removal))
   }
 }

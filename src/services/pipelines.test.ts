@@ -608,7 +608,7 @@ describe('runs', () => {
     const sink = new CollectingSink<LogStreamMessages>()
     await service.handlers.openLogStream({ nodeId, runId }, call, sink)
     sink.writable = false
-    for (let i = 0; i < 3_000; i += 2) pool.last.log([line(`${i}`), line(`${i + 1}`)])
+    for (let i = 0; i < 6_000; i += 2) pool.last.log([line(`${i}`), line(`${i + 1}`)])
     expect(sink.messages).toHaveLength(0)
     sink.drain()
     const heard = sink.messages.flatMap(({ messages }) => messages)
@@ -620,7 +620,7 @@ describe('runs', () => {
       fields: { n: '1', b: 'true' },
     })
     expect(heard.at(-1)?.level).toBe('WARN')
-    expect(heard.at(-1)?.message).toContain(`${3_000 - (heard.length - 1)} lines`)
+    expect(heard.at(-1)?.message).toContain(`${6_000 - (heard.length - 1)} lines`)
     pool.last.log([line('after')])
     expect(sink.messages.at(-1)?.messages[0]?.message).toBe('after')
   })

@@ -1,6 +1,7 @@
 /** What was answered survives kill -9: a real node in its own process, killed the moment it has answered, and started again. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
@@ -29,6 +30,19 @@ async function spawnNode(directory: string, longestFile?: number) {
       const url = `http://${http}/v1/nodes/${id}${path}`
       const response = await fetch(url, body === undefined ? { method } : { method, body: JSON.stringify(body) })
       return response.json() as Promise<Record<string, never>>
+    },
+    /** Messages of a run's log up to the first that begins so. */
+    async log(runId: string, last: string) {
+      const url = `http://${http}/v1/streams/nodes/${id}/pipeline-runs/${runId}/logs?options.lines=100`
+      const [response] = (await once(get(url), 'response')) as [IncomingMessage]
+      const seen: string[] = []
+      for await (const line of createInterface({ input: response })) {
+        if (!line.startsWith('data:')) continue
+        for (const { message } of JSON.parse(line.slice(5)).messages) seen.push(message)
+        if (seen.some((message) => message.startsWith(last))) break
+      }
+      response.destroy()
+      return seen
     },
     async kill() {
       const gone = once(child, 'exit')
@@ -91,6 +105,8 @@ test('runs: cut off, they end FAILED; their pipelines start again if they start 
       currentRun: { id: runId, state: 'ENDED', outcome: 'FAILED', error: 'node was restarted' },
     },
   })
+  const log = await node.log(runId, 'ended: ')
+  expect(log.at(-1)).toBe('ended: FAILED, node was restarted')
   const { pipeline } = (await node.call('GET', `/pipeline-runs/${autoRun}`)) as never as {
     pipeline: { id: string; started: boolean; currentRun: { id: string } }
   }

@@ -104,6 +104,26 @@ const ticker = {
   },
 }
 
+/** Says `lines` lines every millisecond, numbered from 0. */
+const chatter = {
+  key: 'test_chatter',
+  family: 'trackers',
+  summary: 'Talks.',
+  config: Type.Object({ lines: Type.Integer({ proto: 'u32' }) }),
+  metrics: { said: { type: 'counter', unit: '', help: 'Lines said.' } },
+  create({ lines }, { clock, timer, metrics, log }) {
+    const tick = timer(() => {
+      for (let line = 0; line < lines; line++) {
+        log('INFO', `${metrics.said.value}`, { line: metrics.said.value })
+        metrics.said.add(1)
+      }
+      tick.at(clock.now + 1e6)
+    })
+    tick.at(clock.now)
+    return {}
+  },
+}
+
 /** Takes its time over every batch, and before the run begins. */
 const slow = {
   key: 'test_slow',
@@ -154,4 +174,4 @@ const attendance = {
   },
 }
 
-export default [trigger, hoard, ticker, slow, attendance]
+export default [chatter, trigger, hoard, ticker, slow, attendance]

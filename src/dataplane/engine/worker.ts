@@ -150,6 +150,8 @@ class Run {
 
   /** Runs until it is stopped, complete, ended by a component, or a component throws. */
   loop(): RunEnd {
+    // Whoever waits for the run to be on finds what it has logged until then.
+    this.log.flush()
     const { names, own } = this.io.networks
     this.task.port.postMessage({ type: 'running', networks: names, members: own } satisfies WorkerMessage)
     this.log.write('STATE', '', 'running')
@@ -245,6 +247,7 @@ class Run {
       this.log.write('STATE', '', 'configuration applied')
     } catch (error) {
       reply.error = (error as Error).message
+      this.log.flush()
     }
     this.task.port.postMessage(reply)
   }
