@@ -9,6 +9,7 @@ import type { LogStreamMessages, TelemetrySample } from '../contract/types.ts'
 import { type LogLine, lastWords } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
+import type { MetricsFile } from '../telemetry/metrics-file.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
 import { logMessageView } from './pipelines-view.ts'
@@ -30,6 +31,7 @@ export class HostedRun {
   /** How it ended, once it has. */
   #record: RunRecord | undefined
   #saidEnd = false
+  #metricsFile: MetricsFile | undefined
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
   #last: SharedMessage<TelemetrySample> | undefined
 
@@ -61,6 +63,11 @@ export class HostedRun {
     return this.#record
   }
 
+  /** Its metrics are written to `file` from its launch to its end. */
+  shareMetrics(file: MetricsFile): void {
+    this.#metricsFile = file
+  }
+
   append(lines: readonly LogLine[]): void {
     this.#saidEnd ||= lines.some(({ component, fields }) => component === '' && fields.outcome !== undefined)
     this.log.append(this.selection?.select(lines) ?? lines)
@@ -69,6 +76,7 @@ export class HostedRun {
   /** The run has a thread: its metrics can be read from `region`, every `interval` ms. */
   launched(region: SharedArrayBuffer, interval: number): void {
     if (this.#telemetry !== undefined || this.#record !== undefined) return
+    this.#metricsFile?.follow(region)
     const sampler = new Sampler(region)
     this.#telemetry = new Telemetry(() => new SharedMessage<TelemetrySample>(sampler.sample(Date.now())), interval)
     const waiting = this.#awaitingRegion
@@ -85,6 +93,7 @@ export class HostedRun {
       this.append([lastLine(record)])
     }
     void this.log.settle()
+    void this.#metricsFile?.end()
     const telemetry = this.#telemetry
     this.#telemetry = undefined
     if (telemetry !== undefined) {

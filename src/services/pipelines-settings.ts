@@ -7,6 +7,7 @@ import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { withFilesIn } from '../dataplane/engine/files.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
+import { shmProblems } from '../dataplane/engine/shm-size.ts'
 import type { PipelineRecord, PipelineSettings } from '../store/pipelines.ts'
 import type { Problem } from '../text/pointer.ts'
 import type { Author, Trust } from './trust.ts'
@@ -144,6 +145,7 @@ function checked(
   problems.push(
     ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),
   )
+  if (config !== null) problems.push(...shmProblems(config, registry))
   if (config === null || problems.length > 0) {
     const told = answerable(problems)
     throw new ServiceError('INVALID_ARGUMENT', describeProblems(told), { problems: told })

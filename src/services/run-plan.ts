@@ -2,6 +2,7 @@
 import type { RunPlan } from '../actors/pipeline-run.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineSettings } from '../store/pipelines.ts'
+import { MetricsFile } from '../telemetry/metrics-file.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineHost } from './pipeline-host.ts'
 import type { StoredConfig } from './pipelines-settings.ts'
@@ -13,6 +14,16 @@ export function planRun(host: PipelineHost, settings: PipelineSettings, stored: 
     if (stored.config === null) return { runId: run.id, problem: stored.problem }
     if (!host.cpus.includes(cpu)) return { runId: run.id, problem: cpuProblem(cpu, host.cpus) }
     const { config } = stored
+    if (config.shmConfig !== undefined) {
+      try {
+        run.shareMetrics(new MetricsFile(config.shmConfig, (error) => host.failed(error)))
+      } catch (error) {
+        return {
+          runId: run.id,
+          problem: `its metrics cannot be shared in ${config.shmConfig.file_path}: ${(error as Error).message}`,
+        }
+      }
+    }
     // Lines of every level come here, so that a change of defaultLoggingLevel takes effect on the run that is.
     return { runId: run.id, config, cpu, performanceMode: settings.performanceMode, level: 'STATE' }
   }

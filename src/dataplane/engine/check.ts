@@ -16,6 +16,7 @@ import { faultsOfLogFilters, type LogFilter, LogFilters } from './log-filters.ts
 import { connect, type Port, portsOf } from './ports.ts'
 import { largestPacket, roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
+import { ShmConfig } from './shm-config.ts'
 import { uint64Words } from './uint64.ts'
 import { warningsOf } from './warnings.ts'
 
@@ -56,7 +57,7 @@ const Shell = Type.Object({
   version: Type.Optional(Type.Integer({ minimum: 0, maximum: 4294967295 })),
   engine_config: Type.Object({
     pipeline: Type.Record(Type.String(), Type.Unknown()),
-    shm_config: Type.Optional(Type.Unknown()),
+    shm_config: Type.Optional(ShmConfig),
     log_filters: Type.Optional(LogFilters),
     lifecycle_handler: Type.Optional(Type.Unknown()),
   }),
@@ -310,7 +311,7 @@ export function checkPipelineConfig(
   const engine = isObject(shell.engine_config) ? shell.engine_config : {}
   const engineAt = 'engine_config' in value ? '/engine_config' : '/engineConfig'
   const engineGiven = (value[engineAt.slice(1)] ?? {}) as Record<string, unknown>
-  for (const key of ['shm_config', 'lifecycle_handler']) {
+  for (const key of ['lifecycle_handler']) {
     if (engine[key] === undefined || (Array.isArray(engine[key]) && (engine[key] as unknown[]).length === 0)) continue
     const name = key in engineGiven ? key : camelCase(key)
     problems.push({
@@ -359,7 +360,15 @@ export function checkPipelineConfig(
   const { refused } = roomOf(components, available, onward)
   if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
   const warnings = warningsOf(components, available, onward)
-  return { config: { version: 1, components, logFilters, variables: shell.variables ?? [] }, problems, warnings }
+  const shmConfig = engine.shm_config as ShmConfig | undefined
+  const config: PipelineConfig = {
+    version: 1,
+    components,
+    logFilters,
+    ...(shmConfig === undefined ? {} : { shmConfig }),
+    variables: shell.variables ?? [],
+  }
+  return { config, problems, warnings }
 }
 
 /**
@@ -375,6 +384,7 @@ export function diffConfig(
   const restart: string[] = []
   const live: string[] = []
   const room = largestPacket(old.components, available)
+  if (!isDeepStrictEqual(old.shmConfig, next.shmConfig)) restart.push('/engine_config/shm_config')
   for (const name of new Set([...Object.keys(old.components), ...Object.keys(next.components)])) {
     const at = pointerOf(['engine_config', 'pipeline', name])
     const before = Object.hasOwn(old.components, name) ? old.components[name] : undefined

@@ -1,6 +1,7 @@
 /** The pipeline configuration: from the text of jsonConfig to a checked, normalised value, or every problem in it. */
 import type { Problem } from '../../text/pointer.ts'
 import type { LogFilter } from './log-filters.ts'
+import type { ShmConfig } from './shm-config.ts'
 
 /** Something that is allowed, but hardly meant. */
 export interface Warning extends Problem {
@@ -20,5 +21,7 @@ export interface PipelineConfig {
   components: Record<string, ComponentConfig>
   /** Their files as the configuration names them, or absolute. */
   logFilters: LogFilter[]
+  /** Its file as the configuration names it, or absolute. */
+  shmConfig?: ShmConfig
   variables: { id: string; label: string; description: string; paths: string[] }[]
 }

@@ -48,7 +48,7 @@ function mapFiles(node: Node, value: unknown, pointer: string, place: (file: Nam
 }
 
 function mapConfig(
-  { components, logFilters, ...others }: PipelineConfig,
+  { components, logFilters, shmConfig, ...others }: PipelineConfig,
   registry: Registry,
   place: (file: NamedFile) => string,
 ): PipelineConfig {
@@ -63,7 +63,14 @@ function mapConfig(
     if (name === undefined) return filter
     return { ...filter, file: place({ pointer: pointerOf(['engine_config', 'log_filters', i, 'file']), name }) }
   })
-  return { ...others, logFilters: filters, components: Object.fromEntries(placed) }
+  const shmPointer = '/engine_config/shm_config/file_path'
+  const shm = shmConfig && { ...shmConfig, file_path: place({ pointer: shmPointer, name: shmConfig.file_path }) }
+  return {
+    ...others,
+    logFilters: filters,
+    ...(shm === undefined ? {} : { shmConfig: shm }),
+    components: Object.fromEntries(placed),
+  }
 }
 
 /** The checked configuration with its files as absolute paths, relative ones being in `directory`. */

@@ -1,0 +1,133 @@
+/** A run's metrics in a file that other programs map into their memory: written at an interval, read at any time. */
+import { closeSync, ftruncateSync, mkdirSync, openSync, write, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type MetricEntry, type MetricSnapshot, RegionReader } from '../dataplane/engine/metrics.ts'
+import {
+  METRICS_FILE_HEADER_BYTES,
+  type MetricsFileLayout,
+  metricsFileLayout,
+  type ShmConfig,
+} from '../dataplane/engine/shm-config.ts'
+
+const MAGIC = 'PENSHMEM'
+const VERSION = 1
+// Where in the header what is.
+const SEQUENCE_AT = 12
+const STATE_AT = 16
+const TIME_AT = 24
+
+/** What the run does, for readers. */
+const STATES = { RUNNING: 1, ENDED: 2 } as const
+
+/**
+ * The file is written with write(2), which on Linux is coherent with every mapping of it. The sequence is odd while values are being
+ * written; each write is made once the one before it has returned, so that a reader sees them in order.
+ */
+export class MetricsFile {
+  readonly #descriptor: number
+  readonly #config: ShmConfig
+  readonly #onError: (error: Error) => void
+  #layout: MetricsFileLayout | undefined
+  #reader: RegionReader | undefined
+  #timer: NodeJS.Timeout | undefined
+  #sequence = 0
+  #turn: Promise<void> = Promise.resolve()
+  #isWriting = false
+  #isFailing = false
+
+  /** Makes the file, or empties the one that is there; throws what the system says. `onError` hears of a write that failed, once until one succeeds. */
+  constructor(config: ShmConfig, onError: (error: Error) => void) {
+    this.#config = config
+    this.#onError = onError
+    mkdirSync(dirname(config.file_path), { recursive: true, mode: 0o700 })
+    this.#descriptor = openSync(config.file_path, 'w', 0o644)
+    try {
+      ftruncateSync(this.#descriptor, config.bytes)
+    } catch (error) {
+      closeSync(this.#descriptor)
+      throw error
+    }
+  }
+
+  /** Writes what stands in `region` from now on, at once and then at every interval. */
+  follow(region: SharedArrayBuffer): void {
+    const reader = new RegionReader(region)
+    this.#reader = reader
+    const layout = metricsFileLayout(reader.entries)
+    this.#layout = layout
+    const head = Buffer.alloc(layout.valuesAt)
+    head.write(MAGIC, 'latin1')
+    head.writeUInt32LE(VERSION, 8)
+    head.writeUInt32LE(layout.directory.length, 32)
+    head.writeUInt32LE(layout.valuesAt, 36)
+    head.writeUInt32LE(reader.entries.length, 40)
+    layout.directory.copy(head, METRICS_FILE_HEADER_BYTES)
+    writeSync(this.#descriptor, head, 0, head.length, 0)
+    this.#tick()
+    this.#timer = setInterval(() => this.#tick(), this.#config.interval_ms)
+    this.#timer.unref()
+  }
+
+  /** The run is over: writes what its metrics were at the end, says so in the file, and lets go of it. */
+  async end(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#turn = this.#turn.then(() => this.#write(STATES.ENDED)).finally(() => closeSync(this.#descriptor))
+    await this.#turn
+  }
+
+  /** A disk that takes longer than the interval misses writes: it is not asked for several at once. */
+  #tick(): void {
+    if (this.#isWriting) return
+    this.#isWriting = true
+    this.#turn = this.#write(STATES.RUNNING).finally(() => {
+      this.#isWriting = false
+    })
+  }
+
+  async #write(state: number): Promise<void> {
+    const [reader, layout] = [this.#reader, this.#layout]
+    if (reader === undefined || layout === undefined) return
+    const snapshot = reader.snapshot()
+    try {
+      // Odd from here on, and still odd after a write that failed half-way.
+      this.#sequence |= 1
+      await this.#put(wordOf(this.#sequence), SEQUENCE_AT)
+      if (snapshot !== undefined) await this.#put(valuesOf(reader.entries, snapshot, layout), layout.valuesAt)
+      await this.#put(wordOf(state), STATE_AT)
+      if (snapshot !== undefined) await this.#put(timeOf(snapshot), TIME_AT)
+      this.#sequence = (this.#sequence + 1) >>> 0
+      await this.#put(wordOf(this.#sequence), SEQUENCE_AT)
+      this.#isFailing = false
+    } catch (error) {
+      if (!this.#isFailing) this.#onError(error as Error)
+      this.#isFailing = true
+    }
+  }
+
+  #put(bytes: Buffer, at: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      write(this.#descriptor, bytes, 0, bytes.length, at, (error) => (error === null ? resolve() : reject(error)))
+    })
+  }
+}
+
+function wordOf(value: number): Buffer {
+  const word = Buffer.alloc(4)
+  word.writeUInt32LE(value >>> 0)
+  return word
+}
+
+function timeOf({ time }: MetricSnapshot): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeDoubleLE(time)
+  return bytes
+}
+
+/** In the order of the directory. */
+function valuesOf(entries: readonly MetricEntry[], { values }: MetricSnapshot, layout: MetricsFileLayout): Buffer {
+  const bytes = Buffer.alloc(layout.bytes - layout.valuesAt)
+  entries.forEach(({ index }, i) => {
+    bytes.writeDoubleLE(values[index] as number, i * 8)
+  })
+  return bytes
+}

@@ -1,0 +1,114 @@
+/** Metrics in shared memory, read by programs of other languages while the run is on and after it. */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { packageRoot } from '../../src/package-root.ts'
+import { until } from '../harness/waiting.ts'
+import { type RunningNode, runNode, temporaryDirectory } from './running-node.ts'
+
+const run = promisify(execFile)
+const example = join(packageRoot(), 'examples/shared-memory')
+const directory = temporaryDirectory()
+const reader = join(directory, 'reader')
+const file = join(directory, 'files', 'metrics.shm')
+let node: RunningNode
+beforeAll(async () => {
+  node = await runNode(directory)
+  await run('cc', ['-O2', '-Wall', '-Wextra', '-Werror', '-o', reader, join(example, 'reader.c')])
+})
+afterAll(() => node.node.close())
+
+const config = (shm_config: unknown) => ({
+  ...JSON.parse(readFileSync(join(example, 'pipeline.json'), 'utf8')),
+  engine_config: { ...JSON.parse(readFileSync(join(example, 'pipeline.json'), 'utf8')).engine_config, shm_config },
+})
+const create = (jsonConfig: string) => node.call('POST', '/pipelines', { name: 'test', jsonConfig })
+
+const programs: [string, string, string[]][] = [
+  ['C', reader, [file]],
+  ['Python', 'python3', [join(example, 'reader.py'), file]],
+]
+/** What a reader prints: the state, and the values by component and metric. */
+async function readBy([, command, args]: (typeof programs)[number]) {
+  const { stdout } = await run(command, args)
+  const [first = '', ...lines] = stdout.trimEnd().split('\n')
+  const values = new Map(
+    lines.map((line) => {
+      const [value, component, metric, kind, unit] = line.split('\t')
+      return [`${component}/${metric}`, { value: Number(value), kind, unit }]
+    }),
+  )
+  return { state: first.split(' ')[0], time: Number(first.split(' ')[2]), values }
+}
+
+test('readers in C and Python see the metrics of a run while it is on, and its last ones after it', async () => {
+  const { body } = await create(readFileSync(join(example, 'pipeline.json'), 'utf8'))
+  const { id } = body.pipeline
+  const runId = await node.start(id)
+  for (const program of programs) {
+    await until(async () => ((await readBy(program)).values.get('sink/packets')?.value ?? 0) > 0, 'packets were read')
+    const first = await readBy(program)
+    expect(first).toMatchObject({ state: 'running' })
+    expect(Math.abs(first.time - Date.now() / 1000)).toBeLessThan(60)
+    expect(first.values.get('sink/packets')).toMatchObject({ kind: 'counter', unit: 'packets' })
+    const before = first.values.get('sink/packets')?.value as number
+    await until(async () => ((await readBy(program)).values.get('sink/packets')?.value ?? 0) > before, 'they rise')
+  }
+  await node.call('POST', `/pipelines/${id}/stop`)
+  await node.when(id, ({ started }) => !started)
+  await until(
+    async () => (await readBy(programs[0] as (typeof programs)[number])).state === 'ended',
+    'the file says so',
+  )
+  const sample = (await (await node.follow(`/pipeline-runs/${runId}/telemetry`)).next()) as {
+    metricCollections: { path: string; metrics: Record<string, { uint64Value?: string; doubleValue?: number }> }[]
+  }
+  for (const program of programs) {
+    const { state, values } = await readBy(program)
+    expect(state).toBe('ended')
+    for (const { path, metrics } of sample.metricCollections) {
+      for (const [name, { uint64Value, doubleValue }] of Object.entries(metrics)) {
+        const seen = values.get(`${path}/${name}`)
+        if (seen !== undefined)
+          expect([path, name, seen.value]).toEqual([path, name, Number(uint64Value ?? doubleValue)])
+      }
+    }
+    expect(values.get('sink/packets')?.value).toBeGreaterThan(0)
+  }
+})
+
+test('a file that is too small is refused with the size that is needed, which is enough', async () => {
+  const { status, body } = await create(JSON.stringify(config({ file_path: 'small.shm', bytes: 64, interval_ms: 10 })))
+  expect(status).toBe(400)
+  expect(body.message).toContain('/engine_config/shm_config/bytes: 64 bytes are too few')
+  const bytes = Number(/which need (\d+)/.exec(body.message)?.[1])
+  const less = await create(JSON.stringify(config({ file_path: 'small.shm', bytes: bytes - 1, interval_ms: 10 })))
+  expect(less.status).toBe(400)
+  const enough = await create(JSON.stringify(config({ file_path: 'small.shm', bytes, interval_ms: 10 })))
+  expect(enough.status).toBe(200)
+})
+
+test('a start whose file cannot be made fails with the cause', async () => {
+  mkdirSync(join(directory, 'files'), { recursive: true })
+  writeFileSync(join(directory, 'files', 'plain'), '')
+  const { body } = await create(
+    JSON.stringify(config({ file_path: 'plain/metrics.shm', bytes: 65536, interval_ms: 10 })),
+  )
+  const answer = await node.call('POST', `/pipelines/${body.pipeline.id}/start`)
+  expect(answer.status).not.toBe(200)
+  expect(answer.body.message).toContain('its metrics cannot be shared')
+  expect(existsSync(join(directory, 'files', 'plain', 'metrics.shm'))).toBe(false)
+})
+
+test.each([
+  [{ file_path: 'x', bytes: 0, interval_ms: 10 }, '/engine_config/shm_config/bytes'],
+  [{ file_path: 'x', bytes: 4096, interval_ms: 0 }, '/engine_config/shm_config/interval_ms'],
+  [{ bytes: 4096, interval_ms: 10 }, '/engine_config/shm_config/file_path'],
+  [{ file_path: 'x\0y', bytes: 4096, interval_ms: 10 }, '/engine_config/shm_config/file_path'],
+])('what is wrong is refused with its place: %j', async (shm, pointer) => {
+  const { status, body } = await create(JSON.stringify(config(shm)))
+  expect(status).toBe(400)
+  expect(body.message).toContain(pointer)
+})
