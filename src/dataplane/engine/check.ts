@@ -18,6 +18,7 @@ import { largestPacket, roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
 import { ShmConfig } from './shm-config.ts'
 import { uint64Words } from './uint64.ts'
+import { namingVariables } from './variables.ts'
 import { warningsOf } from './warnings.ts'
 
 /** Longest jsonConfig taken, bytes of UTF-8. */
@@ -279,10 +280,19 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
  * Reads a jsonConfig. `config` is null exactly when there are problems. Keys are taken in snake_case and lowerCamelCase,
  * enums by name and number. `available` holds the components that can be used. `warnings` are about a configuration that is taken.
  */
-export function checkPipelineConfig(
-  json: string,
-  available: Registry,
-): { config: PipelineConfig | null; problems: Problem[]; warnings: Warning[] } {
+export function checkPipelineConfig(json: string, available: Registry): CheckedConfig {
+  const checked = check(json, available)
+  if (checked.problems.length === 0) return checked
+  return { ...checked, problems: namingVariables(checked.problems, readJson(json).value) }
+}
+
+interface CheckedConfig {
+  readonly config: PipelineConfig | null
+  readonly problems: Problem[]
+  readonly warnings: Warning[]
+}
+
+function check(json: string, available: Registry): CheckedConfig {
   const problems: Problem[] = []
   const refuse = (pointer: string, message: string) => ({
     config: null,
