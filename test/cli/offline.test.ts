@@ -120,7 +120,7 @@ describe('validate', () => {
     expect(stdout).toBe('')
     expect(stderr).toContain('3 problems')
     expect(stderr).toContain('/versoin: unknown field')
-    expect(stderr).toContain('/engine_config/pipeline/loss/uniform_loss/loss_prob: 5 is above')
+    expect(stderr).toContain('/engine_config/pipeline/loss/uniform_loss/loss_prob: variable "loss": 5 is above')
     expect(stderr).toContain('Did you mean "traffic_sink"?')
     const json = await penstock(['validate', file, '-o', 'json'])
     expect(json.code).toBe(1)
@@ -136,7 +136,7 @@ describe('validate', () => {
     return `${lines.length}:${lines.at(-1)!.length + 1}`
   }
   const told = [
-    `:${at('"loss_prob"')}: /engine_config/pipeline/loss/uniform_loss/loss_prob: 7 is above`,
+    `:${at('"loss_prob"')}: /engine_config/pipeline/loss/uniform_loss/loss_prob: variable "loss": 7 is above`,
     `:${at('"mut"')}: /engine_config/pipeline/sink/traffic_sink/mut: unknown field`,
   ]
 
