@@ -248,6 +248,18 @@ export class ApiClient {
   openTelemetryStream(node: string, run: string, signal: AbortSignal): AsyncGenerator<TelemetrySample> {
     return this.stream(path('streams', 'nodes', node, 'pipeline-runs', run, 'telemetry'), signal)
   }
+
+  /** `input`: what comes to the component, instead of what leaves it. */
+  openCaptureStream(
+    node: string,
+    run: string,
+    { component, input, snapLength }: { component: string; input: boolean; snapLength: number | undefined },
+    signal: AbortSignal,
+  ): AsyncGenerator<JsonForm<T.CapturedPackets>> {
+    const query = new URLSearchParams({ component, side: input ? 'INPUT' : 'OUTPUT' })
+    if (snapLength !== undefined) query.set('snapLength', String(snapLength))
+    return this.stream(`${path('streams', 'nodes', node, 'pipeline-runs', run, 'capture')}?${query}`, signal)
+  }
 }
 
 /** Reads server-sent events (WHATWG HTML, 9.2) from a byte stream; comments are skipped. */

@@ -223,6 +223,18 @@ export interface OpenTelemetryStreamRequest {
   runId: string
 }
 
+export interface OpenCaptureStreamRequest {
+  nodeId: string
+  runId: string
+  /** The component's name in the configuration. */
+  component: string
+  side: OpenCaptureStreamRequestSide
+  /** Bytes kept of each packet, at most; unset: all. */
+  snapLength?: number | undefined
+}
+
+export type OpenCaptureStreamRequestSide = 'OUTPUT' | 'INPUT'
+
 export interface CreateTokenResponse {
   token?: Token | undefined
   /** What a caller sends as `Authorization: Bearer SECRET`. Told once: the node keeps only its hash. */
@@ -579,6 +591,26 @@ export interface KpiMultipleValues {
   values: KpiMultipleValuesItem[]
 }
 
+export interface CapturedPackets {
+  packets: CapturedPacket[]
+  /** Packets that found no room, since the stream was opened. */
+  dropped: bigint | number
+  /** The connection points that are captured; in the first message, which has no packets. */
+  links: string[]
+}
+
+/** A packet as it was handed over. */
+export interface CapturedPacket {
+  /** Nanoseconds since 1970. */
+  time: bigint | number
+  /** Bytes of the whole packet. */
+  length: number
+  /** Its bytes, at most as many as were asked for. */
+  data: Uint8Array
+  /** Index in `links`. */
+  link: number
+}
+
 /** Operations with one request and one response. */
 export interface UnaryOperations {
   /** Makes a token. Fails with ALREADY_EXISTS when the name is taken. */
@@ -635,8 +667,10 @@ export interface StreamOperations {
   streamPipelines: { request: StreamPipelinesRequest; response: StreamPipelinesEvent }
   /** Sends past log lines of a run as asked for, then new ones. */
   openLogStream: { request: OpenLogStreamRequest; response: LogStreamMessages }
-  /** Sends telemetry samples at regular intervals while the run is active, and ends with ABORTED, "run ended". Of a run that has ended it sends the last sample, then the same; samples are kept of a pipeline's last ten runs, as long as the node is up. */
+  /** Sends telemetry samples at regular intervals while the run is active, and ends with ABORTED, "run ended". Of a run that has ended it sends the last sample, then the same; samples are kept as long as the run's log, and the node is up. */
   openTelemetryStream: { request: OpenTelemetryStreamRequest; response: TelemetrySample }
+  /** Copies packets on their way through a run: what comes to a component, or leaves it. Ends when the run ends. The run does not wait for who reads: packets that find no room are counted as dropped. */
+  openCaptureStream: { request: OpenCaptureStreamRequest; response: CapturedPackets }
 }
 
 /** Operations with messages both ways. */

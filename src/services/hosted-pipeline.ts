@@ -1,12 +1,14 @@
 /** A pipeline that lives on this node: its settings, its machine, its runs, joined; and the operations on it. */
 import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Pipeline } from '../contract/types.ts'
+import type { Sink } from '../contract/handlers.ts'
+import type { CapturedPackets, OpenCaptureStreamRequest, Pipeline } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
+import { planCapture } from './capture-stream.ts'
 import { HostedRun } from './hosted-run.ts'
 import { type OperationCaller, OperationQueue } from './operation-queue.ts'
 import type { Patience } from './patience.ts'
@@ -111,6 +113,19 @@ export class HostedPipeline {
   /** A run whose log is kept. */
   run(id: string): HostedRun | undefined {
     return this.#runs.get(id)
+  }
+
+  /** Copies packets of a run that is on to `sink`. */
+  capture(request: OpenCaptureStreamRequest, sink: Sink<CapturedPackets>): void {
+    const { config } = this.#stored
+    const run = this.run(request.runId)
+    if (run === undefined || config === null) {
+      throw new ServiceError(
+        'FAILED_PRECONDITION',
+        `run ${request.runId} is not on: packets are captured while a run is`,
+      )
+    }
+    run.followPackets(sink, planCapture(request, config, this.#host.registry), this.#host.clock)
   }
 
   /** The record of a remembered run. */

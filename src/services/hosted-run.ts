@@ -1,17 +1,19 @@
 /** A run of a pipeline on this node: its record, its log, its telemetry, and who follows them. */
 
+import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Fanout } from '../contract/fanout.ts'
 import type { Sink } from '../contract/handlers.ts'
 import { Outbox } from '../contract/outbox.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
-import type { LogStreamMessages, TelemetrySample } from '../contract/types.ts'
-import { type LogLine, lastWords } from '../dataplane/engine/run.ts'
+import type { CapturedPackets, LogStreamMessages, TelemetrySample } from '../contract/types.ts'
+import { type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, Telemetry } from '../telemetry/sampler.ts'
+import { type CapturePlan, streamCapture } from './capture-stream.ts'
 import { logMessageView } from './pipelines-view.ts'
 
 /** Log lines that wait for a slow follower before further ones are dropped for it. */
@@ -32,6 +34,8 @@ export class HostedRun {
   #record: RunRecord | undefined
   #saidEnd = false
   #metricsFile: MetricsFile | undefined
+  /** Its thread, from its launch on. */
+  #handle: RunHandle | undefined
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
   #last: SharedMessage<TelemetrySample> | undefined
 
@@ -73,9 +77,11 @@ export class HostedRun {
     this.log.append(this.selection?.select(lines) ?? lines)
   }
 
-  /** The run has a thread: its metrics can be read from `region`, every `interval` ms. */
-  launched(region: SharedArrayBuffer, interval: number): void {
+  /** The run has a thread: its metrics can be read, every `interval` ms. */
+  launched(handle: RunHandle, interval: number): void {
     if (this.#telemetry !== undefined || this.#record !== undefined) return
+    this.#handle = handle
+    const { region } = handle
     this.#metricsFile?.follow(region)
     const sampler = new Sampler(region)
     this.#telemetry = new Telemetry(() => new SharedMessage<TelemetrySample>(sampler.sample(Date.now())), interval)
@@ -154,6 +160,15 @@ export class HostedRun {
     this.#logFollowers.end(error)
     this.#telemetryFollowers.end(error)
     await this.log.remove()
+  }
+
+  /** Copies packets of the run that is on. Throws FAILED_PRECONDITION when it is not. */
+  followPackets(sink: Sink<CapturedPackets>, plan: CapturePlan, clock: Timers): void {
+    const handle = this.#handle
+    if (handle === undefined || this.#record !== undefined) {
+      throw new ServiceError('FAILED_PRECONDITION', `run ${this.id} is not on: packets are captured while a run is`)
+    }
+    streamCapture(sink, plan, handle.capture(plan.options), { clock, ended: handle.ended })
   }
 
   /** The node goes: all streams end with `error`. Resolves once all that was logged is on disk. */

@@ -67,6 +67,7 @@ export type PipelinesHandlers = Pick<
   | 'streamPipelines'
   | 'openLogStream'
   | 'openTelemetryStream'
+  | 'openCaptureStream'
 >
 
 export class PipelinesService implements PipelineHost {
@@ -211,6 +212,12 @@ export class PipelinesService implements PipelineHost {
     openTelemetryStream: async ({ nodeId, runId }, _call, sink: Sink<TelemetrySample>) => {
       this.#check(nodeId)
       this.#run(runId, 'telemetry').followTelemetry(sink)
+    },
+    openCaptureStream: async (request, _call, sink) => {
+      this.#check(request.nodeId)
+      const hosted = this.#pipelineOfRun.get(request.runId)
+      if (hosted === undefined) throw new ServiceError('NOT_FOUND', `no pipeline has a run ${request.runId}`)
+      hosted.capture(request, sink)
     },
   }
 

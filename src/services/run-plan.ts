@@ -31,7 +31,7 @@ export function planRun(host: PipelineHost, settings: PipelineSettings, stored: 
     pipelineId: run.pipelineId,
     options: options(),
     onLog: (lines) => run.append(lines),
-    onLaunch: ({ region }) => run.launched(region, host.telemetryInterval),
+    onLaunch: (handle) => run.launched(handle, host.telemetryInterval),
     now: Date.now,
   }
 }

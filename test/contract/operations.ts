@@ -130,6 +130,11 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Expecte
       'pipeline.TelemetrySample',
       'GET /v1/streams/nodes/{node_id}/pipeline-runs/{run_id}/telemetry',
     ),
+    openCaptureStream: server(
+      'pipeline.OpenCaptureStreamRequest',
+      'pipeline.CapturedPackets',
+      'GET /v1/streams/nodes/{node_id}/pipeline-runs/{run_id}/capture',
+    ),
   },
 }
 
@@ -222,6 +227,10 @@ export const messages: Readonly<Record<string, string>> = {
   'pipeline.OpenLogStreamRequest': 'node_id; run_id; options? servicegrpc.logging.Options',
   'pipeline.LogStreamMessages': 'messages servicegrpc.logging.Message[]',
   'pipeline.OpenTelemetryStreamRequest': 'node_id; run_id',
+  'pipeline.OpenCaptureStreamRequest':
+    'node_id; run_id; component; side servicegrpc.pipeline.OpenCaptureStreamRequest.Side; snap_length? u32',
+  'pipeline.CapturedPackets': 'packets servicegrpc.pipeline.CapturedPacket[]; dropped u64; links string[]',
+  'pipeline.CapturedPacket': 'time u64; length u32; data bytes; link u32',
   'pipeline.TelemetrySample': 'metric_collections Collection[]; kpis Kpi[]; timestamp google.protobuf.Timestamp',
   'pipeline.Collection': 'path; metrics map<string, Metric>',
   'pipeline.Metric':
@@ -249,6 +258,7 @@ export const enums: Readonly<Record<string, string>> = {
   'logging.Level': 'STATE DEBUG INFO WARN ERROR FATAL',
   'pipeline.Run.State': 'STARTING RUNNING STOPPING ENDED',
   'pipeline.Run.Outcome': 'STOPPED FAILED COMPLETED',
+  'pipeline.OpenCaptureStreamRequest.Side': 'OUTPUT INPUT',
   'pipeline.Metric.Kind': 'GAUGE COUNTER',
   'pipeline.Metric.Histogram.Part': 'COUNT MIN MAX MEAN P50 P90 P99',
 }

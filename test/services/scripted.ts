@@ -1,7 +1,7 @@
 /** What tests of services hold in their hands: runs that do what the test says. */
 
 import { counter, createRegion, MetricLayout } from '../../src/dataplane/engine/metrics.ts'
-import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
+import type { Capture, LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../../src/dataplane/engine/run.ts'
 
 /** A run that does what the test says, when it says so. */
 export class ScriptedRun implements RunHandle {
@@ -38,6 +38,10 @@ export class ScriptedRun implements RunHandle {
   kill(cause: string): void {
     this.asked.push('kill')
     this.end({ outcome: 'FAILED', error: cause })
+  }
+
+  capture(): Capture {
+    throw new Error('a scripted run has no packets')
   }
 
   reconfigure(): Promise<void> {

@@ -1,6 +1,8 @@
 /** Compiles a checked configuration into component instances whose outlets call each other directly. */
 import { native } from '../native/native.ts'
 import { Batch } from './batch.ts'
+import { type CaptureOptions, CaptureWriter } from './capture.ts'
+import { capturedLinks } from './captured-links.ts'
 import type { RunClock } from './clock.ts'
 import type { AnyComponent, ComponentContext, Instance, Registry } from './component.ts'
 import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './component-error.ts'
@@ -163,6 +165,8 @@ export class Graph {
   private readonly common = new Map<string, unknown>()
   private readonly histograms: Histogram[] = []
   private readonly instances = new Map<string, AnyInstance>()
+  /** By the names of connection points. */
+  private readonly outlets = new Map<string, Outlet>()
   private readonly flushes: (() => void)[] = []
   private readonly observers: (() => void)[] = []
   private readonly actives: (() => boolean)[] = []
@@ -186,7 +190,7 @@ export class Graph {
     this.values = new Float64Array(this.layout.metrics.values)
     this.packets = packetsFor(config, available, onward)
     environment.attach(this.packets)
-    const outletsByName = new Map<string, Outlet>()
+    const { outlets: outletsByName } = this
     for (const { name, from } of connections) {
       const counters = this.layout.counters.get(name) as number
       const { passes } = available.get(config.components[from.component].key) as AnyComponent
@@ -227,6 +231,21 @@ export class Graph {
       if (kept) this.keepers.push(blaming(blame, () => kept.call(instance)))
       if (flush) this.flushes.push(blaming(blame, () => flush.call(instance)))
       if (observe) this.observers.push(blaming(blame, () => observe.call(instance)))
+    }
+  }
+
+  /**
+   * Copies into `ring`, from now on, what travels over the links at one side of a component; returns what ends that. A link's number is its
+   * place in `capturedLinks`. Throws when there is no such component.
+   */
+  capture(options: CaptureOptions, ring: SharedArrayBuffer): () => void {
+    const writer = new CaptureWriter(ring, options.length, this.packets)
+    const { clock } = this.environment
+    const ends = capturedLinks(this.config, this.available, options).map((name, link) =>
+      (this.outlets.get(name) as Outlet).show((batch) => writer.take(batch, link, clock.epoch + clock.now)),
+    )
+    return () => {
+      for (const end of ends) end()
     }
   }
 

@@ -12,6 +12,9 @@ export class Outlet {
   /** Batches sent are those received, and say their bytes already. */
   private readonly passes: boolean
   private receiver: Receiver
+  /** What the receiver is when nobody looks on. */
+  private plain: Receiver
+  private onlookers: readonly ((batch: Batch) => void)[] = []
   private listener: (notification: Notification) => void = () => {}
   /** Names the receiving component in what it throws. */
   private blame: Blame = (thrown) => {
@@ -25,13 +28,33 @@ export class Outlet {
     this.index = index
     this.passes = passes
     this.pending = new Batch(packets)
-    this.receiver = (batch) => packets.releaseAll(batch)
+    this.plain = (batch) => packets.releaseAll(batch)
+    this.receiver = this.plain
   }
 
   connect(receiver: Receiver, listener: (notification: Notification) => void, blame: Blame): void {
+    this.plain = receiver
     this.receiver = receiver
     this.listener = listener
     this.blame = blame
+  }
+
+  /** Shows `look` every batch from now on, before its receiver has it; returns what ends that. Without onlookers nothing is paid. */
+  show(look: (batch: Batch) => void): () => void {
+    this.watch([...this.onlookers, look])
+    return () => this.watch(this.onlookers.filter((other) => other !== look))
+  }
+
+  private watch(onlookers: readonly ((batch: Batch) => void)[]): void {
+    this.onlookers = onlookers
+    const { plain } = this
+    if (onlookers.length === 0) this.receiver = plain
+    else {
+      this.receiver = (batch) => {
+        for (let i = 0; i < onlookers.length; i++) onlookers[i](batch)
+        plain(batch)
+      }
+    }
   }
 
   /** Hands over every packet of `batch`, which is empty afterwards. */

@@ -4,18 +4,30 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { packageRoot } from '../../package-root.ts'
 import { native } from '../native/native.ts'
+import { type CaptureOptions, CaptureReader, createCapture } from './capture.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { layoutOf } from './graph.ts'
 import { createRegion } from './metrics.ts'
 import type { NetworkChange } from './network.ts'
 import { NetworkRegistry } from './network-registry.ts'
-import { cpuProblem, type LogLine, type RunEnd, type RunHandle, type RunOptions, RunOver, type RunPool } from './run.ts'
 import {
+  type Capture,
+  cpuProblem,
+  type LogLine,
+  type RunEnd,
+  type RunHandle,
+  type RunOptions,
+  RunOver,
+  type RunPool,
+} from './run.ts'
+import {
+  type CaptureMessage,
   COMMAND_MESSAGE,
   COMMAND_STOP,
   type NetworkMessage,
   type ReconfigureMessage,
+  type UncaptureMessage,
   type WorkerMessage,
   type WorkerTask,
 } from './worker.ts'
@@ -195,6 +207,18 @@ class PooledRun implements RunHandle {
 
   stop(): void {
     this.signal(COMMAND_STOP)
+  }
+
+  capture(options: CaptureOptions): Capture {
+    const ring = createCapture()
+    const id = ++this.serial
+    const tell = (message: CaptureMessage | UncaptureMessage) => {
+      if (this.over) return
+      this.port.postMessage(message)
+      this.signal(COMMAND_MESSAGE)
+    }
+    tell({ type: 'capture', id, options, ring })
+    return { reader: new CaptureReader(ring), close: () => tell({ type: 'uncapture', id }) }
   }
 
   kill(cause: string): void {

@@ -1,5 +1,6 @@
 /** What a run is to the rest of the node: what it is started with, what it reports, how it ends. */
 
+import type { CaptureOptions, CaptureReader } from './capture.ts'
 import type { PipelineConfig } from './config.ts'
 import type { LogLevel } from './log.ts'
 
@@ -59,6 +60,15 @@ export interface RunHandle {
   kill(cause: string): void
   /** Applies a configuration that differs in live fields only; rejects with RunOver when the run ends first, else with why it was not applied. */
   reconfigure(config: PipelineConfig): Promise<void>
+  /** Copies packets on their way, until it is closed or the run ends. */
+  capture(options: CaptureOptions): Capture
+}
+
+/** Copies of packets of a run, for one who reads them. */
+export interface Capture {
+  readonly reader: CaptureReader
+  /** No more is copied. */
+  close(): void
 }
 
 /** CPU threads as the kernel writes them: `0-3,8`. */

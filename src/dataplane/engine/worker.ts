@@ -2,6 +2,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { native } from '../native/native.ts'
+import type { CaptureOptions } from './capture.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
 import type { Registry } from './component.ts'
 import { ComponentError, causeOf, refusedBySystem } from './component-error.ts'
@@ -47,6 +48,19 @@ export interface ReconfigureMessage {
   type: 'reconfigure'
   serial: number
   config: PipelineConfig
+}
+
+/** Copies packets into `ring` until an UncaptureMessage with the same id comes. */
+export interface CaptureMessage {
+  type: 'capture'
+  id: number
+  options: CaptureOptions
+  ring: SharedArrayBuffer
+}
+
+export interface UncaptureMessage {
+  type: 'uncapture'
+  id: number
 }
 
 export interface NetworkMessage extends NetworkChange {
@@ -113,6 +127,8 @@ class Run {
   private readonly command: Int32Array
   private readonly writer: RegionWriter
   private readonly graph: Graph
+  /** What ends each capture, by its id. */
+  private readonly captures = new Map<number, () => void>()
   private ending = false
   private failure: Error | null = null
 
@@ -232,12 +248,20 @@ class Run {
       for (;;) {
         const received = receiveMessageOnPort(this.task.port)
         if (!received) break
-        const message = received.message as ReconfigureMessage | NetworkMessage
+        const message = received.message as ReconfigureMessage | NetworkMessage | CaptureMessage | UncaptureMessage
         if (message.type === 'network') this.io.networks.change(message)
+        else if (message.type === 'capture')
+          this.captures.set(message.id, this.graph.capture(message.options, message.ring))
+        else if (message.type === 'uncapture') this.uncapture(message.id)
         else this.reconfigure(message)
       }
     }
     return (bits & COMMAND_STOP) !== 0
+  }
+
+  private uncapture(id: number): void {
+    this.captures.get(id)?.()
+    this.captures.delete(id)
   }
 
   private reconfigure({ serial, config }: ReconfigureMessage): void {
