@@ -1,0 +1,5 @@
+/** What the threads of the log bench load. */
+import { threadTask } from '../../src/dataplane/engine/worker.ts'
+import { talkative } from './talker.ts'
+
+export default threadTask(talkative)
