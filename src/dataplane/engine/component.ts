@@ -80,6 +80,8 @@ export interface ComponentContext<C, M extends MetricDeclarations> {
   shared<T>(name: string, make: () => T): T
   /** Whether packets that leave the component `name` reach this one inside the graph. */
   follows(name: string): boolean
+  /** Whether packets that come in may carry a remote address that another component's socket gave them. */
+  foreignAddresses(): boolean
   /** An unarmed timer. */
   timer(fire: () => void): Timer
   /** An empty batch of this component's own. */
@@ -137,6 +139,8 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   readonly decoupled?: boolean
   /** Flows whose input leads to another flow's output, where not to their own: the name of the one to that of the other. */
   readonly crosses?: Readonly<Record<string, string>>
+  /** True when every packet leaves with a remote address of this component's choice. */
+  readonly addresses?: boolean
   /** True when what comes out is not what came in: other bytes, or another place to go to. */
   readonly alters?: boolean
   /** Bytes written in front of and behind each packet; absent: none. Packets received get slots with that room around them. */

@@ -285,6 +285,7 @@ export class Graph {
       owner: () => environment.owner ?? this.ownOwner(),
       shared: (common, make) => this.shared(common, make),
       follows: (other) => this.reaches(other, name),
+      foreignAddresses: () => this.hasForeignAddresses(name),
       timer: (fire) => this.timers.create(blaming(blame, fire)),
       batch: () => new Batch(this.packets),
       source: (poll) => {
@@ -299,8 +300,20 @@ export class Graph {
     return this.common.get(name) as T
   }
 
-  /** Whether packets that leave the component `from` reach `to` inside the graph. */
-  private reaches(from: string, to: string): boolean {
+  private definitionOf(component: string): AnyComponent {
+    return this.available.get(this.config.components[component].key) as AnyComponent
+  }
+
+  /** Whether what another socket has received reaches `component` with the address it came from. */
+  private hasForeignAddresses(component: string): boolean {
+    return Object.keys(this.config.components).some((other) => {
+      if (other === component || !this.definitionOf(other).decoupled) return false
+      return this.reaches(other, component, (between) => this.definitionOf(between).addresses === true)
+    })
+  }
+
+  /** Whether packets that leave the component `from` reach `to` inside the graph, through no component that `stops` them. */
+  private reaches(from: string, to: string, stops: (between: string) => boolean = () => false): boolean {
     const seen = new Set<Connection>()
     const { connections, onward } = this.layout.wiring
     const left = connections.filter((connection) => connection.from.component === from)
@@ -308,6 +321,7 @@ export class Graph {
       if (seen.has(connection)) continue
       seen.add(connection)
       if (connection.to.component === to) return true
+      if (stops(connection.to.component)) continue
       left.push(...(onward.get(connection) ?? []))
     }
     return false

@@ -112,10 +112,49 @@ describe('simulated TCP', () => {
     bench.stop()
   })
 
-  it('drops empty packets, and those of a connection that is over; what never had one goes to the newest', () => {
+  it('drops empty packets, and those that have no connection to go to', () => {
     const bench = drive({ it: { tcp: { listen_address: '127.0.0.1:7000', input: 'a' } } })
     bench.send('a', [payload(0), payload(10)])
     expect(bench.metrics().it).toMatchObject({ empty_packets: 1, unconnected_packets: 1 })
+    bench.check()
+    bench.stop()
+  })
+
+  it('gives the newest connection what another socket has received, unless it was addressed on its way', () => {
+    const addressed = (remote_address?: string) =>
+      drive({
+        tunnel: { udp_local: { address: '127.0.0.1:6000', output: remote_address ? 'b' : 'a' } },
+        ...(remote_address && { to: { peer_writer: { input: 'b', output: 'a', remote_address } } }),
+        it: { tcp: { listen_address: '127.0.0.1:7000', input: 'a' } },
+        client: { tcp: { remote_address: '127.0.0.1:7000', output: 'heard' } },
+        far: { udp: { remote_address: '127.0.0.1:6000', input: 'sent' } },
+      })
+    for (const [remote, taken] of [
+      [undefined, 1],
+      ['192.0.2.1:9', 0],
+    ] as const) {
+      const bench = addressed(remote)
+      bench.advance(1e9)
+      bench.send('sent', payload(10, 1))
+      bench.advance(1e9)
+      expect(bench.take('heard')).toHaveLength(taken)
+      expect(bench.metrics().it).toMatchObject({ connections: 1, unconnected_packets: 1 - taken })
+      bench.check()
+      bench.stop()
+    }
+  })
+
+  it('gives the newest connection what has no address, and nobody what is addressed to somebody else', () => {
+    const bench = drive({
+      it: { tcp: { listen_address: '127.0.0.1:7000', input: 'a' } },
+      client: { tcp: { remote_address: '127.0.0.1:7000', output: 'heard' } },
+    })
+    bench.advance(1e9)
+    bench.send('a', payload(10, 1), { remote: '192.0.2.1:9' })
+    bench.send('a', payload(10, 2))
+    bench.advance(1e9)
+    expect(bench.take('heard').map(({ bytes }) => bytes)).toEqual([payload(10, 2)])
+    expect(bench.metrics().it).toMatchObject({ connections: 1, unconnected_packets: 1, sent_packets: 1 })
     bench.check()
     bench.stop()
   })

@@ -16,6 +16,7 @@ export const peerWriter = defineComponent({
   metrics: {},
   live: ['remote_address'],
   alters: true,
+  addresses: true,
   check({ remote_address }) {
     if (parseSocketAddress(remote_address)?.port !== 0) return []
     return [{ pointer: '/remote_address', message: 'a peer has a port other than 0' }]

@@ -28,26 +28,29 @@ function packetTo(port?: number, family: 4 | 6 = 4): number {
 }
 
 describe('peers of a TCP listener', () => {
-  it('are found by their address, the newest by none or by an unknown one, none by the address of one that is over', () => {
-    const peers = new TcpPeers(packets)
-    expect(peers.of(packetTo())).toBe(null)
-    const [one, two, three] = [connection(1), connection(2, 6), connection(3)]
-    for (const each of [one, two, three]) peers.add(each)
-    expect(peers.of(packetTo(1))).toBe(one)
-    expect(peers.of(packetTo(2, 6))).toBe(two)
-    expect(peers.of(packetTo(2))).toBe(three)
-    expect(peers.of(packetTo())).toBe(three)
-    peers.remove(three)
-    expect(peers.of(packetTo(3))).toBe(null)
-    expect(peers.of(packetTo())).toBe(two)
-    const again = connection(3)
-    peers.add(again)
-    expect(peers.of(packetTo(3))).toBe(again)
-  })
+  it.each([true, false])(
+    'are found by their address, the newest by none, none by that of one that is over; foreign addresses: %j',
+    (foreign) => {
+      const peers = new TcpPeers(packets, foreign)
+      expect(peers.of(packetTo())).toBe(null)
+      const [one, two, three] = [connection(1), connection(2, 6), connection(3)]
+      for (const each of [one, two, three]) peers.add(each)
+      expect(peers.of(packetTo(1))).toBe(one)
+      expect(peers.of(packetTo(2, 6))).toBe(two)
+      expect(peers.of(packetTo(2))).toBe(foreign ? three : null)
+      expect(peers.of(packetTo())).toBe(three)
+      peers.remove(three)
+      expect(peers.of(packetTo(3))).toBe(null)
+      expect(peers.of(packetTo())).toBe(two)
+      const again = connection(3)
+      peers.add(again)
+      expect(peers.of(packetTo(3))).toBe(again)
+    },
+  )
 
   it('are the right ones after thousands have come and gone', () => {
     const random = new Random(1)
-    const peers = new TcpPeers(packets)
+    const peers = new TcpPeers(packets, false)
     const here = new Map<number, Connection>()
     for (let step = 0; step < 20_000; step++) {
       const port = 1 + random.below(600)
@@ -63,8 +66,7 @@ describe('peers of a TCP listener', () => {
         expect(peers.of(packetTo())).toBe(fresh)
       }
       const some = 1 + random.below(600)
-      const found = peers.of(packetTo(some, some % 2 === 0 ? 4 : 6))
-      if (here.has(some)) expect(found).toBe(here.get(some))
+      expect(peers.of(packetTo(some, some % 2 === 0 ? 4 : 6))).toBe(here.get(some) ?? null)
     }
   })
 })

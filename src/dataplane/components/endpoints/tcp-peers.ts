@@ -15,14 +15,17 @@ interface Entry {
 
 export class TcpPeers implements Peers {
   private readonly packets: Packets
+  private readonly foreign: boolean
   private readonly chains = new Map<number, Entry>()
   /** In the order they came; the last is the newest. */
   private readonly connections: Connection[] = []
   private readonly former: Entry[] = []
   private readonly record = new Int32Array(REMOTE_BYTES / 4)
 
-  constructor(packets: Packets) {
+  /** `foreign`: packets may carry the address of another socket's peer, which says nothing of whom they are for here. */
+  constructor(packets: Packets, foreign: boolean) {
     this.packets = packets
+    this.foreign = foreign
   }
 
   add(connection: Connection): boolean {
@@ -71,6 +74,7 @@ export class TcpPeers implements Peers {
       packets.readRemote(packet, record)
       const known = this.find(record)
       if (known) return known.connection
+      if (!this.foreign) return null
     }
     return connections.length === 0 ? null : (connections[connections.length - 1] as Connection)
   }

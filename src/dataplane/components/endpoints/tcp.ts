@@ -20,7 +20,7 @@ application_facing true: a plain byte stream. Reads of up to 1,200 bytes are pac
 
 application_facing false: frames, a length of 4 bytes before each packet, so that packets arrive as they were sent (docs/wire-formats.md). Frames for which there is no room are dropped whole. A length of 0 or over 65,535 closes the connection (malformed_packets).
 
-Packets received carry the address of the other end. Of a listener, a packet to be sent goes to the connection whose address it carries, and is dropped when that connection is over; one without an address, or with that of somebody who was not connected lately, goes to the newest connection. With remote_address every packet goes there.`,
+Packets received carry the address of the other end. Of a listener, a packet to be sent goes to the connection whose address it carries, and is dropped and counted where there is none (unconnected_packets); one without an address goes to the newest connection. So does what another socket of the pipeline has received, as at the end of a tunnel: its address, of that socket’s peer, says nothing of whom it is for here. With remote_address every packet goes there.`,
   config: Type.Object({
     input: Optional(Input('Connection point whose packets are sent.')),
     output: Optional(Output('Connection point that gets what is received.')),
@@ -65,7 +65,7 @@ Packets received carry the address of the other end. Of a listener, a packet to 
       sends: config.input !== undefined,
       framing: application_facing ? 'stream' : 'frames',
       socket: { kind: 'tcp', address, port, framed: !application_facing },
-      ...(listen_address !== undefined && { peers: new TcpPeers(packets) }),
+      ...(listen_address !== undefined && { peers: new TcpPeers(packets, context.foreignAddresses()) }),
     })
     if (listen_address !== undefined) {
       log('INFO', `listens at ${endpoint.name}`, { address: endpoint.name })
