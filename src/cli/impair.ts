@@ -300,8 +300,8 @@ export function addImpair(program: Command): void {
         'or a second one at another address. Ctrl-C ends it with a summary.',
     )
     .option('-p, --profile <name|file>', 'a profile of --list, or a file of your own by its path')
-    .option('-l, --listen <address>', 'where the client sends to, ip:port; port 0 lets the system choose')
-    .option('-f, --forward <address>', 'where the server is, ip:port')
+    .option('-l, --listen <address>', 'where the client sends to, ip:port or name:port; port 0 lets the system choose')
+    .option('-f, --forward <address>', 'where the server is, ip:port or name:port')
     .option('--loss <share>', 'share of the packets that are lost, at random: 5%, 0.05', share)
     .option('--delay <time>', 'one-way delay: 40ms', milliseconds)
     .option('--jitter <time>', 'largest deviation from the delay, either way; order is kept: 10ms', milliseconds)

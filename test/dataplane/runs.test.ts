@@ -1,6 +1,7 @@
 /** Runs in worker threads: how they start, end, fail, die and take changes, and what they leave behind. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { HostNames } from '../../src/dataplane/engine/host-names.ts'
 import { RunOver } from '../../src/dataplane/engine/run.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { until } from '../harness/waiting.ts'
@@ -24,6 +25,9 @@ afterEach(async () => {
   expect(native.openDescriptors()).toBe(before)
 })
 afterAll(() => pool.close())
+
+/** Something that sends, slowly. */
+const feed = { feed: { uniform_traffic_source: { interval: 1000, output: 'a' } } }
 
 /** Datagrams of front leave at back, through the test trigger. */
 const forward = (to: Peer, trigger: Record<string, unknown> = {}) => ({
@@ -69,6 +73,63 @@ describe('starting', () => {
       expect(native.openDescriptors()).toBe(before)
       expect(await canBind(run.port('first'))).toBe(true)
     }))
+
+  it('looks host names up, says what they are, and takes a new one over with a live change', () =>
+    withPeer(async (peer) => {
+      const port = peer.address.split(':')[1] as string
+      const pipeline = (host: string) => ({
+        front: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+        to: { peer_writer: { input: 'a', output: 'b', remote_address: `${host}:${port}` } },
+        back: { udp: { local_address: '0.0.0.0:0', input: 'b' } },
+      })
+      const run = await start(pipeline('127.0.0.2'))
+      await run.handle.reconfigure(configure(pipeline('localhost')))
+      const told = run.log.find(({ component, fields }) => component === 'to' && fields.host === 'localhost')
+      expect(told?.fields).toEqual({
+        field: 'remote_address',
+        host: 'localhost',
+        address: expect.stringMatching(new RegExp(`^(127\\.0\\.0\\.1|\\[::1\\]):${port}$`)),
+      })
+      const straight = await start({
+        front: { udp_local: { address: 'localhost:0', output: 'a' } },
+        back: { udp: { local_address: '127.0.0.1:0', remote_address: `localhost:${port}`, input: 'a' } },
+      })
+      expect(
+        straight.log.filter(({ fields }) => fields.host === 'localhost').map(({ component }) => component),
+      ).toEqual(['front', 'back'])
+      expect(straight.log.find(({ component, fields }) => component === 'back' && fields.host)?.message).toBe(
+        `remote_address: localhost is 127.0.0.1:${port}`,
+      )
+      await peer.send(straight.port('front'), 'abc')
+      await peer.hears(1)
+    }))
+
+  it('fails with the name that has no address', async () => {
+    const run = new TestRun(pool, {
+      out: { udp: { remote_address: 'no-such-host.invalid:5000', input: 'a' } },
+      ...feed,
+    })
+    const cause = 'component "out" (udp): remote_address: no-such-host.invalid has no address: '
+    await expect(run.handle.running).rejects.toThrow(cause)
+    expect(await run.handle.ended).toEqual({ outcome: 'FAILED', error: expect.stringContaining(cause) })
+    expect(native.openDescriptors()).toBe(before)
+  })
+
+  it('is over at once, without a thread, when it is stopped or killed while a name is asked for', async () => {
+    const silent = testPool({ warm: 0, hostNames: new HostNames(() => new Promise(() => {})) })
+    const pipeline = { out: { udp: { remote_address: 'slow.example:5000', input: 'a' } }, ...feed }
+    const [stopped, killed, closed] = [1, 2, 3].map(() => new TestRun(silent, pipeline)) as [TestRun, TestRun, TestRun]
+    stopped.handle.stop()
+    expect(await stopped.handle.ended).toEqual({ outcome: 'STOPPED' })
+    await expect(stopped.handle.running).rejects.toThrow(RunOver)
+    killed.handle.kill('enough')
+    expect(await killed.handle.ended).toEqual({ outcome: 'FAILED', error: 'enough' })
+    const others = new TestRun(silent, { ...feed, end: { traffic_sink: { input: 'a' } } })
+    await others.handle.running
+    await silent.close()
+    expect(await closed.handle.ended).toEqual({ outcome: 'STOPPED' })
+    expect(native.openDescriptors()).toBe(before)
+  })
 
   it('fails with the cause when a component throws, and the thread serves the next run', () =>
     withPeer(async (peer) => {

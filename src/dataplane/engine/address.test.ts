@@ -1,6 +1,14 @@
 /** Socket addresses: text to record and back, in the one form of RFC 5952. */
 import { expect, test } from 'vitest'
-import { formatRemote, formatSocketAddress, parseSocketAddress, remoteRecord, socketAddress } from './address.ts'
+import {
+  formatRemote,
+  formatSocketAddress,
+  parseHostAddress,
+  parseSocketAddress,
+  portOfAddress,
+  remoteRecord,
+  socketAddress,
+} from './address.ts'
 
 test.each([
   ['192.0.2.1:5000', '192.0.2.1:5000'],
@@ -29,3 +37,42 @@ test.each(['192.0.2.1', '192.0.2.1:65536', '2001:db8::1:5000', '[192.0.2.1]:5', 
     expect(parseSocketAddress(text)).toBe(null)
   },
 )
+
+const label = 'a'.repeat(63)
+const longest = `${label}.${label}.${label}.${'b'.repeat(61)}`
+
+test.each([
+  ['relay.example:5000', 'relay.example', 5000],
+  ['localhost:0', 'localhost', 0],
+  ['Relay-2.example.:65535', 'Relay-2.example.', 65535],
+  ['3com.example:1', '3com.example', 1],
+  ['1.2.3.a:1', '1.2.3.a', 1],
+  [`${longest}:1`, longest, 1],
+])('%s is a host name and a port', (text, host, port) => {
+  expect(parseHostAddress(text)).toEqual({ host, port })
+  expect(portOfAddress(text)).toBe(port)
+})
+
+test.each([
+  'relay.example',
+  'relay.example:',
+  'relay.example:65536',
+  ':5000',
+  '.:5000',
+  'a..b:5000',
+  '-a.example:5000',
+  'a-.example:5000',
+  'a_b.example:5000',
+  'é.example:5000',
+  'a b:5000',
+  `${label}a:5000`,
+  `${longest}c:5000`,
+  '192.0.2.1:5000',
+  '192.0.2.256:5000',
+  '192.0.2:5000',
+  '[::1]:5000',
+  '[relay.example]:5000',
+  'relay.example:5000:1',
+])('"%s" is no host name and port', (text) => {
+  expect(parseHostAddress(text)).toBe(null)
+})

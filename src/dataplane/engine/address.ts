@@ -14,6 +14,31 @@ export function parseSocketAddress(text: string): SocketAddress | null {
   return isIPv4(address) ? { address, port, family: 4 } : null
 }
 
+/**
+ * Whether `text` can be the name of a host (RFC 1123, section 2.1): labels of 1 to 63 letters, digits and hyphens, 253 characters in all, the
+ * last label not of digits alone, as no address is a name. A full stop at the end marks a whole name, as resolvers take it.
+ */
+function isHostName(text: string): boolean {
+  const labels = text.replace(/\.$/, '').split('.')
+  return (
+    labels.join('.').length <= 253 &&
+    labels.every((label) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/i.test(label)) &&
+    !/^\d+$/.test(labels.at(-1) as string)
+  )
+}
+
+/** Reads `name:port`; null when it is none, also when it is an address. */
+export function parseHostAddress(text: string): { host: string; port: number } | null {
+  const [, host = '', digits = ''] = /^([^:]+):(\d{1,5})$/.exec(text) ?? []
+  const port = Number(digits)
+  return isHostName(host) && port <= 65535 ? { host, port } : null
+}
+
+/** The port of an address, or of a host name with a port; undefined when it is neither. */
+export function portOfAddress(text: string): number | undefined {
+  return (parseSocketAddress(text) ?? parseHostAddress(text))?.port
+}
+
 /** `socketAddress` for text that has been validated. */
 export function socketAddress(text: string): SocketAddress {
   const address = parseSocketAddress(text)

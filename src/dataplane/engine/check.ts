@@ -7,7 +7,7 @@ import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
 import { below, type Problem, pointerOf } from '../../text/pointer.ts'
-import { parseSocketAddress } from './address.ts'
+import { portOfAddress } from './address.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
@@ -30,7 +30,7 @@ const MAX_COMPONENT_NAME_LENGTH = 256
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
 ajv.addFormat('file-name', { type: 'string', validate: (text: string) => !text.includes('\0') })
-ajv.addFormat('socket-address', { type: 'string', validate: (text: string) => parseSocketAddress(text) !== null })
+ajv.addFormat('socket-address', { type: 'string', validate: (text: string) => portOfAddress(text) !== undefined })
 ajv.addFormat('ip', { type: 'string', validate: (text: string) => isIP(text) !== 0 })
 for (const bytes of [16, 32]) {
   ajv.addFormat(`key-${bytes}`, { type: 'string', validate: (text: string) => keyBytes(text)?.length === bytes })
@@ -41,7 +41,7 @@ ajv.addFormat('ascii-16', { type: 'string', validate: (text: string) => text ===
 ajv.addFormat('uint64', { type: 'string', validate: (text: string) => uint64Words(text) !== null })
 
 const FORMATS: Record<string, string> = {
-  'socket-address': 'an address and port, written 192.0.2.1:5000 or [2001:db8::1]:5000',
+  'socket-address': 'an address and port, written 192.0.2.1:5000, [2001:db8::1]:5000 or relay.example:5000',
   ip: 'an IPv4 or IPv6 address',
   uint64: 'a whole number from 0 to 18446744073709551615',
   'nonce-12': 'a nonce of 12 bytes: 24 hex digits, or base64:…',

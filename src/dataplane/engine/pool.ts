@@ -8,6 +8,7 @@ import { type CaptureOptions, CaptureReader, createCapture } from './capture.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { layoutOf } from './graph.ts'
+import { type Answers, HostNames, hasHostNames, type ResolvedConfig } from './host-names.ts'
 import { createRegion } from './metrics.ts'
 import type { NetworkChange } from './network.ts'
 import { NetworkRegistry } from './network-registry.ts'
@@ -41,6 +42,8 @@ export interface RunPoolOptions {
   onError?: (error: Error) => void
   /** The components of the runs. */
   registry: Registry
+  /** Looks up the host names in the configurations of the runs; absent: the system does. */
+  hostNames?: HostNames
   /** JavaScript module that each thread loads: its default export is `threadTask` of the same components. */
   thread: string
 }
@@ -87,18 +90,28 @@ class PooledRun implements RunHandle {
   private killed: string | null = null
   private over = false
   private serial = 0
+  private readonly resolve: (config: PipelineConfig) => Promise<ResolvedConfig>
+  /** Ends the wait for the addresses of host names. */
+  private cancel!: (error: Error) => void
+  /** The changes so far, so that none overtakes another whose names are still asked for. */
+  private changes: Promise<unknown> = Promise.resolve()
+  private asking: boolean
+  private stopped = false
   private readonly networks: NetworkRegistry
   private readonly loaded: () => Promise<void>
   /** Its number in `networks`, 0 before it takes a thread. */
   private member = 0
 
-  /** `turn` resolves when the run may take a thread. Throws, with nothing left open, when the descriptors are used up. */
+  /**
+   * `turn` is called once the host names have their addresses, and resolves when the run may take a thread. Throws, with nothing left
+   * open, when the descriptors are used up.
+   */
   constructor(
     { piscina, waiting, networks, loaded }: Threads,
-    turn: Promise<void>,
+    turn: () => Promise<void>,
     options: RunOptions,
     cpus: number[],
-    registry: Registry,
+    { registry, hostNames }: { registry: Registry; hostNames: HostNames },
     onLog: (lines: LogLine[]) => void,
   ) {
     this.id = options.runId
@@ -130,9 +143,15 @@ class PooledRun implements RunHandle {
       this.markFailed = reject
     })
     this.running.catch(() => {})
-    const task: Omit<WorkerTask, 'place'> & Placeable = {
+    const known = new Map<string, Answers>()
+    this.resolve = (config) => hostNames.resolve(config, registry, known)
+    this.asking = hasHostNames(options.config, registry)
+    const cancelled = new Promise<never>((_, reject) => {
+      this.cancel = reject
+    })
+    cancelled.catch(() => {})
+    const task: Omit<WorkerTask, 'place' | keyof ResolvedConfig> & Placeable = {
       [Piscina.queueOptionsSymbol]: this,
-      config: options.config,
       region: this.region,
       command: this.command,
       owner: this.owner,
@@ -141,16 +160,20 @@ class PooledRun implements RunHandle {
       performanceMode: options.performanceMode,
       level: options.level,
     }
-    const done = turn.then(() => {
-      waiting.add(this)
-      const { run, present } = networks.enter((change) => this.tell(change))
-      this.member = run
-      const place = { run, event: this.event, present }
-      return piscina.run({ ...task, place } satisfies WorkerTask & Placeable, {
-        transferList: [port2],
-        signal: this.abort.signal,
-      }) as Promise<RunEnd>
-    })
+    const done = Promise.race([this.resolve(options.config), ...(this.asking ? [cancelled] : [])]).then(
+      async (resolved) => {
+        this.asking = false
+        await turn()
+        waiting.add(this)
+        const { run, present } = networks.enter((change) => this.tell(change))
+        this.member = run
+        const place = { run, event: this.event, present }
+        return (await piscina.run({ ...task, ...resolved, place } satisfies WorkerTask & Placeable, {
+          transferList: [port2],
+          signal: this.abort.signal,
+        })) as RunEnd
+      },
+    )
     this.ended = done.then(
       async (end) => {
         await heardOut
@@ -160,7 +183,9 @@ class PooledRun implements RunHandle {
         waiting.delete(this)
         port2.close() // still here when the task never reached a thread
         await closed // by the end of the thread, which may be inside of the addon until then
-        return this.finish({ outcome: 'FAILED', error: this.killed ?? `the run's thread died: ${error.message}` })
+        if (this.stopped && this.asking && this.killed === null) return this.finish({ outcome: 'STOPPED' })
+        const cause = this.asking ? error.message : `the run's thread died: ${error.message}`
+        return this.finish({ outcome: 'FAILED', error: this.killed ?? cause })
       },
     )
   }
@@ -206,6 +231,8 @@ class PooledRun implements RunHandle {
   }
 
   stop(): void {
+    this.stopped = true
+    this.cancel(new RunOver('the run was stopped'))
     this.signal(COMMAND_STOP)
   }
 
@@ -224,6 +251,7 @@ class PooledRun implements RunHandle {
   kill(cause: string): void {
     if (this.over) return
     this.killed ??= cause
+    this.cancel(new RunOver(cause))
     void this.loaded().then(() => {
       if (this.over) return
       this.abort.abort()
@@ -232,11 +260,17 @@ class PooledRun implements RunHandle {
   }
 
   reconfigure(config: PipelineConfig): Promise<void> {
+    const resolved = this.changes.then(() => this.resolve(config))
+    this.changes = resolved.catch(() => {})
+    return resolved.then((change) => this.send(change))
+  }
+
+  private send(change: ResolvedConfig): Promise<void> {
     if (this.over) return Promise.reject(new RunOver('the run has ended'))
     const serial = ++this.serial
     return new Promise((resolve, reject) => {
       this.waiting.set(serial, { resolve, reject })
-      this.port.postMessage({ type: 'reconfigure', serial, config } satisfies ReconfigureMessage)
+      this.port.postMessage({ type: 'reconfigure', serial, ...change } satisfies ReconfigureMessage)
       this.signal(COMMAND_MESSAGE)
     })
   }
@@ -282,7 +316,14 @@ function createThreads(thread: string, warm: number, maximum: number, onError: (
 }
 
 /** Opens the pool. Its threads are started at once, so that the first runs find them warm. */
-export function createRunPool({ warm = 2, maximum = 256, registry, thread, onError }: RunPoolOptions): RunPool {
+export function createRunPool({
+  warm = 2,
+  maximum = 256,
+  registry,
+  hostNames = new HostNames(),
+  thread,
+  onError,
+}: RunPoolOptions): RunPool {
   const cpus = native.affinity()
   const threads = createThreads(
     thread,
@@ -307,22 +348,20 @@ export function createRunPool({ warm = 2, maximum = 256, registry, thread, onErr
       if (options.cpu !== undefined && !cpus.includes(options.cpu)) {
         throw new RangeError(cpuProblem(options.cpu, cpus))
       }
-      let take!: () => void
-      const turn = new Promise<void>((resolve) => {
-        take = resolve
-      })
-      const pins = options.cpu === undefined ? [] : [options.cpu]
-      const run = new PooledRun(threads, turn, options, pins, registry, onLog)
-      // Only a run that exists takes a turn: nobody would ever give that of another back.
-      waiting.push(take)
-      runs.add(run)
+      const turn = () =>
+        new Promise<void>((resolve) => {
+          run.running.then(launched, launched)
+          waiting.push(resolve)
+          launch()
+        })
       const launched = () => {
         launching--
         launch()
       }
-      run.running.then(launched, launched)
+      const pins = options.cpu === undefined ? [] : [options.cpu]
+      const run = new PooledRun(threads, turn, options, pins, { registry, hostNames }, onLog)
+      runs.add(run)
       run.ended.then(() => runs.delete(run))
-      launch()
       return run
     },
     async close() {

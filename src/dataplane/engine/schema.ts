@@ -23,6 +23,8 @@ export interface Annotations {
   secret?: boolean
   /** The value names a file of the node; see files.ts. */
   file?: boolean
+  /** The value is an address and port, or a host name and port; see host-names.ts. */
+  address?: boolean
 }
 
 /** A schema, or one within it, as who walks through it reads it: what JSON Schema's keywords and the annotations say. */
@@ -117,9 +119,9 @@ export const Mtu = (proto: 'i32' | 'u32', options: Options & { default?: number;
   return proto === 'i32' ? Int32(description, limits) : Uint32(description, limits)
 }
 
-/** `ip:port` or `[ip6]:port`. */
+/** `ip:port`, `[ip6]:port`, or `name:port`, whose name is one of a host; components are given an address in its place. */
 export const Address = (description: string) =>
-  Text(description, { format: 'socket-address', unit: 'ip:port', maxLength: 80 })
+  Text(description, { address: true, format: 'socket-address', unit: 'ip:port or name:port', maxLength: 260 })
 
 /** A file of the node, relative to the directory of files that configurations may name; others only from whom the node trusts. */
 export const FileName = (description: string) =>

@@ -3,6 +3,7 @@ import { VirtualClock } from './clock.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment, layoutOf } from './graph.ts'
+import { refuseHostNames } from './host-names.ts'
 import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
 import { NetworkRegistry } from './network-registry.ts'
 import { Random } from './random.ts'
@@ -50,6 +51,7 @@ export class Simulation {
     { seed = 1, onLog, registry }: Omit<SimulateOptions, 'duration'>,
     world = new SimulatedWorld(),
   ) {
+    refuseHostNames(config, registry)
     this.world = world
     this.clock = world.clock
     const random = new Random(seed)

@@ -6,8 +6,8 @@ import type { CaptureOptions } from './capture.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
 import type { Registry } from './component.ts'
 import { ComponentError, causeOf, refusedBySystem } from './component-error.ts'
-import type { PipelineConfig } from './config.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
+import type { ResolvedConfig, ResolvedHost } from './host-names.ts'
 import type { LogLevel } from './log.ts'
 import { RegionWriter } from './metrics.ts'
 import { NativeIo } from './native-io.ts'
@@ -15,8 +15,7 @@ import type { NetworkChange, NetworkMember, NetworkPlace } from './network.ts'
 import { type LogLine, lastWords, type RunEnd } from './run.ts'
 
 /** What the main thread hands to the worker. */
-export interface WorkerTask {
-  config: PipelineConfig
+export interface WorkerTask extends ResolvedConfig {
   region: SharedArrayBuffer
   /** One word of `COMMAND_*` bits, looked at every breath. */
   command: SharedArrayBuffer
@@ -44,10 +43,9 @@ export type WorkerMessage =
   | { type: 'ended' }
 
 /** From the main thread to the worker. */
-export interface ReconfigureMessage {
+export interface ReconfigureMessage extends ResolvedConfig {
   type: 'reconfigure'
   serial: number
-  config: PipelineConfig
 }
 
 /** Copies packets into `ring` until an UncaptureMessage with the same id comes. */
@@ -137,6 +135,7 @@ class Run {
     this.log = new LogLineSender(task.port, task.level)
     this.command = new Int32Array(task.command)
     this.writer = new RegionWriter(task.region)
+    this.tellHosts(task.hosts)
     this.io = new NativeIo(task.owner, task.place, this.clock)
     try {
       this.graph = this.compile(registry)
@@ -162,6 +161,13 @@ class Run {
       },
     }
     return new Graph(this.task.config, environment, registry)
+  }
+
+  /** Says whose addresses the host names in the configuration have become. */
+  private tellHosts(hosts: readonly ResolvedHost[]): void {
+    for (const { component, ...fields } of hosts) {
+      this.log.write('INFO', component, `${fields.field}: ${fields.host} is ${fields.address}`, fields)
+    }
   }
 
   /** Runs until it is stopped, complete, ended by a component, or a component throws. */
@@ -264,9 +270,10 @@ class Run {
     this.captures.delete(id)
   }
 
-  private reconfigure({ serial, config }: ReconfigureMessage): void {
+  private reconfigure({ serial, config, hosts }: ReconfigureMessage): void {
     const reply: WorkerMessage = { type: 'reconfigured', serial }
     try {
+      this.tellHosts(hosts)
       this.graph.reconfigure(config)
       this.log.write('STATE', '', 'configuration applied')
     } catch (error) {

@@ -31,6 +31,11 @@ export const UdpBackend = () =>
     { default: 'LINUX' },
   )
 
+/** For the pages of what has an address. */
+export const HOST_NAMES =
+  'A host name in place of an IP address is looked up once, when the run starts, with the resolver of the system; the run log says which address it has become: the first that fits the ' +
+  'other address of the socket. A name without one fails the start. A simulation takes addresses only.'
+
 /** For the pages of the sockets that answer. */
 export const SEVERAL_CLIENTS =
   'Several clients: a socket that answers whoever sent (udp_local; udp without remote_address and lock_to_first_peer) serves any number at once, as long as the answers are ' +

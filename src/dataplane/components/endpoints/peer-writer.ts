@@ -1,13 +1,15 @@
 /** peer_writer: tells packets where to go. */
 import { Type } from '@sinclair/typebox'
-import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
+import { portOfAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Address, Input, Output } from '../../engine/schema.ts'
+import { HOST_NAMES } from './datagram-endpoint.ts'
 
 export const peerWriter = defineComponent({
   key: 'peer_writer',
   family: 'endpoints',
   summary: 'Annotates every packet with a remote address, for udp_remote or udp_local to send it to.',
+  details: `${HOST_NAMES} One that a live change brings is looked up then.`,
   config: Type.Object({
     input: Input(),
     output: Output(),
@@ -18,7 +20,7 @@ export const peerWriter = defineComponent({
   alters: true,
   addresses: true,
   check({ remote_address }) {
-    if (parseSocketAddress(remote_address)?.port !== 0) return []
+    if (portOfAddress(remote_address) !== 0) return []
     return [{ pointer: '/remote_address', message: 'a peer has a port other than 0' }]
   },
   create(config, { packets, outlets, io }) {

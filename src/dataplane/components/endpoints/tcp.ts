@@ -1,10 +1,11 @@
 /** tcp: a listener or a connection, whose bytes are a stream or frames. */
 import { Type } from '@sinclair/typebox'
-import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
+import { portOfAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { counter, gauge } from '../../engine/metrics.ts'
 import { Address, Bool, Input, Optional, Output } from '../../engine/schema.ts'
 import { CONNECTION_METRICS, ConnectionEndpoint, PIECE_BYTES } from './connection-endpoint.ts'
+import { HOST_NAMES } from './datagram-endpoint.ts'
 import { TcpPeers } from './tcp-peers.ts'
 
 /** Longest frame, as its length field is read. */
@@ -20,7 +21,9 @@ application_facing true: a plain byte stream. Reads of up to 1,200 bytes are pac
 
 application_facing false: frames, a length of 4 bytes before each packet, so that packets arrive as they were sent (docs/wire-formats.md). Frames for which there is no room are dropped whole. A length of 0 or over 65,535 closes the connection (malformed_packets).
 
-Packets received carry the address of the other end. Of a listener, a packet to be sent goes to the connection whose address it carries, and is dropped and counted where there is none (unconnected_packets); one without an address goes to the newest connection. So does what another socket of the pipeline has received, as at the end of a tunnel: its address, of that socket’s peer, says nothing of whom it is for here. With remote_address every packet goes there.`,
+Packets received carry the address of the other end. Of a listener, a packet to be sent goes to the connection whose address it carries, and is dropped and counted where there is none (unconnected_packets); one without an address goes to the newest connection. So does what another socket of the pipeline has received, as at the end of a tunnel: its address, of that socket’s peer, says nothing of whom it is for here. With remote_address every packet goes there.
+
+${HOST_NAMES}`,
   config: Type.Object({
     input: Optional(Input('Connection point whose packets are sent.')),
     output: Optional(Output('Connection point that gets what is received.')),
@@ -51,7 +54,7 @@ Packets received carry the address of the other end. Of a listener, a packet to 
           : 'listen_address or remote_address is needed: one of them',
       })
     }
-    if (remote_address !== undefined && parseSocketAddress(remote_address)?.port === 0) {
+    if (remote_address !== undefined && portOfAddress(remote_address) === 0) {
       faults.push({ pointer: '/remote_address', message: 'a peer has a port other than 0' })
     }
     return faults

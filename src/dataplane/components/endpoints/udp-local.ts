@@ -3,7 +3,14 @@ import { Type } from '@sinclair/typebox'
 import { socketAddress } from '../../engine/address.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Address, Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
-import { DATAGRAM_METRICS, DatagramEndpoint, datagramMtu, SEVERAL_CLIENTS, UdpBackend } from './datagram-endpoint.ts'
+import {
+  DATAGRAM_METRICS,
+  DatagramEndpoint,
+  datagramMtu,
+  HOST_NAMES,
+  SEVERAL_CLIENTS,
+  UdpBackend,
+} from './datagram-endpoint.ts'
 
 export const udpLocal = defineComponent({
   key: 'udp_local',
@@ -11,7 +18,7 @@ export const udpLocal = defineComponent({
   summary: 'Receives datagrams at an address and answers the peers they came from.',
   details:
     'Every packet received is annotated with the address it came from; every packet sent goes to the address it is annotated with. Bound to [::] it speaks IPv4 as well. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
-    SEVERAL_CLIENTS,
+    `${HOST_NAMES}\n\n${SEVERAL_CLIENTS}`,
   config: Type.Object({
     input: Optional(Input('Connection point whose packets are sent to the address they are annotated with.')),
     output: Output('Connection point that gets what is received, annotated with its sender.'),

@@ -1,6 +1,6 @@
 /** udp: one UDP socket with one peer, or answering whoever sent. */
 import { Type } from '@sinclair/typebox'
-import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
+import { parseSocketAddress, portOfAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import type { SocketAddress } from '../../engine/io.ts'
 import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32 } from '../../engine/schema.ts'
@@ -8,6 +8,7 @@ import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
   datagramMtu,
+  HOST_NAMES,
   isMulticast,
   openForBothFamilies,
   SEVERAL_CLIENTS,
@@ -19,7 +20,7 @@ export const udp = defineComponent({
   summary: 'Sends and receives datagrams on one UDP socket.',
   details:
     'With remote_address every packet goes there and only that peer is heard: the kernel drops what others send, uncounted (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted, the first with a WARN in the run log that names its sender. With neither address the socket is at a port of the system’s choice, sends to annotated addresses, IPv4 and IPv6, and hears what comes back. A link-local address (fe80::) and a group of one link (ff02::) take the interface they are on: in the address, as [fe80::1%eth0]:5000, or in the field interface. The socket hears of the groups that are joined on this machine only its own. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
-    `${SEVERAL_CLIENTS}\n\n` +
+    `${HOST_NAMES}\n\n${SEVERAL_CLIENTS}\n\n` +
     'Joining output to input with nothing between that changes a packet or its address makes an echo: two of them answer each other for ever. `penstock validate` warns of it.',
   config: Type.Object({
     input: Optional(Input('Connection point whose packets are sent.')),
@@ -55,14 +56,15 @@ export const udp = defineComponent({
     if (!config.input && !config.output) {
       faults.push({ pointer: '', message: 'neither input nor output is set: the socket would have nothing to do' })
     }
-    if (remote?.port === 0) faults.push({ pointer: '/remote_address', message: 'a peer has a port other than 0' })
+    if (config.remote_address !== undefined && portOfAddress(config.remote_address) === 0)
+      faults.push({ pointer: '/remote_address', message: 'a peer has a port other than 0' })
     if (local && remote && local.family !== remote.family) {
       faults.push({
         pointer: '/remote_address',
         message: `is IPv${remote.family}, but local_address is IPv${local.family}: both must be of one family`,
       })
     }
-    if (remote && config.lock_to_first_peer) {
+    if (config.remote_address !== undefined && config.lock_to_first_peer) {
       faults.push({
         pointer: '/lock_to_first_peer',
         message: 'the peer is given by remote_address; leave one of them out',
@@ -76,12 +78,12 @@ export const udp = defineComponent({
           message: `"${group}" is no multicast address (224.0.0.0 to 239.255.255.255, or ff00::/8)`,
         })
       }
-      if (!local) {
+      if (config.local_address === undefined) {
         faults.push({
           pointer: '/multicast_group',
           message: 'local_address is needed as well: its port is where the group is heard',
         })
-      } else if (local.family !== family) {
+      } else if (local && local.family !== family) {
         faults.push({
           pointer: '/multicast_group',
           message: `is IPv${family}, but local_address is IPv${local.family}`,
