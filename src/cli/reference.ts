@@ -21,6 +21,11 @@ const digits = (value: number): string =>
   Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))
 
 function rangeOf(node: SchemaNode): string {
+  const range = boundsOf(node)
+  return node.zeroUnset ? `${range}; 0: unset` : range
+}
+
+function boundsOf(node: SchemaNode): string {
   if (node.enumeration) return Object.keys(node.enumeration).join(', ')
   const low = node.exclusiveMinimum === undefined ? node.minimum : undefined
   const high = node.exclusiveMaximum === undefined ? node.maximum : undefined

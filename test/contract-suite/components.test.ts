@@ -302,6 +302,16 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       expect(checked(key, renamed(full) as Record<string, unknown>)).toEqual(full)
     })
 
+    test('0 of a field that has no meaning as 0 is as if the field were not there', () => {
+      const { config } = exampleOf(key)
+      for (const [name, { zeroUnset, minimum }] of Object.entries(schema.properties ?? {})) {
+        if (name === 'mtu') expect(zeroUnset || minimum === 0, 'an mtu of 0').toBe(true)
+        if (!zeroUnset) continue
+        const { [name]: _, ...without } = config
+        expect(checked(key, { ...config, [name]: 0 })).toEqual(checked(key, without))
+      }
+    })
+
     test('packets are conserved at all times and after a stop in the middle of traffic, which frees every slot', () => {
       for (const seed of [1, 2]) {
         const bench = drive(pipelineOf(key), { record: false })

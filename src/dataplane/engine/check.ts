@@ -137,7 +137,7 @@ function normalise(node: SchemaNode, value: unknown, places?: Places, at = '', g
             ? `unknown field "${key}".${suggestion(key, Object.keys(node.properties))}`
             : `field "${name}" is given twice, in snake_case and in lowerCamelCase`
         places.problems.push({ pointer: below(givenAt, key), message })
-      } else if (item !== null) {
+      } else if (item !== null && !(item === 0 && node.properties[name].zeroUnset)) {
         const inner = places
           ? normalise(node.properties[name], item, places, below(at, name), below(givenAt, key))
           : normalise(node.properties[name], item)

@@ -15,6 +15,8 @@ export interface Annotations {
   unit?: string
   /** Type in the proto contract: i32, u32, u64, double, float, bool, string or an enum's name. */
   proto?: string
+  /** 0 stands for no value, as where the field is not given. */
+  zeroUnset?: boolean
   /** Appended to the error when the value is out of range. */
   hint?: string
   /** Name to number, for enums, which are accepted by both. */
@@ -112,10 +114,14 @@ export const Seed = (proto: 'i32' | 'u32' = 'i32') =>
     ? Int32('Seed of the random numbers; unset: drawn at start and shown in the run log.')
     : Uint32('Seed of the random numbers; unset: drawn at start and shown in the run log.')
 
-/** Largest packet payload, bytes. */
+/** For a number that has no meaning as 0. */
+export const ZERO_UNSET = { zeroUnset: true, hint: '0 leaves it unset' } as const
+
+/** Largest packet payload, bytes; 0 is taken as unset. */
 export const Mtu = (proto: 'i32' | 'u32', options: Options & { default?: number; minimum?: number } = {}) => {
-  const description = 'Largest packet; larger ones are dropped and counted.'
-  const limits = { minimum: 68, maximum: 65_535, unit: 'bytes', ...options }
+  const description =
+    'Largest packet; larger ones are dropped and counted. Every IPv4 network carries 68 bytes (RFC 791), and no packet here has more than 65,535.'
+  const limits = { minimum: 68, maximum: 65_535, unit: 'bytes', ...ZERO_UNSET, ...options }
   return proto === 'i32' ? Int32(description, limits) : Uint32(description, limits)
 }
 

@@ -14,7 +14,7 @@ export const DEFAULT_MTU = 1280
 export const interfaceFields = (what: string) => ({
   input: Input(`Connection point whose ${what} the machine receives.`),
   output: Output(`Connection point that gets the ${what} the machine sends.`),
-  interface_name: Text('Name of the interface.', { minLength: 1, maxLength: 15 }),
+  interface_name: Text('Name of the interface, which Linux gives 15 bytes.', { minLength: 1, maxLength: 15 }),
   ip: Text('Address of the interface, IPv4 or IPv6.', { format: 'ip', maxLength: 45 }),
   netmask: Optional(Text('Network the address is in: 255.255.255.0 or a prefix length.', { maxLength: 45 })),
   is_default_route: Bool('Route everything through the interface.', { default: false }),

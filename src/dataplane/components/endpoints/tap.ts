@@ -1,7 +1,7 @@
 /** tap: a network interface of the machine whose Ethernet frames go through the graph. */
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
-import { Uint32 } from '../../engine/schema.ts'
+import { Uint32, ZERO_UNSET } from '../../engine/schema.ts'
 import { ENDPOINT_METRICS } from './endpoint.ts'
 import {
   DEFAULT_MTU,
@@ -25,12 +25,16 @@ export const tap = defineComponent({
 Two of them joined by a tunnel are one Ethernet segment. A bridge at each end and a second way between the two makes a loop in which a broadcast goes round for ever: let the bridges run the spanning tree protocol.`,
   config: Type.Object({
     ...interfaceFields('Ethernet frames'),
-    mtu: Uint32('Largest IP packet in a frame; frames over 18 bytes more are dropped and counted.', {
-      minimum: 68,
-      maximum: 65_517,
-      unit: 'bytes',
-      default: DEFAULT_MTU,
-    }),
+    mtu: Uint32(
+      'Largest IP packet in a frame; frames over 18 bytes more are dropped and counted, and none has more than 65,535.',
+      {
+        minimum: 68,
+        maximum: 65_517,
+        unit: 'bytes',
+        ...ZERO_UNSET,
+        default: DEFAULT_MTU,
+      },
+    ),
   }),
   metrics: ENDPOINT_METRICS,
   decoupled: true,

@@ -25,10 +25,13 @@ export const udpLocal = defineComponent({
     mtu: Optional(Mtu('i32')),
     address: Address('Address to bind to; port 0 lets the system choose.'),
     interface: Optional(
-      Text('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.', {
-        minLength: 1,
-        maxLength: 15,
-      }),
+      Text(
+        'Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed. Linux gives them 15 bytes.',
+        {
+          minLength: 1,
+          maxLength: 15,
+        },
+      ),
     ),
     backend: UdpBackend(),
   }),

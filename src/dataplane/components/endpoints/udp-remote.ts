@@ -21,10 +21,13 @@ export const udpRemote = defineComponent({
     output: Optional(Output('Connection point that gets what comes back, annotated with its sender.')),
     mtu: Optional(Mtu('i32')),
     interface: Optional(
-      Text('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.', {
-        minLength: 1,
-        maxLength: 15,
-      }),
+      Text(
+        'Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed. Linux gives them 15 bytes.',
+        {
+          minLength: 1,
+          maxLength: 15,
+        },
+      ),
     ),
     backend: UdpBackend(),
   }),

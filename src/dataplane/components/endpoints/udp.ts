@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { parseSocketAddress, portOfAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import type { SocketAddress } from '../../engine/io.ts'
-import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32 } from '../../engine/schema.ts'
+import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32, ZERO_UNSET } from '../../engine/schema.ts'
 import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
@@ -28,20 +28,29 @@ export const udp = defineComponent({
     local_address: Optional(Address('Address to bind to; port 0 lets the system choose.')),
     remote_address: Optional(Address('The peer.')),
     interface: Optional(
-      Text('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.', {
-        minLength: 1,
-        maxLength: 15,
-      }),
+      Text(
+        'Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed. Linux gives them 15 bytes.',
+        {
+          minLength: 1,
+          maxLength: 15,
+        },
+      ),
     ),
     mtu: Optional(Mtu('i32')),
     socket_buffer_size: Optional(
-      Int32('Size of the socket buffers in each direction (4 MiB when unset).', {
-        minimum: 1,
-        maximum: 1_073_741_823,
-        unit: 'bytes',
-      }),
+      Int32(
+        'Size of the socket buffers in each direction (4 MiB when unset); Linux keeps twice as much, so half of 2³¹ is the most.',
+        {
+          minimum: 1,
+          maximum: 1_073_741_823,
+          unit: 'bytes',
+          ...ZERO_UNSET,
+        },
+      ),
     ),
-    multicast_ttl: Optional(Uint32('Routers that multicast datagrams may pass.', { maximum: 255, unit: 'hops' })),
+    multicast_ttl: Optional(
+      Uint32('Routers that multicast datagrams may pass; the field of IP has 8 bits.', { maximum: 255, unit: 'hops' }),
+    ),
     multicast_group: Optional(Text('Multicast group to join.', { format: 'ip', maxLength: 45 })),
     lock_to_first_peer: Bool('Hear and answer nobody but the first peer heard.', { default: false }),
   }),

@@ -3,13 +3,13 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Megabits, Milliseconds, Optional, Output, Seed } from '../../engine/schema.ts'
-import { checkSizes, nsPerByte, Paced, sizeFields, sizesOf, sourceMetrics } from './generator.ts'
+import { checkSizes, nsPerByte, Paced, RATES, sizeFields, sizesOf, sourceMetrics } from './generator.ts'
 
 export const bandwidthTrafficSource = defineComponent({
   key: 'bandwidth_traffic_source',
   family: 'sources',
   summary: 'Sends probe packets of random sizes, paced smoothly to a bandwidth.',
-  details: 'After each packet comes the time that its bytes take at the bandwidth asked for.',
+  details: `After each packet comes the time that its bytes take at the bandwidth asked for. ${RATES}`,
   config: Type.Object({
     output: Output(),
     bandwidth_mbit: Megabits('Bandwidth to send at.'),

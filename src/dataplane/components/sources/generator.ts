@@ -6,7 +6,7 @@ import type { Log } from '../../engine/log.ts'
 import { type Counter, counter, created, type Gauge, gauge } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Random } from '../../engine/random.ts'
-import { Optional, Uint32 } from '../../engine/schema.ts'
+import { Optional, Uint32, ZERO_UNSET } from '../../engine/schema.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { PROBE_BYTES, type ProbeContext, ProbeWriter } from './probe.ts'
 
@@ -17,12 +17,19 @@ const DEFAULT_MAX = 1400
 /** How far a paced source may be behind its schedule after a whole batch before it gives the rest up, ns. */
 export const LAG_LIMIT = 20 * NS_PER_MS
 
-const sizeLimits = { minimum: PROBE_BYTES, maximum: MAX_PACKET, unit: 'bytes' }
+/** For the pages of what has a rate. */
+export const RATES =
+  'From 1 kbit/s to 1 Tbit/s the time that a packet takes is a number that can be calculated with; rates beyond are refused.'
+
+const sizeLimits = { minimum: PROBE_BYTES, maximum: MAX_PACKET, unit: 'bytes', ...ZERO_UNSET }
 
 /** The size fields of sources whose packets vary. */
 export const sizeFields = {
   min_packet_size: Optional(
-    Uint32('Smallest packet. Unset: 64, or max_packet_size where only that is given.', sizeLimits),
+    Uint32(
+      'Smallest packet, of which the probe header is 32. Unset: 64, or max_packet_size where only that is given.',
+      sizeLimits,
+    ),
   ),
   max_packet_size: Optional(
     Uint32('Largest packet. Unset: 1400, or min_packet_size where only that is given.', sizeLimits),

@@ -3,26 +3,31 @@ import { Type } from '@sinclair/typebox'
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
-import { Megabits, Milliseconds, Optional, Output, Seed, Uint32 } from '../../engine/schema.ts'
-import { MAX_PACKET, nsPerByte, Paced, sourceMetrics } from './generator.ts'
+import { Megabits, Milliseconds, Optional, Output, Seed, Uint32, ZERO_UNSET } from '../../engine/schema.ts'
+import { MAX_PACKET, nsPerByte, Paced, RATES, sourceMetrics } from './generator.ts'
 import { PROBE_BYTES } from './probe.ts'
 
 export const throughputTrafficSource = defineComponent({
   key: 'throughput_traffic_source',
   family: 'sources',
   summary: 'Sends probe packets of one size, paced to a rate, in groups of batch_size.',
-  details: 'The rate counts the bytes of the packets, not those of headers that later components add.',
+  details: `The rate counts the bytes of the packets, not those of headers that later components add. ${RATES}`,
   config: Type.Object({
     output: Output(),
     throughput_mbit: Megabits('Rate to send at.'),
     duration_ms: Milliseconds('How long to send; 0: no limit.', { default: 0 }),
-    payload_size: Uint32('Size of every packet.', { minimum: PROBE_BYTES, maximum: MAX_PACKET, unit: 'bytes' }),
+    payload_size: Uint32('Size of every packet, of which the probe header is 32.', {
+      minimum: PROBE_BYTES,
+      maximum: MAX_PACKET,
+      unit: 'bytes',
+    }),
     seed: Optional(Seed('u32')),
-    batch_size: Uint32('Packets sent back to back.', {
+    batch_size: Uint32('Packets sent back to back, at most as many as the graph takes in one batch.', {
       default: 1,
       minimum: 1,
       maximum: BATCH_CAPACITY,
       unit: 'packets',
+      ...ZERO_UNSET,
     }),
   }),
   metrics: sourceMetrics,
