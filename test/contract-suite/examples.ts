@@ -54,7 +54,10 @@ export const examples: Readonly<Record<string, Example>> = {
     },
   },
   bandwidth_tracker: { config: { input: 'in', output: 'out', window_ms: 100, buckets: 4 } },
-  bandwidth_traffic_source: { config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 } },
+  bandwidth_traffic_source: {
+    config: { output: 'out', bandwidth_mbit: 4, duration_ms: 900, seed: 1 },
+    live: { min_packet_size: [100], max_packet_size: [1000] },
+  },
   bomb: { config: { delay: 1500, poison: 'NONE' }, live: { delay: [1000, 1900] }, ends: true, packetless: true },
   chacha20_decrypt: {
     config: { input: 'wire', output: 'out', ...CHACHA },
@@ -305,7 +308,7 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   throughput_tracker: { config: { input: 'in', output: 'out', interval_ms: 50 } },
   throughput_traffic_source: {
-    config: { output: 'out', throughput_mbit: 2, duration_ms: 800, payload_size: 500, batch_size: 3, seed: 1 },
+    config: { output: 'out', throughput_mbit: 0.4, duration_ms: 900, payload_size: 60, batch_size: 3, seed: 1 },
   },
   timed_burst_loss: {
     config: { input: 'in', output: 'out', interval_ms: 80, burst_packets: 40, cancel_timer_ms: 100 },
@@ -373,7 +376,10 @@ export const examples: Readonly<Record<string, Example>> = {
       },
     },
   },
-  uniform_traffic_source: { config: { output: 'out', interval: 2, total_packets: 300, seed: 1 } },
+  uniform_traffic_source: {
+    config: { output: 'out', interval: 5, total_packets: 300, seed: 1 },
+    live: { min_packet_size: [100], max_packet_size: [1000] },
+  },
   video_traffic_source: {
     config: {
       output: 'out',

@@ -3,7 +3,15 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Megabits, Milliseconds, Optional, Output, Seed } from '../../engine/schema.ts'
-import { checkSizes, nsPerByte, Paced, RATES, sizeFields, sizesOf, sourceMetrics } from './generator.ts'
+import { checkSizes, sizeFields, sizesOf, sourceMetrics } from './generator.ts'
+import { nsPerByte, type Pace, Paced, RATES } from './paced.ts'
+
+const paceOf = ({ bandwidth_mbit, duration_ms }: { bandwidth_mbit: number; duration_ms: number }): Pace => ({
+  perPacket: 0,
+  perByte: nsPerByte(bandwidth_mbit),
+  group: 1,
+  duration: duration_ms * NS_PER_MS,
+})
 
 export const bandwidthTrafficSource = defineComponent({
   key: 'bandwidth_traffic_source',
@@ -18,20 +26,17 @@ export const bandwidthTrafficSource = defineComponent({
     seed: Optional(Seed('u32')),
   }),
   metrics: sourceMetrics,
-  live: ['bandwidth_mbit'],
+  live: ['bandwidth_mbit', 'duration_ms', 'min_packet_size', 'max_packet_size'],
   mtu: (config) => sizesOf(config).largest,
   check: checkSizes,
   create(config, context) {
-    const generator = new Paced(context, context.random(config.seed), sizesOf(config), 0, {
-      perPacket: 0,
-      perByte: nsPerByte(config.bandwidth_mbit),
-      group: 1,
-      duration: config.duration_ms * NS_PER_MS,
-    })
+    const random = context.random(config.seed)
+    const generator = new Paced(context, random, sizesOf(config), 0, paceOf(config))
     return {
       active: () => generator.active,
       reconfigure(next) {
-        generator.pace.perByte = nsPerByte(next.bandwidth_mbit)
+        generator.adjust(sizesOf(next), 0)
+        generator.changePace(paceOf(next))
       },
       stop: () => generator.stop(),
     }

@@ -1,5 +1,4 @@
-/** What traffic sources share: packet sizes, pacing on the run's clock, and the end of a flow. */
-import { BATCH_CAPACITY } from '../../engine/batch.ts'
+/** What traffic sources share: packet sizes, the packets themselves, and the end of a flow. */
 import { NS_PER_MS, NS_PER_S, type RunClock } from '../../engine/clock.ts'
 import type { Fault } from '../../engine/component.ts'
 import type { Log } from '../../engine/log.ts'
@@ -16,10 +15,6 @@ const DEFAULT_MIN = 64
 const DEFAULT_MAX = 1400
 /** How far a paced source may be behind its schedule after a whole batch before it gives the rest up, ns. */
 export const LAG_LIMIT = 20 * NS_PER_MS
-
-/** For the pages of what has a rate. */
-export const RATES =
-  'From 1 kbit/s to 1 Tbit/s the time that a packet takes is a number that can be calculated with; rates beyond are refused.'
 
 const sizeLimits = { minimum: PROBE_BYTES, maximum: MAX_PACKET, unit: 'bytes', ...ZERO_UNSET }
 
@@ -156,88 +151,5 @@ export class Generator {
   stop(): void {
     this.done = true
     this.probes.close()
-  }
-}
-
-/** Sends a batch every breath, as fast as the graph takes them. */
-export class Flood extends Generator {
-  constructor(context: GeneratorContext, random: Random, sizes: Sizes, total: number) {
-    super(context, random, sizes, total)
-    context.source(() => this.poll())
-  }
-
-  private poll(): boolean {
-    if (this.done) return false
-    if (this.started < 0) this.started = this.clock.now
-    const { packets, outlets } = this.context
-    let sent = 0
-    // A breath that finds no slot free waits for one that gives some back.
-    while (sent < BATCH_CAPACITY && packets.available > 0 && !this.complete) {
-      this.one()
-      sent++
-    }
-    outlets.output.flush()
-    if (this.complete) this.finish()
-    return sent > 0 && !this.done
-  }
-}
-
-export interface Pace {
-  /** ns from one packet to the next, per packet. */
-  perPacket: number
-  /** ns from one packet to the next, per byte of the former. */
-  perByte: number
-  /** Packets sent at one time, 1..256. */
-  group: number
-  /** ns after the first packet when it is over, 0 for never. */
-  duration: number
-}
-
-/** ns that a byte takes at `mbit` megabit per second. */
-export function nsPerByte(mbit: number): number {
-  return 8000 / mbit
-}
-
-/**
- * Sends packets at the times of a schedule. Behind schedule it sends at most a batch a breath, and when after that it
- * still is more than 20 ms behind, it takes the schedule up again from now.
- */
-export class Paced extends Generator {
-  readonly pace: Pace
-  private readonly timer: Timer
-  private next = 0
-
-  constructor(context: GeneratorContext, random: Random, sizes: Sizes, total: number, pace: Pace) {
-    super(context, random, sizes, total)
-    this.pace = pace
-    this.timer = context.timer(() => this.fire())
-    this.timer.at(context.clock.now)
-  }
-
-  private fire(): void {
-    const { now } = this.clock
-    const { perPacket, perByte, group, duration } = this.pace
-    if (this.started < 0) this.started = this.next = now
-    const end = duration > 0 ? this.started + duration : Number.POSITIVE_INFINITY
-    for (let room = BATCH_CAPACITY; room >= group && this.next <= now && this.next < end; room -= group) {
-      for (let i = 0; i < group && !this.complete; i++) this.next += perPacket + perByte * this.one()
-      if (this.complete) break
-    }
-    this.context.outlets.output.flush()
-    if (this.complete || now >= end) {
-      this.finish()
-      return
-    }
-    const lag = now - this.next
-    if (lag > LAG_LIMIT) {
-      this.skip(lag)
-      this.next = now
-    }
-    this.timer.at(Math.min(this.next, end))
-  }
-
-  override stop(): void {
-    this.timer.cancel()
-    super.stop()
   }
 }

@@ -173,7 +173,43 @@ describe('paced sources', () => {
       source: { throughput_traffic_source: { output: 'out', throughput_mbit: 80, payload_size: 1000 } },
     })
     bench.advance(100e6)
-    expect(bench.take('out')).toHaveLength(996)
+    expect(bench.take('out')).toHaveLength(1001)
+    bench.stop()
+  })
+
+  test('a change counts from the last packet, and neither bursts nor waits for what the old pace had', () => {
+    const bench = source('uniform_traffic_source', { interval: 4_000_000 })
+    const change = (fields: Record<string, unknown>) =>
+      bench.reconfigure({ source: { uniform_traffic_source: { output: 'out', ...fields } } })
+    const times = () => bench.take('out').map(({ time }) => time / 1e6)
+    bench.advance(SECOND)
+    expect(times()).toEqual([0])
+    change({ interval: 1600 })
+    bench.advance(SECOND)
+    expect(times()).toEqual([1600])
+    change({ interval: 100 })
+    bench.advance(0.25 * SECOND)
+    expect(times()).toEqual([2000, 2100, 2200])
+    change({ interval: 0, min_packet_size: 64, max_packet_size: 64 })
+    expect(bench.take('out')).toHaveLength(256)
+    change({ interval: 10 })
+    bench.advance(25e6)
+    expect(times()).toEqual([2260, 2270])
+    change({ interval: 10, total_packets: 5 })
+    bench.advance(SECOND)
+    expect(times()).toEqual([])
+    expect(bench.metrics().source.finished).toBe(1)
+    bench.stop()
+  })
+
+  test('a duration that is over by a change ends the flow then', () => {
+    const fields = { throughput_mbit: 8, payload_size: 1000 }
+    const bench = source('throughput_traffic_source', fields)
+    bench.advance(50.5e6)
+    bench.reconfigure({ source: { throughput_traffic_source: { output: 'out', ...fields, duration_ms: 20 } } })
+    bench.advance(SECOND)
+    expect(bench.take('out')).toHaveLength(51)
+    expect(bench.metrics().source.finished).toBe(1)
     bench.stop()
   })
 

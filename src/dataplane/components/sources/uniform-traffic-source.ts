@@ -3,7 +3,15 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Milliseconds, Optional, Output, Seed, Uint32 } from '../../engine/schema.ts'
-import { checkSizes, Flood, Paced, sizeFields, sizesOf, sourceMetrics } from './generator.ts'
+import { checkSizes, sizeFields, sizesOf, sourceMetrics } from './generator.ts'
+import { type Pace, Paced } from './paced.ts'
+
+const paceOf = ({ interval }: { interval: number }): Pace => ({
+  perPacket: interval * NS_PER_MS,
+  perByte: 0,
+  group: 1,
+  duration: 0,
+})
 
 export const uniformTrafficSource = defineComponent({
   key: 'uniform_traffic_source',
@@ -20,20 +28,19 @@ export const uniformTrafficSource = defineComponent({
     seed: Optional(Seed('u32')),
   }),
   metrics: sourceMetrics,
+  live: ['total_packets', 'interval', 'min_packet_size', 'max_packet_size'],
   mtu: (config) => sizesOf(config).largest,
   check: checkSizes,
   create(config, context) {
     const random = context.random(config.seed)
-    const { total_packets: total, interval } = config
-    const generator =
-      interval === 0
-        ? new Flood(context, random, sizesOf(config), total)
-        : new Paced(context, random, sizesOf(config), total, {
-            perPacket: interval * NS_PER_MS,
-            perByte: 0,
-            group: 1,
-            duration: 0,
-          })
-    return { active: () => generator.active, stop: () => generator.stop() }
+    const generator = new Paced(context, random, sizesOf(config), config.total_packets, paceOf(config))
+    return {
+      active: () => generator.active,
+      reconfigure(next) {
+        generator.adjust(sizesOf(next), next.total_packets)
+        generator.changePace(paceOf(next))
+      },
+      stop: () => generator.stop(),
+    }
   },
 })
