@@ -8,7 +8,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
-import { withFilesIn } from '../dataplane/engine/files.ts'
+import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { readDuration } from '../text/durations.ts'
 import type { Problem } from '../text/pointer.ts'
@@ -79,8 +79,11 @@ export function problemLines(problems: readonly Problem[], stream: { isTTY?: boo
 export async function loadPipeline(file: string): Promise<PipelineConfig> {
   const text = await readInput(file)
   const { config, problems } = checkPipelineConfig(text, components)
-  if (config) return withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
-  throw invalid(problems, { file, text })
+  if (!config) throw invalid(problems, { file, text })
+  const placed = withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
+  const faults = pathFaults(placed, components)
+  if (faults.length > 0) throw invalid(faults, { file, text })
+  return placed
 }
 
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const

@@ -5,7 +5,7 @@ import type { CreatePipelineRequest, RestartPolicy, StartupPolicy, UpdatePipelin
 import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
-import { withFilesIn } from '../dataplane/engine/files.ts'
+import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
 import { shmProblems } from '../dataplane/engine/shm-size.ts'
 import type { PipelineRecord, PipelineSettings } from '../store/pipelines.ts'
@@ -50,7 +50,9 @@ export function storedConfig({ settings, author }: PipelineRecord, { registry, t
   if (config === null) return { config, problem: describeProblems(problems) }
   const refusals = trust.refusals(config, registry, author)
   if (refusals.length > 0) return { config: null, problem: describeProblems(refusals) }
-  return { config: withFilesIn(config, registry, trust.files) }
+  const placed = withFilesIn(config, registry, trust.files)
+  const faults = pathFaults(placed, registry)
+  return faults.length > 0 ? { config: null, problem: describeProblems(faults) } : { config: placed }
 }
 
 /** Throws FAILED_PRECONDITION when the stored configuration cannot run here. */
@@ -155,7 +157,10 @@ function checked(
     const told = answerable(refusals)
     throw new ServiceError('PERMISSION_DENIED', describeProblems(told), { problems: told })
   }
-  return { settings, author, config: withFilesIn(config, registry, trust.files) }
+  const placed = withFilesIn(config, registry, trust.files)
+  const faults = pathFaults(placed, registry)
+  if (faults.length > 0) throw new ServiceError('INVALID_ARGUMENT', describeProblems(faults), { problems: faults })
+  return { settings, author, config: placed }
 }
 
 /** All problems in one line. */

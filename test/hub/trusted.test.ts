@@ -1,5 +1,5 @@
 /** Whose configurations may name files outside a node's directory of files: over REST, on this node and through a hub. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, type RunningNode, settingsOf, temporaryDirectory } from '../api/running-node.ts'
@@ -87,6 +87,41 @@ test('a file that is not there fails the start, with its name and where it was l
   const { status, body: failure } = await nodes.local.call('POST', `/pipelines/${body.pipeline.id}/start`)
   expect(status).toBe(409)
   expect(failure.message).toContain(`cannot read ${join(root, 'local/files/none.pcap')}: it does not exist`)
+})
+
+/** Asks `at` to create a pipeline with a Unix socket on `on`. */
+function createSocket(at: RunningNode, on: RunningNode, listen_address: string): Promise<Answer> {
+  const socket = { unix_socket: { server: { listen_address }, output: 'a' } }
+  const path = `http://${at.node.http}/v1/nodes/${on.node.id}/pipelines`
+  return at.call('POST', path, settingsOf({ socket, sink: { traffic_sink: { input: 'a' } } }))
+}
+
+describe('a Unix socket', () => {
+  test('is made in the files of the data directory, by whomever its pipeline was created', async () => {
+    const { body } = await createSocket(caller, nodes.local, 'below/x.sock')
+    const { status, body: started } = await nodes.local.call('POST', `/pipelines/${body.pipeline.id}/start`)
+    expect(status, started.message).toBe(200)
+    expect(statSync(join(root, 'local/files/below/x.sock')).isSocket()).toBe(true)
+    await nodes.local.call('DELETE', `/pipelines/${body.pipeline.id}`)
+  })
+
+  test('outside of it is for whom the node trusts, an abstract one for everybody', async () => {
+    const name = join(root, 'x.sock')
+    expect(await createSocket(caller, nodes.local, name)).toMatchObject({ status: 403, body: { code: 7 } })
+    expect((await createSocket(nodes.local, nodes.local, name)).status).toBe(200)
+    expect((await createSocket(caller, nodes.local, '@x.sock')).status).toBe(200)
+  })
+
+  test('whose whole path is too long is refused where it stands', async () => {
+    const long = 'x'.repeat(100)
+    const { status, body } = await createSocket(caller, nodes.local, long)
+    expect([status, body.message]).toEqual([
+      400,
+      expect.stringMatching(
+        /^\/engine_config\/pipeline\/socket\/unix_socket\/server\/listen_address: .* bytes, more than the 107/,
+      ),
+    ])
+  })
 })
 
 describe('a file outside', () => {

@@ -1,10 +1,10 @@
 /** Files that configurations name: which are outside a directory, and where names lead. */
 import { Type } from '@sinclair/typebox'
 import { expect, test } from 'vitest'
-import { type AnyComponent, defineComponent } from './component.ts'
+import { type AnyComponent, defineComponent, type Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import { filesOutside, withFilesIn } from './files.ts'
-import { FileName, Text } from './schema.ts'
+import { filesOutside, pathFaults, withFilesIn } from './files.ts'
+import { FileName, SocketName, Text } from './schema.ts'
 
 const reader: AnyComponent = defineComponent({
   key: 'reader',
@@ -70,4 +70,35 @@ test('names become absolute paths, all else stays as it is, the configuration gi
     ],
   ])
   expect(JSON.stringify(config)).toBe(before)
+})
+
+test('a socket is a file unless its name is abstract, and what its rules say of the whole path is told', () => {
+  const sockets = defineComponent({
+    key: 'sockets',
+    family: 'endpoints',
+    summary: 'Names sockets.',
+    config: Type.Object({ one: SocketName('A socket.', 100), other: SocketName('A socket.', 100) }),
+    check: ({ one }) => (one.length > 20 ? [{ pointer: '/one', message: `${one} is too long` }] : []),
+    metrics: {},
+    create: () => ({}),
+  })
+  const both: Registry = new Map<string, AnyComponent>([...registry, [sockets.key, sockets]])
+  const config: PipelineConfig = {
+    version: 1,
+    components: { it: { key: 'sockets', config: { one: 'x.sock', other: '@x.sock' } } },
+    variables: [],
+    logFilters: [],
+  }
+  expect(filesOutside(config, both, '/data/files')).toEqual([])
+  const placed = withFilesIn(config, both, '/data/files')
+  expect(placed.components.it?.config).toEqual({ one: '/data/files/x.sock', other: '@x.sock' })
+  expect(pathFaults(placed, both)).toEqual([])
+  expect(pathFaults(withFilesIn(config, both, '/data/of/the/node/files'), both)).toEqual([
+    {
+      pointer: '/engine_config/pipeline/it/sockets/one',
+      message: '/data/of/the/node/files/x.sock is too long',
+    },
+  ])
+  const outside = { ...config, components: { it: { key: 'sockets', config: { one: '/run/x', other: '@/run/x' } } } }
+  expect(filesOutside(outside, both, '/data/files').map(({ name }) => name)).toEqual(['/run/x'])
 })

@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import type { TSchema } from '@sinclair/typebox'
-import { below, pointerOf } from '../../text/pointer.ts'
+import { below, type Problem, pointerOf } from '../../text/pointer.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig, PipelineConfig } from './config.ts'
 import type { Annotations } from './schema.ts'
@@ -32,7 +32,10 @@ function hasFiles(node: Node): boolean {
 
 /** `value` with every file's name replaced by what `place` makes of it. */
 function mapFiles(node: Node, value: unknown, pointer: string, place: (file: NamedFile) => string): unknown {
-  if (node.file) return typeof value === 'string' ? place({ pointer, name: value }) : value
+  if (node.file) {
+    const isFile = typeof value === 'string' && !(node.abstract && value.startsWith('@'))
+    return isFile ? place({ pointer, name: value }) : value
+  }
   if (node.items && Array.isArray(value)) {
     const { items } = node
     return value.map((item, i) => mapFiles(items, item, below(pointer, i), place))
@@ -76,6 +79,16 @@ function mapConfig(
 /** The checked configuration with its files as absolute paths, relative ones being in `directory`. */
 export function withFilesIn(config: PipelineConfig, registry: Registry, directory: string): PipelineConfig {
   return mapConfig(config, registry, ({ name }) => resolve(directory, name))
+}
+
+/** What the rules of components say once their files are absolute paths, which may be too long where the names were not. */
+export function pathFaults(config: PipelineConfig, registry: Registry): Problem[] {
+  return Object.entries(config.components).flatMap(([name, { key, config: own }]) => {
+    const definition = registry.get(key) as AnyComponent
+    if (!definition.check || !hasFiles(definition.config as Node)) return []
+    const pointer = pointerOf(['engine_config', 'pipeline', name, key])
+    return definition.check(own).map((fault) => ({ pointer: pointer + fault.pointer, message: fault.message }))
+  })
 }
 
 /**

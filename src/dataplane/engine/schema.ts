@@ -25,6 +25,8 @@ export interface Annotations {
   secret?: boolean
   /** The value names a file of the node; see files.ts. */
   file?: boolean
+  /** Of such a value: with @ in front it is an abstract name (unix(7)) and no file. */
+  abstract?: boolean
   /** The value is an address and port, or a host name and port; see host-names.ts. */
   address?: boolean
 }
@@ -132,6 +134,17 @@ export const Address = (description: string) =>
 /** A file of the node, relative to the directory of files that configurations may name; others only from whom the node trusts. */
 export const FileName = (description: string) =>
   Text(description, { file: true, unit: 'path', minLength: 1, format: 'file-name' })
+
+/** A socket in the file system, where the rules of `FileName` hold, or an abstract name, `@…`; `longest` in characters. */
+export const SocketName = (description: string, longest: number) =>
+  Text(description, {
+    file: true,
+    abstract: true,
+    unit: 'path or @name',
+    minLength: 1,
+    maxLength: longest,
+    format: 'file-name',
+  })
 
 /** One of `names`, given by name or number. */
 export const Enumeration = <const T extends Record<string, number>>(

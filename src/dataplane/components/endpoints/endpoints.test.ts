@@ -220,8 +220,9 @@ describe('a simulated Unix socket', () => {
   it.each([
     [{}, 'server or client is needed'],
     [{ server: { listen_address: '/a' }, client: { server_address: '/a' } }, 'leave one of them out'],
-    [{ server: { listen_address: 'relative/path' } }, 'neither a path from the root'],
-    [{ server: { listen_address: '@a\0b' } }, 'neither a path from the root'],
+    [{ server: { listen_address: '@' } }, 'neither a path'],
+    [{ server: { listen_address: '' } }, 'must not be empty'],
+    [{ server: { listen_address: '@a\0b' } }, 'without NUL'],
     [{ server: { listen_address: `${long}x` } }, 'listen_address'],
     [{ server: { listen_address: `/${'ä'.repeat(60)}` } }, 'has 121 bytes'],
     [{ client: { server_address: long, bind_address: 1 } }, "makes the client's own name"],

@@ -94,7 +94,7 @@ describe('within one run', () => {
   it.each([
     [{ input: undefined, output: undefined }, '', 'neither input nor output is set'],
     [{ network_name: '' }, '/network_name', ''],
-    [{ mtu: 0 }, '/mtu', ''],
+    [{ mtu: 67 }, '/mtu', ''],
     [{ mtu: 65_536 }, '/mtu', ''],
     [{ receivers: [''] }, '/receivers/0', ''],
   ])('%j is refused', (more, pointer, message) => {

@@ -2,22 +2,23 @@
 import { Type } from '@sinclair/typebox'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { counter, drop } from '../../engine/metrics.ts'
-import { Input, Int32, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
+import { Input, Int32, Mtu, Optional, Output, SocketName } from '../../engine/schema.ts'
 import { CONNECTION_METRICS, ConnectionEndpoint } from './connection-endpoint.ts'
 import { clientName, isAbstract, isOwnUser, UnixPeers } from './unix-peers.ts'
 
 /** Bytes of a name (unix(7)). */
 const NAME_BYTES = 107
-const WAYS = 'a path from the root (/run/x.sock) or an abstract name (@x)'
+const WAYS = 'a path (x.sock, /run/x.sock) or an abstract name (@x)'
 
-const Name = (description: string) => Text(description, { minLength: 2, maxLength: NAME_BYTES })
+const Name = (description: string) => SocketName(description, NAME_BYTES)
 
 /** What is wrong with the name of a socket. */
 function nameFaults(pointer: string, name: string): Fault[] {
   const bytes = Buffer.byteLength(name)
-  if (!/^[@/]/.test(name) || name.includes('\0')) return [{ pointer, message: `"${name}" is neither ${WAYS}` }]
+  if (name === '@') return [{ pointer, message: `"@" is neither ${WAYS}` }]
   if (bytes <= NAME_BYTES) return []
-  return [{ pointer, message: `has ${bytes} bytes, more than the ${NAME_BYTES} that a socket's name can have` }]
+  const message = `"${name}" has ${bytes} bytes, more than the ${NAME_BYTES} that a socket's name can have: shorten it, or name it in a directory with a shorter path`
+  return [{ pointer, message }]
 }
 
 export const unixSocket = defineComponent({
@@ -26,7 +27,7 @@ export const unixSocket = defineComponent({
   summary: 'Exchanges packets with programs of this machine over a Unix socket (SOCK_SEQPACKET).',
   details: `One side is the server, which takes up to 1,024 clients; a client connects, and connects again when the server has gone, after 10 ms at first and at most 10 s. Each packet is one of the socket's: what is longer than the MTU is dropped and counted at both ends, and packets of no bytes are not sent (empty_packets), since they read as the end of a connection. For each client 256 KiB wait when it does not read; what comes on top is dropped.
 
-Names are ${WAYS}. A client with bind_address N over 0 has the abstract name @N.SERVER, SERVER being the server's name as both write it; packets that the server receives from it carry N as client id, and packets with client id N go to it. Packets with an id that no client has are dropped; those without an id go to the newest client. A client with bind_address 0 has no id.
+Names are ${WAYS}. A path is taken as that of a file: relative to the node's directory of files, and one outside of that only from whom the node trusts (docs/configurations.md). A client with bind_address N over 0 has the abstract name @N.SERVER, SERVER being the server's name, a path in full; packets that the server receives from it carry N as client id, and packets with client id N go to it. Packets with an id that no client has are dropped; those without an id go to the newest client. A client with bind_address 0 has no id.
 
 A name proves nothing about who is behind it: any program of the user can take any id. A path is made with mode 0600, so that its user and root alone can connect; on an abstract name peers of the same user only are spoken to, others are closed at once (refused_connections). The socket file of a server that was killed is replaced at the next start; where somebody still listens the start fails.`,
   config: Type.Object({
