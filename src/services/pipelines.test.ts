@@ -37,11 +37,11 @@ const callUntil = (signal: AbortSignal): CallContext => ({
   },
 })
 const nodeId = 'n'
-const config = (mbit = 1, size = 200) =>
+const config = (mbit = 1, seed = 200) =>
   JSON.stringify({
     engine_config: {
       pipeline: {
-        source: { throughput_traffic_source: { output: 'a', throughput_mbit: mbit, payload_size: size } },
+        source: { throughput_traffic_source: { output: 'a', throughput_mbit: mbit, payload_size: 200, seed } },
         sink: { traffic_sink: { input: 'a' } },
       },
     },

@@ -82,8 +82,8 @@ test('name, policies, timeout and log level never need another run', async () =>
   await node.call('POST', `/pipelines/${id}/stop`)
 })
 
-const bigger = (size: number) => ({
-  source: { throughput_traffic_source: { output: 'a', throughput_mbit: 1, payload_size: size } },
+const seeded = (seed: number) => ({
+  source: { throughput_traffic_source: { output: 'a', throughput_mbit: 1, payload_size: 200, seed } },
   sink: { traffic_sink: { input: 'a' } },
 })
 
@@ -91,10 +91,10 @@ test('what needs another run is refused by the names of the fields, and changes 
   const id = await node.create(traffic())
   const runId = await node.start(id)
   const before = await node.get(id)
-  const { status, body } = await update(id, bigger(300), { performanceMode: true })
+  const { status, body } = await update(id, seeded(300), { performanceMode: true })
   expect(status).toBe(400)
   expect(body.code).toBe(9)
-  expect(body.message).toContain('/engine_config/pipeline/source/throughput_traffic_source/payload_size')
+  expect(body.message).toContain('/engine_config/pipeline/source/throughput_traffic_source/seed')
   expect(body.message).toContain('/performanceMode')
   expect(body.message).toContain('forceRestart')
   expect(await node.get(id)).toEqual(before)
@@ -105,7 +105,7 @@ test('what needs another run is refused by the names of the fields, and changes 
 test('forceRestart: the call returns once the new run is running', async () => {
   const id = await node.create(traffic())
   const runId = await node.start(id)
-  const { status, body } = await update(id, bigger(300), { forceRestart: true })
+  const { status, body } = await update(id, seeded(300), { forceRestart: true })
   expect(status).toBe(200)
   expect(body.pipeline).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
   expect(body.pipeline.currentRun.id).not.toBe(runId)
