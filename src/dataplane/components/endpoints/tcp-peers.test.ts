@@ -4,7 +4,7 @@ import { remoteRecord } from '../../engine/address.ts'
 import type { ConnectionIo } from '../../engine/io.ts'
 import { Packets } from '../../engine/packets.ts'
 import { Random } from '../../engine/random.ts'
-import { Connection } from './connection-endpoint.ts'
+import { Connection } from './connection.ts'
 import { SendQueue } from './send-queue.ts'
 import { TcpPeers } from './tcp-peers.ts'
 

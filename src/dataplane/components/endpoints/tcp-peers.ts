@@ -1,7 +1,7 @@
 /** The connections of a TCP listener by the address of their other end, which is how packets name theirs. */
 import type { Packets } from '../../engine/packets.ts'
 import { REMOTE_BYTES } from '../../native/native.ts'
-import type { Connection, Peers } from './connection-endpoint.ts'
+import type { Connection, Peers } from './connection.ts'
 
 /** Connections that are over and still known, so that what is meant for them goes to no other. */
 const MAX_FORMER = 1024

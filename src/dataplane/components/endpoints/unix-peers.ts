@@ -1,7 +1,7 @@
 /** The clients of a Unix socket by the id in their name, which is how packets name theirs. */
 import type { ConnectionIo } from '../../engine/io.ts'
 import type { Packets } from '../../engine/packets.ts'
-import type { Connection, Peers } from './connection-endpoint.ts'
+import type { Connection, Peers } from './connection.ts'
 
 /** Whether names are abstract, which everybody may take: then the user of the other end decides who is heard. */
 export const isAbstract = (name: string) => name.startsWith('@')

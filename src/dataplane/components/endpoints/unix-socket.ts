@@ -3,7 +3,8 @@ import { Type } from '@sinclair/typebox'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { counter, drop } from '../../engine/metrics.ts'
 import { Input, Int32, Mtu, Optional, Output, SocketName } from '../../engine/schema.ts'
-import { CONNECTION_METRICS, ConnectionEndpoint } from './connection-endpoint.ts'
+import { ConnectionEndpoint } from './connection-endpoint.ts'
+import { CONNECTION_METRICS } from './connection-metrics.ts'
 import { clientName, isAbstract, isOwnUser, UnixPeers } from './unix-peers.ts'
 
 /** Bytes of a name (unix(7)). */

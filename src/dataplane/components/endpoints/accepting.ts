@@ -1,0 +1,80 @@
+/** A listener: takes the connections that come, and refuses those that are too many or of somebody who may not. */
+import { NS_PER_MS } from '../../engine/clock.ts'
+import type { ConnectionEvents, ConnectionIo, ConnectionOptions, ListenerIo } from '../../engine/io.ts'
+import type { Timer } from '../../engine/timers.ts'
+import { Connection, type ConnectionContext, type ConnectionOwner, type Peers } from './connection.ts'
+import type { SendQueue } from './send-queue.ts'
+
+/** Connections of one listener. */
+const MAX_CONNECTIONS = 1024
+/** Connections accepted in one breath. */
+const ACCEPTED_AT_ONCE = 64
+/** Time between two attempts to accept when the system has no place for a connection. */
+const ACCEPT_WAIT_NS = 100 * NS_PER_MS
+
+interface ListeningOwner extends ConnectionOwner {
+  /** Connections there are now. */
+  readonly open: number
+}
+
+export class Accepting {
+  private readonly context: ConnectionContext
+  private readonly owner: ListeningOwner
+  private readonly peers: Peers
+  private readonly queue: () => SendQueue
+  private readonly listener: ListenerIo
+  private readonly acceptTimer: Timer
+
+  /** `queue` makes the queue of a connection. Throws when it cannot listen. */
+  constructor(
+    context: ConnectionContext,
+    { socket, peers }: { socket: ConnectionOptions; peers: Peers },
+    events: ConnectionEvents,
+    queue: () => SendQueue,
+    owner: ListeningOwner,
+  ) {
+    this.context = context
+    this.owner = owner
+    this.peers = peers
+    this.queue = queue
+    this.acceptTimer = context.timer(() => this.listener.accepting(true))
+    this.listener = context.io.listen(socket, () => this.accept(), events)
+  }
+
+  /** What it listens at. */
+  get name(): string {
+    return this.listener.name
+  }
+
+  private accept(): void {
+    const { context, owner, peers, listener } = this
+    for (let i = 0; i < ACCEPTED_AT_ONCE; i++) {
+      let io: ConnectionIo | null
+      try {
+        io = listener.accept()
+      } catch (error) {
+        context.metrics.socket_errors.add(1)
+        listener.accepting(false)
+        this.acceptTimer.at(context.clock.now + ACCEPT_WAIT_NS)
+        owner.tell('accept', `${(error as Error).message}: close some, or raise the limit of open files (ulimit -n)`)
+        return
+      }
+      if (io === null) return
+      const connection = new Connection(io, this.queue())
+      if (owner.open === MAX_CONNECTIONS) {
+        owner.tell('most', `has ${MAX_CONNECTIONS} connections: others are closed at once`)
+        this.refuse(io)
+      } else if (peers.add(connection)) owner.opened(connection, io)
+      else this.refuse(io)
+    }
+  }
+
+  private refuse(io: ConnectionIo): void {
+    this.context.metrics.refused_connections.add(1)
+    io.close(true)
+  }
+
+  close(): void {
+    this.listener.close()
+  }
+}
