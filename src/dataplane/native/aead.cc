@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "descriptors.h"
-#include "memory.h"
+#include "salted.h"
 
 namespace penstock {
 
-static constexpr int kHeader = 16;  // salt (8), counter (8)
 static constexpr int kTag = 16;     // AES-GCM's (NIST SP 800-38D) and ChaCha20-Poly1305's (RFC 8439)
 static constexpr int kNonce = 12;
-static constexpr double kCounterEnd = 9007199254740992.0;  // 2^53
 
 struct Aead : Descriptor {
   explicit Aead(bool clear)
@@ -63,95 +61,76 @@ napi_value aeadOpen(napi_env env, napi_callback_info info) {
   return adopt(arguments, owner, std::move(aead));
 }
 
-static void putCounter(uint8_t* out, uint64_t counter) {
-  const uint64_t big = __builtin_bswap64(counter);
-  memcpy(out, &big, sizeof big);
-}
-
 napi_value aeadSeal(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "aeadSeal", 7);
   Lease<Aead> aead(arguments, 0, "aead", Kind::aead, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 0);
-  const auto count = static_cast<size_t>(arguments.integer(3, "count", 0, static_cast<int64_t>(handles.length)));
-  Span<uint8_t> salt = arguments.bytes(4, "salt", 8);
-  Span<double> counter = arguments.float64s(5, "counter", 1);
-  Span<int32_t> failed = arguments.int32s(6, "failed", count);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, 0, count)) return nullptr;
-  const double first = counter.data[0];
-  if (!(first >= 0 && first + static_cast<double>(count) < kCounterEnd) ||
-      first != static_cast<double>(static_cast<uint64_t>(first))) {
-    throwRange(env, "aeadSeal: counter %.17g is used up or no whole number below 2^53", first);
-    return nullptr;
-  }
-
-  uint64_t next = static_cast<uint64_t>(first);
+  const NumberedArguments given(arguments);
+  uint64_t next;
+  if (!given.numbered(arguments, &next)) return nullptr;
+  Memory* memory = given.memory;
   uint8_t nonce[kNonce] = {};
   uint8_t salted[8];
-  memcpy(salted, salt.data, sizeof salted);
+  memcpy(salted, given.salt.data, sizeof salted);
   int32_t failures = 0;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < given.count; i++) {
     Packet& packet = arguments.state().packets[i];
     if (!memory->settle(&packet)) {
-      failed.data[failures++] = static_cast<int32_t>(i);
+      given.failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
     const uint8_t* slot = memory->slot(packet.handle);
-    uint8_t* header = packet.data - kHeader;
+    uint8_t* header = packet.data - kSaltedHeader;
     uint8_t* tag = packet.data + packet.length;
-    if (packet.data - slot < kHeader || slot + memory->slotBytes - tag < kTag) {
-      failed.data[failures++] = static_cast<int32_t>(i);
+    if (packet.data - slot < kSaltedHeader || slot + memory->slotBytes - tag < kTag) {
+      given.failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
-    putCounter(nonce + 4, next);
+    putBig(nonce + 4, next);
     memcpy(header, salted, sizeof salted);
     memcpy(header + 8, nonce + 4, 8);
     int size = 0;
     // The counter is spent whether or not OpenSSL succeeds: a nonce is never used twice.
     next++;
     if (EVP_EncryptInit_ex(aead->seal, nullptr, nullptr, nullptr, nonce) != 1 ||
-        EVP_EncryptUpdate(aead->seal, nullptr, &size, header, kHeader) != 1 ||
+        EVP_EncryptUpdate(aead->seal, nullptr, &size, header, kSaltedHeader) != 1 ||
         !aead->encrypt(packet.data, packet.length) ||
         EVP_EncryptFinal_ex(aead->seal, tag, &size) != 1 ||
         EVP_CIPHER_CTX_ctrl(aead->seal, EVP_CTRL_AEAD_GET_TAG, kTag, tag) != 1) {
-      failed.data[failures++] = static_cast<int32_t>(i);
+      given.failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
     memory->offset[packet.handle] = static_cast<int32_t>(header - memory->data);
-    memory->length[packet.handle] = packet.length + kHeader + kTag;
+    memory->length[packet.handle] = packet.length + kSaltedHeader + kTag;
   }
-  counter.data[0] = static_cast<double>(next);
+  given.counter.data[0] = static_cast<double>(next);
   return toInteger(env, failures);
 }
 
 napi_value aeadOpenPackets(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "aeadOpenPackets", 5);
   Lease<Aead> aead(arguments, 0, "aead", Kind::aead, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 0);
-  const auto count = static_cast<size_t>(arguments.integer(3, "count", 0, static_cast<int64_t>(handles.length)));
-  Span<double> counters = arguments.float64s(4, "counters", count);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, 0, count)) return nullptr;
+  const PacketsArguments given(arguments);
+  Span<double> counters = arguments.float64s(4, "counters", given.count);
+  if (!given.packets(arguments)) return nullptr;
+  Memory* memory = given.memory;
 
   uint8_t nonce[kNonce] = {};
   uint8_t rest[kTag];
   int32_t opened = 0;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < given.count; i++) {
     const Packet& packet = arguments.state().packets[i];
     counters.data[i] = -1;
-    if (packet.length < kHeader + kTag) continue;
-    uint8_t* text = packet.data + kHeader;
-    const int length = packet.length - kHeader - kTag;
-    uint8_t header[kHeader];
-    memcpy(header, packet.data, kHeader);
+    if (packet.length < kSaltedHeader + kTag) continue;
+    uint8_t* text = packet.data + kSaltedHeader;
+    const int length = packet.length - kSaltedHeader - kTag;
+    uint8_t header[kSaltedHeader];
+    memcpy(header, packet.data, kSaltedHeader);
     memcpy(nonce + 4, header + 8, 8);
-    uint64_t counter;
-    memcpy(&counter, header + 8, sizeof counter);
-    counter = __builtin_bswap64(counter);
+    const uint64_t counter = bigAt(header + 8);
     if (counter >= static_cast<uint64_t>(kCounterEnd)) continue;
     int size = 0;
     if (EVP_DecryptInit_ex(aead->open, nullptr, nullptr, nullptr, nonce) != 1 ||
-        EVP_DecryptUpdate(aead->open, nullptr, &size, header, kHeader) != 1 ||
+        EVP_DecryptUpdate(aead->open, nullptr, &size, header, kSaltedHeader) != 1 ||
         !aead->decrypt(text, length) ||
         EVP_CIPHER_CTX_ctrl(aead->open, EVP_CTRL_AEAD_SET_TAG, kTag, text + length) != 1 ||
         EVP_DecryptFinal_ex(aead->open, rest, &size) != 1) {

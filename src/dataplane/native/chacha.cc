@@ -7,29 +7,17 @@
 #include <atomic>
 
 #include "descriptors.h"
-#include "memory.h"
+#include "salted.h"
 
 namespace penstock {
 
-static constexpr int kHeader = 16;  // salt (8), counter (8)
 static constexpr size_t kKey = 32;
 static constexpr size_t kNonce = 12;
 static constexpr size_t kConstant = 16;
-static constexpr double kCounterEnd = 9007199254740992.0;  // 2^53
 
 static uint32_t littleAt(const uint8_t* from) {
   return static_cast<uint32_t>(from[0]) | static_cast<uint32_t>(from[1]) << 8 | static_cast<uint32_t>(from[2]) << 16 |
          static_cast<uint32_t>(from[3]) << 24;
-}
-
-static uint64_t bigAt(const uint8_t* from) {
-  uint64_t value = 0;
-  for (int i = 0; i < 8; i++) value = value << 8 | from[i];
-  return value;
-}
-
-static void putBig(uint8_t* to, uint64_t value) {
-  for (int i = 7; i >= 0; i--, value >>= 8) to[i] = static_cast<uint8_t>(value);
 }
 
 static uint32_t turned(uint32_t x, int by) { return x << by | x >> (32 - by); }
@@ -176,64 +164,52 @@ class Gathering {
 napi_value chachaEncrypt(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "chachaEncrypt", 7);
   Lease<Chacha> chacha(arguments, 0, "chacha", Kind::chacha, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 0);
-  const auto count = static_cast<size_t>(arguments.integer(3, "count", 0, static_cast<int64_t>(handles.length)));
-  Span<uint8_t> salt = arguments.bytes(4, "salt", 8);
-  Span<double> counter = arguments.float64s(5, "counter", 1);
-  Span<int32_t> failed = arguments.int32s(6, "failed", count);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, 0, count)) return nullptr;
-  const double first = counter.data[0];
-  if (!(first >= 0 && first + static_cast<double>(count) < kCounterEnd) ||
-      first != static_cast<double>(static_cast<uint64_t>(first))) {
-    throwRange(env, "chachaEncrypt: counter %.17g is used up or no whole number below 2^53", first);
-    return nullptr;
-  }
-
-  uint64_t next = static_cast<uint64_t>(first);
+  const NumberedArguments given(arguments);
+  uint64_t next;
+  if (!given.numbered(arguments, &next)) return nullptr;
+  Memory* memory = given.memory;
   int32_t failures = 0;
   Gathering gathering(*chacha);
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < given.count; i++) {
     Packet& packet = arguments.state().packets[i];
     uint8_t* slot = memory->slot(packet.handle);
-    if (!memory->settle(&packet) || packet.data - slot < kHeader || packet.data + packet.length > slot + memory->slotBytes) {
-      failed.data[failures++] = static_cast<int32_t>(i);
+    if (!memory->settle(&packet) || packet.data - slot < kSaltedHeader || packet.data + packet.length > slot + memory->slotBytes) {
+      given.failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
-    uint8_t* header = packet.data - kHeader;
-    memcpy(header, salt.data, 8);
+    uint8_t* header = packet.data - kSaltedHeader;
+    memcpy(header, given.salt.data, 8);
     putBig(header + 8, next);
     gathering.add(next++, packet.data, static_cast<size_t>(packet.length));
     memory->offset[packet.handle] = static_cast<int32_t>(header - memory->data);
-    memory->length[packet.handle] = packet.length + kHeader;
+    memory->length[packet.handle] = packet.length + kSaltedHeader;
   }
   gathering.finish();
-  counter.data[0] = static_cast<double>(next);
+  given.counter.data[0] = static_cast<double>(next);
   return toInteger(env, failures);
 }
 
 napi_value chachaDecrypt(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "chachaDecrypt", 5);
   Lease<Chacha> chacha(arguments, 0, "chacha", Kind::chacha, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 0);
-  const auto count = static_cast<size_t>(arguments.integer(3, "count", 0, static_cast<int64_t>(handles.length)));
-  Span<int32_t> failed = arguments.int32s(4, "failed", count);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, 0, count)) return nullptr;
+  const PacketsArguments given(arguments);
+  Span<int32_t> failed = arguments.int32s(4, "failed", given.count);
+  if (!given.packets(arguments)) return nullptr;
+  Memory* memory = given.memory;
 
   int32_t failures = 0;
   Gathering gathering(*chacha);
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < given.count; i++) {
     const Packet& packet = arguments.state().packets[i];
-    const uint64_t counter = packet.length < kHeader ? ~0ull : bigAt(packet.data + 8);
+    const uint64_t counter = packet.length < kSaltedHeader ? ~0ull : bigAt(packet.data + 8);
     if (counter >= static_cast<uint64_t>(kCounterEnd)) {
       failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
-    uint8_t* text = packet.data + kHeader;
-    gathering.add(counter, text, static_cast<size_t>(packet.length - kHeader));
+    uint8_t* text = packet.data + kSaltedHeader;
+    gathering.add(counter, text, static_cast<size_t>(packet.length - kSaltedHeader));
     memory->offset[packet.handle] = static_cast<int32_t>(text - memory->data);
-    memory->length[packet.handle] = packet.length - kHeader;
+    memory->length[packet.handle] = packet.length - kSaltedHeader;
   }
   gathering.finish();
   return toInteger(env, failures);

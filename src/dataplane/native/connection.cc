@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "address.h"
-#include "clock.h"
+#include "receiving.h"
 
 namespace penstock {
 
@@ -25,38 +25,11 @@ bool wouldBlock(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM;
 }
 
-struct Receive {
+struct Receive : Receiving {
+  Receive(const ReceiveArguments& given, Connection& connection, State& state)
+      : Receiving(given), connection(connection), state(state) {}
   Connection& connection;
-  const Memory& memory;
   State& state;
-  int32_t* handles;
-  const int32_t max;
-  /** The run's zero on CLOCK_MONOTONIC. */
-  const double origin;
-  double* counters;
-  int32_t taken = 0;
-  int32_t seen = 0;
-  bool damaged = false;
-  double now = 0;
-
-  void stamp() { now = static_cast<double>(monotonic()) - origin; }
-
-  /** The handle `depth` below the top of the free stack, -1 when there is none or the stack is damaged. */
-  int32_t freeSlot(int32_t depth) {
-    const int32_t count = memory.freeCount();
-    if (count < 0) damaged = true;
-    if (count <= depth) return -1;
-    const int32_t handle = memory.freeAt(count, depth);
-    if (handle < 0) damaged = true;
-    return handle;
-  }
-
-  /** Takes the top of the free stack, which is `handle`. */
-  void deliver(int32_t handle, size_t bytes) {
-    memory.free[0] = loadOnce(memory.free) - 1;
-    memory.admit(handle, static_cast<int32_t>(bytes), now, connection.remote);
-    handles[taken++] = handle;
-  }
 
   /** What follows from a read that gave `size`; true when there is something to look at. */
   bool got(ssize_t size) {
@@ -86,7 +59,7 @@ struct Receive {
       auto left = static_cast<size_t>(size);
       for (int32_t i = 0; left > 0; i++) {
         const size_t bytes = std::min(left, piece);
-        deliver(slots[i], bytes);
+        deliver(slots[i], bytes, connection.remote);
         left -= bytes;
       }
       if (static_cast<size_t>(size) < piece * static_cast<size_t>(count)) return;
@@ -124,7 +97,7 @@ struct Receive {
       return;
     }
     memcpy(memory.fresh(handle), data, length);
-    deliver(handle, length);
+    deliver(handle, length, connection.remote);
   }
 
   /** Whether the rest begins with something to give out: a whole frame, or a length that none can have. */
@@ -182,7 +155,7 @@ struct Receive {
         counters[kOversize]++;
       } else {
         stamp();
-        deliver(handle, static_cast<size_t>(size));
+        deliver(handle, static_cast<size_t>(size), connection.remote);
       }
     }
   }
@@ -360,14 +333,9 @@ napi_value connectionReset(napi_env env, napi_callback_info info) {
 napi_value connectionReceive(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "connectionReceive", 6);
   Lease<Connection> connection(arguments, 0, "connection", Kind::connection, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 1);
-  const int64_t max = arguments.integer(3, "max", 1, static_cast<int64_t>(handles.length));
-  const double origin = arguments.number(4, "origin");
-  Span<double> counters = arguments.float64s(5, "counters", kCounters);
+  const ReceiveArguments given(arguments);
   if (arguments.failed()) return nullptr;
-  Receive receive{*connection,  *memory, arguments.state(), handles.data, static_cast<int32_t>(max), origin,
-                  counters.data};
+  Receive receive(given, *connection, arguments.state());
   receive.all();
   if (receive.damaged) {
     throwFreeStack(arguments);
@@ -379,16 +347,12 @@ napi_value connectionReceive(napi_env env, napi_callback_info info) {
 napi_value connectionSend(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "connectionSend", 6);
   Lease<Connection> connection(arguments, 0, "connection", Kind::connection, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 0);
-  const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, static_cast<int64_t>(handles.length)));
-  const auto count = static_cast<size_t>(arguments.integer(4, "count", 0, static_cast<int64_t>(handles.length - from)));
-  Span<double> counters = arguments.float64s(5, "counters", kCounters);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, count)) return nullptr;
-  Send send{*connection, arguments.state(), count, counters.data};
+  const SendArguments given(arguments);
+  if (!given.packets(arguments)) return nullptr;
+  Send send{*connection, arguments.state(), given.count, given.counters.data};
   if (connection->framing == Framing::packets) send.packets();
   else send.stream();
-  if (!memory->release(arguments.state().packets.data(), send.done)) {
+  if (!given.memory->release(arguments.state().packets.data(), send.done)) {
     throwFreeStack(arguments);
     return nullptr;
   }

@@ -11,10 +11,9 @@
 
 #include <algorithm>
 
-#include "clock.h"
 #include "descriptors.h"
 #include "interface.h"
-#include "memory.h"
+#include "receiving.h"
 #include "segments.h"
 
 #ifndef TUN_F_USO4
@@ -50,34 +49,9 @@ struct Tun : Descriptor {
   Frame frame;
 };
 
-struct Receive {
+struct Receive : Receiving {
+  Receive(const ReceiveArguments& given, Tun& device) : Receiving(given), device(device) {}
   Tun& device;
-  const Memory& memory;
-  int32_t* handles;
-  const int32_t max;
-  /** The run's zero on CLOCK_MONOTONIC. */
-  const double origin;
-  double* counters;
-  int32_t taken = 0;
-  int32_t seen = 0;
-  bool damaged = false;
-  /** Arrival time of what is being delivered. */
-  double now = 0;
-
-  /** The kernel has just handed a frame over, or there is one of before: it had arrived by now. */
-  void stamp() { now = static_cast<double>(monotonic()) - origin; }
-
-  int32_t top() {
-    const int32_t count = memory.freeCount();
-    const int32_t handle = count > 0 ? memory.freeAt(count, 0) : -1;
-    if (count < 0 || (count > 0 && handle < 0)) damaged = true;
-    return handle;
-  }
-  void deliver(int32_t handle, size_t bytes) {
-    memory.free[0] = loadOnce(memory.free) - 1;
-    memory.admit(handle, static_cast<int32_t>(bytes), now, nullptr);
-    handles[taken++] = handle;
-  }
 
   /** Cuts packets off the frame in hand until it or `max` is used up. */
   void cut() {
@@ -90,13 +64,13 @@ struct Receive {
         counters[kOversize]++;
         continue;
       }
-      const int32_t handle = top();
+      const int32_t handle = freeSlot(0);
       if (handle < 0) {
         counters[kNoSlot]++;
         continue;
       }
       writeSegment(frame, index, memory.fresh(handle));
-      deliver(handle, bytes);
+      deliver(handle, bytes, nullptr);
     }
     setSpilled(&device, frame.next < frame.segments);
   }
@@ -127,7 +101,7 @@ struct Receive {
           continue;
         }
       } else {
-        const int32_t handle = top();
+        const int32_t handle = freeSlot(0);
         if (damaged) return 0;
         const size_t room = handle < 0 ? 0 : static_cast<size_t>(memory.room());
         iovec parts[2] = {{handle < 0 ? nullptr : memory.fresh(handle), room}, {state.overflow.get(), kTrainBytes}};
@@ -140,7 +114,7 @@ struct Receive {
             counters[kOversize]++;
           } else {
             stamp();
-            deliver(handle, static_cast<size_t>(size));
+            deliver(handle, static_cast<size_t>(size), nullptr);
           }
           continue;
         }
@@ -320,13 +294,9 @@ napi_value tunState(napi_env env, napi_callback_info info) {
 napi_value tunReceive(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "tunReceive", 6);
   Lease<Tun> device(arguments, 0, "device", Kind::tun, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 1);
-  const int64_t max = arguments.integer(3, "max", 1, static_cast<int64_t>(handles.length));
-  const double origin = arguments.number(4, "origin");
-  Span<double> counters = arguments.float64s(5, "counters", kCounters);
+  const ReceiveArguments given(arguments);
   if (arguments.failed()) return nullptr;
-  Receive receive{*device, *memory, handles.data, static_cast<int32_t>(max), origin, counters.data};
+  Receive receive(given, *device);
   const int error = receive.all(arguments.state());
   if (receive.damaged) {
     throwFreeStack(arguments);
@@ -347,17 +317,13 @@ napi_value tunReceive(napi_env env, napi_callback_info info) {
 napi_value tunSend(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "tunSend", 6);
   Lease<Tun> device(arguments, 0, "device", Kind::tun, true);
-  Memory* memory = memoryArgument(arguments, 1);
-  Span<int32_t> handles = arguments.int32s(2, "handles", 0);
-  const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, static_cast<int64_t>(handles.length)));
-  const auto count = static_cast<size_t>(arguments.integer(4, "count", 0, static_cast<int64_t>(handles.length - from)));
-  Span<double> counters = arguments.float64s(5, "counters", kCounters);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, count)) return nullptr;
+  const SendArguments given(arguments);
+  if (!given.packets(arguments)) return nullptr;
   const Packet* packets = arguments.state().packets.data();
-  Send send{*device, packets, counters.data};
-  const size_t consumed = send.all(count);
+  Send send{*device, packets, given.counters.data};
+  const size_t consumed = send.all(given.count);
   for (size_t i = 0; i < consumed; i++) {
-    if (!memory->release(packets[i].handle)) {
+    if (!given.memory->release(packets[i].handle)) {
       throwFreeStack(arguments);
       return nullptr;
     }
