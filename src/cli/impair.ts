@@ -5,8 +5,9 @@ import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
 import { readDuration } from '../text/durations.ts'
+import { messageOf } from '../text/error-message.ts'
 import { spanText } from './durations.ts'
-import { Failure, messageOf, UsageFailure } from './failure.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import {
   DIRECTIONS,
   type Direction,
