@@ -6,8 +6,8 @@ import { chacha } from '../../../../test/harness/chacha.ts'
 import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
 import { VirtualClock } from '../../engine/clock.ts'
 import { native } from '../../native/native.ts'
-import { ChachaRuns, PACKETS_TO_STAY, RUNS } from './chacha-runs.ts'
-import { TRIALS_AT_ONCE } from './trials.ts'
+import { ChachaRuns, MAX_KEPT_RUNS, MIN_PACKETS_TO_STAY } from './chacha-runs.ts'
+import { MAX_TRIALS_AT_ONCE } from './trials.ts'
 
 const KEY = '000102030405060708090a0b0c0d0e0ff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff'
 const NONCE = '0102030405060708090a0b0c'
@@ -188,15 +188,15 @@ describe('chacha20_decrypt', () => {
       })
     bench.send('in', steady[0])
     for (let n = 1; n < 300; n++) bench.send('in', [...flood(100), steady[n]])
-    const tags = bytesOut(bench).slice(-TRIALS_AT_ONCE - 300)
-    expect(tags.length).toBe(TRIALS_AT_ONCE - 1 + 300)
-    expect(bench.metrics().dec.untried_packets).toBe(299 * 100 - (TRIALS_AT_ONCE - 1))
-    expect(native.openDescriptors()).toBe(before + TRIALS_AT_ONCE)
+    const tags = bytesOut(bench).slice(-MAX_TRIALS_AT_ONCE - 300)
+    expect(tags.length).toBe(MAX_TRIALS_AT_ONCE - 1 + 300)
+    expect(bench.metrics().dec.untried_packets).toBe(299 * 100 - (MAX_TRIALS_AT_ONCE - 1))
+    expect(native.openDescriptors()).toBe(before + MAX_TRIALS_AT_ONCE)
     // A restarted sender has its key derived at once, and keeps it from its eighth packet on, whatever else comes.
     bench.advance(1e9)
     const restarted = sealed(some(400, 4), 2)
-    bench.send('in', restarted.slice(0, PACKETS_TO_STAY))
-    expect(bytesOut(bench).map(tagOf)).toEqual(Array.from({ length: PACKETS_TO_STAY }, (_, i) => i))
+    bench.send('in', restarted.slice(0, MIN_PACKETS_TO_STAY))
+    expect(bytesOut(bench).map(tagOf)).toEqual(Array.from({ length: MIN_PACKETS_TO_STAY }, (_, i) => i))
     for (let second = 0; second < 5; second++) {
       bench.advance(1e9)
       bench.send('in', flood(500))
@@ -206,14 +206,14 @@ describe('chacha20_decrypt', () => {
       bench.send('in', one)
       expect(bytesOut(bench).map(tagOf)).toEqual([i < 392 ? i + 8 : i - 392 + 300])
     }
-    expect(bench.metrics().dec.known_runs).toBe(2 * RUNS)
-    expect(native.openDescriptors()).toBe(before + 2 * RUNS)
+    expect(bench.metrics().dec.known_runs).toBe(2 * MAX_KEPT_RUNS)
+    expect(native.openDescriptors()).toBe(before + 2 * MAX_KEPT_RUNS)
     bench.stop()
   })
 
   it('gives a newcomer the place of a run that has gone silent, not that of one that is heard', () => {
     const bench = decrypter()
-    const senders = Array.from({ length: RUNS + 1 }, (_, seed) => sealed(some(60, 4), seed))
+    const senders = Array.from({ length: MAX_KEPT_RUNS + 1 }, (_, seed) => sealed(some(60, 4), seed))
     const round = (who: number[], i: number) => {
       bench.advance(1e9)
       bench.send(
@@ -221,15 +221,15 @@ describe('chacha20_decrypt', () => {
         who.map((sender) => senders[sender][i]),
       )
     }
-    const all = Array.from({ length: RUNS + 1 }, (_, sender) => sender)
+    const all = Array.from({ length: MAX_KEPT_RUNS + 1 }, (_, sender) => sender)
     for (let i = 0; i < 30; i++) round(all, i)
     // All came at once: for the last one there was no key to derive the first time.
-    const heard = { decrypted_packets: 30 * (RUNS + 1) - 1, untried_packets: 1, known_runs: RUNS + 1 }
+    const heard = { decrypted_packets: 30 * (MAX_KEPT_RUNS + 1) - 1, untried_packets: 1, known_runs: MAX_KEPT_RUNS + 1 }
     expect(bench.metrics().dec).toMatchObject(heard)
     // The first is silent from now on: after two times as many packets as it takes the last one has its place.
-    for (let i = 30; i < 30 + 2 * PACKETS_TO_STAY; i++) round(all.slice(1), i)
-    expect(bench.metrics().dec.known_runs).toBe(RUNS)
-    expect(new Set(bytesOut(bench).map(tagOf)).size).toBe(30 + 2 * PACKETS_TO_STAY)
+    for (let i = 30; i < 30 + 2 * MIN_PACKETS_TO_STAY; i++) round(all.slice(1), i)
+    expect(bench.metrics().dec.known_runs).toBe(MAX_KEPT_RUNS)
+    expect(new Set(bytesOut(bench).map(tagOf)).size).toBe(30 + 2 * MIN_PACKETS_TO_STAY)
     bench.stop()
   })
 
@@ -283,30 +283,33 @@ describe('ChachaRuns', () => {
 
   it('derives the key of a run once, however many there are in turn, while they have places', () => {
     const { runs, derived, hear } = counted()
-    for (let round = 0; round < 40; round++) for (let salt = 0; salt < 2 * RUNS; salt++) hear(salt)
-    expect(derived).toEqual(Array.from({ length: 2 * RUNS }, (_, salt) => salt))
-    expect(runs.known).toBe(2 * RUNS)
+    for (let round = 0; round < 40; round++) for (let salt = 0; salt < 2 * MAX_KEPT_RUNS; salt++) hear(salt)
+    expect(derived).toEqual(Array.from({ length: 2 * MAX_KEPT_RUNS }, (_, salt) => salt))
+    expect(runs.known).toBe(2 * MAX_KEPT_RUNS)
     runs.close()
     expect(runs.known).toBe(0)
   })
 
   it('keeps what has settled through any number of newcomers, and settles one that takes the place of a silent run', () => {
     const { runs, derived, hear } = counted()
-    for (let salt = 0; salt < RUNS; salt++) hear(salt)
-    hear(1000, PACKETS_TO_STAY)
+    for (let salt = 0; salt < MAX_KEPT_RUNS; salt++) hear(salt)
+    hear(1000, MIN_PACKETS_TO_STAY)
     for (let salt = 2000; salt < 2200; salt++) hear(salt)
-    for (let salt = 1; salt < RUNS; salt++) hear(salt)
+    for (let salt = 1; salt < MAX_KEPT_RUNS; salt++) hear(salt)
     hear(1000)
-    expect(derived.filter((salt) => salt < 2000)).toEqual([...Array.from({ length: RUNS }, (_, salt) => salt), 1000])
+    expect(derived.filter((salt) => salt < 2000)).toEqual([
+      ...Array.from({ length: MAX_KEPT_RUNS }, (_, salt) => salt),
+      1000,
+    ])
     runs.close()
   })
 
   it('settles again who had given way', () => {
     const { runs, derived, hear } = counted()
-    for (let salt = 0; salt < RUNS; salt++) hear(salt)
-    hear(1000, PACKETS_TO_STAY)
+    for (let salt = 0; salt < MAX_KEPT_RUNS; salt++) hear(salt)
+    hear(1000, MIN_PACKETS_TO_STAY)
     hear(0)
-    for (let n = 0; n < PACKETS_TO_STAY; n++) hear(0)
+    for (let n = 0; n < MIN_PACKETS_TO_STAY; n++) hear(0)
     for (let salt = 3000; salt < 3200; salt++) hear(salt)
     hear(0)
     expect(derived.filter((salt) => salt === 0)).toHaveLength(2)

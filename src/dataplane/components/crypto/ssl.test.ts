@@ -8,7 +8,7 @@ import { native } from '../../native/native.ts'
 import { MAX_SALTS } from './aead-receiver.ts'
 import { REPLAY_WINDOW, ReplayWindow } from './replay-window.ts'
 import { sslDecrypt } from './ssl-decrypt.ts'
-import { TRIALS_AT_ONCE, TRIALS_PER_SECOND } from './trials.ts'
+import { MAX_TRIALS_AT_ONCE, MAX_TRIALS_PER_SECOND } from './trials.ts'
 
 const KEY16 = '000102030405060708090a0b0c0d0e0f'
 const KEY32 = `${KEY16}f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff`
@@ -300,16 +300,16 @@ describe('ssl_decrypt', () => {
     for (let n = 1; n < 200; n++) bench.send('in', [...flood(), wire[n]])
     expect(bytesOut(bench)).toHaveLength(200)
     // The first trial admitted the sender.
-    const failed = TRIALS_AT_ONCE - 1
+    const failed = MAX_TRIALS_AT_ONCE - 1
     const { dec } = bench.metrics()
     expect(dec).toMatchObject({ authentication_failures: failed, known_runs: 1, decrypted_packets: 200 })
     expect(dec.untried_packets).toBe(199 * 100 - failed)
     expect(native.openDescriptors()).toBe(before + 1)
     // A second later a restarted sender gets in, in the middle of the flood.
     for (const bytes of restarted) {
-      bench.advance(1e9 / TRIALS_PER_SECOND)
+      bench.advance(1e9 / MAX_TRIALS_PER_SECOND)
       bench.send('in', [...flood().slice(0, 20), bytes, ...flood()])
-      bench.advance(1e9 / TRIALS_PER_SECOND)
+      bench.advance(1e9 / MAX_TRIALS_PER_SECOND)
       bench.send('in', bytes)
     }
     expect(bytesOut(bench)).toHaveLength(50)

@@ -5,7 +5,7 @@ import type { Counter } from '../../engine/metrics.ts'
 const LOSS_WINDOW = 1024
 const MASK = LOSS_WINDOW - 1
 /** Packets at most that a single one may say are missing; a longer gap is believed when a second packet says so too. */
-const LEAP = 65_536
+const MAX_LEAP = 65_536
 
 const AWAITED = 0
 const ARRIVED = 1
@@ -74,7 +74,7 @@ export class LossFlow {
   take(sequence: number): void {
     const ahead = (sequence - this.newest) | 0
     if (ahead <= 0) this.takeEarlier(sequence, -ahead)
-    else if (ahead <= LEAP || this.confirmsLeap(sequence)) this.advance(sequence)
+    else if (ahead <= MAX_LEAP || this.confirmsLeap(sequence)) this.advance(sequence)
   }
 
   /** Two intervals after it was missed a packet counts as lost. Gives the most packets that were lost in a row since it was called last. */
