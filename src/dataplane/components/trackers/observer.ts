@@ -12,7 +12,8 @@ const MAX_LENGTH = 65_535
 export const observer = defineComponent({
   key: 'observer',
   family: 'trackers',
-  summary: 'Passes packets on and shows their sizes, their rate, the gaps between them and how long the run has had them.',
+  summary:
+    'Passes packets on and shows their sizes, their rate, the gaps between them and how long the run has had them.',
   details:
     'Packets that come in one breath of the run loop have come at the same time: the gaps between them are 0. The residence time of a packet ' +
     'begins when it was taken from the kernel or made, and ends here: what delays, links and buffers before this place have added.',
