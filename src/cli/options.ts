@@ -27,6 +27,11 @@ export function withOutput(command: Command): Command {
   )
 }
 
+/** Adds `--all`, of commands that print metrics as a table. */
+export function withAllMetrics(command: Command): Command {
+  return command.option('--all', 'in the table, the metrics of places that nobody has too')
+}
+
 /** Reads `500ms`, `10s`, `5m`, `1h30m`; gives milliseconds. */
 export function duration(given: string): number {
   const milliseconds = readDuration(given)
