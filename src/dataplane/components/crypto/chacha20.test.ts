@@ -1,6 +1,5 @@
-/** chacha20_encrypt and chacha20_decrypt: OpenSSL as the other end, every round count, restarts, live changes, floods of salts, junk. */
+/** chacha20_encrypt and chacha20_decrypt: OpenSSL as the other end, every round count, restarts, live changes, floods of salts; what all pairs share is in pairs.test.ts. */
 import { createCipheriv, hkdfSync } from 'node:crypto'
-import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { chacha } from '../../../../test/harness/chacha.ts'
 import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
@@ -156,25 +155,6 @@ describe('chacha20_decrypt', () => {
     dec.stop()
   })
 
-  it('drops what an encrypter of its own run has encrypted and the network sends back', () => {
-    const ends = {
-      enc: { chacha20_encrypt: { input: 'in', output: 'wire', ...CHACHA } },
-      dec: { chacha20_decrypt: { input: 'net', output: 'out', ...CHACHA } },
-    }
-    const [here, there] = [drive(ends, { seed: 1 }), drive(ends, { seed: 2 })]
-    here.send('in', some(300))
-    const sent = bytesOut(here, 'wire')
-    there.send('net', sent)
-    expect(bytesOut(there)).toEqual(some(300))
-    there.send('in', some(10))
-    const answers = bytesOut(there, 'wire')
-    here.send('net', [...sent, ...answers.flatMap((answer, i) => [answer, sent[i]])])
-    expect(bytesOut(here)).toEqual(some(10))
-    expect(here.metrics().dec).toMatchObject({ reflected_packets: 310, decrypted_packets: 10, known_runs: 1 })
-    here.stop()
-    there.stop()
-  })
-
   it('keeps the runs that are heard, lets restarted senders in, and derives few keys for made-up salts', () => {
     const bench = decrypter()
     const before = native.openDescriptors()
@@ -230,28 +210,6 @@ describe('chacha20_decrypt', () => {
     for (let i = 30; i < 30 + 2 * MIN_PACKETS_TO_STAY; i++) round(all.slice(1), i)
     expect(bench.metrics().dec.known_runs).toBe(MAX_KEPT_RUNS)
     expect(new Set(bytesOut(bench).map(tagOf)).size).toBe(30 + 2 * MIN_PACKETS_TO_STAY)
-    bench.stop()
-  })
-
-  it('survives any bytes', () => {
-    const bench = decrypter()
-    const [wire] = sealed([payload(64)])
-    const mutated = fc.tuple(fc.nat(79), fc.nat(255)).map(([at, value]) => {
-      const bytes = Uint8Array.from(wire)
-      bytes[at] = value
-      return bytes
-    })
-    fc.assert(
-      fc.property(fc.array(fc.oneof(fc.uint8Array({ maxLength: 1500 }), mutated), { maxLength: 300 }), (list) => {
-        bench.send('in', list)
-        bench.check()
-        bench.advance(1e6)
-        const lengths = list.map(({ length }) => length - 16)
-        for (const bytes of bytesOut(bench)) expect(lengths).toContain(bytes.length)
-      }),
-      { seed: 8, numRuns: 100 },
-    )
-    expect(bench.packets.held).toBe(0)
     bench.stop()
   })
 })
