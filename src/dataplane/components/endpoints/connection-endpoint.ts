@@ -12,22 +12,22 @@ import { IO_COUNTERS } from '../../native/native.ts'
 import { SendQueue, type Successors } from './send-queue.ts'
 
 /** Payload that waits for one connection. */
-const QUEUE_BYTES = 256 << 10
+const MAX_QUEUE_BYTES = 256 << 10
 /** Bytes of a stream that are one packet. */
-export const PIECE_BYTES = 1200
+export const MAX_PIECE_BYTES = 1200
 /** Connections of one listener. */
 const MAX_CONNECTIONS = 1024
 /** Connections accepted in one breath. */
-const ACCEPTED_AT_ONCE = 64
+const MAX_ACCEPTED_AT_ONCE = 64
 /** Wait before the second attempt to connect; it doubles. */
 const MIN_BACK_OFF_NS = 10 * NS_PER_MS
 const MAX_BACK_OFF_NS = 10 * NS_PER_S
 /** A connection that lasted so long makes the next wait a short one again. */
 const HEALTHY_NS = 10 * NS_PER_S
 /** Time to connect. */
-const CONNECT_NS = 10 * NS_PER_S
+const MAX_CONNECT_NS = 10 * NS_PER_S
 /** A stream whose other end has finished is kept so long after the last byte sent. */
-const HALF_CLOSED_NS = 10 * NS_PER_S
+const MAX_HALF_CLOSED_NS = 10 * NS_PER_S
 /** Time between two looks for a free slot. */
 const SLOT_WAIT_NS = NS_PER_MS
 /** Time between two attempts to accept when the system has no place for a connection. */
@@ -200,7 +200,7 @@ export class ConnectionEndpoint {
 
   private accept(): void {
     const { metrics, options, context } = this
-    for (let i = 0; i < ACCEPTED_AT_ONCE; i++) {
+    for (let i = 0; i < MAX_ACCEPTED_AT_ONCE; i++) {
       let io: ConnectionIo | null
       try {
         io = (this.listener as ListenerIo).accept()
@@ -276,14 +276,14 @@ export class ConnectionEndpoint {
       return
     }
     this.adopt(own, made)
-    this.connectTimer.at(clock.now + CONNECT_NS)
+    this.connectTimer.at(clock.now + MAX_CONNECT_NS)
     this.finishConnecting(own)
   }
 
   private connectAgain(): void {
     const own = this.own as Connection
     if (own.up) return
-    if (own.io) this.failedToConnect(own, `no answer within ${CONNECT_NS / NS_PER_S} s`)
+    if (own.io) this.failedToConnect(own, `no answer within ${MAX_CONNECT_NS / NS_PER_S} s`)
     else this.connect()
   }
 
@@ -332,7 +332,7 @@ export class ConnectionEndpoint {
       return
     }
     const stream = options.framing === 'stream'
-    const room = stream ? Math.floor((QUEUE_BYTES - connection.queue.bytes) / PIECE_BYTES) : BATCH_CAPACITY
+    const room = stream ? Math.floor((MAX_QUEUE_BYTES - connection.queue.bytes) / MAX_PIECE_BYTES) : BATCH_CAPACITY
     if (room < 1) {
       this.pause(connection)
       return
@@ -386,7 +386,7 @@ export class ConnectionEndpoint {
         connection.io?.reading(false)
         connection.since = context.clock.now
         half.push(connection)
-        if (!halfTimer.armed) halfTimer.at(context.clock.now + HALF_CLOSED_NS)
+        if (!halfTimer.armed) halfTimer.at(context.clock.now + MAX_HALF_CLOSED_NS)
       } else {
         this.sendQueued(connection)
         if (connection.io) this.close(connection, false)
@@ -408,12 +408,12 @@ export class ConnectionEndpoint {
   /** Closes streams whose other end finished a while ago, and to which nothing has been sent since. */
   private closeFinished(): void {
     const { half, context, halfTimer } = this
-    const oldest = context.clock.now - HALF_CLOSED_NS
+    const oldest = context.clock.now - MAX_HALF_CLOSED_NS
     let next = Number.POSITIVE_INFINITY
     for (let i = half.length - 1; i >= 0; i--) {
       const connection = half[i] as Connection
       if (connection.since <= oldest) this.close(connection, false)
-      else next = Math.min(next, connection.since + HALF_CLOSED_NS)
+      else next = Math.min(next, connection.since + MAX_HALF_CLOSED_NS)
     }
     if (next < Number.POSITIVE_INFINITY) halfTimer.at(next)
   }
@@ -444,8 +444,8 @@ export class ConnectionEndpoint {
     const { packets, metrics } = this
     const { queue } = connection
     const bytes = packets.length[packet]
-    if (queue.bytes + bytes > QUEUE_BYTES && connection.up) this.sendQueued(connection)
-    if (queue.bytes + bytes <= QUEUE_BYTES && (connection.io || connection === this.own)) {
+    if (queue.bytes + bytes > MAX_QUEUE_BYTES && connection.up) this.sendQueued(connection)
+    if (queue.bytes + bytes <= MAX_QUEUE_BYTES && (connection.io || connection === this.own)) {
       queue.push(packet)
       this.queued++
       this.wantFlush(connection)
@@ -508,7 +508,7 @@ export class ConnectionEndpoint {
       if (done > 0) connection.since = this.context.clock.now
       if (done < count) break
     }
-    if (connection.paused && queue.bytes <= QUEUE_BYTES / 2 && !this.starved.includes(connection))
+    if (connection.paused && queue.bytes <= MAX_QUEUE_BYTES / 2 && !this.starved.includes(connection))
       this.resume(connection)
   }
 

@@ -4,7 +4,7 @@ import { parseSocketAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { counter, gauge } from '../../engine/metrics.ts'
 import { Address, Bool, Input, Optional, Output } from '../../engine/schema.ts'
-import { CONNECTION_METRICS, ConnectionEndpoint, PIECE_BYTES } from './connection-endpoint.ts'
+import { CONNECTION_METRICS, ConnectionEndpoint, MAX_PIECE_BYTES } from './connection-endpoint.ts'
 import { TcpPeers } from './tcp-peers.ts'
 
 /** Longest frame, as its length field is read. */
@@ -36,7 +36,7 @@ Packets received carry the address of the other end. Of a listener, a packet to 
     local_port: gauge('Port that is listened at.'),
   },
   decoupled: true,
-  mtu: ({ application_facing }) => (application_facing ? PIECE_BYTES : MAX_FRAME),
+  mtu: ({ application_facing }) => (application_facing ? MAX_PIECE_BYTES : MAX_FRAME),
   check({ input, output, listen_address, remote_address }) {
     const faults: Fault[] = []
     if (!input && !output) {
