@@ -36,7 +36,9 @@ describe('examples', () => {
   })
 
   it('those with block encoders close blocks after 8 ms of silence', () => {
-    const encoders = files.flatMap((file) =>
+    // flushed-blocks.json shows what does it in the place of flush_after_ms.
+    const usual = files.filter((file) => file !== 'flushed-blocks.json')
+    const encoders = usual.flatMap((file) =>
       Object.values(checkPipelineConfig(read(file), components).config?.components ?? {}).filter(
         ({ key }) => key === 'reed_solomon_encoder',
       ),

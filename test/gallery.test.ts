@@ -11,7 +11,7 @@ import { components } from '../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../src/dataplane/engine/check.ts'
 import type { PipelineConfig } from '../src/dataplane/engine/config.ts'
 import { withFilesIn } from '../src/dataplane/engine/files.ts'
-import { Simulation } from '../src/dataplane/engine/simulate.ts'
+import { Simulation, simulate } from '../src/dataplane/engine/simulate.ts'
 import { start } from './cli/cli.ts'
 import { type Bench, conservation, drive, type Pipeline, payload, tagOf } from './harness/component.ts'
 import { until } from './harness/waiting.ts'
@@ -278,6 +278,46 @@ describe('on the virtual clock', () => {
     expect(metrics['sink periodic'].lost_packets).toBe(5000)
   })
 
+  it('stream-cipher: what arrives is whole, whatever is missing', () => {
+    const [{ source, loss, watch, sink }] = simulated('stream-cipher', 60)
+    lost(loss.emulated_loss, source.output_packets, 0.05)
+    between(loss.emulated_loss - sink.lost_packets, 0, 2)
+    expect([sink.corrupt_packets, watch.packet_size_min, watch.packet_size_max]).toEqual([0, 516, 516])
+  })
+
+  it("shared-constant: one's own packets get through, and no others", () => {
+    const [{ sender, verify, sink, ...rest }] = simulated('shared-constant', 60)
+    expect([sink.packets, sink.flows, sink.bytes]).toEqual([sender.output_packets, 1, sender.output_bytes])
+    expect(verify.verify_failures).toBe(rest['other pipeline'].output_packets)
+    expect(verify.verify_failures).toBeGreaterThan(1000)
+  })
+
+  it('restarted-sender: what is late of the former run is dropped', () => {
+    const [{ reader, sink }] = simulated('restarted-sender', 20)
+    expect([reader.sessions, sink.flows, sink.lost_packets]).toEqual([2, 2, 0])
+    between(reader.stale_session_packets, 99, 101)
+  })
+
+  it('flushed-blocks: what is lost comes back within 100 ms, at five times the repair', () => {
+    const [metrics] = simulated('flushed-blocks', 60)
+    const [full, timed] = ['full', 'timed'].map((way) => metrics[`${way} sink`])
+    for (const way of ['full', 'timed']) expect(metrics[`${way} decoder`].recovered_packets).toBeGreaterThan(80)
+    between(ms(full.delay_max), 400, 500)
+    between(ms(timed.delay_max), 75, 100)
+    const [fullRepair, timedRepair] = ['full', 'timed'].map((way) => metrics[`${way} encoder`].repair_packets)
+    between(timedRepair / fullRepair, 4.8, 5.2)
+    between(metrics['timed injector'].injected_notifications, 599, 600)
+  })
+
+  it('failing-run: works, and then fails', () => {
+    const options = { registry: components, duration: 4.9e9 }
+    const before = simulate(checked(read('failing-run.json')), options)
+    expect([before.end.outcome, before.metrics.sink.packets, before.metrics.bomb.exploded]).toEqual(['STOPPED', 491, 0])
+    const after = simulate(checked(read('failing-run.json')), { ...options, duration: 6e9 })
+    expect(after.end).toMatchObject({ outcome: 'FAILED', error: expect.stringContaining('"bomb"') })
+    expect(after.elapsed).toBe(5e9)
+  })
+
   it('gate: closed and opened by its variable while it runs', () => {
     const text = read('gate.json')
     const simulation = new Simulation(checked(text), { registry: components })
@@ -292,6 +332,80 @@ describe('on the virtual clock', () => {
     simulation.stop()
     expect(passed[1]! - passed[0]!).toBeLessThanOrEqual(1)
     expect(passed[2]! - passed[1]!).toBeGreaterThanOrEqual(499)
+  })
+})
+
+describe('with IP packets in the place of the device', () => {
+  /** The example without its tun and `others`: what they bring in is sent to their outputs, what they would take is received from their inputs. */
+  function withoutDevice(name: string, ...others: string[]): Bench {
+    const { pipeline } = JSON.parse(read(`${name}.json`)).engine_config as { pipeline: Pipeline }
+    expect(Object.keys(pipeline.device ?? {})).toEqual(['tun'])
+    const rest = Object.entries(pipeline).filter(([component]) => !['device', ...others].includes(component))
+    return drive(Object.fromEntries(rest))
+  }
+
+  /** A UDP packet of IPv4 from `source` to port `port` of `destination`. */
+  function udpPacket(source: string, destination: string, port: number): Uint8Array {
+    const bytes = Buffer.alloc(28)
+    bytes[0] = 0x45
+    bytes.writeUInt16BE(bytes.length, 2)
+    bytes[9] = 17
+    bytes.set(source.split('.').map(Number), 12)
+    bytes.set(destination.split('.').map(Number), 16)
+    bytes.writeUInt16BE(port, 22)
+    return new Uint8Array(bytes)
+  }
+
+  it('paths-by-port: calls take the direct path, all else the cheap one', () => {
+    const bench = withoutDevice('paths-by-port')
+    const here = '10.94.1.1'
+    bench.send('packets', [
+      udpPacket(here, '10.94.1.2', 5060),
+      udpPacket(here, '10.94.8.7', 4000),
+      udpPacket(here, '10.94.1.2', 4000),
+      udpPacket(here, '10.94.9.7', 5061),
+      Uint8Array.from([0x60, ...new Uint8Array(47)]),
+    ])
+    const metrics = bench.metrics()
+    expect([metrics['direct path'].sent_packets, metrics['cheap path'].sent_packets]).toEqual([2, 3])
+    expect([metrics.filter.matched_packets, metrics.filter.not_ipv4_packets]).toEqual([2, 1])
+    bench.stop()
+  })
+
+  it('server-of-many: answers go where each inner address was heard from', () => {
+    const suite = { aes_128_gcm_sha_256: { key: '000102030405060708090a0b0c0d0e0f' } }
+    const sealed = (seed: number, packets: Uint8Array[]) => {
+      const client = drive({ it: { ssl_encrypt: { input: 'in', output: 'out', ...suite } } }, { seed })
+      client.send('in', packets)
+      const out = client.take('out').map(({ bytes }) => bytes)
+      client.stop()
+      return out
+    }
+    const server = withoutDevice('server-of-many', 'network')
+    const [home, phone, abroad] = ['198.51.100.1:4000', '203.0.113.7:5000', '192.0.2.9:6000']
+    const answeredAt = (...hosts: number[]) => {
+      server.send(
+        'for clients',
+        hosts.map((host) => udpPacket('10.94.2.1', `10.94.2.${host}`, 7)),
+      )
+      return server.take('to encrypt back').map(({ remote }) => remote)
+    }
+    expect(answeredAt(2)).toEqual([])
+    server.send('encrypted', sealed(1, [udpPacket('10.94.2.2', '10.94.2.1', 7)]), { remote: home })
+    const [first, second] = sealed(
+      2,
+      [1, 2].map(() => udpPacket('10.94.2.3', '10.94.2.1', 7)),
+    ) as [Uint8Array, Uint8Array]
+    server.send('encrypted', first, { remote: phone })
+    expect(server.take('inside')).toHaveLength(2)
+    expect(answeredAt(2, 3, 3)).toEqual([home, phone, phone])
+    server.send('encrypted', second, { remote: abroad })
+    expect(answeredAt(2, 3)).toEqual([home, abroad])
+    server.send('encrypted', udpPacket('10.94.2.3', '10.94.2.1', 7), { remote: phone })
+    expect(answeredAt(3)).toEqual([abroad])
+    const { router } = server.metrics()
+    expect(router).toMatchObject({ unroutable_packets: 1, moved_addresses: 1, known_addresses: 2 })
+    server.stop()
   })
 })
 
@@ -320,6 +434,31 @@ describe('between a client at port 9000 and a server at 9001', () => {
     const bench = withEnds('udp-forward', true)
     send(bench, 100)
     expect(bench.received('told').map(({ bytes }) => tagOf(bytes))).toEqual([...Array(100).keys()])
+    bench.stop()
+  })
+
+  it('rtp-call: what the link does to a stream is seen behind it, and not before', () => {
+    const bench = withEnds('rtp-call', false)
+    const packets = 5000
+    for (let sequence = 0; sequence < packets; sequence++) {
+      const packet = Buffer.alloc(172)
+      packet[0] = 0x80
+      packet.writeUInt16BE(sequence, 2)
+      packet.writeUInt32BE(sequence * 160, 4)
+      packet.writeUInt32BE(0xcafe, 8)
+      bench.send('asked', new Uint8Array(packet))
+      bench.advance(20e6)
+    }
+    bench.advance(1e9)
+    const { before, after, loss } = bench.metrics()
+    expect([before.streams, after.streams]).toEqual([1, 1])
+    expect([before.stream_0_packets, before.stream_0_loss, before.stream_0_jitter]).toEqual([packets, 0, 0])
+    expect([after.stream_0_ssrc, after.stream_0_clock_rate]).toEqual([0xcafe, 8000])
+    between(after.stream_0_loss, 0.015, 0.035)
+    between(loss.emulated_loss - after.stream_0_lost_packets, 0, 10)
+    between(ms(after.stream_0_jitter), 5, 15)
+    expect(after.stream_0_reordered_packets).toBeGreaterThan(10)
+    expect(bench.received('served')).toHaveLength(packets - loss.emulated_loss)
     bench.stop()
   })
 

@@ -1,33 +1,41 @@
 /**
- * `npm run test:long [-- --seconds N] [NAME …]`: the rounds that find more the longer they last, one after the other, N seconds each
- * (PENSTOCK_LONG_SECONDS, else 600).
+ * `npm run test:long [-- --seconds N] [--inputs N] [--seed N] [NAME …]`: the rounds that find more the longer they last, one after the
+ * other, N seconds each (PENSTOCK_LONG_SECONDS, else 600). With --inputs each decoder or parser of a round gets that many, however long it
+ * takes, or for as long as --seconds says.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const ROUNDS = {
-  sanitize: 'sanitize/sanitize.mjs',
-  storm: 'storm/storm.mjs',
-  'http-fuzz': 'api/http-fuzz.mjs',
-  'decoder-fuzz': 'dataplane/decoder-fuzz.mjs',
-  'capture-fuzz': 'dataplane/capture-fuzz.mjs',
+  sanitize: { script: 'sanitize/sanitize.mjs' },
+  storm: { script: 'storm/storm.mjs' },
+  'http-fuzz': { script: 'api/http-fuzz.mjs' },
+  'decoder-fuzz': { script: 'fuzz.mjs', args: ['dataplane/decoder-fuzz'], countsInputs: true },
+  'capture-fuzz': { script: 'fuzz.mjs', args: ['dataplane/capture-fuzz'], countsInputs: true },
 }
 
-const { values, positionals } = parseArgs({ options: { seconds: { type: 'string' } }, allowPositionals: true })
-const seconds = Number(values.seconds ?? process.env.PENSTOCK_LONG_SECONDS ?? 600)
-const names = positionals.length > 0 ? positionals : Object.keys(ROUNDS)
-const unknown = names.filter((name) => !(name in ROUNDS))
-if (!(seconds > 0) || unknown.length > 0) {
+const options = { seconds: { type: 'string' }, inputs: { type: 'string' }, seed: { type: 'string' } }
+const { values, positionals } = parseArgs({ options, allowPositionals: true })
+const { inputs, seed } = values
+const seconds = values.seconds ?? (inputs === undefined ? (process.env.PENSTOCK_LONG_SECONDS ?? '600') : undefined)
+const counting = Object.keys(ROUNDS).filter((name) => ROUNDS[name].countsInputs)
+const all = inputs === undefined && seed === undefined ? Object.keys(ROUNDS) : counting
+const names = positionals.length > 0 ? positionals : all
+const isNumber = (given) => given === undefined || Number(given) > 0
+if (!isNumber(seconds) || !isNumber(inputs) || names.some((name) => !all.includes(name))) {
   console.error(
-    `usage: npm run test:long [-- --seconds N] [NAME …], with names out of: ${Object.keys(ROUNDS).join(', ')}`,
+    `usage: npm run test:long [-- --seconds N] [NAME …], with names out of: ${Object.keys(ROUNDS).join(', ')}\n` +
+      `       npm run test:long -- [--seconds N] --inputs N [--seed N] [NAME …], with names out of: ${counting.join(', ')}`,
   )
   process.exit(2)
 }
+const given = Object.entries({ seconds, inputs, seed }).flatMap(([name, value]) => (value ? [`--${name}`, value] : []))
 let failed = false
 for (const name of names) {
-  const script = fileURLToPath(new URL(ROUNDS[name], import.meta.url))
-  const round = spawnSync(process.execPath, [script, '--seconds', String(seconds)], { stdio: 'inherit' })
+  const { script, args = [] } = ROUNDS[name]
+  const path = fileURLToPath(new URL(script, import.meta.url))
+  const round = spawnSync(process.execPath, [path, ...args, ...given], { stdio: 'inherit' })
   console.log(`${name}: ${round.status === 0 ? 'passed' : 'FAILED'}`)
   failed ||= round.status !== 0
 }

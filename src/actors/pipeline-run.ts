@@ -2,6 +2,7 @@
 import { assign, fromCallback, sendTo, setup } from 'xstate'
 import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
+import { messageOf } from '../text/error-message.ts'
 
 /** How long a run may take from launch until packets flow. */
 export const START_DEADLINE_MS = 10_000
@@ -99,10 +100,6 @@ function runThread(pool: RunPool) {
       if (!ended) handle.kill('its pipeline is gone')
     }
   })
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 export const pipelineRun = setup({

@@ -1,7 +1,8 @@
 /** The live list of nodes that ask to join: arrows choose, enter approves, r rejects, q quits. */
 import { emitKeypressEvents, type Key } from 'node:readline'
+import { messageOf } from '../text/error-message.ts'
 import type { ApiClient } from './client.ts'
-import { Failure, messageOf } from './failure.ts'
+import { Failure } from './failure.ts'
 import type { AuthenticationRequest } from './messages.ts'
 import { metadataText, named } from './node-details.ts'
 import type { RequestSocket } from './request-socket.ts'

@@ -3,9 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createParser } from 'eventsource-parser'
 import type * as T from '../contract/types.ts'
+import { messageOf } from '../text/error-message.ts'
 import { ApiFailure, failureOf } from './api-failure.ts'
 import { ApiConnection, type Credentials } from './connection.ts'
-import { Failure, messageOf } from './failure.ts'
+import { Failure } from './failure.ts'
 import type {
   AuthenticationRequest,
   ConnectionState,

@@ -6,7 +6,8 @@ import { connect, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
 import { isLoopbackHost } from '../contract/address.ts'
 import { speaksNoTls } from '../link/tls-error.ts'
-import { Failure, messageOf } from './failure.ts'
+import { messageOf } from '../text/error-message.ts'
+import { Failure } from './failure.ts'
 
 export interface Credentials {
   /** A bearer token, needed from other machines. */

@@ -21,8 +21,3 @@ export class SilentFailure extends Failure {
     super('')
   }
 }
-
-/** The message of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

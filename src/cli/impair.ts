@@ -5,14 +5,15 @@ import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
 import { readDuration } from '../text/durations.ts'
-import { spanText } from './durations.ts'
-import { Failure, messageOf, UsageFailure } from './failure.ts'
+import { messageOf } from '../text/error-message.ts'
+import { Failure, UsageFailure } from './failure.ts'
+import { RunningCommand } from './impair-command.ts'
+import { LinkReader } from './impair-readings.ts'
+import { hostAndPort, ImpairReport } from './impair-report.ts'
 import {
-  DIRECTIONS,
   type Direction,
   linkText,
   loadProfile,
-  namesOf,
   type Overrides,
   overridden,
   pipelineOf,
@@ -21,9 +22,8 @@ import {
   refused,
   type Step,
 } from './impairment.ts'
-import { type LinkCounts, LinkMeter } from './link-meter.ts'
 import { duration, type Format, interruption, pause, whole, withOutput } from './options.ts'
-import { LiveRegion, number, paint, print, printJson, scaled, table } from './terminal.ts'
+import { print, printJson, table } from './terminal.ts'
 
 interface ImpairOptions extends Overrides {
   profile?: string
@@ -36,9 +36,6 @@ interface ImpairOptions extends Overrides {
   json?: boolean
   output: Format
 }
-
-/** How often the packets under way are counted, for their mean delay; a run publishes as often. */
-const LOOK_MS = 10
 
 /** Reads `5%` or `0.05`; gives a share from 0 to 1. */
 function share(given: string): number {
@@ -86,135 +83,19 @@ function list(format: Format): void {
   )
 }
 
-/** One direction in an interval. */
-interface Reading {
-  counts: LinkCounts
-  /** Of the interval. */
-  change: LinkCounts
-  /** Per second. */
-  rate: (value: number) => number
-  delay: number | undefined
-}
-
-const EMPTY: LinkCounts = {
-  receivedPackets: 0,
-  receivedBytes: 0,
-  sentPackets: 0,
-  lostPackets: 0,
-  queueFullPackets: 0,
-  droppedPackets: 0,
-  heldPackets: 0,
-}
-
-/** Counts of a direction as JSON tells them; the delay is in ms, null when nothing came through. */
-const reported = ({ counts, delay }: Reading) => ({
-  ...counts,
-  delayMs: delay === undefined ? null : Number(delay.toFixed(2)),
-})
-
-/** Both directions of a run. */
-class Link {
-  private readonly meters: Readonly<Record<Direction, LinkMeter>>
-  private readonly before: Record<Direction, LinkCounts> = { up: EMPTY, down: EMPTY }
-  private last: number
-  private readonly looking: NodeJS.Timeout
-
-  constructor(region: SharedArrayBuffer, steps: Readonly<Record<Direction, readonly Step[]>>) {
-    this.last = performance.now()
-    const between = (direction: Direction) => namesOf(direction, steps[direction])
-    this.meters = {
-      up: new LinkMeter(region, { from: 'clients', to: 'server', between: between('up') }, this.last),
-      down: new LinkMeter(region, { from: 'server', to: 'clients', between: between('down') }, this.last),
-    }
-    this.looking = setInterval(() => this.look(), LOOK_MS)
-  }
-
-  private look(): void {
-    const now = performance.now()
-    for (const direction of DIRECTIONS) this.meters[direction].look(now)
-  }
-
-  /** Both directions since the last call, or, in the end, since the beginning. */
-  read(total?: { seconds: number }): Record<Direction, Reading> {
-    this.look()
-    const now = performance.now()
-    const seconds = total?.seconds ?? (now - this.last) / 1000
-    this.last = now
-    const reading = (direction: Direction): Reading => {
-      const counts = this.meters[direction].counts()
-      const before = total === undefined ? this.before[direction] : EMPTY
-      this.before[direction] = counts
-      const change = { ...counts }
-      for (const name of Object.keys(counts) as (keyof LinkCounts)[]) change[name] = counts[name] - before[name]
-      return {
-        counts,
-        change,
-        rate: (value) => value / Math.max(seconds, 1e-3),
-        delay: this.meters[direction].delay(total !== undefined),
-      }
-    }
-    return { up: reading('up'), down: reading('down') }
-  }
-
-  close(): void {
-    clearInterval(this.looking)
-  }
-}
-
-function portion(part: number, whole: number): string {
-  return whole === 0 ? '·' : `${((100 * part) / whole).toFixed(1)} %`
-}
-
-const delayText = (delay: number | undefined): string => (delay === undefined ? '·' : `${delay.toFixed(1)} ms`)
-
-function readingTable(readings: Record<Direction, Reading>): string {
-  const right = { align: 'right' } as const
-  const titles = ['PKT/S', 'BIT/S', 'LOST', 'QUEUE FULL', 'DELAY', 'UNDER WAY', 'PACKETS', 'SENT']
-  return table(
-    [{ title: '' }, ...titles.map((title) => ({ title, ...right }))],
-    DIRECTIONS.map((direction) => {
-      const { counts, change, rate, delay } = readings[direction]
-      return [
-        direction,
-        scaled(rate(change.receivedPackets)),
-        scaled(rate(change.receivedBytes) * 8),
-        portion(change.lostPackets, change.receivedPackets),
-        portion(change.queueFullPackets, change.receivedPackets),
-        delayText(delay),
-        number(counts.heldPackets),
-        number(counts.receivedPackets),
-        number(counts.sentPackets),
-      ]
-    }),
-  )
-}
-
-/** The same in one line for logs. */
-function readingLine(readings: Record<Direction, Reading>): string {
-  return DIRECTIONS.map((direction) => {
-    const { change, rate, delay } = readings[direction]
-    const { receivedPackets: packets, lostPackets, queueFullPackets } = change
-    const drops = `lost ${portion(lostPackets, packets)}  queue full ${portion(queueFullPackets, packets)}`
-    return `${direction} ${scaled(rate(packets))} pkt/s  ${drops}  delay ${delayText(delay)}`
-  }).join('  |  ')
-}
-
 /** Tells every second what the link does until the run has ended. */
-async function watch(handle: RunHandle, link: Link, live: LiveRegion, json: boolean): Promise<RunEnd> {
+async function watch(handle: RunHandle, reader: LinkReader, report: ImpairReport): Promise<RunEnd> {
   const over = new AbortController()
   handle.ended.then(() => over.abort())
   const started = performance.now()
+  let last = started
   for (let tick = 1; !over.signal.aborted; tick++) {
     await pause(started + tick * 1000 - performance.now(), over.signal)
     if (over.signal.aborted) break
-    const readings = link.read()
-    const seconds = Math.round((performance.now() - started) / 1000)
-    const elapsed = spanText(seconds)
-    if (json) print(JSON.stringify({ seconds, up: reported(readings.up), down: reported(readings.down) }))
-    else if (live.available) live.draw(`${paint(elapsed, 'bold')}\n${readingTable(readings)}`)
-    else print(`${elapsed}  ${readingLine(readings)}`)
+    const now = performance.now()
+    report.interval(reader.interval((now - last) / 1000), Math.round((now - started) / 1000))
+    last = now
   }
-  live.clear()
   return await handle.ended
 }
 
@@ -228,8 +109,33 @@ async function linkOf(options: ImpairOptions): Promise<Record<Direction, Step[]>
   return { up: overridden(up, options), down: overridden(down, options) }
 }
 
-async function impair(options: ImpairOptions): Promise<void> {
+/** What the command finds in its environment. */
+function variablesOf(listen: string, forward: string): Record<string, string> {
+  const { host, port } = hostAndPort(listen)
+  return {
+    PENSTOCK_IMPAIR_ADDRESS: listen,
+    PENSTOCK_IMPAIR_HOST: host,
+    PENSTOCK_IMPAIR_PORT: String(port),
+    PENSTOCK_IMPAIR_FORWARD: forward,
+  }
+}
+
+/** What does not go with a command. */
+function checkCommand(command: readonly string[], options: ImpairOptions): void {
+  if (command.length === 0) return
+  const wrong = [
+    ['--duration', options.duration],
+    ['--print', options.print],
+    ['--list', options.list],
+  ].flatMap(([name, given]) => (given === undefined ? [] : [name]))
+  if (wrong.length > 0) {
+    throw new UsageFailure(`${wrong.join(', ')} and a command do not go together: the link is there as long as it runs`)
+  }
+}
+
+async function impair(command: string[], options: ImpairOptions): Promise<void> {
   const json = options.json === true || options.output === 'json'
+  checkCommand(command, options)
   if (options.list) {
     list(json ? 'json' : 'table')
     return
@@ -248,43 +154,45 @@ async function impair(options: ImpairOptions): Promise<void> {
     printJson(written)
     return
   }
-  const live = new LiveRegion(process.stdout)
+  const hasCommand = command.length > 0
+  const report = new ImpairReport(hasCommand ? process.stderr : process.stdout, json, hasCommand)
   let bound = listen
   const onLog = (lines: LogLine[]) => {
-    for (const { level, component, message, fields } of lines) {
+    for (const line of lines) {
+      const { level, component, fields } = line
       if (component === 'clients' && typeof fields.address === 'string' && level === 'INFO') bound = fields.address
-      if (level !== 'WARN' && level !== 'ERROR' && level !== 'FATAL') continue
-      live.clear()
-      process.stderr.write(`${paint(level, level === 'WARN' ? 'yellow' : 'red', process.stderr)} ${message}\n`)
+      if (level === 'WARN' || level === 'ERROR' || level === 'FATAL') report.complaint(line)
     }
   }
   const { openRunPool } = await import('../dataplane/product.ts')
   const pool = openRunPool({ warm: 1, maximum: 1 })
   try {
-    const stop = interruption()
+    const stop = hasCommand ? undefined : interruption()
     const handle = pool.start({ runId: randomUUID(), config, performanceMode: false, level: 'INFO' }, onLog)
-    stop.addEventListener('abort', () => handle.stop())
-    if (stop.aborted) handle.stop()
+    stop?.addEventListener('abort', () => handle.stop())
+    if (stop?.aborted) handle.stop()
     try {
       await handle.running
     } catch (error) {
       throw new Failure(`the link did not start: ${messageOf(error)}`)
     }
     const started = performance.now()
-    const link = new Link(handle.region, steps)
+    const reader = new LinkReader(handle.region, steps)
     const timer = options.duration === undefined ? null : setTimeout(() => handle.stop(), options.duration)
-    const description = { up: linkText(steps.up), down: linkText(steps.down) }
-    if (json) print(JSON.stringify({ listen: bound, forward, ...description }))
-    else print(`${bound} → ${forward}: ${description.up}\n${forward} → ${bound}: ${description.down}`)
-    const end = await watch(handle, link, live, json)
+    report.ready(bound, forward, steps)
+    const running = hasCommand ? await RunningCommand.start(command, variablesOf(bound, forward)) : undefined
+    running?.ended.then(
+      () => handle.stop(),
+      () => handle.stop(),
+    )
+    const end = await watch(handle, reader, report)
     if (timer) clearTimeout(timer)
-    link.close()
+    running?.stop()
+    const exitCode = await running?.ended
     const seconds = (performance.now() - started) / 1000
-    const readings = link.read({ seconds })
-    const [up, down] = [reported(readings.up), reported(readings.down)]
-    if (json) print(JSON.stringify({ outcome: end.outcome, error: end.error, seconds, up, down }))
-    else print(`${readingTable(readings)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
+    report.ended(end, reader.total(seconds), seconds, exitCode)
     if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
+    if (exitCode !== undefined) process.exitCode = exitCode
   } finally {
     await pool.close()
   }
@@ -292,12 +200,16 @@ async function impair(options: ImpairOptions): Promise<void> {
 
 export function addImpair(program: Command): void {
   withOutput(program.command('impair'))
+    .argument('[command...]', 'after --: a command to run over the link')
     .summary('put a bad link between two UDP endpoints')
     .description(
       'Carries datagrams from --listen to --forward and the answers back, over an emulated link: that of a profile, or one made of ' +
         '--loss, --delay, --jitter and --rate, which hold for both directions and take the place of what the profile has. The first client heard ' +
         'at --listen is the only one served; others are ignored, and the first of them is told of. For another client start it again, ' +
-        'or a second one at another address. Ctrl-C ends it with a summary.',
+        'or a second one at another address. Ctrl-C ends it with a summary.\n\n' +
+        'A command after -- is run over the link, which ends with it, and its exit code is that of impair. It finds the address to send to in ' +
+        'PENSTOCK_IMPAIR_ADDRESS, in its parts in PENSTOCK_IMPAIR_HOST and PENSTOCK_IMPAIR_PORT, and that of the server in ' +
+        'PENSTOCK_IMPAIR_FORWARD. Signals are passed on to it; what impair has to say goes to standard error.',
     )
     .option('-p, --profile <name|file>', 'a profile of --list, or a file of your own by its path')
     .option('-l, --listen <address>', 'where the client sends to, ip:port or name:port; port 0 lets the system choose')

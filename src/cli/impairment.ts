@@ -203,18 +203,20 @@ export interface Ends {
 export const namesOf = (direction: Direction, steps: readonly Step[]): string[] =>
   steps.map((_, i) => `${direction} ${i + 1}`)
 
+/** The name of the component that packets of a direction pass last. */
+export const observerOf = (direction: Direction): string => `${direction} observer`
+
 /** The pipeline configuration that puts the link between two UDP endpoints, as it stands in a file. */
 export function pipelineOf(
   { up, down }: Pick<Profile, Direction>,
   { listen, forward, seed }: Ends,
 ): { version: number; engine_config: { pipeline: Record<string, Step> } } {
   const random = seed === undefined ? undefined : new Random(seed)
-  const last = (direction: Direction, steps: readonly Step[]) => `${direction} at ${steps.length}`
   const pipeline: Record<string, Step> = {
     clients: {
-      udp: { local_address: listen, lock_to_first_peer: true, output: 'up at 0', input: last('down', down) },
+      udp: { local_address: listen, lock_to_first_peer: true, output: 'up at 0', input: 'down observed' },
     },
-    server: { udp: { remote_address: forward, output: 'down at 0', input: last('up', up) } },
+    server: { udp: { remote_address: forward, output: 'down at 0', input: 'up observed' } },
   }
   for (const [direction, steps] of [
     ['up', up],
@@ -233,6 +235,9 @@ export function pipelineOf(
         },
       }
     })
+    pipeline[observerOf(direction)] = {
+      observer: { input: `${direction} at ${steps.length}`, output: `${direction} observed` },
+    }
   }
   return { version: 1, engine_config: { pipeline } }
 }

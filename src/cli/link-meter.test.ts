@@ -1,9 +1,9 @@
-/** The delay that LinkMeter makes out of counts of packets under way, where it is known. */
+/** The delay that LinkMeter shows, where it is known: on the virtual clock, and to the nanosecond but for rounding. */
 import { expect, it } from 'vitest'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { Simulation } from '../dataplane/engine/simulate.ts'
-import { pipelineOf, type Step } from './impairment.ts'
+import { observerOf, pipelineOf, type Step } from './impairment.ts'
 import { LinkMeter } from './link-meter.ts'
 
 const MS = 1e6
@@ -24,31 +24,41 @@ function simulationOf(up: readonly Step[], bytes: number, interval: number): Sim
   return new Simulation(config, { registry: components })
 }
 
-function measured(up: readonly Step[], bytes: number, interval: number, milliseconds: number) {
+/** The delay of each second, and of all of them. */
+function measured(up: readonly Step[], bytes: number, interval: number, seconds: number) {
   const simulation = simulationOf(up, bytes, interval)
   const between = up.map((_, i) => `up ${i + 1}`)
-  const meter = new LinkMeter(simulation.metricsRegion, { from: 'clients', to: 'server', between }, 0)
-  let second: number | undefined
-  for (let now = 10; now <= milliseconds; now += 10) {
-    simulation.advanceTo(now * MS)
+  const ends = { from: 'clients', to: 'server', between, observer: observerOf('up') }
+  const meter = new LinkMeter(simulation.metricsRegion, ends)
+  const delays: (number | undefined)[] = []
+  // Between two packets, not when one leaves.
+  for (let second = 1; second <= seconds; second++) {
+    simulation.advanceTo((second * 1000 - 0.5) * MS)
     simulation.metrics()
-    meter.look(now)
-    if (now === milliseconds - 1000) meter.delay()
-    if (now === milliseconds) second = meter.delay()
+    meter.look()
+    delays.push(meter.delay())
   }
   const counts = meter.counts()
   const delay = meter.delay(true)
   simulation.stop()
-  return { counts, second, delay }
+  return { counts, delays, delay }
 }
 
-it('is that of a constant delay', () => {
-  const { counts, second, delay } = measured([{ delay_constant: { delay: 40 } }], 100, 2, 10_000)
-  expect(second).toBeGreaterThan(38)
-  expect(second).toBeLessThan(42)
-  expect(delay).toBeGreaterThan(38)
-  expect(delay).toBeLessThan(42)
+it.each([2, 100, 1000])('is that of a constant delay, a packet every %i ms', (interval) => {
+  const { counts, delays, delay } = measured([{ delay_constant: { delay: 30 } }], 100, interval, 10)
+  for (const each of [...delays, delay]) expect(each).toBeCloseTo(30, 6)
   expect(counts.receivedPackets).toBe(counts.sentPackets + counts.heldPackets)
+})
+
+it('is that of the packets that came through in an interval, and none in the intervals where none did', () => {
+  const { delays, delay } = measured([{ delay_constant: { delay: 1700 } }], 100, 3000, 9)
+  // Sent at 0, 3 and 6 s.
+  expect(delays.map((each) => each && Math.round(each))).toEqual([
+    ...[undefined, 1700, undefined],
+    ...[undefined, 1700, undefined],
+    ...[undefined, 1700, undefined],
+  ])
+  expect(delay).toBeCloseTo(1700, 6)
 })
 
 it('adds up what waits for a full queue and what is delayed behind it, losses or not', () => {
@@ -58,9 +68,9 @@ it('adds up what waits for a full queue and what is delayed behind it, losses or
     { delay_constant: { delay: 30 } },
     { loss_constant: { loss_probability: 0.5 } },
   ]
-  const { counts, second } = measured(up, 1000, 1, 10_000)
-  expect(second).toBeGreaterThan(30 + 10 * 8)
-  expect(second).toBeLessThan(30 + 11.5 * 8)
+  const { counts, delays } = measured(up, 1000, 1, 10)
+  expect(delays.at(-1)).toBeGreaterThan(30 + 10 * 8)
+  expect(delays.at(-1)).toBeLessThanOrEqual(30 + 11 * 8)
   const { receivedPackets, sentPackets, lostPackets, queueFullPackets, droppedPackets, heldPackets } = counts
   expect(sentPackets + lostPackets + queueFullPackets + droppedPackets + heldPackets).toBe(receivedPackets)
   expect(queueFullPackets).toBeGreaterThan(8000)
@@ -68,6 +78,6 @@ it('adds up what waits for a full queue and what is delayed behind it, losses or
 })
 
 it('is unknown where nothing came through, and none where nothing is between', () => {
-  expect(measured([{ loss_constant: { loss_probability: 1 } }], 100, 5000, 2000).second).toBeUndefined()
-  expect(measured([], 100, 5, 2000).second).toBe(0)
+  expect(measured([{ loss_constant: { loss_probability: 1 } }], 100, 500, 2).delays).toEqual([undefined, undefined])
+  expect(measured([], 100, 5, 2).delays).toEqual([0, 0])
 })

@@ -1,5 +1,5 @@
 /** What a link under emulation does to the packets of one direction, read from the metrics of its run. */
-import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
+import { type HistogramPart, type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 
 /** Counts since the run began, but for `heldPackets`, which is now. received = sent + lost + queueFull + dropped + held. */
 export interface LinkCounts {
@@ -15,15 +15,10 @@ export interface LinkCounts {
   readonly heldPackets: number
 }
 
-/** Sums up the time that packets wait in one component, from looks at how many there are (Little, 1961). */
-interface Stage {
-  readonly held: readonly number[]
-  readonly out: readonly number[]
-  /** Packets times ms. */
-  waited: number
-  /** Both as of the last call of `delay`. */
-  waitedBefore: number
-  outBefore: number
+/** Packets that have come through, and the time that they took together, ns. */
+interface Passage {
+  readonly packets: number
+  readonly time: number
 }
 
 export interface LinkComponents {
@@ -32,25 +27,26 @@ export interface LinkComponents {
   readonly to: string
   /** What they pass between them. */
   readonly between: readonly string[]
+  /** The observer in front of `to`, which knows how long each packet was under way. */
+  readonly observer: string
 }
 
 /** Reads one direction again and again. */
 export class LinkMeter {
   private readonly reader: RegionReader
   private values: Float64Array
-  private lookedAt: number
   private readonly places: Readonly<Record<keyof LinkCounts, readonly number[]>>
-  private readonly stages: readonly Stage[]
+  private readonly residence: Readonly<Record<'count' | 'mean', readonly number[]>>
+  /** As of the last call of `delay`. */
+  private before: Passage = { packets: 0, time: 0 }
 
-  /** `now` is in ms, as in `look`. */
-  constructor(region: SharedArrayBuffer, { from, to, between }: LinkComponents, now: number) {
+  constructor(region: SharedArrayBuffer, { from, to, between, observer }: LinkComponents) {
     const reader = new RegionReader(region)
     this.reader = reader
     this.values = (reader.snapshot() ?? reader.blank).values
-    this.lookedAt = now
     const where = (wanted: (entry: MetricEntry) => boolean) => reader.entries.filter(wanted).map(({ index }) => index)
     const named = (path: string, name: string) => where((entry) => entry.path === path && entry.name === name)
-    const passes = new Set(between)
+    const passes = new Set([...between, observer])
     // What a socket ignores of what it hears is none of the packets that it sends.
     const role = (wanted: PacketRole) =>
       where(
@@ -58,6 +54,8 @@ export class LinkMeter {
       )
     const port = (path: string, side: 'input' | 'output', unit: string) =>
       where((entry) => entry.path === path && entry.port?.side === side && entry.unit === unit)
+    const ofResidence = (part: HistogramPart) =>
+      where(({ path, histogram }) => path === observer && histogram?.name === 'residence' && histogram.part === part)
     this.places = {
       receivedPackets: port(from, 'output', 'packets'),
       receivedBytes: port(from, 'output', 'bytes'),
@@ -67,24 +65,15 @@ export class LinkMeter {
       droppedPackets: role('drop'),
       heldPackets: role('held'),
     }
-    this.stages = between.map((path) => ({
-      held: where((entry) => entry.path === path && entry.role === 'held'),
-      out: port(path, 'output', 'packets'),
-      waited: 0,
-      waitedBefore: 0,
-      outBefore: 0,
-    }))
+    this.residence = { count: ofResidence('count'), mean: ofResidence('mean') }
   }
 
   private sum(places: readonly number[]): number {
     return places.reduce((sum, place) => sum + (this.values[place] as number), 0)
   }
 
-  /** Takes the numbers of now; how often decides how exact `delay` is for traffic that comes in bursts. */
-  look(now: number): void {
-    const elapsed = now - this.lookedAt
-    this.lookedAt = now
-    for (const stage of this.stages) stage.waited += this.sum(stage.held) * elapsed
+  /** Takes the numbers of now. */
+  look(): void {
     this.values = this.reader.snapshot()?.values ?? this.values
   }
 
@@ -102,20 +91,15 @@ export class LinkMeter {
     }
   }
 
-  /** Mean time, ms, that packets were held since the last call; since the beginning when `total`. Undefined when none came through. */
+  /**
+   * Mean time, ms, that the packets that came through between the last call and the last look took from their arrival; of all packets of
+   * the run when `total`. Undefined when none came through.
+   */
   delay(total = false): number | undefined {
-    let sum = 0
-    let moved = this.stages.length === 0
-    for (const stage of this.stages) {
-      const out = this.sum(stage.out)
-      const packets = total ? out : out - stage.outBefore
-      const waited = total ? stage.waited : stage.waited - stage.waitedBefore
-      stage.outBefore = out
-      stage.waitedBefore = stage.waited
-      if (packets === 0) continue
-      moved = true
-      sum += waited / packets
-    }
-    return moved ? sum : undefined
+    const packets = this.sum(this.residence.count)
+    const passed: Passage = { packets, time: packets * this.sum(this.residence.mean) }
+    const before = total ? { packets: 0, time: 0 } : this.before
+    this.before = passed
+    return packets === before.packets ? undefined : (passed.time - before.time) / (packets - before.packets) / 1e6
   }
 }

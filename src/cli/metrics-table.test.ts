@@ -49,3 +49,21 @@ test('counters of packets, bytes and events have a rate; times that add up, gaug
     restarts: 2,
   })
 })
+
+test('places that nobody has are left out and told of, or shown when all is asked for', () => {
+  const rows = rowsOf({
+    streams: gauge('Streams.'),
+    a_ssrc: { ...gauge('SSRC.'), occupancy: 'a_packets' },
+    a_packets: { ...gauge('Packets.', 'packets'), occupancy: 'a_packets' },
+    b_ssrc: { ...gauge('SSRC.'), occupancy: 'b_packets' },
+    b_packets: { ...gauge('Packets.', 'packets'), occupancy: 'b_packets' },
+  })
+  const other = rows.map((row) => ({ ...row, path: 'empty', value: 0 }))
+  const own = rows.map((row) => ({ ...row, value: row.name === 'b_packets' ? 0 : row.value }))
+  const [all, some] = [true, false].map((all) => metricsTable([...own, ...other], new Map(), { all }).split('\n'))
+  const names = (lines: string[] = []) => lines.flatMap((line) => /\b(?:[ab]_\w+|streams)\b/.exec(line)?.[0] ?? [])
+  expect(names(some)).toEqual(['streams', 'a_ssrc', 'a_packets', 'streams'])
+  expect(some?.at(-1)).toBe('6 metrics of places that nobody has are left out: --all shows them')
+  expect(names(all)).toEqual([...rows, ...rows].map(({ name }) => name))
+  expect(all?.at(-1)).toMatch(/b_packets/)
+})

@@ -4,7 +4,7 @@ import { isTime, timeText } from './durations.ts'
 import { type Column, number, paint, scaled, table } from './terminal.ts'
 
 /** One metric as a table needs it. */
-export interface MetricRow extends Pick<MetricEntry, 'path' | 'name' | 'unit' | 'kind' | 'histogram'> {
+export interface MetricRow extends Pick<MetricEntry, 'path' | 'name' | 'unit' | 'kind' | 'histogram' | 'occupancy'> {
   value: number | string | boolean
   /** Change per second since the sample before. */
   rate?: number | undefined
@@ -78,8 +78,24 @@ function histogramLine(path: string, name: string, parts: ReadonlyMap<HistogramP
   return { path, name, value, rate, unit }
 }
 
-/** The table of `rows`, each component's name on its first row, its key from `keys` below it. */
-export function metricsTable(rows: readonly MetricRow[], keys: ReadonlyMap<string, string> = new Map()): string {
+/** The rows that are no place's, and those of places that somebody has. */
+function inUse(rows: readonly MetricRow[]): MetricRow[] {
+  const place = (path: string, name: string) => JSON.stringify([path, name])
+  const empty = new Set(rows.flatMap(({ path, name, value }) => (Number(value) === 0 ? [place(path, name)] : [])))
+  return rows.filter(({ path, occupancy }) => occupancy === undefined || !empty.has(place(path, occupancy)))
+}
+
+/**
+ * The table of `given`, each component's name on its first row, its key from `keys` below it. Rows of places that nobody has are counted
+ * below it only, unless `all` are asked for.
+ */
+export function metricsTable(
+  given: readonly MetricRow[],
+  keys: ReadonlyMap<string, string> = new Map(),
+  { all = false } = {},
+): string {
+  const rows = all ? given : inUse(given)
+  const hidden = given.length - rows.length
   const columns: Column[] = [
     { title: 'COMPONENT' },
     { title: 'METRIC' },
@@ -97,5 +113,7 @@ export function metricsTable(rows: readonly MetricRow[], keys: ReadonlyMap<strin
     return [first, name, value, unit, rate]
   })
   const rated = cells.some((row) => row[4] !== '')
-  return table(rated ? columns : columns.slice(0, 4), cells)
+  const shown = table(rated ? columns : columns.slice(0, 4), cells)
+  if (hidden === 0) return shown
+  return `${shown}\n${paint(`${number(hidden)} metrics of places that nobody has are left out: --all shows them`, 'dim')}`
 }

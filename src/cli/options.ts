@@ -11,8 +11,9 @@ import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { readDuration } from '../text/durations.ts'
+import { messageOf } from '../text/error-message.ts'
 import type { Problem } from '../text/pointer.ts'
-import { Failure, messageOf } from './failure.ts'
+import { Failure } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
 import { invalid } from './problems.ts'
 import { paint } from './terminal.ts'
@@ -24,6 +25,11 @@ export function withOutput(command: Command): Command {
   return command.addOption(
     new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'),
   )
+}
+
+/** Adds `--all`, of commands that print metrics as a table. */
+export function withAllMetrics(command: Command): Command {
+  return command.option('--all', 'in the table, the metrics of places that nobody has too')
 }
 
 /** Reads `500ms`, `10s`, `5m`, `1h30m`; gives milliseconds. */

@@ -5,7 +5,16 @@ import type { ApiClient } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { followLog } from './follow.ts'
 import type { CreateSettings, Pipeline, UpdateSettings } from './messages.ts'
-import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
+import {
+  duration,
+  type Format,
+  interruption,
+  logLevel,
+  readInput,
+  whole,
+  withAllMetrics,
+  withOutput,
+} from './options.ts'
 import { LINK_TYPES } from './pcapng-writer.ts'
 import { withPlaces } from './problems.ts'
 import { type TapOptions, tap } from './tap.ts'
@@ -307,7 +316,7 @@ export function addPipelines(program: Command): void {
       await followLog(client, node, await findRun(client, node, name, options.run), options)
     })
 
-  add('telemetry', 'show the metrics of a run, live, and a summary once it has ended')
+  withAllMetrics(add('telemetry', 'show the metrics of a run, live, and a summary once it has ended'))
     .description(
       'Shows the metrics of a run, live, and a summary once it has ended; exit code 1 when it failed. With -o json a line for each ' +
         'sample, {timestamp, metrics}, and one for the end, {outcome, error, seconds, metrics}.',
@@ -316,12 +325,18 @@ export function addPipelines(program: Command): void {
     .argument('[component...]', 'only these components')
     .option('--run <id>', 'a run, instead of the current one of a pipeline')
     .option('-c, --count <number>', 'end after this many samples', whole(1, 1_000_000_000))
-    .action(async (name: string | undefined, parts: string[], options: Common & { run?: string; count?: number }) => {
-      const { client, node } = await targetOf(options)
-      const run = await findRun(client, node, name, options.run)
-      const ended = await followTelemetry(client, node, run, { ...options, components: parts })
-      if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${ended.error ?? 'its log says more'}`)
-    })
+    .action(
+      async (
+        name: string | undefined,
+        parts: string[],
+        options: Common & { run?: string; count?: number; all?: boolean },
+      ) => {
+        const { client, node } = await targetOf(options)
+        const run = await findRun(client, node, name, options.run)
+        const ended = await followTelemetry(client, node, run, { ...options, components: parts })
+        if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${ended.error ?? 'its log says more'}`)
+      },
+    )
 
   add('tap', 'show packets on their way through a run, or write them as pcapng')
     .description(

@@ -4,10 +4,21 @@ import type { Command } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
+import { messageOf } from '../text/error-message.ts'
 import { spanText } from './durations.ts'
-import { Failure, messageOf } from './failure.ts'
+import { Failure } from './failure.ts'
 import { metricsTable, rateOf } from './metrics-table.ts'
-import { duration, type Format, interruption, loadPipeline, logLevel, pause, whole, withOutput } from './options.ts'
+import {
+  duration,
+  type Format,
+  interruption,
+  loadPipeline,
+  logLevel,
+  pause,
+  whole,
+  withAllMetrics,
+  withOutput,
+} from './options.ts'
 import { RatesReader, ratesLine, ratesTable } from './rates.ts'
 import { LiveRegion, paint, print, printJson } from './terminal.ts'
 
@@ -17,6 +28,7 @@ interface RunCommandOptions {
   performanceMode?: boolean
   logLevel: LogLevel
   output: Format
+  all?: boolean
 }
 
 const LEVEL_COLOURS = { STATE: 'dim', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow', ERROR: 'red', FATAL: 'red' } as const
@@ -105,7 +117,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
         metrics[path][name] = value
       }
       printJson({ outcome: end.outcome, error: end.error, seconds, metrics })
-    } else print(`${metricsTable(rows, keys)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
+    } else print(`${metricsTable(rows, keys, options)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
     if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
   } finally {
     await selection.written()
@@ -114,7 +126,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
 }
 
 export function addRun(program: Command): void {
-  withOutput(program.command('run'))
+  withAllMetrics(withOutput(program.command('run')))
     .summary('run one pipeline in the foreground, without a server')
     .description('Runs one pipeline in the foreground: live rates every second, a summary at the end. Ctrl-C stops it.')
     .argument('<config.json>', 'the configuration, - for standard input')

@@ -9,7 +9,7 @@ import { type Simulated, simulateTogether } from '../dataplane/engine/simulate.t
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
-import { duration, type Format, loadPipeline, whole, withOutput } from './options.ts'
+import { duration, type Format, loadPipeline, whole, withAllMetrics, withOutput } from './options.ts'
 import { print, printJson } from './terminal.ts'
 
 interface SimulateCommandOptions {
@@ -17,6 +17,7 @@ interface SimulateCommandOptions {
   seed: number
   output: Format
   verbose?: boolean
+  all?: boolean
 }
 
 /** Writes the lines that are to be seen to stderr, with the name of their run where there are several. */
@@ -32,14 +33,14 @@ function endingOf({ end }: Simulated): { outcome: string; error: string | undefi
   return { outcome: end.outcome === 'STOPPED' ? 'DURATION' : end.outcome, error: end.error }
 }
 
-function printTable(config: PipelineConfig, { end, metrics, elapsed }: Simulated, seed: number): void {
+function printTable(config: PipelineConfig, { end, metrics, elapsed }: Simulated, seed: number, all = false): void {
   const { entries } = layoutOf(config, components).metrics
   const rows: MetricRow[] = entries.flatMap((entry) => {
     const value = metrics[entry.path]?.[entry.name]
     return value === undefined ? [] : [{ ...entry, value }]
   })
   const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
-  print(metricsTable(rows, keys))
+  print(metricsTable(rows, keys, { all }))
   if (end.outcome === 'FAILED') return
   if (!entries.some(({ path, name, unit }) => unit === 'packets' && (metrics[path]?.[name] ?? 0) > 0)) {
     print('\nNothing moved: in a simulation sockets hear each other only; put a traffic source into the pipeline.')
@@ -65,7 +66,7 @@ async function simulateFiles(files: string[], options: SimulateCommandOptions): 
   if (output !== 'json') {
     simulated.forEach((run, i) => {
       if (several) print(`${i > 0 ? '\n' : ''}${runs[i].file}\n`)
-      printTable(runs[i].config, run, seed + i)
+      printTable(runs[i].config, run, seed + i, options.all)
     })
   } else if (several) {
     printJson({ runs: told.map((run, i) => ({ file: runs[i].file, ...run })) })
@@ -77,7 +78,7 @@ async function simulateFiles(files: string[], options: SimulateCommandOptions): 
 }
 
 export function addSimulate(program: Command): void {
-  withOutput(program.command('simulate'))
+  withAllMetrics(withOutput(program.command('simulate')))
     .summary('run pipelines on a virtual clock, without sockets')
     .description(
       'Runs a pipeline on a virtual clock, without sockets and with seeded randomness: minutes in milliseconds, ' +

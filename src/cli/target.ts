@@ -1,9 +1,10 @@
 /** Which node a command talks to, and which one it means. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import { messageOf } from '../text/error-message.ts'
 import { ApiFailure } from './api-failure.ts'
 import { ApiClient, DEFAULT_URL } from './client.ts'
-import { Failure, messageOf, UsageFailure } from './failure.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import type { Node, Pipeline } from './messages.ts'
 import { findToken, type TokenOptions } from './token-source.ts'
 

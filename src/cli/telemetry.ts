@@ -11,6 +11,8 @@ import { LiveRegion, paint, print } from './terminal.ts'
 
 export interface TelemetryOptions {
   output: Format
+  /** In tables, places that nobody has too. */
+  all?: boolean
   /** End after so many samples. */
   count?: number
   /** Only these; none: all. */
@@ -48,6 +50,7 @@ function rowsOf(sample: TelemetrySample, since?: { sample?: TelemetrySample; sec
         value,
       }
       if (metric.histogram) row.histogram = histogramOf(metric.histogram)
+      if (metric.occupancy) row.occupancy = metric.occupancy
       // Averages of the whole run are shown where something was counted, as of a run in the foreground.
       const isComparable = since !== undefined && (since.sample === undefined ? Number(value) > 0 : old !== undefined)
       if (isComparable && typeof value === 'number') row.rate = rateOf(row, value - start, since.seconds)
@@ -76,14 +79,16 @@ function only(sample: TelemetrySample, components: readonly string[]): Telemetry
 }
 
 /** What a run that has ended came to. `sample`: its last one, when there is one. */
-function printSummary(run: Run, sample: TelemetrySample | undefined, output: Format): void {
+function printSummary(run: Run, sample: TelemetrySample | undefined, { output, all }: TelemetryOptions): void {
   const seconds = secondsBetween(run.startedAt, run.endedAt)
   const { outcome = 'FAILED', error } = run
   if (output === 'json') {
     print(JSON.stringify({ outcome, error, seconds, metrics: sample === undefined ? {} : metricsOf(sample) }))
     return
   }
-  const counts = sample === undefined ? 'no counts of this run are kept' : metricsTable(rowsOf(sample, { seconds }))
+  const keys = new Map<string, string>()
+  const rows = sample && rowsOf(sample, { seconds })
+  const counts = rows === undefined ? 'no counts of this run are kept' : metricsTable(rows, keys, { all })
   print(`${counts}\n\n${outcome.toLowerCase()} after ${spanText(seconds)}`)
 }
 
@@ -95,8 +100,9 @@ export async function followTelemetry(
   client: ApiClient,
   node: string,
   run: string,
-  { output, count, components }: TelemetryOptions,
+  options: TelemetryOptions,
 ): Promise<Run | undefined> {
+  const { count, components } = options
   const live = new LiveRegion()
   const stop = interruption()
   const over = new AbortController()
@@ -110,7 +116,7 @@ export async function followTelemetry(
     for await (const given of client.openTelemetryStream(node, run, signal)) {
       seen++
       const sample = only(given, components)
-      if (!hasEnded) show(sample, last, output, live)
+      if (!hasEnded) show(sample, last, options, live)
       last = sample
       if (seen === count && !hasEnded) over.abort()
     }
@@ -120,7 +126,7 @@ export async function followTelemetry(
     const ended = await client.getRun(node, run)
     if (ended?.state !== 'ENDED') throw error
     if (live.available) live.clear()
-    printSummary(ended, last, output)
+    printSummary(ended, last, options)
     return ended
   }
   live.keep()
@@ -128,14 +134,19 @@ export async function followTelemetry(
   return undefined
 }
 
-function show(sample: TelemetrySample, last: TelemetrySample | undefined, output: Format, live: LiveRegion): void {
+function show(
+  sample: TelemetrySample,
+  last: TelemetrySample | undefined,
+  { output, all }: TelemetryOptions,
+  live: LiveRegion,
+): void {
   if (output === 'json') {
     print(JSON.stringify({ timestamp: sample.timestamp, metrics: metricsOf(sample) }))
     return
   }
   const since =
     last === undefined ? undefined : { sample: last, seconds: secondsBetween(last.timestamp, sample.timestamp) }
-  const text = `${paint(sample.timestamp ?? '', 'bold')}\n${metricsTable(rowsOf(sample, since))}`
+  const text = `${paint(sample.timestamp ?? '', 'bold')}\n${metricsTable(rowsOf(sample, since), new Map(), { all })}`
   if (live.available) live.draw(text)
   else print(`${text}\n`)
 }

@@ -1,6 +1,7 @@
 /** `penstock up`: runs a node until SIGTERM, SIGINT or SIGHUP. */
 import type { Command } from 'commander'
-import { Failure, messageOf } from './failure.ts'
+import { messageOf } from '../text/error-message.ts'
+import { Failure } from './failure.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
 import { interruption } from './options.ts'
 import { goOnUnread } from './output.ts'

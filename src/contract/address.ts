@@ -47,8 +47,3 @@ export function networkOf(text: string): string {
   const bytes = address.toByteArray().fill(0, 8)
   return `${ipaddr.fromByteArray(bytes).toString()}/64`
 }
-
-/** The 16 bytes of an IPv6 address. */
-export function ipv6Bytes(text: string): Buffer {
-  return Buffer.from(ipaddr.IPv6.parse(text).toByteArray())
-}

@@ -484,6 +484,8 @@ export interface Metric {
   description: string
   /** Unset: the metric is no number of a histogram. */
   histogram?: MetricHistogram | undefined
+  /** Of a place that is somebody's at times, such as that of an RTP stream: the metric of the same collection that is 0 while nobody has it. Unset: the metric belongs to no such place. */
+  occupancy?: string | undefined
   // At most one of these (value).
   doubleValue?: number | undefined
   int64Value?: bigint | number | undefined

@@ -23,8 +23,9 @@ import {
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
-import { ipv6Bytes } from '../contract/address.ts'
+import { ipv6Bytes } from '../text/ipv6-bytes.ts'
 import { bits, context, integer, octets, oid, pem, plain, sequence, set, time, utf8, yes } from './der.ts'
+import { readIfThere } from './read-if-there.ts'
 
 const YEARS = 10
 /** A certificate with less than this left is replaced, milliseconds. */
@@ -175,7 +176,7 @@ function extension(id: string, isCritical: boolean, value: Uint8Array): Buffer {
 
 function generalName(name: string): Buffer {
   if (isIP(name) === 0) return plain(2, Buffer.from(domainToASCII(name) || name))
-  return plain(7, isIP(name) === 4 ? Buffer.from(name.split('.').map(Number)) : ipv6Bytes(name))
+  return plain(7, isIP(name) === 4 ? Buffer.from(name.split('.').map(Number)) : Buffer.from(ipv6Bytes(name)))
 }
 
 /** SHA-256 of a certificate in DER, lowercase hex. */
@@ -207,15 +208,6 @@ function checkKey(certificate: X509Certificate, keyFile: string): void {
   }
   if (!certificate.publicKey.equals(key)) {
     throw new Error(`${keyFile} is not the key of the certificate next to it: remove both to have new ones made`)
-  }
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }
 

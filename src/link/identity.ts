@@ -12,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { readIfThere } from './read-if-there.ts'
 
 export interface Identity {
   /** First 16 bytes of SHA-256 of the raw public key in lowercase base32 (RFC 4648, no padding): 26 characters. */
@@ -65,15 +66,6 @@ export function base32(bytes: Uint8Array): string {
     }
   }
   return bits > 0 ? text + ALPHABET[(value << (5 - bits)) & 31] : text
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }
 
 /** The file appears whole or not at all, and of two nodes starting at once one wins. */

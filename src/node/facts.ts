@@ -1,6 +1,7 @@
 /** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
 import type { FactCaller, HubFact, LinkEnd, MembershipFact } from '../hub/facts.ts'
 import type { PipelineFact } from '../services/pipeline-facts.ts'
+import { messageOf } from '../text/error-message.ts'
 
 /** What of a logger is needed. */
 export interface FactLog {
@@ -135,8 +136,4 @@ function callerFields({ by, transport, address }: FactCaller) {
 /** The fields that are there. */
 function given<F extends object>(fields: F): Partial<F> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<F>
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

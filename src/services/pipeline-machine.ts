@@ -6,6 +6,7 @@ import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { RunRecord } from '../store/runs.ts'
+import { messageOf } from '../text/error-message.ts'
 import type { Patience } from './patience.ts'
 import type { PipelineHost } from './pipeline-host.ts'
 
@@ -118,8 +119,7 @@ export class PipelineMachine {
     }
     if (outcome.kind === 'refused') {
       const { cause } = outcome
-      const words = cause instanceof Error ? cause.message : String(cause)
-      throw new ServiceError('ABORTED', `the run did not take the change over: ${words}`, { cause })
+      throw new ServiceError('ABORTED', `the run did not take the change over: ${messageOf(cause)}`, { cause })
     }
   }
 

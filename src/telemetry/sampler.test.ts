@@ -41,6 +41,21 @@ test('the numbers of a histogram say whose they are and which', () => {
   })
 })
 
+test('the numbers of a place say which of them tells whether somebody has it', () => {
+  const layout = new MetricLayout()
+  layout.declare('rtp', {
+    streams: gauge('Streams'),
+    ssrc: { ...gauge('SSRC'), occupancy: 'packets' },
+    packets: { ...gauge('Packets', 'packets'), occupancy: 'packets' },
+  })
+  const { metrics = {} } = new Sampler(createRegion(layout)).sample(1).metricCollections[0] ?? {}
+  expect(Object.entries(metrics).map(([name, { occupancy }]) => [name, occupancy])).toEqual([
+    ['streams', undefined],
+    ['ssrc', 'packets'],
+    ['packets', 'packets'],
+  ])
+})
+
 test('metrics that cannot be read whole are the last ones that could, with their time', () => {
   const layout = new MetricLayout()
   layout.declare('sink', { packets: counter('Packets taken', 'packets') })

@@ -8,6 +8,7 @@ interface SampledMetric {
   unit: string
   description: string
   histogram?: { name: string; part: Uppercase<HistogramPart> }
+  occupancy?: string
   doubleValue?: number
   uint64Value?: number
 }
@@ -68,11 +69,13 @@ export class Sampler {
   }
 }
 
-function metricOf({ kind, unit, description, integer, histogram }: MetricEntry, value: number): SampledMetric {
+function metricOf(entry: MetricEntry, value: number): SampledMetric {
+  const { kind, unit, description, integer, histogram, occupancy } = entry
   const common: SampledMetric = { kind: kind === 'counter' ? 'COUNTER' : 'GAUGE', unit, description }
   if (histogram !== undefined) {
     common.histogram = { name: histogram.name, part: histogram.part.toUpperCase() as Uppercase<HistogramPart> }
   }
+  if (occupancy !== undefined) common.occupancy = occupancy
   return integer && value >= 0 ? { ...common, uint64Value: Math.round(value) } : { ...common, doubleValue: value }
 }
 

@@ -38,8 +38,12 @@ interface Counts {
 }
 
 interface Line {
+  state: 'READY' | 'RUNNING' | 'ENDED'
   listen?: string
+  listenHost?: string
+  listenPort?: number
   forward?: string
+  forwardPort?: number
   outcome?: string
   seconds: number
   up: Counts
@@ -83,7 +87,9 @@ class LinkUnderTest {
     const link = new LinkUnderTest(child, await socket())
     await until(() => link.lines.length > 0 || child.exitCode !== null, 'the first line')
     expect(link.lines[0]).toMatchObject({ listen: expect.stringMatching(/^127\.0\.0\.1:[1-9]\d*$/), forward })
-    link.port = Number(link.lines[0]!.listen!.split(':')[1])
+    const { listenHost, listenPort, forwardPort } = link.lines[0]!
+    expect([listenHost, forwardPort]).toEqual(['127.0.0.1', server.address().port])
+    link.port = listenPort!
     return link
   }
 
@@ -117,6 +123,8 @@ class LinkUnderTest {
     const closed = once(this.child, 'close')
     this.child.kill('SIGINT')
     expect((await closed)[0]).toBe(0)
+    const states = this.lines.map(({ state }) => state)
+    expect(states).toEqual(['READY', ...states.slice(1, -1).map(() => 'RUNNING'), 'ENDED'])
     return this.lines.at(-1) as Line
   }
 }
@@ -139,8 +147,8 @@ describe('between a client and a server', () => {
       for (const counts of [up, down]) {
         expect(accounted(counts)).toBe(counts.receivedPackets)
         expect(counts.queueFullPackets + counts.droppedPackets).toBe(0)
-        // Nothing leaves early; the looks are 10 ms apart.
-        expect(counts.delayMs).toBeGreaterThan(25)
+        // Nothing leaves early.
+        expect(counts.delayMs).toBeGreaterThanOrEqual(30)
       }
       expect(up.receivedBytes).toBe(COUNT * 100)
       expect(down.receivedPackets).toBe(up.sentPackets)
@@ -148,6 +156,7 @@ describe('between a client and a server', () => {
       const times = [...link.heard.values()]
       expect(Math.min(...times)).toBeGreaterThanOrEqual(60)
       const mean = times.reduce((sum, each) => sum + each, 0) / times.length
+      // What a client waits, the two are part of; those that came back are not all that reached the server.
       expect(up.delayMs! + down.delayMs!).toBeLessThan(mean + 20)
       expect(link.order).toEqual([...link.order].sort((a, b) => a - b))
       return [up.lostPackets, down.lostPackets, [...link.heard.keys()].join()]
@@ -188,7 +197,7 @@ describe('between a client and a server', () => {
     const { code, stdout } = await penstock(args)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^127\.0\.0\.1:\d+ → 127\.0\.0\.1:9: 6 Mbit\/s, 35 ± 10 ms, 0\.1 % loss$/m)
-    expect(stdout).toMatch(/^1 s {2}up 0 pkt\/s .* \| {2}down 0 pkt\/s/m)
+    expect(stdout).toMatch(/^1 s {2}up 0 pkt\/s .* delay - {2}\| {2}down 0 pkt\/s .* delay -$/m)
     expect(stdout).toMatch(/stopped after 1\.\d+ s\s*$/)
   })
 
@@ -246,7 +255,7 @@ describe('usage', () => {
     expect(Object.keys(pipeline)).toEqual([
       'clients',
       'server',
-      ...['up', 'down'].flatMap((each) => [1, 2, 3].map((i) => `${each} ${i}`)),
+      ...['up', 'down'].flatMap((each) => [1, 2, 3, 'observer'].map((i) => `${each} ${i}`)),
     ])
     // What is not overridden stays the profile's.
     expect(pipeline['up 1'].bandwidth_limit_constant).toMatchObject({ bandwidth_limit_mbit: 2.5, max_queue_size: 200 })

@@ -222,6 +222,23 @@ describe('simulate', () => {
     expect(JSON.parse(other).metrics).not.toEqual(JSON.parse(first).metrics)
   })
 
+  it('leaves the places that nobody has out of the table, unless --all is asked for', async () => {
+    const rtp = directory.file('rtp.json', {
+      engine_config: {
+        pipeline: {
+          source: { uniform_traffic_source: { output: 'a', interval: 1, total_packets: 10 } },
+          rtp: { rtp_observer: { input: 'a', output: 'b' } },
+          sink: { traffic_sink: { input: 'b' } },
+        },
+      },
+    })
+    const tables = await Promise.all([[], ['--all']].map((flags) => penstock(['simulate', rtp, '-d', '1s', ...flags])))
+    const [some, all] = tables.map(({ stdout }) => stdout)
+    expect(some).toContain('640 metrics of places that nobody has are left out: --all shows them')
+    expect(some).not.toContain('stream_')
+    expect(all?.match(/stream_\d+_ssrc/g)).toHaveLength(64)
+  })
+
   it('runs several at the same time, joined by their simulated networks; one that fails is told, the other goes on', async () => {
     const lan = { network_name: 'lan' }
     const sender = directory.file('sender.json', {

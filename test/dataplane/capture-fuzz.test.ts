@@ -1,18 +1,14 @@
 /**
  * Captures with bits, numbers and pieces changed: each is either read, with all its packets inside the file and its times in order, or
  * refused with where it is wrong.
- *
- * PENSTOCK_TEST_SEED repeats a round; PENSTOCK_TEST_LONG, seconds, makes one of that length instead of the short one.
  */
-import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { readCapture } from '../../src/dataplane/components/sources/captures/read.ts'
 import { CaptureError, MAX_RECORDED_PACKET } from '../../src/dataplane/components/sources/captures/recording.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
 import { ethernet, type Frame, ipv4, ipv6, pcap, Section } from '../harness/captures.ts'
+import { FuzzRound, SEED } from '../harness/fuzz-round.ts'
 
-const SEED = Number(process.env.PENSTOCK_TEST_SEED ?? randomInt(2 ** 31))
-const LONG_S = Number(process.env.PENSTOCK_TEST_LONG ?? 0)
 /** Inputs of the short round. */
 const SHORT = 30_000
 const LINK_TYPES = [0, 1, 101, 113, 228, 229, 276, 105]
@@ -115,12 +111,14 @@ function packetsRead(bytes: Buffer): number {
   return packets
 }
 
-test(`damaged captures, seed ${SEED}`, { timeout: LONG_S * 1000 + 60_000 }, () => {
+const round = new FuzzRound(1, SHORT)
+
+test(`damaged captures, seed ${SEED}`, { timeout: round.timeout }, () => {
   const random = new Random(SEED)
-  const end = performance.now() + LONG_S * 1000
+  const { end, inputs } = round
   let read = 0
   let refused = 0
-  for (let input = 0; LONG_S > 0 ? performance.now() < end : input < SHORT; input++) {
+  for (let input = 0; input < inputs && performance.now() < end; input++) {
     let bytes = sound(random)
     for (let i = random.below(4); i > 0; i--) bytes = damaged(bytes, random)
     try {
@@ -130,7 +128,7 @@ test(`damaged captures, seed ${SEED}`, { timeout: LONG_S * 1000 + 60_000 }, () =
       throw new Error(`input ${input} of seed ${SEED}, ${bytes.toString('base64')}`, { cause: error })
     }
   }
-  if (LONG_S > 0) console.log(`${read + refused} captures, ${read} read, ${refused} refused`)
-  expect(read).toBeGreaterThan(SHORT / 10)
-  expect(refused).toBeGreaterThan(SHORT / 10)
+  round.report(`${read + refused} captures, ${read} read, ${refused} refused`)
+  expect(read).toBeGreaterThan((read + refused) / 10)
+  expect(refused).toBeGreaterThan((read + refused) / 10)
 })

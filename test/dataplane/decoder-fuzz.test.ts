@@ -1,10 +1,7 @@
 /**
  * Every decoder among packets that no encoder made: it throws nothing, loses and invents no slot, writes in none that is not its own, and
  * holds no more than it may.
- *
- * PENSTOCK_TEST_SEED repeats a round; PENSTOCK_TEST_LONG, seconds shared by all decoders, makes one of that length instead of the short one.
  */
-import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { IpHeader } from '../../src/dataplane/codes/ip-header.ts'
 import { RtpHeader } from '../../src/dataplane/codes/rtp-header.ts'
@@ -13,9 +10,8 @@ import type { AnyComponent } from '../../src/dataplane/engine/component.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
 import { examples } from '../contract-suite/examples.ts'
 import { type Bench, drive } from '../harness/component.ts'
+import { FuzzRound, SEED } from '../harness/fuzz-round.ts'
 
-const SEED = Number(process.env.PENSTOCK_TEST_SEED ?? randomInt(2 ** 31))
-const LONG_S = Number(process.env.PENSTOCK_TEST_LONG ?? 0)
 /** Inputs of the short round, for each decoder, and of one bench before the next begins. */
 const SHORT = 6_000
 const ONE_BENCH = 50_000
@@ -170,14 +166,14 @@ const decoders = [...components.values()]
   .filter(({ key, decoupled }: AnyComponent) => examples[key]?.others && !decoupled)
   .map(({ key }) => key)
   .concat(Object.keys(PACKETS))
-const share = (LONG_S * 1000) / (decoders.length + 2)
+const round = new FuzzRound(decoders.length + 2, SHORT)
+const headerRound = new FuzzRound(decoders.length + 2, SHORT * 5)
 
 describe(`seed ${SEED}`, () => {
   test.each(decoders)(
     '%s',
     (key) => {
-      const until = LONG_S > 0 ? performance.now() + share : Number.POSITIVE_INFINITY
-      const total = LONG_S > 0 ? Number.POSITIVE_INFINITY : SHORT
+      const { end: until, inputs: total } = round
       const random = new Random(SEED)
       let done = 0
       while (done < total && performance.now() < until) {
@@ -191,17 +187,16 @@ describe(`seed ${SEED}`, () => {
         guards.check()
         expect(bench.stop().error).toBe(undefined)
       }
-      if (LONG_S > 0) console.log(`${key}: ${done} inputs`)
+      round.report(`${key}: ${done} inputs`)
       expect(done).toBeGreaterThan(0)
     },
-    share * 2 + 60_000,
+    round.timeout,
   )
 
   test(
     'IP headers: nothing beyond the packet is read, and what is told lies within it',
     () => {
-      const until = LONG_S > 0 ? performance.now() + share : Number.POSITIVE_INFINITY
-      const total = LONG_S > 0 ? Number.POSITIVE_INFINITY : SHORT * 5
+      const { end: until, inputs: total } = headerRound
       const random = new Random(SEED)
       const header = new IpHeader()
       const wire = Array.from({ length: 2000 }, () => ipPacket(random))
@@ -220,17 +215,16 @@ describe(`seed ${SEED}`, () => {
           expect.fail(`${Buffer.from(packet).toString('hex')}: ${JSON.stringify(header)}`)
         }
       }
-      if (LONG_S > 0) console.log(`IP headers: ${done} inputs`)
+      headerRound.report(`IP headers: ${done} inputs`)
       expect(read).toBeGreaterThan(done / 4)
     },
-    share * 2 + 60_000,
+    headerRound.timeout,
   )
 
   test(
     'RTP headers: nothing beyond the packet is read, and the header lies within it',
     () => {
-      const until = LONG_S > 0 ? performance.now() + share : Number.POSITIVE_INFINITY
-      const total = LONG_S > 0 ? Number.POSITIVE_INFINITY : SHORT * 5
+      const { end: until, inputs: total } = headerRound
       const random = new Random(SEED)
       const header = new RtpHeader()
       const wire = Array.from({ length: 2000 }, () => rtpPacket(random))
@@ -246,9 +240,9 @@ describe(`seed ${SEED}`, () => {
           expect.fail(`${Buffer.from(packet).toString('hex')}: ${JSON.stringify(header)}`)
         }
       }
-      if (LONG_S > 0) console.log(`RTP headers: ${done} inputs`)
+      headerRound.report(`RTP headers: ${done} inputs`)
       expect(read).toBeGreaterThan(done / 20)
     },
-    share * 2 + 60_000,
+    headerRound.timeout,
   )
 })

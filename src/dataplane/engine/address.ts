@@ -1,5 +1,6 @@
 /** Socket addresses as text and as the 32-byte remote records that packets carry. */
 import { isIPv4, isIPv6 } from 'node:net'
+import { ipv6Bytes } from '../../text/ipv6-bytes.ts'
 import { REMOTE_BYTES } from '../native/native.ts'
 import type { SocketAddress } from './io.ts'
 
@@ -95,24 +96,4 @@ export function formatRemote(words: Int32Array): string {
   if (bytes[0] === 4) return `${bytes.subarray(8, 12).join('.')}:${port}`
   if (bytes[0] !== 6) return ''
   return `[${formatIpv6(bytes, 8)}]:${port}`
-}
-
-/** The 16 bytes of an IPv6 address that `net.isIPv6` accepts. */
-export function ipv6Bytes(text: string): Uint8Array {
-  const plain = text.split('%')[0]
-  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(plain)
-  const hex = dotted
-    ? `${dotted[1]}${((Number(dotted[2]) << 8) | Number(dotted[3])).toString(16)}:${((Number(dotted[4]) << 8) | Number(dotted[5])).toString(16)}`
-    : plain
-  const [head, tail] = hex.split('::')
-  const left = head ? head.split(':') : []
-  const right = tail ? tail.split(':') : []
-  const groups = tail === undefined ? left : [...left, ...Array(8 - left.length - right.length).fill('0'), ...right]
-  const bytes = new Uint8Array(16)
-  groups.forEach((group, i) => {
-    const value = Number.parseInt(group, 16)
-    bytes[i * 2] = value >> 8
-    bytes[i * 2 + 1] = value
-  })
-  return bytes
 }

@@ -13,6 +13,8 @@ export interface MetricDeclaration {
   readonly unit: string
   readonly help: string
   readonly role?: PacketRole
+  /** Of a place that is somebody's at times: the metric of the component that is 0 while nobody has it. */
+  readonly occupancy?: string
 }
 
 export type MetricDeclarations = Readonly<Record<string, MetricDeclaration>>
@@ -47,6 +49,8 @@ export interface MetricEntry {
   /** Counters are whole numbers; gauges may be fractions. */
   integer: boolean
   role?: PacketRole
+  /** Of a place that is somebody's at times: the metric of the same path that is 0 while nobody has it. */
+  occupancy?: string
   /** Of the engine's own counters of a port: its name, and which way its packets go. The unit tells packets from bytes. */
   port?: { readonly name: string; readonly side: 'input' | 'output' }
   /** Of a number of a histogram: which histogram, and which number of it. */
@@ -177,10 +181,19 @@ export class MetricLayout {
   /** Places a component's declared metrics; returns the index of each. */
   declare(path: string, declarations: MetricDeclarations): Map<string, number> {
     const places = new Map<string, number>()
-    for (const [name, { type, unit, help, role }] of Object.entries(declarations)) {
+    for (const [name, { type, unit, help, role, occupancy }] of Object.entries(declarations)) {
       if (type !== 'histogram') {
-        const entry = { path, name, kind: type, unit, description: help, integer: type === 'counter' }
-        places.set(name, this.number(role === undefined ? entry : { ...entry, role }))
+        const entry: Omit<MetricEntry, 'index'> = {
+          path,
+          name,
+          kind: type,
+          unit,
+          description: help,
+          integer: type === 'counter',
+        }
+        if (role !== undefined) entry.role = role
+        if (occupancy !== undefined) entry.occupancy = occupancy
+        places.set(name, this.number(entry))
         continue
       }
       HISTOGRAM_PARTS.forEach((part, i) => {

@@ -5,9 +5,9 @@ import { SALT_BYTES } from './suites.ts'
 import { Trials } from './trials.ts'
 
 /** Runs with a place of their own, and places that newcomers beyond them share. */
-export const RUNS = 64
+export const MAX_KEPT_RUNS = 64
 /** Packets after which a newcomer takes the place of the run silent longest. */
-export const PACKETS_TO_STAY = 8
+export const MIN_PACKETS_TO_STAY = 8
 
 /** A run of a sender, known by its salt. */
 class Run {
@@ -24,8 +24,8 @@ class Run {
 }
 
 export class ChachaRuns {
-  private readonly settled = Array.from({ length: RUNS }, () => new Run())
-  private readonly newcomers = Array.from({ length: RUNS }, () => new Run())
+  private readonly settled = Array.from({ length: MAX_KEPT_RUNS }, () => new Run())
+  private readonly newcomers = Array.from({ length: MAX_KEPT_RUNS }, () => new Run())
   private readonly trials: Trials
   private readonly open: (salt: Uint8Array) => number
   /** The last settled run found: most often it is the next one too. */
@@ -85,7 +85,7 @@ export class ChachaRuns {
     if (!known) this.enter(run, high, low)
     if (run === free) return run
     run.packets += packets
-    if (run.packets < PACKETS_TO_STAY) return run
+    if (run.packets < MIN_PACKETS_TO_STAY) return run
     // Who was heard all the while keeps his place: one of too many senders must not cost all the others theirs in turn.
     const { first } = run
     run.packets = 0

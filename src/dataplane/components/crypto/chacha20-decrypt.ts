@@ -3,7 +3,7 @@ import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop, gauge } from '../../engine/metrics.ts'
 import { native } from '../../native/native.ts'
-import { ChachaRuns, PACKETS_TO_STAY, RUNS } from './chacha-runs.ts'
+import { ChachaRuns, MAX_KEPT_RUNS, MIN_PACKETS_TO_STAY } from './chacha-runs.ts'
 import { CHACHA_HEADER_BYTES, chachaConfig, checkRounds, openChacha } from './chacha20.ts'
 import { ownSalts } from './own-salts.ts'
 import { type OpenRun, saltedRuns } from './salted-runs.ts'
@@ -16,7 +16,7 @@ export const chacha20Decrypt = defineComponent({
     'The same key, nonce, constant and rounds as the chacha20_encrypt whose packets come in. Not authenticated: with another key, and for ' +
     'packets that were altered or made up, what comes out is other bytes, and nothing shows it. What was recorded and is sent again is ' +
     'decrypted again: a counter that nothing vouches for can keep no window against replays. See chacha20_encrypt.\n\n' +
-    `Keys of ${RUNS} runs are kept; beyond, a run takes the place of the one silent longest with its ${PACKETS_TO_STAY}th packet, and until ` +
+    `Keys of ${MAX_KEPT_RUNS} runs are kept; beyond, a run takes the place of the one silent longest with its ${MIN_PACKETS_TO_STAY}th packet, and until ` +
     'then one that newcomers share. At most 1,000 packets of unknown runs a second have their key derived, so that spraying them costs little.',
   config: chachaConfig,
   metrics: {

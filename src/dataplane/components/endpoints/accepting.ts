@@ -8,7 +8,7 @@ import type { SendQueue } from './send-queue.ts'
 /** Connections of one listener. */
 const MAX_CONNECTIONS = 1024
 /** Connections accepted in one breath. */
-const ACCEPTED_AT_ONCE = 64
+const MAX_ACCEPTED_AT_ONCE = 64
 /** Time between two attempts to accept when the system has no place for a connection. */
 const ACCEPT_WAIT_NS = 100 * NS_PER_MS
 
@@ -48,7 +48,7 @@ export class Accepting {
 
   private accept(): void {
     const { context, owner, peers, listener } = this
-    for (let i = 0; i < ACCEPTED_AT_ONCE; i++) {
+    for (let i = 0; i < MAX_ACCEPTED_AT_ONCE; i++) {
       let io: ConnectionIo | null
       try {
         io = listener.accept()

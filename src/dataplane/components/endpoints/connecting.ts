@@ -12,7 +12,7 @@ const MAX_BACK_OFF_NS = 10 * NS_PER_S
 /** A connection that lasted so long makes the next wait a short one again. */
 const HEALTHY_NS = 10 * NS_PER_S
 /** Time to connect. */
-const CONNECT_NS = 10 * NS_PER_S
+const MAX_CONNECT_NS = 10 * NS_PER_S
 
 const { EINPROGRESS } = constants.errno
 
@@ -71,14 +71,14 @@ export class Connecting {
       return
     }
     this.owner.adopt(own, made)
-    this.connectTimer.at(clock.now + CONNECT_NS)
+    this.connectTimer.at(clock.now + MAX_CONNECT_NS)
     this.finish()
   }
 
   private connectAgain(): void {
     const { own } = this
     if (own.up) return
-    if (own.io) this.failedToConnect(own, `no answer within ${CONNECT_NS / NS_PER_S} s`)
+    if (own.io) this.failedToConnect(own, `no answer within ${MAX_CONNECT_NS / NS_PER_S} s`)
     else this.connect()
   }
 

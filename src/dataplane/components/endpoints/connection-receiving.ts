@@ -9,11 +9,11 @@ import {
   type ConnectionContext,
   type ConnectionOwner,
   type Framing,
-  QUEUE_BYTES,
+  MAX_QUEUE_BYTES,
 } from './connection.ts'
 
 /** Bytes of a stream that are one packet. */
-export const PIECE_BYTES = 1200
+export const MAX_PIECE_BYTES = 1200
 /** Time between two looks for a free slot. */
 const SLOT_WAIT_NS = NS_PER_MS
 
@@ -42,7 +42,7 @@ export class ConnectionReceiving {
     const { packets, metrics } = this.context
     const io = connection.io as ConnectionIo
     const stream = framing === 'stream'
-    const room = stream ? Math.floor((QUEUE_BYTES - connection.queue.bytes) / PIECE_BYTES) : BATCH_CAPACITY
+    const room = stream ? Math.floor((MAX_QUEUE_BYTES - connection.queue.bytes) / MAX_PIECE_BYTES) : BATCH_CAPACITY
     if (room < 1) {
       this.pause(connection)
       return
@@ -74,7 +74,7 @@ export class ConnectionReceiving {
 
   /** What waits for a connection has become less: it is read again once that is half of what may. */
   sent(connection: Connection): void {
-    if (connection.paused && connection.queue.bytes <= QUEUE_BYTES / 2 && !this.starved.includes(connection))
+    if (connection.paused && connection.queue.bytes <= MAX_QUEUE_BYTES / 2 && !this.starved.includes(connection))
       this.resume(connection)
   }
 

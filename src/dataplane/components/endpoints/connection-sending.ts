@@ -8,7 +8,7 @@ import {
   type ConnectionContext,
   type ConnectionOwner,
   type Framing,
-  QUEUE_BYTES,
+  MAX_QUEUE_BYTES,
 } from './connection.ts'
 import { SendQueue, type Successors } from './send-queue.ts'
 
@@ -50,8 +50,8 @@ export class ConnectionSending {
     const { packets, metrics } = this.context
     const { queue } = connection
     const bytes = packets.length[packet]
-    if (queue.bytes + bytes > QUEUE_BYTES && connection.up) this.sendQueued(connection)
-    if (queue.bytes + bytes <= QUEUE_BYTES && (connection.io || waits)) {
+    if (queue.bytes + bytes > MAX_QUEUE_BYTES && connection.up) this.sendQueued(connection)
+    if (queue.bytes + bytes <= MAX_QUEUE_BYTES && (connection.io || waits)) {
       queue.push(packet)
       this.queued++
       this.wantFlush(connection)

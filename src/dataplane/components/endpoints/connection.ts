@@ -10,7 +10,7 @@ import type { CONNECTION_METRICS } from './connection-metrics.ts'
 import type { SendQueue } from './send-queue.ts'
 
 /** Payload that waits for one connection. */
-export const QUEUE_BYTES = 256 << 10
+export const MAX_QUEUE_BYTES = 256 << 10
 
 /** What a packet is: a piece of a stream, a frame, or what the kernel keeps apart. */
 export type Framing = 'stream' | 'frames' | 'packets'

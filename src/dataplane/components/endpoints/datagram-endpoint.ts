@@ -1,6 +1,7 @@
 /** A UDP socket as an endpoint: whom packets go to, and whose datagrams are heard. */
 import { isIP, isIPv4 } from 'node:net'
-import { formatRemote, ipv6Bytes } from '../../engine/address.ts'
+import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
+import { formatRemote } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'

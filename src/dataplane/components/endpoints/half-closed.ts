@@ -4,7 +4,7 @@ import type { Timer } from '../../engine/timers.ts'
 import type { Connection } from './connection.ts'
 
 /** A stream whose other end has finished is kept so long after the last byte sent. */
-const HALF_CLOSED_NS = 10 * NS_PER_S
+const MAX_HALF_CLOSED_NS = 10 * NS_PER_S
 
 export class HalfClosed {
   private readonly clock: RunClock
@@ -28,7 +28,7 @@ export class HalfClosed {
     connection.io?.reading(false)
     connection.since = clock.now
     connections.push(connection)
-    if (!timer.armed) timer.at(clock.now + HALF_CLOSED_NS)
+    if (!timer.armed) timer.at(clock.now + MAX_HALF_CLOSED_NS)
   }
 
   forget(connection: Connection): void {
@@ -39,12 +39,12 @@ export class HalfClosed {
   /** Closes those to which nothing has been sent for a while. */
   private closeFinished(): void {
     const { connections, clock, timer } = this
-    const oldest = clock.now - HALF_CLOSED_NS
+    const oldest = clock.now - MAX_HALF_CLOSED_NS
     let next = Number.POSITIVE_INFINITY
     for (let i = connections.length - 1; i >= 0; i--) {
       const connection = connections[i] as Connection
       if (connection.since <= oldest) this.close(connection)
-      else next = Math.min(next, connection.since + HALF_CLOSED_NS)
+      else next = Math.min(next, connection.since + MAX_HALF_CLOSED_NS)
     }
     if (next < Number.POSITIVE_INFINITY) timer.at(next)
   }

@@ -1,6 +1,6 @@
 /** What tun and tap have in common: a network interface of the machine, its fields and their rules, and the packets through it. */
 import { isIPv4, isIPv6 } from 'node:net'
-import { ipv6Bytes } from '../../engine/address.ts'
+import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
 import type { Fault } from '../../engine/component.ts'
 import type { Io } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
@@ -56,7 +56,7 @@ export function prefixLength(ip: string, netmask: string | undefined): number | 
 function isSame(one: string, other: string): boolean {
   if (isIPv4(one) || isIPv4(other)) return one === other
   // A link-local one comes with its scope.
-  return Buffer.compare(ipv6Bytes(one.replace(/%.*/, '')), ipv6Bytes(other)) === 0
+  return Buffer.compare(ipv6Bytes(one), ipv6Bytes(other)) === 0
 }
 
 /** The rules over an interface's fields. */

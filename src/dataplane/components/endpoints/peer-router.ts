@@ -9,9 +9,9 @@ import { REMOTE_BYTES } from '../../native/native.ts'
 import { PeerTable } from './peer-table.ts'
 
 /** Inner addresses that are known at once. */
-const ROUTED_ADDRESSES = 65_536
+const MAX_ROUTED_ADDRESSES = 65_536
 /** How long one is known that nothing comes from and nothing goes to. */
-const FORGOTTEN_AFTER_NS = 300 * NS_PER_S
+const MAX_UNUSED_NS = 300 * NS_PER_S
 
 const InputOutput = (input: string, output: string, description: string) =>
   Type.Object({ input: Input(input), output: Output(output) }, { description })
@@ -50,7 +50,7 @@ export const peerRouter = defineComponent({
   alters: true,
   create(_config, { packets, clock, outlets, metrics, entropy }) {
     const seed = new DataView(entropy(4).buffer).getInt32(0)
-    const table = new PeerTable(ROUTED_ADDRESSES, FORGOTTEN_AFTER_NS, seed)
+    const table = new PeerTable(MAX_ROUTED_ADDRESSES, MAX_UNUSED_NS, seed)
     const header = new IpHeader()
     const remote = new Int32Array(REMOTE_BYTES / 4)
     /** Where the last packet that was not IP came from, and until when that counts. */
@@ -65,7 +65,7 @@ export const peerRouter = defineComponent({
       if (packets.remote[packet * REMOTE_BYTES] === 0) return
       if (!isIp(packet)) {
         packets.readRemote(packet, last)
-        lastUntil = clock.now + FORGOTTEN_AFTER_NS
+        lastUntil = clock.now + MAX_UNUSED_NS
       } else if (isOneHost(header.version, header.source)) {
         packets.readRemote(packet, remote)
         if (table.learn(header.version, header.source, remote, clock.now)) metrics.moved_addresses.add(1)
@@ -76,7 +76,7 @@ export const peerRouter = defineComponent({
       const { now } = clock
       if (!isIp(packet)) {
         if (now >= lastUntil) return false
-        lastUntil = now + FORGOTTEN_AFTER_NS
+        lastUntil = now + MAX_UNUSED_NS
         packets.setRemote(packet, last)
         return true
       }

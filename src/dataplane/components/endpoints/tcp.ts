@@ -6,7 +6,7 @@ import { counter, gauge } from '../../engine/metrics.ts'
 import { Address, Bool, Input, Optional, Output } from '../../engine/schema.ts'
 import { ConnectionEndpoint } from './connection-endpoint.ts'
 import { CONNECTION_METRICS } from './connection-metrics.ts'
-import { PIECE_BYTES } from './connection-receiving.ts'
+import { MAX_PIECE_BYTES } from './connection-receiving.ts'
 import { HOST_NAMES } from './datagram-endpoint.ts'
 import { TcpPeers } from './tcp-peers.ts'
 
@@ -41,7 +41,7 @@ ${HOST_NAMES}`,
     local_port: gauge('Port that is listened at.'),
   },
   decoupled: true,
-  mtu: ({ application_facing }) => (application_facing ? PIECE_BYTES : MAX_FRAME),
+  mtu: ({ application_facing }) => (application_facing ? MAX_PIECE_BYTES : MAX_FRAME),
   check({ input, output, listen_address, remote_address }) {
     const faults: Fault[] = []
     if (!input && !output) {

@@ -8,17 +8,17 @@ import { CONNECTION_METRICS } from './connection-metrics.ts'
 import { clientName, isAbstract, isOwnUser, UnixPeers } from './unix-peers.ts'
 
 /** Bytes of a name (unix(7)). */
-const NAME_BYTES = 107
+const MAX_NAME_BYTES = 107
 const WAYS = 'a path (x.sock, /run/x.sock) or an abstract name (@x)'
 
-const Name = (description: string) => SocketName(description, NAME_BYTES)
+const Name = (description: string) => SocketName(description, MAX_NAME_BYTES)
 
 /** What is wrong with the name of a socket. */
 function nameFaults(pointer: string, name: string): Fault[] {
   const bytes = Buffer.byteLength(name)
   if (name === '@') return [{ pointer, message: `"@" is neither ${WAYS}` }]
-  if (bytes <= NAME_BYTES) return []
-  const message = `"${name}" has ${bytes} bytes, more than the ${NAME_BYTES} that a socket's name can have: shorten it, or name it in a directory with a shorter path`
+  if (bytes <= MAX_NAME_BYTES) return []
+  const message = `"${name}" has ${bytes} bytes, more than the ${MAX_NAME_BYTES} that a socket's name can have: shorten it, or name it in a directory with a shorter path`
   return [{ pointer, message }]
 }
 
@@ -75,10 +75,10 @@ A name proves nothing about who is behind it: any program of the user can take a
       const { server_address, bind_address } = client
       faults.push(...nameFaults('/client/server_address', server_address))
       const own = Buffer.byteLength(clientName(bind_address, server_address))
-      if (bind_address > 0 && own > NAME_BYTES) {
+      if (bind_address > 0 && own > MAX_NAME_BYTES) {
         faults.push({
           pointer: '/client/bind_address',
-          message: `makes the client's own name, @${bind_address}. and server_address, ${own} bytes long, more than ${NAME_BYTES}: shorten server_address`,
+          message: `makes the client's own name, @${bind_address}. and server_address, ${own} bytes long, more than ${MAX_NAME_BYTES}: shorten server_address`,
         })
       }
     }

@@ -7,7 +7,7 @@ export const MAX_ASSEMBLIES = 1024
 /** Bytes of fragments kept in all. */
 export const MAX_ASSEMBLY_BYTES = 4 * 1024 * 1024
 /** Time that a packet has to become whole after its first fragment, ns. */
-export const ASSEMBLY_NS = NS_PER_S
+export const MAX_ASSEMBLY_NS = NS_PER_S
 const NONE = -1
 const SEEN_WORDS = Math.ceil((MAX_FRAGMENTS + 1) / 32)
 
@@ -115,7 +115,7 @@ export class Assemblies {
   isOver(sender: number, packet: number, now: number): boolean {
     const value = hash(sender, packet)
     if (this.overSender[value] !== sender || this.overPacket[value] !== packet) return false
-    return now - this.overTime[value] < ASSEMBLY_NS
+    return now - this.overTime[value] < MAX_ASSEMBLY_NS
   }
 
   /** Forgets which packets are over. */

@@ -1,7 +1,7 @@
 /** Networks as configurations write them: `10.0.0.0/8`, `2001:db8::/32`, or one address. */
 import { isIPv4, isIPv6 } from 'node:net'
+import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
 import type { Prefix } from '../../codes/prefix-table.ts'
-import { ipv6Bytes } from '../../engine/address.ts'
 
 /** The prefix that `text` writes, of one word for IPv4 and four for IPv6; null when it is none. Bits after the prefix are as written. */
 export function parseCidr(text: string): Prefix | null {

@@ -4,9 +4,9 @@ import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { ASSEMBLY_NS, Assemblies, MAX_ASSEMBLIES, MAX_ASSEMBLY_BYTES } from './assemblies.ts'
+import { Senders } from '../shared/senders.ts'
+import { Assemblies, MAX_ASSEMBLIES, MAX_ASSEMBLY_BYTES, MAX_ASSEMBLY_NS } from './assemblies.ts'
 import { FRAGMENT_BYTES } from './fragment-header.ts'
-import { Senders } from './senders.ts'
 
 /** Longest packet put together, bytes. */
 export const MAX_JOINED_PACKET = 65_535
@@ -108,7 +108,7 @@ export class Joiner {
     const { now } = this.context.clock
     if (assemblies.length === MAX_ASSEMBLIES) this.giveUp(assemblies.oldest)
     packets.settle(packet)
-    if (!timer.armed) timer.at(now + ASSEMBLY_NS)
+    if (!timer.armed) timer.at(now + MAX_ASSEMBLY_NS)
     return assemblies.open(sender, serial, count, packet, now)
   }
 
@@ -204,10 +204,10 @@ export class Joiner {
   private expire(): void {
     const { assemblies, timer } = this
     const { now } = this.context.clock
-    while (assemblies.length > 0 && assemblies.born[assemblies.oldest] + ASSEMBLY_NS <= now) {
+    while (assemblies.length > 0 && assemblies.born[assemblies.oldest] + MAX_ASSEMBLY_NS <= now) {
       this.giveUp(assemblies.oldest)
     }
-    if (assemblies.length > 0) timer.at(assemblies.born[assemblies.oldest] + ASSEMBLY_NS)
+    if (assemblies.length > 0) timer.at(assemblies.born[assemblies.oldest] + MAX_ASSEMBLY_NS)
   }
 
   /** Forgets what is not whole, and every sender. */

@@ -6,14 +6,14 @@ import { Input, Output } from '../../engine/schema.ts'
 import { SESSION_BYTES } from './session-writer.ts'
 
 /** Sessions remembered that were followed before the present one. */
-const FORMER_SESSIONS = 16
+const MAX_FORMER_SESSIONS = 16
 
 /** Which session is followed; an id is 64 bits in two words. */
 class Sessions {
   private known = false
   private high = 0
   private low = 0
-  private readonly former = new Int32Array(FORMER_SESSIONS * 2)
+  private readonly former = new Int32Array(MAX_FORMER_SESSIONS * 2)
   private count = 0
 
   isCurrent(high: number, low: number): boolean {
@@ -23,10 +23,10 @@ class Sessions {
   /** Follows a session that is not the current one; false when it was followed before. */
   enter(high: number, low: number): boolean {
     const { former } = this
-    const remembered = Math.min(this.count, FORMER_SESSIONS) * 2
+    const remembered = Math.min(this.count, MAX_FORMER_SESSIONS) * 2
     for (let i = 0; i < remembered; i += 2) if (former[i] === high && former[i + 1] === low) return false
     if (this.known) {
-      const at = (this.count++ % FORMER_SESSIONS) * 2
+      const at = (this.count++ % MAX_FORMER_SESSIONS) * 2
       former[at] = this.high
       former[at + 1] = this.low
     }
@@ -43,7 +43,7 @@ export const sessionReader = defineComponent({
   summary: 'Takes the session id of a session_writer off every packet and drops what an earlier session sent.',
   details:
     'A session never seen becomes the one that is followed, and a RESET goes ahead of its first packet, so that decoders behind forget ' +
-    `what the earlier run of the sender left with them. The last ${FORMER_SESSIONS} sessions are remembered: what still comes of them is dropped. It is made for ` +
+    `what the earlier run of the sender left with them. The last ${MAX_FORMER_SESSIONS} sessions are remembered: what still comes of them is dropped. It is made for ` +
     'one sender: two that send at the same time would be told for two sessions, and the first dropped. Ids prove nothing: where packets ' +
     'may be forged, put an authenticating component around it.',
   config: Type.Object({ input: Input(), output: Output() }),

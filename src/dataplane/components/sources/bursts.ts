@@ -2,7 +2,7 @@
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import type { Random } from '../../engine/random.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { Generator, type GeneratorContext, LAG_LIMIT, type Sizes } from './generator.ts'
+import { Generator, type GeneratorContext, MAX_LAG_NS, type Sizes } from './generator.ts'
 
 /** When bursts are due and how long they are. Its methods are called in turns, `length` first. */
 export interface BurstSchedule {
@@ -78,7 +78,7 @@ export class Bursts extends Generator {
       return
     }
     const lag = now - this.due
-    if (schedule.keepsTime && lag > LAG_LIMIT) {
+    if (schedule.keepsTime && lag > MAX_LAG_NS) {
       this.skip(lag)
       this.due = now
       schedule.restart(now)

@@ -14,7 +14,7 @@ export const MAX_PACKET = 65_535
 const DEFAULT_MIN = 64
 const DEFAULT_MAX = 1400
 /** How far a paced source may be behind its schedule after a whole batch before it gives the rest up, ns. */
-export const LAG_LIMIT = 20 * NS_PER_MS
+export const MAX_LAG_NS = 20 * NS_PER_MS
 
 const sizeLimits = { minimum: PROBE_BYTES, maximum: MAX_PACKET, unit: 'bytes', ...ZERO_UNSET }
 

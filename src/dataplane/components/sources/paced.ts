@@ -2,7 +2,7 @@
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import type { Random } from '../../engine/random.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { Generator, type GeneratorContext, LAG_LIMIT, type Sizes } from './generator.ts'
+import { Generator, type GeneratorContext, MAX_LAG_NS, type Sizes } from './generator.ts'
 
 /** Without time from one packet to the next: as fast as the graph takes them. */
 export interface Pace {
@@ -105,7 +105,7 @@ export class Paced extends Generator {
       return
     }
     const lag = now - this.next
-    if (lag > LAG_LIMIT) {
+    if (lag > MAX_LAG_NS) {
       this.skip(lag)
       this.next = now
     }

@@ -4,7 +4,7 @@ import { NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
 import type { Random } from '../../engine/random.ts'
 import type { Timer } from '../../engine/timers.ts'
 import type { Recording } from './captures/recording.ts'
-import { type GeneratorContext, LAG_LIMIT } from './generator.ts'
+import { type GeneratorContext, MAX_LAG_NS } from './generator.ts'
 import { ProbeWriter } from './probe.ts'
 
 /**
@@ -92,7 +92,7 @@ export class Replay {
       return
     }
     const lag = now - (this.base + times[this.next])
-    if (lag > LAG_LIMIT) {
+    if (lag > MAX_LAG_NS) {
       context.metrics.skipped_ms.add(Math.floor(lag / NS_PER_MS))
       this.base += lag
     }

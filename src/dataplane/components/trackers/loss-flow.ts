@@ -5,7 +5,7 @@ import type { Counter } from '../../engine/metrics.ts'
 const LOSS_WINDOW = 1024
 const MASK = LOSS_WINDOW - 1
 /** Packets at most that a single one may say are missing; a longer gap is believed when a second packet says so too. */
-const LEAP = 65_536
+const MAX_LEAP = 65_536
 
 const AWAITED = 0
 const ARRIVED = 1
@@ -30,9 +30,10 @@ export class LossFlow {
   private newest = 0
   /** Everything before this sequence has arrived or counts as lost. */
   private undecided = 0
-  /** The newest sequences at the ends of the last interval and of the one before. */
-  private newestBefore = 0
-  private newestTwoBefore = 0
+  /** How far `newest` has moved since the first packet, which may be more than sequences can tell; also at the ends of the last two intervals. */
+  private moved = 0
+  private movedBefore = 0
+  private movedTwoBefore = 0
   private leapTo = 0
   private leaping = false
   private run = 0
@@ -58,8 +59,9 @@ export class LossFlow {
     this.states.fill(UNHEARD)
     this.newest = (sequence - 1) | 0
     this.undecided = sequence
-    this.newestBefore = this.newest
-    this.newestTwoBefore = this.newest
+    this.moved = 0
+    this.movedBefore = 0
+    this.movedTwoBefore = 0
     this.advance(sequence)
   }
 
@@ -72,16 +74,18 @@ export class LossFlow {
   take(sequence: number): void {
     const ahead = (sequence - this.newest) | 0
     if (ahead <= 0) this.takeEarlier(sequence, -ahead)
-    else if (ahead <= LEAP || this.confirmsLeap(sequence)) this.advance(sequence)
+    else if (ahead <= MAX_LEAP || this.confirmsLeap(sequence)) this.advance(sequence)
   }
 
   /** Two intervals after it was missed a packet counts as lost. Gives the most packets that were lost in a row since it was called last. */
   endInterval(): number {
     if (!this.open) return 0
-    this.decide((this.newestTwoBefore + 1) | 0)
+    const since = this.moved - this.movedTwoBefore
+    // What is further back has been decided by the packets since.
+    if (since < LOSS_WINDOW) this.decide((this.newest - since + 1) | 0)
     this.settle()
-    this.newestTwoBefore = this.newestBefore
-    this.newestBefore = this.newest
+    this.movedTwoBefore = this.movedBefore
+    this.movedBefore = this.moved
     const { longest } = this
     this.longest = 0
     return longest
@@ -103,6 +107,7 @@ export class LossFlow {
     }
     states[sequence & MASK] = ARRIVED
     this.newest = sequence
+    this.moved += ahead
     this.settle()
   }
 

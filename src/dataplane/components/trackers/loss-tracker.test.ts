@@ -148,6 +148,21 @@ describe('sequences', () => {
     bench.stop()
   })
 
+  test('that go on by more than 2^31 in one interval count once', () => {
+    const bench = drive(receiver())
+    const half = 1_200_000_000
+    // Each leap is confirmed by the packet behind it.
+    send(
+      bench,
+      [0, half, half + 1, 2 * half + 1, 2 * half + 2].map((sequence) => sequence | 0),
+    )
+    for (const _ of range(0, 3)) bench.advance(SECOND)
+    const { expected_packets, lost_packets } = figures(bench)
+    expect(expected_packets).toBe(2 * half + 3)
+    expect(lost_packets).toBe(2 * half + 3 - 5)
+    bench.stop()
+  })
+
   test('the first one heard is where counting begins; one from before it is neither lost nor expected', () => {
     const bench = drive(receiver())
     send(bench, [500, 499, 501, 503])

@@ -1,5 +1,5 @@
 /** The metrics of each place for an RTP stream. */
-import { type Gauge, gauge } from '../../engine/metrics.ts'
+import { type Gauge, gauge, type MetricDeclaration } from '../../engine/metrics.ts'
 import type { RtpStream } from './rtp-stream.ts'
 
 const OF_A_STREAM = {
@@ -17,14 +17,15 @@ const OF_A_STREAM = {
 
 type Field = keyof typeof OF_A_STREAM
 type Name = `stream_${number}_${Field}`
-type Declarations = Record<Name, (typeof OF_A_STREAM)[Field]>
+type Declarations = Record<Name, (typeof OF_A_STREAM)[Field] & Pick<MetricDeclaration, 'occupancy'>>
 
 /** Declares them for `places` places: `stream_0_ssrc` and so on. */
 export function streamMetrics(places: number): Declarations {
   const declared: Declarations = {}
   for (let place = 0; place < places; place++) {
     for (const [field, declaration] of Object.entries(OF_A_STREAM)) {
-      declared[`stream_${place}_${field as Field}`] = declaration
+      const occupancy: Name = `stream_${place}_packets`
+      declared[`stream_${place}_${field as Field}`] = { ...declaration, occupancy }
     }
   }
   return declared

@@ -3,10 +3,10 @@ import { NS_PER_S } from '../../engine/clock.ts'
 import { RtpClock } from './rtp-clock.ts'
 
 /** Packets that may be missing in a row before a gap needs a second packet to be believed (MAX_DROPOUT). */
-const DROPOUT = 3000
+const MAX_DROPOUT = 3000
 /** Packets that one may come behind the newest (MAX_MISORDER). */
-const MISORDER = 100
-/** Sequences of which it is known whether they came: a power of two above MISORDER. */
+const MAX_MISORDER = 100
+/** Sequences of which it is known whether they came: a power of two above MAX_MISORDER. */
 const KNOWN = 128
 const SEQUENCES = 65_536
 
@@ -52,7 +52,7 @@ export class RtpStream {
   take(sequence: number, payloadType: number, timestamp: number, arrival: number, bytes: number): void {
     this.bytes += bytes
     const ahead = (sequence - this.newest) & (SEQUENCES - 1)
-    if (ahead >= DROPOUT && ahead <= SEQUENCES - MISORDER) this.jump(sequence, timestamp, arrival)
+    if (ahead >= MAX_DROPOUT && ahead <= SEQUENCES - MAX_MISORDER) this.jump(sequence, timestamp, arrival)
     else if (!this.place(sequence, ahead)) return
     else {
       this.payloadType = payloadType
@@ -70,11 +70,11 @@ export class RtpStream {
   /** Whether it is the first of its sequence, which is `ahead` of the newest, modulo 2^16. */
   private place(sequence: number, ahead: number): boolean {
     const behind = SEQUENCES - ahead
-    if (ahead === 0 || (ahead >= DROPOUT && this.hasCome(sequence))) {
+    if (ahead === 0 || (ahead >= MAX_DROPOUT && this.hasCome(sequence))) {
       this.duplicates++
       return false
     }
-    if (ahead < DROPOUT) {
+    if (ahead < MAX_DROPOUT) {
       this.lost += ahead - 1
       this.span += ahead
       this.newest = sequence

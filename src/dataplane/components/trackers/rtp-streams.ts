@@ -1,6 +1,6 @@
 /** The RTP streams that an observer follows, and those that have yet to show that they are streams. */
 import type { RtpHeader } from '../../codes/rtp-header.ts'
-import { MAX_SENDERS, Senders } from '../routing/senders.ts'
+import { MAX_SENDERS, Senders } from '../shared/senders.ts'
 import { RtpStream } from './rtp-stream.ts'
 
 /** The last packet of a source that is not followed. */

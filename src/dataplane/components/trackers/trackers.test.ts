@@ -140,4 +140,28 @@ describe('observer', () => {
     expect(bench.metrics().eye.packets_per_second).toBe(0)
     bench.stop()
   })
+
+  test('how long the run has had each packet, whatever it waited for', () => {
+    const bench = drive({
+      link: {
+        bandwidth_limit_constant: { bandwidth_limit_mbit: 1, flows: [{ input: 'in', output: 'sent' }] },
+      },
+      delay: { delay_constant: { delay: 30, flows: [{ input: 'sent', output: 'late' }] } },
+      eye: { observer: { input: 'late', output: 'out' } },
+    })
+    expect(bench.metrics().eye.residence_count).toBe(0)
+    // 1,000 bytes are 8 ms: the three wait for one another, and the fourth for nothing.
+    bench.advance(1e6)
+    bench.send('in', [payload(1000), payload(1000), payload(1000)])
+    bench.advance(1e9)
+    bench.send('in', [payload(1000)])
+    bench.advance(1e9)
+    expect(bench.metrics().eye).toMatchObject({
+      residence_count: 4,
+      residence_min: 38e6,
+      residence_max: 54e6,
+      residence_mean: (38e6 + 46e6 + 54e6 + 38e6) / 4,
+    })
+    bench.stop()
+  })
 })

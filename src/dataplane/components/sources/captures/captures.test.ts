@@ -106,6 +106,8 @@ describe('pcap', () => {
 describe('link types', () => {
   const four = ipv4(60, 4)
   const six = ipv6(70, 6)
+  const ofVersion0 = Buffer.from(four)
+  ofVersion0[0] = 0x05
   const sll = (type: number, packet: Uint8Array) =>
     Buffer.concat([Buffer.from([0, 0, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, type >> 8, type & 255]), packet])
   const sll2 = (type: number, packet: Uint8Array) =>
@@ -134,7 +136,7 @@ describe('link types', () => {
       [four, six, four, six, four],
       3,
     ],
-    ['RAW', 101, [four, six, Buffer.alloc(60, 0x70)], [four, six], 1],
+    ['RAW', 101, [four, six, Buffer.alloc(60, 0x70), ofVersion0], [four, six], 2],
     ['IPV4', 228, [four, six], [four], 1],
     ['IPV6', 229, [four, six], [six], 1],
     ['LINUX_SLL', 113, [sll(V4, four), sll(V6, six), sll(ARP, four), sll(4, four)], [four, six], 2],

@@ -85,7 +85,8 @@ function behindFamily(view: DataView, from: number, end: number): number {
 function ofVersion(view: DataView, at: number, end: number, version: number): number {
   if (at >= end) return TOO_SHORT
   const found = view.getUint8(at) >>> 4
-  return found === version || (version === 0 && (found === 4 || found === 6)) ? at : NO_IP
+  const isWanted = version === 0 ? found === 4 || found === 6 : found === version
+  return isWanted ? at : NO_IP
 }
 
 /**

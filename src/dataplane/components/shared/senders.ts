@@ -3,7 +3,7 @@
 /** Senders followed at once. */
 export const MAX_SENDERS = 64
 /** Well-formed packets that a newcomer needs before another sender gives way to it. */
-const PACKETS_TO_FOLLOW = 8
+const MIN_PACKETS_TO_FOLLOW = 8
 
 export class Senders {
   private readonly ids = new Int32Array(MAX_SENDERS)
@@ -69,7 +69,7 @@ export class Senders {
     const at = this.newcomer(id)
     this.latest[at] = this.count
     if (this.came[at]++ === 0) this.first[at] = this.count
-    if (this.came[at] < PACKETS_TO_FOLLOW) return -1
+    if (this.came[at] < MIN_PACKETS_TO_FOLLOW) return -1
     this.came[at] = 0
     const silent = indexOfLeast(this.heard)
     // Who was heard all the while keeps the place: one of too many senders must not cost all the others theirs in turn.

@@ -1,0 +1,76 @@
+/** The command that `penstock impair … -- COMMAND` runs over its link. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { messageOf } from '../text/error-message.ts'
+import { Failure } from './failure.ts'
+
+/** Signals that are for the command: it says what becomes of them. */
+const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
+/** Those that a terminal sends to all that run in its foreground, the command included. */
+const FROM_TERMINAL: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT', 'SIGHUP'])
+
+/** The command could not be started; the exit codes are those of env(1) and the shells. */
+class NotStarted extends Failure {
+  override readonly exitCode: number
+
+  constructor(program: string, error: NodeJS.ErrnoException) {
+    const { code } = error
+    const cause: Record<string, string> = {
+      ENOENT: 'there is no such command',
+      EACCES: 'it is not a program that you may run',
+    }
+    super(`cannot run ${program}: ${cause[code ?? ''] ?? messageOf(error)}`)
+    this.exitCode = code === 'ENOENT' ? 127 : 126
+  }
+}
+
+/** A command that runs, with standard input, output and error of this process. */
+export class RunningCommand {
+  /** Its exit code once it has ended; 128 and the number of the signal that ended it, as shells tell it. */
+  readonly ended: Promise<number>
+  private readonly child: ChildProcess
+
+  private constructor(child: ChildProcess) {
+    this.child = child
+    this.ended = once(child, 'exit').then(([code, signal]: (number | NodeJS.Signals | null)[]) =>
+      signal === null ? Number(code) : 128 + constants.signals[signal as NodeJS.Signals],
+    )
+    for (const name of PASSED_ON) {
+      process.on(name, () => {
+        if (!(FROM_TERMINAL.has(name) && isInForeground())) child.kill(name)
+      })
+    }
+  }
+
+  /** Starts `program` with `variables` beside what is in the environment. Throws a Failure where that cannot be. */
+  static async start([program, ...args]: readonly string[], variables: Record<string, string>) {
+    const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...variables } })
+    const command = new RunningCommand(child)
+    // That it never ends is of no interest where it never began.
+    command.ended.catch(() => {})
+    try {
+      await once(child, 'spawn')
+    } catch (error) {
+      throw new NotStarted(program, error as NodeJS.ErrnoException)
+    }
+    return command
+  }
+
+  /** Asks it to end (SIGTERM). */
+  stop(): void {
+    this.child.kill('SIGTERM')
+  }
+}
+
+/** Whether this process is in the foreground of a terminal: its group is the terminal's (proc_pid_stat(5), fields 5 and 8). */
+function isInForeground(): boolean {
+  try {
+    const stat = readFileSync('/proc/self/stat', 'latin1')
+    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return group === foreground
+  } catch {
+    return process.stdin.isTTY === true
+  }
+}

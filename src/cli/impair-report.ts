@@ -1,0 +1,71 @@
+/** Says what `penstock impair` has to say: tables and lines for people, or lines of JSON. */
+import type { LogLine, RunEnd } from '../dataplane/engine/run.ts'
+import { spanText } from './durations.ts'
+import { type Readings, readingFields, readingLine, readingTable } from './impair-readings.ts'
+import { type Direction, linkText, type Step } from './impairment.ts'
+import { harmless, LiveRegion, paint } from './terminal.ts'
+
+/** `127.0.0.1:7000` and `[::1]:7000` in their parts. */
+export function hostAndPort(address: string): { host: string; port: number } {
+  const at = address.lastIndexOf(':')
+  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) }
+}
+
+/** Says what impair itself has to say, on standard output, or on standard error where that is a command's. */
+export class ImpairReport {
+  private readonly stream: NodeJS.WriteStream
+  private readonly json: boolean
+  private readonly live: LiveRegion
+  /** Between the beginning and the end. */
+  private readonly isQuiet: boolean
+
+  constructor(stream: NodeJS.WriteStream, json: boolean, isQuiet: boolean) {
+    this.stream = stream
+    this.json = json
+    this.live = new LiveRegion(stream)
+    this.isQuiet = isQuiet && !json
+  }
+
+  ready(listen: string, forward: string, steps: Readonly<Record<Direction, readonly Step[]>>): void {
+    if (!this.json) {
+      this.say(`${listen} → ${forward}: ${linkText(steps.up)}\n${forward} → ${listen}: ${linkText(steps.down)}`)
+      return
+    }
+    const [near, far] = [hostAndPort(listen), hostAndPort(forward)]
+    this.line({
+      state: 'READY',
+      ...{ listen, listenHost: near.host, listenPort: near.port },
+      ...{ forward, forwardHost: far.host, forwardPort: far.port },
+      link: steps,
+    })
+  }
+
+  /** `elapsed` in seconds. */
+  interval(readings: Readings, elapsed: number): void {
+    const text = spanText(elapsed)
+    if (this.json) this.line({ state: 'RUNNING', seconds: elapsed, ...readingFields(readings) })
+    else if (this.isQuiet) return
+    else if (this.live.available) this.live.draw(`${paint(text, 'bold')}\n${readingTable(readings)}`)
+    else this.say(`${text}  ${readingLine(readings)}`)
+  }
+
+  ended({ outcome, error }: RunEnd, readings: Readings, seconds: number, exitCode: number | undefined): void {
+    this.live.clear()
+    if (this.json) this.line({ state: 'ENDED', outcome, error, exitCode, seconds, ...readingFields(readings) })
+    else this.say(`${readingTable(readings)}\n\n${outcome.toLowerCase()} after ${spanText(seconds)}`)
+  }
+
+  /** A warning or an error of the run. */
+  complaint({ level, message }: LogLine): void {
+    this.live.clear()
+    process.stderr.write(`${paint(level, level === 'WARN' ? 'yellow' : 'red', process.stderr)} ${harmless(message)}\n`)
+  }
+
+  private line(fields: object): void {
+    this.say(JSON.stringify(fields))
+  }
+
+  private say(text: string): void {
+    this.stream.write(`${harmless(text)}\n`)
+  }
+}

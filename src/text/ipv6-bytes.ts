@@ -1,0 +1,7 @@
+/** IPv6 addresses as bytes. */
+import ipaddr from 'ipaddr.js'
+
+/** The 16 bytes of an IPv6 address that `net.isIPv6` accepts; a zone (`%eth0`) is none of them. Throws for other text. */
+export function ipv6Bytes(text: string): Uint8Array {
+  return Uint8Array.from(ipaddr.IPv6.parse(text.replace(/%.*/, '')).toByteArray())
+}
