@@ -4,22 +4,13 @@ import type { Batch } from '../../engine/batch.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { type BlockDecoderCounters, LossShare } from './block-counters.ts'
+import type { BlockDecoderCounters, LossShare } from './block-counters.ts'
 import { BLOCK_HEADER_BYTES, KIND_REPAIR, KIND_SOURCE, LENGTH_BYTES, SYMBOL_AT } from './block-header.ts'
 import { BlockRecovery, CONTRADICTED, DECODED } from './block-recovery.ts'
+import { BlockRepairs } from './block-repairs.ts'
+import { BlockRetention } from './block-retention.ts'
 import { BlockSessions, LATE } from './block-sessions.ts'
-import {
-  BlockWindow,
-  DONE,
-  MAX_SHAPES,
-  OPEN,
-  RECOVERED,
-  REPLACED,
-  SEEN,
-  SPENT,
-  UNKNOWN,
-  UNSEEN,
-} from './block-window.ts'
+import { BlockWindow, DONE, OPEN, RECOVERED, REPLACED, SEEN, UNSEEN } from './block-window.ts'
 
 /**
  * Packets of one block that follow each other in a batch make a run. At its end the block is completed from the packets where they
@@ -33,6 +24,8 @@ export class BlockDecoder {
   private readonly outlet: Outlet
   private readonly counters: BlockDecoderCounters
   private readonly sessions: BlockSessions
+  private readonly retention: BlockRetention
+  private readonly repairs: BlockRepairs
   private readonly recovery: BlockRecovery
   /** The run at hand: its window, block, and place there; sources that came in it, not sent yet. */
   private window = new BlockWindow()
@@ -47,23 +40,23 @@ export class BlockDecoder {
   private overtaken = false
   /** The last packet taken, whose annotations recovered packets get. */
   private last = -1
-  /** Packets kept of all sessions, and how many may be: they are slots that the run's other components go without. */
-  private held = 0
-  private readonly mostHeld: number
-  private readonly shapes = new Int32Array(MAX_SHAPES)
   /** Whether the block being finished took its repairs to complete. */
   private repairsUsed = false
-  /** Share of packets, sources and repairs, that did not come before their block left the window. */
-  readonly loss = new LossShare()
 
   /** Follows at most `sessions` sessions at once. */
   constructor(packets: Packets, memory: number, outlet: Outlet, counters: BlockDecoderCounters, sessions: number) {
     this.packets = packets
     this.outlet = outlet
     this.counters = counters
-    this.sessions = new BlockSessions(sessions, (window) => this.leave(window))
+    this.sessions = new BlockSessions(sessions, (window) => this.retention.leave(window, counters.spent_packets))
+    this.retention = new BlockRetention(packets, counters, this.sessions.windows)
+    this.repairs = new BlockRepairs(packets, counters, this.retention)
     this.recovery = new BlockRecovery(packets, memory)
-    this.mostHeld = packets.slots >> 2
+  }
+
+  /** Share of packets, sources and repairs, that did not come before their block left the window. */
+  get loss(): LossShare {
+    return this.retention.loss
   }
 
   /** Sessions followed now. */
@@ -88,12 +81,13 @@ export class BlockDecoder {
 
   /** Slots of the symbols that unfinished blocks have at hand. */
   get kept(): number {
-    return this.held
+    return this.retention.held
   }
 
   /** The run ends. */
   stop(): void {
-    for (const window of this.sessions.windows) if (window.active) this.leave(window, this.counters.held_at_end_packets)
+    const { retention, counters } = this
+    for (const window of this.sessions.windows) if (window.active) retention.leave(window, counters.held_at_end_packets)
   }
 
   private discard(packet: number, counter: Counter): void {
@@ -139,7 +133,7 @@ export class BlockDecoder {
     }
     packets.trimFront(packet, SYMBOL_AT)
     if (isSource) this.takeSource(packet, index)
-    else this.takeRepair(packet, index, closing)
+    else if (this.repairs.take(this.window, this.place, packet, index, closing)) this.last = packet
   }
 
   /** No window takes the packet. */
@@ -154,7 +148,7 @@ export class BlockDecoder {
   }
 
   private beginRun(window: BlockWindow, block: number): void {
-    if (this.held > this.mostHeld) this.makeRoom()
+    this.retention.makeRoom()
     this.window = window
     this.block = block
     this.place = window.place(block)
@@ -162,99 +156,10 @@ export class BlockDecoder {
     this.inRun = true
   }
 
-  /** Gives up blocks, the oldest of the session silent longest first, until an eighth of what may be kept is free. */
-  private makeRoom(): void {
-    const goal = this.mostHeld - (this.mostHeld >> 3)
-    while (this.held > goal) {
-      let window: BlockWindow | null = null
-      for (const other of this.sessions.windows) {
-        if (other.held > 0 && (!window || other.used < window.used)) window = other
-      }
-      if (!window) return
-      for (let n = 1; n <= window.places && this.held > goal; n++) {
-        const place = window.place(window.newest + window.span + n)
-        if (window.state[place] !== OPEN) continue
-        this.letGo(window, place, this.counters.spent_packets)
-        window.state[place] = SPENT
-      }
-    }
-  }
-
-  /** Moves the window on to `block`, giving up the blocks that fall out of it. */
-  private advance(window: BlockWindow, block: number): void {
-    for (let steps = window.ahead(block); steps > 0; steps--) {
-      window.newest = (window.newest + 1) | 0
-      this.giveUp(window, window.place(window.newest - window.span), true)
-      window.begin(window.newest)
-    }
-  }
-
-  /** `kept` counts the repairs that were still kept. */
-  private leave(window: BlockWindow, kept = this.counters.spent_packets): void {
-    // Of the newest block more may be on its way, so nothing is counted as lost there.
-    for (let n = 0; n < window.places; n++) {
-      const block = window.newest - n
-      this.giveUp(window, window.place(block), window.proven && n > 0 && n < window.span, kept)
-    }
-    window.active = false
-  }
-
-  /** Counts what a block lacks, when that is to be `counted`, and lets go of its packets. */
-  private giveUp(window: BlockWindow, place: number, counted: boolean, kept = this.counters.spent_packets): void {
-    const state = window.state[place]
-    if (state === UNKNOWN) return
-    if (counted && (state === OPEN || state === SPENT || state === DONE)) {
-      const sources = window.closing[place] || window.k
-      const expected = sources + window.r
-      this.loss.add(expected, Math.max(0, expected - window.sources[place] - window.repairs[place]))
-      if (state !== DONE) this.counters.unrecovered_packets.add(Math.max(0, sources - window.sources[place]))
-    }
-    this.letGo(window, place, kept)
-    window.state[place] = UNKNOWN
-  }
-
-  /** Releases copies of sources, and repairs, which `counter` counts. */
-  private letGo(window: BlockWindow, place: number, counter: Counter): void {
-    const kept = window.kept[place]
-    if (kept === 0) return
-    const { symbols, stride, k } = window
-    const at = place * stride
-    let left = kept
-    let repairs = 0
-    for (let n = stride - 1; left > 0; n--) {
-      const packet = symbols[at + n] - 1
-      if (packet < 0) continue
-      symbols[at + n] = SEEN
-      this.packets.release(packet)
-      if (n >= k) repairs++
-      left--
-    }
-    window.kept[place] = 0
-    window.held -= kept
-    this.held -= kept
-    counter.add(repairs)
-    this.counters.held_packets.add(-repairs)
-  }
-
-  /** Takes the packet of a symbol out of the block; it is the caller's. */
-  private unkeep(window: BlockWindow, place: number, symbol: number, state: number): number {
-    const packet = window.symbols[symbol] - 1
-    window.symbols[symbol] = state
-    window.kept[place]--
-    window.held--
-    this.held--
-    return packet
-  }
-
-  private discardRepair(packet: number, counter: Counter): void {
-    this.counters.held_packets.add(-1)
-    this.discard(packet, counter)
-  }
-
   /** `packet` begins with its symbol. */
   private takeSource(packet: number, index: number): void {
     const { window, place, counters } = this
-    if (this.block !== window.newest) this.advance(window, this.block)
+    if (this.block !== window.newest) this.retention.advance(window, this.block)
     const bytes = this.packets.length[packet]
     const at = place * window.stride + index
     const seen = window.symbols[at]
@@ -273,7 +178,7 @@ export class BlockDecoder {
       counters.wrong_recoveries.add(1)
     }
     if (window.closing[place] !== 0 && (index >= window.closing[place] || bytes > window.repairBytes[place])) {
-      this.dropContradicted(index, bytes)
+      this.repairs.dropContradicted(window, place, index, bytes)
     }
     window.symbols[at] = packet + 1
     if (index < window.top[place]) this.overtaken = true
@@ -281,61 +186,6 @@ export class BlockDecoder {
     if (bytes > window.longest[place]) window.longest[place] = bytes
     this.fresh[this.freshCount] = packet
     this.freshIndex[this.freshCount++] = at
-    this.last = packet
-  }
-
-  /** Drops the repairs at hand that know of no such source. */
-  private dropContradicted(index: number, bytes: number): void {
-    const { window, place, packets } = this
-    const from = place * window.stride + window.k
-    for (let at = from; at < from + window.r; at++) {
-      const kept = window.symbols[at]
-      if (kept <= UNSEEN || (window.closings[at] > index && packets.length[kept - 1] >= bytes)) continue
-      window.repairs[place]--
-      this.discardRepair(this.unkeep(window, place, at, UNSEEN), this.counters.malformed_packets)
-    }
-    window.learn(place, packets.length)
-  }
-
-  /** `packet` begins with its symbol. */
-  private takeRepair(packet: number, index: number, closing: number): void {
-    const { window, place, counters, packets } = this
-    const bytes = packets.length[packet]
-    const at = place * window.stride + window.k + index
-    const { symbols } = window
-    const known = window.closing[place]
-    const differs = known !== 0 && (closing !== known || bytes !== window.repairBytes[place])
-    const state = window.state[place]
-    const isDone = state !== OPEN
-    if (closing < window.top[place] || bytes < window.longest[place] || (isDone && differs)) {
-      this.discard(packet, counters.malformed_packets)
-      return
-    }
-    if (symbols[at] !== UNSEEN) {
-      const same = symbols[at] < UNSEEN || window.shapeAt(at, packets.length) === bytes * 256 + closing
-      this.discard(packet, same ? counters.duplicate_packets : counters.malformed_packets)
-      return
-    }
-    if (differs && window.shapesOf(place, packets.length, bytes * 256 + closing, this.shapes) > MAX_SHAPES) {
-      this.discard(packet, counters.malformed_packets)
-      return
-    }
-    window.repairs[place]++
-    if (isDone) {
-      symbols[at] = SEEN
-      this.discard(packet, state === DONE ? counters.redundant_packets : counters.spent_packets)
-      return
-    }
-    symbols[at] = packet + 1
-    window.kept[place]++
-    window.held++
-    this.held++
-    window.closings[at] = closing
-    if (known === 0) {
-      window.closing[place] = closing
-      window.repairBytes[place] = bytes
-    } else if (differs) window.learn(place, packets.length)
-    counters.held_packets.add(1)
     this.last = packet
   }
 
@@ -375,7 +225,7 @@ export class BlockDecoder {
     if (closing === 0 || kept < wanted) return
     const outcome = recovery.run(window, place, wanted, bytes, this.last)
     if (outcome === CONTRADICTED) {
-      this.dropShape(bytes * 256 + closing)
+      this.repairs.dropShape(window, place, bytes * 256 + closing)
       return
     }
     this.repairsUsed = true
@@ -384,35 +234,20 @@ export class BlockDecoder {
     this.finish()
   }
 
-  /** The repairs at hand contradict each other: completes the block with those of one kind that suffice, if there are. */
+  /** The repairs at hand contradict each other: completes the block with those of one shape that suffice, if there are. */
   private weigh(): void {
-    const { window, place, packets, shapes } = this
+    const { window, place, repairs } = this
     if (window.sources[place] === window.closing[place]) {
       this.finish()
       return
     }
-    const kinds = window.shapesOf(place, packets.length, 0, shapes)
-    const from = place * window.stride + window.k
-    for (let n = 0; n < kinds && window.state[place] === OPEN; n++) {
-      const shape = shapes[n]
-      let others = 0
-      for (let at = from; at < from + window.r; at++) {
-        if (window.symbols[at] > UNSEEN && window.shapeAt(at, packets.length) !== shape) others++
-      }
+    const count = repairs.listShapes(window, place)
+    for (let n = 0; n < count && window.state[place] === OPEN; n++) {
+      const shape = repairs.shapes[n]
       const closing = shape & 255
-      if (window.sources[place] < closing) this.complete(closing, shape >> 8, window.kept[place] - others)
+      if (window.sources[place] >= closing) continue
+      this.complete(closing, shape >> 8, window.kept[place] - repairs.othersThan(window, place, shape))
     }
-  }
-
-  /** Drops the repairs of one kind. */
-  private dropShape(shape: number): void {
-    const { window, place, packets } = this
-    const from = place * window.stride + window.k
-    for (let at = from; at < from + window.r; at++) {
-      if (window.shapeAt(at, packets.length) !== shape) continue
-      this.discardRepair(this.unkeep(window, place, at, SEEN), this.counters.malformed_packets)
-    }
-    window.learn(place, packets.length)
   }
 
   /** The run's sources are about to leave and are no longer at hand. */
@@ -438,13 +273,13 @@ export class BlockDecoder {
       }
     }
     window.held += kept
-    this.held += kept
+    this.retention.held += kept
   }
 
   private finish(): void {
-    const { window, place } = this
+    const { window, place, counters } = this
     this.forgetFresh()
-    this.letGo(window, place, this.repairsUsed ? this.counters.spent_packets : this.counters.redundant_packets)
+    this.retention.letGo(window, place, this.repairsUsed ? counters.spent_packets : counters.redundant_packets)
     this.repairsUsed = false
     window.state[place] = DONE
   }
