@@ -257,6 +257,17 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [new Uint8Array(k * m).fill(3), rows(k), rows(m), k, m, bytes, stride]
   }
 
+  function packetProductArguments() {
+    const id = memoryId()
+    const [k, m] = [1 + random.below(6), random.below(6)]
+    const sources = packets(id)
+    const blocks = Math.floor(sources.length / k)
+    const list = new Int32Array(blocks * (k + m))
+    for (let n = 0; n < blocks * k; n++) list[Math.floor(n / k) * (k + m) + (n % k)] = sources[n]
+    const matrix = new Uint8Array(k * m).fill(random.below(256))
+    return [id, matrix, list, blocks, k, m, random.pick([0, 0, 12, 60]), random.pick([0, 0, 64, 1400, 2048])]
+  }
+
   /** Arguments that are right, or nearly. */
   const right = {
     ownerRelease: () => [owners.length > 1 && random.chance(0.5) ? owners[1] : get('owner')],
@@ -341,6 +352,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,
+    gfMultiplyPackets: packetProductArguments,
     aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
     aeadSeal: () => {
       const id = memoryId()

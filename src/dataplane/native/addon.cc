@@ -67,6 +67,7 @@ static const Export kExports[] = {
     {"gfUse", gfUse},
     {"gfMatrixMultiply", gfMatrixMultiply},
     {"gfMultiplyRows", gfMultiplyRows},
+    {"gfMultiplyPackets", gfMultiplyPackets},
     {"aeadOpen", aeadOpen},
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { aeadTag, chacha, poly1305 } from '../../../test/harness/chacha.ts'
 import { bytesOf, freePacket, packetMemory, packetOf, pattern } from './fixture.ts'
-import { native } from './native.ts'
+import { native, type PacketMemory } from './native.ts'
 
 /** Multiplication in GF(2^8) with 0x11D, from the definition. */
 function multiply(a: number, b: number): number {
@@ -99,6 +99,122 @@ describe('GF(2^8) kernels', () => {
       expect(() => call(0, 512, 77, Int32Array.of(-1))).toThrow(RangeError)
     }
     native.memoryClose(id)
+  })
+
+  describe('products of packets', () => {
+    const [k, m, skip] = [3, 2, 5]
+    const matrix = pattern(k * m, 7)
+    const sizes = [
+      [40, 205, 5],
+      [77, 77, 77],
+      [9, 8, 300],
+    ]
+    /** What `block` gives, from the definition. */
+    const productsOf = (block: Uint8Array[], bytes: number) =>
+      Array.from({ length: m }, (_, j) =>
+        Uint8Array.from({ length: bytes }, (_, x) =>
+          block.reduce((sum, source, i) => sum ^ multiply(matrix[j * k + i]!, source[skip + x] ?? 0), 0),
+        ),
+      )
+    const blocksOf = (memory: PacketMemory) => {
+      const sources = sizes.map((block) => block.map((size, i) => pattern(size, size + i)))
+      const handles = sources.map((block) => block.map((bytes) => packetOf(memory, bytes)))
+      return { sources, list: Int32Array.from(handles.flatMap((block) => [...block, ...Array(m).fill(-7)])) }
+    }
+
+    for (const kernel of native.gfKernels()) {
+      test(`${kernel}: every block has its own, as long as its longest source, where that lies in its slot`, () => {
+        native.gfUse(kernel)
+        const memory = packetMemory(40)
+        const id = native.memoryOpen(memory)
+        const { sources, list } = blocksOf(memory)
+        memory.offset[list[1]!]! -= 100
+        memory.data.copyWithin(memory.offset[list[1]!]!, memory.offset[list[1]!]! + 100, memory.offset[list[1]!]! + 305)
+        expect(native.gfMultiplyPackets(id, matrix, list, sizes.length, k, m, skip)).toBe(sizes.length * m)
+        expect(memory.free[0]).toBe(40 - sizes.length * (k + m))
+        sources.forEach((block, b) => {
+          const made = list.subarray(b * (k + m) + k, (b + 1) * (k + m))
+          const longest = Math.max(...sizes[b]!)
+          expect([...made].map((packet) => [...bytesOf(memory, packet).subarray(skip)])).toEqual(
+            productsOf(block, longest - skip).map((bytes) => [...bytes]),
+          )
+          for (const packet of made) {
+            expect(memory.offset[packet]! - packet * memory.slotBytes).toBe(memory.headroom - (b === 0 ? 100 : 0))
+          }
+          expect(block.map((_, i) => [...bytesOf(memory, list[b * (k + m) + i]!)])).toEqual(
+            block.map((bytes) => [...bytes]),
+          )
+        })
+        expect(new Set(list).size).toBe(list.length)
+        native.memoryClose(id)
+      })
+    }
+
+    test('they are as long as asked, sources that are longer count as far as that', () => {
+      const memory = packetMemory(40)
+      const id = native.memoryOpen(memory)
+      const { sources, list } = blocksOf(memory)
+      expect(native.gfMultiplyPackets(id, matrix, list, sizes.length, k, m, skip, 150)).toBe(sizes.length * m)
+      sources.forEach((block, b) => {
+        const made = list.subarray(b * (k + m) + k, (b + 1) * (k + m))
+        expect([...made].map((packet) => [...bytesOf(memory, packet).subarray(skip)])).toEqual(
+          productsOf(block, 150).map((bytes) => [...bytes]),
+        )
+      })
+      native.memoryClose(id)
+    })
+
+    test('of sources in a train they have headroom', () => {
+      const memory = packetMemory(8, 2048, 128, 64, 1)
+      const id = native.memoryOpen(memory)
+      const list = Int32Array.of(packetOf(memory, pattern(60, 1)), -7)
+      const at = 8 * 2048
+      memory.data.set(pattern(60, 1), at)
+      memory.offset[list[0]!] = at
+      memory.train[list[0]!] = 0
+      memory.trainReferences[0] = 1
+      expect(native.gfMultiplyPackets(id, Uint8Array.of(1), list, 1, 1, 1, 0)).toBe(1)
+      expect([...bytesOf(memory, list[1]!)]).toEqual([...pattern(60, 1)])
+      expect(memory.offset[list[1]!]! - list[1]! * 2048).toBe(128)
+      native.memoryClose(id)
+    })
+
+    test('where slots run out the last ones are not made, and it says how many were', () => {
+      const memory = packetMemory(12)
+      const id = native.memoryOpen(memory)
+      const { sources, list } = blocksOf(memory)
+      expect(native.gfMultiplyPackets(id, matrix, list, sizes.length, k, m, skip)).toBe(3)
+      expect(memory.free[0]).toBe(0)
+      expect([...list].filter((packet) => packet === -7)).toHaveLength(3)
+      expect([...bytesOf(memory, list[k + m + k]!).subarray(skip)]).toEqual([...productsOf(sources[1]!, 72)[0]!])
+      native.memoryClose(id)
+    })
+
+    test('wrong packets, lists and sizes throw, and nothing is taken', () => {
+      const memory = packetMemory(40)
+      const id = native.memoryOpen(memory)
+      const { list } = blocksOf(memory)
+      const call = (change: (list: Int32Array) => void, count = sizes.length, bytes = 0, own = matrix) => {
+        const copy = list.slice()
+        change(copy)
+        return () => native.gfMultiplyPackets(id, own, copy, count, k, m, skip, bytes)
+      }
+      const as = (at: number, value: number) => (copy: Int32Array) => copy.fill(value, at, at + 1)
+      for (const wrong of [-1, 40, 2 ** 31 - 1]) expect(call(as(11, wrong))).toThrow(/packets\[11\]|handle/)
+      expect(call(() => {}, 4)).toThrow(/packets/)
+      expect(call(() => {}, 3, 0, matrix.subarray(1))).toThrow(/matrix/)
+      expect(call(() => {}, 3, 2048)).toThrow(RangeError)
+      expect(call(() => {}, 3, 2044)).toThrow(/slot/)
+      memory.length[list[10]!] = skip - 1
+      expect(call(() => {})).toThrow(/shorter/)
+      memory.length[list[10]!] = 5000
+      expect(call(() => {})).toThrow(RangeError)
+      memory.length[list[10]!] = 100
+      memory.free[40 - 9]! = -3
+      memory.free[0] = 31
+      expect(call(() => {})).toThrow(/free/)
+      native.memoryClose(id)
+    })
   })
 
   test('a matrix times its inverse gives the sources back', () => {

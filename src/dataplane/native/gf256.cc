@@ -101,10 +101,7 @@ napi_value gfUse(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/** Field elements, so neither dimension is larger in any code; also bounds what a call may take. */
-static constexpr int64_t kMaxRows = 4096;
-
-static void reserve(State& state, size_t k, size_t m) {
+void reserveProduct(State& state, size_t k, size_t m) {
   if (state.sources.size() < k) state.sources.resize(k);
   if (state.lengths.size() < k) state.lengths.resize(k);
   if (state.targets.size() < m) state.targets.resize(m);
@@ -126,7 +123,7 @@ static const uint64_t* coefficientsOf(State& state, const uint8_t* matrix, size_
   return state.coefficients.data();
 }
 
-static void run(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded) {
+void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded) {
   if (m == 0 || bytes == 0) return;
   const Kernel* kernel = current().load(std::memory_order_relaxed);
   const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
@@ -148,7 +145,7 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
   if (arguments.failed()) return nullptr;
 
   State& state = arguments.state();
-  reserve(state, k, m);
+  reserveProduct(state, k, m);
   bool padded = false;
   for (size_t i = 0; i < k; i++) {
     int64_t length = bytes;
@@ -181,7 +178,7 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
     }
     state.targets[j] = memory->data + at;
   }
-  run(state, matrix.data, k, m, static_cast<size_t>(bytes), padded);
+  runProduct(state, matrix.data, k, m, static_cast<size_t>(bytes), padded);
   return nullptr;
 }
 
@@ -196,13 +193,13 @@ napi_value gfMultiplyRows(napi_env env, napi_callback_info info) {
   Span<uint8_t> targets = arguments.bytes(2, "targets", m ? (m - 1) * stride + bytes : 0);
   if (arguments.failed()) return nullptr;
   State& state = arguments.state();
-  reserve(state, k, m);
+  reserveProduct(state, k, m);
   for (size_t i = 0; i < k; i++) {
     state.sources[i] = sources.data + i * stride;
     state.lengths[i] = static_cast<int32_t>(bytes);
   }
   for (size_t j = 0; j < m; j++) state.targets[j] = targets.data + j * stride;
-  run(state, matrix.data, k, m, bytes, false);
+  runProduct(state, matrix.data, k, m, bytes, false);
   return nullptr;
 }
 

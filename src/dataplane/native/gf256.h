@@ -50,10 +50,21 @@ void multiplyScalarColumns(const Product& product, size_t from, size_t count);
 extern const Kernel* const archKernels;
 extern const size_t archKernelCount;
 
+struct State;
+
+/** Field elements, so neither dimension is larger in any code; also bounds what a call may take. */
+constexpr int64_t kMaxRows = 4096;
+
+/** Makes room for k sources and m targets in `state`. */
+void reserveProduct(State& state, size_t k, size_t m);
+/** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the kernel in use; arguments as in Product. */
+void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded);
+
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);
 napi_value gfUse(napi_env env, napi_callback_info info);
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info);
 napi_value gfMultiplyRows(napi_env env, napi_callback_info info);
+napi_value gfMultiplyPackets(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

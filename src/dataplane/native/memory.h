@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "arguments.h"
@@ -195,6 +196,8 @@ struct State {
   std::vector<int32_t> lengths;
   std::vector<const uint8_t*> sources;
   std::vector<uint8_t*> targets;
+  /** Where in their slots the products of each block of packets begin, and their bytes. */
+  std::vector<std::pair<int64_t, int64_t>> made;
   /** The last matrix multiplied by, and its coefficients as bit matrices. */
   std::vector<uint8_t> matrix;
   size_t matrixK = 0;

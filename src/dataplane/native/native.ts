@@ -301,6 +301,27 @@ export interface Native {
     bytes: number,
     lengths?: Int32Array | null,
   ): void
+  /**
+   * Makes packets that are products of packets, block by block. `packets` holds for each of `blocks` blocks k sources and room
+   * for m, where fresh packets go: those of symbols that are the products of the sources' symbols with `matrix`, m rows of k. A symbol is a
+   * packet's bytes from `skip` on; the first `skip` bytes of what is made are the caller's to write, and so are its annotations.
+   *
+   * Symbols made are as long as the longest of their block, or `bytes` (0: not given); shorter sources count as padded with zeros,
+   * longer ones as far as that. They lie in their slots where the longest source does, or behind headroom where that lies in a train.
+   *
+   * Returns how many were made: fewer than blocks · m where slots run out, the last ones missing. Throws, with nothing made, where
+   * a source is no packet or shorter than `skip`, or a symbol would not fit a slot.
+   */
+  gfMultiplyPackets(
+    memory: number,
+    matrix: Uint8Array,
+    packets: Int32Array,
+    blocks: number,
+    k: number,
+    m: number,
+    skip: number,
+    bytes?: number,
+  ): number
   /** The same on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
   gfMultiplyRows(
     matrix: Uint8Array,
