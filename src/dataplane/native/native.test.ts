@@ -452,6 +452,7 @@ describe('wrong arguments', () => {
       gfUse: ['scalar'],
       gfMatrixMultiply: [id, bytes, ints, 2, 2, 10, null],
       gfMultiplyRows: [bytes, bytes, bytes, 2, 2, 10, 10],
+      gfMultiplyPackets: [id, bytes, handles, 1, 2, 2, 0],
       aeadOpen: [owner, 0, new Uint8Array(16)],
       aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
       aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],

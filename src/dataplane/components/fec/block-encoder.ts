@@ -7,14 +7,7 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { native } from '../../native/native.ts'
-import {
-  BLOCK_HEADER_BYTES,
-  KIND_REPAIR,
-  KIND_SOURCE,
-  LENGTH_BYTES,
-  SYMBOL_AT,
-  writeBlockHeader,
-} from './block-header.ts'
+import { BLOCK_HEADER_BYTES, KIND_REPAIR, KIND_SOURCE, SYMBOL_AT, writeBlockHeader } from './block-header.ts'
 
 export interface BlockEncoderOptions {
   /** Sources of a block. */
@@ -44,6 +37,9 @@ export interface BlockEncoderCounters {
   readonly unprotected_packets: Counter
 }
 
+/** Symbols of full blocks that wait for their repairs, so that those of many are made in one call; of large blocks it is one. */
+const WAITING_SYMBOLS = 512
+
 /**
  * Sources that come and go in one batch are multiplied where they lie, before they are sent. Only those of a block
  * that goes on in a later batch are copied, into slots of their own, since whoever comes next may change the packets.
@@ -58,28 +54,21 @@ export class BlockEncoder {
   private readonly session: number
   private readonly matrix: Uint8Array
   private readonly shortMatrix: Uint8Array
-  /** Place in the slab of each source symbol of the block; behind them, once it is closed, those of the repair symbols. */
-  private readonly places: Int32Array
-  /** Bytes of each source symbol. */
-  private readonly lengths: Int32Array
-  private readonly repairs: Int32Array
-  /** Framed and not yet sent, the last of the block's sources so far. */
-  private readonly fresh: Int32Array
-  /** Copies of the sources before those. */
-  private readonly copies: Int32Array
+  /** Packets, block by block: k sources and room for r repairs. First the full blocks that wait, behind them the unfinished one. */
+  private readonly symbols: Int32Array
+  private readonly mostWaiting: number
+  private waiting = 0
+  /** Sources of the unfinished block. */
+  private count = 0
+  /** How many of the first sources in `symbols` have been sent; where there are repairs to come, copies stand there. */
+  private sent = 0
+  /** Id of the unfinished block. */
+  private block: number
   private readonly clock: RunClock
   private readonly flushAfter: number
   private readonly timer: Timer
-  private block: number
-  private count = 0
   /** When the block's last source came. */
   private lastAt = 0
-  private freshCount = 0
-  private copyCount = 0
-  private longest = 0
-  /** Where in its slot the longest symbol begins: repairs, as long, find the same room around them in theirs. */
-  private longestAt = 0
-  private uneven = false
 
   constructor(
     { packets, clock, memory, timer }: BlockEncoderContext,
@@ -102,25 +91,30 @@ export class BlockEncoder {
     this.block = options.block | 0
     this.matrix = cauchyMatrix(k, r)
     this.shortMatrix = new Uint8Array(k * r)
-    this.places = new Int32Array(k + r)
-    this.lengths = new Int32Array(k)
-    this.fresh = new Int32Array(k)
-    this.copies = new Int32Array(k)
-    this.repairs = new Int32Array(r)
+    this.mostWaiting = Math.max(1, Math.floor(WAITING_SYMBOLS / (k + r)))
+    this.symbols = new Int32Array((this.mostWaiting + 1) * (k + r))
   }
 
   /** Takes the packets of a batch; they leave at once, with the repairs of every block that they fill. */
   input(batch: Batch): void {
     const { handles, length } = batch
     for (let i = 0; i < length; i++) {
-      if (this.frame(handles[i]) && this.count === this.k) this.close()
+      if (!this.frame(handles[i]) || this.count < this.k) continue
+      this.count = 0
+      this.block = (this.block + 1) | 0
+      if (++this.waiting === this.mostWaiting) this.sendWaiting()
     }
-    if (this.freshCount > 0) this.copyAndSend()
-    if (this.flushAfter > 0 && this.count > 0) {
-      this.lastAt = this.clock.now
-      if (!this.timer.armed) this.timer.at(this.lastAt + this.flushAfter)
+    this.sendWaiting()
+    if (this.count > 0) {
+      this.copyAndSend()
+      if (this.flushAfter > 0) this.awaitSilence()
     }
     this.outlet.flush()
+  }
+
+  private awaitSilence(): void {
+    this.lastAt = this.clock.now
+    if (!this.timer.armed) this.timer.at(this.lastAt + this.flushAfter)
   }
 
   /** The timer is armed once in a while, not for each batch: it looks whether it has been silent since. */
@@ -133,14 +127,17 @@ export class BlockEncoder {
 
   /** Ends an unfinished block with the repairs due. */
   flush(): void {
-    if (this.count === 0) return
-    this.close()
+    const { count } = this
+    if (count === 0) return
+    this.count = 0
+    this.send(1, count, this.shortened(count), this.block)
+    this.block = (this.block + 1) | 0
     this.outlet.flush()
   }
 
   /** Slots of the unfinished block's copies, unless silence will close it. */
   get kept(): number {
-    return this.timer.armed ? 0 : this.copyCount
+    return this.timer.armed || this.r === 0 ? 0 : this.sent
   }
 
   /** Gives back the copies. */
@@ -151,7 +148,7 @@ export class BlockEncoder {
   }
 
   private frame(packet: number): boolean {
-    const { packets, k } = this
+    const { packets, k, r } = this
     const payload = packets.length[packet]
     const at = payload > 0xffff ? -1 : packets.prepend(packet, BLOCK_HEADER_BYTES)
     if (at < 0) {
@@ -161,98 +158,80 @@ export class BlockEncoder {
     }
     const { view } = packets
     const index = this.count++
-    writeBlockHeader(view, at, KIND_SOURCE, k, this.r, index, this.session, 0, this.block)
+    writeBlockHeader(view, at, KIND_SOURCE, k, r, index, this.session, 0, this.block)
     view.setUint16(at + SYMBOL_AT, payload)
-    const bytes = payload + LENGTH_BYTES
-    this.places[index] = at + SYMBOL_AT
-    this.lengths[index] = bytes
-    if (index === 0 || bytes > this.longest) {
-      if (index > 0) this.uneven = true
-      this.longest = bytes
-      this.longestAt = at + SYMBOL_AT - packet * packets.slotBytes
-    } else if (bytes !== this.longest) this.uneven = true
-    this.fresh[this.freshCount++] = packet
+    this.symbols[this.waiting * (k + r) + index] = packet
     return true
   }
 
-  /** Sends the sources at hand and the block's repairs; begins the next block. */
-  private close(): void {
-    const last = this.freshCount > 0 ? this.fresh[this.freshCount - 1] : this.copies[this.copyCount - 1]
-    const made = this.makeRepairs(last)
-    this.sendFresh()
-    for (let j = 0; j < made; j++) this.outlet.push(this.repairs[j])
-    this.nextBlock()
+  /** Sends the full blocks. */
+  private sendWaiting(): void {
+    const { waiting, symbols, k, r } = this
+    if (waiting === 0) return
+    const rest = waiting * (k + r)
+    this.waiting = 0
+    this.send(waiting, k, this.matrix, (this.block - waiting) | 0)
+    symbols.copyWithin(0, rest, rest + this.count)
   }
 
-  /** Returns how many repairs there are; fewer than r when slots have run out. `like` gives them its annotations. */
-  private makeRepairs(like: number): number {
-    const { packets, r, count, longest, longestAt, repairs, places } = this
-    let made = 0
-    for (; made < r; made++) {
-      const repair = packets.allocate()
-      if (repair < 0) break
-      const at = repair * packets.slotBytes + longestAt
-      packets.offset[repair] = at - SYMBOL_AT
-      packets.length[repair] = SYMBOL_AT + longest
-      packets.annotateAs(repair, like)
-      writeBlockHeader(packets.view, at - SYMBOL_AT, KIND_REPAIR, this.k, r, made, this.session, count, this.block)
-      repairs[made] = repair
-      places[count + made] = at
+  /** Makes the repairs of the first `blocks` blocks, of `sources` each, and sends what has not been sent of those; `first` is the id of the first. */
+  private send(blocks: number, sources: number, matrix: Uint8Array, first: number): void {
+    const { r, symbols, counters, outlet, sent } = this
+    let made = r === 0 ? 0 : native.gfMultiplyPackets(this.memory, matrix, symbols, blocks, sources, r, SYMBOL_AT)
+    counters.repair_packets.add(made)
+    if (made < blocks * r) counters.unsent_repair_packets.add(blocks * r - made)
+    counters.source_packets.add(blocks * sources - sent)
+    for (let n = 0; n < blocks; n++) {
+      const repairs = Math.min(r, made)
+      const end = n * (sources + r) + sources
+      made -= repairs
+      this.finishRepairs(end, repairs, sources, (first + n) | 0)
+      for (let at = n === 0 ? sent : end - sources; at < end + repairs; at++) outlet.push(symbols[at])
     }
-    if (made < r) this.counters.unsent_repair_packets.add(r - made)
-    if (made === 0) return 0
-    this.counters.repair_packets.add(made)
-    const { memory, lengths } = this
-    const matrix = this.rows(made)
-    if (this.uneven) native.gfMatrixMultiply(memory, matrix, places, count, made, longest, lengths)
-    else native.gfMatrixMultiply(memory, matrix, places, count, made, longest)
-    return made
+    this.releaseCopies()
   }
 
-  /** The encoding matrix for as many sources as the block has. */
-  private rows(made: number): Uint8Array {
-    const { k, count, matrix, shortMatrix } = this
-    if (count === k) return matrix
-    for (let j = 0; j < made; j++) {
+  /** Writes the headers of the repairs from `at` on, and gives them the annotations of the last source. */
+  private finishRepairs(at: number, count: number, sources: number, block: number): void {
+    const { packets, symbols, k, r, session } = this
+    const { view, offset } = packets
+    for (let j = 0; j < count; j++) {
+      const repair = symbols[at + j]
+      writeBlockHeader(view, offset[repair], KIND_REPAIR, k, r, j, session, sources, block)
+      packets.annotateAs(repair, symbols[at - 1])
+    }
+  }
+
+  /** The encoding matrix for as many sources. */
+  private shortened(count: number): Uint8Array {
+    const { k, r, matrix, shortMatrix } = this
+    for (let j = 0; j < r; j++) {
       for (let i = 0; i < count; i++) shortMatrix[j * count + i] = matrix[j * k + i]
     }
     return shortMatrix
   }
 
-  private sendFresh(): void {
-    for (let i = 0; i < this.freshCount; i++) this.outlet.push(this.fresh[i])
-    this.counters.source_packets.add(this.freshCount)
-    this.freshCount = 0
-  }
-
   /** The block goes on in a later batch: its new sources are copied before they leave. */
   private copyAndSend(): void {
-    if (this.r > 0) {
-      const { packets, fresh, freshCount } = this
-      let index = this.count - freshCount
-      for (let i = 0; i < freshCount; i++, index++) {
-        const copy = packets.clone(fresh[i])
-        if (copy < 0) {
-          this.counters.unprotected_packets.add(this.count)
-          this.nextBlock()
-          break
-        }
-        this.copies[this.copyCount++] = copy
-        this.places[index] = packets.offset[copy] + SYMBOL_AT
-      }
+    const { packets, outlet, counters, symbols, count, r } = this
+    counters.source_packets.add(count - this.sent)
+    for (; this.sent < count; this.sent++) {
+      const source = symbols[this.sent]
+      const copy = r === 0 ? source : packets.clone(source)
+      if (copy < 0) break
+      symbols[this.sent] = copy
+      outlet.push(source)
     }
-    this.sendFresh()
-  }
-
-  private nextBlock(): void {
+    if (this.sent === count) return
+    counters.unprotected_packets.add(count)
+    for (let at = this.sent; at < count; at++) outlet.push(symbols[at])
     this.releaseCopies()
-    this.block = (this.block + 1) | 0
     this.count = 0
-    this.uneven = false
+    this.block = (this.block + 1) | 0
   }
 
   private releaseCopies(): void {
-    for (let i = 0; i < this.copyCount; i++) this.packets.release(this.copies[i])
-    this.copyCount = 0
+    if (this.r > 0) for (let at = 0; at < this.sent; at++) this.packets.release(this.symbols[at])
+    this.sent = 0
   }
 }
