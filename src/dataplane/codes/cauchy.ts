@@ -61,40 +61,54 @@ export function decodingMatrix(
   }
 }
 
-const KEY_WORDS = 9
+/** The most sources that a block can miss, each replaced by a repair. */
+const MAX_ERASURES = MAX_SYMBOLS >> 1
+/** A key: k, the erasures, and of each the missing source and the point of the repair that replaces it. */
+const KEY_BYTES = 2 + 2 * MAX_ERASURES
 
 /** Decoding matrices by erasure pattern: as many as `entries` (a power of two), the newest of those that collide. */
 export class DecodingMatrices {
   private readonly entries: number
-  private readonly keys: Int32Array
+  private readonly keys: Uint8Array
   private readonly matrices: Uint8Array[]
-  private readonly key = new Int32Array(KEY_WORDS)
 
   constructor(entries = 256) {
     this.entries = entries
-    this.keys = new Int32Array(entries * KEY_WORDS)
+    this.keys = new Uint8Array(entries * KEY_BYTES)
     this.matrices = Array.from({ length: entries }, () => new Uint8Array(0))
   }
 
   /** As `decodingMatrix`; both lists in ascending order of the symbols' indices. Valid until the next call. */
   get(points: Uint8Array, k: number, missing: Uint8Array, erasures: number): Uint8Array {
-    const { key, keys } = this
-    for (let n = 0; n < KEY_WORDS; n++) key[n] = 0
-    for (let c = 0; c < k; c++) key[points[c] >>> 5] |= 1 << (points[c] & 31)
-    key[8] = k
-    let hash = 0
-    for (let n = 0; n < KEY_WORDS; n++) {
-      hash = Math.imul(hash ^ key[n], 0x9e3779b1)
+    const firstRepair = k - erasures
+    let hash = (k << 8) | erasures
+    for (let n = 0; n < erasures; n++) {
+      hash = Math.imul(hash ^ (missing[n] << 8) ^ points[firstRepair + n], 0x9e3779b1)
       hash ^= hash >>> 15
     }
     const entry = hash & (this.entries - 1)
-    const at = entry * KEY_WORDS
-    let n = 0
-    while (n < KEY_WORDS && keys[at + n] === key[n]) n++
-    if (n === KEY_WORDS) return this.matrices[entry]
+    if (this.is(entry, points, k, missing, erasures)) return this.matrices[entry]
     if (this.matrices[entry].length < k * erasures) this.matrices[entry] = new Uint8Array(k * erasures)
     decodingMatrix(points, k, missing, erasures, this.matrices[entry])
-    keys.set(key, at)
+    const { keys } = this
+    let at = entry * KEY_BYTES
+    keys[at++] = k
+    keys[at++] = erasures
+    for (let n = 0; n < erasures; n++) {
+      keys[at++] = missing[n]
+      keys[at++] = points[firstRepair + n]
+    }
     return this.matrices[entry]
+  }
+
+  /** Whether an entry is that of this pattern: the sources at hand are those that are not missing. */
+  private is(entry: number, points: Uint8Array, k: number, missing: Uint8Array, erasures: number): boolean {
+    const { keys } = this
+    let at = entry * KEY_BYTES
+    if (keys[at++] !== k || keys[at++] !== erasures) return false
+    for (let n = 0; n < erasures; n++) {
+      if (keys[at++] !== missing[n] || keys[at++] !== points[k - erasures + n]) return false
+    }
+    return true
   }
 }

@@ -19,11 +19,8 @@ export class BlockRecovery {
   private readonly matrices = new DecodingMatrices()
   private readonly points = new Uint8Array(MAX_SYMBOLS)
   private readonly missing = new Uint8Array(MAX_SYMBOLS)
-  /** Places in the slab of the symbols at hand, then of those to compute. */
-  private readonly places = new Int32Array(2 * MAX_SYMBOLS)
-  private readonly lengths = new Int32Array(MAX_SYMBOLS)
-  /** Bytes of the recovered payloads. */
-  private readonly payloads = new Int32Array(MAX_SYMBOLS)
+  /** Packets of the symbols at hand, then of those computed. */
+  private readonly list = new Int32Array(2 * MAX_SYMBOLS)
 
   constructor(packets: Packets, memory: number) {
     this.packets = packets
@@ -35,101 +32,74 @@ export class BlockRecovery {
    * enough symbols at hand. The packets get the annotations of `like`.
    */
   run(window: BlockWindow, place: number, wanted: number, bytes: number, like: number): number {
-    const { packets, points, missing, places, lengths, payloads, recovered } = this
-    const { k, symbols, closings } = window
-    const { slotBytes, offset, length } = packets
+    const { packets, points, missing, list, memory } = this
+    const { k, symbols } = window
     const base = place * window.stride
-    const mixed = window.mixed[place] !== 0
     let columns = 0
     let erasures = 0
-    let uneven = false
     this.count = 0
     for (let i = 0; i < wanted; i++) {
       const kept = symbols[base + i]
-      if (kept <= UNSEEN) {
-        missing[erasures++] = i
-        continue
-      }
-      points[columns] = i
-      places[columns] = offset[kept - 1]
-      const own = length[kept - 1]
-      lengths[columns] = own
-      if (own !== bytes) uneven = true
-      columns++
+      if (kept > UNSEEN) {
+        points[columns] = i
+        list[columns++] = kept - 1
+      } else missing[erasures++] = i
     }
-    let repair = -1
     for (let j = 0; columns < wanted; j++) {
-      const kept = symbols[base + k + j]
-      if (kept <= UNSEEN) continue
-      if (mixed && (length[kept - 1] !== bytes || closings[base + k + j] !== wanted)) continue
-      repair = kept - 1
+      const at = base + k + j
+      if (symbols[at] <= UNSEEN || !this.fits(window, place, at, wanted, bytes)) continue
       points[columns] = repairPoint(j)
-      places[columns] = offset[repair]
-      lengths[columns] = bytes
-      columns++
-    }
-    // Where in its slot a recovered symbol goes: where a repair, which is as long, lies in its own.
-    const at =
-      repair >= 0 && packets.train[repair] < 0 ? offset[repair] - repair * slotBytes : packets.headroom - LENGTH_BYTES
-    for (let m = 0; m < erasures; m++) {
-      const packet = packets.allocate()
-      if (packet < 0) {
-        this.release(m)
-        return NO_SLOT
-      }
-      recovered[m] = packet
-      places[wanted + m] = packet * slotBytes + at
+      list[columns++] = symbols[at] - 1
     }
     const matrix = this.matrices.get(points, wanted, missing, erasures)
-    if (uneven) native.gfMatrixMultiply(this.memory, matrix, places, wanted, erasures, bytes, lengths)
-    else native.gfMatrixMultiply(this.memory, matrix, places, wanted, erasures, bytes)
-    if (!this.isPossible(window.longest[place], wanted, erasures, bytes)) {
-      this.release(erasures)
-      return CONTRADICTED
+    const made = native.gfMultiplyPackets(memory, matrix, list, 1, wanted, erasures, 0, bytes)
+    if (made < erasures || !this.isPossible(window.longest[place], wanted, erasures, bytes)) {
+      for (let m = 0; m < made; m++) packets.release(list[wanted + m])
+      return made < erasures ? NO_SLOT : CONTRADICTED
     }
-    const { orderly } = window
-    const top = window.top[place]
-    let good = 0
-    for (let m = 0; m < erasures; m++) {
-      const packet = recovered[m]
-      const symbol = base + missing[m]
-      // It came, but there was no slot to keep it.
-      if (symbols[symbol] === SEEN) {
-        packets.release(packet)
-        continue
-      }
-      const from = places[wanted + m] + LENGTH_BYTES
-      const payload = payloads[m]
-      // A sum costs a third of the recovery. One that others have overtaken, where nothing is ever overtaken, is lost.
-      if (orderly && missing[m] < top) symbols[symbol] = REPLACED
-      else {
-        symbols[symbol] = RECOVERED
-        window.sums[symbol] = native.crc32c(this.memory, from, payload)
-      }
-      offset[packet] = from
-      length[packet] = payload
-      packets.annotateAs(packet, like)
-      recovered[good++] = packet
-    }
-    this.count = good
+    for (let m = 0; m < erasures; m++) this.deliver(window, place, missing[m], list[wanted + m], like)
     return DECODED
+  }
+
+  /** Whether the repair at `at` is one of those to decode with: where there are others, `mixed`, not all are. */
+  private fits(window: BlockWindow, place: number, at: number, wanted: number, bytes: number): boolean {
+    if (window.mixed[place] === 0) return true
+    return this.packets.length[window.symbols[at] - 1] === bytes && window.closings[at] === wanted
   }
 
   /** Repairs are as long as their block's longest symbol: none is longer, and with all of them there one is as long. */
   private isPossible(longest: number, wanted: number, erasures: number, bytes: number): boolean {
-    const { places, payloads } = this
-    const { view } = this.packets
+    const { list } = this
+    const { view, offset } = this.packets
     let most = longest - LENGTH_BYTES
     for (let m = 0; m < erasures; m++) {
-      const payload = view.getUint16(places[wanted + m])
+      const payload = view.getUint16(offset[list[wanted + m]])
       if (payload > most) most = payload
-      payloads[m] = payload
     }
     return most === bytes - LENGTH_BYTES
   }
 
-  private release(count: number): void {
-    for (let n = 0; n < count; n++) this.packets.release(this.recovered[n])
+  /** Cuts the recovered source `index` to its payload and puts it among the recovered, unless it has come after all. */
+  private deliver(window: BlockWindow, place: number, index: number, packet: number, like: number): void {
+    const { packets } = this
+    const symbol = place * window.stride + index
+    // It came, but there was no slot to keep it.
+    if (window.symbols[symbol] === SEEN) {
+      packets.release(packet)
+      return
+    }
+    const at = packets.offset[packet]
+    const payload = packets.view.getUint16(at)
+    packets.offset[packet] = at + LENGTH_BYTES
+    packets.length[packet] = payload
+    packets.annotateAs(packet, like)
+    // A sum costs a third of the recovery. One that others have overtaken, where nothing is ever overtaken, is lost.
+    if (window.orderly && index < window.top[place]) window.symbols[symbol] = REPLACED
+    else {
+      window.symbols[symbol] = RECOVERED
+      window.sums[symbol] = native.crc32c(this.memory, at + LENGTH_BYTES, payload)
+    }
+    this.recovered[this.count++] = packet
   }
 
   /** Whether `packet` holds what was recovered in its place. */
