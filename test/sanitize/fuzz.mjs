@@ -35,6 +35,7 @@ function packetMemory() {
     length: shared(Int32Array, SLOTS),
     arrival: shared(Float64Array, SLOTS),
     remote: shared(Uint8Array, SLOTS * 32),
+    client: shared(Float64Array, SLOTS),
     free: shared(Int32Array, SLOTS + 1),
     train: shared(Int32Array, SLOTS),
     trainReferences: shared(Int32Array, TRAINS),
@@ -265,7 +266,17 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     const list = new Int32Array(blocks * (k + m))
     for (let n = 0; n < blocks * k; n++) list[Math.floor(n / k) * (k + m) + (n % k)] = sources[n]
     const matrix = new Uint8Array(k * m).fill(random.below(256))
-    return [id, matrix, list, blocks, k, m, random.pick([0, 0, 12, 60]), random.pick([0, 0, 64, 1400, 2048])]
+    return [
+      id,
+      matrix,
+      list,
+      blocks,
+      k,
+      m,
+      random.pick([0, 0, 12, 60]),
+      random.pick([0, 0, 64, 1400, 2048]),
+      random.below(SLOTS + 2) - 1,
+    ]
   }
 
   /** Arguments that are right, or nearly. */

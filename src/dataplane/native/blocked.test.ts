@@ -16,7 +16,7 @@ const slots = 1100, slotBytes = 2048, count = 500
 const shared = (Type, length) => new Type(new SharedArrayBuffer(length * Type.BYTES_PER_ELEMENT))
 const memory = {
   data: shared(Uint8Array, slots * slotBytes), offset: shared(Int32Array, slots), length: shared(Int32Array, slots),
-  arrival: shared(Float64Array, slots), remote: shared(Uint8Array, slots * 32), free: shared(Int32Array, slots + 1),
+  arrival: shared(Float64Array, slots), remote: shared(Uint8Array, slots * 32), client: shared(Float64Array, slots), free: shared(Int32Array, slots + 1),
   train: shared(Int32Array, slots).fill(-1), trainReferences: shared(Int32Array, 0), trainFree: shared(Int32Array, 1),
   slotBytes, headroom: 128, tailroom: 64,
 }

@@ -150,6 +150,28 @@ describe('GF(2^8) kernels', () => {
       })
     }
 
+    test('their annotations are those of the last source of their block, or of the packet that is named', () => {
+      for (const like of [undefined, 2]) {
+        const memory = packetMemory(40)
+        const id = native.memoryOpen(memory)
+        const { list } = blocksOf(memory)
+        memory.client.set(memory.client.map((_, packet) => packet * 1000))
+        memory.arrival.set(memory.arrival.map((_, packet) => packet * 7))
+        memory.remote.set(pattern(memory.remote.length, 3))
+        const remoteOf = (packet: number) => [...memory.remote.subarray(packet * 32, packet * 32 + 32)]
+        const wanted = sizes.map((_, b) => like ?? list[b * (k + m) + k - 1]!)
+        const remotes = wanted.map(remoteOf)
+        native.gfMultiplyPackets(id, matrix, list, sizes.length, k, m, skip, 0, like ?? -1)
+        wanted.forEach((packet, b) => {
+          for (const made of list.subarray(b * (k + m) + k, (b + 1) * (k + m))) {
+            expect([memory.client[made], memory.arrival[made]]).toEqual([packet * 1000, packet * 7])
+            expect(remoteOf(made)).toEqual(remotes[b])
+          }
+        })
+        native.memoryClose(id)
+      }
+    })
+
     test('they are as long as asked, sources that are longer count as far as that', () => {
       const memory = packetMemory(40)
       const id = native.memoryOpen(memory)

@@ -9,6 +9,7 @@ export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, ta
     length: new Int32Array(new SharedArrayBuffer(slots * 4)),
     arrival: new Float64Array(new SharedArrayBuffer(slots * 8)),
     remote: new Uint8Array(new SharedArrayBuffer(slots * REMOTE_BYTES)),
+    client: new Float64Array(new SharedArrayBuffer(slots * 8)).fill(-1),
     free: new Int32Array(new SharedArrayBuffer((slots + 1) * 4)),
     train: new Int32Array(new SharedArrayBuffer(slots * 4)).fill(-1),
     trainReferences: new Int32Array(new SharedArrayBuffer(trains * 4)),

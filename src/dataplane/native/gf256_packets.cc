@@ -52,8 +52,10 @@ static bool takeBlock(Arguments& arguments, const Memory& memory, Span<int32_t> 
 
 /** Makes packets of the checked sources of a block, handles into `out`; how many, or -1 after throwing. */
 static int64_t makeBlock(Arguments& arguments, const Memory& memory, const uint8_t* matrix, int32_t* out, size_t k, size_t m,
-                         int64_t skip, size_t block) {
+                         int64_t skip, int64_t like, size_t block) {
   State& state = arguments.state();
+  const Packet* packets = state.packets.data() + block * k;
+  const int32_t annotated = like >= 0 ? static_cast<int32_t>(like) : packets[k - 1].handle;
   const auto [start, symbol] = state.made[block];
   const int32_t available = memory.freeCount();
   const size_t count = std::min(m, static_cast<size_t>(std::max(available, 0)));
@@ -67,11 +69,11 @@ static int64_t makeBlock(Arguments& arguments, const Memory& memory, const uint8
     state.targets[j] = at + skip;
     memory.offset[handle] = static_cast<int32_t>(at - memory.data);
     memory.length[handle] = static_cast<int32_t>(skip + symbol);
+    memory.annotateAs(handle, annotated);
     out[j] = handle;
   }
   if (count == 0) return 0;
   memory.free[0] = available - static_cast<int32_t>(count);
-  const Packet* packets = state.packets.data() + block * k;
   bool padded = false;
   for (size_t i = 0; i < k; i++) {
     const int64_t length = std::min<int64_t>(packets[i].length - skip, symbol);
@@ -88,10 +90,11 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   Memory* memory = memoryArgument(arguments, 0);
   if (!memory) return nullptr;
   const auto blocks = static_cast<size_t>(arguments.integer(3, "blocks", 0, kMaxRows));
-  const auto k = static_cast<size_t>(arguments.integer(4, "k", 0, kMaxRows));
+  const auto k = static_cast<size_t>(arguments.integer(4, "k", 1, kMaxRows));
   const auto m = static_cast<size_t>(arguments.integer(5, "m", 0, kMaxRows));
   const int64_t skip = arguments.integer(6, "skip", 0, memory->slotBytes);
   const int64_t bytes = arguments.given() > 7 ? arguments.integer(7, "bytes", 0, memory->slotBytes) : 0;
+  const int64_t like = arguments.given() > 8 ? arguments.integer(8, "like", -1, memory->slots - 1) : -1;
   const Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   if (arguments.failed()) return nullptr;
@@ -108,7 +111,7 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   }
   int64_t made = 0;
   for (size_t block = 0; block < blocks; block++) {
-    const int64_t count = makeBlock(arguments, *memory, matrix.data, list.data + block * (k + m) + k, k, m, skip, block);
+    const int64_t count = makeBlock(arguments, *memory, matrix.data, list.data + block * (k + m) + k, k, m, skip, like, block);
     if (count < 0) return nullptr;
     made += count;
     if (static_cast<size_t>(count) < m) break;

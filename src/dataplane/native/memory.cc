@@ -54,13 +54,14 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
   // A holder of our own: the caller may replace the properties of its object, not of this one.
   napi_create_array(env, &shape.holder);
   Memory memory;
-  size_t data = 0, offset = 0, length = 0, arrival = 0, remote = 0, free = 0;
+  size_t data = 0, offset = 0, length = 0, arrival = 0, remote = 0, client = 0, free = 0;
   size_t train = 0, trains = 0, trainFree = 0;
   memory.data = static_cast<uint8_t*>(shape.array("data", napi_uint8_array, "a Uint8Array", &data));
   memory.offset = static_cast<int32_t*>(shape.array("offset", napi_int32_array, "an Int32Array", &offset));
   memory.length = static_cast<int32_t*>(shape.array("length", napi_int32_array, "an Int32Array", &length));
   memory.arrival = static_cast<double*>(shape.array("arrival", napi_float64_array, "a Float64Array", &arrival));
   memory.remote = static_cast<uint8_t*>(shape.array("remote", napi_uint8_array, "a Uint8Array", &remote));
+  memory.client = static_cast<double*>(shape.array("client", napi_float64_array, "a Float64Array", &client));
   memory.free = static_cast<int32_t*>(shape.array("free", napi_int32_array, "an Int32Array", &free));
   memory.train = static_cast<int32_t*>(shape.array("train", napi_int32_array, "an Int32Array", &train));
   memory.trainReferences =
@@ -81,6 +82,7 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
   else if (length != slots) wrong = "length and offset differ in length";
   else if (arrival != slots) wrong = "arrival and offset differ in length";
   else if (remote != slots * kRemoteBytes) wrong = "remote is not slots * 32 bytes long";
+  else if (client != slots) wrong = "client and offset differ in length";
   else if (free != slots + 1) wrong = "free is not slots + 1 long";
   else if (train != slots) wrong = "train and offset differ in length";
   else if (trainFree != trains + 1) wrong = "trainFree is not one longer than trainReferences";

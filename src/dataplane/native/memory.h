@@ -37,6 +37,7 @@ struct Memory {
   int32_t* length = nullptr;
   double* arrival = nullptr;
   uint8_t* remote = nullptr;
+  double* client = nullptr;
   int32_t* free = nullptr;
   int32_t* train = nullptr;
   int32_t* trainReferences = nullptr;
@@ -158,6 +159,12 @@ struct Memory {
     free[count + 1] = handle;
     free[0] = count + 1;
     return true;
+  }
+  /** Gives `to` the annotations of `from`. */
+  void annotateAs(int32_t to, int32_t from) const {
+    arrival[to] = arrival[from];
+    client[to] = client[from];
+    memcpy(remoteOf(to), remoteOf(from), kRemoteBytes);
   }
   /** Makes `handle` a fresh packet of `size` bytes. */
   void admit(int32_t handle, int32_t size, double now, const uint8_t* from) const {

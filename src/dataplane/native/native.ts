@@ -18,6 +18,8 @@ export interface PacketMemory {
   readonly arrival: Float64Array
   /** Remote address of each packet: 32-byte records, see `REMOTE_BYTES`. */
   readonly remote: Uint8Array
+  /** Client id of each packet, -1 where it has none. */
+  readonly client: Float64Array
   /** Free slots: `free[0]` is how many, `free[1..free[0]]` the stack of handles, the top last. */
   readonly free: Int32Array
   /** The train each packet's bytes lie in, -1 where they lie in its own slot. */
@@ -304,7 +306,8 @@ export interface Native {
   /**
    * Makes packets that are products of packets, block by block. `packets` holds for each of `blocks` blocks k sources and room
    * for m, where fresh packets go: those of symbols that are the products of the sources' symbols with `matrix`, m rows of k. A symbol is a
-   * packet's bytes from `skip` on; the first `skip` bytes of what is made are the caller's to write, and so are its annotations.
+   * packet's bytes from `skip` on; the first `skip` bytes of what is made are the caller's to write. Its annotations are those of the last
+   * source of its block, or of the packet `like` (-1: not given).
    *
    * Symbols made are as long as the longest of their block, or `bytes` (0: not given); shorter sources count as padded with zeros,
    * longer ones as far as that. They lie in their slots where the longest source does, or behind headroom where that lies in a train.
@@ -321,6 +324,7 @@ export interface Native {
     m: number,
     skip: number,
     bytes?: number,
+    like?: number,
   ): number
   /** The same on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
   gfMultiplyRows(

@@ -191,14 +191,13 @@ export class BlockEncoder {
     this.releaseCopies()
   }
 
-  /** Writes the headers of the repairs from `at` on, and gives them the annotations of the last source. */
+  /** Writes the headers of the repairs from `at` on. */
   private finishRepairs(at: number, count: number, sources: number, block: number): void {
     const { packets, symbols, k, r, session } = this
     const { view, offset } = packets
     for (let j = 0; j < count; j++) {
       const repair = symbols[at + j]
       writeBlockHeader(view, offset[repair], KIND_REPAIR, k, r, j, session, sources, block)
-      packets.annotateAs(repair, symbols[at - 1])
     }
   }
 

@@ -52,12 +52,12 @@ export class BlockRecovery {
       list[columns++] = symbols[at] - 1
     }
     const matrix = this.matrices.get(points, wanted, missing, erasures)
-    const made = native.gfMultiplyPackets(memory, matrix, list, 1, wanted, erasures, 0, bytes)
+    const made = native.gfMultiplyPackets(memory, matrix, list, 1, wanted, erasures, 0, bytes, like)
     if (made < erasures || !this.isPossible(window.longest[place], wanted, erasures, bytes)) {
       for (let m = 0; m < made; m++) packets.release(list[wanted + m])
       return made < erasures ? NO_SLOT : CONTRADICTED
     }
-    for (let m = 0; m < erasures; m++) this.deliver(window, place, missing[m], list[wanted + m], like)
+    for (let m = 0; m < erasures; m++) this.deliver(window, place, missing[m], list[wanted + m])
     return DECODED
   }
 
@@ -80,7 +80,7 @@ export class BlockRecovery {
   }
 
   /** Cuts the recovered source `index` to its payload and puts it among the recovered, unless it has come after all. */
-  private deliver(window: BlockWindow, place: number, index: number, packet: number, like: number): void {
+  private deliver(window: BlockWindow, place: number, index: number, packet: number): void {
     const { packets } = this
     const symbol = place * window.stride + index
     // It came, but there was no slot to keep it.
@@ -92,7 +92,6 @@ export class BlockRecovery {
     const payload = packets.view.getUint16(at)
     packets.offset[packet] = at + LENGTH_BYTES
     packets.length[packet] = payload
-    packets.annotateAs(packet, like)
     // A sum costs a third of the recovery. One that others have overtaken, where nothing is ever overtaken, is lost.
     if (window.orderly && index < window.top[place]) window.symbols[symbol] = REPLACED
     else {
