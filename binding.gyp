@@ -23,6 +23,7 @@
         "src/dataplane/native/files.cc",
         "src/dataplane/native/gf256.cc",
         "src/dataplane/native/gf256_packets.cc",
+        "src/dataplane/native/gf256_gfni.cc",
         "src/dataplane/native/gf256_x86.cc",
         "src/dataplane/native/gf256_neon.cc",
         "src/dataplane/native/aead.cc",
