@@ -71,6 +71,55 @@ describe('reed_solomon_encoder', () => {
     whole.stop()
   })
 
+  it('sends block after block, each with its sources and then its repairs, however many a batch fills', () => {
+    const scenario = fc.record({
+      k: fc.integer({ min: 1, max: 12 }),
+      r: fc.integer({ min: 0, max: 12 }),
+      chunks: fc.array(fc.integer({ min: 1, max: 256 }), { minLength: 1, maxLength: 4 }),
+      seed: fc.nat(99),
+    })
+    fc.assert(
+      fc.property(scenario, ({ k, r, chunks, seed }) => {
+        const bench = encoderOf(k, r)
+        const sources: Uint8Array[] = []
+        for (const chunk of chunks) {
+          const batch = Array.from({ length: chunk }, (_, n) => payload((n * 37 + seed) % 90, sources.length + n))
+          bench.send('in', batch)
+          sources.push(...batch)
+        }
+        bench.notify('in', 'FLUSH')
+        const out = bytesOut(bench)
+        const session = new DataView(out[0].buffer).getUint32(4) >>> 8
+        const wanted: Uint8Array[] = []
+        for (let block = 0; block * k < sources.length; block++) {
+          const made = blockPackets(sources.slice(block * k, (block + 1) * k), r, { session, block, k })
+          wanted.push(...made.sources, ...made.repairs)
+        }
+        expect(out).toEqual(wanted)
+        bench.stop()
+      }),
+      { seed: 6, numRuns: 15 },
+    )
+  })
+
+  it('makes as many repairs as there are slots, for the blocks that are full first', () => {
+    const bench = encoderOf(4, 2)
+    const { packets } = bench
+    const taken: number[] = []
+    while (packets.available > 12 + 3) taken.push(packets.allocate())
+    bench.send('in', sizes(12))
+    const out = bytesOut(bench).map((bytes) => [bytes[0] === 0xb1 ? 'repair' : 'source', bytes[11]])
+    expect(out.filter(([kind]) => kind === 'repair')).toEqual([
+      ['repair', 0],
+      ['repair', 0],
+      ['repair', 1],
+    ])
+    expect(out).toHaveLength(15)
+    expect(bench.metrics().enc).toMatchObject({ source_packets: 12, repair_packets: 3, unsent_repair_packets: 3 })
+    for (const packet of taken) packets.release(packet)
+    bench.stop()
+  })
+
   it('sends sources at once, closes a short block at FLUSH, and passes FLUSH on behind its repairs', () => {
     const bench = encoderOf(10, 2)
     bench.send('in', sizes(3))
