@@ -66,14 +66,20 @@ const MAX_ERASURES = MAX_SYMBOLS >> 1
 /** A key: k, the erasures, and of each the missing source and the point of the repair that replaces it. */
 const KEY_BYTES = 2 + 2 * MAX_ERASURES
 
-/** Decoding matrices by erasure pattern: as many as `entries` (a power of two), the newest of those that collide. */
+/** Patterns of one hash value that are kept side by side, where there are as many entries. */
+const WAYS = 4
+
+/** Decoding matrices by erasure pattern: as many as `entries` (a power of two), the newest of those of one hash value. */
 export class DecodingMatrices {
-  private readonly entries: number
+  private readonly ways: number
   private readonly keys: Uint8Array
   private readonly matrices: Uint8Array[]
+  /** Of each hash value, how many it has had. */
+  private readonly had: Uint8Array
 
   constructor(entries = 256) {
-    this.entries = entries
+    this.ways = Math.min(WAYS, entries)
+    this.had = new Uint8Array(entries / this.ways)
     this.keys = new Uint8Array(entries * KEY_BYTES)
     this.matrices = Array.from({ length: entries }, () => new Uint8Array(0))
   }
@@ -86,8 +92,15 @@ export class DecodingMatrices {
       hash = Math.imul(hash ^ (missing[n] << 8) ^ points[firstRepair + n], 0x9e3779b1)
       hash ^= hash >>> 15
     }
-    const entry = hash & (this.entries - 1)
-    if (this.is(entry, points, k, missing, erasures)) return this.matrices[entry]
+    const value = hash & (this.had.length - 1)
+    const first = value * this.ways
+    for (let entry = first; entry < first + this.ways; entry++) {
+      if (this.is(entry, points, k, missing, erasures)) return this.matrices[entry]
+    }
+    return this.make(first + (this.had[value]++ & (this.ways - 1)), points, k, missing, erasures)
+  }
+
+  private make(entry: number, points: Uint8Array, k: number, missing: Uint8Array, erasures: number): Uint8Array {
     if (this.matrices[entry].length < k * erasures) this.matrices[entry] = new Uint8Array(k * erasures)
     decodingMatrix(points, k, missing, erasures, this.matrices[entry])
     const { keys } = this
@@ -96,7 +109,7 @@ export class DecodingMatrices {
     keys[at++] = erasures
     for (let n = 0; n < erasures; n++) {
       keys[at++] = missing[n]
-      keys[at++] = points[firstRepair + n]
+      keys[at++] = points[k - erasures + n]
     }
     return this.matrices[entry]
   }
