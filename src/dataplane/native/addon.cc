@@ -68,6 +68,8 @@ static const Export kExports[] = {
     {"gfMatrixMultiply", gfMatrixMultiply},
     {"gfMultiplyRows", gfMultiplyRows},
     {"gfMultiplyPackets", gfMultiplyPackets},
+    {"gfRandomMultiply", gfRandomMultiply},
+    {"gfSolve", gfSolve},
     {"aeadOpen", aeadOpen},
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},

@@ -35,13 +35,20 @@ size_t eliminate(State& state, const RowSystem& system, size_t fresh, size_t cou
 /** Byte i is that of the stream of xoshiro128** 1.1, seeded by SplitMix32(seed), as src/dataplane/engine/random.ts has it. */
 void randomCoefficients(uint32_t seed, uint8_t* out, size_t count);
 
-/** What the calls of this file keep between calls, so that none allocates. */
+/** What eliminations keep between calls, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
 struct EliminationScratch {
   std::vector<uint8_t> rows;
   std::vector<uint8_t> factors;
   std::vector<size_t> touched;
-  std::vector<int32_t> columns;
+  std::vector<int32_t> pivots;
+  std::vector<int32_t> unknowns;
+  /** Of every combination, how many sources it is one of; of every source that one covers, its place, negative: not known. */
+  std::vector<size_t> covered;
+  std::vector<int32_t> places;
+  /** Pivot and row, in one number. */
   std::vector<int32_t> clean;
+  std::vector<int32_t> sumPlaces;
+  std::vector<int32_t> sumLengths;
 };
 
 napi_value gfRandomMultiply(napi_env env, napi_callback_info info);

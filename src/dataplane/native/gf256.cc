@@ -130,6 +130,46 @@ void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
   kernel->multiply({matrix, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients});
 }
 
+bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
+              int64_t bytes, bool* padded) {
+  State& state = arguments.state();
+  const auto slab = static_cast<int64_t>(memory.bytes());
+  reserveProduct(state, k, m);
+  *padded = false;
+  for (size_t i = 0; i < k; i++) {
+    int64_t length = bytes;
+    if (lengths) {
+      const int32_t given = loadOnce(lengths + i);
+      if (given < 0) {
+        throwRange(arguments.env(), "%s: lengths[%zu] = %d is negative", arguments.function(), i, given);
+        return false;
+      }
+      if (given < bytes) {
+        length = given;
+        *padded = true;
+      }
+    }
+    const int64_t at = loadOnce(places + i);
+    if (at < 0 || at + length > slab) {
+      throwRange(arguments.env(), "%s: source places[%zu] = %lld: %lld bytes from there are not in the slab", arguments.function(), i,
+                 static_cast<long long>(at), static_cast<long long>(length));
+      return false;
+    }
+    state.sources[i] = memory.data + at;
+    state.lengths[i] = static_cast<int32_t>(length);
+  }
+  for (size_t j = 0; j < m; j++) {
+    const int64_t at = loadOnce(places + k + j);
+    if (at < 0 || at + bytes > slab) {
+      throwRange(arguments.env(), "%s: target places[%zu] = %lld: %lld bytes from there are not in the slab", arguments.function(), j,
+                 static_cast<long long>(at), static_cast<long long>(bytes));
+      return false;
+    }
+    state.targets[j] = memory.data + at;
+  }
+  return true;
+}
+
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "gfMatrixMultiply", 6);
   Memory* memory = memoryArgument(arguments, 0);
@@ -138,47 +178,13 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
   Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
   Span<int32_t> places = arguments.int32s(2, "places", k + m);
   if (arguments.failed()) return nullptr;
-  const auto slab = static_cast<int64_t>(memory->bytes());
-  const int64_t bytes = arguments.integer(5, "bytes", 0, slab);
+  const int64_t bytes = arguments.integer(5, "bytes", 0, static_cast<int64_t>(memory->bytes()));
   Span<int32_t> lengths;
   if (arguments.given() > 6 && !arguments.isNull(6)) lengths = arguments.int32s(6, "lengths", k);
   if (arguments.failed()) return nullptr;
-
-  State& state = arguments.state();
-  reserveProduct(state, k, m);
   bool padded = false;
-  for (size_t i = 0; i < k; i++) {
-    int64_t length = bytes;
-    if (lengths.data) {
-      const int32_t given = loadOnce(lengths.data + i);
-      if (given < 0) {
-        throwRange(env, "gfMatrixMultiply: lengths[%zu] = %d is negative", i, given);
-        return nullptr;
-      }
-      if (given < bytes) {
-        length = given;
-        padded = true;
-      }
-    }
-    const int64_t at = loadOnce(places.data + i);
-    if (at < 0 || at + length > slab) {
-      throwRange(env, "gfMatrixMultiply: source places[%zu] = %lld: %lld bytes from there are not in the slab", i,
-                 static_cast<long long>(at), static_cast<long long>(length));
-      return nullptr;
-    }
-    state.sources[i] = memory->data + at;
-    state.lengths[i] = static_cast<int32_t>(length);
-  }
-  for (size_t j = 0; j < m; j++) {
-    const int64_t at = loadOnce(places.data + k + j);
-    if (at < 0 || at + bytes > slab) {
-      throwRange(env, "gfMatrixMultiply: target places[%zu] = %lld: %lld bytes from there are not in the slab", j,
-                 static_cast<long long>(at), static_cast<long long>(bytes));
-      return nullptr;
-    }
-    state.targets[j] = memory->data + at;
-  }
-  runProduct(state, matrix.data, k, m, static_cast<size_t>(bytes), padded);
+  if (!gfPlaces(arguments, *memory, places.data, lengths.data, k, m, bytes, &padded)) return nullptr;
+  runProduct(arguments.state(), matrix.data, k, m, static_cast<size_t>(bytes), padded);
   return nullptr;
 }
 

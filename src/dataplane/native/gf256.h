@@ -50,6 +50,8 @@ void multiplyScalarColumns(const Product& product, size_t from, size_t count);
 extern const Kernel* const archKernels;
 extern const size_t archKernelCount;
 
+class Arguments;
+struct Memory;
 struct State;
 
 /** Field elements, so neither dimension is larger in any code; also bounds what a call may take. */
@@ -59,6 +61,13 @@ constexpr int64_t kMaxRows = 4096;
 void reserveProduct(State& state, size_t k, size_t m);
 /** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the kernel in use; arguments as in Product. */
 void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded);
+
+/**
+ * Checks `places` (k sources, then m targets) and `lengths` (of the sources, or nullptr: all have `bytes`) against the slab and puts them
+ * into `state.sources`, `lengths` and `targets`; throws and returns false when one leads outside.
+ */
+bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
+              int64_t bytes, bool* padded);
 
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);

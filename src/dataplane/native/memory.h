@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "elimination.h"
 
 namespace penstock {
 
@@ -209,6 +210,7 @@ struct State {
   std::vector<uint8_t> matrix;
   size_t matrixK = 0;
   std::vector<uint64_t> coefficients;
+  EliminationScratch elimination;
   /** Where bytes go that no slot was predicted for, and where a mispredicted train is put together again. */
   std::unique_ptr<uint8_t[]> overflow{new uint8_t[kTrainBytes]};
   std::unique_ptr<uint8_t[]> linear{new uint8_t[2 * kTrainBytes]};

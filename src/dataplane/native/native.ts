@@ -336,6 +336,41 @@ export interface Native {
     bytes: number,
     stride: number,
   ): void
+  /**
+   * As `gfMatrixMultiply` with random coefficients: that of source i in target j is byte i of the stream that `seeds[j]` (u32) gives. The
+   * stream is the words of xoshiro128** 1.1, least significant byte first, its state filled by SplitMix32(seed), as `Random` has it. k and
+   * m are at most 255.
+   */
+  gfRandomMultiply(
+    memory: number,
+    seeds: Int32Array,
+    places: Int32Array,
+    k: number,
+    m: number,
+    bytes: number,
+    lengths?: Int32Array | null,
+  ): void
+  /**
+   * Reduces the combinations that came since the last call and returns how many sources follow that were neither known nor told. Up to
+   * `room` of them are named in `found`; when that is all, their symbols of `bytes` bytes are written to `targets`, and they are told.
+   *
+   * `table` is two words, rows and combinations in them, 0 at first, then lists: of `columns` sources their places in the slab (-1: not
+   * known) and bytes, of up to `capacity` combinations their places, bytes, seeds, and how many sources, from the first on, each is one
+   * of; then the rows' pivots. The first `taken` combinations have come. `rows` (`capacity` of `columns + capacity` bytes), pivots and the
+   * two words are this function's. `Elimination` keeps all that.
+   */
+  gfSolve(
+    memory: number,
+    rows: Uint8Array,
+    table: Int32Array,
+    columns: number,
+    capacity: number,
+    taken: number,
+    targets: Int32Array,
+    room: number,
+    bytes: number,
+    found: Int32Array,
+  ): number
 
   /**
    * AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305, 3 the same of an empty text: the payload is associated data,
