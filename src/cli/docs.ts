@@ -57,6 +57,13 @@ const VALUES: Record<string, Record<string, unknown>> = {
     bad_to_good_prob: 0.2,
     seed: 7,
   },
+  kodok_encoder: {
+    repair_configs: [
+      { source_packets: 4, repair_packets: 1 },
+      { source_packets: 12, repair_packets: 2 },
+    ],
+    timeout: 30,
+  },
   loss_constant: { loss_probability: 0.05 },
   loss_dynamic: {
     phases: [
@@ -82,6 +89,7 @@ const VALUES: Record<string, Record<string, unknown>> = {
       { client_id: 2, route: '2001:db8:2::/48' },
     ],
   },
+  rlnc_encoder: { symbols: 16, repair: 4, flush_after_ms: 8 },
   simulated_network: { network_name: 'lan' },
   sporadic_traffic_source: { min_packets: 2, max_packets: 20, min_idle: 10, max_idle: 500 },
   ssl_decrypt: { aes_128_gcm_sha_256: { key: KEY_16 } },

@@ -130,6 +130,33 @@ export const examples: Readonly<Record<string, Example>> = {
       seed: 1,
     },
   },
+  kodok_decoder: {
+    config: { input: 'wire', output: 'out' },
+    others: {
+      encoder: {
+        kodok_encoder: {
+          input: 'in',
+          output: 'wire',
+          repair_configs: [
+            { source_packets: 3, repair_packets: 1 },
+            { source_packets: 6, repair_packets: 2 },
+          ],
+          timeout: 100,
+        },
+      },
+    },
+  },
+  kodok_encoder: {
+    config: {
+      input: 'in',
+      output: 'out',
+      repair_configs: [
+        { source_packets: 3, repair_packets: 1 },
+        { source_packets: 6, repair_packets: 2 },
+      ],
+      timeout: 100,
+    },
+  },
   latency_tracker_receiver: {
     config: { input: 'wire', output: 'out', sampling_interval_ms: 100, latency_budget: 40 },
     others: {
@@ -205,6 +232,11 @@ export const examples: Readonly<Record<string, Example>> = {
       ],
     },
   },
+  rlnc_decoder: {
+    config: { input: 'wire', output: 'out' },
+    others: { encoder: { rlnc_encoder: { input: 'in', output: 'wire', symbols: 4, repair: 2 } } },
+  },
+  rlnc_encoder: { config: { input: 'in', output: 'out', symbols: 4, repair: 2, flush_after_ms: 50 } },
   rtp_observer: { config: { input: 'in', output: 'out' }, live: { force_offset: [0, 4] } },
   session_reader: {
     config: { input: 'wire', output: 'out' },

@@ -269,4 +269,6 @@ export const componentKeys = [
 export const configurationExtensions: Readonly<Record<string, string>> = {
   ReedSolomonEncoder: 'flush_after_ms? u32',
   ReedSolomonDecoder: 'max_sessions? u32',
+  RlncEncoder: 'flush_after_ms? u32',
+  Parity2dEncoder: 'flush_after_ms? u32',
 }

@@ -250,6 +250,37 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [memoryId(), new Uint8Array(k * m).fill(random.below(256)), places, k, m, bytes, lengths]
   }
 
+  function randomArguments() {
+    const [id, , places, k, m, bytes, lengths] = gfArguments()
+    return [id, ints(m).map(() => random.below(2 ** 31)), places, k, m, bytes, lengths]
+  }
+
+  /** A table of a block with some sources known and some combinations, now and then of one that was half solved. */
+  function solveArguments() {
+    const [columns, capacity] = [1 + random.below(12), random.below(9)]
+    const place = () => random.below(SLOTS) * SLOT_BYTES + random.below(600)
+    const bytes = random.pick([0, 1, 15, 64, 200, 1400])
+    const taken = random.below(capacity + 1)
+    const done = random.chance(0.5) ? 0 : random.below(taken + 1)
+    const rows = random.below(done + 1)
+    const list = (length, make) => Array.from({ length }, make)
+    const table = Int32Array.from([
+      random.chance(0.9) ? rows : random.below(300),
+      done,
+      ...list(columns, () => (random.chance(0.5) ? place() : -1 - random.below(2))),
+      ...list(columns, () => random.below(bytes + 10)),
+      ...list(capacity, place),
+      ...list(capacity, () => random.below(bytes + 10)),
+      ...list(capacity, () => random.below(2 ** 31)),
+      ...list(capacity, () => (random.chance(0.8) ? columns : random.below(columns + 2))),
+      ...list(capacity, () => random.below(random.chance(0.95) ? columns : 300)),
+    ])
+    const matrix = new Uint8Array(capacity * (columns + capacity)).map(() => random.below(256))
+    const room = random.chance(0.8) ? columns : random.below(columns)
+    const targets = Int32Array.from({ length: columns }, place)
+    return [memoryId(), matrix, table, columns, capacity, taken, targets, room, bytes, new Int32Array(columns)]
+  }
+
   function rowArguments() {
     const [k, m] = [random.below(9), random.below(9)]
     const bytes = random.pick([0, 1, 33, 257])
@@ -364,6 +395,8 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,
     gfMultiplyPackets: packetProductArguments,
+    gfRandomMultiply: randomArguments,
+    gfSolve: solveArguments,
     aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
     aeadSeal: () => {
       const id = memoryId()

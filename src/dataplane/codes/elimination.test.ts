@@ -1,12 +1,13 @@
 /** Elimination on the fly against the same mathematics done at once, over patterns of loss and orders of arrival. */
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { coefficients } from '../../../test/harness/coefficients.ts'
 import { Packets } from '../engine/packets.ts'
 import { Random } from '../engine/random.ts'
 import { native } from '../native/native.ts'
 import { Elimination } from './elimination.ts'
-import { multiply, multiplyAdd } from './gf256.ts'
-import { coefficients } from './random-linear.ts'
+import { multiplyAdd } from './gf256.ts'
+import { determined } from './linear.ts'
 
 const BYTES = 70
 
@@ -15,11 +16,12 @@ class Symbols {
   readonly packets: Packets
   readonly memory: number
 
-  constructor(
-    readonly k: number,
-    readonly combinations: number,
-    seed = 1,
-  ) {
+  readonly k: number
+  readonly combinations: number
+
+  constructor(k: number, combinations: number, seed = 1) {
+    this.k = k
+    this.combinations = combinations
     this.packets = new Packets({ slots: 2 * k + combinations, mtu: BYTES })
     this.memory = native.memoryOpen(this.packets)
     new Random(seed).fill(this.packets.data, 0, k * this.packets.slotBytes)
@@ -44,28 +46,6 @@ class Symbols {
   get targets(): Int32Array {
     return Int32Array.from({ length: this.k }, (_, i) => this.place(this.k + this.combinations + i))
   }
-}
-
-/** Which of the unknown sources follow from rows over them, by elimination of whole matrices. */
-function determined(rows: readonly Uint8Array[], unknowns: readonly number[]): number[] {
-  const matrix = rows.map((row) => unknowns.map((i) => row[i]))
-  let rank = 0
-  for (let column = 0; column < unknowns.length; column++) {
-    const pivot = matrix.findIndex((row, n) => n >= rank && row[column] !== 0)
-    if (pivot < 0) continue
-    ;[matrix[rank], matrix[pivot]] = [matrix[pivot], matrix[rank]]
-    const scale = matrix[rank][column]
-    let inverse = 1
-    while (multiply(inverse, scale) !== 1) inverse++
-    matrix[rank] = matrix[rank].map((value) => multiply(value, inverse))
-    for (let n = 0; n < matrix.length; n++) {
-      const factor = matrix[n][column]
-      if (n !== rank && factor !== 0) matrix[n] = matrix[n].map((value, c) => value ^ multiply(factor, matrix[rank][c]))
-    }
-    rank++
-  }
-  const clean = matrix.filter((row) => row.filter((value) => value !== 0).length === 1)
-  return clean.map((row) => unknowns[row.findIndex((value) => value !== 0)]).sort((a, b) => a - b)
 }
 
 describe('the coefficients of combinations', () => {

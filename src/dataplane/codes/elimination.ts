@@ -48,7 +48,9 @@ export class Elimination {
   /** Forgets everything. The system has now `columns` sources and room for `capacity` combinations. Throws when that is too many. */
   begin(columns: number, capacity: number): void {
     if (columns > this.mostColumns || capacity > this.mostRows) {
-      throw new RangeError(`${columns} × ${capacity} is more than the ${this.mostColumns} × ${this.mostRows} there is room for`)
+      throw new RangeError(
+        `${columns} × ${capacity} is more than the ${this.mostColumns} × ${this.mostRows} there is room for`,
+      )
     }
     this.columns = columns
     this.capacity = capacity
@@ -63,10 +65,15 @@ export class Elimination {
     this.table.fill(UNKNOWN, HEAD, HEAD + columns)
   }
 
-  /** The source of a column is known: its symbol of `bytes` bytes lies at `place`. */
+  /** The source of a column is known: its symbol of `bytes` bytes lies at `place`, from now on. */
   know(column: number, place: number, bytes: number): void {
     this.table[HEAD + column] = place
     this.table[this.lengths + column] = bytes
+  }
+
+  /** The caller has had the source of a column, but its symbol is not at hand: it counts as unknown, and is not told. */
+  pass(column: number): void {
+    this.table[HEAD + column] = TOLD
   }
 
   /**

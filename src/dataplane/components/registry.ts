@@ -36,8 +36,12 @@ import { udp } from './endpoints/udp.ts'
 import { udpLocal } from './endpoints/udp-local.ts'
 import { udpRemote } from './endpoints/udp-remote.ts'
 import { unixSocket } from './endpoints/unix-socket.ts'
+import { kodokDecoder } from './fec/kodok-decoder.ts'
+import { kodokEncoder } from './fec/kodok-encoder.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
+import { rlncDecoder } from './fec/rlnc-decoder.ts'
+import { rlncEncoder } from './fec/rlnc-encoder.ts'
 import { bomb } from './routing/bomb.ts'
 import { clientIdReader } from './routing/client-id-reader.ts'
 import { clientIdWriter } from './routing/client-id-writer.ts'
@@ -95,6 +99,8 @@ const definitions: AnyComponent[] = [
   fragmentizer,
   gate,
   gilbertElliotLoss,
+  kodokDecoder,
+  kodokEncoder,
   latencyTrackerReceiver,
   latencyTrackerSender,
   lossConstant,
@@ -112,6 +118,8 @@ const definitions: AnyComponent[] = [
   reedSolomonEncoder,
   relayNetworkLookup,
   relayRoutingFabric,
+  rlncDecoder,
+  rlncEncoder,
   rtpObserver,
   sessionReader,
   sessionWriter,

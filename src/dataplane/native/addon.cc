@@ -7,6 +7,7 @@
 #include "connection.h"
 #include "crc32c.h"
 #include "descriptors.h"
+#include "elimination.h"
 #include "files.h"
 #include "gf256.h"
 #include "hangup.h"

@@ -83,7 +83,7 @@ export class BlockWindow {
   /** Repairs that came. */
   readonly repairs = new Uint8Array(PLACES)
   /** Symbols at hand for decoding. */
-  readonly kept = new Uint8Array(PLACES)
+  readonly kept = new Uint16Array(PLACES)
   /** Sources of the block as its repairs say (the most, where they differ), 0 before the first. */
   readonly closing = new Uint8Array(PLACES)
   /** Highest index of a source that came, plus 1. */

@@ -1,0 +1,132 @@
+/** What the windows of block decoders keep of unfinished blocks: how much it may be, what is given up first, and what that counts as. */
+import type { Counter } from '../../engine/metrics.ts'
+import type { Packets } from '../../engine/packets.ts'
+import { type BlockDecoderCounters, LossShare } from './block-counters.ts'
+import { type BlockWindow, DONE, OPEN, SEEN, SPENT, UNKNOWN, UNSEEN } from './block-window.ts'
+
+export class BlockKeeper {
+  /** Share of packets, sources and repairs, that did not come before their block left the window. */
+  readonly loss = new LossShare()
+  /** Packets kept of all sessions, and how many may be: they are slots that the run's other components go without. */
+  private held = 0
+  private readonly mostHeld: number
+  private readonly packets: Packets
+  private readonly counters: BlockDecoderCounters
+  /** Called when the symbols of a block are no longer at hand. */
+  private readonly forget: (window: BlockWindow, place: number) => void
+
+  constructor(packets: Packets, counters: BlockDecoderCounters, forget: (window: BlockWindow, place: number) => void) {
+    this.packets = packets
+    this.counters = counters
+    this.forget = forget
+    this.mostHeld = packets.slots >> 2
+  }
+
+  /** Slots of the symbols that unfinished blocks have at hand. */
+  get kept(): number {
+    return this.held
+  }
+
+  /** Gives up blocks when too much is kept: the oldest of the session silent longest first, until an eighth of what may be is free. */
+  makeRoom(windows: readonly BlockWindow[]): void {
+    if (this.held <= this.mostHeld) return
+    const goal = this.mostHeld - (this.mostHeld >> 3)
+    while (this.held > goal) {
+      let window: BlockWindow | null = null
+      for (const other of windows) if (other.held > 0 && (!window || other.used < window.used)) window = other
+      if (!window) return
+      for (let n = 1; n <= window.places && this.held > goal; n++) {
+        const place = window.place(window.newest + window.span + n)
+        if (window.state[place] !== OPEN) continue
+        this.letGo(window, place, this.counters.spent_packets)
+        window.state[place] = SPENT
+      }
+    }
+  }
+
+  /** Moves the window on to `block`, giving up the blocks that fall out of it. */
+  advance(window: BlockWindow, block: number): void {
+    for (let steps = window.ahead(block); steps > 0; steps--) {
+      window.newest = (window.newest + 1) | 0
+      this.giveUp(window, window.place(window.newest - window.span), true)
+      window.begin(window.newest)
+    }
+  }
+
+  /** Gives up all blocks of a session. `kept` counts the repairs that were still kept. */
+  leave(window: BlockWindow, kept = this.counters.spent_packets): void {
+    // Of the newest block more may be on its way, so nothing is counted as lost there.
+    for (let n = 0; n < window.places; n++) {
+      const place = window.place(window.newest - n)
+      this.giveUp(window, place, window.proven && n > 0 && n < window.span, kept)
+    }
+    window.active = false
+  }
+
+  /** Counts what a block lacks, when that is to be `counted`, and lets go of its packets. */
+  private giveUp(window: BlockWindow, place: number, counted: boolean, kept = this.counters.spent_packets): void {
+    const state = window.state[place]
+    if (state === UNKNOWN) return
+    if (counted && (state === OPEN || state === SPENT || state === DONE)) {
+      const sources = window.closing[place] || window.k
+      const expected = sources + this.repairsOf(window, place, sources)
+      this.loss.add(expected, Math.max(0, expected - window.sources[place] - window.repairs[place]))
+      this.counters.unrecovered_packets.add(this.missing(window, place, sources))
+    }
+    this.letGo(window, place, kept)
+    window.state[place] = UNKNOWN
+  }
+
+  /** How many repairs a block had: all, or, where it ended early, as many as were heard of. */
+  private repairsOf(window: BlockWindow, place: number, sources: number): number {
+    if (sources === window.k) return window.r
+    const from = place * window.stride + window.k
+    let count = window.r
+    while (count > 0 && window.symbols[from + count - 1] === UNSEEN) count--
+    return count
+  }
+
+  /** How many of the first `sources` of a block have neither come nor been recovered. */
+  missing(window: BlockWindow, place: number, sources: number): number {
+    const from = place * window.stride
+    let count = 0
+    for (let at = from; at < from + sources; at++) if (window.symbols[at] === UNSEEN) count++
+    return count
+  }
+
+  /** The packet of a symbol is kept in the block from now on. */
+  keep(window: BlockWindow, place: number, count: number): void {
+    window.kept[place] += count
+    window.held += count
+    this.held += count
+  }
+
+  /** Releases copies of sources, and repairs, which `counter` counts. */
+  letGo(window: BlockWindow, place: number, counter: Counter): void {
+    const kept = window.kept[place]
+    if (kept === 0) return
+    const { symbols, stride, k } = window
+    const at = place * stride
+    let left = kept
+    for (let n = stride - 1; left > 0; n--) {
+      if (symbols[at + n] <= UNSEEN) continue
+      if (n >= k) this.dropRepair(window, place, at + n, counter)
+      else {
+        this.packets.release(symbols[at + n] - 1)
+        symbols[at + n] = SEEN
+        this.keep(window, place, -1)
+      }
+      left--
+    }
+    this.forget(window, place)
+  }
+
+  /** Releases a repair, which `counter` counts. */
+  dropRepair(window: BlockWindow, place: number, symbol: number, counter: Counter): void {
+    this.packets.release(window.symbols[symbol] - 1)
+    window.symbols[symbol] = SEEN
+    this.keep(window, place, -1)
+    this.counters.held_packets.add(-1)
+    counter.add(1)
+  }
+}

@@ -1,0 +1,21 @@
+/** kodok_decoder: passes on the source packets of a kodok_encoder and recovers missing ones. */
+import { Type } from '@sinclair/typebox'
+import { defineComponent } from '../../engine/component.ts'
+import { Input, Output } from '../../engine/schema.ts'
+import { blockDecoderMetrics } from './block-metrics.ts'
+import { KODOK } from './combination-header.ts'
+import { linearBlockDecoding } from './linear-block-decoding.ts'
+
+export const kodokDecoder = defineComponent({
+  key: 'kodok_decoder',
+  family: 'fec',
+  summary: 'Recovers lost packets of a kodok_encoder from its repair packets.',
+  details:
+    'Sources are passed on as they come, recovered packets as soon as what has come of their block determines them, so out of order; with repair ' +
+    'packets in the middle of a block that is long before its end. How a block is made comes with the packets. Blocks are given up, senders are ' +
+    'followed and contradictions are dealt with as by an [rlnc_decoder](rlnc_decoder.md).',
+  config: Type.Object({ input: Input(), output: Output() }),
+  metrics: blockDecoderMetrics('a kodok_encoder'),
+  alters: true,
+  create: (_config, context) => linearBlockDecoding(context, KODOK),
+})
