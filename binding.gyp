@@ -28,6 +28,7 @@
         "src/dataplane/native/gf256_neon.cc",
         "src/dataplane/native/elimination.cc",
         "src/dataplane/native/solve.cc",
+        "src/dataplane/native/xor.cc",
         "src/dataplane/native/aead.cc",
         "src/dataplane/native/chacha.cc",
         "src/dataplane/native/chacha_x86.cc",

@@ -78,6 +78,7 @@ const VALUES: Record<string, Record<string, unknown>> = {
     bad_to_good_probability: 0.2,
   },
   notification_injector: { notification: { type: 'FLUSH', interval_ms: 100 } },
+  parity_2d_encoder: { columns: 8, rows: 4, flush_after_ms: 8 },
   peer_writer: { remote_address: '192.0.2.1:5000' },
   periodic_burst_loss: { interval: 100, burst: 5 },
   random_burst_loss: { loss_prob: 0.01, burst: 5 },

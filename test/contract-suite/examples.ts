@@ -200,6 +200,11 @@ export const examples: Readonly<Record<string, Example>> = {
     live: { notification: [{ type: 'FLUSH', interval_ms: 70 }, { type: 'RESET' }] },
   },
   observer: { config: { input: 'in', output: 'out' } },
+  parity_2d_decoder: {
+    config: { input: 'wire', output: 'out' },
+    others: { encoder: { parity_2d_encoder: { input: 'in', output: 'wire', columns: 3, rows: 2 } } },
+  },
+  parity_2d_encoder: { config: { input: 'in', output: 'out', columns: 3, rows: 2, flush_after_ms: 50 } },
   peer_router: {
     config: { ingress: { input: 'in', output: 'out' }, egress: { input: 'in2', output: 'out2' } },
   },

@@ -397,6 +397,17 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfMultiplyPackets: packetProductArguments,
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
+    xorAdd: () => {
+      const count = random.below(20)
+      const place = () => random.below(SLOTS * SLOT_BYTES)
+      const steps = Array.from({ length: count }, () => [place(), random.below(1500), place(), random.below(1500)])
+      return [
+        memoryId(),
+        Int32Array.from(steps.flat()),
+        count,
+        ...(random.chance(0.5) ? [random.pick([16, 32, 64])] : []),
+      ]
+    },
     aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
     aeadSeal: () => {
       const id = memoryId()

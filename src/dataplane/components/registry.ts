@@ -38,6 +38,8 @@ import { udpRemote } from './endpoints/udp-remote.ts'
 import { unixSocket } from './endpoints/unix-socket.ts'
 import { kodokDecoder } from './fec/kodok-decoder.ts'
 import { kodokEncoder } from './fec/kodok-encoder.ts'
+import { parity2dDecoder } from './fec/parity-2d-decoder.ts'
+import { parity2dEncoder } from './fec/parity-2d-encoder.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
 import { rlncDecoder } from './fec/rlnc-decoder.ts'
@@ -110,6 +112,8 @@ const definitions: AnyComponent[] = [
   lossTrackerSender,
   notificationInjector,
   observer,
+  parity2dDecoder,
+  parity2dEncoder,
   peerRouter,
   peerWriter,
   periodicBurstLoss,

@@ -15,6 +15,7 @@
 #include "poller.h"
 #include "tun.h"
 #include "udp.h"
+#include "xor.h"
 
 namespace penstock {
 
@@ -71,6 +72,7 @@ static const Export kExports[] = {
     {"gfMultiplyPackets", gfMultiplyPackets},
     {"gfRandomMultiply", gfRandomMultiply},
     {"gfSolve", gfSolve},
+    {"xorAdd", xorAdd},
     {"aeadOpen", aeadOpen},
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},

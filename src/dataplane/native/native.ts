@@ -371,6 +371,12 @@ export interface Native {
     bytes: number,
     found: Int32Array,
   ): number
+  /**
+   * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
+   * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many
+   * as the longer of both afterwards. `widest` bounds the vectors used, in bytes (for tests and benches).
+   */
+  xorAdd(memory: number, steps: Int32Array, count: number, widest?: number): void
 
   /**
    * AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305, 3 the same of an empty text: the payload is associated data,
