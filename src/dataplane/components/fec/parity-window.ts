@@ -12,7 +12,7 @@ export const SOURCES_TO_BELIEVE = 8
 export const UNSEEN = 0
 export const SEEN = 1
 export const RECOVERED = 2
-export const ABSENT = 3
+const ABSENT = 3
 
 /**
  * States of a block: nothing of it has come; sources are missing; all are there; given up for want of room, its sources pass; from before
