@@ -1,5 +1,5 @@
 /** Which sessions of parity_2d_encoders a decoder follows. */
-import { MAX_SENDERS, Senders } from '../routing/senders.ts'
+import { MAX_SENDERS, Senders } from '../shared/senders.ts'
 import { ParityWindow } from './parity-window.ts'
 
 export class ParitySessions {
