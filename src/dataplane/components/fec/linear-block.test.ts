@@ -582,6 +582,41 @@ describe('kodok_decoder', () => {
     bench.stop()
   })
 
+  it('tells a source once, also when other blocks were worked on meanwhile, or there was no slot to keep it', () => {
+    const sources = sizes(6)
+    const packetsOf = (block: number) => {
+      const shape = { k: 6, r: 4, block }
+      return {
+        source: (i: number) => sourcePacket('kodok', sources[i], i, shape),
+        repair: (closing: number, j: number) =>
+          repairPacket('kodok', sources.slice(0, closing), j, 50 * block + j, shape),
+      }
+    }
+    const bench = decoderOf('kodok')
+    const first = packetsOf(0)
+    bench.send('in', [first.source(0), first.source(1), first.repair(3, 0)])
+    expect(bytesOut(bench)).toEqual([sources[0], sources[1], sources[2]])
+    for (let block = 1; block <= 40; block++) {
+      const { source, repair } = packetsOf(block)
+      bench.send('in', [source(0), repair(3, 0)])
+    }
+    bytesOut(bench)
+    bench.send('in', first.repair(4, 1))
+    expect(bytesOut(bench)).toEqual([sources[3]])
+    const last = packetsOf(41)
+    const taken: number[] = []
+    while (bench.packets.available > 1) taken.push(bench.packets.allocate())
+    bench.send('in', last.source(0))
+    expect(bench.metrics().dec.unkept_packets).toBe(1)
+    for (const packet of taken) bench.packets.release(packet)
+    bench.send('in', last.source(1))
+    expect(bytesOut(bench)).toEqual([sources[0], sources[1]])
+    // Two equations for what is not at hand, of which one source has left already.
+    bench.send('in', [last.repair(3, 0), last.repair(3, 1)])
+    expect(bytesOut(bench)).toEqual([sources[2]])
+    bench.stop()
+  })
+
   it('learns from the next block how many sources one has that ended early, and counts no more than those', () => {
     const bench = decoderOf('kodok')
     const send = (block: number, count: number, previous: number, lost: readonly number[]) => {
