@@ -5,7 +5,8 @@ const port = (kind) => Type.String({ port: kind, proto: 'string', minLength: 1 }
 
 /**
  * Passes packets on with `mark` as their last byte. '!' as the first byte makes it throw, '.' ends the run, '-' ends it with
- * an error, '*' with a FATAL line behind many others, '?' never comes back, '%' ends the thread.
+ * an error, '*' with a FATAL line behind many others, '?' never comes back, '%' ends the thread. The marks above 253 are not taken by
+ * one that runs; 255 not even given back.
  */
 const trigger = {
   key: 'test_trigger',
@@ -22,6 +23,7 @@ const trigger = {
   live: ['mark'],
   create(config, { packets, outlets, end, log }) {
     let { mark } = config
+    let isBroken = false
     if (config.throw_at_start) throw new Error('refused to start')
     return {
       input(batch) {
@@ -42,6 +44,11 @@ const trigger = {
         outlets.output.send(batch)
       },
       reconfigure(next) {
+        if (isBroken || next.mark > 253) {
+          isBroken = next.mark === 255
+          mark = 0
+          throw new Error(`mark ${next.mark} is not taken`)
+        }
         mark = next.mark
       },
       stop() {

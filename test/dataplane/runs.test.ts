@@ -334,6 +334,39 @@ describe('while running', () => {
       await expect(run.handle.reconfigure(configure(forward(peer)))).rejects.toBeInstanceOf(RunOver)
     }))
 
+  /** Datagrams of front leave at back, marked twice. */
+  const markedTwice = (to: Peer, first: number, second: number) => ({
+    front: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+    first: { test_trigger: { input: 'a', output: 'b', mark: first } },
+    second: { test_trigger: { input: 'b', output: 'c', mark: second } },
+    back: { udp: { remote_address: to.address, input: 'c' } },
+  })
+
+  it('a change that one component refuses is taken over by none', () =>
+    withPeer(async (peer) => {
+      const run = await start(markedTwice(peer, 65, 66))
+      const refused = run.handle.reconfigure(configure(markedTwice(peer, 67, 254)))
+      await expect(refused).rejects.toThrow('component "second" (test_trigger): mark 254 is not taken')
+      await peer.send(run.port('front'), 'one_')
+      await peer.hears(1)
+      await run.handle.reconfigure(configure(markedTwice(peer, 65, 68)))
+      await peer.send(run.port('front'), 'two_')
+      await peer.hears(2)
+      expect(peer.heard.map(({ text }) => text)).toEqual(['oneB', 'twoD'])
+    }))
+
+  it('a component that cannot be given back what it had ends its run', () =>
+    withPeer(async (peer) => {
+      const run = await start(markedTwice(peer, 65, 66))
+      const refused = run.handle.reconfigure(configure(markedTwice(peer, 67, 255)))
+      await expect(refused).rejects.toThrow('mark 255 is not taken')
+      expect(await run.handle.ended).toEqual({
+        outcome: 'FAILED',
+        error:
+          'a change was refused, and what was before cannot be had back: component "second" (test_trigger): mark 66 is not taken',
+      })
+    }))
+
   it('a change that meets the end of its run is refused, not forgotten', () =>
     withPeer(async (peer) => {
       const run = await start(forward(peer))

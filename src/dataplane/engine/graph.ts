@@ -17,6 +17,7 @@ import { Packets } from './packets.ts'
 import { type Connection, connect, type Onward, outputsFrom, type Port, portName, type Wiring } from './ports.ts'
 import { Random } from './random.ts'
 import { largestPacket, roomOf } from './room.ts'
+import { takeOver } from './take-over.ts'
 import { TimerQueue } from './timers.ts'
 import { warningsOf } from './warnings.ts'
 
@@ -390,19 +391,22 @@ export class Graph {
     for (const made of this.histograms) made.summarise()
   }
 
-  /** Hands changed live fields to the components they belong to. */
+  /**
+   * Hands changed live fields to the components they belong to. Throws what one of them throws; all have then what they had, or the run
+   * ends with why one has not.
+   */
   reconfigure(next: PipelineConfig): void {
-    for (const [name, { config }] of Object.entries(next.components)) {
-      const before = this.config.components[name]?.config
-      if (JSON.stringify(before) !== JSON.stringify(config)) {
-        const instance = this.instances.get(name)
-        try {
-          ;(instance?.reconfigure as ((config: unknown) => void) | undefined)?.(config)
-        } catch (error) {
-          throw this.blameFor(name)(error)
-        }
+    const hand = (name: string, config: unknown) => {
+      try {
+        ;(this.instances.get(name)?.reconfigure as ((config: unknown) => void) | undefined)?.(config)
+      } catch (error) {
+        throw this.blameFor(name)(error)
       }
     }
+    takeOver(this.config.components, next.components, hand, (error) => {
+      const { message } = error as Error
+      this.environment.end(new Error(`a change was refused, and what was before cannot be had back: ${message}`))
+    })
     this.config = next
   }
 
