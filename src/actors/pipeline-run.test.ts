@@ -46,6 +46,7 @@ function rig() {
 const running: ThreadEvent = { type: 'thread.running' }
 const stop: RunEvent = { type: 'STOP', timeout: 5_000 }
 const abandon: RunEvent = { type: 'ABANDON', isLate: true, cause: 'its time was up' }
+const kill: RunEvent = { type: 'KILL', cause: 'it does not answer' }
 const ended = (outcome: 'STOPPED' | 'FAILED' | 'COMPLETED', error?: string): ThreadEvent => ({
   type: 'thread.ended',
   end: error === undefined ? { outcome } : { outcome, error },
@@ -63,6 +64,7 @@ describe('transitions', () => {
     ['running', [running], abandon, 'running', []],
     ['stopping', [running, stop], abandon, 'stopping', ['stop']],
     ['running', [running], stop, 'stopping', ['stop']],
+    ['running', [running], kill, 'killing', ['kill']],
     ['running', [running], START_DEADLINE_MS * 10, 'running', []],
     ['running', [running], ended('COMPLETED'), 'ended', []],
     ['running', [running], ended('FAILED', 'threw'), 'ended', []],
@@ -90,6 +92,7 @@ describe('every event in every state', () => {
   const events = {
     STOP: stop,
     ABANDON: abandon,
+    KILL: kill,
     'thread.launched': launched,
     'thread.running': running,
     'thread.ended': ended('FAILED', 'threw'),
@@ -110,6 +113,7 @@ describe('every event in every state', () => {
     starting: {
       STOP: ['stopping', 'stop'],
       ABANDON: ['killing', 'kill'],
+      KILL: null,
       'thread.launched': ['starting'],
       'thread.running': ['running'],
       'thread.ended': ['ended'],
@@ -120,6 +124,7 @@ describe('every event in every state', () => {
     running: {
       STOP: ['stopping', 'stop'],
       ABANDON: null,
+      KILL: ['killing', 'kill'],
       'thread.launched': ['running'],
       'thread.running': null,
       'thread.ended': ['ended'],
@@ -130,6 +135,7 @@ describe('every event in every state', () => {
     stopping: {
       STOP: null,
       ABANDON: null,
+      KILL: null,
       'thread.launched': ['stopping'],
       'thread.running': null,
       'thread.ended': ['ended'],
@@ -140,6 +146,7 @@ describe('every event in every state', () => {
     killing: {
       STOP: null,
       ABANDON: null,
+      KILL: null,
       'thread.launched': ['killing'],
       'thread.running': null,
       'thread.ended': ['ended'],
@@ -150,6 +157,7 @@ describe('every event in every state', () => {
     ended: {
       STOP: null,
       ABANDON: null,
+      KILL: null,
       'thread.launched': null,
       'thread.running': null,
       'thread.ended': null,

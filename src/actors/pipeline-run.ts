@@ -38,7 +38,11 @@ export interface Abandonment {
 
 export type RunEvent =
   /** `timeout` in milliseconds: how long the run may take to stop before its thread is killed. */
-  { type: 'STOP'; timeout: number } | ({ type: 'ABANDON' } & Abandonment) | ThreadEvent
+  | { type: 'STOP'; timeout: number }
+  | ({ type: 'ABANDON' } & Abandonment)
+  /** Ends a run that runs by force: FAILED with `cause`. */
+  | { type: 'KILL'; cause: string }
+  | ThreadEvent
 
 /** What a run tells of itself, while it is on and as its output once it is over. Replaced, never changed in place. */
 export interface RunStatus {
@@ -148,7 +152,7 @@ export const pipelineRun = setup({
       type: 'kill',
       cause: `the run was not running within ${START_DEADLINE_MS / 1000} s and was torn down`,
     }),
-    killAbandoned: sendTo('thread', (_, { cause }: Abandonment) => ({ type: 'kill', cause })),
+    kill: sendTo('thread', (_, { cause }: { cause: string }) => ({ type: 'kill', cause })),
     killNotStopping: sendTo('thread', ({ context }) => ({
       type: 'kill',
       cause: `the run did not stop within ${context.stopTimeout / 1000} s (instructionsTimeout) and was killed`,
@@ -194,14 +198,17 @@ export const pipelineRun = setup({
         STOP: { target: 'stopping', actions: 'noteStopTimeout' },
         ABANDON: {
           target: 'killing',
-          actions: ['noteAbandonment', { type: 'killAbandoned', params: ({ event }) => event }],
+          actions: ['noteAbandonment', { type: 'kill', params: ({ event }) => event }],
         },
       },
       after: { startDeadline: { target: 'killing', actions: ['noteMissedDeadline', 'killNotRunning'] } },
     },
     running: {
       entry: 'noteRunning',
-      on: { STOP: { target: 'stopping', actions: 'noteStopTimeout' } },
+      on: {
+        STOP: { target: 'stopping', actions: 'noteStopTimeout' },
+        KILL: { target: 'killing', actions: { type: 'kill', params: ({ event }) => event } },
+      },
     },
     stopping: {
       entry: ['noteStopping', 'stopThread'],

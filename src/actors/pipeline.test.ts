@@ -130,8 +130,10 @@ describe('transitions', () => {
     [never, 'reconfiguring', [start, running, change], 'takes it over', 'running', 'run-1'],
     [never, 'reconfiguring', [start, running, change], 'refuses', 'running', 'run-1'],
     [never, 'reconfiguring', [start, running, change], 4_999, 'reconfiguring', 'run-1'],
-    [never, 'reconfiguring', [start, running, change], 5_000, 'running', 'run-1'],
-    [never, 'running', [start, running, change, 5_000], 'takes it over', 'running', 'run-1'],
+    [never, 'reconfiguring', [start, running, change], 5_000, 'stopping', 'run-1'],
+    [never, 'stopping', [start, running, change, 5_000], 'takes it over', 'stopping', 'run-1'],
+    [never, 'stopping', [start, running, change, 5_000], ended('FAILED'), 'stopped', 'run-1'],
+    [onFailure, 'stopping', [start, running, change, 5_000], ended('FAILED'), 'backingOff', 'run-1'],
     [never, 'running', [start, running, change, 'refuses'], another, 'reconfiguring', 'run-1'],
     [never, 'stopping', [start, running, change, stop], ended('STOPPED'), 'stopped', 'run-1'],
     [never, 'stopping', [start, running, change, stop], 'takes it over', 'stopping', 'run-1'],
@@ -327,9 +329,9 @@ describe('every event in every state', () => {
       // The run's own end is on its way.
       'has ended': ['reconfiguring'],
       '1 s': null,
-      '5 s': ['running', 'reconfigureEnded'],
-      '10 s': ['running', 'reconfigureEnded'],
-      '60 s': ['running', 'reconfigureEnded'],
+      '5 s': ['stopping', 'reconfigureEnded', 'runChanged', 'kill'],
+      '10 s': ['stopping', 'reconfigureEnded', 'runChanged', 'kill'],
+      '60 s': ['stopping', 'reconfigureEnded', 'runChanged', 'kill'],
     },
     stopping: {
       START: null,
@@ -423,23 +425,10 @@ describe('a change', () => {
     expect(ends(machine).at(-1)).toEqual({ type: 'reconfigureEnded', config, outcome: { kind: 'taken over' } })
   })
 
-  test('that was not answered leaves open what the run has, until one is taken over or another run begins', async () => {
-    const unsure = async (...steps: Step[]) => {
-      const machine = rig()
-      await take(machine, start, running, ...steps)
-      return machine.actor.getSnapshot().context.isUnsure
-    }
-    expect(await unsure()).toBe(false)
-    expect(await unsure(change, 5_000)).toBe(true)
-    expect(await unsure(change, 5_000, another, 'refuses')).toBe(true)
-    expect(await unsure(change, 5_000, another, 'takes it over')).toBe(false)
-    expect(await unsure(change, 5_000, restart, ended('STOPPED'), running)).toBe(false)
-  })
-
   test('does not make a run less healthy', async () => {
     const machine = rig({ onFailure: { maxRestarts: 1 } })
-    await take(machine, start, running, ended('FAILED'), 1_000, running, HEALTHY_MS - 5_000, change, 5_000)
-    await take(machine, ended('FAILED'))
+    await take(machine, start, running, ended('FAILED'), 1_000, running, HEALTHY_MS - 4_000, change, 4_000)
+    await take(machine, 'takes it over', ended('FAILED'))
     expect(machine.state()).toBe('backingOff')
   })
 })

@@ -43,7 +43,7 @@ export type ReconfigureOutcome =
   | { kind: 'taken over' }
   /** The run goes on with what it had; `cause`: why. */
   | { kind: 'refused'; cause: unknown }
-  /** No answer within `timeout` ms: the run goes on, and may still take it over. */
+  /** No answer within `timeout` ms: nobody knows what the run has, and it is ended. */
   | { kind: 'timed out'; timeout: number }
   /** No run is running that could be asked, or it was stopped or ended meanwhile. */
   | { kind: 'not running' }
@@ -79,8 +79,6 @@ export interface PipelineContext {
   run: RunStatus | null
   /** What the run is being asked to take over. */
   change: Change | null
-  /** A change was not answered in time and none taken over since: which configuration the run has is not known. */
-  isUnsure: boolean
   persist: boolean
   /** What was asked of the run that is. */
   intent: 'none' | 'stop' | 'restart'
@@ -179,7 +177,7 @@ export const pipeline = setup({
     tellCancelled: emit(({ context }) => ({ type: 'restartCancelled' as const, record: recordOf(context) })),
     takeSettings: assign(({ event }) => (event.type === 'SETTINGS' ? { policy: event.policy } : {})),
     noteStart: assign(({ event }) => (event.type === 'START' ? { persist: event.persist, restarts: 0 } : {})),
-    beginRun: assign({ intent: 'none', isUnsure: false }),
+    beginRun: assign({ intent: 'none' }),
     toStop: assign({ intent: 'stop' }),
     toRestart: assign({ intent: 'restart' }),
     stopRun: sendTo('run', ({ context }) => ({ type: 'STOP', timeout: context.policy.instructionsTimeout })),
@@ -194,9 +192,12 @@ export const pipeline = setup({
     endChange: enqueueActions(({ context, enqueue }, outcome: ReconfigureOutcome) => {
       if (context.change === null) return
       enqueue.emit({ type: 'reconfigureEnded', config: context.change.config, outcome })
-      const isUnsure = outcome.kind === 'timed out' || (outcome.kind !== 'taken over' && context.isUnsure)
-      enqueue.assign({ change: null, isUnsure })
+      enqueue.assign({ change: null })
     }),
+    killRun: sendTo('run', ({ context }) => ({
+      type: 'KILL',
+      cause: `the run did not take a change over within ${(context.change?.timeout ?? 0) / 1000} s (instructionsTimeout) and was ended`,
+    })),
     tellNotRunning: emit((_, { config }: { config: PipelineConfig }) => ({
       type: 'reconfigureEnded' as const,
       config,
@@ -218,7 +219,6 @@ export const pipeline = setup({
         ? null
         : { record: input.lastRun, handle: null, reachedRunning: false, missedDeadline: false },
     change: null,
-    isUnsure: false,
     persist: false,
     intent: 'none',
     restarts: 0,
@@ -319,10 +319,13 @@ export const pipeline = setup({
               after: {
                 instructionsTimeout: {
                   target: 'steady',
-                  actions: {
-                    type: 'endChange',
-                    params: ({ context }) => ({ kind: 'timed out', timeout: context.change?.timeout ?? 0 }),
-                  },
+                  actions: [
+                    'killRun',
+                    {
+                      type: 'endChange',
+                      params: ({ context }) => ({ kind: 'timed out', timeout: context.change?.timeout ?? 0 }),
+                    },
+                  ],
                 },
               },
               on: { RECONFIGURE: { actions: { type: 'tellBusy', params: ({ event }) => event } } },

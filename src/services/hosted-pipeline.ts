@@ -1,6 +1,6 @@
 /** A pipeline that lives on this node: its settings, its machine, its runs, joined; and the operations on it. */
 import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
-import { ServiceError } from '../contract/errors.ts'
+import { asServiceError, ServiceError } from '../contract/errors.ts'
 import type { Sink } from '../contract/handlers.ts'
 import type { CapturedPackets, OpenCaptureStreamRequest, Pipeline } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
@@ -35,6 +35,8 @@ const CLOSE_MS = 10_000
 export class HostedPipeline {
   #record: PipelineRecord
   #stored: StoredConfig
+  /** What runs are made with while an update has the run replaced, before it is stored. */
+  #candidate: CheckedSettings | undefined
   #deleted = false
   #closing = false
   readonly #host: PipelineHost
@@ -198,7 +200,7 @@ export class HostedPipeline {
     return this.#operations.run(call, async (patience) => {
       await this.#machine.untilSettled(patience)
       if (patience.error !== undefined) throw patience.error
-      const { run, isRunning, isUnsure } = this.#machine
+      const { run, isRunning } = this.#machine
       const { config } = this.#stored
       if (run === null || config === null || !isRunning) {
         await this.#takeSettings(next)
@@ -206,12 +208,13 @@ export class HostedPipeline {
       }
       const current = { settings: this.#record.settings, config }
       const { restart, live } = compareSettings(current, next, run.cpu, this.#host.registry)
-      const needsRestart = restart.length > 0
-      if (needsRestart && !forceRestart) throw restartNeeded(this.name, restart)
-      if (!needsRestart && (live.length > 0 || isUnsure)) await this.#machine.reconfigure(next.config)
-      await this.#takeSettings(next)
-      // A run that has ended meanwhile is not followed by another: the settings are for the next one.
-      if (needsRestart && this.#machine.restart()) await this.#started(run.id)
+      if (restart.length > 0) {
+        if (!forceRestart) throw restartNeeded(this.name, restart)
+        await this.#replaceRun(run.id, next)
+      } else {
+        if (live.length > 0) await this.#machine.reconfigure(next.config)
+        await this.#takeSettings(next)
+      }
       return this.view()
     })
   }
@@ -252,11 +255,36 @@ export class HostedPipeline {
     if (this.#closing) throw closing()
   }
 
-  /** The id of the run made after the run `previous`, once packets flow and that is on disk; throws why they do not. */
+  /**
+   * The id of the run made after the run `previous`, once packets flow and that is on disk; throws why they do not. A run that the disk
+   * does not take down is stopped.
+   */
   async #started(previous: string | undefined): Promise<string> {
     const run = await this.#machine.startedAfter(previous)
     await this.#persistence.written()
-    return idOfStarted(run, previous)
+    const id = idOfStarted(run, previous)
+    const unwritten = this.#persistence.whyUnwritten(id)
+    if (unwritten === undefined) return id
+    this.#machine.send({ type: 'STOP' })
+    throw unwritten
+  }
+
+  /**
+   * Has a run with the settings `next` take the place of the run `previous`; they are stored once packets flow. When that fails they stay as
+   * they were, and the pipeline is stopped.
+   */
+  async #replaceRun(previous: string, next: CheckedSettings): Promise<void> {
+    this.#candidate = next
+    try {
+      this.#machine.send({ type: 'RESTART' })
+      await this.#started(previous)
+      await this.#takeSettings(next)
+    } catch (error) {
+      this.#machine.send({ type: 'STOP' })
+      throw notReplaced(error)
+    } finally {
+      this.#candidate = undefined
+    }
   }
 
   async #takeSettings({ settings, author, config }: CheckedSettings): Promise<void> {
@@ -288,11 +316,12 @@ export class HostedPipeline {
   }
 
   #plan(): RunPlan {
-    const { settings } = this.#record
+    const { settings } = this.#candidate ?? this.#record
+    const stored = this.#candidate ?? this.#stored
     const id = this.#host.newId()
     const selection = new LineSelection({
       level: settings.defaultLoggingLevel,
-      filters: this.#stored.config?.logFilters ?? [],
+      filters: stored.config?.logFilters ?? [],
       onStop: (line) => this.#stopByFilter(id, line),
       onLost: (path, lines, error) =>
         this.#host.failed(new Error(`${lines} lines for ${path} are lost`, { cause: error })),
@@ -302,8 +331,16 @@ export class HostedPipeline {
     this.#host.runPlanned(run)
     for (const id of forgotten) this.#host.runForgotten(id)
     if (forgotten.length > 0) this.#persistence.forgetRuns(forgotten)
-    return planRun(this.#host, settings, this.#stored, run)
+    return planRun(this.#host, settings, stored, run)
   }
+}
+
+/** The failure of an update that was to replace the run; `error` is anything that was thrown. */
+function notReplaced(error: unknown): unknown {
+  const failure = asServiceError(error)
+  if (failure === undefined) return error
+  const message = `${failure.message}; the settings stay as they were, and the pipeline is stopped`
+  return new ServiceError(failure.code, message, { cause: error })
 }
 
 function closing(): ServiceError {

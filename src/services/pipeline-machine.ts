@@ -31,11 +31,6 @@ export class PipelineMachine {
     return this.#snapshot.matches({ active: 'running' })
   }
 
-  /** Which configuration its run has is not known: it did not say whether it has taken the last change over. */
-  get isUnsure(): boolean {
-    return this.#snapshot.context.isUnsure
-  }
-
   /** The run that is, or the last one. */
   get run(): RunRecord | null {
     return this.#snapshot.context.run?.record ?? null
@@ -49,16 +44,8 @@ export class PipelineMachine {
   }
 
   /** Asks for what is not answered. */
-  send(event: Exclude<PipelineEvent, { type: 'RECONFIGURE' | 'RESTART' }>): void {
+  send(event: Exclude<PipelineEvent, { type: 'RECONFIGURE' }>): void {
     this.actor.send(event)
-  }
-
-  /** Asks for another run in the place of the one that is, or is waited for; whether there will be one. */
-  restart(): boolean {
-    const event = { type: 'RESTART' } as const
-    const is = this.#snapshot.can(event)
-    if (is) this.actor.send(event)
-    return is
   }
 
   /** Stops the run, after `milliseconds` by force with `cause`, and waits for its end. */
@@ -102,7 +89,8 @@ export class PipelineMachine {
 
   /**
    * Has the run take `config` over, which differs from what it has in live fields only. Resolves also when no run is running, or it ends
-   * meanwhile. Throws ABORTED with the cause when the run refuses, DEADLINE_EXCEEDED when it does not answer in time; it goes on then.
+   * meanwhile. Throws ABORTED with the cause when the run refuses, which goes on; DEADLINE_EXCEEDED when it does not answer in time, and is
+   * ended then.
    */
   async reconfigure(config: PipelineConfig): Promise<void> {
     const outcome = await new Promise<ReconfigureOutcome>((resolve) => {
@@ -115,7 +103,7 @@ export class PipelineMachine {
     })
     if (outcome.kind === 'timed out') {
       const within = `within ${outcome.timeout / 1000} s (instructionsTimeout)`
-      throw new ServiceError('DEADLINE_EXCEEDED', `the run did not take the change over ${within}`)
+      throw new ServiceError('DEADLINE_EXCEEDED', `the run did not take the change over ${within} and was ended`)
     }
     if (outcome.kind === 'refused') {
       const { cause } = outcome

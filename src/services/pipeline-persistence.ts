@@ -2,12 +2,15 @@
 import type { ActorRefFrom } from 'xstate'
 import type { pipeline } from '../actors/pipeline.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
+import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 
 export class PipelinePersistence {
   readonly #store: Pick<Store, 'pipelines' | 'runs'>
   readonly #failed: (error: unknown) => void
   #written: Promise<unknown> = Promise.resolve()
+  /** Run id → why its record as it is now is not on disk. */
+  readonly #unwritten = new Map<string, unknown>()
 
   /** `failed` gets the error of a write that nobody waits for. */
   constructor(store: Pick<Store, 'pipelines' | 'runs'>, failed: (error: unknown) => void) {
@@ -18,7 +21,7 @@ export class PipelinePersistence {
   /** Writes the record of each run at each change of its state. Call before the machine is started. */
   follow(machine: ActorRefFrom<typeof pipeline>): void {
     for (const type of ['runChanged', 'runEnded'] as const) {
-      machine.on(type, ({ record }) => this.#begin(this.#store.runs.put(record)))
+      machine.on(type, ({ record }) => this.#begin(this.#putRun(record)))
     }
   }
 
@@ -31,6 +34,7 @@ export class PipelinePersistence {
 
   /** The runs are not remembered any more. */
   forgetRuns(ids: readonly string[]): void {
+    for (const id of ids) this.#unwritten.delete(id)
     this.#begin(this.#store.runs.remove(ids))
   }
 
@@ -39,10 +43,25 @@ export class PipelinePersistence {
     await this.#written
   }
 
+  /** Why the record of a run as it is now could not be written; undefined when it is on disk, or on its way there: see `written`. */
+  whyUnwritten(runId: string): unknown {
+    return this.#unwritten.get(runId)
+  }
+
   /** Resolves once the pipeline and its runs are not on disk any more; rejects when they cannot be removed. */
   async remove(id: string, runIds: readonly string[]): Promise<void> {
     await this.#written
     await Promise.all([this.#store.pipelines.remove(id), this.#store.runs.remove(runIds)])
+  }
+
+  async #putRun(record: RunRecord): Promise<void> {
+    try {
+      await this.#store.runs.put(record)
+      this.#unwritten.delete(record.id)
+    } catch (error) {
+      this.#unwritten.set(record.id, error)
+      throw error
+    }
   }
 
   #begin(write: Promise<void>): void {

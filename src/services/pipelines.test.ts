@@ -9,6 +9,7 @@ import { CollectingSink } from '../../test/harness/sink.ts'
 import { settle } from '../../test/harness/waiting.ts'
 import { ScriptedPool } from '../../test/services/scripted.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
+import { NotStored } from '../contract/errors.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
 import { components } from '../dataplane/components/registry.ts'
@@ -67,6 +68,8 @@ let pool: ScriptedPool
 let clock: SimulatedClock
 let service: PipelinesService
 let ids: number
+/** What went wrong in the background. */
+const failures: unknown[] = []
 
 async function open(): Promise<void> {
   store = new Store(directory)
@@ -80,9 +83,7 @@ async function open(): Promise<void> {
     store,
     pool,
     telemetryInterval: 100,
-    onError: (error) => {
-      throw error
-    },
+    onError: (error) => failures.push(error),
     clock,
     newId: () => `id-${++ids}`,
   })
@@ -103,6 +104,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await close()
+  expect(failures).toEqual([])
   rmSync(directory, { recursive: true })
 })
 
@@ -173,6 +175,19 @@ describe('start', () => {
     clock.increment(60_000)
     expect(pool.runs).toHaveLength(3)
     expect(await get(id)).toMatchObject({ started: false })
+  })
+
+  test('a run whose record cannot be written does not count as started: the start fails, and the run is stopped', async () => {
+    const { id } = await create()
+    const { put } = store.runs
+    store.runs.put = () => Promise.reject(new NotStored('penstock.lmdb', 'no space left'))
+    await expect(start(id)).rejects.toThrow(NotStored)
+    expect(pool.last.asked).toEqual(['stop'])
+    expect(failures).toEqual(expect.arrayContaining([expect.any(NotStored)]))
+    store.runs.put = put
+    pool.last.end({ outcome: 'STOPPED' })
+    expect(await start(id)).toBe(pool.last.id)
+    failures.length = 0
   })
 
   test('a start that waits behind another operation has 10 s as well', async () => {
@@ -355,7 +370,7 @@ describe('getPipelineByRunId', () => {
 })
 
 describe('update', () => {
-  test('a run that does not take a change over in time: DEADLINE_EXCEEDED, nothing stored', async () => {
+  test('a run that does not take a change over in time: DEADLINE_EXCEEDED, nothing stored, and the run is ended', async () => {
     const before = await create({ instructionsTimeout: 3 })
     await start(before.id)
     pool.last.reconfigured = () => new Promise(() => {})
@@ -365,24 +380,13 @@ describe('update', () => {
     await settled()
     clock.increment(3_000)
     await late
-    expect(await get(before.id)).toMatchObject({ jsonConfig: before.jsonConfig, currentRun: { state: 'RUNNING' } })
-    expect(pool.last.asked).toEqual(['reconfigure'])
-  })
-
-  test('after a change that was not answered the next update is handed to the run, also the one that changes nothing', async () => {
-    const { id } = await create({ instructionsTimeout: 3 })
-    await start(id)
-    const run = pool.last
-    run.reconfigured = () => new Promise(() => {})
-    const late = expect(update(id, { jsonConfig: config(2) })).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
     await settled()
-    clock.increment(3_000)
-    await late
-    run.reconfigured = async () => {}
-    await update(id)
-    expect(run.asked).toEqual(['reconfigure', 'reconfigure'])
-    await update(id)
-    expect(run.asked).toEqual(['reconfigure', 'reconfigure'])
+    expect(pool.last.asked).toEqual(['reconfigure', 'kill'])
+    expect(await get(before.id)).toMatchObject({
+      jsonConfig: before.jsonConfig,
+      started: false,
+      currentRun: { outcome: 'FAILED', error: expect.stringContaining('within 3 s (instructionsTimeout)') },
+    })
   })
 
   test('a run that refuses the change: ABORTED with the cause, nothing stored', async () => {
@@ -434,48 +438,35 @@ describe('update', () => {
     expect(await get(id)).toMatchObject({ jsonConfig: config(2), currentRun: { outcome: 'STOPPED' } })
   })
 
-  /** Holds writes of settings until what it returns is called. */
-  const holdSettings = () => {
-    const put = store.pipelines.put.bind(store.pipelines)
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    store.pipelines.put = async (record) => {
-      await held
-      await put(record)
-    }
-    return release
+  /** Lets the run that is replaced end, so that the next one is made. */
+  const replaced = async () => {
+    await settled()
+    pool.last.end({ outcome: 'STOPPED' })
+    await settled()
   }
 
-  test('a run that ends while the settings of the next one are written: stopped, and the next operation has its turn', async () => {
+  test('a run that ends while it is replaced: the next one is made all the same', async () => {
     const { id } = await create()
     await start(id)
-    const release = holdSettings()
     const updated = update(id, { jsonConfig: config(1, 300), forceRestart: true })
     await settled()
     pool.last.end({ outcome: 'COMPLETED' })
-    await settled()
-    release()
-    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(1, 300), started: false })
-    expect(await start(id)).toBe(pool.last.id)
+    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(1, 300), started: true })
     expect(pool.runs).toHaveLength(2)
   })
 
-  test('a node that closes while settings are written: they are on disk, and no other run is started', async () => {
+  test('a node that closes while a run is replaced: no other run is made, and nothing is changed', async () => {
     const { id } = await create()
     await start(id)
-    const release = holdSettings()
-    const updated = update(id, { jsonConfig: config(1, 300), forceRestart: true })
+    const refused = expect(update(id, { jsonConfig: config(1, 300), forceRestart: true })).rejects.toMatchObject({
+      code: 'ABORTED',
+    })
     await settled()
-    const closed = close()
-    await settle()
-    release()
-    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(1, 300) })
-    await closed
+    await close()
+    await refused
     expect(pool.runs).toHaveLength(1)
     await open()
-    expect(await get(id)).toMatchObject({ jsonConfig: config(1, 300), started: false })
+    expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false })
   })
 
   test('a caller that goes away while a start of the restart policy is awaited: nothing is changed', async () => {
@@ -504,20 +495,41 @@ describe('update', () => {
     expect(await get(id)).toMatchObject({ name: 'p', currentRun: { state: 'RUNNING' } })
   })
 
-  test('a restart that fails leaves the new settings and a stopped pipeline', async () => {
+  test('a restart that fails leaves the settings as they were and a stopped pipeline, and says so', async () => {
     const { id } = await create({ restartPolicy: { always: { maxRestarts: 0 } } })
     await start(id)
     pool.prompt = false
     const failed = expect(
       update(id, { jsonConfig: config(1, 300), forceRestart: true, restartPolicy: { always: { maxRestarts: 0 } } }),
-    ).rejects.toMatchObject({ code: 'ABORTED', message: expect.stringContaining('port taken') })
-    await settled()
-    pool.last.end({ outcome: 'STOPPED' })
-    await settled()
+    ).rejects.toMatchObject({
+      code: 'ABORTED',
+      message: expect.stringMatching(/port taken; the settings stay as they were, and the pipeline is stopped$/),
+    })
+    await replaced()
+    expect(pool.last.options.config.components.source?.config).toMatchObject({ payload_size: 300 })
     pool.last.end({ outcome: 'FAILED', error: 'port taken' })
     await failed
     expect(pool.runs).toHaveLength(2)
-    expect(await get(id)).toMatchObject({ jsonConfig: config(1, 300), started: false })
+    expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false })
+    pool.prompt = true
+    await start(id)
+    expect(pool.last.options.config.components.source?.config).toMatchObject({ payload_size: 200 })
+  })
+
+  test('a restart whose settings cannot be stored is undone: the new run is stopped', async () => {
+    const { id } = await create()
+    await start(id)
+    store.pipelines.put = () => Promise.reject(new NotStored('penstock.lmdb', 'no space left'))
+    const failed = expect(update(id, { jsonConfig: config(1, 300), forceRestart: true })).rejects.toMatchObject({
+      code: 'RESOURCE_EXHAUSTED',
+      message: expect.stringContaining('the settings stay as they were, and the pipeline is stopped'),
+    })
+    await replaced()
+    await failed
+    expect(pool.last.asked).toEqual(['stop'])
+    pool.last.end({ outcome: 'STOPPED' })
+    await settled()
+    expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false })
   })
 })
 

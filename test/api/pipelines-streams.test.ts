@@ -252,7 +252,7 @@ test('a run that does not stop within its instructionsTimeout is killed', async 
   peer.close()
 })
 
-test('a run that does not take a change over within its instructionsTimeout: 504, and all stays as it was', async () => {
+test('a run that does not take a change over within its instructionsTimeout: 504, the settings stay, and it is ended', async () => {
   const peer = await Peer.open()
   const id = await node.create(fragile(peer), { instructionsTimeout: 1 })
   const runId = await node.start(id)
@@ -263,10 +263,14 @@ test('a run that does not take a change over within its instructionsTimeout: 504
   const { status, body } = await node.call('PUT', `/pipelines/${id}`, settingsOf(marked, { instructionsTimeout: 30 }))
   expect([status, body.code]).toEqual([504, 4])
   expect(body.message).toContain('within 1 s (instructionsTimeout)')
-  expect(await node.get(id)).toEqual(before)
   expect(before.currentRun).toMatchObject({ id: runId, state: 'RUNNING' })
-  await node.call('POST', `/pipelines/${id}/stop`)
-  await node.when(id, ({ started }) => !started)
+  const after = await node.when(id, ({ started }) => !started)
+  expect(after).toEqual({ ...before, started: false, currentRun: after.currentRun })
+  expect(after.currentRun).toMatchObject({
+    id: runId,
+    outcome: 'FAILED',
+    error: 'the run did not take a change over within 1 s (instructionsTimeout) and was ended',
+  })
   peer.close()
 })
 

@@ -116,7 +116,7 @@ test('forceRestart: the call returns once the new run is running', async () => {
   await node.call('POST', `/pipelines/${id}/stop`)
 })
 
-test('forceRestart into a run that cannot start: ABORTED, and stopped', async () => {
+test('forceRestart into a run that cannot start: ABORTED, stopped, and the settings as they were', async () => {
   const id = await node.create(traffic())
   await node.start(id)
   const broken = {
@@ -126,8 +126,9 @@ test('forceRestart into a run that cannot start: ABORTED, and stopped', async ()
   }
   const { status, body } = await update(id, broken, { forceRestart: true })
   expect(status).toBe(409)
-  expect(body.message).toContain('refused to start')
-  expect(await node.get(id)).toMatchObject({ started: false, currentRun: { outcome: 'FAILED' } })
+  expect(body.message).toContain('refused to start; the settings stay as they were, and the pipeline is stopped')
+  const { jsonConfig } = settingsOf(traffic())
+  expect(await node.get(id)).toMatchObject({ jsonConfig, started: false, currentRun: { outcome: 'FAILED' } })
 })
 
 test('forceRestart with nothing that needs it keeps the run', async () => {
