@@ -60,6 +60,8 @@ export type PipelineEmitted =
   | { type: 'restartPlanned'; record: RunRecord; attempt: number; most: number; delay: number }
   /** The policy has no restart left. */
   | { type: 'gaveUp'; record: RunRecord; restarts: number }
+  /** The row of restarts ended by a run that lasted HEALTHY_MS. */
+  | { type: 'restartsForgotten'; record: RunRecord }
   /** A stop came while the next run was waited for. */
   | { type: 'restartCancelled'; record: RunRecord }
   /** A RECONFIGURE with this very `config` is over. */
@@ -185,7 +187,11 @@ export const pipeline = setup({
     /** The run was asked for by a person: what follows its start is theirs to see. */
     noteRestart: assign({ persist: false, restarts: 0 }),
     countRestart: assign({ restarts: ({ context }) => context.restarts + 1, persist: true }),
-    resetRestarts: assign({ restarts: 0 }),
+    resetRestarts: enqueueActions(({ context, enqueue }) => {
+      if (context.restarts === 0) return
+      enqueue.assign({ restarts: 0 })
+      enqueue.emit({ type: 'restartsForgotten', record: recordOf(context) })
+    }),
     noteChange: assign(({ context }, { config }: { config: PipelineConfig }) => ({
       change: { config, timeout: context.policy.instructionsTimeout },
     })),

@@ -86,9 +86,11 @@ function policyName(policy: Record<string, unknown> | undefined): string {
   return limit ? `${written}, ${limit} times at most` : written
 }
 
-function stateOf({ started, currentRun }: Pipeline): string {
+function stateOf({ started, currentRun, restarts }: Pipeline): string {
   const state = currentRun?.state.toLowerCase() ?? (started ? 'started' : 'stopped')
-  if (currentRun?.outcome) return `${state} (${currentRun.outcome.toLowerCase()})`
+  if (currentRun?.outcome) {
+    return `${state} (${currentRun.outcome.toLowerCase()})${restarts?.nextAt === undefined ? '' : ', starts again'}`
+  }
   return state
 }
 
@@ -116,6 +118,14 @@ function printPipelines(pipelines: readonly Pipeline[]): void {
   print(table(columns, rows))
 }
 
+/** `2 of at most 5 in a row, the next at 2026-11-22T10:00:00.000Z`; undefined when there is nothing to say. */
+function restartsText({ restarts, restartPolicy }: Pipeline): string | undefined {
+  if (restarts === undefined) return undefined
+  const most = (restartPolicy?.always ?? restartPolicy?.onFailure)?.maxRestarts
+  const next = restarts.nextAt === undefined ? '' : `, the next at ${restarts.nextAt}`
+  return `${restarts.count}${most ? ` of at most ${most}` : ''} in a row${next}`
+}
+
 function printPipeline(pipeline: Pipeline, output: Format, withConfig = false): void {
   if (output === 'json') {
     printJson(pipeline)
@@ -130,6 +140,7 @@ function printPipeline(pipeline: Pipeline, output: Format, withConfig = false): 
     ['started', run?.startedAt],
     ['ended', run?.endedAt],
     ['error', run?.error],
+    ['restarts', restartsText(pipeline)],
     ['cpu', run?.cpu === undefined ? undefined : String(run.cpu)],
     ['cpu pin', pipeline.cpuPin === undefined ? 'chosen by the node' : String(pipeline.cpuPin)],
     ['performance mode', pipeline.performanceMode ? 'on' : 'off'],
@@ -145,7 +156,7 @@ function printPipeline(pipeline: Pipeline, output: Format, withConfig = false): 
 }
 
 /** The settings of a pipeline as it is: what an update that changes nothing would send. */
-function settingsOf({ id, started, currentRun, ...settings }: Pipeline): UpdateSettings {
+function settingsOf({ id, started, currentRun, restarts, ...settings }: Pipeline): UpdateSettings {
   return { ...settings, forceRestart: false }
 }
 
@@ -213,6 +224,7 @@ export function addPipelines(program: Command): void {
   add('list', 'list the pipelines').option('-w, --watch', 'then show every change until Ctrl-C').action(listPipelines)
 
   add('get', 'show one pipeline and its configuration')
+    .alias('show')
     .argument('<pipeline>', ID)
     .option('--config', 'print the configuration only, as it was given')
     .action(async (name: string, options: Common & { config?: boolean }) => {

@@ -372,6 +372,8 @@ export interface Pipeline {
   started: boolean
   /** Of a started pipeline its run. Of a stopped one the last run, ENDED, with how and when it ended; unset: it was never started. */
   currentRun?: Run | undefined
+  /** What the restart policy has done; unset: nothing since the last start, or since the last run that was on for a minute. */
+  restarts?: Restarts | undefined
 }
 
 /** One start of a pipeline. */
@@ -391,6 +393,14 @@ export interface Run {
 export type RunState = 'STARTING' | 'RUNNING' | 'STOPPING' | 'ENDED'
 
 export type RunOutcome = 'STOPPED' | 'FAILED' | 'COMPLETED'
+
+/** A row of restarts, none of which led to a run that was on for a minute. */
+export interface Restarts {
+  /** How many there were. */
+  count: number
+  /** When the next one is due; unset: none is waited for. */
+  nextAt?: Date | undefined
+}
 
 export interface GetPipelineByIdResponse {
   pipeline?: Pipeline | undefined
@@ -649,7 +659,7 @@ export interface UnaryOperations {
   getPipelineByRunId: { request: GetPipelineByRunIdRequest; response: GetPipelineByRunIdResponse }
   /** Creates a pipeline; it is not started. */
   createPipeline: { request: CreatePipelineRequest; response: CreatePipelineResponse }
-  /** Replaces the settings of a pipeline. */
+  /** Replaces the settings of a pipeline. A run that is on takes them over or, with force_restart, is followed by another; when it does not, in the pipeline's instructions_timeout, or the other one does not start, the settings stay as they were. */
   updatePipeline: { request: UpdatePipelineRequest; response: UpdatePipelineResponse }
   /** Deletes a pipeline with its runs; of one that is started, the run is stopped and its end awaited first. */
   deletePipeline: { request: DeletePipelineRequest; response: DeletePipelineResponse }

@@ -73,9 +73,12 @@ export class HostedPipeline {
     const { actor } = this.#machine
     this.#persistence.follow(actor)
     actor.on('runEnded', ({ record }) => this.run(record.id)?.end(record))
-    for (const type of ['runChanged', 'runEnded', 'restartCancelled'] as const) {
+    for (const type of ['runChanged', 'runEnded', 'restartCancelled', 'restartsForgotten'] as const) {
       actor.on(type, () => host.changed(this.id))
     }
+    actor.on('runStarted', ({ record, restarts }) => {
+      if (restarts > 0) this.run(record.id)?.noteRestart({ attempt: restarts })
+    })
     tellFacts(actor, (run) => ({ pipelineId: this.id, name: this.name, runId: run.id }), host.noted)
     actor.start()
   }
@@ -138,7 +141,14 @@ export class HostedPipeline {
 
   /** The pipeline as callers see it. */
   view(): Pipeline {
-    return this.#view.show(this.#record, !this.#machine.isStopped, this.#machine.run)
+    const { isStopped, run, restarts } = this.#machine
+    return this.#view.show({
+      record: this.#record,
+      started: !isStopped,
+      run,
+      restarts: restarts.count,
+      nextAt: restarts.nextAt,
+    })
   }
 
   /**

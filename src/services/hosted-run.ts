@@ -77,6 +77,12 @@ export class HostedRun {
     this.log.append(this.selection?.select(lines) ?? lines)
   }
 
+  /** The restart policy made the run: restart number `attempt` in a row. */
+  noteRestart({ attempt }: { attempt: number }): void {
+    const message = `made by the restart policy: restart ${attempt} in a row`
+    this.append([{ timestamp: Date.now(), level: 'STATE', component: '', message, fields: { attempt } }])
+  }
+
   /** The run has a thread: its metrics can be read, every `interval` ms. */
   launched(handle: RunHandle, interval: number): void {
     if (this.#telemetry !== undefined || this.#record !== undefined) return

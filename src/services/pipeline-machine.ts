@@ -1,6 +1,12 @@
 /** A pipeline's machine as the operations use it: they ask it for something and wait for what comes of it. Holds no state of its own. */
 import { type ActorRefFrom, createActor, type SnapshotFrom } from 'xstate'
-import type { PipelineEvent, PipelineInput, pipeline, ReconfigureOutcome } from '../actors/pipeline.ts'
+import {
+  backOff,
+  type PipelineEvent,
+  type PipelineInput,
+  type pipeline,
+  type ReconfigureOutcome,
+} from '../actors/pipeline.ts'
 import type { RunStatus } from '../actors/pipeline-run.ts'
 import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -34,6 +40,13 @@ export class PipelineMachine {
   /** The run that is, or the last one. */
   get run(): RunRecord | null {
     return this.#snapshot.context.run?.record ?? null
+  }
+
+  /** Restarts in a row that the policy has made, and when the next one is due, in milliseconds since the epoch, if one is waited for. */
+  get restarts(): { count: number; nextAt: number | undefined } {
+    const { restarts, run } = this.#snapshot.context
+    const endedAt = this.#snapshot.matches('backingOff') ? run?.record.endedAt : undefined
+    return { count: restarts, nextAt: endedAt === undefined ? undefined : endedAt + backOff(restarts) }
   }
 
   /** Throws FAILED_PRECONDITION unless the pipeline, called `name`, is stopped. */

@@ -6,24 +6,42 @@ import type { LogLine } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 
+/** What a pipeline is shown by; none of it is ever changed in place. */
+interface Shown {
+  readonly record: PipelineRecord
+  readonly started: boolean
+  /** The current run, or the last one of a stopped pipeline, which tells how it ended. */
+  readonly run: RunRecord | null
+  /** Restarts in a row, and when the next one is due, in milliseconds since the epoch. */
+  readonly restarts: number
+  readonly nextAt: number | undefined
+}
+
 /** One pipeline as callers see it: the same object until something in it changes, so that it is encoded once for all of them. */
 export class PipelineView {
-  /** What was shown last, and what it was made of: none of that is ever changed in place. */
-  #last: { record: PipelineRecord; started: boolean; run: RunRecord | null; shown: Pipeline } | undefined
+  #last: { of: Shown; pipeline: Pipeline } | undefined
 
-  /** `run` as for `pipelineView`. */
-  show(record: PipelineRecord, started: boolean, run: RunRecord | null): Pipeline {
+  show(shown: Shown): Pipeline {
     const last = this.#last
-    if (last !== undefined && last.record === record && last.started === started && last.run === run) return last.shown
-    const shown = unchanging(pipelineView(record, started, run))
-    this.#last = { record, started, run, shown }
-    return shown
+    if (last !== undefined && (Object.keys(shown) as (keyof Shown)[]).every((key) => last.of[key] === shown[key])) {
+      return last.pipeline
+    }
+    const pipeline = unchanging(pipelineView(shown))
+    this.#last = { of: shown, pipeline }
+    return pipeline
   }
 }
 
-/** `run` is the current run, or the last one of a stopped pipeline, which tells how it ended. */
-function pipelineView({ id, settings }: PipelineRecord, started: boolean, run: RunRecord | null): Pipeline {
-  return { id, ...settings, started, ...(run === null ? {} : { currentRun: runView(run) }) }
+function pipelineView({ record: { id, settings }, started, run, restarts: count, nextAt }: Shown): Pipeline {
+  return {
+    id,
+    ...settings,
+    started,
+    ...(run === null ? {} : { currentRun: runView(run) }),
+    ...(count === 0 && nextAt === undefined
+      ? {}
+      : { restarts: { count, ...(nextAt === undefined ? {} : { nextAt: new Date(nextAt) }) } }),
+  }
 }
 
 export function runView({ id, state, startedAt, endedAt, cpu, outcome, error }: RunRecord): Run {

@@ -8,6 +8,7 @@ import { SimulatedClock } from 'xstate'
 import { CollectingSink } from '../../test/harness/sink.ts'
 import { settle } from '../../test/harness/waiting.ts'
 import { ScriptedPool } from '../../test/services/scripted.ts'
+import { HEALTHY_MS } from '../actors/pipeline.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { NotStored } from '../contract/errors.ts'
 import type { CallContext } from '../contract/handlers.ts'
@@ -128,6 +129,13 @@ const update = (id: string, changes: Partial<Parameters<typeof service.handlers.
     },
     call,
   )
+
+/** The last line of a run's log. */
+async function lastLine(runId: string) {
+  const lines = new CollectingSink<LogStreamMessages>()
+  await service.handlers.openLogStream({ nodeId, runId, options: { lines: 1n } }, call, lines)
+  return lines.messages.at(-1)?.messages[0] ?? expect.fail('the log is empty')
+}
 
 describe('start', () => {
   test('not running within the deadline: DEADLINE_EXCEEDED, the attempt is torn down, the next start is free', async () => {
@@ -278,6 +286,42 @@ describe('start', () => {
     clock.increment(60_000)
     expect(pool.runs).toHaveLength(1)
     expect(await get(id)).toMatchObject({ started: false })
+  })
+
+  test('the restarts in a row and the time of the next one are shown, told to subscribers and in the log of the run', async () => {
+    const { id } = await create({ restartPolicy: { onFailure: { maxRestarts: 2 } } })
+    const events = new CollectingSink<StreamPipelinesEvent>()
+    await service.handlers.streamPipelines({ nodeId }, call, events)
+    await start(id)
+    expect(await get(id)).not.toHaveProperty('restarts')
+    for (const count of [0, 1]) {
+      pool.last.end({ outcome: 'FAILED', error: 'threw' })
+      await settled()
+      const { currentRun, restarts } = await get(id)
+      const wait = 1_000 * 2 ** count
+      const nextAt = new Date((currentRun?.endedAt as Date).getTime() + wait)
+      expect(restarts).toEqual({ count, nextAt })
+      expect(events.messages.at(-1)?.update?.pipeline?.restarts).toEqual({ count, nextAt })
+      clock.increment(wait)
+      await settled()
+      expect((await get(id)).restarts).toEqual({ count: count + 1 })
+      expect((await lastLine(pool.last.id)).fields).toEqual({ attempt: String(count + 1) })
+    }
+    clock.increment(HEALTHY_MS)
+    await settled()
+    expect(await get(id)).not.toHaveProperty('restarts')
+    expect(events.messages.at(-1)?.update?.pipeline).not.toHaveProperty('restarts')
+    for (const _ of [1, 2]) {
+      pool.last.end({ outcome: 'FAILED', error: 'threw' })
+      await settled()
+      clock.increment(2_000)
+      await settled()
+    }
+    pool.last.end({ outcome: 'FAILED', error: 'threw' })
+    await settled()
+    expect(await get(id)).toMatchObject({ started: false, restarts: { count: 2 } })
+    await start(id)
+    expect(await get(id)).not.toHaveProperty('restarts')
   })
 
   test('deletion stops what is on, and waits for its end: a run, one that is stopping, the wait for the next one', async () => {

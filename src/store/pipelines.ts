@@ -4,7 +4,10 @@ import type { Pipeline, RestartPolicy, StartupPolicy } from '../contract/types.t
 import { RecordCollection } from './collection.ts'
 
 /** Everything a caller sets on a pipeline, defaults filled in: what callers are shown of it, without what the node adds. */
-export type PipelineSettings = Omit<Pipeline, 'id' | 'started' | 'currentRun' | 'restartPolicy' | 'startupPolicy'> & {
+export type PipelineSettings = Omit<
+  Pipeline,
+  'id' | 'started' | 'currentRun' | 'restarts' | 'restartPolicy' | 'startupPolicy'
+> & {
   restartPolicy: RestartPolicy
   startupPolicy: StartupPolicy
 }

@@ -128,6 +128,22 @@ describe('a node and its pipelines', () => {
     expect(await json('pipelines', 'list')).toEqual([])
   })
 
+  it('shows what the restart policy does', async () => {
+    const once = {
+      source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+    const file = directory.file('once.json', { engine_config: { pipeline: once } })
+    await json('pipelines', 'create', 'again', file, '--restart-policy', 'always:5')
+    await json('pipelines', 'start', 'again')
+    let shown = ''
+    while (!/restarts +[01] of at most 5 in a row, the next at \d{4}-/.test(shown)) {
+      shown = (await call('pipelines', 'show', 'again')).stdout
+    }
+    expect(shown).toMatch(/state +ended \(completed\), starts again/)
+    await json('pipelines', 'delete', 'again', '--force')
+  })
+
   it('asks before it deletes a pipeline that is started', { timeout: 120_000 }, async () => {
     const { id: pipeline } = await json<Pipeline>('pipelines', 'create', 'busy', config)
     await json('pipelines', 'start', 'busy')

@@ -187,7 +187,9 @@ export const messages: Readonly<Record<string, string>> = {
   'logging.Message': 'timestamp google.protobuf.Timestamp; level Level; component; message; fields map<string, string>',
 
   'pipeline.Pipeline':
-    'id; name; json_config; restart_policy RestartPolicy; startup_policy StartupPolicy; default_logging_level servicegrpc.logging.Level; node_reference_id?; instructions_timeout i32; cpu_pin? u32; performance_mode bool; started bool; current_run? Run',
+    'id; name; json_config; restart_policy RestartPolicy; startup_policy StartupPolicy; default_logging_level servicegrpc.logging.Level; node_reference_id?; instructions_timeout i32; cpu_pin? u32; performance_mode bool; started bool; current_run? Run; restarts? Restarts',
+  // Decided by the project: what the restart policy does.
+  'pipeline.Restarts': 'count u32; next_at? google.protobuf.Timestamp',
   'pipeline.Run':
     'id; state Run.State; started_at google.protobuf.Timestamp; ended_at? google.protobuf.Timestamp; cpu? u32; outcome? Run.Outcome; error?',
   'pipeline.RestartPolicy':
