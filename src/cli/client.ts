@@ -212,6 +212,15 @@ export class ApiClient {
     return (await this.call<JsonForm<T.UpdatePipelineResponse>>('PUT', target, settings)).pipeline as Pipeline
   }
 
+  /** What creating such a pipeline would be refused for, and what in it is hardly meant. */
+  validatePipeline(node: string, settings: CreateSettings): Promise<JsonForm<T.ValidatePipelineResponse>> {
+    return this.call('POST', path('nodes', node, 'pipelines').concat(':validate'), settings)
+  }
+
+  explainUpdate(node: string, id: string, settings: UpdateSettings): Promise<JsonForm<T.ExplainUpdateResponse>> {
+    return this.call('POST', path('nodes', node, 'pipelines', id, 'explain-update'), settings)
+  }
+
   async deletePipeline(node: string, id: string): Promise<void> {
     await this.call('DELETE', path('nodes', node, 'pipelines', id))
   }

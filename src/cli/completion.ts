@@ -22,7 +22,7 @@ function wordsOf(command: Command, path: string): Words[] {
   return [own, ...command.commands.flatMap((each) => wordsOf(each, path ? `${path} ${each.name()}` : each.name()))]
 }
 
-const FILES = 'run|simulate|validate|"pipelines create"|"pipelines update"|up|"config check"'
+const FILES = 'run|simulate|validate|"pipelines create"|"pipelines update"|"pipelines validate"|up|"config check"'
 
 /** Finds the command path typed so far, then what can follow it; `$1` is the word being typed. */
 function lookup(program: Command): string {

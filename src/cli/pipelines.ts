@@ -16,11 +16,12 @@ import {
   withOutput,
 } from './options.ts'
 import { LINK_TYPES } from './pcapng-writer.ts'
-import { withPlaces } from './problems.ts'
+import { inFile, withPlaces } from './problems.ts'
 import { type TapOptions, tap } from './tap.ts'
 import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'
 import { followTelemetry } from './telemetry.ts'
 import { ask, type Column, paint, print, printJson, table } from './terminal.ts'
+import { printVerdict } from './validate.ts'
 import { setVariables } from './variables.ts'
 
 interface Common extends TargetOptions {
@@ -155,6 +156,26 @@ function printPipeline(pipeline: Pipeline, output: Format, withConfig = false): 
   if (withConfig) print(`\n${pipeline.jsonConfig}`)
 }
 
+type Explanation = Awaited<ReturnType<ApiClient['explainUpdate']>>
+
+function printExplanation(explanation: Explanation, output: Format): void {
+  if (output === 'json') {
+    printJson(explanation)
+    return
+  }
+  const { running, live, restart } = explanation
+  const rows = [
+    ...restart.map(({ pointer, message }) => [running ? paint('restart', 'yellow') : 'next run', pointer, message]),
+    ...live.map(({ pointer, message }) => [running ? 'live' : 'next run', pointer, running ? message : '']),
+  ]
+  if (rows.length > 0)
+    print(table([{ title: 'APPLIED' }, { title: 'CHANGE', wrap: true }, { title: 'WHY', wrap: true }], rows))
+  if (rows.length === 0) print('nothing changes')
+  else if (!running) print('\nno run is on: all of it is for the next one')
+  else if (restart.length > 0) print('\nthe run cannot take all of it over: --force-restart replaces it')
+  else print('\nthe run takes all of it over')
+}
+
 /** The settings of a pipeline as it is: what an update that changes nothing would send. */
 function settingsOf({ id, started, currentRun, restarts, ...settings }: Pipeline): UpdateSettings {
   return { ...settings, forceRestart: false }
@@ -244,16 +265,26 @@ export function addPipelines(program: Command): void {
       printPipeline(await withPlaces(created, { file, text: jsonConfig }), options.output)
     })
 
+  add('validate', 'check a configuration on a node, which knows its CPUs, and whom it trusts; nothing is stored')
+    .argument('<config.json>', 'the configuration, - for standard input')
+    .action(async (file: string, { output, ...options }: Common) => {
+      const text = await readInput(file)
+      const { client, node } = await targetOf(options)
+      const { problems, warnings } = await client.validatePipeline(node, { name: 'any', jsonConfig: text })
+      printVerdict({ problems: inFile(problems), warnings: inFile(warnings) }, { file, text }, { output })
+    })
+
   withSettings(add('update', 'change a pipeline; what is not given stays as it is'))
     .argument('<pipeline>', ID)
     .argument('[config.json]', 'its new configuration, - for standard input')
     .option('--name <name>', 'its new name')
     .option('--force-restart', 'restart it when the running one cannot take the change over')
+    .option('--dry-run', 'change nothing: show what the run would take over, and what needs another run, and why')
     .action(
       async (
         name: string,
         file: string | undefined,
-        options: Common & SettingOptions & { name?: string; forceRestart?: boolean },
+        options: Common & SettingOptions & { name?: string; forceRestart?: boolean; dryRun?: boolean },
       ) => {
         const { client, node } = await targetOf(options)
         const pipeline = await findPipeline(client, node, name)
@@ -261,7 +292,11 @@ export function addPipelines(program: Command): void {
         if (file !== undefined) settings.jsonConfig = await readInput(file)
         if (options.name !== undefined) settings.name = options.name
         const source = file === undefined ? undefined : { file, text: settings.jsonConfig }
-        printPipeline(await withPlaces(client.updatePipeline(node, pipeline.id, settings), source), options.output)
+        if (options.dryRun) {
+          printExplanation(await withPlaces(client.explainUpdate(node, pipeline.id, settings), source), options.output)
+        } else {
+          printPipeline(await withPlaces(client.updatePipeline(node, pipeline.id, settings), source), options.output)
+        }
       },
     )
 

@@ -52,14 +52,17 @@ export function invalid(problems: readonly Problem[], source: Source): Failure {
   return new Failure(`${nameOf(source.file)}: ${countOf(problems)}\n${placedLines(problems, source)}`)
 }
 
+/** What a node says of a request, as it is about the file with the configuration: the configuration is all of it. */
+export function inFile(problems: readonly Problem[]): Problem[] {
+  return problems.map(({ pointer, message }) => ({ pointer: pointer === '/jsonConfig' ? '' : pointer, message }))
+}
+
 /** Waits for a call that carries `source` to a node; what the node finds wrong with it is told with its place. */
 export async function withPlaces<R>(call: Promise<R>, source: Source | undefined): Promise<R> {
   try {
     return await call
   } catch (error) {
     if (source === undefined || !(error instanceof ApiFailure) || error.problems.length === 0) throw error
-    // Of the configuration as a whole.
-    const own = ({ pointer, message }: Problem) => ({ pointer: pointer === '/jsonConfig' ? '' : pointer, message })
-    throw invalid(error.problems.map(own), source)
+    throw invalid(inFile(error.problems), source)
   }
 }

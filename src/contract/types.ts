@@ -426,6 +426,52 @@ export interface UpdatePipelineResponse {
   pipeline?: Pipeline | undefined
 }
 
+export interface ValidatePipelineResponse {
+  /** Whether createPipeline would take it. */
+  valid: boolean
+  /** What it would be refused for. */
+  problems: SettingsProblem[]
+  /** What is allowed, but hardly meant. */
+  warnings: SettingsProblem[]
+}
+
+/** Something about the settings of a pipeline. */
+export interface SettingsProblem {
+  /** JSON pointer: the name of a setting, or a place in the configuration. */
+  pointer: string
+  message: string
+}
+
+export interface ExplainUpdateResponse {
+  /** Whether a run is on that would have to take the changes over. */
+  running: boolean
+  /** What it takes over. */
+  live: FieldChange[]
+  /** What needs another run: with a run on, updatePipeline is refused unless force_restart is set. */
+  restart: FieldChange[]
+}
+
+/** A setting, or a field of the configuration, that is to change. */
+export interface FieldChange {
+  /** JSON pointer: the name of a setting, or a place in the configuration, keys in snake_case. */
+  pointer: string
+  reason: FieldChangeReason
+  /** The reason in words. */
+  message: string
+}
+
+export type FieldChangeReason =
+  | 'LIVE'
+  | 'BESIDE_THE_RUN'
+  | 'COMPONENT_ADDED'
+  | 'COMPONENT_REMOVED'
+  | 'COMPONENT_REPLACED'
+  | 'CONNECTIONS'
+  | 'PACKET_SIZE'
+  | 'FIXED'
+  | 'THREAD'
+  | 'LIFECYCLE'
+
 export type DeletePipelineResponse = Record<string, never>
 
 export interface StartPipelineResponse {
@@ -661,6 +707,10 @@ export interface UnaryOperations {
   createPipeline: { request: CreatePipelineRequest; response: CreatePipelineResponse }
   /** Replaces the settings of a pipeline. A run that is on takes them over or, with force_restart, is followed by another; when it does not, in the pipeline's instructions_timeout, or the other one does not start, the settings stay as they were. */
   updatePipeline: { request: UpdatePipelineRequest; response: UpdatePipelineResponse }
+  /** Says everything that is wrong with what createPipeline would be sent, and what in it is hardly meant; nothing is stored. */
+  validatePipeline: { request: CreatePipelineRequest; response: ValidatePipelineResponse }
+  /** Says what updatePipeline would ask of the run that is on; nothing is changed. Fails as updatePipeline does for settings that are wrong. */
+  explainUpdate: { request: UpdatePipelineRequest; response: ExplainUpdateResponse }
   /** Deletes a pipeline with its runs; of one that is started, the run is stopped and its end awaited first. */
   deletePipeline: { request: DeletePipelineRequest; response: DeletePipelineResponse }
   /** Starts a new run and returns once it is running, 10 s at most. */

@@ -2,8 +2,9 @@
 import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { asServiceError, ServiceError } from '../contract/errors.ts'
 import type { Sink } from '../contract/handlers.ts'
-import type { CapturedPackets, OpenCaptureStreamRequest, Pipeline } from '../contract/types.ts'
+import type { CapturedPackets, ExplainUpdateResponse, OpenCaptureStreamRequest, Pipeline } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import type { Changes } from '../dataplane/engine/diff.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
@@ -19,18 +20,20 @@ import { PipelinePersistence } from './pipeline-persistence.ts'
 import { PipelineRuns } from './pipeline-runs.ts'
 import {
   type CheckedSettings,
-  compareSettings,
   policyOf,
   requireRunnable,
-  restartNeeded,
   type StoredConfig,
   storedConfig,
 } from './pipelines-settings.ts'
 import { PipelineView } from './pipelines-view.ts'
 import { planRun } from './run-plan.ts'
+import { changeView, compareSettings, restartNeeded } from './settings-change.ts'
 
 /** How long a run may take to stop when the node closes, whatever its instructionsTimeout. */
 const CLOSE_MS = 10_000
+
+/** The change of a configuration that cannot run here: no run has it. */
+const UNREADABLE: Changes = { live: [], restart: [{ pointer: '/jsonConfig', reason: 'FIXED' }] }
 
 export class HostedPipeline {
   #record: PipelineRecord
@@ -222,11 +225,28 @@ export class HostedPipeline {
         if (!forceRestart) throw restartNeeded(this.name, restart)
         await this.#replaceRun(run.id, next)
       } else {
-        if (live.length > 0) await this.#machine.reconfigure(next.config)
+        if (live.some(({ reason }) => reason === 'LIVE')) await this.#machine.reconfigure(next.config)
         await this.#takeSettings(next)
       }
       return this.view()
     })
+  }
+
+  /** What an update to `next` would ask of the run that is on; without one nothing, whatever changes. */
+  explainUpdate(next: CheckedSettings): ExplainUpdateResponse {
+    const { run, isRunning } = this.#machine
+    const running = run !== null && isRunning
+    const { config } = this.#stored
+    const { restart, live } =
+      config === null
+        ? UNREADABLE
+        : compareSettings(
+            { settings: this.#record.settings, config },
+            next,
+            running ? run.cpu : undefined,
+            this.#host.registry,
+          )
+    return { running, live: live.map(changeView), restart: restart.map(changeView) }
   }
 
   /**

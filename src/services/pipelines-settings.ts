@@ -1,10 +1,10 @@
-/** Settings of a pipeline: from a request to checked settings or every problem in it, and what a change of them means to a run. */
+/** Settings of a pipeline: from a request to checked settings or every problem in it. */
 import type { PipelinePolicy } from '../actors/pipeline.ts'
 import { answerable, ServiceError } from '../contract/errors.ts'
 import type { CreatePipelineRequest, RestartPolicy, StartupPolicy, UpdatePipelineRequest } from '../contract/types.ts'
-import { checkPipelineConfig, diffConfig } from '../dataplane/engine/check.ts'
+import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
-import type { PipelineConfig } from '../dataplane/engine/config.ts'
+import type { PipelineConfig, Warning } from '../dataplane/engine/config.ts'
 import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
 import { shmProblems } from '../dataplane/engine/shm-size.ts'
@@ -75,15 +75,15 @@ export function settingsOfCreate(
   rules: SettingsRules,
   author: Author,
 ): CheckedSettings {
-  return checked(
-    {
-      ...common(request),
-      defaultLoggingLevel: request.defaultLoggingLevel ?? 'INFO',
-      instructionsTimeout: request.instructionsTimeout ?? DEFAULT_INSTRUCTIONS_TIMEOUT,
-    },
-    rules,
-    author,
-  )
+  return checked(createSettings(request), rules, author)
+}
+
+function createSettings(request: CreatePipelineRequest): PipelineSettings {
+  return {
+    ...common(request),
+    defaultLoggingLevel: request.defaultLoggingLevel ?? 'INFO',
+    instructionsTimeout: request.instructionsTimeout ?? DEFAULT_INSTRUCTIONS_TIMEOUT,
+  }
 }
 
 /** The same for an update, which replaces the settings: what it leaves out goes back to its default. */
@@ -126,11 +126,22 @@ function startupPolicyOf(policy: CreatePipelineRequest['startupPolicy']): Startu
   return policy?.auto ? { auto: {} } : { manual: {} }
 }
 
-function checked(
-  settings: PipelineSettings,
-  { cpus, registry, trust }: SettingsRules,
-  author: Author,
-): CheckedSettings {
+/** What is wrong with settings, and what in them is doubtful. */
+export interface Verdict {
+  /** What the settings say; null exactly when there are problems. */
+  readonly config: PipelineConfig | null
+  readonly problems: Problem[]
+  /** What their author is not trusted with; known only where nothing is wrong. */
+  readonly refusals: Problem[]
+  readonly warnings: Warning[]
+}
+
+/** Everything that is wrong with a create request of `author`. */
+export function verdictOnCreate(request: CreatePipelineRequest, rules: SettingsRules, author: Author): Verdict {
+  return verdictOn(createSettings(request), rules, author)
+}
+
+function verdictOn(settings: PipelineSettings, { cpus, registry, trust }: SettingsRules, author: Author): Verdict {
   const problems: Problem[] = []
   if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
   if (settings.name.length > MAX_NAME_LENGTH) {
@@ -142,60 +153,34 @@ function checked(
   if (settings.cpuPin !== undefined && !cpus.includes(settings.cpuPin)) {
     problems.push({ pointer: '/cpuPin', message: cpuProblem(settings.cpuPin, cpus) })
   }
-  const { config, problems: inConfig } = checkPipelineConfig(settings.jsonConfig, registry)
+  const { config, problems: inConfig, warnings } = checkPipelineConfig(settings.jsonConfig, registry)
   // The pointers of a configuration's problems lead into the configuration itself.
   problems.push(
     ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),
   )
   if (config !== null) problems.push(...shmProblems(config, registry))
-  if (config === null || problems.length > 0) {
+  if (config === null || problems.length > 0) return { config: null, problems, refusals: [], warnings }
+  const refusals = trust.refusals(config, registry, author)
+  const faults = refusals.length > 0 ? [] : pathFaults(withFilesIn(config, registry, trust.files), registry)
+  if (faults.length > 0) return { config: null, problems: faults, refusals, warnings }
+  return { config, problems, refusals, warnings }
+}
+
+function checked(settings: PipelineSettings, rules: SettingsRules, author: Author): CheckedSettings {
+  const { config, problems, refusals } = verdictOn(settings, rules, author)
+  if (config === null) {
     const told = answerable(problems)
     throw new ServiceError('INVALID_ARGUMENT', describeProblems(told), { problems: told })
   }
-  const refusals = trust.refusals(config, registry, author)
   if (refusals.length > 0) {
     const told = answerable(refusals)
     throw new ServiceError('PERMISSION_DENIED', describeProblems(told), { problems: told })
   }
-  const placed = withFilesIn(config, registry, trust.files)
-  const faults = pathFaults(placed, registry)
-  if (faults.length > 0) throw new ServiceError('INVALID_ARGUMENT', describeProblems(faults), { problems: faults })
-  return { settings, author, config: placed }
+  return { settings, author, config: withFilesIn(config, rules.registry, rules.trust.files) }
 }
 
 /** All problems in one line. */
 function describeProblems(problems: readonly Problem[]): string {
   const list = problems.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ')
   return problems.length === 1 ? list : `${problems.length} problems: ${list}`
-}
-
-/** What a change of settings asks of a run that is on: the fields it can take over, and those that need another run. */
-export interface SettingsChange {
-  /** JSON pointers into the configuration; names of settings. */
-  restart: string[]
-  live: string[]
-}
-
-/** Compares the settings of a run pinned to `cpu` with the wanted ones. Name, policies, timeout and log level never touch a run. */
-export function compareSettings(
-  old: Omit<CheckedSettings, 'author'>,
-  next: CheckedSettings,
-  cpu: number | undefined,
-  registry: Registry,
-): SettingsChange {
-  const { restart, live } = diffConfig(old.config, next.config, registry)
-  const settings: string[] = []
-  if (next.settings.cpuPin !== undefined && next.settings.cpuPin !== cpu) settings.push('/cpuPin')
-  if (next.settings.performanceMode !== old.settings.performanceMode) settings.push('/performanceMode')
-  return { restart: [...settings, ...restart], live }
-}
-
-/** The refusal of a change of `fields`, which need another run, on the pipeline called `name`. */
-export function restartNeeded(name: string, fields: readonly string[]): ServiceError {
-  return new ServiceError(
-    'FAILED_PRECONDITION',
-    `pipeline "${name}" is running and its run cannot take over a change of ${fields.join(', ')}: ` +
-      'stop it first, or set forceRestart',
-    { problems: fields.map((pointer) => ({ pointer, message: 'a change needs another run' })) },
-  )
 }

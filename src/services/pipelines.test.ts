@@ -299,7 +299,7 @@ describe('start', () => {
       await settled()
       const { currentRun, restarts } = await get(id)
       const wait = 1_000 * 2 ** count
-      const nextAt = new Date((currentRun?.endedAt as Date).getTime() + wait)
+      const nextAt = new Date(Number(currentRun?.endedAt) + wait)
       expect(restarts).toEqual({ count, nextAt })
       expect(events.messages.at(-1)?.update?.pipeline?.restarts).toEqual({ count, nextAt })
       clock.increment(wait)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import { pooledRun } from '../actors/pipeline-run.ts'
 import { systemClock, type Timers } from '../contract/clock.ts'
-import { ServiceError } from '../contract/errors.ts'
+import { answerable, ServiceError } from '../contract/errors.ts'
 import { Fanout } from '../contract/fanout.ts'
 import type { Handlers, Sink } from '../contract/handlers.ts'
 import { type LocalNode, requireLocal } from '../contract/local-node.ts'
@@ -20,7 +20,7 @@ import { type HostedRun, lastLine } from './hosted-run.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import type { PipelineHost } from './pipeline-host.ts'
 import { MAX_RUNS } from './pipeline-runs.ts'
-import { settingsOfCreate, settingsOfUpdate } from './pipelines-settings.ts'
+import { settingsOfCreate, settingsOfUpdate, verdictOnCreate } from './pipelines-settings.ts'
 import { runView } from './pipelines-view.ts'
 import { authorOf, type Trust } from './trust.ts'
 
@@ -61,6 +61,8 @@ export type PipelinesHandlers = Pick<
   | 'getPipelineByRunId'
   | 'createPipeline'
   | 'updatePipeline'
+  | 'validatePipeline'
+  | 'explainUpdate'
   | 'deletePipeline'
   | 'startPipeline'
   | 'stopPipeline'
@@ -181,6 +183,16 @@ export class PipelinesService implements PipelineHost {
       const hosted = this.#byId(request.id)
       const pipeline = await hosted.update(call, settingsOfUpdate(request, this, authorOf(call)), request.forceRestart)
       return { pipeline }
+    },
+    validatePipeline: async (request, call) => {
+      this.#check(request.nodeId)
+      const { problems, refusals, warnings } = verdictOnCreate(request, this, authorOf(call))
+      const told = answerable([...problems, ...refusals])
+      return { valid: told.length === 0, problems: told, warnings: answerable(warnings) }
+    },
+    explainUpdate: async (request, call) => {
+      this.#check(request.nodeId)
+      return this.#byId(request.id).explainUpdate(settingsOfUpdate(request, this, authorOf(call)))
     },
     deletePipeline: async ({ nodeId, id }, call) => {
       this.#check(nodeId)

@@ -200,6 +200,41 @@ describe('a node and its pipelines', () => {
     await json('pipelines', 'delete', id)
   })
 
+  it('checks a configuration on the node, and says what an update would ask of the run', async () => {
+    const bad = directory.file(
+      'wrong.json',
+      '{"engine_config": {"pipeline": {\n  "a": {"uniform_loss": {"loss_prob": 7}}}}}',
+    )
+    expect(await call('pipelines', 'validate', config)).toMatchObject({ code: 0, stdout: `valid: ${config}\n` })
+    const refused = await call('pipelines', 'validate', bad)
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
+    expect(refused.stderr).toContain(`${bad}:2:26: /engine_config/pipeline/a/uniform_loss/loss_prob: `)
+    expect(JSON.parse((await call('pipelines', 'validate', bad, '-o', 'json')).stdout)).toMatchObject({ valid: false })
+    expect(await json<Pipeline[]>('pipelines', 'list')).toEqual([])
+
+    const { id } = await json<Pipeline>('pipelines', 'create', 'dry', config)
+    const worse = structuredClone(lossy)
+    worse.engine_config.pipeline.loss.uniform_loss.loss_prob = 0.5
+    const other = directory.file('worse.json', worse)
+    const dry = (...args: string[]) => call('pipelines', 'update', 'dry', other, '--dry-run', ...args)
+    const at = '/engine_config/pipeline/loss/uniform_loss/loss_prob'
+    expect((await dry()).stdout).toMatch(new RegExp(`next run +${at} *\\n\\nno run is on`))
+    await json('pipelines', 'start', 'dry')
+    expect((await dry()).stdout).toMatch(new RegExp(`live +${at} +the component takes it over`))
+    expect((await dry('--performance-mode')).stdout).toMatch(
+      /restart +\/performanceMode .*--force-restart replaces it/s,
+    )
+    expect(JSON.parse((await dry('-o', 'json')).stdout)).toEqual({
+      running: true,
+      live: [{ pointer: at, reason: 'LIVE', message: 'the component takes it over while it runs' }],
+      restart: [],
+    })
+    const kept = await json<Pipeline>('pipelines', 'get', 'dry')
+    expect(JSON.parse(kept.jsonConfig)).toEqual(lossy)
+    expect((await call('pipelines', 'update', 'dry', bad, '--dry-run')).stderr).toContain(`${bad}:2:26: `)
+    await json('pipelines', 'delete', id, '--force')
+  })
+
   it('says what is wrong on stderr and exits 1', async () => {
     const bad = directory.file('bad.json', { engine_config: { pipeline: { a: { uniform_loss: { loss_prob: 7 } } } } })
     const refused = await call('pipelines', 'create', 'bad', bad)

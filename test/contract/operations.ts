@@ -97,6 +97,17 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Expecte
       'pipeline.UpdatePipelineResponse',
       'PUT /v1/nodes/{node_id}/pipelines/{id} *',
     ),
+    // Decided by the project: what a create request and an update would come to.
+    validatePipeline: unary(
+      'pipeline.CreatePipelineRequest',
+      'pipeline.ValidatePipelineResponse',
+      'POST /v1/nodes/{node_id}/pipelines:validate *',
+    ),
+    explainUpdate: unary(
+      'pipeline.UpdatePipelineRequest',
+      'pipeline.ExplainUpdateResponse',
+      'POST /v1/nodes/{node_id}/pipelines/{id}/explain-update *',
+    ),
     deletePipeline: unary(
       'pipeline.DeletePipelineRequest',
       'pipeline.DeletePipelineResponse',
@@ -214,6 +225,11 @@ export const messages: Readonly<Record<string, string>> = {
   'pipeline.UpdatePipelineRequest':
     'node_id; id; name; json_config; restart_policy RestartPolicy; startup_policy StartupPolicy; default_logging_level servicegrpc.logging.Level; instructions_timeout i32; cpu_pin? u32; performance_mode? bool; node_reference_id?; force_restart bool',
   'pipeline.UpdatePipelineResponse': 'pipeline Pipeline',
+  // Decided by the project.
+  'pipeline.ValidatePipelineResponse': 'valid bool; problems SettingsProblem[]; warnings SettingsProblem[]',
+  'pipeline.SettingsProblem': 'pointer; message',
+  'pipeline.ExplainUpdateResponse': 'running bool; live FieldChange[]; restart FieldChange[]',
+  'pipeline.FieldChange': 'pointer; reason FieldChange.Reason; message',
   'pipeline.DeletePipelineRequest': 'node_id; id',
   'pipeline.DeletePipelineResponse': '',
   'pipeline.StartPipelineRequest': `node_id; ${identifier}`,
@@ -261,6 +277,8 @@ export const enums: Readonly<Record<string, string>> = {
   'pipeline.Run.State': 'STARTING RUNNING STOPPING ENDED',
   'pipeline.Run.Outcome': 'STOPPED FAILED COMPLETED',
   'pipeline.OpenCaptureStreamRequest.Side': 'OUTPUT INPUT',
+  'pipeline.FieldChange.Reason':
+    'LIVE BESIDE_THE_RUN COMPONENT_ADDED COMPONENT_REMOVED COMPONENT_REPLACED CONNECTIONS PACKET_SIZE FIXED THREAD LIFECYCLE',
   'pipeline.Metric.Kind': 'GAUGE COUNTER',
   'pipeline.Metric.Histogram.Part': 'COUNT MIN MAX MEAN P50 P90 P99',
 }

@@ -3,9 +3,10 @@ import { Type } from '@sinclair/typebox'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { formatRemote, parseSocketAddress, remoteRecord } from '../../src/dataplane/engine/address.ts'
 import { Batch } from '../../src/dataplane/engine/batch.ts'
-import { checkPipelineConfig, diffConfig } from '../../src/dataplane/engine/check.ts'
+import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
 import { type AnyComponent, defineComponent } from '../../src/dataplane/engine/component.ts'
 import type { PipelineConfig } from '../../src/dataplane/engine/config.ts'
+import { diffConfig } from '../../src/dataplane/engine/diff.ts'
 import type { Notification } from '../../src/dataplane/engine/flow.ts'
 import { consumed, created, type MetricDeclaration } from '../../src/dataplane/engine/metrics.ts'
 import type { Outlet } from '../../src/dataplane/engine/outlet.ts'
@@ -280,7 +281,7 @@ export class Bench {
     if (!config) throw new Refused(problems)
     const { restart } = diffConfig(this.config, config, this.registry)
     if (restart.length > 0) {
-      throw new Refused(restart.map((pointer) => ({ pointer, message: 'a change needs another run' })))
+      throw new Refused(restart.map(({ pointer }) => ({ pointer, message: 'a change needs another run' })))
     }
     this.simulation.graph.reconfigure(config)
     this.advance(0)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { components } from '../components/registry.ts'
-import { checkPipelineConfig, diffConfig, MAX_CONFIG_BYTES } from './check.ts'
+import { checkPipelineConfig, MAX_CONFIG_BYTES } from './check.ts'
 
 const at = '/engine_config/pipeline'
 const wrap = (pipeline: unknown, rest: object = {}) =>
@@ -355,47 +355,5 @@ describe('warnings', () => {
       warned ? [['net', `${at}/net/udp/input`]] : [],
     )
     for (const { message } of warnings) expect(message).toContain('comes back here unchanged')
-  })
-})
-
-describe('configuration difference', () => {
-  const loss = (loss_prob: number, seed?: number) =>
-    checkPipelineConfig(
-      wrap({
-        source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
-        loss: { uniform_loss: { input: 'a', output: 'b', loss_prob, ...(seed !== undefined && { seed }) } },
-        sink: { traffic_sink: { input: 'b', mtu: 1500 } },
-      }),
-      components,
-    ).config ?? expect.fail('the configuration is good')
-
-  it('tells live fields from those that need a restart', () => {
-    expect(diffConfig(loss(0.1), loss(0.1), components)).toEqual({ restart: [], live: [] })
-    expect(diffConfig(loss(0.1), loss(0.2), components)).toEqual({
-      restart: [],
-      live: [`${at}/loss/uniform_loss/loss_prob`],
-    })
-    expect(diffConfig(loss(0.1), loss(0.1, 5), components).restart).toEqual([`${at}/loss/uniform_loss/seed`])
-    const other = structuredClone(loss(0.1))
-    other.components.extra = { key: 'splitter', config: {} }
-    expect(diffConfig(loss(0.1), other, components).restart).toEqual([`${at}/extra`])
-  })
-
-  it('takes a list with connection points in it live where those stay the same', () => {
-    const tagged = (...inputs: [name: string, tag: number][]) =>
-      checkPipelineConfig(
-        wrap({
-          one: { uniform_traffic_source: { output: inputs[0]?.[0], total_packets: 1, interval: 1 } },
-          two: { uniform_traffic_source: { output: inputs[1]?.[0], total_packets: 1, interval: 1 } },
-          mux: { tag_mux: { inputs: inputs.map(([name, tag]) => ({ name, tag })), output: 'c' } },
-          sink: { traffic_sink: { input: 'c', mtu: 1500 } },
-        }),
-        components,
-      ).config ?? expect.fail('the configuration is good')
-    const field = `${at}/mux/tag_mux/inputs`
-    const before = tagged(['a', 1], ['b', 2])
-    expect(diffConfig(before, tagged(['a', 1], ['b', 3]), components)).toEqual({ restart: [], live: [field] })
-    expect(diffConfig(before, tagged(['a', 1], ['x', 3]), components).restart).toContain(field)
-    expect(diffConfig(before, tagged(['b', 1], ['a', 2]), components).restart).toContain(field)
   })
 })

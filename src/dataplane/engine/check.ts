@@ -1,20 +1,19 @@
 /** Checks the text of a jsonConfig against the components' schemas and the graph; lists every problem. */
 import { isIP } from 'node:net'
-import { isDeepStrictEqual } from 'node:util'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
-import { below, type Problem, pointerOf } from '../../text/pointer.ts'
+import { below, type Problem } from '../../text/pointer.ts'
 import { portOfAddress } from './address.ts'
-import type { AnyComponent, Registry } from './component.ts'
+import type { Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
 import { faultsOfLogFilters, type LogFilter, LogFilters } from './log-filters.ts'
-import { connect, type Port, portsOf } from './ports.ts'
-import { largestPacket, roomOf } from './room.ts'
+import { connect } from './ports.ts'
+import { roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
 import { ShmConfig } from './shm-config.ts'
 import { uint64Words } from './uint64.ts'
@@ -313,6 +312,7 @@ function check(json: string, available: Registry): CheckedConfig {
     version?: number
     engine_config?: Record<string, unknown>
     kpis?: unknown
+    meta?: PipelineConfig['meta']
     variables?: PipelineConfig['variables']
   }
   if (typeof shell.version === 'number' && shell.version > 1) {
@@ -371,51 +371,14 @@ function check(json: string, available: Registry): CheckedConfig {
   if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
   const warnings = warningsOf(components, available, onward)
   const shmConfig = engine.shm_config as ShmConfig | undefined
+  const { meta, variables = [] } = shell
   const config: PipelineConfig = {
     version: 1,
     components,
     logFilters,
     ...(shmConfig === undefined ? {} : { shmConfig }),
-    variables: shell.variables ?? [],
+    variables,
+    ...(meta && { meta }),
   }
   return { config, problems, warnings }
-}
-
-/**
- * What changed between two checked configurations, as JSON pointers: `live` can be applied to a running pipeline,
- * `restart` cannot. Both empty: they are the same to a run. What needs larger packets than a run of `old` has room for is no live
- * change, whatever its field.
- */
-export function diffConfig(
-  old: PipelineConfig,
-  next: PipelineConfig,
-  available: Registry,
-): { restart: string[]; live: string[] } {
-  const restart: string[] = []
-  const live: string[] = []
-  const room = largestPacket(old.components, available)
-  if (!isDeepStrictEqual(old.shmConfig, next.shmConfig)) restart.push('/engine_config/shm_config')
-  for (const name of new Set([...Object.keys(old.components), ...Object.keys(next.components)])) {
-    const at = pointerOf(['engine_config', 'pipeline', name])
-    const before = Object.hasOwn(old.components, name) ? old.components[name] : undefined
-    const after = Object.hasOwn(next.components, name) ? next.components[name] : undefined
-    if (!before || !after || before.key !== after.key) {
-      restart.push(at)
-      continue
-    }
-    const definition = available.get(after.key) as AnyComponent
-    const portsIn = (field: string, { config }: ComponentConfig): Port[] =>
-      portsOf(name, definition.config, config).filter(({ steps }) => steps[0] === field)
-    const outgrows = (definition.mtu?.(after.config) ?? 0) > room
-    for (const field of new Set([...Object.keys(before.config), ...Object.keys(after.config)])) {
-      if (isDeepStrictEqual(before.config[field], after.config[field])) continue
-      const isLive =
-        definition.live?.includes(field) &&
-        !outgrows &&
-        isDeepStrictEqual(portsIn(field, before), portsIn(field, after))
-      const list = isLive ? live : restart
-      list.push(`${at}/${after.key}/${field}`)
-    }
-  }
-  return { restart, live }
 }

@@ -24,4 +24,9 @@ export interface PipelineConfig {
   /** Its file as the configuration names it, or absolute. */
   shmConfig?: ShmConfig
   variables: { id: string; label: string; description: string; paths: string[] }[]
+  /** How a display lays the components out. */
+  meta?: {
+    component_display_coordinates?: Record<string, { x?: number; y?: number }>
+    component_display_order?: Record<string, number>
+  }
 }
