@@ -2,18 +2,52 @@
 
 import { describe, expect, test } from 'vitest'
 import { createActor, fromCallback, SimulatedClock } from 'xstate'
+import { settle } from '../../test/harness/waiting.ts'
+import { HOOKS, type Hook } from '../dataplane/engine/lifecycle.ts'
 import type { RunHandle } from '../dataplane/engine/run.ts'
-import {
-  KILL_GRACE_MS,
-  pipelineRun,
-  type RunEvent,
-  type RunPlan,
-  START_DEADLINE_MS,
-  type ThreadCommand,
-  type ThreadEvent,
-} from './pipeline-run.ts'
+import { KILL_GRACE_MS, pipelineRun, type RunEvent, START_DEADLINE_MS } from './pipeline-run.ts'
+import type { RunHooks, RunPlan, ThreadCommand, ThreadEvent } from './run-thread.ts'
 
-function rig() {
+/** The state as one word each level. */
+function stateOf(value: string | object): string {
+  return typeof value === 'string'
+    ? value
+    : (Object.entries(value).map(([name, inner]) => `${name} ${inner}`)[0] as string)
+}
+
+/** Commands that end when the test says so. */
+class ScriptedHooks implements RunHooks {
+  readonly hooks: readonly Hook[]
+  readonly aborted: Hook[] = []
+  settle: { succeed(): void; fail(): void } | undefined
+  ended: () => void = () => {}
+
+  constructor(hooks: readonly Hook[]) {
+    this.hooks = hooks
+  }
+
+  has(hook: Hook): boolean {
+    return this.hooks.includes(hook)
+  }
+
+  run(hook: Hook, signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.aborted.push(hook))
+    return new Promise((resolve, reject) => {
+      this.settle = {
+        succeed: resolve,
+        fail: () => reject(new Error(`${hook} command 1 (false) ended with exit code 1`)),
+      }
+    })
+  }
+
+  end(): Promise<void> {
+    return new Promise((resolve) => {
+      this.ended = resolve
+    })
+  }
+}
+
+function rig(hooks?: RunHooks) {
   const clock = new SimulatedClock()
   const commands: ThreadCommand[] = []
   const launched: string[] = []
@@ -36,8 +70,10 @@ function rig() {
       level: 'INFO',
     },
     onLog: () => {},
+    stopTimeout: 5_000,
     onLaunch: ({ id }) => void launched.push(id),
     now: () => 1_000 + clock.now(),
+    ...(hooks && { hooks }),
   }
   const actor = createActor(machine, { input: plan, clock }).start()
   return { actor, clock, commands, launched, thread: (event: ThreadEvent) => send(event) }
@@ -79,113 +115,249 @@ describe('transitions', () => {
     const apply = (event: RunEvent) =>
       event.type.startsWith('thread.') ? thread(event as ThreadEvent) : actor.send(event)
     before.forEach(apply)
-    expect(actor.getSnapshot().value).toBe(from)
+    expect(stateOf(actor.getSnapshot().value).split(' ')[0]).toBe(from)
     if (typeof then === 'number') clock.increment(then)
     else apply(then)
-    expect(actor.getSnapshot().value).toBe(to)
+    expect(stateOf(actor.getSnapshot().value).split(' ')[0]).toBe(to)
     expect(sent.map(({ type }) => type)).toEqual(commands)
   })
 })
 
 describe('every event in every state', () => {
   const launched: ThreadEvent = { type: 'thread.launched', handle: { id: 'r' } as RunHandle }
+  const built: ThreadEvent = { type: 'thread.built' }
   const events = {
     STOP: stop,
     ABANDON: abandon,
     KILL: kill,
     'thread.launched': launched,
+    'thread.built': built,
     'thread.running': running,
     'thread.ended': ended('FAILED', 'threw'),
+    'commands succeed': 'succeed',
+    'commands fail': 'fail',
+    'processes are gone': 'gone',
     'start deadline': START_DEADLINE_MS,
     'stop timeout': 5_000,
-    'kill grace': KILL_GRACE_MS,
-  } as const satisfies Record<RunEvent['type'], RunEvent> & Record<string, RunEvent | number>
+  } as const satisfies Record<RunEvent['type'], RunEvent> & Record<string, Step>
+  type Step = RunEvent | number | 'succeed' | 'fail' | 'gone'
+  /** Of a run with commands everywhere, and the states that one without never enters marked by their commands. */
   const reached = {
-    starting: [],
-    running: [running],
-    stopping: [running, stop],
-    killing: [abandon],
-    ended: [ended('COMPLETED')],
-  } as const satisfies Record<string, RunEvent[]>
-  /** The state after and what the thread is told; null: ignored. */
-  type Cell = [keyof typeof reached, ThreadCommand['type']?] | null
-  const table: Record<keyof typeof reached, Record<keyof typeof events, Cell>> = {
-    starting: {
-      STOP: ['stopping', 'stop'],
+    'starting settingUp': [],
+    'starting building': ['succeed'],
+    'starting preparing': ['succeed', built],
+    'starting launching': ['succeed', built, 'succeed'],
+    'running announcing': ['succeed', built, 'succeed', running],
+    'running steady': ['succeed', built, 'succeed', running, 'succeed'],
+    'stopping quitting': ['succeed', built, 'succeed', running, 'succeed', stop],
+    'stopping halting': ['succeed', built, 'succeed', running, 'succeed', stop, 'succeed'],
+    killing: ['succeed', abandon],
+    'following cleaning': ['succeed', ended('COMPLETED')],
+    'following ending': ['succeed', ended('COMPLETED'), 'succeed'],
+    ended: ['succeed', ended('COMPLETED'), 'succeed', 'gone'],
+  } as const satisfies Record<string, readonly Step[]>
+  type State = keyof typeof reached
+  /** The state after, what the thread is told, the commands that are aborted; null: ignored. */
+  type Cell = readonly [State, ...(ThreadCommand['type'] | Hook)[]] | null
+  const same = (state: State): Cell => [state]
+  const cleaning: Cell = ['following cleaning']
+  const ignored = {
+    STOP: null,
+    ABANDON: null,
+    KILL: null,
+    'thread.built': null,
+    'thread.running': null,
+    'thread.ended': null,
+    'commands succeed': null,
+    'commands fail': null,
+    'processes are gone': null,
+    'start deadline': null,
+    'stop timeout': null,
+  } as const satisfies Partial<Record<keyof typeof events, Cell>>
+  const table: Record<State, Record<keyof typeof events, Cell>> = {
+    'starting settingUp': {
+      ...ignored,
+      STOP: ['following cleaning', 'on_setup'],
+      ABANDON: ['following cleaning', 'on_setup'],
+      'thread.launched': same('starting settingUp'),
+      'commands succeed': ['starting building'],
+      'commands fail': cleaning,
+      'start deadline': ['following cleaning', 'on_setup'],
+    },
+    'starting building': {
+      ...ignored,
+      STOP: ['stopping halting', 'stop'],
       ABANDON: ['killing', 'kill'],
-      KILL: null,
-      'thread.launched': ['starting'],
-      'thread.running': ['running'],
-      'thread.ended': ['ended'],
+      'thread.launched': same('starting building'),
+      'thread.built': ['starting preparing'],
+      'thread.running': ['running announcing'],
+      'thread.ended': cleaning,
       'start deadline': ['killing', 'kill'],
-      'stop timeout': null,
-      'kill grace': null,
     },
-    running: {
-      STOP: ['stopping', 'stop'],
-      ABANDON: null,
+    'starting preparing': {
+      ...ignored,
+      STOP: ['stopping halting', 'stop', 'pre_start'],
+      ABANDON: ['killing', 'kill', 'pre_start'],
+      'thread.launched': same('starting preparing'),
+      'thread.ended': ['following cleaning', 'pre_start'],
+      'commands succeed': ['starting launching', 'go'],
+      'commands fail': ['stopping halting', 'stop'],
+      'start deadline': ['killing', 'kill', 'pre_start'],
+    },
+    'starting launching': {
+      ...ignored,
+      STOP: ['stopping halting', 'stop'],
+      ABANDON: ['killing', 'kill'],
+      'thread.launched': same('starting launching'),
+      'thread.running': ['running announcing'],
+      'thread.ended': cleaning,
+      'start deadline': ['killing', 'kill'],
+    },
+    'running announcing': {
+      ...ignored,
+      STOP: ['stopping quitting', 'post_start'],
+      KILL: ['killing', 'kill', 'post_start'],
+      'thread.launched': same('running announcing'),
+      'thread.ended': ['following cleaning', 'post_start'],
+      'commands succeed': ['running steady'],
+      'commands fail': ['stopping quitting'],
+    },
+    'running steady': {
+      ...ignored,
+      STOP: ['stopping quitting'],
       KILL: ['killing', 'kill'],
-      'thread.launched': ['running'],
-      'thread.running': null,
-      'thread.ended': ['ended'],
-      'start deadline': null,
-      'stop timeout': null,
-      'kill grace': null,
+      'thread.launched': same('running steady'),
+      'thread.ended': cleaning,
     },
-    stopping: {
-      STOP: null,
-      ABANDON: null,
-      KILL: null,
-      'thread.launched': ['stopping'],
-      'thread.running': null,
-      'thread.ended': ['ended'],
+    'stopping quitting': {
+      ...ignored,
+      'thread.launched': same('stopping quitting'),
+      'thread.ended': ['following cleaning', 'pre_stop'],
+      'commands succeed': ['stopping halting', 'stop'],
+      'commands fail': ['stopping halting', 'stop'],
+      'start deadline': ['killing', 'kill', 'pre_stop'],
+      'stop timeout': ['killing', 'kill', 'pre_stop'],
+    },
+    'stopping halting': {
+      ...ignored,
+      'thread.launched': same('stopping halting'),
+      'thread.ended': cleaning,
       'start deadline': ['killing', 'kill'],
       'stop timeout': ['killing', 'kill'],
-      'kill grace': ['killing', 'kill'],
     },
     killing: {
-      STOP: null,
-      ABANDON: null,
-      KILL: null,
-      'thread.launched': ['killing'],
-      'thread.running': null,
-      'thread.ended': ['ended'],
+      ...ignored,
+      'thread.launched': same('killing'),
+      'thread.ended': cleaning,
+      'start deadline': cleaning,
+      'stop timeout': cleaning,
+    },
+    'following cleaning': {
+      ...ignored,
+      'thread.launched': same('following cleaning'),
+      'commands succeed': ['following ending'],
+      'commands fail': ['following ending'],
+      'start deadline': ['following ending', 'post_stop'],
+      'stop timeout': ['following ending', 'post_stop'],
+    },
+    'following ending': {
+      ...ignored,
+      'thread.launched': same('following ending'),
+      'processes are gone': ['ended'],
       'start deadline': ['ended'],
       'stop timeout': ['ended'],
-      'kill grace': ['ended'],
     },
-    ended: {
-      STOP: null,
-      ABANDON: null,
-      KILL: null,
-      'thread.launched': null,
-      'thread.running': null,
-      'thread.ended': null,
-      'start deadline': null,
-      'stop timeout': null,
-      'kill grace': null,
-    },
+    ended: { ...ignored, 'thread.launched': null },
   }
-  const states = Object.keys(reached) as (keyof typeof reached)[]
+  const states = Object.keys(reached) as State[]
   const rows = states.flatMap((state) =>
     (Object.keys(events) as (keyof typeof events)[]).map((event) => [state, event, table[state][event]] as const),
   )
-  test.each(rows)('%s, %s: %j', (from, event, cell) => {
-    const { actor, clock, commands, thread } = rig()
-    const apply = (step: RunEvent | number) => {
+  test.each(rows)('%s, %s: %j', async (from, event, cell) => {
+    const hooks = new ScriptedHooks(HOOKS)
+    const { actor, clock, commands, thread } = rig(hooks)
+    const apply = async (step: Step) => {
       if (typeof step === 'number') clock.increment(step)
+      else if (step === 'succeed') hooks.settle?.succeed()
+      else if (step === 'fail') hooks.settle?.fail()
+      else if (step === 'gone') hooks.ended()
       else if (step.type.startsWith('thread.')) thread(step as ThreadEvent)
       else actor.send(step)
+      await settle(1)
     }
-    reached[from].forEach(apply)
+    for (const step of reached[from]) await apply(step)
     const { value, context } = actor.getSnapshot()
-    expect(value).toBe(from)
+    expect(stateOf(value)).toBe(from)
     commands.length = 0
-    apply(events[event])
+    hooks.aborted.length = 0
+    await apply(events[event])
     const after = actor.getSnapshot()
-    expect([after.value, ...commands.map(({ type }) => type)]).toEqual(cell ?? [from])
+    expect([stateOf(after.value), ...commands.map(({ type }) => type), ...hooks.aborted]).toEqual(cell ?? [from])
     if (cell === null) expect(after.context).toBe(context)
-    else expect(after.context).not.toBe(context)
+  })
+})
+
+describe('the commands of a run', () => {
+  /** What a run with commands of these hooks comes to. */
+  async function end(hooks: readonly Hook[], ...steps: (RunEvent | number | 'succeed' | 'fail')[]) {
+    const scripted = new ScriptedHooks(hooks)
+    const { actor, clock, commands, thread } = rig(scripted)
+    for (const step of steps) {
+      if (typeof step === 'number') clock.increment(step)
+      else if (step === 'succeed') scripted.settle?.succeed()
+      else if (step === 'fail') scripted.settle?.fail()
+      else if (step.type.startsWith('thread.')) thread(step as ThreadEvent)
+      else actor.send(step)
+      await settle(1)
+    }
+    scripted.ended()
+    await settle(1)
+    const { record, reachedRunning } = actor.getSnapshot().context
+    return { ...record, reachedRunning, commands: commands.map(({ type }) => type) }
+  }
+  const failed = (hook: Hook) => ({ outcome: 'FAILED', error: `${hook} command 1 (false) ended with exit code 1` })
+  const built: ThreadEvent = { type: 'thread.built' }
+
+  test('on_setup fails: the run fails with its cause, without a thread', async () => {
+    expect(await end(['on_setup'], 'fail')).toMatchObject({ ...failed('on_setup'), commands: [] })
+  })
+
+  test('pre_start fails: the thread is stopped before packets flow, and the run fails with the cause', async () => {
+    const over = await end(['pre_start'], built, 'fail', ended('STOPPED'))
+    expect(over).toMatchObject({ ...failed('pre_start'), reachedRunning: false, commands: ['stop'] })
+  })
+
+  test('post_start fails: the run is stopped, and fails with the cause', async () => {
+    const over = await end(['post_start'], running, 'fail', ended('STOPPED'))
+    expect(over).toMatchObject({ ...failed('post_start'), reachedRunning: true, commands: ['stop'] })
+  })
+
+  test.each(['pre_stop', 'post_stop'] as const)('%s fails: the run has stopped all the same', async (hook) => {
+    const steps =
+      hook === 'pre_stop' ? ([stop, 'fail', ended('STOPPED')] as const) : ([stop, ended('STOPPED'), 'fail'] as const)
+    expect(await end([hook], running, ...steps)).toMatchObject({ outcome: 'STOPPED', commands: ['stop'] })
+  })
+
+  test('all of a stop has its time: what pre_stop takes post_stop has not', async () => {
+    const hooks = ['pre_stop', 'post_stop'] as const
+    const over = await end(hooks, running, stop, 2_000, 'succeed', 1_000, ended('STOPPED'), 2_000)
+    expect(over).toMatchObject({ state: 'ENDED', outcome: 'STOPPED', endedAt: 1_000 + 5_000 })
+  })
+
+  test('the record is STOPPING until what follows its end is over', async () => {
+    const hooks = new ScriptedHooks(['post_stop'])
+    const { actor, thread } = rig(hooks)
+    const state = () => actor.getSnapshot().context.record.state
+    thread(running)
+    thread(ended('COMPLETED'))
+    await settle(1)
+    expect(state()).toBe('STOPPING')
+    hooks.settle?.succeed()
+    await settle(1)
+    expect(state()).toBe('STOPPING')
+    hooks.ended()
+    await settle(1)
+    expect(actor.getSnapshot().output?.record).toMatchObject({ state: 'ENDED', outcome: 'COMPLETED' })
   })
 })
 

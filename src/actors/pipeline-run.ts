@@ -1,32 +1,15 @@
-/** One run of a pipeline as a machine: starting, running, stopping, ended; with its deadlines. */
-import { assign, fromCallback, sendTo, setup } from 'xstate'
-import type { LogLine, RunEnd, RunHandle, RunOptions, RunPool } from '../dataplane/engine/run.ts'
+/** One run of a pipeline as a machine: starting, running, stopping, what follows its end, ended; with its deadlines. */
+import { assign, fromCallback, fromPromise, sendTo, setup, spawnChild } from 'xstate'
+import type { Hook } from '../dataplane/engine/lifecycle.ts'
+import type { RunEnd, RunHandle, RunPool } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { messageOf } from '../text/error-message.ts'
+import { type RunPlan, runThread, type ThreadCommand, type ThreadEvent } from './run-thread.ts'
 
 /** How long a run may take from launch until packets flow. */
 export const START_DEADLINE_MS = 10_000
-/** How long a killed thread may take to be gone before the run is given up. */
+/** How long a killed thread may take to be gone before the run is given up; the processes of its commands likewise. */
 export const KILL_GRACE_MS = 5_000
-
-/** What a run is started with. */
-export interface RunPlan {
-  pipelineId: string
-  /** Or why the run cannot be launched, for people. */
-  options: RunOptions | { runId: string; cpu?: number; problem: string }
-  /** Gets the run's log lines, in order. */
-  onLog(lines: LogLine[]): void
-  /** The run has a thread; once at most. */
-  onLaunch(handle: RunHandle): void
-  /** Milliseconds since the epoch. */
-  now(): number
-}
-
-export type ThreadCommand = { type: 'stop' } | { type: 'kill'; cause: string }
-export type ThreadEvent =
-  | { type: 'thread.launched'; handle: RunHandle }
-  | { type: 'thread.running' }
-  | { type: 'thread.ended'; end: RunEnd }
 
 /** Why nobody waits for a start any more. */
 export interface Abandonment {
@@ -58,53 +41,37 @@ export interface RunStatus {
 
 export interface RunContext extends RunStatus {
   plan: RunPlan
-  /** Milliseconds. */
+  /** Milliseconds for all of its stop, the commands of its end included. */
   stopTimeout: number
+  /** When those are over, in milliseconds since the epoch; null before it stops. */
+  stopBy: number | null
+  /** It was given a thread. */
+  hasThread: boolean
+  /** Why it ends though nobody has asked: one of its commands failed. */
+  failure: string | null
+  /** How it ended, once that is known. */
+  end: RunEnd
 }
 
-/** The effect of a run: its worker thread. Replaced in tests. */
-function runThread(pool: RunPool) {
-  return fromCallback<ThreadCommand, RunPlan, ThreadEvent>(({ input, sendBack, receive }) => {
-    const { options } = input
-    if ('problem' in options) {
-      sendBack({ type: 'thread.ended', end: { outcome: 'FAILED', error: options.problem } })
-      return
-    }
-    let handle: RunHandle
-    try {
-      handle = pool.start(options, (lines) => input.onLog(lines))
-    } catch (error) {
-      sendBack({ type: 'thread.ended', end: { outcome: 'FAILED', error: messageOf(error) } })
-      return
-    }
-    let ended = false
-    let released = false
-    let cause: string | undefined
-    sendBack({ type: 'thread.launched', handle })
-    handle.running.then(
-      () => {
-        if (!released) sendBack({ type: 'thread.running' })
-      },
-      (error: unknown) => {
-        cause = messageOf(error)
-      },
-    )
-    handle.ended.then((end) => {
-      ended = true
-      if (released) return
-      const error = end.error ?? (end.outcome === 'FAILED' ? cause : undefined)
-      sendBack({ type: 'thread.ended', end: error === undefined ? end : { ...end, error } })
-    })
-    receive((command) => {
-      if (command.type === 'stop') handle.stop()
-      else handle.kill(command.cause)
-    })
-    return () => {
-      released = true
-      if (!ended) handle.kill('its pipeline is gone')
-    }
-  })
-}
+/** The commands of one hook, under way. */
+const hookCommands = fromPromise<void, { plan: RunPlan; hook: Hook }>(async ({ input: { plan, hook }, signal }) => {
+  await plan.hooks?.run(hook, signal)
+})
+
+/** The end of what the commands have left. */
+const leftProcesses = fromPromise<void, RunPlan>(async ({ input: { hooks } }) => {
+  await hooks?.end()
+})
+
+const NOT_RUNNING = `the run was not running within ${START_DEADLINE_MS / 1000} s and was torn down`
+const planOf = ({ context }: { context: RunContext }) => context.plan
+const cause = ({ event }: { event: { error: unknown } }) => messageOf(event.error)
+
+/** Without a thread there is nothing to kill or to stop: what follows the end comes at once. */
+const stopStart = [
+  { guard: 'hasThread', target: 'stopping.halting', actions: 'noteStopTimeout' },
+  { target: 'following', actions: ['noteStopTimeout', { type: 'noteEnd', params: { outcome: 'STOPPED' } }] },
+] as const
 
 export const pipelineRun = setup({
   types: {
@@ -112,21 +79,40 @@ export const pipelineRun = setup({
     events: {} as RunEvent,
     input: {} as RunPlan,
     output: {} as RunStatus,
+    children: {} as { thread: 'thread' },
   },
   actors: {
     thread: fromCallback<ThreadCommand, RunPlan, ThreadEvent>(() => {
       throw new Error('the machine needs a thread actor: pipelineRun.provide({ actors: { thread: runThread(pool) } })')
     }),
+    hookCommands,
+    leftProcesses,
   },
   delays: {
     startDeadline: START_DEADLINE_MS,
     stopTimeout: ({ context }) => context.stopTimeout,
     killGrace: KILL_GRACE_MS,
+    restOfStop: ({ context: { plan, stopBy, stopTimeout } }) =>
+      stopBy === null ? stopTimeout : Math.max(0, stopBy - plan.now()),
+  },
+  guards: {
+    has: ({ context }, hook: Hook) => context.plan.hooks?.has(hook) ?? false,
+    hasHooks: ({ context }) => context.plan.hooks !== undefined,
+    hasThread: ({ context }) => context.hasThread,
   },
   actions: {
+    launch: spawnChild('thread', { id: 'thread', input: planOf }),
+    noteThread: assign({ hasThread: true }),
     noteHandle: assign((_, { handle }: { handle: RunHandle }) => ({ handle })),
     tellLaunch: ({ context }, { handle }: { handle: RunHandle }) => context.plan.onLaunch(handle),
-    noteStopTimeout: assign(({ event }) => (event.type === 'STOP' ? { stopTimeout: event.timeout } : {})),
+    noteStopTimeout: assign(({ context, event }) =>
+      event.type === 'STOP' ? { stopTimeout: event.timeout, stopBy: context.plan.now() + event.timeout } : {},
+    ),
+    /** One of its commands failed: it ends by itself. */
+    noteFailure: assign(({ context }, failure: string) => ({
+      failure,
+      stopBy: context.plan.now() + context.stopTimeout,
+    })),
     noteRunning: assign({
       reachedRunning: true,
       record: ({ context }) => ({ ...context.record, state: 'RUNNING' as const }),
@@ -135,23 +121,24 @@ export const pipelineRun = setup({
       record: ({ context: { record } }) =>
         record.state === 'STOPPING' ? record : { ...record, state: 'STOPPING' as const },
     }),
+    /** The thread has until then to be gone, and the commands after it as long again. */
+    noteKill: assign({ stopBy: ({ context }) => context.plan.now() + 2 * KILL_GRACE_MS }),
     noteMissedDeadline: assign({ missedDeadline: true }),
     noteAbandonment: assign(({ event }) => (event.type === 'ABANDON' ? { missedDeadline: event.isLate } : {})),
-    noteEnd: assign({
-      record: ({ context, event }) => {
-        const { record, plan } = context
-        const end: RunEnd =
-          event.type === 'thread.ended'
-            ? event.end
-            : { outcome: 'FAILED', error: 'its thread was killed and did not report its end' }
-        return { ...record, state: 'ENDED' as const, endedAt: plan.now(), ...end }
-      },
+    noteEnd: assign(({ context: { failure } }, end: RunEnd) => ({
+      handle: null,
+      end: failure === null ? end : { outcome: 'FAILED' as const, error: failure },
+    })),
+    end: assign({
+      record: ({ context: { record, plan, end } }) => ({
+        ...record,
+        state: 'ENDED' as const,
+        endedAt: plan.now(),
+        ...end,
+      }),
     }),
     stopThread: sendTo('thread', { type: 'stop' }),
-    killNotRunning: sendTo('thread', {
-      type: 'kill',
-      cause: `the run was not running within ${START_DEADLINE_MS / 1000} s and was torn down`,
-    }),
+    releaseThread: sendTo('thread', { type: 'go' }),
     kill: sendTo('thread', (_, { cause }: { cause: string }) => ({ type: 'kill', cause })),
     killNotStopping: sendTo('thread', ({ context }) => ({
       type: 'kill',
@@ -172,7 +159,11 @@ export const pipelineRun = setup({
     handle: null,
     reachedRunning: false,
     missedDeadline: false,
-    stopTimeout: 0,
+    stopTimeout: input.stopTimeout,
+    stopBy: null,
+    hasThread: false,
+    failure: null,
+    end: { outcome: 'FAILED', error: 'its thread was killed and did not report its end' },
   }),
   output: ({ context: { record, reachedRunning, missedDeadline } }) => ({
     record,
@@ -180,7 +171,6 @@ export const pipelineRun = setup({
     reachedRunning,
     missedDeadline,
   }),
-  invoke: { id: 'thread', src: 'thread', input: ({ context }) => context.plan },
   on: {
     'thread.launched': {
       actions: [
@@ -188,37 +178,163 @@ export const pipelineRun = setup({
         { type: 'tellLaunch', params: ({ event }) => event },
       ],
     },
-    'thread.ended': '.ended',
   },
   initial: 'starting',
   states: {
     starting: {
       on: {
-        'thread.running': 'running',
-        STOP: { target: 'stopping', actions: 'noteStopTimeout' },
-        ABANDON: {
-          target: 'killing',
-          actions: ['noteAbandonment', { type: 'kill', params: ({ event }) => event }],
+        STOP: [...stopStart],
+        ABANDON: [
+          {
+            guard: 'hasThread',
+            target: 'killing',
+            actions: ['noteAbandonment', { type: 'kill', params: ({ event }) => event }],
+          },
+          {
+            target: 'following',
+            actions: [
+              'noteAbandonment',
+              { type: 'noteEnd', params: ({ event }) => ({ outcome: 'FAILED', error: event.cause }) },
+            ],
+          },
+        ],
+        'thread.ended': { target: 'following', actions: { type: 'noteEnd', params: ({ event }) => event.end } },
+      },
+      after: {
+        startDeadline: [
+          {
+            guard: 'hasThread',
+            target: 'killing',
+            actions: ['noteMissedDeadline', { type: 'kill', params: { cause: NOT_RUNNING } }],
+          },
+          {
+            target: 'following',
+            actions: ['noteMissedDeadline', { type: 'noteEnd', params: { outcome: 'FAILED', error: NOT_RUNNING } }],
+          },
+        ],
+      },
+      initial: 'beginning',
+      states: {
+        beginning: {
+          always: [{ guard: { type: 'has', params: 'on_setup' }, target: 'settingUp' }, { target: 'building' }],
+        },
+        settingUp: {
+          invoke: {
+            src: 'hookCommands',
+            input: ({ context: { plan } }) => ({ plan, hook: 'on_setup' }),
+            onDone: 'building',
+            onError: {
+              target: '#pipeline-run.following',
+              actions: { type: 'noteEnd', params: (given) => ({ outcome: 'FAILED', error: cause(given) }) },
+            },
+          },
+        },
+        building: {
+          entry: ['noteThread', 'launch'],
+          on: { 'thread.built': 'preparing', 'thread.running': '#pipeline-run.running' },
+        },
+        preparing: {
+          invoke: {
+            src: 'hookCommands',
+            input: ({ context: { plan } }) => ({ plan, hook: 'pre_start' }),
+            onDone: { target: 'launching', actions: 'releaseThread' },
+            onError: {
+              target: '#pipeline-run.stopping.halting',
+              actions: { type: 'noteFailure', params: cause },
+            },
+          },
+        },
+        launching: {
+          on: { 'thread.running': '#pipeline-run.running' },
         },
       },
-      after: { startDeadline: { target: 'killing', actions: ['noteMissedDeadline', 'killNotRunning'] } },
     },
     running: {
       entry: 'noteRunning',
       on: {
         STOP: { target: 'stopping', actions: 'noteStopTimeout' },
         KILL: { target: 'killing', actions: { type: 'kill', params: ({ event }) => event } },
+        'thread.ended': { target: 'following', actions: { type: 'noteEnd', params: ({ event }) => event.end } },
+      },
+      initial: 'beginning',
+      states: {
+        beginning: {
+          always: [{ guard: { type: 'has', params: 'post_start' }, target: 'announcing' }, { target: 'steady' }],
+        },
+        announcing: {
+          invoke: {
+            src: 'hookCommands',
+            input: ({ context: { plan } }) => ({ plan, hook: 'post_start' }),
+            onDone: 'steady',
+            onError: { target: '#pipeline-run.stopping', actions: { type: 'noteFailure', params: cause } },
+          },
+        },
+        steady: {},
       },
     },
     stopping: {
-      entry: ['noteStopping', 'stopThread'],
+      entry: 'noteStopping',
+      on: {
+        'thread.ended': { target: 'following', actions: { type: 'noteEnd', params: ({ event }) => event.end } },
+      },
       after: { stopTimeout: { target: 'killing', actions: 'killNotStopping' } },
+      initial: 'beginning',
+      states: {
+        beginning: {
+          always: [{ guard: { type: 'has', params: 'pre_stop' }, target: 'quitting' }, { target: 'halting' }],
+        },
+        quitting: {
+          invoke: {
+            src: 'hookCommands',
+            input: ({ context: { plan } }) => ({ plan, hook: 'pre_stop' }),
+            // It stops all the same.
+            onDone: 'halting',
+            onError: 'halting',
+          },
+        },
+        halting: { entry: 'stopThread' },
+      },
     },
     killing: {
-      entry: 'noteStopping',
-      after: { killGrace: 'ended' },
+      entry: ['noteStopping', 'noteKill'],
+      on: {
+        'thread.ended': { target: 'following', actions: { type: 'noteEnd', params: ({ event }) => event.end } },
+      },
+      after: { killGrace: 'following' },
     },
-    ended: { type: 'final', entry: 'noteEnd' },
+    /** The thread is gone, or never was. */
+    following: {
+      entry: 'noteStopping',
+      initial: 'beginning',
+      states: {
+        beginning: {
+          always: [
+            { guard: { type: 'has', params: 'post_stop' }, target: 'cleaning' },
+            { guard: 'hasHooks', target: 'ending' },
+            { target: '#pipeline-run.ended' },
+          ],
+        },
+        cleaning: {
+          invoke: {
+            src: 'hookCommands',
+            input: ({ context: { plan } }) => ({ plan, hook: 'post_stop' }),
+            onDone: 'ending',
+            onError: 'ending',
+          },
+          after: { restOfStop: 'ending' },
+        },
+        ending: {
+          invoke: {
+            src: 'leftProcesses',
+            input: planOf,
+            onDone: '#pipeline-run.ended',
+            onError: '#pipeline-run.ended',
+          },
+          after: { killGrace: '#pipeline-run.ended' },
+        },
+      },
+    },
+    ended: { type: 'final', entry: 'end' },
   },
 })
 

@@ -15,7 +15,8 @@ import {
   pipeline,
   type ReconfigureOutcome,
 } from './pipeline.ts'
-import { pipelineRun, type RunPlan, START_DEADLINE_MS, type ThreadCommand, type ThreadEvent } from './pipeline-run.ts'
+import { pipelineRun, START_DEADLINE_MS } from './pipeline-run.ts'
+import type { RunPlan, ThreadCommand, ThreadEvent } from './run-thread.ts'
 
 const configuration = (version: number): PipelineConfig => ({ version, components: {}, logFilters: [], variables: [] })
 
@@ -58,6 +59,7 @@ function rig(restartPolicy: RestartPolicy = { never: {} }) {
           performanceMode: false,
           level: 'INFO',
         },
+        stopTimeout: 5_000,
         onLog: () => {},
         onLaunch: () => {},
         now: () => clock.now(),

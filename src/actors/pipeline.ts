@@ -4,7 +4,8 @@ import type { RestartPolicy } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
-import { type Abandonment, pipelineRun, type RunPlan, type RunStatus } from './pipeline-run.ts'
+import { type Abandonment, pipelineRun, type RunStatus } from './pipeline-run.ts'
+import type { RunPlan } from './run-thread.ts'
 
 const MIN_BACK_OFF_MS = 1_000
 const MAX_BACK_OFF_MS = 30_000

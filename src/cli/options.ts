@@ -86,6 +86,10 @@ export async function loadPipeline(file: string): Promise<PipelineConfig> {
   const text = await readInput(file)
   const { config, problems } = checkPipelineConfig(text, components)
   if (!config) throw invalid(problems, { file, text })
+  if (config.lifecycle !== undefined) {
+    const label = paint('note:', 'yellow', process.stderr)
+    process.stderr.write(`${label} the commands of lifecycle_handler are not run: only a node runs them\n`)
+  }
   const placed = withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
   const faults = pathFaults(placed, components)
   if (faults.length > 0) throw invalid(faults, { file, text })

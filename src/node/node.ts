@@ -87,6 +87,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       telemetryInterval: config['telemetry.interval'],
       onError: (error) => log.error({ err: error }, 'a change could not be stored'),
       onFact: (fact) => logPipeline(log, fact),
+      onLeftovers: (processes) =>
+        log.warn({ processes }, 'ended what commands of runs had left that the last end of the node cut off'),
       registry: options.registry ?? components,
       trust: new Trust({
         files: join(config.dataDirectory, 'files'),

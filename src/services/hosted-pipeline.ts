@@ -1,5 +1,6 @@
 /** A pipeline that lives on this node: its settings, its machine, its runs, joined; and the operations on it. */
-import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
+import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
+import type { RunPlan } from '../actors/run-thread.ts'
 import { asServiceError, ServiceError } from '../contract/errors.ts'
 import type { Sink } from '../contract/handlers.ts'
 import type { CapturedPackets, ExplainUpdateResponse, OpenCaptureStreamRequest, Pipeline } from '../contract/types.ts'
@@ -29,7 +30,7 @@ import { PipelineView } from './pipelines-view.ts'
 import { planRun } from './run-plan.ts'
 import { changeView, compareSettings, restartNeeded } from './settings-change.ts'
 
-/** How long a run may take to stop when the node closes, whatever its instructionsTimeout. */
+/** How long a run without commands may take to stop when the node closes, whatever its instructionsTimeout. */
 const CLOSE_MS = 10_000
 
 /** The change of a configuration that cannot run here: no run has it. */
@@ -272,11 +273,18 @@ export class HostedPipeline {
   /** Stops the run, waits for its end, and lets go; the pipeline starts again with the node only if its policy says so. */
   async close(): Promise<void> {
     this.#closing = true
-    await this.#machine.end(CLOSE_MS, `the run did not stop within ${CLOSE_MS / 1000} s as the node closed`)
+    const milliseconds = this.#closeTime()
+    await this.#machine.end(milliseconds, `the run did not stop within ${milliseconds / 1000} s as the node closed`)
     await this.#operations.idle()
     await this.#persistence.written()
     this.#machine.stop()
     await this.#runs.abandon(closing())
+  }
+
+  /** How long the run may take to stop when the node closes, in milliseconds: commands have all of the time that they have otherwise. */
+  #closeTime(): number {
+    if (this.#stored.config?.lifecycle === undefined) return CLOSE_MS
+    return policyOf(this.#record.settings).instructionsTimeout
   }
 
   /** Throws why nothing can be asked of the pipeline any more. */

@@ -7,7 +7,7 @@ import type { Sink } from '../contract/handlers.ts'
 import { Outbox } from '../contract/outbox.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { CapturedPackets, LogStreamMessages, TelemetrySample } from '../contract/types.ts'
-import { type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
+import { isLastLine, type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
@@ -73,7 +73,7 @@ export class HostedRun {
   }
 
   append(lines: readonly LogLine[]): void {
-    this.#saidEnd ||= lines.some(({ component, fields }) => component === '' && fields.outcome !== undefined)
+    this.#saidEnd ||= lines.some(isLastLine)
     this.log.append(this.selection?.select(lines) ?? lines)
   }
 

@@ -19,7 +19,7 @@ const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
 const MAX_NAME_LENGTH = 256
 
 /** The longest a timer of Node.js can be set to. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /** What settings are checked against. */
 export interface SettingsRules {

@@ -22,6 +22,7 @@ import type { PipelineHost } from './pipeline-host.ts'
 import { MAX_RUNS } from './pipeline-runs.ts'
 import { settingsOfCreate, settingsOfUpdate, verdictOnCreate } from './pipelines-settings.ts'
 import { runView } from './pipelines-view.ts'
+import { endProcesses } from './processes.ts'
 import { authorOf, type Trust } from './trust.ts'
 
 /** How long getPipelineByRunId waits for an unknown run to appear. */
@@ -39,6 +40,8 @@ export interface PipelinesOptions {
   telemetryInterval: number
   /** Gets what goes wrong in the background: a write to disk that failed. */
   onError(error: unknown): void
+  /** Hears how many processes of commands there still were of runs that a crash of the node had cut off; they are ended. */
+  onLeftovers?(processes: number): void
   /** Hears of each start, end, failure, restart and giving up. */
   onFact?(fact: PipelineFact): void
   /** Drives every deadline; absent: the system's timers. */
@@ -84,6 +87,7 @@ export class PipelinesService implements PipelineHost {
   readonly telemetryInterval: number
   readonly #node: LocalNode
   readonly #onError: (error: unknown) => void
+  readonly #onLeftovers: (processes: number) => void
   readonly noted: (fact: PipelineFact) => void
   readonly #pipelines = new Map<string, HostedPipeline>()
   /** Run id → pipeline, for every remembered run. */
@@ -108,14 +112,22 @@ export class PipelinesService implements PipelineHost {
     this.trust = options.trust
     this.#node = options.node
     this.#onError = options.onError
+    this.#onLeftovers = (processes) => options.onLeftovers?.(processes)
     this.noted = (fact) => options.onFact?.(fact)
   }
 
-  /** Loads what is stored; runs that a crash cut off are marked FAILED. */
+  /** Loads what is stored; runs that a crash cut off are marked FAILED, and what their commands have left is ended first. */
   async open(): Promise<void> {
     const runs = new Map<string, RunRecord[]>()
-    const cutOff = new Set<string>()
-    for (const run of (await this.#recoverRuns(cutOff)).sort((a, b) => a.startedAt - b.startedAt)) {
+    const cutOff = new Set(
+      this.store.runs
+        .all()
+        .filter(({ state }) => state !== 'ENDED')
+        .map(({ id }) => id),
+    )
+    const left = cutOff.size > 0 ? await endProcesses(cutOff) : 0
+    if (left > 0) this.#onLeftovers(left)
+    for (const run of (await this.#recoverRuns()).sort((a, b) => a.startedAt - b.startedAt)) {
       const siblings = runs.get(run.pipelineId)
       if (siblings === undefined) runs.set(run.pipelineId, [run])
       else siblings.push(run)
@@ -290,7 +302,7 @@ export class PipelinesService implements PipelineHost {
     return hosted
   }
 
-  async #recoverRuns(cutOff: Set<string>): Promise<RunRecord[]> {
+  async #recoverRuns(): Promise<RunRecord[]> {
     return Promise.all(
       this.store.runs.all().map(async (run) => {
         if (run.state === 'ENDED') return run
@@ -301,7 +313,6 @@ export class PipelinesService implements PipelineHost {
           outcome: 'FAILED',
           error: NODE_RESTARTED,
         }
-        cutOff.add(run.id)
         await this.store.runs.put(ended)
         const log = this.runLogs.stored(run.id)
         await log.opened

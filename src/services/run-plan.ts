@@ -1,19 +1,22 @@
 /** What the next run of a pipeline is started with. */
-import type { RunPlan } from '../actors/pipeline-run.ts'
-import { cpuProblem } from '../dataplane/engine/run.ts'
+import type { RunPlan } from '../actors/run-thread.ts'
+import { cpuProblem, isLastLine } from '../dataplane/engine/run.ts'
 import type { PipelineSettings } from '../store/pipelines.ts'
 import { MetricsFile } from '../telemetry/metrics-file.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineHost } from './pipeline-host.ts'
-import type { StoredConfig } from './pipelines-settings.ts'
+import { policyOf, type StoredConfig } from './pipelines-settings.ts'
+import { RunCommands } from './run-commands.ts'
 
 /** Plans `run` from the settings as they are now; what they do not allow is planned with why. Never throws. */
 export function planRun(host: PipelineHost, settings: PipelineSettings, stored: StoredConfig, run: HostedRun): RunPlan {
   const cpu = settings.cpuPin ?? host.leastLoadedCpu()
+  const handler = stored.config?.lifecycle
   const options = (): RunPlan['options'] => {
     if (stored.config === null) return { runId: run.id, problem: stored.problem }
     if (!host.cpus.includes(cpu)) return { runId: run.id, problem: cpuProblem(cpu, host.cpus) }
-    const { config } = stored
+    // Its thread has nothing to do with the commands, nor with what is in their environment.
+    const { lifecycle, ...config } = stored.config
     if (config.shmConfig !== undefined) {
       try {
         run.shareMetrics(new MetricsFile(config.shmConfig, (error) => host.failed(error)))
@@ -24,14 +27,27 @@ export function planRun(host: PipelineHost, settings: PipelineSettings, stored: 
         }
       }
     }
+    const hold = (lifecycle?.pre_start.length ?? 0) > 0
+    const { performanceMode } = settings
     // Lines of every level come here, so that a change of defaultLoggingLevel takes effect on the run that is.
-    return { runId: run.id, config, cpu, performanceMode: settings.performanceMode, level: 'STATE' }
+    return { runId: run.id, config, cpu, performanceMode, level: 'STATE', hold }
   }
-  return {
+  const plan: RunPlan = {
     pipelineId: run.pipelineId,
     options: options(),
+    stopTimeout: policyOf(settings).instructionsTimeout,
     onLog: (lines) => run.append(lines),
     onLaunch: (handle) => run.launched(handle, host.telemetryInterval),
     now: Date.now,
   }
+  if (handler === undefined) return plan
+  const hooks = new RunCommands({
+    handler,
+    runId: run.id,
+    pipelineId: run.pipelineId,
+    directory: host.trust.files,
+    log: (line) => run.append([line]),
+  })
+  // What the thread says last is not the end: its commands follow.
+  return { ...plan, hooks, onLog: (lines) => run.append(lines.filter((line) => !isLastLine(line))) }
 }

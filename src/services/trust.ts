@@ -1,4 +1,4 @@
-/** Whose configurations may name files outside the node's directory of files: `pipelines.trusted`. */
+/** Whose configurations may run commands on the node, and name files outside its directory of files: `pipelines.trusted`. */
 import type { CallContext } from '../contract/handlers.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
@@ -39,12 +39,16 @@ export class Trust {
   /** What a checked configuration asks for that its author is not trusted with, each with its place; empty when all is well. */
   refusals(config: PipelineConfig, registry: Registry, author: Author): Problem[] {
     if (this.#trusts(author)) return []
-    return filesOutside(config, registry, this.files).map(({ pointer, name }) => ({
+    const setting = `pipelines.trusted: ${author === this.#hubServer() ? 'hub' : 'members'}`
+    const files = filesOutside(config, registry, this.files).map(({ pointer, name }) => ({
       pointer,
       message:
         `node ${author} may name files in ${this.files} only, not ${JSON.stringify(name)}: put the file there and name it relative to that, ` +
-        `or let this node trust it, with pipelines.trusted: ${author === this.#hubServer() ? 'hub' : 'members'}`,
+        `or let this node trust it, with ${setting}`,
     }))
+    if (config.lifecycle === undefined) return files
+    const message = `node ${author} may not have commands run on this node: leave them out, or let this node trust it, with ${setting}`
+    return [{ pointer: '/engine_config/lifecycle_handler', message }, ...files]
   }
 
   #trusts(author: Author): boolean {

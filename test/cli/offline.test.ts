@@ -1,7 +1,9 @@
 /** Commands that need no node: validate, simulate, run, components, doctor, config check, completion, version. */
+
 import { execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { components } from '../../src/dataplane/components/registry.ts'
@@ -106,6 +108,26 @@ describe('validate', () => {
       expect(code).toBe(0)
       expect(stderr).toMatch(/WARN +more: 7 is the seed of "loss"/)
     }
+  })
+
+  it('takes commands around a run, which run and simulate say that they do not run', async () => {
+    const pipeline = {
+      source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+    const trace = `${directory.path}/was-run`
+    const lifecycle_handler = { on_setup: [{ cmd: `touch ${trace}` }] }
+    const file = directory.file('commands.json', { engine_config: { pipeline, lifecycle_handler } })
+    expect((await penstock(['validate', file])).code).toBe(0)
+    for (const args of [
+      ['simulate', file, '--duration', '1s'],
+      ['run', file],
+    ]) {
+      const { code, stderr } = await penstock(args)
+      expect(code).toBe(0)
+      expect(stderr).toContain('note: the commands of lifecycle_handler are not run: only a node runs them')
+    }
+    expect(existsSync(trace)).toBe(false)
   })
 
   it('lists every problem with its pointer', async () => {

@@ -162,6 +162,57 @@ describe('a file outside', () => {
   })
 })
 
+describe('commands', () => {
+  const AT = '/engine_config/lifecycle_handler'
+  const settings = {
+    name: 'commands',
+    jsonConfig: JSON.stringify({
+      engine_config: { pipeline: replaying('below/list.csv'), lifecycle_handler: { on_setup: [{ cmd: 'true' }] } },
+    }),
+  }
+  const on = (at: RunningNode, of: RunningNode, path: string) =>
+    `http://${at.node.http}/v1/nodes/${of.node.id}/pipelines${path}`
+
+  test('may be set by callers of the node itself, and by those that pipelines.trusted names', async () => {
+    const allowed: [RunningNode, RunningNode][] = [
+      ...Object.values(nodes).map((node): [RunningNode, RunningNode] => [node, node]),
+      [hub, nodes.hub],
+      [hub, nodes.members],
+      [caller, nodes.members],
+    ]
+    for (const [at, of] of allowed) expect((await at.call('POST', on(at, of, ''), settings)).status).toBe(200)
+  })
+
+  test('nobody else may: neither create nor update, and asking beforehand says so', async () => {
+    const refused: [RunningNode, RunningNode, string][] = [
+      [caller, nodes.local, 'members'],
+      [hub, nodes.local, 'hub'],
+      [caller, nodes.hub, 'members'],
+    ]
+    for (const [at, of, setting] of refused) {
+      const why = `node ${at.node.id} may not have commands run on this node: leave them out, or let this node trust it, with pipelines.trusted: ${setting}`
+      const { status, body } = await at.call('POST', on(at, of, ''), settings)
+      expect([status, body.code, body.message]).toEqual([403, 7, `${AT}: ${why}`])
+      expect((await at.call('POST', on(at, of, ':validate'), settings)).body).toEqual({
+        valid: false,
+        problems: [{ pointer: AT, message: why }],
+        warnings: [],
+      })
+      const { body: plain } = await create(at, of, 'below/list.csv')
+      const { id } = plain.pipeline
+      const update = { ...settings, defaultLoggingLevel: 'INFO', instructionsTimeout: 5 }
+      expect((await at.call('PUT', on(at, of, `/${id}`), update)).status).toBe(403)
+      expect((await at.call('POST', on(at, of, `/${id}/explain-update`), update)).status).toBe(403)
+      const other = { ...update, jsonConfig: plain.pipeline.jsonConfig, name: 'renamed' }
+      expect((await at.call('POST', on(at, of, `/${id}/explain-update`), other)).body).toMatchObject({
+        running: false,
+        live: expect.arrayContaining([expect.objectContaining({ pointer: '/name', reason: 'BESIDE_THE_RUN' })]),
+        restart: [],
+      })
+    }
+  })
+})
+
 test('a stored pipeline whose author is trusted no longer does not run after the next start of the node', async () => {
   const directory = join(root, 'strict')
   const members = await startReal(directory, { trusted: 'members' })

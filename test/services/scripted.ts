@@ -8,10 +8,12 @@ export class ScriptedRun implements RunHandle {
   readonly id: string
   readonly options: RunOptions
   readonly region: SharedArrayBuffer
+  readonly built: Promise<void>
   readonly running: Promise<void>
   readonly ended: Promise<RunEnd>
   readonly asked: string[] = []
   readonly log: (lines: LogLine[]) => void
+  build!: () => void
   run!: () => void
   end!: (end: RunEnd) => void
   reconfigured: () => Promise<void> = async () => {}
@@ -23,12 +25,19 @@ export class ScriptedRun implements RunHandle {
     const layout = new MetricLayout()
     layout.declare('sink', { packets: counter('Packets taken', 'packets') })
     this.region = createRegion(layout)
+    this.built = new Promise((resolve) => {
+      this.build = resolve
+    })
     this.running = new Promise((resolve) => {
       this.run = resolve
     })
     this.ended = new Promise((resolve) => {
       this.end = resolve
     })
+  }
+
+  go(): void {
+    this.asked.push('go')
   }
 
   stop(): void {

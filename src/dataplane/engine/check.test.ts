@@ -97,9 +97,9 @@ describe('configuration check', () => {
     ],
     ['a circle', wrap(ring), /packets would go round for ever: "a" → "b" → "a"/],
     [
-      'a lifecycle handler',
-      wrap(ring, { lifecycle_handler: {} }),
-      /^\/engine_config\/lifecycle_handler: .*not available yet/,
+      'a command without anything to run, given in lowerCamelCase',
+      wrap(ring, { lifecycleHandler: { preStart: [{ cmd: '' }] } }),
+      /^\/engine_config\/lifecycleHandler\/preStart\/0\/cmd: must not be empty/,
     ],
     ['kpis', JSON.stringify({ engine_config: { pipeline: ring }, kpis: {} }), /^\/kpis: .*not available yet/],
   ])('refuses %s', (_, json, wanted) => {

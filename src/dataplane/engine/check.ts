@@ -11,6 +11,7 @@ import type { Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
+import { hasCommands, LifecycleHandler, lifecycleFaults } from './lifecycle.ts'
 import { faultsOfLogFilters, type LogFilter, LogFilters } from './log-filters.ts'
 import { connect } from './ports.ts'
 import { roomOf } from './room.ts'
@@ -59,7 +60,7 @@ const Shell = Type.Object({
     pipeline: Type.Record(Type.String(), Type.Unknown()),
     shm_config: Type.Optional(ShmConfig),
     log_filters: Type.Optional(LogFilters),
-    lifecycle_handler: Type.Optional(Type.Unknown()),
+    lifecycle_handler: Type.Optional(LifecycleHandler),
   }),
   meta: Type.Optional(
     Type.Object({
@@ -321,20 +322,17 @@ function check(json: string, available: Registry): CheckedConfig {
   const engine = isObject(shell.engine_config) ? shell.engine_config : {}
   const engineAt = 'engine_config' in value ? '/engine_config' : '/engineConfig'
   const engineGiven = (value[engineAt.slice(1)] ?? {}) as Record<string, unknown>
-  for (const key of ['lifecycle_handler']) {
-    if (engine[key] === undefined || (Array.isArray(engine[key]) && (engine[key] as unknown[]).length === 0)) continue
-    const name = key in engineGiven ? key : camelCase(key)
-    problems.push({
-      pointer: below(engineAt, name),
-      message: `"${key}" is known but not available yet in this version of penstock`,
-    })
-  }
   const logFilters = (engine.log_filters ?? []) as LogFilter[]
   if (problems.length === 0) {
     const filtersAt = below(engineAt, 'log_filters' in engineGiven ? 'log_filters' : 'logFilters')
     for (const { pointer, message } of faultsOfLogFilters(logFilters)) {
       problems.push({ pointer: `${filtersAt}${pointer}`, message })
     }
+  }
+  const lifecycle = engine.lifecycle_handler as LifecycleHandler | undefined
+  if (lifecycle !== undefined && problems.length === 0) {
+    const at = below(engineAt, 'lifecycle_handler' in engineGiven ? 'lifecycle_handler' : 'lifecycleHandler')
+    for (const { pointer, message } of lifecycleFaults(lifecycle)) problems.push({ pointer: at + pointer, message })
   }
   if (shell.kpis !== undefined) {
     problems.push({ pointer: '/kpis', message: '"kpis" is known but not available yet in this version of penstock' })
@@ -379,6 +377,7 @@ function check(json: string, available: Registry): CheckedConfig {
     ...(shmConfig === undefined ? {} : { shmConfig }),
     variables,
     ...(meta && { meta }),
+    ...(hasCommands(lifecycle) && { lifecycle }),
   }
   return { config, problems, warnings }
 }

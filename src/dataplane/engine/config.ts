@@ -1,5 +1,6 @@
 /** The pipeline configuration: from the text of jsonConfig to a checked, normalised value, or every problem in it. */
 import type { Problem } from '../../text/pointer.ts'
+import type { LifecycleHandler } from './lifecycle.ts'
 import type { LogFilter } from './log-filters.ts'
 import type { ShmConfig } from './shm-config.ts'
 
@@ -29,4 +30,6 @@ export interface PipelineConfig {
     component_display_coordinates?: Record<string, { x?: number; y?: number }>
     component_display_order?: Record<string, number>
   }
+  /** Commands around the run; absent: none. */
+  lifecycle?: LifecycleHandler
 }

@@ -55,7 +55,7 @@ const AROUND: Readonly<Record<string, { pointer: string; reason: LiveReason | Re
   kpis: { pointer: '/kpis', reason: 'BESIDE_THE_RUN' },
   logFilters: { pointer: '/engine_config/log_filters', reason: 'BESIDE_THE_RUN' },
   shmConfig: { pointer: '/engine_config/shm_config', reason: 'FIXED' },
-  lifecycle_handler: { pointer: '/engine_config/lifecycle_handler', reason: 'LIFECYCLE' },
+  lifecycle: { pointer: '/engine_config/lifecycle_handler', reason: 'LIFECYCLE' },
 }
 
 function isLive(change: Change): change is Change<LiveReason> {

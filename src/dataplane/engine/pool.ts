@@ -24,6 +24,7 @@ import {
 } from './run.ts'
 import {
   type CaptureMessage,
+  COMMAND_GO,
   COMMAND_MESSAGE,
   COMMAND_STOP,
   type NetworkMessage,
@@ -75,6 +76,7 @@ interface Threads {
 class PooledRun implements RunHandle {
   readonly id: string
   readonly region: SharedArrayBuffer
+  readonly built: Promise<void>
   readonly running: Promise<void>
   readonly ended: Promise<RunEnd>
   private readonly command = new SharedArrayBuffer(4)
@@ -84,6 +86,7 @@ class PooledRun implements RunHandle {
   private readonly port: MessagePort
   private readonly waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>()
   private readonly onLog: (lines: LogLine[]) => void
+  private markBuilt!: () => void
   private markRunning!: () => void
   private markFailed!: (error: Error) => void
   private markHeard!: () => void
@@ -138,6 +141,9 @@ class PooledRun implements RunHandle {
         resolve()
       })
     })
+    this.built = new Promise((resolve) => {
+      this.markBuilt = resolve
+    })
     this.running = new Promise((resolve, reject) => {
       this.markRunning = resolve
       this.markFailed = reject
@@ -159,6 +165,7 @@ class PooledRun implements RunHandle {
       cpus,
       performanceMode: options.performanceMode,
       level: options.level,
+      hold: options.hold ?? false,
     }
     const done = Promise.race([this.resolve(options.config), ...(this.asking ? [cancelled] : [])]).then(
       async (resolved) => {
@@ -195,7 +202,8 @@ class PooledRun implements RunHandle {
     else if (message.type === 'running') {
       this.networks.join(this.member, message.networks, message.members)
       this.markRunning()
-    } else if (message.type === 'ended') this.markHeard()
+    } else if (message.type === 'built') this.markBuilt()
+    else if (message.type === 'ended') this.markHeard()
     else {
       const caller = this.waiting.get(message.serial)
       this.waiting.delete(message.serial)
@@ -226,8 +234,14 @@ class PooledRun implements RunHandle {
 
   private signal(bit: number): void {
     if (this.over) return
-    Atomics.or(new Int32Array(this.command), 0, bit)
+    const command = new Int32Array(this.command)
+    Atomics.or(command, 0, bit)
     native.eventSignal(this.event)
+    Atomics.notify(command, 0) // a run that waits for COMMAND_GO does so in the word itself
+  }
+
+  go(): void {
+    this.signal(COMMAND_GO)
   }
 
   stop(): void {

@@ -29,6 +29,11 @@ export function lastWords({ outcome, error }: RunEnd): Pick<LogLine, 'message' |
   return { message: `ended: ${outcome}${error ? `, ${error}` : ''}`, fields: { outcome } }
 }
 
+/** Whether a line of a run's log is the one that ends it. */
+export function isLastLine({ component, fields }: LogLine): boolean {
+  return component === '' && fields.outcome !== undefined
+}
+
 export interface RunOptions {
   runId: string
   config: PipelineConfig
@@ -38,6 +43,8 @@ export interface RunOptions {
   performanceMode: boolean
   /** Lines below this level are not sent. */
   level: LogLevel
+  /** Whether the run waits for `go` once its graph stands, sockets and interfaces open, before packets flow. */
+  hold?: boolean
 }
 
 /** Why a run cannot do what it is asked: it has ended. */
@@ -50,10 +57,14 @@ export interface RunHandle {
   readonly id: string
   /** Metrics in shared memory, readable at any time with `RegionReader`, also after the end. */
   readonly region: SharedArrayBuffer
+  /** Resolves once the graph of a run with `hold` stands; pending for ever for others, and for one that fails before. */
+  readonly built: Promise<void>
   /** Resolves once packets flow; rejects with the cause when the run fails while starting. */
   readonly running: Promise<void>
   /** Resolves when the thread is done and all it held is closed; never rejects. */
   readonly ended: Promise<RunEnd>
+  /** Lets a run with `hold` go on; safe at any time. */
+  go(): void
   /** Asks the run to stop; safe at any time. */
   stop(): void
   /** Ends the thread by force (outcome FAILED with `cause`) and closes what it left open. */

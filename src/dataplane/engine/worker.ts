@@ -27,14 +27,19 @@ export interface WorkerTask extends ResolvedConfig {
   cpus: number[]
   performanceMode: boolean
   level: LogLevel
+  /** Whether the run waits for COMMAND_GO once its graph stands. */
+  hold: boolean
 }
 
 export const COMMAND_STOP = 1
 /** A message waits on the port. */
 export const COMMAND_MESSAGE = 2
+export const COMMAND_GO = 4
 
 /** From the worker to the main thread. */
 export type WorkerMessage =
+  /** The graph stands, and the run waits for COMMAND_GO. */
+  | { type: 'built' }
   /** Packets flow: over these simulated networks, and to these members of them. */
   | { type: 'running'; networks: string[]; members: NetworkMember[] }
   | { type: 'log'; lines: LogLine[] }
@@ -172,14 +177,11 @@ class Run {
 
   /** Runs until it is stopped, complete, ended by a component, or a component throws. */
   loop(): RunEnd {
-    // Whoever waits for the run to be on finds what it has logged until then.
-    this.log.flush()
-    const { names, own } = this.io.networks
-    this.task.port.postMessage({ type: 'running', networks: names, members: own } satisfies WorkerMessage)
-    this.log.write('STATE', '', 'running')
+    const isLetGo = !this.task.hold || this.waitForGo()
+    if (isLetGo) this.tellRunning()
     let outcome: RunEnd
     try {
-      const stopped = this.breathe()
+      const stopped = !isLetGo || this.breathe()
       outcome = this.failure
         ? { outcome: 'FAILED', error: this.failure.message }
         : { outcome: stopped ? 'STOPPED' : 'COMPLETED' }
@@ -198,6 +200,30 @@ class Run {
     const { message, fields } = lastWords(outcome)
     this.log.write('STATE', '', message, fields)
     return outcome
+  }
+
+  private tellRunning(): void {
+    // Whoever waits for the run to be on finds what it has logged until then.
+    this.log.flush()
+    const { names, own } = this.io.networks
+    this.task.port.postMessage({ type: 'running', networks: names, members: own } satisfies WorkerMessage)
+    this.log.write('STATE', '', 'running')
+  }
+
+  /** Whether the run may go on; false when it is to stop first. */
+  private waitForGo(): boolean {
+    const { command } = this
+    this.log.flush()
+    this.task.port.postMessage({ type: 'built' } satisfies WorkerMessage)
+    for (;;) {
+      const bits = Atomics.load(command, 0)
+      if ((bits & COMMAND_STOP) !== 0) return false
+      if ((bits & COMMAND_GO) !== 0) {
+        Atomics.and(command, 0, ~COMMAND_GO)
+        return true
+      }
+      Atomics.wait(command, 0, bits)
+    }
   }
 
   /** Breath after breath; true when it was stopped by command, false when it has ended by itself. */

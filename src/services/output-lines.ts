@@ -1,0 +1,65 @@
+/** What a command prints, cut into lines for the log of a run. */
+import type { Readable } from 'node:stream'
+
+/** Longest line, characters; what is longer is cut into several. */
+const MAX_LINE_LENGTH = 4_096
+/** Lines that all commands of a run may print in one second; more are dropped and counted. */
+const MAX_LINES_PER_SECOND = 500
+
+/** How many lines may still be taken in this second; shared by the commands of a run. */
+export class LineAllowance {
+  readonly #now: () => number
+  readonly #dropped: (count: number) => void
+  #second = 0
+  #taken = 0
+  #count = 0
+
+  /** `now` in milliseconds. `dropped` is told how many lines were, once the second is over. */
+  constructor(now: () => number, dropped: (count: number) => void) {
+    this.#now = now
+    this.#dropped = dropped
+  }
+
+  /** Whether one more line may be told. */
+  take(): boolean {
+    const second = Math.floor(this.#now() / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#taken = 0
+      this.tell()
+    }
+    if (this.#taken++ < MAX_LINES_PER_SECOND) return true
+    this.#count++
+    return false
+  }
+
+  /** Tells what was dropped and not told yet. */
+  tell(): void {
+    const count = this.#count
+    this.#count = 0
+    if (count > 0) this.#dropped(count)
+  }
+}
+
+/** Calls `line` with each line of `stream`, UTF-8, without its end; the last one need not have any. Lines beyond the allowance are dropped. */
+export function readLines(stream: Readable, allowance: LineAllowance, line: (text: string) => void): void {
+  let rest = ''
+  const tell = (text: string) => {
+    if (allowance.take()) line(text)
+  }
+  stream.setEncoding('utf8')
+  stream.on('data', (text: string) => {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop() as string
+    for (const each of lines) {
+      const whole = each.replace(/\r$/, '')
+      for (let at = 0; at === 0 || at < whole.length; at += MAX_LINE_LENGTH) tell(whole.slice(at, at + MAX_LINE_LENGTH))
+    }
+    for (; rest.length > MAX_LINE_LENGTH; rest = rest.slice(MAX_LINE_LENGTH)) tell(rest.slice(0, MAX_LINE_LENGTH))
+  })
+  stream.on('end', () => {
+    if (rest !== '') tell(rest)
+  })
+  // Its other end is gone with the process.
+  stream.on('error', () => {})
+}

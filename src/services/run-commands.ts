@@ -1,0 +1,178 @@
+/** The commands of one run's lifecycle handler, as children of the node: each in a process group of its own, its output in the run's log. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { RunHooks } from '../actors/run-thread.ts'
+import type { Hook, LifecycleCommand, LifecycleHandler } from '../dataplane/engine/lifecycle.ts'
+import type { LogLine } from '../dataplane/engine/run.ts'
+import { LineAllowance, readLines } from './output-lines.ts'
+import { MAX_TIMEOUT_MS } from './pipelines-settings.ts'
+import { endProcesses, RUN_VARIABLE } from './processes.ts'
+
+/** What a command may take that names no time, or 0. */
+const DEFAULT_TIMEOUT_MS = 10_000
+/** How long the output of a command that is over is waited for: what it left running may hold the pipe. */
+const OUTPUT_WAIT_MS = 100
+/** Characters of a command by which it is told of. */
+const MAX_TOLD_LENGTH = 80
+
+/** A command whose failure ends the run. */
+class CommandFailed extends Error {
+  override readonly name = 'CommandFailed'
+}
+
+export interface RunCommandsOptions {
+  readonly handler: LifecycleHandler
+  readonly runId: string
+  readonly pipelineId: string
+  /** Where commands run that name no directory, and what relative ones are relative to. */
+  readonly directory: string
+  readonly log: (line: LogLine) => void
+}
+
+/** How a command went: undefined when it went well, else in words that follow its name. */
+type Fault = string | undefined
+
+export class RunCommands implements RunHooks {
+  readonly #options: RunCommandsOptions
+  readonly #output: LineAllowance
+  readonly #background = new Set<ChildProcess>()
+
+  constructor(options: RunCommandsOptions) {
+    this.#options = options
+    this.#output = new LineAllowance(Date.now, (count) =>
+      this.#log('WARN', `${count} lines that commands printed were dropped: too many in one second`, {
+        dropped: count,
+      }),
+    )
+  }
+
+  has(hook: Hook): boolean {
+    return this.#options.handler[hook].length > 0
+  }
+
+  /**
+   * Runs the commands of a hook one after the other. Rejects with what failed when the policy of a command is STOP_ON_ERROR; those
+   * after it are not run then. Once `signal` is aborted the one that runs is killed, and none follows.
+   */
+  async run(hook: Hook, signal: AbortSignal): Promise<void> {
+    // Where it cannot be made, the commands that name no other say so.
+    await mkdir(this.#options.directory, { recursive: true, mode: 0o700 }).catch(() => {})
+    for (const [index, command] of this.#options.handler[hook].entries()) {
+      if (signal.aborted) return
+      const name = `${hook} command ${index + 1} (${told(command.cmd)})`
+      const fields = { hook, command: index + 1 }
+      if (command.policy === 'RUN_IN_BACKGROUND') {
+        this.#leaveRunning(hook, command, name, fields)
+        continue
+      }
+      const fault = await this.#carryOut(command, fields, signal)
+      if (fault === undefined || signal.aborted) continue
+      const stops = command.policy === 'STOP_ON_ERROR'
+      this.#log(stops ? 'ERROR' : 'WARN', `${name} ${fault}`, fields)
+      if (stops) throw new CommandFailed(`${name} ${fault}`)
+    }
+  }
+
+  /** Ends every process that a command of the run has left; resolves once they are gone. */
+  async end(): Promise<void> {
+    for (const child of this.#background) signalGroup(child, 'SIGTERM')
+    await endProcesses(new Set([this.#options.runId]))
+    for (const child of this.#background) signalGroup(child, 'SIGKILL')
+    this.#output.tell()
+  }
+
+  #carryOut(command: LifecycleCommand, fields: LogLine['fields'], signal: AbortSignal): Promise<Fault> {
+    return new Promise((done) => {
+      const child = this.#spawn(command, fields)
+      const milliseconds = Math.min(command.timeout || DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
+      let late = false
+      const kill = () => signalGroup(child, 'SIGKILL')
+      const timer = setTimeout(() => {
+        late = true
+        kill()
+      }, milliseconds)
+      signal.addEventListener('abort', kill)
+      const over = (fault: Fault) => {
+        clearTimeout(timer)
+        clearTimeout(drain)
+        signal.removeEventListener('abort', kill)
+        done(late ? `was not over within ${milliseconds} ms (timeout) and was killed` : fault)
+      }
+      let drain: NodeJS.Timeout | undefined
+      child.on('error', (error) => over(this.#whyNotStarted(command, error)))
+      child.on('exit', (code, by) => {
+        clearTimeout(timer)
+        drain = setTimeout(() => over(faultOf(code, by)), OUTPUT_WAIT_MS)
+      })
+      child.on('close', (code, by) => over(faultOf(code, by)))
+    })
+  }
+
+  #leaveRunning(hook: Hook, command: LifecycleCommand, name: string, fields: LogLine['fields']): void {
+    const child = this.#spawn(command, fields)
+    this.#background.add(child)
+    child.on('error', (error) => {
+      this.#background.delete(child)
+      this.#log('WARN', `${name} ${this.#whyNotStarted(command, error)}`, fields)
+    })
+    child.on('exit', (code, by) => {
+      this.#background.delete(child)
+      this.#log(code === 0 ? 'INFO' : 'WARN', `${name} ${faultOf(code, by) ?? 'ended'}`, fields)
+    })
+    // As the specification has it.
+    if (hook === 'post_stop') signalGroup(child, 'SIGKILL')
+  }
+
+  #spawn({ cmd, cwd = '', env }: LifecycleCommand, fields: LogLine['fields']): ChildProcess {
+    const { handler, runId, pipelineId, directory } = this.#options
+    const child = spawn('/bin/sh', ['-c', cmd], {
+      cwd: resolve(directory, cwd),
+      env: {
+        ...process.env,
+        ...handler.env?.vars,
+        ...env?.vars,
+        [RUN_VARIABLE]: runId,
+        PENSTOCK_PIPELINE_ID: pipelineId,
+      },
+      // A session and a process group of its own, which all that it starts belongs to.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    for (const stream of ['stdout', 'stderr'] as const) {
+      readLines(child[stream], this.#output, (text) => this.#log('INFO', text, { ...fields, stream }))
+    }
+    return child
+  }
+
+  #whyNotStarted({ cwd = '' }: LifecycleCommand, { message, code }: NodeJS.ErrnoException): string {
+    // Of a missing directory the system says that the command is missing.
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') return `could not be started: ${message}`
+    const directory = resolve(this.#options.directory, cwd)
+    return `could not be started: there is no directory ${directory}; make it, or set cwd`
+  }
+
+  #log(level: LogLine['level'], message: string, fields: LogLine['fields']): void {
+    this.#options.log({ timestamp: Date.now(), level, component: '', message, fields })
+  }
+}
+
+function told(cmd: string): string {
+  const [line = ''] = cmd.split('\n')
+  return line.length === cmd.length && line.length <= MAX_TOLD_LENGTH ? line : `${line.slice(0, MAX_TOLD_LENGTH)}…`
+}
+
+function faultOf(code: number | null, signal: NodeJS.Signals | null): Fault {
+  if (signal !== null) return `was ended by ${signal}`
+  return code === 0 ? undefined : `ended with exit code ${code}`
+}
+
+/** Signals the process group of a child that has not been waited for: nobody else can have its number. */
+function signalGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // It ended in this moment.
+  }
+}
