@@ -11,6 +11,7 @@ const ROUNDS = {
   sanitize: { script: 'sanitize/sanitize.mjs' },
   storm: { script: 'storm/storm.mjs' },
   'http-fuzz': { script: 'api/http-fuzz.mjs' },
+  'pipeline-churn': { script: 'api/pipeline-churn.mjs' },
   'decoder-fuzz': { script: 'fuzz.mjs', args: ['dataplane/decoder-fuzz'], countsInputs: true },
   'capture-fuzz': { script: 'fuzz.mjs', args: ['dataplane/capture-fuzz'], countsInputs: true },
 }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { createActor, fromCallback, SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
-import type { RestartPolicy } from '../contract/types.ts'
+import type { RestartPolicy, StartupPolicy } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
@@ -27,7 +27,7 @@ interface Asked {
   refuse(error: Error): void
 }
 
-function rig(restartPolicy: RestartPolicy = { never: {} }) {
+function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: StartupPolicy = { auto: {} }) {
   const clock = new SimulatedClock()
   const commands: ThreadCommand['type'][] = []
   const asked: Asked[] = []
@@ -48,7 +48,7 @@ function rig(restartPolicy: RestartPolicy = { never: {} }) {
   const actor = createActor(pipeline.provide({ actors: { run } }), {
     clock,
     input: {
-      policy: { restartPolicy, instructionsTimeout: 5_000 },
+      policy: { restartPolicy, startupPolicy, instructionsTimeout: 5_000 },
       lastRun: null,
       plan: () => ({
         pipelineId: 'p',
@@ -83,14 +83,14 @@ type State = 'stopped' | 'starting' | 'running' | 'reconfiguring' | 'stopping' |
 /** What the thread says to what it was asked to take over. */
 type Answer = 'takes it over' | 'refuses' | 'has ended'
 type Step = PipelineEvent | ThreadEvent | number | Answer
-const start: PipelineEvent = { type: 'START', persist: false }
-const startWithNode: PipelineEvent = { type: 'START', persist: true }
+const start: PipelineEvent = { type: 'START' }
+const nodeUp: PipelineEvent = { type: 'NODE_UP' }
 const stop: PipelineEvent = { type: 'STOP' }
 const restart: PipelineEvent = { type: 'RESTART' }
 const abandon: PipelineEvent = { type: 'ABANDON', isLate: false, cause: 'the caller went away' }
 const settings: PipelineEvent = {
   type: 'SETTINGS',
-  policy: { restartPolicy: { never: {} }, instructionsTimeout: 7_000 },
+  policy: { restartPolicy: { never: {} }, startupPolicy: { manual: {} }, instructionsTimeout: 7_000 },
 }
 const change = { type: 'RECONFIGURE', config: configuration(2) } as const
 const another = { type: 'RECONFIGURE', config: configuration(3) } as const
@@ -159,7 +159,7 @@ describe('transitions', () => {
     [onFailure, 'running', [start, running], ended('COMPLETED'), 'stopped', 'run-1'],
     [onFailure, 'running', [start, running], ended('FAILED'), 'backingOff', 'run-1'],
     [onFailure, 'starting', [start], ended('FAILED'), 'stopped', 'run-1'],
-    [onFailure, 'starting', [startWithNode], ended('FAILED'), 'backingOff', 'run-1'],
+    [onFailure, 'starting', [nodeUp], ended('FAILED'), 'backingOff', 'run-1'],
     [always, 'running', [start, running], ended('COMPLETED'), 'backingOff', 'run-1'],
     [always, 'stopping', [start, running, stop], ended('STOPPED'), 'stopped', 'run-1'],
     [always, 'stopping', [start, running, stop], ended('FAILED'), 'stopped', 'run-1'],
@@ -181,6 +181,15 @@ describe('transitions', () => {
     expect(machine.state()).toBe(to)
     expect(machine.runId()).toBe(run)
   })
+})
+
+test('the node being up starts a pipeline whose startup policy says so, no other, and once', async () => {
+  const manual = rig({ never: {} }, { manual: {} })
+  await take(manual, nodeUp)
+  expect([manual.state(), manual.runId()]).toEqual(['stopped', undefined])
+  const auto = rig({ never: {} }, { auto: {} })
+  await take(auto, nodeUp, running, stop, ended('STOPPED'))
+  expect([auto.state(), auto.runId()]).toEqual(['stopped', 'run-1'])
 })
 
 test('back-off doubles from 1 s to 30 s', () => {
@@ -221,7 +230,7 @@ test('new settings decide on the next restart', async () => {
   await take(machine, start, running)
   machine.actor.send({
     type: 'SETTINGS',
-    policy: { restartPolicy: { always: { maxRestarts: 0 } }, instructionsTimeout: 100 },
+    policy: { restartPolicy: { always: { maxRestarts: 0 } }, startupPolicy: { manual: {} }, instructionsTimeout: 100 },
   })
   await take(machine, ended('COMPLETED'))
   expect(machine.state()).toBe('backingOff')
@@ -241,6 +250,7 @@ describe('every event in every state', () => {
   }
   const events = {
     START: start,
+    NODE_UP: nodeUp,
     STOP: stop,
     RESTART: restart,
     ABANDON: abandon,
@@ -263,6 +273,7 @@ describe('every event in every state', () => {
   const table: Record<State, Record<keyof typeof events, Cell | null>> = {
     stopped: {
       START: ['starting', 'runChanged'],
+      NODE_UP: ['starting', 'runChanged'],
       STOP: null,
       RESTART: null,
       ABANDON: null,
@@ -281,6 +292,7 @@ describe('every event in every state', () => {
     },
     starting: {
       START: null,
+      NODE_UP: null,
       STOP: ['stopping', 'runChanged', 'stop'],
       RESTART: ['stopping', 'runChanged', 'stop'],
       ABANDON: ['stopping', 'runChanged', 'kill'],
@@ -299,6 +311,7 @@ describe('every event in every state', () => {
     },
     running: {
       START: null,
+      NODE_UP: null,
       STOP: ['stopping', 'runChanged', 'stop'],
       RESTART: ['stopping', 'runChanged', 'stop'],
       ABANDON: null,
@@ -317,6 +330,7 @@ describe('every event in every state', () => {
     },
     reconfiguring: {
       START: null,
+      NODE_UP: null,
       STOP: ['stopping', 'runChanged', 'reconfigureEnded', 'stop'],
       RESTART: ['stopping', 'runChanged', 'reconfigureEnded', 'stop'],
       ABANDON: null,
@@ -337,6 +351,7 @@ describe('every event in every state', () => {
     },
     stopping: {
       START: null,
+      NODE_UP: null,
       STOP: ['stopping'],
       RESTART: null,
       ABANDON: null,
@@ -355,6 +370,7 @@ describe('every event in every state', () => {
     },
     backingOff: {
       START: null,
+      NODE_UP: null,
       STOP: ['stopped', 'restartCancelled'],
       RESTART: ['starting', 'runChanged'],
       ABANDON: null,

@@ -1,6 +1,6 @@
 /** A pipeline as a machine: stopped, active with one run at a time, or waiting to start it again as its restart policy says. */
 import { assign, emit, enqueueActions, fromPromise, sendTo, setup } from 'xstate'
-import type { RestartPolicy } from '../contract/types.ts'
+import type { RestartPolicy, StartupPolicy } from '../contract/types.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { type RunHandle, RunOver } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
@@ -15,6 +15,7 @@ export const HEALTHY_MS = 60_000
 /** What the machine needs of the settings; a change reaches it as SETTINGS. */
 export interface PipelinePolicy {
   restartPolicy: RestartPolicy
+  startupPolicy: StartupPolicy
   /** Milliseconds. */
   instructionsTimeout: number
 }
@@ -28,8 +29,10 @@ export interface PipelineInput {
 }
 
 export type PipelineEvent =
-  /** `persist`: a run that fails while starting counts as a failure for the restart policy, instead of going back to stopped. */
-  | { type: 'START'; persist: boolean }
+  /** Somebody waits for it: a run that fails while starting is theirs to see, and none follows it. */
+  | { type: 'START' }
+  /** The node is up: starts where the startup policy says so. A run that fails while starting is the restart policy's. */
+  | { type: 'NODE_UP' }
   | { type: 'STOP' }
   /** Nobody waits for the start any more: the run is torn down, unless it is running. */
   | ({ type: 'ABANDON' } & Abandonment)
@@ -82,6 +85,7 @@ export interface PipelineContext {
   run: RunStatus | null
   /** What the run is being asked to take over. */
   change: Change | null
+  /** A run that fails while starting is the restart policy's. */
   persist: boolean
   /** What was asked of the run that is. */
   intent: 'none' | 'stop' | 'restart'
@@ -149,6 +153,7 @@ export const pipeline = setup({
     /** Asked where no restart is wanted: the policy would have made one, were there any left. */
     hasNoneLeft: ({ context }, { record, reachedRunning }: RunStatus) =>
       isLeftToPolicy(context, reachedRunning) && applying(context.policy.restartPolicy, record.outcome) !== undefined,
+    startsWithNode: ({ context }) => context.policy.startupPolicy.auto !== undefined,
     isRunning: ({ context }) => context.run?.record.state === 'RUNNING',
     isStopping: ({ context }) => context.run?.record.state === 'STOPPING',
     toRestart: ({ context }) => context.intent === 'restart',
@@ -179,7 +184,8 @@ export const pipeline = setup({
     })),
     tellCancelled: emit(({ context }) => ({ type: 'restartCancelled' as const, record: recordOf(context) })),
     takeSettings: assign(({ event }) => (event.type === 'SETTINGS' ? { policy: event.policy } : {})),
-    noteStart: assign(({ event }) => (event.type === 'START' ? { persist: event.persist, restarts: 0 } : {})),
+    noteStart: assign({ persist: false, restarts: 0 }),
+    noteNodeUp: assign({ persist: true, restarts: 0 }),
     beginRun: assign({ intent: 'none' }),
     toStop: assign({ intent: 'stop' }),
     toRestart: assign({ intent: 'restart' }),
@@ -237,7 +243,10 @@ export const pipeline = setup({
   initial: 'stopped',
   states: {
     stopped: {
-      on: { START: { target: 'active', actions: 'noteStart' } },
+      on: {
+        START: { target: 'active', actions: 'noteStart' },
+        NODE_UP: { guard: 'startsWithNode', target: 'active', actions: 'noteNodeUp' },
+      },
     },
     active: {
       entry: 'beginRun',

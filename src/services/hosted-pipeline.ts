@@ -95,10 +95,6 @@ export class HostedPipeline {
     return this.#record.settings.name
   }
 
-  get startsWithNode(): boolean {
-    return this.#record.settings.startupPolicy.auto !== undefined
-  }
-
   /** An operation is under way: changes are told when it is answered. */
   get busy(): boolean {
     return this.#operations.busy
@@ -171,7 +167,7 @@ export class HostedPipeline {
       requireRunnable(this.#stored)
       const previous = this.#machine.run?.id
       awaited = 'the run was torn down'
-      this.#machine.send({ type: 'START', persist: false })
+      this.#machine.send({ type: 'START' })
       patience.onOver(({ code, message }) => {
         this.#machine.send({ type: 'ABANDON', isLate: code === 'DEADLINE_EXCEEDED', cause: message })
       })
@@ -186,9 +182,9 @@ export class HostedPipeline {
     return await this.#operations.run(call, start, { milliseconds: START_DEADLINE_MS, late })
   }
 
-  /** Starts without waiting, as the node starts; failures are the restart policy's. */
-  startWithNode(): void {
-    this.#machine.send({ type: 'START', persist: true })
+  /** The node is up: starts, where the startup policy says so, without anybody waiting. */
+  nodeUp(): void {
+    this.#machine.send({ type: 'NODE_UP' })
   }
 
   /** Asks the run to stop, or gives up waiting for the next one; `runId` names the run that is meant. */
@@ -201,7 +197,8 @@ export class HostedPipeline {
       if (this.#machine.isStopped) {
         throw new ServiceError('FAILED_PRECONDITION', `pipeline "${this.name}" is already stopped`)
       }
-      if (run?.state === 'STOPPING') {
+      // One that ends by itself, its last commands under way, is stopped all the same: none follows it.
+      if (run?.state === 'STOPPING' && this.#machine.isStopAsked) {
         throw new ServiceError('FAILED_PRECONDITION', `pipeline "${this.name}" is already stopping (run ${run.id})`)
       }
       this.#machine.send({ type: 'STOP' })

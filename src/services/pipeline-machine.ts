@@ -37,6 +37,11 @@ export class PipelineMachine {
     return this.#snapshot.matches({ active: 'running' })
   }
 
+  /** Somebody has asked for the end of its run. */
+  get isStopAsked(): boolean {
+    return this.#snapshot.context.intent === 'stop'
+  }
+
   /** The run that is, or the last one. */
   get run(): RunRecord | null {
     return this.#snapshot.context.run?.record ?? null

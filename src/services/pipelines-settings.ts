@@ -62,8 +62,8 @@ export function requireRunnable(stored: StoredConfig): void {
 }
 
 /** What a pipeline's machine needs of its settings. */
-export function policyOf({ restartPolicy, instructionsTimeout }: PipelineSettings): PipelinePolicy {
-  return { restartPolicy, instructionsTimeout: Math.min(instructionsTimeout * 1000, MAX_TIMEOUT_MS) }
+export function policyOf({ restartPolicy, startupPolicy, instructionsTimeout }: PipelineSettings): PipelinePolicy {
+  return { restartPolicy, startupPolicy, instructionsTimeout: Math.min(instructionsTimeout * 1000, MAX_TIMEOUT_MS) }
 }
 
 /**

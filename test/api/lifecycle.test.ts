@@ -269,6 +269,23 @@ describe('processes that a run has left', () => {
   })
 })
 
+test('a stop while a run that ends by itself has its last commands: none follows it, whatever the restart policy says', async () => {
+  const once = {
+    source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+    sink: { traffic_sink: { input: 'a' } },
+  }
+  const commands = { post_stop: [{ cmd: 'while ! test -e let-go; do sleep 0.05; done' }] }
+  const id = await create(commands, { restartPolicy: { always: { maxRestarts: 0 } } }, once)
+  const runId = await node.start(id)
+  await node.when(id, ({ currentRun }) => currentRun.state === 'STOPPING')
+  expect((await stop(id)).status).toBe(200)
+  // Once is enough.
+  expect((await stop(id)).body.code).toBe(9)
+  writeFileSync(join(files, 'let-go'), '')
+  const { currentRun } = await isOver(id)
+  expect(currentRun).toMatchObject({ id: runId, outcome: 'COMPLETED' })
+})
+
 test('a command that prints without end: a part of it is in the log, what is dropped is counted, the node answers', async () => {
   const id = await create({ pre_start: [{ cmd: 'yes endless', policy: 'RUN_IN_BACKGROUND' }] })
   const runId = await node.start(id)

@@ -68,6 +68,14 @@ describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
       expect(await codeOf(call('startPipeline', { name: 'none' }))).toBe('NOT_FOUND')
     })
 
+    test('stopped, startPipeline, does not reach running within 10 seconds: stopped, the call fails', async () => {
+      const lifecycle_handler = { pre_start: [{ cmd: 'sleep 60', timeout: 60_000 }] }
+      const jsonConfig = JSON.stringify({ engine_config: { pipeline: traffic(), lifecycle_handler } })
+      const { id } = await create({ jsonConfig })
+      expect(await codeOf(call('startPipeline', { id }))).toBe('DEADLINE_EXCEEDED')
+      expect(await isOver(id)).toMatchObject({ started: false, currentRun: { outcome: 'FAILED' } })
+    }, 30_000)
+
     test('running, startPipeline: running, the call fails (already started)', async () => {
       const { id, runId } = await started()
       expect(await codeOf(call('startPipeline', { id }))).toBe('FAILED_PRECONDITION')
