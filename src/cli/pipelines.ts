@@ -168,8 +168,7 @@ function printExplanation(explanation: Explanation, output: Format): void {
     ...restart.map(({ pointer, message }) => [running ? paint('restart', 'yellow') : 'next run', pointer, message]),
     ...live.map(({ pointer, message }) => [running ? 'live' : 'next run', pointer, running ? message : '']),
   ]
-  if (rows.length > 0)
-    print(table([{ title: 'APPLIED' }, { title: 'CHANGE', wrap: true }, { title: 'WHY', wrap: true }], rows))
+  if (rows.length > 0) print(table([{ title: 'APPLIED' }, { title: 'CHANGE' }, { title: 'WHY', wrap: true }], rows))
   if (rows.length === 0) print('nothing changes')
   else if (!running) print('\nno run is on: all of it is for the next one')
   else if (restart.length > 0) print('\nthe run cannot take all of it over: --force-restart replaces it')

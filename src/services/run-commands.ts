@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import type { RunHooks } from '../actors/run-thread.ts'
 import type { Hook, LifecycleCommand, LifecycleHandler } from '../dataplane/engine/lifecycle.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
+import { native } from '../dataplane/native/native.ts'
 import { LineAllowance, readLines } from './output-lines.ts'
 import { MAX_TIMEOUT_MS } from './pipelines-settings.ts'
 import { endProcesses, RUN_VARIABLE } from './processes.ts'
@@ -37,6 +38,7 @@ export class RunCommands implements RunHooks {
   readonly #options: RunCommandsOptions
   readonly #output: LineAllowance
   readonly #background = new Set<ChildProcess>()
+  #isEnding = false
 
   constructor(options: RunCommandsOptions) {
     this.#options = options
@@ -76,6 +78,7 @@ export class RunCommands implements RunHooks {
 
   /** Ends every process that a command of the run has left; resolves once they are gone. */
   async end(): Promise<void> {
+    this.#isEnding = true
     for (const child of this.#background) signalGroup(child, 'SIGTERM')
     await endProcesses(new Set([this.#options.runId]))
     for (const child of this.#background) signalGroup(child, 'SIGKILL')
@@ -118,7 +121,7 @@ export class RunCommands implements RunHooks {
     })
     child.on('exit', (code, by) => {
       this.#background.delete(child)
-      this.#log(code === 0 ? 'INFO' : 'WARN', `${name} ${faultOf(code, by) ?? 'ended'}`, fields)
+      this.#log(code === 0 || this.#isEnding ? 'INFO' : 'WARN', `${name} ${faultOf(code, by) ?? 'ended'}`, fields)
     })
     // As the specification has it.
     if (hook === 'post_stop') signalGroup(child, 'SIGKILL')
@@ -126,6 +129,8 @@ export class RunCommands implements RunHooks {
 
   #spawn({ cmd, cwd = '', env }: LifecycleCommand, fields: LogLine['fields']): ChildProcess {
     const { handler, runId, pipelineId, directory } = this.#options
+    // The store, sockets of clients and packets are nothing to a command.
+    native.closeOnExec()
     const child = spawn('/bin/sh', ['-c', cmd], {
       cwd: resolve(directory, cwd),
       env: {

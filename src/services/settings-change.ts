@@ -47,7 +47,12 @@ export function restartNeeded(name: string, changes: readonly Change[]): Service
   return new ServiceError(
     'FAILED_PRECONDITION',
     `pipeline "${name}" is running and its run cannot take over a change of ${fields}: stop it first, or set forceRestart`,
-    { problems: changes.map(({ pointer, reason }) => ({ pointer, message: CHANGE_REASONS[reason] })) },
+    {
+      problems: changes.map(({ pointer, reason }) => ({
+        pointer,
+        message: `a change needs another run: ${CHANGE_REASONS[reason]}`,
+      })),
+    },
   )
 }
 

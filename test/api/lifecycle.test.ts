@@ -146,6 +146,19 @@ test("environment: the command's over the handler's over the node's, the ids ove
   ])
 })
 
+test('a command gets none of the descriptors of the node', async () => {
+  const id = await create({ on_setup: [{ cmd: 'exec ls -l /proc/self/fd' }] })
+  const runId = await node.start(id)
+  await stop(id)
+  await isOver(id)
+  const given = (await linesOf(runId)).flatMap(
+    ({ message }) => /(\d+) -> (.*)$/.exec(message)?.slice(1, 3).join(' ') ?? [],
+  )
+  // The fourth is the directory that is read.
+  const output = expect.stringMatching(/^[12] (pipe|socket):/)
+  expect(given).toEqual(['0 /dev/null', output, output, expect.stringMatching(/^3 \/proc\/\d+\/fd$/)])
+})
+
 describe('a command that fails', () => {
   test.each(['on_setup', 'pre_start'] as const)(
     '%s, STOP_ON_ERROR: the start fails with the command and its exit code',

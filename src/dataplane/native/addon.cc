@@ -58,6 +58,7 @@ static const Export kExports[] = {
     {"connectionReceive", connectionReceive},
     {"connectionSend", connectionSend},
     {"close", closeHandle},
+    {"closeOnExec", closeOnExec},
     {"lockOpen", lockOpen},
     {"fileReserve", fileReserve},
     {"affinity", affinity},

@@ -1,10 +1,13 @@
-/** What Node.js has no call for: a kernel lock on a file, and room for a file on its disk. */
+/** What Node.js has no call for: a kernel lock on a file, room for a file on its disk, and descriptors that no child gets. */
 #include "files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -22,7 +25,31 @@ struct Lock : Descriptor {
 /** Opens for reading and writing, which NFS asks for before it gives an exclusive lock; no child inherits it. */
 int openFile(const std::string& path) { return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); }
 
+/** close_range(2), of Linux 5.9, and its flag, of 5.11: the headers may be older than the kernel. */
+#ifdef SYS_close_range
+constexpr long kCloseRange = SYS_close_range;
+#else
+constexpr long kCloseRange = 436;
+#endif
+constexpr unsigned kCloseRangeCloexec = 4;
+
+/** The same on a kernel without it. */
+void closeEachOnExec() {
+  DIR* directory = opendir("/proc/self/fd");
+  if (!directory) return;
+  while (const dirent* entry = readdir(directory)) {
+    const int fd = atoi(entry->d_name);
+    if (fd > STDERR_FILENO) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  closedir(directory);
+}
+
 }  // namespace
+
+napi_value closeOnExec(napi_env, napi_callback_info) {
+  if (syscall(kCloseRange, STDERR_FILENO + 1, ~0u, kCloseRangeCloexec) < 0) closeEachOnExec();
+  return nullptr;
+}
 
 napi_value lockOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "lockOpen", 2);

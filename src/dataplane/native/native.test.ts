@@ -470,6 +470,7 @@ describe('wrong arguments', () => {
         'affinity',
         'chachaKernel',
         'chachaKernels',
+        'closeOnExec',
         'currentCpu',
         'gfKernel',
         'gfKernels',

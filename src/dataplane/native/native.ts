@@ -261,6 +261,11 @@ export interface Native {
   ): number
 
   /**
+   * Of the descriptors that this process has open now, no process that it starts gets one, but those it is given by name and standard
+   * input, output and error (close_range(2)): libraries open theirs without O_CLOEXEC.
+   */
+  closeOnExec(): void
+  /**
    * Makes the file (mode 0600) when it is not there and takes an exclusive lock on it (flock(2)), which lasts until it is closed or the
    * process is gone; no child inherits it. Throws EAGAIN when somebody else has it, ENOLCK where the file system has no locks.
    */
