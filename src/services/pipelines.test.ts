@@ -550,14 +550,14 @@ describe('update', () => {
       message: expect.stringMatching(/port taken; the settings stay as they were, and the pipeline is stopped$/),
     })
     await replaced()
-    expect(pool.last.options.config.components.source?.config).toMatchObject({ payload_size: 300 })
+    expect(pool.last.options.config.components.source?.config).toMatchObject({ seed: 300 })
     pool.last.end({ outcome: 'FAILED', error: 'port taken' })
     await failed
     expect(pool.runs).toHaveLength(2)
     expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false })
     pool.prompt = true
     await start(id)
-    expect(pool.last.options.config.components.source?.config).toMatchObject({ payload_size: 200 })
+    expect(pool.last.options.config.components.source?.config).toMatchObject({ seed: 200 })
   })
 
   test('a restart whose settings cannot be stored is undone: the new run is stopped', async () => {

@@ -53,10 +53,10 @@ function processes(ids: ReadonlySet<string>): string[] {
   })
 }
 
-/** The settings of a pipeline that sends `mbit` in packets of `size` bytes; some have commands. */
-function settings(mbit: number, size: number, withCommands: boolean) {
+/** The settings of a pipeline that sends `mbit` with a seed, which no run takes over; some have commands. */
+function settings(mbit: number, seed: number, withCommands: boolean) {
   const pipeline = {
-    source: { throughput_traffic_source: { output: 'a', throughput_mbit: mbit, payload_size: size } },
+    source: { throughput_traffic_source: { output: 'a', throughput_mbit: mbit, payload_size: 200, seed } },
     sink: { traffic_sink: { input: 'a' } },
   }
   const lifecycle_handler = {
@@ -109,8 +109,8 @@ test(
     const one = async (random: Random): Promise<void> => {
       const caller = callers[Math.floor(random.float() * 2)] as Caller
       const call = (name: OperationName, request: object = {}) => caller.unary(name, { nodeId, id, ...request })
-      const update = (size: number, forceRestart: boolean) => {
-        const request = { ...settings(1 + random.float(), size, random.float() < 0.3), forceRestart }
+      const update = (seed: number, forceRestart: boolean) => {
+        const request = { ...settings(1 + random.float(), seed, random.float() < 0.3), forceRestart }
         return call('updatePipeline', { ...request, defaultLoggingLevel: 'INFO' })
       }
       const dice = random.float()

@@ -15,8 +15,8 @@ afterAll(async () => {
   await node.node.close()
 })
 
-const sized = (payload_size: number) => ({
-  source: { throughput_traffic_source: { output: 'a', throughput_mbit: 1, payload_size } },
+const seeded = (seed: number) => ({
+  source: { throughput_traffic_source: { output: 'a', throughput_mbit: 1, payload_size: 200, seed } },
   sink: { traffic_sink: { input: 'a' } },
 })
 
@@ -112,15 +112,15 @@ describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
     test('running, updatePipeline, cannot be applied, forceRestart false: running, the call fails', async () => {
       const { id, runId } = await started()
       const before = await get(id)
-      expect(await codeOf(update(id, sized(300)))).toBe('FAILED_PRECONDITION')
+      expect(await codeOf(update(id, seeded(300)))).toBe('FAILED_PRECONDITION')
       expect(await get(id)).toEqual(before)
       expect(before.currentRun.id).toBe(runId)
     })
 
     test('running, updatePipeline, cannot be applied, forceRestart true: running, a new run', async () => {
       const { id, runId } = await started()
-      const { pipeline } = await update(id, sized(300), { forceRestart: true })
-      expect(pipeline).toMatchObject({ ...settingsOf(sized(300)), started: true, currentRun: { state: 'RUNNING' } })
+      const { pipeline } = await update(id, seeded(300), { forceRestart: true })
+      expect(pipeline).toMatchObject({ ...settingsOf(seeded(300)), started: true, currentRun: { state: 'RUNNING' } })
       expect(pipeline.currentRun.id).not.toBe(runId)
     })
   })
@@ -151,11 +151,11 @@ describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
 
     test('updatePipeline: needs another run, forceRestart not set: failure because the pipeline is running', async () => {
       const { id } = await started()
-      await expect(update(id, sized(300))).rejects.toThrow(/is running and its run cannot take over .*payload_size/)
+      await expect(update(id, seeded(300))).rejects.toThrow(/is running and its run cannot take over .*seed/)
       // On a stopped one the same update succeeds.
       await call('stopPipeline', { id })
       await isOver(id)
-      expect((await update(id, sized(300))).pipeline).toMatchObject({ ...settingsOf(sized(300)), started: false })
+      expect((await update(id, seeded(300))).pipeline).toMatchObject({ ...settingsOf(seeded(300)), started: false })
     })
 
     test('startPipeline: a run that cannot start: failure, with its cause', async () => {
@@ -237,12 +237,12 @@ describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
         })
       expect(await explain(traffic())).toEqual({ running: true, live: [], restart: [] })
       const field = (name: string) => `/engine_config/pipeline/source/throughput_traffic_source/${name}`
-      expect(await explain(sized(300), { name: 'other', performanceMode: true })).toEqual({
+      expect(await explain(seeded(300), { name: 'other', performanceMode: true })).toEqual({
         running: true,
         live: [{ pointer: '/name', reason: 'BESIDE_THE_RUN', message: expect.any(String) }],
         restart: [
           { pointer: '/performanceMode', reason: 'THREAD', message: expect.any(String) },
-          { pointer: field('payload_size'), reason: 'FIXED', message: expect.any(String) },
+          { pointer: field('seed'), reason: 'FIXED', message: expect.any(String) },
         ],
       })
       expect((await explain(traffic(2))).live).toMatchObject([{ pointer: field('throughput_mbit'), reason: 'LIVE' }])
@@ -261,7 +261,7 @@ describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
       expect(await get(id)).toEqual(before)
       await call('stopPipeline', { runId })
       await isOver(id)
-      expect(await explain(sized(300))).toMatchObject({ running: false, restart: [{ reason: 'FIXED' }] })
+      expect(await explain(seeded(300))).toMatchObject({ running: false, restart: [{ reason: 'FIXED' }] })
     })
   })
 })
