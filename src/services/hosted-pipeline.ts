@@ -1,4 +1,5 @@
 /** A pipeline that lives on this node: its settings, its machine, its runs, joined; and the operations on it. */
+import { isDeepStrictEqual } from 'node:util'
 import { type RunPlan, START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Sink } from '../contract/handlers.ts'
@@ -263,15 +264,17 @@ export class HostedPipeline {
     const { id, createdAt } = this.#record
     const record = { id, settings, createdAt, ...(author === undefined ? {} : { author }) }
     await this.#persistence.putSettings(record)
+    const before = this.#stored.config?.kpis
     this.#record = record
     this.#stored = { config }
     this.#machine.send({ type: 'SETTINGS', policy: policyOf(settings) })
-    const run = this.#machine.run
-    const selection = run === null ? undefined : this.run(run.id)?.selection
+    const run = this.#machine.run === null ? undefined : this.run(this.#machine.run.id)
+    const { selection } = run ?? {}
     if (selection !== undefined) {
       selection.level = settings.defaultLoggingLevel
       selection.filters = config.logFilters
     }
+    if (!isDeepStrictEqual(before, config.kpis)) run?.setKpis(config.kpis)
     this.#host.changed(this.id)
   }
 

@@ -7,12 +7,13 @@ import type { Sink } from '../contract/handlers.ts'
 import { Outbox } from '../contract/outbox.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { CapturedPackets, LogStreamMessages, TelemetrySample } from '../contract/types.ts'
+import type { KpisConfig } from '../dataplane/engine/kpis.ts'
 import { type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
-import { Sampler, Telemetry } from '../telemetry/sampler.ts'
+import { Sampler, type SamplerOptions, Telemetry } from '../telemetry/sampler.ts'
 import { type CapturePlan, streamCapture } from './capture-stream.ts'
 import { logMessageView } from './pipelines-view.ts'
 
@@ -27,6 +28,7 @@ export class HostedRun {
   readonly selection: LineSelection | undefined
   readonly #logFollowers: Fanout<LogStreamMessages>
   readonly #telemetryFollowers = new Fanout<TelemetrySample>({ kind: 'latest' })
+  #sampler: Sampler | undefined
   #telemetry: Telemetry<SharedMessage<TelemetrySample>> | undefined
   #unfollow: (() => void) | undefined
   #awaitingRegion: Sink<TelemetrySample>[] = []
@@ -77,17 +79,27 @@ export class HostedRun {
     this.log.append(this.selection?.select(lines) ?? lines)
   }
 
-  /** The run has a thread: its metrics can be read, every `interval` ms. */
-  launched(handle: RunHandle, interval: number): void {
+  /** The run has a thread: its metrics can be read, every `interval` ms, and its KPIs evaluated. */
+  launched(handle: RunHandle, interval: number, options: SamplerOptions): void {
     if (this.#telemetry !== undefined || this.#record !== undefined) return
     this.#handle = handle
     const { region } = handle
     this.#metricsFile?.follow(region)
-    const sampler = new Sampler(region)
-    this.#telemetry = new Telemetry(() => new SharedMessage<TelemetrySample>(sampler.sample(Date.now())), interval)
+    const sampler = new Sampler(region, options)
+    const take = () => new SharedMessage<TelemetrySample>(sampler.sample(performance.timeOrigin + performance.now()))
+    this.#sampler = sampler
+    this.#telemetry = new Telemetry(take, interval)
+    this.#telemetry.always = options.kpis !== undefined
     const waiting = this.#awaitingRegion
     this.#awaitingRegion = []
     for (const sink of waiting) this.followTelemetry(sink)
+  }
+
+  /** Other KPIs are evaluated from now on. */
+  setKpis(kpis: KpisConfig | undefined): void {
+    if (this.#telemetry === undefined) return
+    this.#sampler?.setKpis(kpis)
+    this.#telemetry.always = kpis !== undefined
   }
 
   /** The run is over: followers of its telemetry get the last values and are told; those values and its log stay. */

@@ -14,6 +14,7 @@ import type { RunPool } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
+import { ProcessMeter } from '../telemetry/process-meter.ts'
 import type { RunLogs } from '../telemetry/run-logs.ts'
 import { HostedPipeline } from './hosted-pipeline.ts'
 import { type HostedRun, lastLine } from './hosted-run.ts'
@@ -80,6 +81,7 @@ export class PipelinesService implements PipelineHost {
   readonly registry: Registry
   readonly trust: Trust
   readonly telemetryInterval: number
+  readonly processMeter = new ProcessMeter()
   readonly #node: LocalNode
   readonly #onError: (error: unknown) => void
   readonly noted: (fact: PipelineFact) => void

@@ -31,7 +31,8 @@ export function planRun(host: PipelineHost, settings: PipelineSettings, stored: 
     pipelineId: run.pipelineId,
     options: options(),
     onLog: (lines) => run.append(lines),
-    onLaunch: (handle) => run.launched(handle, host.telemetryInterval),
+    onLaunch: (handle) =>
+      run.launched(handle, host.telemetryInterval, { kpis: stored.config?.kpis, process: host.processMeter }),
     now: Date.now,
   }
 }

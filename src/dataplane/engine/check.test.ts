@@ -101,7 +101,6 @@ describe('configuration check', () => {
       wrap(ring, { lifecycle_handler: {} }),
       /^\/engine_config\/lifecycle_handler: .*not available yet/,
     ],
-    ['kpis', JSON.stringify({ engine_config: { pipeline: ring }, kpis: {} }), /^\/kpis: .*not available yet/],
   ])('refuses %s', (_, json, wanted) => {
     const { config } = checkPipelineConfig(json, components)
     expect(config).toBeNull()

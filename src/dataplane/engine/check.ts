@@ -12,7 +12,10 @@ import type { AnyComponent, Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
+import { checkKpis, type KpisConfig, KpisSchema } from './kpis.ts'
+import { metricNamesOf } from './layout.ts'
 import { faultsOfLogFilters, type LogFilter, LogFilters } from './log-filters.ts'
+import { OWN_PATHS } from './own-metrics.ts'
 import { connect, type Port, portsOf } from './ports.ts'
 import { largestPacket, roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
@@ -68,7 +71,7 @@ const Shell = Type.Object({
       component_display_order: Type.Optional(Type.Record(Type.String(), Type.Integer())),
     }),
   ),
-  kpis: Type.Optional(Type.Unknown()),
+  kpis: Type.Optional(KpisSchema),
   variables: Type.Optional(
     Type.Array(
       Type.Object({
@@ -234,6 +237,16 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
   return result
 }
 
+/** `problems` of a value that was normalised by `schema`, with the pointers that they had in what was given at `givenAt`. */
+function asGiven(problems: readonly Problem[], schema: TSchema, value: unknown, givenAt: string): Problem[] {
+  const places = new Places()
+  normalise(schema as SchemaNode, value, places, '', givenAt)
+  return problems.map(({ pointer, message }) => ({
+    pointer: places.given.get(pointer) ?? givenAt + pointer,
+    message,
+  }))
+}
+
 const componentNames = new Map<string, string>()
 for (const key of COMPONENT_KEYS) componentNames.set(key, key).set(camelCase(key), key)
 
@@ -312,7 +325,7 @@ function check(json: string, available: Registry): CheckedConfig {
   const shell = checkAgainst(Shell, value, '', problems) as {
     version?: number
     engine_config?: Record<string, unknown>
-    kpis?: unknown
+    kpis?: KpisConfig
     variables?: PipelineConfig['variables']
   }
   if (typeof shell.version === 'number' && shell.version > 1) {
@@ -336,9 +349,6 @@ function check(json: string, available: Registry): CheckedConfig {
       problems.push({ pointer: `${filtersAt}${pointer}`, message })
     }
   }
-  if (shell.kpis !== undefined) {
-    problems.push({ pointer: '/kpis', message: '"kpis" is known but not available yet in this version of penstock' })
-  }
   const pipeline = isObject(engine.pipeline) ? engine.pipeline : {}
   const names = Object.keys(pipeline)
   if (isObject(engine.pipeline) && names.length === 0) {
@@ -360,6 +370,12 @@ function check(json: string, available: Registry): CheckedConfig {
       })
       continue
     }
+    if (OWN_PATHS.includes(name)) {
+      problems.push({
+        pointer: at,
+        message: `a component cannot be called "${name}": metrics of the node itself are there`,
+      })
+    }
     const component = checkComponent(pipeline[name], at, available, problems)
     if (component) setOwn(components, name, component)
   }
@@ -369,6 +385,10 @@ function check(json: string, available: Registry): CheckedConfig {
   if (inGraph.length > 0) return { config: null, problems: inGraph, warnings: [] }
   const { refused } = roomOf(components, available, onward)
   if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
+  const { kpis, variables = [] } = shell
+  const inKpis = kpis === undefined ? [] : checkKpis(kpis, metricNamesOf({ components }, available))
+  if (inKpis.length > 0)
+    return { config: null, problems: asGiven(inKpis, KpisSchema, value.kpis, '/kpis'), warnings: [] }
   const warnings = warningsOf(components, available, onward)
   const shmConfig = engine.shm_config as ShmConfig | undefined
   const config: PipelineConfig = {
@@ -376,7 +396,8 @@ function check(json: string, available: Registry): CheckedConfig {
     components,
     logFilters,
     ...(shmConfig === undefined ? {} : { shmConfig }),
-    variables: shell.variables ?? [],
+    variables,
+    ...(kpis === undefined ? {} : { kpis }),
   }
   return { config, problems, warnings }
 }
@@ -392,7 +413,8 @@ export function diffConfig(
   available: Registry,
 ): { restart: string[]; live: string[] } {
   const restart: string[] = []
-  const live: string[] = []
+  // Evaluated outside of the run's thread.
+  const live: string[] = isDeepStrictEqual(old.kpis, next.kpis) ? [] : ['/kpis']
   const room = largestPacket(old.components, available)
   if (!isDeepStrictEqual(old.shmConfig, next.shmConfig)) restart.push('/engine_config/shm_config')
   for (const name of new Set([...Object.keys(old.components), ...Object.keys(next.components)])) {

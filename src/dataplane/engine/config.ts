@@ -1,5 +1,6 @@
 /** The pipeline configuration: from the text of jsonConfig to a checked, normalised value, or every problem in it. */
 import type { Problem } from '../../text/pointer.ts'
+import type { KpisConfig } from './kpis.ts'
 import type { LogFilter } from './log-filters.ts'
 import type { ShmConfig } from './shm-config.ts'
 
@@ -24,4 +25,5 @@ export interface PipelineConfig {
   /** Its file as the configuration names it, or absolute. */
   shmConfig?: ShmConfig
   variables: { id: string; label: string; description: string; paths: string[] }[]
+  kpis?: KpisConfig
 }

@@ -2,8 +2,9 @@
 import { VirtualClock } from './clock.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import { Graph, type GraphEnvironment, layoutOf } from './graph.ts'
+import { Graph, type GraphEnvironment } from './graph.ts'
 import { refuseHostNames } from './host-names.ts'
+import { layoutOf } from './layout.ts'
 import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
 import { NetworkRegistry } from './network-registry.ts'
 import { Random } from './random.ts'
@@ -98,6 +99,7 @@ export class Simulation {
     const { timers, sources } = graph
     if (this.end) return Number.POSITIVE_INFINITY
     this.breaths++
+    graph.engine.breaths.add(1)
     io.dispatch()
     let busy = false
     for (const source of sources) if (source()) busy = true
