@@ -1,5 +1,5 @@
 /** Follows the metrics of a run: a table that is redrawn, or a JSON object a line; and sums up once the run has ended. */
-import type { HistogramPart } from '../dataplane/engine/metrics.ts'
+import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import { ApiFailure } from './api-failure.ts'
 import type { ApiClient } from './client.ts'
 import { spanText } from './durations.ts'

@@ -106,6 +106,12 @@ export class HostedPipeline {
     return run?.state === 'ENDED' ? undefined : run?.cpu
   }
 
+  /** The run that is on now. */
+  get currentRun(): HostedRun | undefined {
+    const run = this.#machine.run
+    return run === null || run.state === 'ENDED' ? undefined : this.run(run.id)
+  }
+
   /** Ids of all remembered runs, oldest first. */
   get runIds(): readonly string[] {
     return this.#runs.ids

@@ -12,6 +12,7 @@ import { type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run
 import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
+import type { Numbers } from '../telemetry/prometheus.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, type SamplerOptions, Telemetry } from '../telemetry/sampler.ts'
 import { type CapturePlan, streamCapture } from './capture-stream.ts'
@@ -164,6 +165,11 @@ export class HostedRun {
     }
     this.#telemetryFollowers.add(sink, telemetry.fresh())
     if (!sink.closed) this.#unfollow ??= telemetry.follow((sample) => this.#telemetryFollowers.publish(sample))
+  }
+
+  /** The numbers of now, while it is on; undefined when they cannot be read. */
+  numbers(): Numbers | undefined {
+    return this.#record === undefined ? this.#sampler?.numbers() : undefined
   }
 
   /** The log is not kept any longer, for `why`: its followers' streams end with that, and it is taken off the disk. */

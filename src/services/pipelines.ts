@@ -15,6 +15,7 @@ import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
 import { ProcessMeter } from '../telemetry/process-meter.ts'
+import { prometheusText } from '../telemetry/prometheus.ts'
 import type { RunLogs } from '../telemetry/run-logs.ts'
 import { HostedPipeline } from './hosted-pipeline.ts'
 import { type HostedRun, lastLine } from './hosted-run.ts'
@@ -221,6 +222,18 @@ export class PipelinesService implements PipelineHost {
       if (hosted === undefined) throw new ServiceError('NOT_FOUND', `no pipeline has a run ${request.runId}`)
       hosted.capture(request, sink)
     },
+  }
+
+  /** The metrics of all runs that are on, and of the process, as Prometheus reads them. */
+  prometheus(): string {
+    const runs = [...this.#pipelines.values()].flatMap(({ name, currentRun }) => {
+      const numbers = currentRun?.numbers()
+      return currentRun === undefined || numbers === undefined
+        ? []
+        : [{ pipeline: name, run: currentRun.id, ...numbers }]
+    })
+    const process = { entries: this.processMeter.entries, values: this.processMeter.read() }
+    return prometheusText(runs, process, performance.timeOrigin)
   }
 
   // What hosted pipelines need of their node.

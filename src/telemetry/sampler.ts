@@ -1,10 +1,12 @@
 /** Telemetry of one run: its metrics, read from shared memory at regular intervals while somebody listens. */
 import type { Kpi } from '../contract/types.ts'
+import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import type { KpisConfig } from '../dataplane/engine/kpis.ts'
-import type { HistogramPart, MetricEntry, MetricSnapshot } from '../dataplane/engine/metrics.ts'
+import type { MetricEntry, MetricSnapshot } from '../dataplane/engine/metrics.ts'
 import { RegionReader } from '../dataplane/engine/metrics.ts'
 import { Kpis } from './kpis/kpis.ts'
 import type { ProcessMeter } from './process-meter.ts'
+import type { Numbers } from './prometheus.ts'
 
 /** One number with what it means; `uint64Value` holds a safe integer. */
 interface SampledMetric {
@@ -96,6 +98,12 @@ export class Sampler {
     }
     this.#last = sample
     return sample
+  }
+
+  /** All numbers of the run itself now; undefined when they cannot be read whole. */
+  numbers(): Numbers | undefined {
+    const snapshot = this.#reader.snapshot()
+    return snapshot === undefined ? undefined : { entries: this.#reader.entries, values: snapshot.values }
   }
 
   #withProcess(values: Float64Array): Float64Array {
