@@ -1,7 +1,9 @@
 /** KPIs evaluated from numbers: every shape, functions over time, and what becomes of what has no value. */
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Kpi } from '../../contract/types.ts'
 import type { KpiConfig, KpisConfig } from '../../dataplane/engine/kpis.ts'
+import { ExpressionError, parseExpression } from '../../text/expressions.ts'
 import { Kpis } from './kpis.ts'
 
 const places = [
@@ -242,4 +244,74 @@ test('a KPI without a value says why, and which of its values; the others are ev
     { id: '1', error: expect.stringMatching(/no component "gone"/) },
     { id: '2', value: { value: 5 } },
   ])
+})
+
+test('the longest row of operators is evaluated', () => {
+  expect(evaluated(`${'1+'.repeat(999)}1`)).toBe(1000)
+  expect(evaluated(`${'1?'.repeat(98)}1${':1'.repeat(98)}`)).toBe(1)
+})
+
+test('whatever is written is refused, has a finite value, or says why it has none', () => {
+  const pieces = [
+    ...[
+      '1',
+      '0',
+      '.5',
+      '1e308',
+      '"a"',
+      "'10s'",
+      'true',
+      '{sink/packets}',
+      '{sink/gone}',
+      '{__proto__/x}',
+      'constructor',
+      'v',
+    ],
+    ...[
+      '+',
+      '-',
+      '*',
+      '/',
+      '%',
+      '!',
+      '==',
+      '<',
+      '&&',
+      '||',
+      '?',
+      ':',
+      '(',
+      ')',
+      ',',
+      '.',
+      '[',
+      ']',
+      '{',
+      '}',
+      ';',
+      '#',
+    ],
+    ...['rate(', 'max(', 'if(', 'round(', 'toString(', '__proto__', ' '],
+  ]
+  const texts = fc.array(fc.constantFrom(...pieces), { maxLength: 24 }).map((parts) => parts.join(''))
+  let taken = 0
+  fc.assert(
+    fc.property(texts, (text) => {
+      try {
+        parseExpression(text)
+      } catch (error) {
+        expect(error).toBeInstanceOf(ExpressionError)
+        return
+      }
+      taken++
+      const kpis = kpisOf([{ value: { expression: text } }], { v: '{sink/delay}' })
+      for (let time = 0; time < 3; time++) {
+        const [kpi] = kpis.evaluate([10 * time, 2.5, 7], time) as [Kpi]
+        if (kpi.error === undefined) expect(kpi.value?.value).toSatisfy(Number.isFinite)
+        else expect(kpi.error).not.toBe('')
+      }
+    }),
+    { numRuns: 5_000, seed: 1 },
+  )
+  expect(taken).toBeGreaterThan(100)
 })

@@ -80,6 +80,7 @@ function rounded(value: number, decimals: Term | undefined): number {
   if (!Number.isInteger(places) || places < 0 || places > 15) {
     throw new ExpressionError(`round() takes 0 to 15 decimals, not ${places}`)
   }
+  if (places === 0) return Math.sign(value) * Math.round(Math.abs(value))
   const scaled = Math.round(Number(`${Math.abs(value)}e${places}`))
   const result = Math.sign(value) * Number(`${scaled}e-${places}`)
   if (!Number.isNaN(result)) return result
