@@ -8,7 +8,7 @@ export const MAX_EXPRESSION_LENGTH = 2_000
 /** Most brackets, calls, signs and choices within each other. */
 export const MAX_EXPRESSION_DEPTH = 100
 /** Longest time that a function looks back, milliseconds. */
-export const MAX_LOOK_BACK_MS = 86_400_000
+const MAX_LOOK_BACK_MS = 86_400_000
 
 export type ExpressionValue = number | boolean | string
 

@@ -49,20 +49,20 @@ const UNARY: Readonly<Record<UnaryOperator, (value: ExpressionValue) => Expressi
   '!': (value) => !truthOf(value),
 }
 
-const BINARY: Readonly<Record<BinaryOperator, (left: Term, right: Term) => ExpressionValue>> = {
-  '+': (left, right) => numberOf(left.value()) + numberOf(right.value()),
-  '-': (left, right) => numberOf(left.value()) - numberOf(right.value()),
-  '*': (left, right) => numberOf(left.value()) * numberOf(right.value()),
-  '/': (left, right) => numberOf(left.value()) / numberOf(right.value()),
-  '%': (left, right) => numberOf(left.value()) % numberOf(right.value()),
-  '<': (left, right) => numberOf(left.value()) < numberOf(right.value()),
-  '>': (left, right) => numberOf(left.value()) > numberOf(right.value()),
-  '<=': (left, right) => numberOf(left.value()) <= numberOf(right.value()),
-  '>=': (left, right) => numberOf(left.value()) >= numberOf(right.value()),
-  '==': (left, right) => isSame(left.value(), right.value()),
-  '!=': (left, right) => !isSame(left.value(), right.value()),
-  '&&': (left, right) => truthOf(left.value()) && truthOf(right.value()),
-  '||': (left, right) => truthOf(left.value()) || truthOf(right.value()),
+const BINARY: Readonly<Record<BinaryOperator, (left: ExpressionValue, right: Term) => ExpressionValue>> = {
+  '+': (left, right) => numberOf(left) + numberOf(right.value()),
+  '-': (left, right) => numberOf(left) - numberOf(right.value()),
+  '*': (left, right) => numberOf(left) * numberOf(right.value()),
+  '/': (left, right) => numberOf(left) / numberOf(right.value()),
+  '%': (left, right) => numberOf(left) % numberOf(right.value()),
+  '<': (left, right) => numberOf(left) < numberOf(right.value()),
+  '>': (left, right) => numberOf(left) > numberOf(right.value()),
+  '<=': (left, right) => numberOf(left) <= numberOf(right.value()),
+  '>=': (left, right) => numberOf(left) >= numberOf(right.value()),
+  '==': (left, right) => isSame(left, right.value()),
+  '!=': (left, right) => !isSame(left, right.value()),
+  '&&': (left, right) => truthOf(left) && truthOf(right.value()),
+  '||': (left, right) => truthOf(left) || truthOf(right.value()),
 }
 
 const FUNCTIONS: Readonly<Record<ValueFunction, (operands: readonly Term[]) => number>> = {
@@ -104,12 +104,8 @@ export function termOf(expression: Expression, around: Surroundings): Term {
       const apply = UNARY[expression.operator]
       return { value: () => apply(operand.value()) }
     }
-    case 'binary': {
-      const left = termOf(expression.left, around)
-      const right = termOf(expression.right, around)
-      const apply = BINARY[expression.operator]
-      return { value: () => apply(left, right) }
-    }
+    case 'binary':
+      return rowOf(expression, around)
     case 'choice': {
       const condition = termOf(expression.condition, around)
       const consequent = termOf(expression.consequent, around)
@@ -127,4 +123,16 @@ export function termOf(expression: Expression, around: Surroundings): Term {
       return { value: () => history.value(name) }
     }
   }
+}
+
+/** A row of operators that bind from the left, evaluated one after the other: as long as a row may be, recursion is not for it. */
+function rowOf(expression: Expression, around: Surroundings): Term {
+  const steps: { apply: (left: ExpressionValue, right: Term) => ExpressionValue; right: Expression }[] = []
+  let first = expression
+  for (; first.kind === 'binary'; first = first.left) {
+    steps.push({ apply: BINARY[first.operator], right: first.right })
+  }
+  const start = termOf(first, around)
+  const row = steps.reverse().map(({ apply, right }) => ({ apply, right: termOf(right, around) }))
+  return { value: () => row.reduce((value, { apply, right }) => apply(value, right), start.value()) }
 }
