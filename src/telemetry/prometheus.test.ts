@@ -1,7 +1,7 @@
 /** The text for Prometheus from numbers made up: names, units, labels, histograms. */
 import { expect, test } from 'vitest'
 import type { Histogram } from '../dataplane/engine/histogram.ts'
-import { bindMetrics, counter, gauge, histogram, MetricLayout } from '../dataplane/engine/metrics.ts'
+import { bindMetrics, counter, type Gauge, gauge, histogram, MetricLayout } from '../dataplane/engine/metrics.ts'
 import { ProcessMeter } from './process-meter.ts'
 import { prometheusText } from './prometheus.ts'
 
@@ -134,4 +134,18 @@ test('several runs stand in one family, the process once', () => {
     'process_threads 12',
     '',
   ])
+})
+
+test('what there are several of has one name and a label; places that nobody has are left out', () => {
+  const of = (value: string) => ({
+    occupancy: `stream_${value}_packets`,
+    each: { name: 'stream_packets', label: 'stream', value },
+  })
+  const lines = linesOf(
+    Object.fromEntries(
+      ['0', '1', '2'].map((n) => [`stream_${n}_packets`, { ...gauge('Packets.', 'packets'), ...of(n) }]),
+    ),
+    ({ stream_1_packets }) => (stream_1_packets as Gauge).set(5),
+  )
+  expect(lines.slice(2)).toEqual(['penstock_stream_packets{pipeline="p",run="r",component="sink",stream="1"} 5'])
 })

@@ -130,8 +130,18 @@ export function prometheusText(runs: readonly ExposedRun[], process: Numbers, st
     const known = PROCESS_NAMES[name as keyof typeof processMetrics]
     families.get(known, kind, description).add({}, (process.values[index] as number) / named(name, unit).divisor)
   }
-  for (const run of runs) for (const entry of run.entries) addEntry(families, entry, run)
+  for (const run of runs) for (const entry of occupied(run)) addEntry(families, entry, run)
   return families.text
+}
+
+/** The entries without those of places that nobody has. */
+function occupied({ entries, values }: Numbers): readonly MetricEntry[] {
+  const vacant = new Set(
+    entries.filter(({ index }) => values[index] === 0).map(({ path, name }) => JSON.stringify([path, name])),
+  )
+  return entries.filter(
+    ({ path, occupancy }) => occupancy === undefined || !vacant.has(JSON.stringify([path, occupancy])),
+  )
 }
 
 function addEntry(families: Families, entry: MetricEntry, { pipeline, run, values }: ExposedRun): void {

@@ -82,7 +82,6 @@ test('has the metrics of every run by pipeline, run and component, of its loop, 
   expect(exposed).toMatch(
     /^penstock_input_packets_total\{pipeline="another",run="[^"]+",component="link",port="flows_0_input"\} \d+$/m,
   )
-  expect(exposed).toContain(`run="${run}",component="rtp",stream="63"} 0\n`)
   expect(numberOf(exposed, 'penstock_engine_breaths_total')).toBeGreaterThan(0)
   expect(samplesOf(exposed).find(({ name }) => name === 'process_resident_memory_bytes')?.value).toBeGreaterThan(1e7)
   for (const [, name] of exposed.matchAll(/^# TYPE (\S+)/gm)) {

@@ -27,7 +27,7 @@ export interface MetricDeclaration {
 }
 
 /** One of several metrics that say the same of different things: the name all of them have, what those things are, and which one it is. */
-export interface OneOfMany {
+interface OneOfMany {
   readonly name: string
   readonly label: string
   readonly value: string
