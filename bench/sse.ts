@@ -1,64 +1,13 @@
 /** sse: one event to 1,000 and 10,000 subscribers of a stream against a bare uWebSockets.js loop, by CPU time; memory of an idle stream. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { type Bench, type BenchRow, inTurn, nativeProgram, runAlone } from './measure.ts'
-import { LOAD_CPU, makePipeline, Server } from './support/servers.ts'
+import { type Bench, type BenchRow, inTurn, runAlone } from './measure.ts'
+import { makePipeline, Server } from './support/servers.ts'
+import { Subscribers } from './support/subscribers.ts'
 
 /** Changes under way at once, each of a pipeline of its own, so that waiting for the disk is not what is measured. */
 const PIPELINES = 8
 /** Events delivered in one round. */
 const DELIVERIES = 160_000
 const IDLE_STREAMS = 10_000
-
-/** Open event streams of a server. */
-class Subscribers {
-  readonly #child: ChildProcess
-  readonly #lines: AsyncIterator<string>
-  readonly #directory: string
-  readonly count: number
-
-  private constructor(child: ChildProcess, lines: AsyncIterator<string>, directory: string, count: number) {
-    this.#child = child
-    this.#lines = lines
-    this.#directory = directory
-    this.count = count
-  }
-
-  static async open(server: Server, path: string, count: number): Promise<Subscribers> {
-    const directory = mkdtempSync(join(tmpdir(), 'penstock-bench-'))
-    const file = join(directory, 'request')
-    writeFileSync(file, `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${server.port}\r\n\r\n`)
-    const child = spawn(nativeProgram('load'), ['sse', server.port, count, LOAD_CPU, file].map(String), {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-    const subscribers = new Subscribers(child, lines, directory, count)
-    await subscribers.#line('ready')
-    return subscribers
-  }
-
-  /** Fulfilled once `events` more events have come to every stream. */
-  async expect(events: number): Promise<void> {
-    this.#child.stdin?.write(`expect ${events * this.count}\n`)
-    await this.#line('got')
-  }
-
-  async close(): Promise<void> {
-    const gone = once(this.#child, 'exit')
-    this.#child.kill('SIGKILL')
-    await gone
-    rmSync(this.#directory, { recursive: true, force: true })
-  }
-
-  async #line(start: string): Promise<void> {
-    const { value, done } = await this.#lines.next()
-    if (done || !value.startsWith(start)) throw new Error(`the load program ended, or said ${value}`)
-  }
-}
 
 /** A server whose stream can be made to speak. */
 interface Source {

@@ -46,6 +46,10 @@ export class Server {
     return new Server(child, Number(ready[1]), Number(ready[1]))
   }
 
+  get pid(): number {
+    return this.#child.pid as number
+  }
+
   /** CPU time used so far by all its threads, s. */
   cpu(): number {
     const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'latin1')

@@ -1,5 +1,5 @@
-/** Whole HTTP answers: JSON bodies and errors. */
-import type { ServiceError } from '../contract/errors.ts'
+/** Whole HTTP answers: JSON bodies, errors, pages of text. */
+import { ServiceError } from '../contract/errors.ts'
 import { FixedHeaders } from './encoded-header.ts'
 import { errorBody, statusLine } from './errors.ts'
 
@@ -39,4 +39,26 @@ export function errorAnswer(error: ServiceError, { status, headers, close = fals
     body: errorBody(error),
     close,
   }
+}
+
+/** What is said to a method (upper case) that a path does not have, and to OPTIONS, which asks for those it has. */
+export function methodAnswer(verb: string, allow: readonly string[]): HttpAnswer {
+  const headers = { allow: allow.join(', ') }
+  if (verb === 'OPTIONS') return { status: '204 No Content', headers }
+  const asked = verb === 'HEAD' ? 'GET' : verb.slice(0, 100)
+  const error = new ServiceError('UNIMPLEMENTED', `${asked} is not possible here; use ${headers.allow}`)
+  return errorAnswer(error, { status: '405 Method Not Allowed', headers })
+}
+
+/** A text that is no answer of an operation, made when it is asked for. */
+export interface Page {
+  /** Its media type. */
+  readonly type: string
+  readonly text: () => string
+}
+
+/** The answer of a page to a method in upper case. */
+export function pageAnswer({ type, text }: Page, verb: string): HttpAnswer {
+  if (verb !== 'GET' && verb !== 'HEAD') return methodAnswer(verb, ['GET', 'HEAD', 'OPTIONS'])
+  return { status: '200 OK', headers: { 'content-type': type, 'cache-control': 'no-store' }, body: text() }
 }

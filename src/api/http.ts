@@ -13,7 +13,7 @@ import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
-import { errorAnswer, jsonAnswer } from './http-response.ts'
+import { errorAnswer, jsonAnswer, methodAnswer, type Page, pageAnswer } from './http-response.ts'
 import { type HttpRoute, HttpRoutes } from './http-routes.ts'
 import { HttpServer } from './http-server.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -36,6 +36,8 @@ export interface HttpListenerOptions {
   readonly tls?: { readonly keyFile: string; readonly certFile: string }
   /** Milliseconds of silence after which an event stream says that it is alive; default 15 s. */
   readonly keepAliveMs?: number
+  /** Texts that are no operations, by path: read with GET or HEAD by whoever may call the API. */
+  readonly pages?: ReadonlyMap<string, Page>
   /** Adds routes of others (the node link) before the API's own. */
   readonly extend?: (server: HttpServer) => void
 }
@@ -122,6 +124,11 @@ export class HttpListener {
     }
     const head = this.#head(exchange, request, origin)
     const caller = this.#caller(head)
+    const page = this.#options.pages?.get(head.path)
+    if (page !== undefined) {
+      exchange.answer(pageAnswer(page, verb))
+      return
+    }
     const match = this.#routes.match(verb, head.path)
     if (match.kind === 'none') {
       throw new ServiceError('NOT_FOUND', `no such path: ${head.path.slice(0, 200)}`)
@@ -130,14 +137,7 @@ export class HttpListener {
       throw new ServiceError('INVALID_ARGUMENT', `the path segment ${match.segment} is not percent-encoded UTF-8`)
     }
     if (match.kind === 'method') {
-      const headers = { allow: match.allow.join(', ') }
-      if (verb === 'OPTIONS') {
-        exchange.answer({ status: '204 No Content', headers })
-        return
-      }
-      const asked = verb === 'HEAD' ? 'GET' : verb.slice(0, 100)
-      const error = new ServiceError('UNIMPLEMENTED', `${asked} is not possible here; use ${headers.allow}`)
-      exchange.answer(errorAnswer(error, { status: '405 Method Not Allowed', headers }))
+      exchange.answer(methodAnswer(verb, match.allow))
       return
     }
     return this.#serve(exchange, head, caller, match.route, match.path)

@@ -1,5 +1,6 @@
 /** What a link under emulation does to the packets of one direction, read from the metrics of its run. */
-import { type HistogramPart, type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
+import type { HistogramPart } from '../dataplane/engine/histogram.ts'
+import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 
 /** Counts since the run began, but for `heldPackets`, which is now. received = sent + lost + queueFull + dropped + held. */
 export interface LinkCounts {

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { counter, gauge, histogram, type MetricDeclarations, MetricLayout } from '../dataplane/engine/metrics.ts'
 import { type MetricRow, metricsTable, rateOf } from './metrics-table.ts'
 
-/** Rows of a component with these metrics, each with its place in the layout as its value. */
+/** Rows of a component with these metrics, each with its position among them, from 1, as its value. */
 function rowsOf(declarations: MetricDeclarations): MetricRow[] {
   const layout = new MetricLayout()
   layout.declare('box', declarations)
-  return layout.entries.map((entry) => ({ ...entry, value: entry.index + 1 }))
+  return layout.entries.map((entry, i) => ({ ...entry, value: i + 1 }))
 }
 
 const linesOf = (rows: readonly MetricRow[]) => metricsTable(rows).split('\n').slice(1)

@@ -1,5 +1,6 @@
 /** Metrics as tables: histograms in one row, per component, with rates where two samples are known. */
-import type { HistogramPart, MetricEntry } from '../dataplane/engine/metrics.ts'
+import type { HistogramPart } from '../dataplane/engine/histogram.ts'
+import type { MetricEntry } from '../dataplane/engine/metrics.ts'
 import { isTime, timeText } from './durations.ts'
 import { type Column, number, paint, scaled, table } from './terminal.ts'
 

@@ -362,10 +362,10 @@ export function addPipelines(program: Command): void {
       await followLog(client, node, await findRun(client, node, name, options.run), options)
     })
 
-  withAllMetrics(add('telemetry', 'show the metrics of a run, live, and a summary once it has ended'))
+  withAllMetrics(add('telemetry', 'show KPIs and metrics of a run, live, and a summary once it has ended'))
     .description(
-      'Shows the metrics of a run, live, and a summary once it has ended; exit code 1 when it failed. With -o json a line for each ' +
-        'sample, {timestamp, metrics}, and one for the end, {outcome, error, seconds, metrics}.',
+      'Shows the KPIs and metrics of a run, live, and a summary once it has ended; exit code 1 when it failed. With -o json a line for each ' +
+        'sample, {timestamp, kpis, metrics}, and one for the end, {outcome, error, seconds, kpis, metrics}.',
     )
     .argument('[pipeline]', ID)
     .argument('[component...]', 'only these components')

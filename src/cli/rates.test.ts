@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
-import { layoutOf } from '../dataplane/engine/graph.ts'
+import { layoutOf } from '../dataplane/engine/layout.ts'
 import { consumed, createRegion, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
 import { RatesReader } from './rates.ts'
 

@@ -36,13 +36,15 @@ export class RatesReader {
     this.beforeTime = time
     const byPath = new Map<string, Group>()
     for (const entry of this.reader.entries) {
+      const sums = RatesReader.sumsOf(entry)
+      if (sums.length === 0) continue
       let group = byPath.get(entry.path)
       if (!group) {
         group = { path: entry.path, sums: new Map() }
         byPath.set(entry.path, group)
         this.groups.push(group)
       }
-      for (const sum of RatesReader.sumsOf(entry)) group.sums.set(sum, [...(group.sums.get(sum) ?? []), entry.index])
+      for (const sum of sums) group.sums.set(sum, [...(group.sums.get(sum) ?? []), entry.index])
     }
   }
 

@@ -4,9 +4,12 @@ import type { Command } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
+import { ProcessMeter } from '../telemetry/process-meter.ts'
+import { Sampler } from '../telemetry/sampler.ts'
 import { messageOf } from '../text/error-message.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
+import { kpisLine, kpisTable } from './kpis-table.ts'
 import { metricsTable, rateOf } from './metrics-table.ts'
 import {
   duration,
@@ -33,23 +36,34 @@ interface RunCommandOptions {
 
 const LEVEL_COLOURS = { STATE: 'dim', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow', ERROR: 'red', FATAL: 'red' } as const
 
-/** Redraws rates every second until the run has ended. */
-async function watch(handle: RunHandle, live: LiveRegion, keys: Map<string, string>, quiet: boolean): Promise<RunEnd> {
+const now = (): number => performance.timeOrigin + performance.now()
+
+/** Redraws rates, and the KPIs that `sampler` has evaluated, every second until the run has ended. */
+async function watch(
+  handle: RunHandle,
+  sampler: Sampler,
+  live: LiveRegion,
+  keys: Map<string, string>,
+  quiet: boolean,
+): Promise<RunEnd> {
   const over = new AbortController()
   handle.ended.then(() => over.abort())
   const meter = new RatesReader(handle.region)
+  sampler.sample(now())
   const started = performance.now()
   let last = started
   for (let tick = 1; !over.signal.aborted; tick++) {
     await pause(started + tick * 1000 - performance.now(), over.signal)
     if (over.signal.aborted) break
-    const now = performance.now()
-    const { components, total } = meter.read((now - last) / 1000)
-    last = now
-    const elapsed = spanText(Math.round((now - started) / 1000))
-    if (live.available)
-      live.draw(`${paint(elapsed, 'bold')}  ${ratesLine(total, components)}\n${ratesTable(components, keys)}`)
-    else if (!quiet) print(`${elapsed}  ${ratesLine(total, components)}`)
+    const at = performance.now()
+    const { components, total } = meter.read((at - last) / 1000)
+    last = at
+    const { kpis } = sampler.sample(now())
+    const rates = `${paint(spanText(Math.round((at - started) / 1000)), 'bold')}  ${ratesLine(total, components)}`
+    if (live.available) {
+      const figures = kpis.length > 0 ? `${kpisTable(kpis)}\n\n` : ''
+      live.draw(`${rates}\n${figures}${ratesTable(components, keys)}`)
+    } else if (!quiet) print(kpis.length > 0 ? `${rates}\n${' '.repeat(4)}${kpisLine(kpis)}` : rates)
   }
   live.clear()
   return await handle.ended
@@ -104,7 +118,9 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     const started = performance.now()
     const timer = options.duration === undefined ? null : setTimeout(() => handle.stop(), options.duration)
     const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
-    const end = await watch(handle, live, keys, json)
+    const sampler = new Sampler(handle.region, { kpis: config.kpis, process: new ProcessMeter() })
+    const end = await watch(handle, sampler, live, keys, json)
+    const { kpis } = sampler.sample(now())
     if (timer) clearTimeout(timer)
     const seconds = (performance.now() - started) / 1000
     const rows = new RatesReader(handle.region).values().map(({ entry, value }) => {
@@ -116,8 +132,12 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
         metrics[path] ??= {}
         metrics[path][name] = value
       }
-      printJson({ outcome: end.outcome, error: end.error, seconds, metrics })
-    } else print(`${metricsTable(rows, keys, options)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
+      const evaluated = config.kpis === undefined ? {} : { kpis }
+      printJson({ outcome: end.outcome, error: end.error, seconds, ...evaluated, metrics })
+    } else {
+      if (kpis.length > 0) print(`${kpisTable(kpis)}\n`)
+      print(`${metricsTable(rows, keys, options)}\n\n${end.outcome.toLowerCase()} after ${spanText(seconds)}`)
+    }
     if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
   } finally {
     await selection.written()

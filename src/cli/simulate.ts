@@ -1,13 +1,17 @@
 /** `penstock simulate`: pipelines on the virtual clock, joined by their simulated networks, and their metrics when the time is up. */
 import type { Command } from 'commander'
+import type { Kpi } from '../contract/types.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { NS_PER_MS } from '../dataplane/engine/clock.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
-import { layoutOf } from '../dataplane/engine/graph.ts'
+import { layoutOf } from '../dataplane/engine/layout.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
-import { type Simulated, simulateTogether } from '../dataplane/engine/simulate.ts'
+import { type Simulated, type SimulatedRun, simulateTogether } from '../dataplane/engine/simulate.ts'
+import { ProcessMeter } from '../telemetry/process-meter.ts'
+import { Sampler } from '../telemetry/sampler.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
+import { kpisTable } from './kpis-table.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
 import { duration, type Format, loadPipeline, whole, withAllMetrics, withOutput } from './options.ts'
 import { print, printJson } from './terminal.ts'
@@ -33,6 +37,20 @@ function endingOf({ end }: Simulated): { outcome: string; error: string | undefi
   return { outcome: end.outcome === 'STOPPED' ? 'DURATION' : end.outcome, error: end.error }
 }
 
+/** Evaluates the KPIs of a configuration once a second; `last` are those of the last time. */
+function kpiObserver({ kpis }: PipelineConfig): { last: Kpi[]; onSample?: SimulatedRun['onSample'] } {
+  if (kpis === undefined) return { last: [] }
+  let sampler: Sampler | undefined
+  const observer = {
+    last: [] as Kpi[],
+    onSample: (region: SharedArrayBuffer, now: number) => {
+      sampler ??= new Sampler(region, { kpis, process: new ProcessMeter() })
+      observer.last = sampler.sample(now / NS_PER_MS).kpis
+    },
+  }
+  return observer
+}
+
 function printTable(config: PipelineConfig, { end, metrics, elapsed }: Simulated, seed: number, all = false): void {
   const { entries } = layoutOf(config, components).metrics
   const rows: MetricRow[] = entries.flatMap((entry) => {
@@ -52,20 +70,26 @@ function printTable(config: PipelineConfig, { end, metrics, elapsed }: Simulated
 async function simulateFiles(files: string[], options: SimulateCommandOptions): Promise<void> {
   const { seed, output, verbose = false } = options
   const several = files.length > 1
-  const runs: { file: string; config: PipelineConfig; onLog: (line: LogLine) => void }[] = []
+  const runs: (SimulatedRun & { file: string; observer: { last: Kpi[] } })[] = []
   for (const file of files) {
-    runs.push({ file, config: await loadPipeline(file), onLog: logger(several ? file : '', verbose) })
+    const config = await loadPipeline(file)
+    const observer = kpiObserver(config)
+    const { onSample } = observer
+    runs.push({ file, config, observer, onLog: logger(several ? file : '', verbose), ...(onSample && { onSample }) })
   }
   const simulated = simulateTogether(runs, { registry: components, duration: options.duration * NS_PER_MS, seed })
   const told = simulated.map((run, i) => ({
     ...endingOf(run),
     elapsedMs: run.elapsed / NS_PER_MS,
     seed: seed + i,
+    ...(runs[i].config.kpis === undefined ? {} : { kpis: runs[i].observer.last }),
     metrics: run.metrics,
   }))
   if (output !== 'json') {
     simulated.forEach((run, i) => {
       if (several) print(`${i > 0 ? '\n' : ''}${runs[i].file}\n`)
+      const { last } = runs[i].observer
+      if (last.length > 0) print(`${kpisTable(last)}\n`)
       printTable(runs[i].config, run, seed + i, options.all)
     })
   } else if (several) {

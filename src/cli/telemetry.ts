@@ -1,9 +1,10 @@
 /** Follows the metrics of a run: a table that is redrawn, or a JSON object a line; and sums up once the run has ended. */
-import type { HistogramPart } from '../dataplane/engine/metrics.ts'
+import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import { ApiFailure } from './api-failure.ts'
 import type { ApiClient } from './client.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
+import { kpisTable } from './kpis-table.ts'
 import type { Run, TelemetrySample } from './messages.ts'
 import { type MetricRow, metricsTable, rateOf } from './metrics-table.ts'
 import { type Format, interruption } from './options.ts'
@@ -78,18 +79,24 @@ function only(sample: TelemetrySample, components: readonly string[]): Telemetry
   return { ...sample, metricCollections: sample.metricCollections.filter(({ path }) => components.includes(path)) }
 }
 
+/** The table of its KPIs, with what sets it apart from what follows; nothing where it has none. */
+const kpisText = ({ kpis }: TelemetrySample): string => (kpis.length === 0 ? '' : `${kpisTable(kpis)}\n\n`)
+
 /** What a run that has ended came to. `sample`: its last one, when there is one. */
 function printSummary(run: Run, sample: TelemetrySample | undefined, { output, all }: TelemetryOptions): void {
   const seconds = secondsBetween(run.startedAt, run.endedAt)
   const { outcome = 'FAILED', error } = run
   if (output === 'json') {
-    print(JSON.stringify({ outcome, error, seconds, metrics: sample === undefined ? {} : metricsOf(sample) }))
+    const { kpis = [] } = sample ?? {}
+    print(JSON.stringify({ outcome, error, seconds, kpis, metrics: sample === undefined ? {} : metricsOf(sample) }))
     return
   }
   const keys = new Map<string, string>()
   const rows = sample && rowsOf(sample, { seconds })
   const counts = rows === undefined ? 'no counts of this run are kept' : metricsTable(rows, keys, { all })
-  print(`${counts}\n\n${outcome.toLowerCase()} after ${spanText(seconds)}`)
+  print(
+    `${sample === undefined ? '' : kpisText(sample)}${counts}\n\n${outcome.toLowerCase()} after ${spanText(seconds)}`,
+  )
 }
 
 /**
@@ -141,12 +148,13 @@ function show(
   live: LiveRegion,
 ): void {
   if (output === 'json') {
-    print(JSON.stringify({ timestamp: sample.timestamp, metrics: metricsOf(sample) }))
+    print(JSON.stringify({ timestamp: sample.timestamp, kpis: sample.kpis, metrics: metricsOf(sample) }))
     return
   }
   const since =
     last === undefined ? undefined : { sample: last, seconds: secondsBetween(last.timestamp, sample.timestamp) }
-  const text = `${paint(sample.timestamp ?? '', 'bold')}\n${metricsTable(rowsOf(sample, since), new Map(), { all })}`
+  const metrics = metricsTable(rowsOf(sample, since), new Map(), { all })
+  const text = `${paint(sample.timestamp ?? '', 'bold')}\n${kpisText(sample)}${metrics}`
   if (live.available) live.draw(text)
   else print(`${text}\n`)
 }

@@ -7,6 +7,7 @@ import { Access } from '../api/access.ts'
 import { Dispatcher } from '../api/dispatcher.ts'
 import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
+import type { Page } from '../api/http-response.ts'
 import { isLoopbackHost, socketAddressText } from '../contract/address.ts'
 import { type Clock, systemClock } from '../contract/clock.ts'
 import { components } from '../dataplane/components/registry.ts'
@@ -22,6 +23,7 @@ import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Trust } from '../services/trust.ts'
 import { Store } from '../store/store.ts'
+import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
 import type { NodeConfig } from './config.ts'
@@ -125,7 +127,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     await guardLoopback(config, tokens, log, options.isLoopbackChosen)
     const tls = tlsOf(config, log)
     const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
-    const listeners = { dispatcher, access, tls, links, log, opened }
+    const pages = new Map([['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }]])
+    const listeners = { dispatcher, access, tls, links, pages, log, opened }
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)
     tokens.onRevoked((name) => {
@@ -307,16 +310,19 @@ interface Listeners {
   readonly tls: Tls | undefined
   /** The hub's end of links, served on the HTTP listener. */
   readonly links: LinkServer | undefined
+  /** Texts served on the HTTP listener. */
+  readonly pages: ReadonlyMap<string, Page>
   readonly log: Logger
   readonly opened: (() => void | Promise<void>)[]
 }
 
-async function listenHttp(config: NodeConfig, { dispatcher, access, tls, links, opened }: Listeners) {
+async function listenHttp(config: NodeConfig, { dispatcher, access, tls, links, pages, opened }: Listeners) {
   if (config['http.address'] === 'none') return undefined
   const at = hostAndPort(config['http.address'])
   const listener = new HttpListener({
     dispatcher,
     access,
+    pages,
     ...at,
     ...(tls === undefined ? {} : { tls }),
     ...(links === undefined ? {} : { extend: (app) => links.attach(app) }),

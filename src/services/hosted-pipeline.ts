@@ -1,4 +1,5 @@
 /** A pipeline that lives on this node: its settings, its machine, its runs, joined; and the operations on it. */
+import { isDeepStrictEqual } from 'node:util'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import type { RunPlan } from '../actors/run-thread.ts'
 import { asServiceError, ServiceError } from '../contract/errors.ts'
@@ -108,6 +109,12 @@ export class HostedPipeline {
   get cpu(): number | undefined {
     const run = this.#machine.run
     return run?.state === 'ENDED' ? undefined : run?.cpu
+  }
+
+  /** The run that is on now. */
+  get currentRun(): HostedRun | undefined {
+    const run = this.#machine.run
+    return run === null || run.state === 'ENDED' ? undefined : this.run(run.id)
   }
 
   /** Ids of all remembered runs, oldest first. */
@@ -326,15 +333,17 @@ export class HostedPipeline {
     const { id, createdAt } = this.#record
     const record = { id, settings, createdAt, ...(author === undefined ? {} : { author }) }
     await this.#persistence.putSettings(record)
+    const before = this.#stored.config?.kpis
     this.#record = record
     this.#stored = { config }
     this.#machine.send({ type: 'SETTINGS', policy: policyOf(settings) })
-    const run = this.#machine.run
-    const selection = run === null ? undefined : this.run(run.id)?.selection
+    const run = this.#machine.run === null ? undefined : this.run(this.#machine.run.id)
+    const { selection } = run ?? {}
     if (selection !== undefined) {
       selection.level = settings.defaultLoggingLevel
       selection.filters = config.logFilters
     }
+    if (!isDeepStrictEqual(before, config.kpis)) run?.setKpis(config.kpis)
     this.#host.changed(this.id)
   }
 

@@ -7,12 +7,14 @@ import type { Sink } from '../contract/handlers.ts'
 import { Outbox } from '../contract/outbox.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { CapturedPackets, LogStreamMessages, TelemetrySample } from '../contract/types.ts'
+import type { KpisConfig } from '../dataplane/engine/kpis.ts'
 import { isLastLine, type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
+import type { Numbers } from '../telemetry/prometheus.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
-import { Sampler, Telemetry } from '../telemetry/sampler.ts'
+import { Sampler, type SamplerOptions, Telemetry } from '../telemetry/sampler.ts'
 import { type CapturePlan, streamCapture } from './capture-stream.ts'
 import { logMessageView } from './pipelines-view.ts'
 
@@ -27,6 +29,7 @@ export class HostedRun {
   readonly selection: LineSelection | undefined
   readonly #logFollowers: Fanout<LogStreamMessages>
   readonly #telemetryFollowers = new Fanout<TelemetrySample>({ kind: 'latest' })
+  #sampler: Sampler | undefined
   #telemetry: Telemetry<SharedMessage<TelemetrySample>> | undefined
   #unfollow: (() => void) | undefined
   #awaitingRegion: Sink<TelemetrySample>[] = []
@@ -83,17 +86,27 @@ export class HostedRun {
     this.append([{ timestamp: Date.now(), level: 'STATE', component: '', message, fields: { attempt } }])
   }
 
-  /** The run has a thread: its metrics can be read, every `interval` ms. */
-  launched(handle: RunHandle, interval: number): void {
+  /** The run has a thread: its metrics can be read, every `interval` ms, and its KPIs evaluated. */
+  launched(handle: RunHandle, interval: number, options: SamplerOptions): void {
     if (this.#telemetry !== undefined || this.#record !== undefined) return
     this.#handle = handle
     const { region } = handle
     this.#metricsFile?.follow(region)
-    const sampler = new Sampler(region)
-    this.#telemetry = new Telemetry(() => new SharedMessage<TelemetrySample>(sampler.sample(Date.now())), interval)
+    const sampler = new Sampler(region, options)
+    const take = () => new SharedMessage<TelemetrySample>(sampler.sample(performance.timeOrigin + performance.now()))
+    this.#sampler = sampler
+    this.#telemetry = new Telemetry(take, interval)
+    this.#telemetry.always = options.kpis !== undefined
     const waiting = this.#awaitingRegion
     this.#awaitingRegion = []
     for (const sink of waiting) this.followTelemetry(sink)
+  }
+
+  /** Other KPIs are evaluated from now on. */
+  setKpis(kpis: KpisConfig | undefined): void {
+    if (this.#telemetry === undefined) return
+    this.#sampler?.setKpis(kpis)
+    this.#telemetry.always = kpis !== undefined
   }
 
   /** The run is over: followers of its telemetry get the last values and are told; those values and its log stay. */
@@ -158,6 +171,11 @@ export class HostedRun {
     }
     this.#telemetryFollowers.add(sink, telemetry.fresh())
     if (!sink.closed) this.#unfollow ??= telemetry.follow((sample) => this.#telemetryFollowers.publish(sample))
+  }
+
+  /** The numbers of now, while it is on; undefined when they cannot be read. */
+  numbers(): Numbers | undefined {
+    return this.#record === undefined ? this.#sampler?.numbers() : undefined
   }
 
   /** The log is not kept any longer, for `why`: its followers' streams end with that, and it is taken off the disk. */

@@ -2,6 +2,7 @@
 import type { pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import type { Timers } from '../contract/clock.ts'
 import type { Store } from '../store/store.ts'
+import type { ProcessMeter } from '../telemetry/process-meter.ts'
 import type { RunLogs } from '../telemetry/run-logs.ts'
 import type { HostedRun } from './hosted-run.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
@@ -16,6 +17,7 @@ export interface PipelineHost extends SettingsRules {
   newId(): string
   /** Milliseconds. */
   readonly telemetryInterval: number
+  readonly processMeter: ProcessMeter
   /** The CPU thread for a run whose pipeline names none. */
   leastLoadedCpu(): number
   /** Something of the pipeline that a caller can see has changed. */

@@ -14,6 +14,8 @@ import type { RunPool } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import type { Store } from '../store/store.ts'
+import { ProcessMeter } from '../telemetry/process-meter.ts'
+import { prometheusText } from '../telemetry/prometheus.ts'
 import type { RunLogs } from '../telemetry/run-logs.ts'
 import { HostedPipeline } from './hosted-pipeline.ts'
 import { type HostedRun, lastLine } from './hosted-run.ts'
@@ -85,6 +87,7 @@ export class PipelinesService implements PipelineHost {
   readonly registry: Registry
   readonly trust: Trust
   readonly telemetryInterval: number
+  readonly processMeter = new ProcessMeter()
   readonly #node: LocalNode
   readonly #onError: (error: unknown) => void
   readonly #onLeftovers: (processes: number) => void
@@ -243,6 +246,18 @@ export class PipelinesService implements PipelineHost {
       if (hosted === undefined) throw new ServiceError('NOT_FOUND', `no pipeline has a run ${request.runId}`)
       hosted.capture(request, sink)
     },
+  }
+
+  /** The metrics of all runs that are on, and of the process, as Prometheus reads them. */
+  prometheus(): string {
+    const runs = [...this.#pipelines.values()].flatMap(({ name, currentRun }) => {
+      const numbers = currentRun?.numbers()
+      return currentRun === undefined || numbers === undefined
+        ? []
+        : [{ pipeline: name, run: currentRun.id, ...numbers }]
+    })
+    const process = { entries: this.processMeter.entries, values: this.processMeter.read() }
+    return prometheusText(runs, process, performance.timeOrigin)
   }
 
   // What hosted pipelines need of their node.

@@ -37,7 +37,8 @@ export function planRun(host: PipelineHost, settings: PipelineSettings, stored: 
     options: options(),
     stopTimeout: policyOf(settings).instructionsTimeout,
     onLog: (lines) => run.append(lines),
-    onLaunch: (handle) => run.launched(handle, host.telemetryInterval),
+    onLaunch: (handle) =>
+      run.launched(handle, host.telemetryInterval, { kpis: stored.config?.kpis, process: host.processMeter }),
     now: Date.now,
   }
   if (handler === undefined) return plan

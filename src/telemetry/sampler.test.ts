@@ -1,6 +1,7 @@
 /** Reading a run's metrics from shared memory, and telling them to many. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { counter, createRegion, gauge, histogram, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
+import { ProcessMeter } from './process-meter.ts'
 import { FRESH_MS, type Sample, Sampler, Telemetry } from './sampler.ts'
 
 test('a sample groups the metrics by path, with value, kind, unit and description', () => {
@@ -114,4 +115,55 @@ test('those who come at once share a fresh sample', () => {
   expect([telemetry.fresh(), telemetry.fresh()]).toEqual([1, 1])
   vi.advanceTimersByTime(FRESH_MS)
   expect(telemetry.fresh()).toBe(2)
+})
+
+test('one that is always taken is taken without listeners, and serves who comes with the sample of the last tick', () => {
+  let reads = 0
+  const telemetry = new Telemetry(() => ++reads, 1_000)
+  telemetry.always = true
+  expect(telemetry.fresh()).toBe(1)
+  vi.advanceTimersByTime(2_900)
+  expect([reads, telemetry.fresh()]).toEqual([3, 3])
+  const heard: number[] = []
+  telemetry.follow((sample) => heard.push(sample))()
+  vi.advanceTimersByTime(1_000)
+  expect([reads, heard]).toEqual([4, []])
+  telemetry.always = false
+  vi.advanceTimersByTime(5_000)
+  expect([reads, vi.getTimerCount()]).toEqual([4, 0])
+})
+
+test('KPIs are evaluated at the time at which the numbers were published, of a run that publishes', () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', { packets: counter('Packets taken', 'packets') })
+  const region = createRegion(layout)
+  const writer = new RegionWriter(region)
+  const kpis = {
+    variables: {},
+    metrics: [{ id: 'rate', label: '', description: '', value: { expression: 'rate({sink/packets})' } }],
+  }
+  const sampler = new Sampler(region, { kpis })
+  const sampleAt = (now: number, packets: number, published: number) => {
+    writer.publish(Float64Array.of(packets), published * 1e6)
+    return sampler.sample(now).kpis[0]?.value?.value
+  }
+  sampleAt(1_000_000, 100, 999_990)
+  expect(sampleAt(1_001_000, 200, 1_000_990)).toBe(100)
+  expect(sampleAt(1_002_009, 300, 1_001_990)).toBe(100)
+  // Nothing has happened since: the numbers are of now.
+  expect(sampleAt(1_003_990, 300, 1_001_990)).toBe(0)
+})
+
+test("the process's figures stand in the same sample, and in KPIs", () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', { packets: counter('Packets taken', 'packets') })
+  const kpis = {
+    variables: {},
+    metrics: [{ id: 'k', label: '', description: '', value: { expression: '{/process/resident_memory} > 1e6' } }],
+  }
+  const sample = new Sampler(createRegion(layout), { kpis, process: new ProcessMeter() }).sample(1)
+  const { metrics = {} } = sample.metricCollections.find(({ path }) => path === '/process') ?? {}
+  expect(Object.keys(metrics)).toEqual(['cpu_time', 'resident_memory', 'heap_used', 'open_descriptors', 'threads'])
+  for (const metric of Object.values(metrics)) expect(metric.uint64Value ?? metric.doubleValue).toBeGreaterThan(0)
+  expect(sample.kpis[0]?.value?.value).toBe(1)
 })

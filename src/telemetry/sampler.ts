@@ -1,6 +1,12 @@
 /** Telemetry of one run: its metrics, read from shared memory at regular intervals while somebody listens. */
-import type { HistogramPart, MetricEntry } from '../dataplane/engine/metrics.ts'
+import type { Kpi } from '../contract/types.ts'
+import type { HistogramPart } from '../dataplane/engine/histogram.ts'
+import type { KpisConfig } from '../dataplane/engine/kpis.ts'
+import type { MetricEntry, MetricSnapshot } from '../dataplane/engine/metrics.ts'
 import { RegionReader } from '../dataplane/engine/metrics.ts'
+import { Kpis } from './kpis/kpis.ts'
+import type { ProcessMeter } from './process-meter.ts'
+import type { Numbers } from './prometheus.ts'
 
 /** One number with what it means; `uint64Value` holds a safe integer. */
 interface SampledMetric {
@@ -21,7 +27,7 @@ interface SampledCollection {
 
 export interface Sample {
   metricCollections: SampledCollection[]
-  kpis: never[]
+  kpis: Kpi[]
   /** When the sample was taken. */
   timestamp: Date
 }
@@ -29,31 +35,57 @@ export interface Sample {
 /** A sample no older than this serves a subscriber that has just come. */
 export const FRESH_MS = 100
 
+/** A run that has published no longer ago, in milliseconds, is publishing: its numbers are of the time that it says. */
+const PUBLISHING_MS = 50
+
+export interface SamplerOptions {
+  /** Evaluated with each sample. */
+  kpis?: KpisConfig | undefined
+  /** Whose figures are in each sample. */
+  process?: ProcessMeter
+}
+
 /** Reads a run's region into samples. */
 export class Sampler {
   readonly #reader: RegionReader
+  readonly #process: ProcessMeter | undefined
+  /** All numbers of a sample: those of the region, then those of the process. */
+  readonly #entries: readonly MetricEntry[]
   readonly #paths: [path: string, entries: MetricEntry[]][]
+  #kpis: Kpis | undefined
   #last: Sample | undefined
+  #time = Number.NEGATIVE_INFINITY
 
-  constructor(region: SharedArrayBuffer) {
+  constructor(region: SharedArrayBuffer, { kpis, process }: SamplerOptions = {}) {
     this.#reader = new RegionReader(region)
+    this.#process = process
+    const { length } = this.#reader.blank.values
+    const added = process?.entries.map((entry) => ({ ...entry, index: entry.index + length })) ?? []
+    this.#entries = [...this.#reader.entries, ...added]
     const paths = new Map<string, MetricEntry[]>()
-    for (const entry of this.#reader.entries) {
+    for (const entry of this.#entries) {
       const entries = paths.get(entry.path)
       if (entries === undefined) paths.set(entry.path, [entry])
       else entries.push(entry)
     }
     this.#paths = [...paths]
+    this.setKpis(kpis)
+  }
+
+  /** Evaluates these from the next sample on; what functions over time look back on begins anew. */
+  setKpis(kpis: KpisConfig | undefined): void {
+    this.#kpis = kpis === undefined ? undefined : new Kpis(kpis, this.#entries)
   }
 
   /**
-   * Reads all metrics now; `now` in milliseconds since the epoch. When they cannot be read whole it is the last sample that
-   * could, as old as it says.
+   * Reads all metrics now and evaluates the KPIs; `now` in milliseconds since the epoch. When they cannot be read whole it is the last
+   * sample that could, as old as it says.
    */
   sample(now: number): Sample {
     const snapshot = this.#reader.snapshot()
     if (snapshot === undefined && this.#last !== undefined) return this.#last
-    const { values } = snapshot ?? this.#reader.blank
+    const read = snapshot ?? this.#reader.blank
+    const values = this.#withProcess(read.values)
     const sample: Sample = {
       metricCollections: this.#paths.map(([path, entries]) => ({
         path,
@@ -61,11 +93,34 @@ export class Sampler {
           entries.map((entry) => [entry.name, metricOf(entry, values[entry.index] as number)]),
         ),
       })),
-      kpis: [],
+      kpis: this.#kpis?.evaluate(values, this.#timeOf(read, now)) ?? [],
       timestamp: new Date(now),
     }
     this.#last = sample
     return sample
+  }
+
+  /** All numbers of the run itself now; undefined when they cannot be read whole. */
+  numbers(): Numbers | undefined {
+    const snapshot = this.#reader.snapshot()
+    return snapshot === undefined ? undefined : { entries: this.#reader.entries, values: snapshot.values }
+  }
+
+  #withProcess(values: Float64Array): Float64Array {
+    if (this.#process === undefined) return values
+    const added = this.#process.read()
+    const all = new Float64Array(values.length + added.length)
+    all.set(values)
+    all.set(added, values.length)
+    return all
+  }
+
+  /** The time that the numbers are of, seconds, never before that of the last sample: a rate must not be off by the time since they were published. */
+  #timeOf({ time }: MetricSnapshot, now: number): number {
+    const published = time / 1e6
+    const at = Math.abs(now - published) < PUBLISHING_MS ? published : now
+    this.#time = Math.max(this.#time, at / 1000)
+    return this.#time
   }
 }
 
@@ -79,12 +134,13 @@ function metricOf(entry: MetricEntry, value: number): SampledMetric {
   return integer && value >= 0 ? { ...common, uint64Value: Math.round(value) } : { ...common, doubleValue: value }
 }
 
-/** A run's samples for any number of listeners: read once a tick, and only while somebody listens. */
+/** A run's samples for any number of listeners: read once a tick, and only while somebody listens or `always` is set. */
 export class Telemetry<M> {
   /** Reads a sample now. */
   readonly take: () => M
   readonly #interval: number
   readonly #listeners = new Set<(sample: M) => void>()
+  #always = false
   #timer: NodeJS.Timeout | undefined
   #last: { sample: M; at: number } | undefined
 
@@ -94,25 +150,40 @@ export class Telemetry<M> {
     this.#interval = interval
   }
 
+  /** Whether every tick is taken, whoever listens: samples that depend on those before them are the same for all then. */
+  set always(always: boolean) {
+    this.#always = always
+    if (always) {
+      this.#read()
+      this.#start()
+    } else if (this.#listeners.size === 0) this.close()
+  }
+
   /** Gives `listener` a sample at every tick; returns what ends that. */
   follow(listener: (sample: M) => void): () => void {
     this.#listeners.add(listener)
-    this.#timer ??= setInterval(() => this.#tick(), this.#interval)
+    this.#start()
     return () => {
       this.#listeners.delete(listener)
-      if (this.#listeners.size === 0) this.close()
+      if (this.#listeners.size === 0 && !this.#always) this.close()
     }
   }
 
-  /** A sample no older than FRESH_MS: what many who come at once share. */
+  /** What one who comes now begins with: the sample of the last tick if every tick is taken, else one no older than FRESH_MS. */
   fresh(): M {
-    return (this.#last !== undefined && performance.now() - this.#last.at < FRESH_MS ? this.#last : this.#read()).sample
+    const last = this.#last
+    const serves = last !== undefined && (this.#always || performance.now() - last.at < FRESH_MS)
+    return (serves ? last : this.#read()).sample
   }
 
   /** No more ticks. */
   close(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
+  }
+
+  #start(): void {
+    this.#timer ??= setInterval(() => this.#tick(), this.#interval)
   }
 
   #tick(): void {

@@ -1,52 +1,22 @@
 /** The pipelines operations over gRPC on the same real node that serves REST: one implementation, one behaviour. */
 import * as grpc from '@grpc/grpc-js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadSchema } from '../../src/contract/schema.ts'
+import { GrpcClient, type Reply } from './grpc-client.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: messages as protobufjs decodes them
-type Reply = any
-
-const service = loadSchema().root.lookupService('servicegrpc.pipeline.PipelinesService')
 let node: RunningNode
-let client: grpc.Client
+let client: GrpcClient
+const call = (name: string, request?: Record<string, unknown>) => client.call(name, request)
+const follow = (name: string, request?: Record<string, unknown>) => client.follow(name, request)
 beforeAll(async () => {
   node = await runNode(temporaryDirectory(), { 'telemetry-interval': '100ms' })
-  client = new grpc.Client(node.node.grpc as string, grpc.credentials.createInsecure())
+  client = new GrpcClient(node)
 })
 afterAll(async () => {
   client.close()
   await node.node.close()
 })
 
-/** Path, encoder and decoder of a method, straight from the proto. */
-function methodOf(name: string) {
-  const method = service.methods[name]
-  method?.resolve()
-  const { resolvedRequestType: request, resolvedResponseType: response } = method as NonNullable<typeof method>
-  return {
-    path: `/servicegrpc.pipeline.PipelinesService/${name}`,
-    encode: (message: object) => Buffer.from(request?.encode(request.fromObject(message)).finish() as Uint8Array),
-    decode: (bytes: Buffer): Reply =>
-      response?.toObject(response.decode(bytes), { enums: String, longs: String, oneofs: true, arrays: true }),
-  }
-}
-
-const call = (name: string, request: Record<string, unknown> = {}) =>
-  new Promise<Reply>((resolve, reject) => {
-    const { path, encode, decode } = methodOf(name)
-    client.makeUnaryRequest(path, encode, decode, { node_id: node.node.id, ...request }, (error, reply) =>
-      error ? reject(error) : resolve(reply),
-    )
-  })
-
-/** The messages of a server stream, one by one; throws the stream's error. */
-const follow = (name: string, request: Record<string, unknown> = {}) => {
-  const { path, encode, decode } = methodOf(name)
-  const stream = client.makeServerStreamRequest(path, encode, decode, { node_id: node.node.id, ...request })
-  stream.on('error', () => {})
-  return { messages: stream[Symbol.asyncIterator](), stream }
-}
 const established = (stream: grpc.ClientReadableStream<Reply>) =>
   new Promise((resolve) => stream.once('metadata', resolve))
 

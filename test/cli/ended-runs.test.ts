@@ -94,7 +94,13 @@ it('sums up a run that ended well: its counts, how it ended, exit code 0; also o
   expect(JSON.parse(stdout)).toEqual({
     outcome: 'STOPPED',
     seconds: expect.any(Number),
-    metrics: { source: expect.any(Object), sink: expect.objectContaining({ input_packets: expect.any(Number) }) },
+    kpis: [],
+    metrics: {
+      source: expect.any(Object),
+      sink: expect.objectContaining({ input_packets: expect.any(Number) }),
+      '/engine': expect.objectContaining({ breaths: expect.any(Number) }),
+      '/process': expect.objectContaining({ threads: expect.any(Number) }),
+    },
   })
 })
 
@@ -117,7 +123,11 @@ it.each([['table'], ['json']])('sums up a run that ends while one watches (%s)',
     return
   }
   const samples = lines.map((line) => JSON.parse(line))
-  expect(samples[0]).toEqual({ timestamp: expect.stringMatching(/Z$/), metrics: expect.any(Object) })
+  expect(samples[0]).toEqual({
+    timestamp: expect.stringMatching(/Z$/),
+    kpis: [],
+    metrics: expect.any(Object),
+  })
   const last = samples.at(-1)
   expect(last).toMatchObject({ outcome: 'STOPPED', seconds: expect.any(Number) })
   expect(last.metrics.sink.input_packets).toBeGreaterThan(0)

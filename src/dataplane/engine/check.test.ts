@@ -101,7 +101,6 @@ describe('configuration check', () => {
       wrap(ring, { lifecycleHandler: { preStart: [{ cmd: '' }] } }),
       /^\/engine_config\/lifecycleHandler\/preStart\/0\/cmd: must not be empty/,
     ],
-    ['kpis', JSON.stringify({ engine_config: { pipeline: ring }, kpis: {} }), /^\/kpis: .*not available yet/],
   ])('refuses %s', (_, json, wanted) => {
     const { config } = checkPipelineConfig(json, components)
     expect(config).toBeNull()

@@ -11,8 +11,11 @@ import type { Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { keyBytes } from './keys.ts'
+import { checkKpis, type KpisConfig, KpisSchema } from './kpis.ts'
+import { metricNamesOf } from './layout.ts'
 import { hasCommands, LifecycleHandler, lifecycleFaults } from './lifecycle.ts'
 import { faultsOfLogFilters, type LogFilter, LogFilters } from './log-filters.ts'
+import { OWN_PATHS } from './own-metrics.ts'
 import { connect } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
@@ -68,7 +71,7 @@ const Shell = Type.Object({
       component_display_order: Type.Optional(Type.Record(Type.String(), Type.Integer())),
     }),
   ),
-  kpis: Type.Optional(Type.Unknown()),
+  kpis: Type.Optional(KpisSchema),
   variables: Type.Optional(
     Type.Array(
       Type.Object({
@@ -234,6 +237,16 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
   return result
 }
 
+/** `problems` of a value that was normalised by `schema`, with the pointers that they had in what was given at `givenAt`. */
+function asGiven(problems: readonly Problem[], schema: TSchema, value: unknown, givenAt: string): Problem[] {
+  const places = new Places()
+  normalise(schema as SchemaNode, value, places, '', givenAt)
+  return problems.map(({ pointer, message }) => ({
+    pointer: places.given.get(pointer) ?? givenAt + pointer,
+    message,
+  }))
+}
+
 const componentNames = new Map<string, string>()
 for (const key of COMPONENT_KEYS) componentNames.set(key, key).set(camelCase(key), key)
 
@@ -312,7 +325,7 @@ function check(json: string, available: Registry): CheckedConfig {
   const shell = checkAgainst(Shell, value, '', problems) as {
     version?: number
     engine_config?: Record<string, unknown>
-    kpis?: unknown
+    kpis?: KpisConfig
     meta?: PipelineConfig['meta']
     variables?: PipelineConfig['variables']
   }
@@ -333,9 +346,6 @@ function check(json: string, available: Registry): CheckedConfig {
   if (lifecycle !== undefined && problems.length === 0) {
     const at = below(engineAt, 'lifecycle_handler' in engineGiven ? 'lifecycle_handler' : 'lifecycleHandler')
     for (const { pointer, message } of lifecycleFaults(lifecycle)) problems.push({ pointer: at + pointer, message })
-  }
-  if (shell.kpis !== undefined) {
-    problems.push({ pointer: '/kpis', message: '"kpis" is known but not available yet in this version of penstock' })
   }
   const pipeline = isObject(engine.pipeline) ? engine.pipeline : {}
   const names = Object.keys(pipeline)
@@ -358,6 +368,12 @@ function check(json: string, available: Registry): CheckedConfig {
       })
       continue
     }
+    if (OWN_PATHS.includes(name)) {
+      problems.push({
+        pointer: at,
+        message: `a component cannot be called "${name}": metrics of the node itself are there`,
+      })
+    }
     const component = checkComponent(pipeline[name], at, available, problems)
     if (component) setOwn(components, name, component)
   }
@@ -367,15 +383,19 @@ function check(json: string, available: Registry): CheckedConfig {
   if (inGraph.length > 0) return { config: null, problems: inGraph, warnings: [] }
   const { refused } = roomOf(components, available, onward)
   if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
+  const { kpis, meta, variables = [] } = shell
+  const inKpis = kpis === undefined ? [] : checkKpis(kpis, metricNamesOf({ components }, available))
+  if (inKpis.length > 0)
+    return { config: null, problems: asGiven(inKpis, KpisSchema, value.kpis, '/kpis'), warnings: [] }
   const warnings = warningsOf(components, available, onward)
   const shmConfig = engine.shm_config as ShmConfig | undefined
-  const { meta, variables = [] } = shell
   const config: PipelineConfig = {
     version: 1,
     components,
     logFilters,
     ...(shmConfig === undefined ? {} : { shmConfig }),
     variables,
+    ...(kpis === undefined ? {} : { kpis }),
     ...(meta && { meta }),
     ...(hasCommands(lifecycle) && { lifecycle }),
   }

@@ -1,5 +1,6 @@
 /** The pipeline configuration: from the text of jsonConfig to a checked, normalised value, or every problem in it. */
 import type { Problem } from '../../text/pointer.ts'
+import type { KpisConfig } from './kpis.ts'
 import type { LifecycleHandler } from './lifecycle.ts'
 import type { LogFilter } from './log-filters.ts'
 import type { ShmConfig } from './shm-config.ts'
@@ -32,4 +33,5 @@ export interface PipelineConfig {
   }
   /** Commands around the run; absent: none. */
   lifecycle?: LifecycleHandler
+  kpis?: KpisConfig
 }

@@ -9,12 +9,15 @@ import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './co
 import type { PipelineConfig } from './config.ts'
 import { readWhole } from './files.ts'
 import type { Notification, Receiver } from './flow.ts'
+import type { Histogram } from './histogram.ts'
 import type { ConnectionEvents, Io, IoEvents } from './io.ts'
+import { type Layout, layoutOf } from './layout.ts'
 import type { Log, LogLevel } from './log.ts'
-import { bindMetrics, type Histogram, MetricLayout } from './metrics.ts'
+import { bindMetrics, type Metrics } from './metrics.ts'
 import { Outlet } from './outlet.ts'
+import { ENGINE_PATH, engineMetrics } from './own-metrics.ts'
 import { Packets } from './packets.ts'
-import { type Connection, connect, type Onward, outputsFrom, type Port, portName, type Wiring } from './ports.ts'
+import { type Connection, type Onward, outputsFrom, type Port, portName } from './ports.ts'
 import { Random } from './random.ts'
 import { largestPacket, roomOf } from './room.ts'
 import { takeOver } from './take-over.ts'
@@ -50,50 +53,6 @@ export interface GraphEnvironment {
   log(level: LogLevel, component: string, message: string, fields?: Record<string, string | number | boolean>): void
   /** A component ends the run. */
   end(error?: Error): void
-}
-
-interface Layout {
-  metrics: MetricLayout
-  wiring: Omit<Wiring, 'problems'>
-  /** Index of each connection's packet counter, its bytes following. */
-  counters: Map<string, number>
-  /** Component name to metric name to index. */
-  declared: Map<string, Map<string, number>>
-}
-
-/** The metric layout of a configuration: pure, so every thread that knows the configuration gets the same. */
-export function layoutOf(config: PipelineConfig, available: Registry): Layout {
-  const metrics = new MetricLayout()
-  const { problems, ...wiring } = connect(config.components, available)
-  if (problems.length > 0) throw new Error(`unchecked configuration: ${problems[0].message}`)
-  const counters = new Map<string, number>()
-  const declared = new Map<string, Map<string, number>>()
-  for (const [path, component] of Object.entries(config.components)) {
-    const definition = available.get(component.key) as AnyComponent
-    for (const port of wiring.ports.get(path) as readonly Port[]) {
-      const shared = counters.get(port.name)
-      const side = port.kind
-      const verb = side === 'input' ? 'came in' : 'left'
-      const name = portName(port)
-      const common = { path, kind: 'counter', integer: true, port: { name, side } } as const
-      const packets = metrics.number(
-        {
-          ...common,
-          name: `${name}_packets`,
-          unit: 'packets',
-          description: `Packets that ${verb} at ${side} ${name}.`,
-        },
-        shared,
-      )
-      metrics.number(
-        { ...common, name: `${name}_bytes`, unit: 'bytes', description: `Bytes that ${verb} at ${side} ${name}.` },
-        shared === undefined ? undefined : shared + 1,
-      )
-      counters.set(port.name, packets)
-    }
-    declared.set(path, metrics.declare(path, definition.metrics))
-  }
-  return { metrics, wiring, counters, declared }
 }
 
 /** Slot size follows the largest packet that any component brings in, and what the others write around it. */
@@ -158,6 +117,8 @@ export class Graph {
   readonly timers = new TimerQueue()
   /** The run's private numbers, by `MetricEntry.index`. */
   readonly values: Float64Array
+  /** What the loop that drives the graph counts. */
+  readonly engine: Metrics<typeof engineMetrics>
   readonly sources: (() => boolean)[] = []
   private readonly layout: Layout
   private readonly environment: GraphEnvironment
@@ -189,6 +150,8 @@ export class Graph {
       environment.log('WARN', component, message, { pointer })
     }
     this.values = new Float64Array(this.layout.metrics.values)
+    const places = this.layout.declared.get(ENGINE_PATH) as Map<string, number>
+    this.engine = bindMetrics(engineMetrics, places, this.values, this.histograms) as Metrics<typeof engineMetrics>
     this.packets = packetsFor(config, available, onward)
     environment.attach(this.packets)
     const { outlets: outletsByName } = this
@@ -388,6 +351,9 @@ export class Graph {
   /** Brings computed gauges and histograms up to date, before `values` are published. */
   observe(): void {
     for (const observe of this.observers) observe()
+    const { held, slots } = this.packets
+    this.engine.held_packets.set(held)
+    this.engine.slab_use.set(held / slots)
     for (const made of this.histograms) made.summarise()
   }
 

@@ -1,4 +1,12 @@
 /** Metrics of a run: declared by components as data, laid out by the engine, counted as plain numbers, published to shared memory. */
+import {
+  bucketsAt,
+  HISTOGRAM_NUMBERS,
+  HISTOGRAM_PARTS,
+  Histogram,
+  type HistogramBuckets,
+  type HistogramPart,
+} from './histogram.ts'
 
 type MetricKind = 'counter' | 'gauge'
 /**
@@ -15,6 +23,14 @@ export interface MetricDeclaration {
   readonly role?: PacketRole
   /** Of a place that is somebody's at times: the metric of the component that is 0 while nobody has it. */
   readonly occupancy?: string
+  readonly each?: OneOfMany
+}
+
+/** One of several metrics that say the same of different things: the name all of them have, what those things are, and which one it is. */
+interface OneOfMany {
+  readonly name: string
+  readonly label: string
+  readonly value: string
 }
 
 export type MetricDeclarations = Readonly<Record<string, MetricDeclaration>>
@@ -51,10 +67,11 @@ export interface MetricEntry {
   role?: PacketRole
   /** Of a place that is somebody's at times: the metric of the same path that is 0 while nobody has it. */
   occupancy?: string
+  each?: OneOfMany
   /** Of the engine's own counters of a port: its name, and which way its packets go. The unit tells packets from bytes. */
   port?: { readonly name: string; readonly side: 'input' | 'output' }
-  /** Of a number of a histogram: which histogram, and which number of it. */
-  histogram?: { readonly name: string; readonly part: HistogramPart }
+  /** Of a number of a histogram: which histogram, and which number of it; of the count, where the buckets are among the region's values. */
+  histogram?: { readonly name: string; readonly part: HistogramPart; readonly buckets?: HistogramBuckets }
   /** Index into the region's values. Two entries may share one (both ends of a connection). */
   index: number
 }
@@ -94,75 +111,6 @@ export class Gauge {
   }
 }
 
-const SUB = 32
-const HISTOGRAM_PARTS = ['count', 'min', 'max', 'mean', 'p50', 'p90', 'p99'] as const
-export type HistogramPart = (typeof HISTOGRAM_PARTS)[number]
-
-/** Log-linear histogram (after HdrHistogram): 32 buckets an octave, values 0..2^53, so quantiles are within 1/32. */
-export class Histogram {
-  private readonly buckets = new Float64Array(SUB * 49)
-  private readonly values: Float64Array
-  private readonly index: number
-  private sum = 0
-  private dirty = false
-
-  constructor(values: Float64Array, index: number) {
-    this.values = values
-    this.index = index
-  }
-
-  record(value: number): void {
-    this.recordMany(value, 1)
-  }
-
-  /** Records `times` observations of `value`. */
-  recordMany(value: number, times: number): void {
-    const { values, index } = this
-    const at = Math.max(value, 0)
-    if (values[index] === 0 || at < values[index + 1]) values[index + 1] = at
-    if (at > values[index + 2]) values[index + 2] = at
-    values[index] += times
-    this.sum += at * times
-    this.buckets[Histogram.bucketOf(at)] += times
-    this.dirty = true
-  }
-
-  /** Brings mean and quantiles up to date; cheap when nothing was recorded since. */
-  summarise(): void {
-    if (!this.dirty) return
-    this.dirty = false
-    const { values, index, buckets } = this
-    const count = values[index]
-    values[index + 3] = this.sum / count
-    let seen = 0
-    let part = 4
-    for (let bucket = 0; bucket < buckets.length && part < 7; bucket++) {
-      seen += buckets[bucket]
-      while (part < 7 && seen >= count * QUANTILES[part - 4]) {
-        values[index + part++] = Math.min(Math.max(Histogram.middleOf(bucket), values[index + 1]), values[index + 2])
-      }
-    }
-  }
-
-  private static bucketOf(value: number): number {
-    if (value < SUB) return value | 0
-    if (value >= 9007199254740992) return SUB * 49 - 1
-    const octave = value < 2147483648 ? 31 - Math.clz32(value | 0) : 63 - Math.clz32((value / 4294967296) | 0)
-    if (octave < 31) return (octave - 4) * SUB + (((value | 0) >>> (octave - 5)) - SUB)
-    const exact = Math.floor(Math.log2(value))
-    return (exact - 4) * SUB + (Math.floor(value / 2 ** (exact - 5)) - SUB)
-  }
-
-  private static middleOf(bucket: number): number {
-    if (bucket < SUB) return bucket
-    const octave = Math.floor(bucket / SUB) + 4
-    const width = 2 ** (octave - 5)
-    return ((bucket % SUB) + SUB) * width + (width - 1) / 2
-  }
-}
-
-const QUANTILES = [0.5, 0.9, 0.99] as const
-
 type MetricOf<D> = D extends { type: 'counter' } ? Counter : D extends { type: 'gauge' } ? Gauge : Histogram
 export type Metrics<M extends MetricDeclarations> = { readonly [K in keyof M]: MetricOf<M[K]> }
 
@@ -181,7 +129,7 @@ export class MetricLayout {
   /** Places a component's declared metrics; returns the index of each. */
   declare(path: string, declarations: MetricDeclarations): Map<string, number> {
     const places = new Map<string, number>()
-    for (const [name, { type, unit, help, role, occupancy }] of Object.entries(declarations)) {
+    for (const [name, { type, unit, help, role, occupancy, each }] of Object.entries(declarations)) {
       if (type !== 'histogram') {
         const entry: Omit<MetricEntry, 'index'> = {
           path,
@@ -193,6 +141,7 @@ export class MetricLayout {
         }
         if (role !== undefined) entry.role = role
         if (occupancy !== undefined) entry.occupancy = occupancy
+        if (each !== undefined) entry.each = each
         places.set(name, this.number(entry))
         continue
       }
@@ -204,10 +153,11 @@ export class MetricLayout {
           unit: i === 0 ? '' : unit,
           description: `${help} (${part})`,
           integer: i === 0,
-          histogram: { name, part },
+          histogram: { name, part, ...(i === 0 ? { buckets: bucketsAt(this.size, unit, help) } : {}) },
         })
         if (i === 0) places.set(name, index)
       })
+      this.size += HISTOGRAM_NUMBERS - HISTOGRAM_PARTS.length
     }
     return places
   }
@@ -226,12 +176,12 @@ export function bindMetrics(
   histograms: Histogram[],
 ): Record<string, Counter | Gauge | Histogram> {
   const bound: Record<string, Counter | Gauge | Histogram> = {}
-  for (const [name, { type }] of Object.entries(declarations)) {
+  for (const [name, { type, unit }] of Object.entries(declarations)) {
     const index = places.get(name) as number
     if (type === 'counter') bound[name] = new Counter(values, index)
     else if (type === 'gauge') bound[name] = new Gauge(values, index)
     else {
-      const made = new Histogram(values, index)
+      const made = new Histogram(values, index, unit)
       histograms.push(made)
       bound[name] = made
     }

@@ -2,7 +2,7 @@
 import type { Problem } from '../../text/pointer.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import { layoutOf } from './graph.ts'
+import { layoutOf } from './layout.ts'
 import { metricsFileLayout } from './shm-config.ts'
 
 /** What is wrong with the file's size; nothing for a configuration without such a file. */

@@ -1,9 +1,10 @@
 /** Runs a configuration on a virtual clock with seeded randomness and no sockets: same seed, same result. */
-import { VirtualClock } from './clock.ts'
+import { NS_PER_S, VirtualClock } from './clock.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import { Graph, type GraphEnvironment, layoutOf } from './graph.ts'
+import { Graph, type GraphEnvironment } from './graph.ts'
 import { refuseHostNames } from './host-names.ts'
+import { layoutOf } from './layout.ts'
 import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
 import { NetworkRegistry } from './network-registry.ts'
 import { Random } from './random.ts'
@@ -98,6 +99,7 @@ export class Simulation {
     const { timers, sources } = graph
     if (this.end) return Number.POSITIVE_INFINITY
     this.breaths++
+    graph.engine.breaths.add(1)
     io.dispatch()
     let busy = false
     for (const source of sources) if (source()) busy = true
@@ -137,10 +139,15 @@ export class Simulation {
     return this.end !== null
   }
 
-  /** The metrics of now: component, then metric name, to number. */
-  metrics(): Record<string, Record<string, number>> {
+  /** Brings `metricsRegion` up to date. */
+  publish(): void {
     this.graph.observe()
     this.writer.publish(this.graph.values, this.clock.now)
+  }
+
+  /** The metrics of now: component, then metric name, to number. */
+  metrics(): Record<string, Record<string, number>> {
+    this.publish()
     const { values } = this.reader.snapshot() ?? this.reader.blank // whole: the writer is this thread
     const result: Record<string, Record<string, number>> = {}
     for (const { path, name, index } of this.reader.entries) {
@@ -172,11 +179,13 @@ export class Simulation {
 /**
  * Moves the virtual time that `simulations` of one world share on to `until` (nanoseconds): each takes its breath in turn, and time
  * moves when nothing waits for any. It stands still once all have ended. `caught` gets what a simulation throws; absent: it is thrown on.
+ * `observer` sees them between breaths.
  */
 export function advanceTogether(
   simulations: readonly Simulation[],
   until: number,
   caught?: (simulation: Simulation, error: Error) => void,
+  observer?: Observer,
 ): void {
   const [{ clock }] = simulations as [Simulation]
   for (;;) {
@@ -192,10 +201,32 @@ export function advanceTogether(
     // What one has sent is there for those that have had their turn already.
     if (simulations.some((simulation) => simulation.pending)) continue
     if (simulations.every((simulation) => simulation.over)) return
+    observer?.advanceTo(Math.min(next, until), clock)
     if (next > until) break
     clock.advanceTo(next)
   }
   clock.advanceTo(until)
+}
+
+/** Looks at simulations at regular times, between their breaths, which it does not change. */
+class Observer {
+  private readonly interval: number
+  private readonly look: () => void
+  private next = 0
+
+  /** Calls `look` at 0 and every `interval` nanoseconds of virtual time. */
+  constructor(interval: number, look: () => void) {
+    this.interval = interval
+    this.look = look
+  }
+
+  /** Nothing happens before `time` any more. */
+  advanceTo(time: number, clock: VirtualClock): void {
+    for (; this.next <= time; this.next += this.interval) {
+      clock.advanceTo(this.next)
+      this.look()
+    }
+  }
 }
 
 /** How a simulation ended, its metrics and how much virtual time passed, nanoseconds. */
@@ -210,26 +241,47 @@ export function simulate(config: PipelineConfig, { onLog, ...options }: Simulate
   return simulateTogether([{ config, ...(onLog && { onLog }) }], options)[0]
 }
 
+/** One of several runs. */
+export interface SimulatedRun extends Pick<SimulateOptions, 'onLog'> {
+  config: PipelineConfig
+  /** Called every second of virtual time and at the end, when `region` has the metrics of `now`, nanoseconds. */
+  onSample?: (region: SharedArrayBuffer, now: number) => void
+}
+
 /**
  * Runs several at the same time, joined by their simulated networks; the n-th, from 0, has `seed` + n as its seed. One that fails is
  * over, without metrics; the others go on.
  */
 export function simulateTogether(
-  runs: readonly (Pick<SimulateOptions, 'onLog'> & { config: PipelineConfig })[],
+  runs: readonly SimulatedRun[],
   { duration, seed = 1, registry }: Omit<SimulateOptions, 'onLog'>,
 ): Simulated[] {
   const world = new SimulatedWorld()
+  const { clock } = world
   const simulations = runs.map(
-    ({ config, ...run }, i) => new Simulation(config, { ...run, registry, seed: seed + i }, world),
+    ({ config, onLog }, i) => new Simulation(config, { ...(onLog && { onLog }), registry, seed: seed + i }, world),
   )
   const thrown = new Set<Simulation>()
-  advanceTogether(simulations, duration, (simulation, error) => {
+  const sample = (simulation: Simulation, i: number, now: number) => {
+    const { onSample } = runs[i]
+    if (onSample === undefined || thrown.has(simulation)) return
+    simulation.publish()
+    onSample(simulation.metricsRegion, now)
+  }
+  const observer = new Observer(NS_PER_S, () => {
+    simulations.forEach((simulation, i) => {
+      if (!simulation.over) sample(simulation, i, clock.now)
+    })
+  })
+  const fail = (simulation: Simulation, error: Error) => {
     simulation.fail(error)
     thrown.add(simulation)
+  }
+  advanceTogether(simulations, duration, fail, runs.some(({ onSample }) => onSample) ? observer : undefined)
+  return simulations.map((simulation, i) => {
+    const end = simulation.stop()
+    const elapsed = simulation.endedAt ?? clock.now
+    sample(simulation, i, elapsed)
+    return { end, metrics: thrown.has(simulation) ? {} : simulation.metrics(), elapsed }
   })
-  return simulations.map((simulation) => ({
-    end: simulation.stop(),
-    metrics: thrown.has(simulation) ? {} : simulation.metrics(),
-    elapsed: simulation.endedAt ?? world.clock.now,
-  }))
 }

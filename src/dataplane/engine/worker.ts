@@ -9,6 +9,7 @@ import { ComponentError, causeOf, refusedBySystem } from './component-error.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
 import type { ResolvedConfig, ResolvedHost } from './host-names.ts'
 import type { LogLevel } from './log.ts'
+import { LoopMeter } from './loop-meter.ts'
 import { RegionWriter } from './metrics.ts'
 import { NativeIo } from './native-io.ts'
 import type { NetworkChange, NetworkMember, NetworkPlace } from './network.ts'
@@ -132,6 +133,7 @@ class Run {
   private readonly graph: Graph
   /** What ends each capture, by its id. */
   private readonly captures = new Map<number, () => void>()
+  private readonly meter: LoopMeter
   private ending = false
   private failure: Error | null = null
 
@@ -149,6 +151,7 @@ class Run {
       this.io.detach()
       throw error
     }
+    this.meter = new LoopMeter(this.graph.engine, this.clock.tick())
   }
 
   private compile(registry: Registry): Graph {
@@ -228,8 +231,9 @@ class Run {
 
   /** Breath after breath; true when it was stopped by command, false when it has ended by itself. */
   private breathe(): boolean {
-    const { graph, io, clock, command } = this
+    const { graph, io, clock, command, meter } = this
     const { timers, sources } = graph
+    const { timer_lag } = graph.engine
     const spin = this.task.performanceMode
     let lastPublish = clock.tick()
     let dirty = true
@@ -238,8 +242,10 @@ class Run {
     while (!this.ending) {
       // Where something has just come, more is likely: how long to sleep is worth finding out after a breath without.
       const awake = busy || spin || ready > 0
-      ready = io.wait(awake ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : Number.POSITIVE_INFINITY))
-      clock.tick()
+      ready = io.wait(awake ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : meter.settleAt))
+      const before = clock.now
+      const woken = clock.tick()
+      meter.breath(awake ? 0 : woken - before)
       if (ready > 0) {
         io.dispatch(ready)
         dirty = true
@@ -250,13 +256,14 @@ class Run {
       for (let i = 0; i < sources.length; i++) if (sources[i]()) busy = true
       const { now } = clock
       if (timers.next <= now) {
+        timer_lag.record(now - timers.next)
         timers.fireDue(now)
         dirty = true
       }
       graph.flush()
       this.log.flush()
       if (graph.complete) return false
-      dirty ||= busy
+      dirty ||= busy || now >= meter.settleAt
       if (dirty && now - lastPublish >= PUBLISH_NS) {
         this.publish()
         lastPublish = now
@@ -269,8 +276,8 @@ class Run {
   /** How long the loop may sleep, ns; negative without limit. */
   private idleTime(publishAt: number): number {
     const until = Math.min(this.graph.timers.next, publishAt)
-    if (until === Number.POSITIVE_INFINITY) return -1
-    return Math.max(0, until - this.clock.tick())
+    const now = this.clock.tick()
+    return until === Number.POSITIVE_INFINITY ? -1 : Math.max(0, until - now)
   }
 
   /** Carries out what the command word asks for; true to stop. */
@@ -310,6 +317,7 @@ class Run {
   }
 
   private publish(): void {
+    this.meter.observe(this.clock.now)
     this.graph.observe()
     this.writer.publish(this.graph.values, this.clock.epoch + this.clock.now)
   }

@@ -17,7 +17,7 @@ const OF_A_STREAM = {
 
 type Field = keyof typeof OF_A_STREAM
 type Name = `stream_${number}_${Field}`
-type Declarations = Record<Name, (typeof OF_A_STREAM)[Field] & Pick<MetricDeclaration, 'occupancy'>>
+type Declarations = Record<Name, (typeof OF_A_STREAM)[Field] & Pick<MetricDeclaration, 'occupancy' | 'each'>>
 
 /** Declares them for `places` places: `stream_0_ssrc` and so on. */
 export function streamMetrics(places: number): Declarations {
@@ -25,7 +25,8 @@ export function streamMetrics(places: number): Declarations {
   for (let place = 0; place < places; place++) {
     for (const [field, declaration] of Object.entries(OF_A_STREAM)) {
       const occupancy: Name = `stream_${place}_packets`
-      declared[`stream_${place}_${field as Field}`] = { ...declaration, occupancy }
+      const each = { name: `stream_${field}`, label: 'stream', value: String(place) }
+      declared[`stream_${place}_${field as Field}`] = { ...declaration, occupancy, each }
     }
   }
   return declared

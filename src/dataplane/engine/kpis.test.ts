@@ -1,0 +1,192 @@
+/** KPIs of a configuration: what is taken, and every problem with its place and what was probably meant. */
+import { describe, expect, test } from 'vitest'
+import { loadSchema, type MessageSchema } from '../../contract/schema.ts'
+import { components } from '../components/registry.ts'
+import { checkPipelineConfig, diffConfig } from './check.ts'
+import { KpisSchema } from './kpis.ts'
+import type { SchemaNode } from './schema.ts'
+
+const pipeline = {
+  source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+  sink: { traffic_sink: { input: 'a' } },
+}
+
+const check = (kpis: unknown) => checkPipelineConfig(JSON.stringify({ engine_config: { pipeline }, kpis }), components)
+
+const problemsOf = (kpis: unknown) => check(kpis).problems.map(({ pointer, message }) => `${pointer}: ${message}`)
+
+const value = (expression: unknown) => ({ metrics: [{ id: 'k', value: { expression } }] })
+
+test('expressions over what components, the loop and the process have are taken, defaults filled in', () => {
+  const { config, problems } = check({
+    variables: { rate_in: 'rate({source/output_packets})', share: 'rate_in / rate({/engine/breaths})' },
+    metrics: [
+      { id: 'share', value: { expression: 'share' } },
+      { id: 'delay', gauge: { expression: '{sink/delay_p99} + {/process/resident_memory}' } },
+      { id: 'rate', dataRate: { goodputExpression: 'rate_in', overheadExpression: '0', type: 1 }, columnSpan: 2 },
+    ],
+  })
+  expect(problems).toEqual([])
+  expect(config?.kpis?.metrics).toEqual([
+    { id: 'share', label: '', description: '', value: { expression: 'share' } },
+    {
+      id: 'delay',
+      label: '',
+      description: '',
+      gauge: { expression: '{sink/delay_p99} + {/process/resident_memory}' },
+    },
+    {
+      id: 'rate',
+      label: '',
+      description: '',
+      column_span: 2,
+      data_rate: { goodput_expression: 'rate_in', overhead_expression: '0', type: 'RATE' },
+    },
+  ])
+})
+
+test.each<[string, unknown, RegExp]>([
+  [
+    'a component that is not there',
+    value('{snk/packets}'),
+    /^\/kpis\/metrics\/0\/value\/expression: no component is called "snk"\. Did you mean "sink"\?/,
+  ],
+  [
+    'a metric that is not there',
+    value('1 + {sink/packet}'),
+    /expression: "sink" has no metric "packet"\. Did you mean "packets"\?/,
+  ],
+  ['a metric of the loop that is not there', value('{/engine/breath}'), /Did you mean "breaths"\?/],
+  ['an object of JavaScript', value('{__proto__/constructor}'), /no component is called "__proto__"/],
+  ['a member of one', value('{sink/constructor}'), /"sink" has no metric "constructor"/],
+  [
+    'a variable that is not there',
+    { variables: { loss: '1' }, ...value('los') },
+    /no variable "los"\. Did you mean "loss"\?/,
+  ],
+  ['a name of JavaScript', value('constructor'), /no variable "constructor"/],
+  ['a call of JavaScript', value('toString()'), /no function toString\(\)/],
+  ['no expression', value('1 +'), /Expected expression after \+ \(character 4\)/],
+  ['an empty one', value(''), /must not be empty/],
+  ['no text', value(5), /must be a string/],
+  ['a variable of a wrong expression', { variables: { a: '(' } }, /^\/kpis\/variables\/a: /],
+  [
+    'a variable that no expression can name',
+    { variables: { 'a/b': '1' } },
+    /^\/kpis\/variables\/a~1b: "a\/b" cannot be used/,
+  ],
+  [
+    'a variable of itself',
+    { variables: { a: 'b', b: 'a + 1', c: 'a' } },
+    /^\/kpis\/variables\/a: variable "a" depends on itself\n\/kpis\/variables\/b: [^\n]*$/,
+  ],
+  ['no shape', { metrics: [{ id: 'k' }] }, /^\/kpis\/metrics\/0: exactly one of .* found none/],
+  [
+    'two shapes',
+    { metrics: [{ id: 'k', value: { expression: '1' }, gauge: { expression: '1' } }] },
+    /found value, gauge/,
+  ],
+  [
+    'an id twice',
+    {
+      metrics: [
+        { id: 'k', value: { expression: '1' } },
+        { id: 'k', gauge: { expression: '1' } },
+      ],
+    },
+    /^\/kpis\/metrics\/1\/id: two KPIs have the id "k"/,
+  ],
+  ['no id', { metrics: [{ value: { expression: '1' } }] }, /required field "id" is missing/],
+  ['an unknown field', { metrics: [{ id: 'k', valu: {} }] }, /unknown field "valu"\. Did you mean "value"\?/],
+  [
+    'a wrong item of a list',
+    { metrics: [{ id: 'k', multipleValues: { values: [{ label: '', expression: '1' }, { expression: '{a/b}' }] } }] },
+    /^\/kpis\/metrics\/0\/multipleValues\/values\/1\/expression: no component/,
+  ],
+  [
+    'a wrong condition, in lowerCamelCase',
+    { metrics: [{ id: 'k', valueToTextConditions: { conditions: [{ expression: 'x', text: '' }] } }] },
+    /^\/kpis\/metrics\/0\/valueToTextConditions\/conditions\/0\/expression: /,
+  ],
+  [
+    'an unknown type',
+    { metrics: [{ id: 'k', data_rate: { goodput_expression: '1', overhead_expression: '1', type: 'MEAN' } }] },
+    /none of TOTAL, RATE/,
+  ],
+  ['too deep an expression', value(`${'('.repeat(200)}1${')'.repeat(200)}`), /nested more than 100 levels/],
+  ['too long an expression', value(`${'1+'.repeat(1000)}1`), /2001 characters, more than the 2000/],
+  [
+    'too many expressions',
+    { metrics: Array.from({ length: 40 }, (_, i) => ({ id: `${i}`, value: { expression: `${'1+'.repeat(999)}1` } })) },
+    /^\/kpis\/metrics\/32\/value\/expression: all expressions together have more than the 65536/,
+  ],
+  [
+    'too many windows',
+    {
+      metrics: Array.from({ length: 257 }, (_, i) => ({ id: `${i}`, value: { expression: 'max(1, "1s")' } }))
+        .slice(0, 256)
+        .concat({ id: 'x', value: { expression: 'max(1, "1s") + max(2, "1s")' } })
+        .slice(1),
+    },
+    /more than 256 functions look back/,
+  ],
+])('%s is refused', (_, kpis, problem) => {
+  const problems = problemsOf(kpis)
+  expect(problems.join('\n')).toMatch(problem)
+  expect(check(kpis).config).toBe(null)
+})
+
+test('every problem is told, each once', () => {
+  const problems = problemsOf({
+    variables: { a: 'b', b: 'a' },
+    metrics: [
+      { id: '1', value: { expression: '{x/y} + {sink/z}' } },
+      { id: '2', value: { expression: '1 1' } },
+    ],
+  })
+  expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+    '/kpis/variables/a',
+    '/kpis/variables/b',
+    '/kpis/metrics/0/value/expression',
+    '/kpis/metrics/0/value/expression',
+    '/kpis/metrics/1/value/expression',
+  ])
+})
+
+test('no component may stand where metrics of the node itself are', () => {
+  const json = JSON.stringify({ engine_config: { pipeline: { ...pipeline, '/engine': pipeline.sink } } })
+  expect(checkPipelineConfig(json, components).problems[0]).toMatchObject({
+    pointer: '/engine_config/pipeline/~1engine',
+    message: expect.stringMatching(/cannot be called "\/engine"/),
+  })
+})
+
+describe('changes', () => {
+  const configOf = (kpis?: unknown) => check(kpis).config as NonNullable<ReturnType<typeof check>['config']>
+
+  test('of KPIs are live', () => {
+    const changes = diffConfig(configOf(), configOf(value('1')), components)
+    expect(changes).toEqual({ restart: [], live: ['/kpis'] })
+    expect(diffConfig(configOf(value('1')), configOf(value('2')), components).live).toEqual(['/kpis'])
+    expect(diffConfig(configOf(value('1')), configOf(value('1')), components).live).toEqual([])
+  })
+})
+
+/** The fields of a schema by name, those within too. */
+function fieldsOf(node: SchemaNode): unknown {
+  if (node.properties === undefined && node.items) return fieldsOf(node.items)
+  if (node.patternProperties) return fieldsOf(Object.values(node.patternProperties)[0] as SchemaNode)
+  if (node.properties === undefined) return true
+  return Object.fromEntries(Object.entries(node.properties).map(([name, inner]) => [name, fieldsOf(inner)]))
+}
+
+function fieldsOfMessage({ fields }: MessageSchema): unknown {
+  return Object.fromEntries(
+    fields.map(({ name, type }) => [name, type.kind === 'message' ? fieldsOfMessage(type.message) : true]),
+  )
+}
+
+test('the fields are those of the contract', () => {
+  const message = loadSchema().messages.get('servicegrpc.pipeline.Kpis') as MessageSchema
+  expect(fieldsOf(KpisSchema as SchemaNode)).toEqual(fieldsOfMessage(message))
+})
