@@ -12,6 +12,7 @@
 #include "hangup.h"
 #include "memory.h"
 #include "poller.h"
+#include "sliding_window.h"
 #include "tun.h"
 #include "udp.h"
 
@@ -68,6 +69,17 @@ static const Export kExports[] = {
     {"gfMatrixMultiply", gfMatrixMultiply},
     {"gfMultiplyRows", gfMultiplyRows},
     {"gfMultiplyPackets", gfMultiplyPackets},
+    {"slidingOpen", slidingOpen},
+    {"slidingClose", slidingClose},
+    {"slidingGrow", slidingGrow},
+    {"slidingKeep", slidingKeep},
+    {"slidingMake", slidingMake},
+    {"slidingTake", slidingTake},
+    {"slidingResolve", slidingResolve},
+    {"slidingRead", slidingRead},
+    {"slidingMatches", slidingMatches},
+    {"slidingForget", slidingForget},
+    {"slidingReset", slidingReset},
     {"aeadOpen", aeadOpen},
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <vector>
+
 namespace penstock {
 
 /**
@@ -59,6 +61,9 @@ constexpr int64_t kMaxRows = 4096;
 void reserveProduct(State& state, size_t k, size_t m);
 /** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the kernel in use; arguments as in Product. */
 void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded);
+
+/** Computes `product` with the kernel in use. `scratch` is room for its coefficients. */
+void gfProduct(Product& product, std::vector<uint64_t>& scratch);
 
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);
