@@ -205,6 +205,14 @@ export const examples: Readonly<Record<string, Example>> = {
       ],
     },
   },
+  rely_decoder: {
+    config: { input: 'wire', output: 'out', timeout: 150, release_in_order: true },
+    others: {
+      encoder: { rely_encoder: { input: 'in', output: 'lossy', repair_target_rate: 0.2 } },
+      loss: { uniform_loss: { input: 'lossy', output: 'wire', loss_prob: 0.15 } },
+    },
+  },
+  rely_encoder: { config: { input: 'in', output: 'out', repair_target_rate: 0.3, flush_after_ms: 30 } },
   rtp_observer: { config: { input: 'in', output: 'out' }, live: { force_offset: [0, 4] } },
   session_reader: {
     config: { input: 'wire', output: 'out' },

@@ -236,7 +236,7 @@ describe('the decoder', () => {
     const symbol = (n: number) => symbolOf(Uint8Array.of(n, n >> 8))
     const receiver = new Receiver(symbol)
     for (const n of [0, 1, 4, 5]) receiver.source(n)
-    expect(receiver.decoder.oldestMissing()).toBe(2)
+    expect(receiver.decoder.firstOpen()).toBe(2)
     expect(receiver.repair(0, 6, 9)).toBe(USED)
     receiver.decoder.giveUpBelow(3)
     expect(receiver.decoder).toMatchObject({ givenUp: 1, missing: 1 })
@@ -245,7 +245,7 @@ describe('the decoder', () => {
     expect(receiver.repair(0, 6, 10)).toBe(USED)
     expect([...receiver.known.keys()]).toEqual([0, 1, 4, 5, 3])
     expect(receiver.decoder).toMatchObject({ givenUp: 1, missing: 0, rows: 0 })
-    expect(receiver.decoder.oldestMissing()).toBe(6)
+    expect(receiver.decoder.firstOpen()).toBe(6)
     receiver.decoder.close()
   })
 
@@ -279,7 +279,7 @@ describe('the decoder', () => {
     }
     expect(decoder.missing).toBe(MAX_WINDOW)
     expect(decoder.missing + decoder.givenUp).toBe(40_000 - 10)
-    expect(decoder.oldestMissing()).toBe(40_000 - MAX_WINDOW - 1)
+    expect(decoder.firstOpen()).toBe(40_000 - MAX_WINDOW - 1)
     decoder.close()
   })
 

@@ -124,8 +124,8 @@ export class SlidingDecoder {
    */
   readonly recovered: Int32Array
   recoveredCount = 0
-  /** The newest source that came. */
-  newest = 0
+  /** The newest source that came, one less than the first where none has. */
+  newest = -1
   /** Sources up to the newest that are missing and not given up. */
   missing = 0
   /** Missing sources given up so far. */
@@ -212,14 +212,17 @@ export class SlidingDecoder {
     return CONTRADICTED
   }
 
-  /** Writes the symbol of a source that was recovered just now to `at`, where `room` bytes are; returns its bytes, 0 when it is not at hand. */
+  /**
+   * Writes the symbol of a source that was recovered just now to `at`; returns its bytes, 0 when it is not at hand. When they are more than `room`
+   * nothing is written.
+   */
   write(sequence: number, at: number, room: number): number {
     return native.slidingRead(this.keeper.window, this.memory, sequence, at, room)
   }
 
-  /** The oldest source that is missing and not given up, one more than the newest where none is; meaningful once one has come. */
-  oldestMissing(): number {
-    while (((this.newest - this.floor) | 0) >= 0 && this.knows(this.floor)) this.floor = (this.floor + 1) | 0
+  /** The first source that is neither known nor given up, which is beyond the newest where none is missing; meaningful once one has come. */
+  firstOpen(): number {
+    while (this.knows(this.floor)) this.floor = (this.floor + 1) | 0
     return this.floor
   }
 
@@ -234,12 +237,14 @@ export class SlidingDecoder {
     }
   }
 
-  /** Forgets everything; the next source is the first. */
-  reset(): void {
+  /** Forgets everything; the next source says where the window begins, or `from`, whose predecessors are too late then. */
+  reset(from?: number): void {
     this.keeper.keep()
     native.slidingReset(this.keeper.window)
     this.how.fill(0)
-    this.begun = false
+    this.begun = from !== undefined
+    this.floor = from ?? 0
+    this.newest = (this.floor - 1) | 0
     this.rows = 0
     this.missing = 0
     this.recoveredCount = 0
@@ -263,7 +268,7 @@ export class SlidingDecoder {
     }
     this.newest = sequence
     if (((sequence - this.floor) | 0) > HISTORY) this.giveUpBelow((sequence - HISTORY) | 0)
-    while (this.missing > MAX_WINDOW) this.giveUpBelow((this.oldestMissing() + 1) | 0)
+    while (this.missing > MAX_WINDOW) this.giveUpBelow((this.firstOpen() + 1) | 0)
   }
 
   /** A source that is known. */

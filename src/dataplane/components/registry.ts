@@ -38,6 +38,8 @@ import { udpRemote } from './endpoints/udp-remote.ts'
 import { unixSocket } from './endpoints/unix-socket.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
+import { relyDecoder } from './fec/rely-decoder.ts'
+import { relyEncoder } from './fec/rely-encoder.ts'
 import { bomb } from './routing/bomb.ts'
 import { clientIdReader } from './routing/client-id-reader.ts'
 import { clientIdWriter } from './routing/client-id-writer.ts'
@@ -112,6 +114,8 @@ const definitions: AnyComponent[] = [
   reedSolomonEncoder,
   relayNetworkLookup,
   relayRoutingFabric,
+  relyDecoder,
+  relyEncoder,
   rtpObserver,
   sessionReader,
   sessionWriter,

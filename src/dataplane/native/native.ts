@@ -377,7 +377,7 @@ export interface Native {
   ): number
   /** Copies the symbol of a source that was missing and uses it in the equations; as `slidingTake`. */
   slidingResolve(window: number, memory: number, sequence: number, at: number, bytes: number, found: Int32Array): number
-  /** Writes a symbol to the slab; returns its bytes, 0 when it is not at hand. Throws RangeError when it is longer than `room`. */
+  /** Writes a symbol to the slab, unless it is longer than `room`; returns its bytes, 0 when it is not at hand. */
   slidingRead(window: number, memory: number, sequence: number, at: number, room: number): number
   /** False when the symbol at hand differs from that in the slab. */
   slidingMatches(window: number, memory: number, sequence: number, at: number, bytes: number): boolean

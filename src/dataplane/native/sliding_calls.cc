@@ -171,11 +171,7 @@ napi_value slidingRead(napi_env env, napi_callback_info info) {
   if (arguments.failed()) return nullptr;
   int32_t bytes = 0;
   const uint8_t* symbol = window->symbol(sequence, &bytes);
-  if (bytes > room) {
-    throwRange(env, "slidingRead: a symbol of %d bytes has room for %lld only", bytes, static_cast<long long>(room));
-    return nullptr;
-  }
-  if (symbol) memcpy(memory->data + at, symbol, static_cast<size_t>(bytes));
+  if (symbol && bytes <= room) memcpy(memory->data + at, symbol, static_cast<size_t>(bytes));
   return toInteger(env, bytes);
 }
 
