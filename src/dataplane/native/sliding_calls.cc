@@ -39,14 +39,21 @@ static int32_t placesArgument(Arguments& arguments, size_t index) {
   return static_cast<int32_t>(places);
 }
 
+static napi_value throwMemory(Arguments& arguments, int32_t places, int32_t bytes) {
+  throwRange(arguments.env(), "%s: there is no memory for %d symbols of %d bytes", arguments.function(), places, bytes);
+  return nullptr;
+}
+
 napi_value slidingOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "slidingOpen", 2);
   const int32_t places = placesArgument(arguments, 0);
   const auto bytes = static_cast<int32_t>(arguments.integer(1, "symbolBytes", 2, kMaxSymbol));
   if (arguments.failed()) return nullptr;
+  auto window = std::make_shared<SlidingWindow>(places, bytes);
+  if (!window->hasMemory()) return throwMemory(arguments, places, bytes);
   State& state = arguments.state();
   const int32_t id = ++state.lastSlidingWindow;
-  state.slidingWindows.emplace(id, std::make_shared<SlidingWindow>(places, bytes));
+  state.slidingWindows.emplace(id, std::move(window));
   return toInteger(env, id);
 }
 
@@ -66,8 +73,7 @@ napi_value slidingGrow(napi_env env, napi_callback_info info) {
     throwRange(env, "slidingGrow: places = %d is less than the %d that there are", places, window->places());
     return nullptr;
   }
-  window->grow(places);
-  return nullptr;
+  return window->grow(places) ? nullptr : throwMemory(arguments, places, window->symbolBytes());
 }
 
 /** Checks that `bytes` bytes from `at` on are in the slab and can be a symbol of the window. */

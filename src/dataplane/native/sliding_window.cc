@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <new>
 
 #include "gf256.h"
 #include "tinymt32.h"
@@ -20,15 +21,16 @@ SlidingWindow::SlidingWindow(int32_t places, int32_t symbolBytes)
     : places_(places),
       symbolBytes_(symbolBytes),
       stride_(strideOf(symbolBytes)),
-      store_(new uint8_t[static_cast<size_t>(places) * stride_]),
+      store_(new (std::nothrow) uint8_t[static_cast<size_t>(places) * stride_]),
       held_(static_cast<size_t>(places)),
       bytes_(static_cast<size_t>(places)),
       rowAt_(static_cast<size_t>(places), -1),
       columnAt_(static_cast<size_t>(places), -1),
       scratch_(new uint8_t[stride_]) {}
 
-void SlidingWindow::grow(int32_t places) {
+bool SlidingWindow::grow(int32_t places) {
   SlidingWindow larger(places, symbolBytes_);
+  if (!larger.hasMemory()) return false;
   for (int32_t from = 0; from < places_; from++) {
     const auto n = static_cast<size_t>(from);
     if (bytes_[n] > 0) larger.keep(held_[n], at(from), bytes_[n]);
@@ -43,6 +45,7 @@ void SlidingWindow::grow(int32_t places) {
   bytes_ = std::move(larger.bytes_);
   rowAt_ = std::move(larger.rowAt_);
   columnAt_ = std::move(larger.columnAt_);
+  return true;
 }
 
 void SlidingWindow::keep(int32_t sequence, const uint8_t* symbol, int32_t bytes) {

@@ -28,8 +28,10 @@ class SlidingWindow {
   int32_t symbolBytes() const { return symbolBytes_; }
   int32_t rows() const { return static_cast<int32_t>(rows_.size()); }
 
-  /** Makes room for `places` symbols in all; those at hand stay. */
-  void grow(int32_t places);
+  /** False when there was none for its symbols: it is of no use then. */
+  bool hasMemory() const { return store_ != nullptr; }
+  /** Makes room for `places` symbols in all; those at hand stay. False when there is no memory for them. */
+  bool grow(int32_t places);
   /** Copies a symbol, unless a newer one has its place. */
   void keep(int32_t sequence, const uint8_t* symbol, int32_t bytes);
   /** The symbol of `sequence` and its length; nullptr when it is not at hand. */
