@@ -317,7 +317,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       random.below(SLOTS) * SLOT_BYTES,
     ]
     made = [first, count, key, at, 2]
-    return [window(), memoryId(), first, count, key, at, SLOT_BYTES]
+    const rest = random.below(8)
+    const others = Array.from({ length: rest }, (_, i) => [first + i, count, key + i, at, SLOT_BYTES])
+    return [window(), memoryId(), Int32Array.of(...made.slice(0, 4), SLOT_BYTES, ...others.flat()), 0, 1 + rest]
   }
 
   function takeArguments() {
@@ -462,7 +464,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     Array(
       /Send|Receive|Seal|Packets|Encrypt|Decrypt|poller(Add|Wait)|udpAddress|listenerAccept/.test(name)
         ? 6
-        : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen|slidingOpen|slidingClose|slidingReset)$/.test(name)
+        : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen|slidingOpen|slidingClose|slidingReset)$/.test(
+              name,
+            )
           ? 1
           : 2,
     ).fill(name),
@@ -540,7 +544,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     if (name === 'slidingOpen') windows.push(result)
     if (windows.length > 3) native.slidingClose(windows.shift())
     if (name === 'slidingClose') windows.splice(windows.indexOf(given[0]), 1)
-    if (name === 'slidingMake') made[4] = result
+    if (name === 'slidingMake' && given[2]?.length > 4) made[4] = given[2][4]
     if (name === 'memoryClose') {
       memories.delete(given[0])
       if (memories.size === 0) memories.set(openShared(world.memory), world.memory)

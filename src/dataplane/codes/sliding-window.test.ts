@@ -48,6 +48,13 @@ function repairOf(sources: readonly Uint8Array[], key: number): Uint8Array {
   return repair
 }
 
+/** Makes one repair at `AT`. Returns its bytes. */
+function make(encoder: SlidingEncoder, first: number, count: number, key: number, room = ROOM): number {
+  const n = encoder.askRepair(first, count, key, AT, room)
+  encoder.makeRepairs()
+  return encoder.repairBytes(n)
+}
+
 /** Which of `unknown` the equations, coefficients of each of them, determine. */
 function determined(unknown: number, equations: readonly Uint8Array[]): number[] {
   const rows = equations.map((row) => row.slice())
@@ -143,10 +150,10 @@ describe('the encoder', () => {
         sources.push(symbol)
         packets.data.set(symbol, AT)
         encoder.add(n, AT, symbol.length)
-        encoder.keep()
+        encoder.makeRepairs()
         const count = Math.min(n + 1, 1 + random.below(200))
         const key = random.below(65_536)
-        const bytes = encoder.makeRepair(n + 1 - count, count, key, AT, ROOM)
+        const bytes = make(encoder, n + 1 - count, count, key)
         expect(packets.data.slice(AT, AT + bytes)).toEqual(repairOf(sources.slice(n + 1 - count), key))
       }
       encoder.close()
@@ -154,14 +161,44 @@ describe('the encoder', () => {
     native.gfUse(usual)
   })
 
+  it('makes the same of repairs that are asked for together, whose windows grow, shrink and move on', () => {
+    const random = new Random(8)
+    const encoder = new SlidingEncoder({ memory, window: 100, symbolBytes: 2000 })
+    const sourceAt = (n: number) => 10_000 + (n % 10) * 70
+    const repairAt = (n: number) => 500 + n * 70
+    const sources: Uint8Array[] = []
+    for (let batch = 0; batch < 60; batch++) {
+      const wanted: Uint8Array[] = []
+      const end = sources.length + 10
+      while (sources.length < end) {
+        const symbol = randomSymbol(random)
+        packets.data.set(symbol, sourceAt(sources.length))
+        encoder.add(sources.length, sourceAt(sources.length), symbol.length)
+        sources.push(symbol)
+        while (random.chance(0.4)) {
+          const count = Math.min(sources.length, [90, 91, 99, 100, 5, 60][random.below(6)] as number)
+          const key = random.below(65_536)
+          const n = encoder.askRepair(sources.length - count, count, key, repairAt(wanted.length), 70)
+          expect(n).toBe(wanted.length)
+          wanted.push(repairOf(sources.slice(-count), key))
+        }
+      }
+      encoder.makeRepairs()
+      wanted.forEach((repair, n) => {
+        expect(packets.data.slice(repairAt(n), repairAt(n) + encoder.repairBytes(n))).toEqual(repair)
+      })
+    }
+    encoder.close()
+  })
+
   it('refuses a repair over what it does not have, or that has no room', () => {
     const encoder = new SlidingEncoder({ memory, window: 64, symbolBytes: 100 })
-    for (let n = 0; n < 100; n++) encoder.add(n, AT, 2 + (n === 80 ? 98 : 3))
-    expect(() => encoder.makeRepair(30, 70, 1, AT, ROOM)).toThrow(/source of the 70 from 30 on is not at hand/)
-    expect(() => encoder.makeRepair(90, 11, 1, AT, ROOM)).toThrow(/not at hand/)
-    expect(() => encoder.makeRepair(70, 20, 1, AT, 99)).toThrow(/longer than the room/)
-    expect(encoder.makeRepair(70, 20, 1, AT, 100)).toBe(100)
-    expect(encoder.makeRepair(81, 19, 1, AT, 100)).toBe(5)
+    for (let n = 0; n < 300; n++) encoder.add(n, AT, 2 + (n === 280 ? 98 : 3))
+    expect(() => make(encoder, 100, 64, 1)).toThrow(/not at hand/)
+    expect(() => make(encoder, 290, 11, 1)).toThrow(/not at hand/)
+    expect(() => make(encoder, 270, 20, 1, 99)).toThrow(/longer than the room/)
+    expect(make(encoder, 270, 20, 1, 100)).toBe(100)
+    expect(make(encoder, 281, 19, 1, 100)).toBe(5)
     encoder.close()
   })
 })

@@ -16,6 +16,9 @@ const HISTORY = SEEN_PLACES - MAX_WINDOW - 1
 const MIN_PLACES = 64
 /** Symbols that a decoder keeps at least, so that it can tell sources that come late from what was recovered. */
 const DECODER_PLACES = 256
+/** Repairs asked for before they are made, and the words of each in the addon's list. */
+export const MAX_REPAIRS = 1280
+const REPAIR_WORDS = 5
 /** Sources added before they are copied. */
 const PENDING = 256
 
@@ -64,34 +67,70 @@ class Keeper {
 export class SlidingEncoder {
   private readonly memory: number
   private readonly keeper: Keeper
+  /** Sources that may be added before a repair that is asked for is made. */
+  private readonly slack: number
+  private readonly repairs = new Int32Array(REPAIR_WORDS * MAX_REPAIRS)
+  private asked = 0
+  private made = 0
+  /** Last source of the first repair that is not made. */
+  private end = 0
 
   constructor({ memory, window, symbolBytes }: SlidingWindowOptions) {
     this.memory = memory
-    this.keeper = new Keeper(memory, placesFor(window, MIN_PLACES), symbolBytes)
+    this.slack = window >> 2
+    this.keeper = new Keeper(memory, placesFor(window + this.slack + 1, MIN_PLACES), symbolBytes)
   }
 
-  /** Adds the source with the next number. Its bytes are read at the next `keep` or `makeRepair`. */
+  /** Adds the source with the next number. Its bytes are read by the next `makeRepairs` at the latest. */
   add(sequence: number, at: number, bytes: number): void {
+    if (this.asked > this.made && ((sequence - this.end) | 0) > this.slack) this.makeDue()
     this.keeper.add(sequence, at, bytes)
   }
 
-  /** Copies the sources added since the last call: owed before their packets leave. */
-  keep(): void {
-    this.keeper.keep()
+  /**
+   * Asks for the repair over the `count` sources from `first` on, with coefficients from `key` (16 bits), at `at` where `room` bytes are, enough for any
+   * of the newest sources. Returns its place in `repairBytes`. At most `MAX_REPAIRS` at a time; throws RangeError when a source of one was not added, fell
+   * out of the window, or is longer than the room.
+   */
+  askRepair(first: number, count: number, key: number, at: number, room: number): number {
+    if (this.asked === MAX_REPAIRS) throw new RangeError(`${MAX_REPAIRS} repairs are asked for: makeRepairs is due`)
+    const { repairs, asked } = this
+    if (asked === this.made) this.end = (first + count - 1) | 0
+    const n = REPAIR_WORDS * asked
+    repairs[n] = first
+    repairs[n + 1] = count
+    repairs[n + 2] = key
+    repairs[n + 3] = at
+    repairs[n + 4] = room
+    this.asked++
+    return asked
   }
 
-  /**
-   * Writes the repair over the `count` sources from `first` on, with coefficients from `key` (16 bits), to `at`; returns its bytes. Throws RangeError when
-   * one of them was not added, or fell out of the window, or is longer than `room`.
-   */
-  makeRepair(first: number, count: number, key: number, at: number, room: number): number {
-    this.keeper.keep()
-    return native.slidingMake(this.keeper.window, this.memory, first, count, key, at, room)
+  /** Copies the sources and makes the repairs since the last call: owed before the packets of either leave. */
+  makeRepairs(): void {
+    try {
+      this.makeDue()
+    } finally {
+      this.asked = 0
+      this.made = 0
+    }
+  }
+
+  /** Bytes of a repair of the last `makeRepairs`. */
+  repairBytes(n: number): number {
+    return this.repairs[REPAIR_WORDS * n + 4]
   }
 
   /** Gives its memory back. */
   close(): void {
     native.slidingClose(this.keeper.window)
+  }
+
+  private makeDue(): void {
+    this.keeper.keep()
+    if (this.asked === this.made) return
+    native.slidingMake(this.keeper.window, this.memory, this.repairs, this.made, this.asked)
+    this.made = this.asked
   }
 }
 

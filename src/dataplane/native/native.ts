@@ -348,18 +348,10 @@ export interface Native {
   /** Copies `count` symbols out of the slab: `sources` has sequence, place and bytes of each. */
   slidingKeep(window: number, memory: number, sources: Int32Array, count: number): void
   /**
-   * Writes the repair over `count` sources from `first` on, 1 to 4,096, to `at` in the slab; returns its bytes. Throws RangeError when one of them
-   * is not at hand, or longer than `room`.
+   * Makes the repairs `from` to `end` (not included) of a list: first source, how many of them (1 to 4,096), key, place and room of each. The bytes of
+   * each stand where its room did. Throws RangeError when a source is not at hand, or longer than the room.
    */
-  slidingMake(
-    window: number,
-    memory: number,
-    first: number,
-    count: number,
-    key: number,
-    at: number,
-    room: number,
-  ): number
+  slidingMake(window: number, memory: number, repairs: Int32Array, from: number, end: number): void
   /**
    * Takes the repair of `bytes` bytes at `at` over `count` sources from `first` on. Returns how many sources it recovered, or -1: it says nothing new,
    * -2: there is no room for it, -3: it contradicts what has come, and the equations may be forgotten. `found[0]` is how many equations

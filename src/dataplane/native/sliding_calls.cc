@@ -10,6 +10,9 @@ static constexpr int64_t kMinPlaces = 64;
 static constexpr int64_t kMaxPlaces = 2 * kMaxWindow;
 /** A length and 65,535 bytes. */
 static constexpr int64_t kMaxSymbol = 65537;
+/** First source, how many, key, place, and room, which becomes the bytes. */
+static constexpr size_t kRepairWords = 5;
+static constexpr int64_t kMaxRepairs = 4096;
 static constexpr int64_t kMinNumber = -2147483648ll;
 static constexpr int64_t kMaxNumber = 4294967295ll;
 
@@ -103,25 +106,36 @@ napi_value slidingKeep(napi_env env, napi_callback_info info) {
 }
 
 napi_value slidingMake(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "slidingMake", 7);
+  Arguments arguments(env, info, "slidingMake", 5);
   SlidingWindow* window = windowArgument(arguments);
   const Memory* memory = memoryArgument(arguments, 1);
-  const int32_t first = sequenceArgument(arguments, 2);
-  const auto count = static_cast<int32_t>(arguments.integer(3, "count", 1, kMaxWindow));
-  const auto key = static_cast<uint16_t>(arguments.integer(4, "key", 0, 65535));
+  const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, kMaxRepairs));
+  const auto end = static_cast<size_t>(arguments.integer(4, "end", static_cast<int64_t>(from), kMaxRepairs));
+  Span<int32_t> words = arguments.int32s(2, "repairs", kRepairWords * end);
   if (arguments.failed()) return nullptr;
   const auto slab = static_cast<int64_t>(memory->bytes());
-  const int64_t at = arguments.integer(5, "at", 0, slab);
-  const int64_t room = arguments.integer(6, "room", 0, slab - at);
-  if (arguments.failed()) return nullptr;
-  const int32_t bytes = window->make(first, count, key, memory->data + at, static_cast<int32_t>(room));
-  if (bytes < 0) {
-    throwRange(env, bytes == -1 ? "slidingMake: a source of the %d from %d on is not at hand"
-                                : "slidingMake: one of %d sources from %d on is longer than the room",
-               count, first);
+  std::vector<Repair>& repairs = window->repairs();
+  repairs.clear();
+  for (size_t n = from; n < end; n++) {
+    const int32_t* word = words.data + kRepairWords * n;
+    const int32_t count = loadOnce(word + 1);
+    const int64_t at = loadOnce(word + 3);
+    const int64_t room = loadOnce(word + 4);
+    if (count < 1 || count > window->places() || count > kMaxWindow || at < 0 || room < 0 || at + room > slab) {
+      throwRange(env, "slidingMake: repairs[%zu] over %d sources with %lld bytes at %lld is none in the slab", n, count,
+                 static_cast<long long>(room), static_cast<long long>(at));
+      return nullptr;
+    }
+    const auto key = static_cast<uint16_t>(loadOnce(word + 2));
+    repairs.push_back({loadOnce(word), count, key, memory->data + at, static_cast<int32_t>(room), 0});
+  }
+  const Making made = window->make(repairs.data(), repairs.size());
+  if (made != Making::kMade) {
+    throwRange(env, made == Making::kNotAtHand ? "slidingMake: a source is not at hand" : "slidingMake: a source is longer than the room");
     return nullptr;
   }
-  return toInteger(env, bytes);
+  for (size_t n = from; n < end; n++) words.data[kRepairWords * n + 4] = repairs[n - from].bytes;
+  return nullptr;
 }
 
 /** Writes the number of equations, then the sources recovered; returns how many those are, or why there are none. */

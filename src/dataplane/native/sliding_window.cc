@@ -81,24 +81,74 @@ void SlidingWindow::sumTerms(uint8_t* target, int32_t bytes) {
   factors_.clear();
 }
 
-int32_t SlidingWindow::make(int32_t first, int32_t count, uint16_t key, uint8_t* target, int32_t room) {
-  if (drawn_.size() < static_cast<size_t>(count)) drawn_.resize(static_cast<size_t>(count));
-  codingCoefficients(key, drawn_.data(), static_cast<size_t>(count));
-  int32_t longest = 0;
-  for (int32_t i = 0; i < count; i++) {
-    int32_t bytes = 0;
-    const uint8_t* source = symbol(static_cast<int32_t>(static_cast<uint32_t>(first) + static_cast<uint32_t>(i)), &bytes);
-    if (!source || bytes > room) {
-      sources_.clear();
-      lengths_.clear();
-      factors_.clear();
-      return source ? -2 : -1;
-    }
-    longest = std::max(longest, bytes);
-    addTerm(source, bytes, drawn_[static_cast<size_t>(i)]);
+static int32_t plus(int32_t sequence, int32_t n) {
+  return static_cast<int32_t>(static_cast<uint32_t>(sequence) + static_cast<uint32_t>(n));
+}
+/** How far `a` is ahead of `b`. */
+static int32_t ahead(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+}
+
+/** More than that many sums do not fit the registers of one pass over the sources. */
+static constexpr size_t kMaxTogether = 5;
+
+size_t SlidingWindow::together(const Repair* repairs, size_t count) const {
+  size_t n = 1;
+  while (n < count && n < kMaxTogether) {
+    const int32_t before = ahead(repairs[n].first, repairs[0].first);
+    const int32_t after = before + (repairs[n].count - repairs[0].count);
+    // What is in one window and not in the other is multiplied by 0.
+    const int32_t most = repairs[0].count / 4;
+    if (before < 0 || before > most || after < 0 || after > most) break;
+    n++;
   }
-  sumTerms(target, longest);
-  return longest;
+  return n;
+}
+
+Making SlidingWindow::makeTogether(Repair* repairs, size_t count) {
+  const int32_t first = repairs[0].first;
+  const int32_t columns = ahead(repairs[count - 1].first, first) + repairs[count - 1].count;
+  int32_t longest = 0;
+  int32_t room = repairs[0].room;
+  sources_.clear();
+  lengths_.clear();
+  for (int32_t i = 0; i < columns; i++) {
+    int32_t bytes = 0;
+    const uint8_t* source = symbol(plus(first, i), &bytes);
+    if (!source) return Making::kNotAtHand;
+    longest = std::max(longest, bytes);
+    sources_.push_back(source);
+    lengths_.push_back(bytes);
+  }
+  uint8_t* targets[kMaxTogether];
+  factors_.assign(count * static_cast<size_t>(columns), 0);
+  for (size_t j = 0; j < count; j++) {
+    Repair& repair = repairs[j];
+    const auto from = static_cast<size_t>(ahead(repair.first, first));
+    codingCoefficients(repair.key, factors_.data() + j * static_cast<size_t>(columns) + from, static_cast<size_t>(repair.count));
+    const auto begin = lengths_.begin() + static_cast<ptrdiff_t>(from);
+    repair.bytes = *std::max_element(begin, begin + repair.count);
+    targets[j] = repair.target;
+    room = std::min(room, repair.room);
+  }
+  if (longest > room) return Making::kNoRoom;
+  const bool padded = std::any_of(lengths_.begin(), lengths_.end(), [longest](int32_t length) { return length < longest; });
+  Product product = {factors_.data(), sources_.size(), count, sources_.data(), lengths_.data(), padded, targets, static_cast<size_t>(longest), nullptr};
+  gfProduct(product, affine_);
+  return Making::kMade;
+}
+
+Making SlidingWindow::make(Repair* repairs, size_t count) {
+  Making made = Making::kMade;
+  for (size_t n = 0; n < count && made == Making::kMade;) {
+    const size_t step = together(repairs + n, count - n);
+    made = makeTogether(repairs + n, step);
+    n += step;
+  }
+  sources_.clear();
+  lengths_.clear();
+  factors_.clear();
+  return made;
 }
 
 void SlidingWindow::reset() {

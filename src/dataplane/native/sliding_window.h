@@ -19,6 +19,19 @@ constexpr int32_t kMaxWindow = 4096;
 /** What came of a repair or a late source, where it is not the number of sources recovered. */
 enum Refusal { kRedundant = -1, kUnusable = -2, kContradicted = -3 };
 
+/** A repair over `count` sources from `first` on, to be written where `room` bytes are. */
+struct Repair {
+  int32_t first;
+  int32_t count;
+  uint16_t key;
+  uint8_t* target;
+  int32_t room;
+  int32_t bytes;
+};
+
+/** What came of making repairs. */
+enum class Making { kMade, kNotAtHand, kNoRoom };
+
 class SlidingWindow {
  public:
   /** The newest `places` symbols, a power of two, of at most `symbolBytes` bytes. */
@@ -37,14 +50,16 @@ class SlidingWindow {
   /** The symbol of `sequence` and its length; nullptr when it is not at hand. */
   const uint8_t* symbol(int32_t sequence, int32_t* bytes) const;
 
-  /** Writes the repair over `count` sources from `first` on; returns its bytes, -1 when one is not at hand, -2 when `room` is too small. */
-  int32_t make(int32_t first, int32_t count, uint16_t key, uint8_t* target, int32_t room);
+  /** Writes repairs and their bytes, several in one product where their windows overlap for the most part. */
+  Making make(Repair* repairs, size_t count);
 
   /** Takes a repair in. `found`: sources recovered with it, ascending; their symbols are at hand. Returns how many, or a Refusal. */
   int32_t take(int32_t first, int32_t count, uint16_t key, const uint8_t* repair, int32_t bytes);
   /** A source that was missing has come. As `take`. */
   int32_t resolve(int32_t sequence, const uint8_t* symbol, int32_t bytes);
   std::vector<int32_t>& found() { return found_; }
+  /** Room for a list of repairs to make. */
+  std::vector<Repair>& repairs() { return repairs_; }
 
   /** Gives up the missing sources below `sequence`. */
   void forget(int32_t sequence);
@@ -74,6 +89,9 @@ class SlidingWindow {
   void removeRow(size_t row);
   Row spareRow();
   void addTerm(const uint8_t* source, int32_t bytes, uint8_t factor);
+  /** Repairs from the first on that go into one product, and the product. */
+  size_t together(const Repair* repairs, size_t count) const;
+  Making makeTogether(Repair* repairs, size_t count);
   /** target = sum of the terms. */
   void sumTerms(uint8_t* target, int32_t bytes);
   /** row += factor * (coefficients, payload). */
@@ -102,6 +120,7 @@ class SlidingWindow {
   std::vector<int16_t> rowAt_;
   std::vector<int16_t> columnAt_;
   std::vector<int32_t> found_;
+  std::vector<Repair> repairs_;
 
   /** The product in hand. */
   std::vector<uint8_t> drawn_;

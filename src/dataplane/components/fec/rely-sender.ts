@@ -1,5 +1,5 @@
 /** Frames sources and sends a repair over the window of the newest whenever their credit has come to one. */
-import { MAX_WINDOW, SlidingEncoder } from '../../codes/sliding-window.ts'
+import { MAX_REPAIRS, MAX_WINDOW, SlidingEncoder } from '../../codes/sliding-window.ts'
 import { BATCH_CAPACITY, type Batch } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
 import type { Counter } from '../../engine/metrics.ts'
@@ -73,6 +73,9 @@ export class RelySender {
   /** Sources and repairs to send. */
   private readonly ready = new Int32Array(BATCH_CAPACITY * (1 + MAX_RATE))
   private readyCount = 0
+  /** The repairs among them, in the order in which the encoder was asked for them. */
+  private readonly repairs = new Int32Array(MAX_REPAIRS)
+  private repairCount = 0
   /** Where in its slot the symbol that begins first does: repairs find the same room around them in theirs. */
   private symbolAt: number
 
@@ -130,7 +133,6 @@ export class RelySender {
       this.packets.readRemote(last, this.remote)
       this.client = this.packets.client[last]
     }
-    this.encoder.keep()
     this.send()
     if (flushAfter > 0 && this.unprotected && !this.timer.armed) this.timer.at(this.lastAt + flushAfter)
   }
@@ -172,7 +174,7 @@ export class RelySender {
     while (this.count > 1 && this.times[(this.next - this.count) & (MAX_WINDOW - 1)] <= oldest) this.count--
   }
 
-  /** Makes a repair over the window, with the annotations of `like`, or, where that is -1, of the last source, and puts it behind what is ready. */
+  /** Asks for a repair over the window, with the annotations of `like`, or, where that is -1, of the last source, and puts it behind what is ready. */
   private repair(like: number): void {
     const { packets, symbolAt } = this
     this.unprotected = false
@@ -187,14 +189,15 @@ export class RelySender {
     const key = this.key
     this.key = (key + 1) & 0xffff
     const symbol = repair * slotBytes + symbolAt
-    const bytes = this.encoder.makeRepair(first, this.count, key, symbol, slotBytes - symbolAt)
+    const n = this.encoder.askRepair(first, this.count, key, symbol, slotBytes - symbolAt)
     const at = symbol - REPAIR_SYMBOL_AT
     view.setInt32(at, (REPAIR << 24) | this.session)
     view.setInt32(at + 4, first)
     view.setUint16(at + 8, this.count)
     view.setUint16(at + 10, key)
     packets.offset[repair] = at
-    packets.length[repair] = REPAIR_SYMBOL_AT + bytes
+    this.repairs[n] = repair
+    this.repairCount = n + 1
     if (like >= 0) packets.annotateAs(repair, like)
     else {
       packets.arrival[repair] = this.clock.now
@@ -205,7 +208,13 @@ export class RelySender {
     this.ready[this.readyCount++] = repair
   }
 
+  /** Makes the repairs, copies what is left of the sources, and sends both. */
   private send(): void {
+    this.encoder.makeRepairs()
+    for (let n = 0; n < this.repairCount; n++) {
+      this.packets.length[this.repairs[n]] = REPAIR_SYMBOL_AT + this.encoder.repairBytes(n)
+    }
+    this.repairCount = 0
     for (let i = 0; i < this.readyCount; i++) this.outlet.push(this.ready[i])
     this.readyCount = 0
     this.outlet.flush()
