@@ -28,11 +28,15 @@ static uint8_t inverse(uint8_t a) {
   const uint8_t* row = gfTables.product[a];
   return static_cast<uint8_t>(static_cast<const uint8_t*>(memchr(row, 1, 256)) - row);
 }
-/** Whether a symbol is one: it has the length that it says, and zeros behind. */
-static bool isSymbol(const uint8_t* payload, int32_t bytes) {
-  if (bytes < kLengthBytes) return false;
+/** Longer than any symbol. */
+constexpr int32_t kNoSymbol = 0x7fffffff;
+
+/** Bytes of the symbol that `bytes` bytes begin with, which has zeros behind; kNoSymbol when they are none. */
+static int32_t symbolIn(const uint8_t* payload, int32_t bytes) {
+  if (bytes < kLengthBytes) return kNoSymbol;
   const int32_t end = kLengthBytes + (payload[0] << 8 | payload[1]);
-  return end <= bytes && std::all_of(payload + end, payload + bytes, [](uint8_t byte) { return byte == 0; });
+  if (end > bytes) return kNoSymbol;
+  return std::all_of(payload + end, payload + bytes, [](uint8_t byte) { return byte == 0; }) ? end : kNoSymbol;
 }
 
 int32_t SlidingWindow::rowOf(int32_t sequence) const {
@@ -49,6 +53,7 @@ bool SlidingWindow::addColumn(int32_t sequence) {
   const auto n = static_cast<size_t>(place(sequence));
   if (columns_.size() + rows_.size() >= static_cast<size_t>(kMaxWindow) || rowAt_[n] >= 0 || columnAt_[n] >= 0) return false;
   columnAt_[n] = static_cast<int16_t>(columns_.size());
+  mostBytes_[n] = symbolBytes_;
   columns_.push_back(sequence);
   for (Row& row : rows_) row.coefficients.resize(columns_.size());
   return true;
@@ -180,6 +185,11 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
     const Row& row = rows_[static_cast<size_t>(r)];
     addTerm(row.payload.get(), row.bytes, factor);
   }
+  for (int32_t i = 0; i < count; i++) {
+    if (has(plus(first, i))) continue;
+    int32_t& most = mostBytes_[static_cast<size_t>(place(plus(first, i)))];
+    most = std::min(most, bytes);
+  }
   Row row = spareRow();
   row.bytes = longest;
   sumTerms(row.payload.get(), longest);
@@ -202,7 +212,7 @@ void SlidingWindow::insert(Row row, size_t column) {
 
 int32_t SlidingWindow::collect() {
   for (const Row& row : rows_) {
-    if (isSolved(row) && !isSymbol(row.payload.get(), row.bytes)) return contradicted();
+    if (isSolved(row) && symbolIn(row.payload.get(), row.bytes) > mostBytes_[static_cast<size_t>(place(row.pivot))]) return contradicted();
   }
   for (size_t r = rows_.size(); r-- > 0;) {
     const Row& row = rows_[r];
@@ -222,12 +232,10 @@ int32_t SlidingWindow::resolve(int32_t sequence, const uint8_t* symbol, int32_t 
   keep(sequence, symbol, bytes);
   const int32_t r = rowOf(sequence);
   const int32_t c = columnOf(sequence);
+  if (r < 0 && c < 0) return 0;
+  if (bytes > mostBytes_[static_cast<size_t>(place(sequence))]) return contradicted();
   if (r >= 0) {
     Row left = takeRow(static_cast<size_t>(r));
-    if (bytes > left.bytes) {
-      spare_.push_back(std::move(left));
-      return contradicted();
-    }
     addPayload(left, symbol, bytes, 1);
     const size_t pivot = oldestColumn(left.coefficients);
     if (pivot < columns_.size()) {
@@ -240,16 +248,12 @@ int32_t SlidingWindow::resolve(int32_t sequence, const uint8_t* symbol, int32_t 
     } else {
       spare_.push_back(std::move(left));
     }
-  } else if (c >= 0) {
+  } else {
     for (Row& row : rows_) {
       const uint8_t factor = row.coefficients[static_cast<size_t>(c)];
-      if (factor == 0) continue;
-      if (bytes > row.bytes) return contradicted();
-      addPayload(row, symbol, bytes, factor);
+      if (factor != 0) addPayload(row, symbol, bytes, factor);
     }
     removeColumn(static_cast<size_t>(c));
-  } else {
-    return 0;
   }
   return collect();
 }

@@ -26,6 +26,7 @@ SlidingWindow::SlidingWindow(int32_t places, int32_t symbolBytes)
       bytes_(static_cast<size_t>(places)),
       rowAt_(static_cast<size_t>(places), -1),
       columnAt_(static_cast<size_t>(places), -1),
+      mostBytes_(static_cast<size_t>(places)),
       scratch_(new uint8_t[stride_]) {}
 
 bool SlidingWindow::grow(int32_t places) {
@@ -35,9 +36,15 @@ bool SlidingWindow::grow(int32_t places) {
     const auto n = static_cast<size_t>(from);
     if (bytes_[n] > 0) larger.keep(held_[n], at(from), bytes_[n]);
   }
-  for (size_t r = 0; r < rows_.size(); r++) larger.rowAt_[static_cast<size_t>(larger.place(rows_[r].pivot))] = static_cast<int16_t>(r);
+  for (size_t r = 0; r < rows_.size(); r++) {
+    const auto n = static_cast<size_t>(larger.place(rows_[r].pivot));
+    larger.rowAt_[n] = static_cast<int16_t>(r);
+    larger.mostBytes_[n] = mostBytes_[static_cast<size_t>(place(rows_[r].pivot))];
+  }
   for (size_t c = 0; c < columns_.size(); c++) {
-    larger.columnAt_[static_cast<size_t>(larger.place(columns_[c]))] = static_cast<int16_t>(c);
+    const auto n = static_cast<size_t>(larger.place(columns_[c]));
+    larger.columnAt_[n] = static_cast<int16_t>(c);
+    larger.mostBytes_[n] = mostBytes_[static_cast<size_t>(place(columns_[c]))];
   }
   places_ = places;
   store_ = std::move(larger.store_);
@@ -45,6 +52,7 @@ bool SlidingWindow::grow(int32_t places) {
   bytes_ = std::move(larger.bytes_);
   rowAt_ = std::move(larger.rowAt_);
   columnAt_ = std::move(larger.columnAt_);
+  mostBytes_ = std::move(larger.mostBytes_);
   return true;
 }
 

@@ -119,6 +119,8 @@ class SlidingWindow {
   std::vector<int32_t> columns_;
   std::vector<int16_t> rowAt_;
   std::vector<int16_t> columnAt_;
+  /** Most bytes that a missing source can have: those of the shortest repair over it. By place, as the two before. */
+  std::vector<int32_t> mostBytes_;
   std::vector<int32_t> found_;
   std::vector<Repair> repairs_;
 

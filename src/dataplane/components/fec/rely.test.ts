@@ -390,6 +390,61 @@ describe('rely_decoder', () => {
     bench.stop()
   })
 
+  it('makes nothing that was not sent of packets that were cut, lengthened, repeated, replayed or made up', () => {
+    const random = new Random(Number(process.env.PENSTOCK_TEST_SEED ?? 4))
+    const total = Number(process.env.PENSTOCK_TEST_PACKETS ?? 20_000)
+    let recovered = 0
+    for (let done = 0; done < total; ) {
+      const enc = encoderOf({ repair_target_rate: 0.4, max_payloads: 1 + random.below(60) })
+      const dec = decoderOf({ release_in_order: random.chance(0.5), timeout: 30 })
+      const sent = new Set<string>()
+      const wire: Uint8Array[] = []
+      const past: Uint8Array[] = []
+      for (let step = 0; step < 60; step++) {
+        const sources = Array.from({ length: 1 + random.below(12) }, () => {
+          const bytes = new Uint8Array(random.below(120))
+          random.fill(bytes, 0, bytes.length)
+          sent.add(Buffer.from(bytes).toString('hex'))
+          return bytes
+        })
+        enc.send('in', sources)
+        wire.push(...bytesOut(enc))
+        const arriving = wire.splice(0).flatMap((packet): Uint8Array[] => {
+          past.push(packet)
+          if (random.chance(0.2)) return []
+          const old = past[Math.max(0, past.length - 1 - random.below(80))] as Uint8Array
+          switch (random.below(8)) {
+            case 0:
+              return [packet.slice(0, random.below(packet.length))]
+            case 1: {
+              const long = new Uint8Array(packet.length + 1 + random.below(40))
+              if (random.chance(0.7)) random.fill(long, 0, long.length)
+              long.set(packet)
+              return [long]
+            }
+            case 2: {
+              const bytes = new Uint8Array(random.below(100))
+              random.fill(bytes, 0, bytes.length)
+              return [bytes]
+            }
+            case 3:
+              return [packet, old]
+            default:
+              return [packet]
+          }
+        })
+        dec.send('in', arriving)
+        done += arriving.length
+        dec.advance(1e6)
+        for (const bytes of bytesOut(dec)) expect(sent).toContain(Buffer.from(bytes).toString('hex'))
+      }
+      recovered += dec.metrics().dec.recovered_packets
+      enc.stop()
+      dec.stop()
+    }
+    expect(recovered).toBeGreaterThan(total / 100)
+  })
+
   it('measures the loss of sources', () => {
     const bench = decoderOf()
     const random = new Random(3)
