@@ -462,7 +462,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   // What carries packets is called more often, what closes things less.
   const often = names.flatMap((name) =>
     Array(
-      /Send|Receive|Seal|Packets|Encrypt|Decrypt|poller(Add|Wait)|udpAddress|listenerAccept/.test(name)
+      /Send|Receive|Seal|Packets|Encrypt|Decrypt|sliding(Keep|Make|Take|Resolve)|poller(Add|Wait)|udpAddress|listenerAccept/.test(
+        name,
+      )
         ? 6
         : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen|slidingOpen|slidingClose|slidingReset)$/.test(
               name,

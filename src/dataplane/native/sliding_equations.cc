@@ -14,7 +14,7 @@
 namespace penstock {
 
 /** What a repair costs is bounded with it: each row has a part in it. */
-static constexpr size_t kMaxRows = 1024;
+static constexpr size_t kMaxEquations = 1024;
 /** Before what it protects a symbol has its length. */
 static constexpr int32_t kLengthBytes = 2;
 
@@ -141,7 +141,7 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
     if (bytes_[static_cast<size_t>(place(sequence))] > bytes) return kContradicted;
   }
   if (known == count) return kRedundant;
-  if (rows_.size() == kMaxRows) return kUnusable;
+  if (rows_.size() == kMaxEquations) return kUnusable;
 
   const size_t before = columns_.size();
   for (int32_t i = 0; i < count; i++) {

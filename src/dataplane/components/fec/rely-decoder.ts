@@ -5,7 +5,7 @@ import { defineComponent } from '../../engine/component.ts'
 import { consumed, counter, created, drop, gauge, held, heldAtEnd } from '../../engine/metrics.ts'
 import { Bool, Input, Int32Milliseconds, Output } from '../../engine/schema.ts'
 import { RelyReceiver, type RelyReceiverSettings } from './rely-receiver.ts'
-import { SESSIONS } from './rely-sessions.ts'
+import { MAX_SESSIONS } from './rely-sessions.ts'
 
 const DEFAULT_TIMEOUT_MS = 200
 
@@ -33,7 +33,7 @@ export const relyDecoder = defineComponent({
     'Sources are passed on as they come and recovered packets as soon as the repair packets determine them, so out of order; with release_in_order each ' +
     'packet waits for those before it. A missing packet is given up `timeout` after a later one came, or when 4,096 are missing, the oldest first. ' +
     'A timeout well below the window of the encoder gives up what a repair packet would still recover.\n\n' +
-    `Each start of an encoder is a session of its own, whatever address it sends from, and up to ${SESSIONS} are followed side by side. When that many are ` +
+    `Each start of an encoder is a session of its own, whatever address it sends from, and up to ${MAX_SESSIONS} are followed side by side. When that many are ` +
     'known, a session that has sent nothing while a newcomer sent 8 packets gives way to it, the one silent longest. The sources of sessions that are not ' +
     'followed are passed on as they come, and nothing of them is recovered (unfollowed_packets). So are packets more than 4,096 ahead of all others, until 8 in ' +
     'a row are.\n\n' +

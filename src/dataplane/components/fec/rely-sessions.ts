@@ -3,7 +3,7 @@ import type { SlidingWindowOptions } from '../../codes/sliding-window.ts'
 import { RelyStream } from './rely-stream.ts'
 
 /** Encoders followed side by side. */
-export const SESSIONS = 64
+export const MAX_SESSIONS = 64
 /** Sources that a newcomer needs before another session gives way to it, and a session before a leap ahead is followed. */
 export const SOURCES_TO_ENTER = 8
 
@@ -71,7 +71,7 @@ export class RelySessions {
 
   private free(): RelyStream | null {
     for (const stream of this.streams) if (!stream.active) return stream
-    if (this.streams.length === SESSIONS) return null
+    if (this.streams.length === MAX_SESSIONS) return null
     const stream = new RelyStream(this.options)
     this.streams.push(stream)
     return stream
@@ -85,7 +85,7 @@ export class RelySessions {
       if (other.last > 0 && other.session === session) return other
       if (!chosen || other.last < chosen.last) chosen = other
     }
-    if (!chosen || (chosen.last > 0 && newcomers.length < SESSIONS)) {
+    if (!chosen || (chosen.last > 0 && newcomers.length < MAX_SESSIONS)) {
       chosen = new Newcomer()
       newcomers.push(chosen)
     }
