@@ -40,6 +40,7 @@ import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
 import { relyDecoder } from './fec/rely-decoder.ts'
 import { relyEncoder } from './fec/rely-encoder.ts'
+import { raft } from './raft/raft.ts'
 import { bomb } from './routing/bomb.ts'
 import { clientIdReader } from './routing/client-id-reader.ts'
 import { clientIdWriter } from './routing/client-id-writer.ts'
@@ -109,6 +110,7 @@ const definitions: AnyComponent[] = [
   peerRouter,
   peerWriter,
   periodicBurstLoss,
+  raft,
   randomBurstLoss,
   reedSolomonDecoder,
   reedSolomonEncoder,
