@@ -14,7 +14,7 @@ const CYCLE: readonly number[] = [1.25, 0.75, 1, 1, 1, 1, 1, 1]
 const ROUNDS = 10
 /** In flight at most, in products of rate and round trip. */
 const WINDOW_GAIN = 2
-/** Before anything was delivered: bytes in flight at most, and bytes per ns (10 Mbit/s). */
+/** Bytes in flight that are always allowed, and bytes per ns (10 Mbit/s) while the rate is looked for. */
 const FIRST_WINDOW = 48_000
 const FIRST_RATE = 10 / 8000
 
@@ -31,10 +31,14 @@ export class Bandwidth {
   private cycle = 0
   private cycleSince = 0
 
+  /** Whether it still looks for the rate, and fills queues on the way doing so. */
+  get isStarting(): boolean {
+    return this.mode === 'STARTUP'
+  }
+
   /** Bytes per ns to send at. */
   get pace(): number {
-    if (this.rate === 0) return FIRST_RATE
-    if (this.mode === 'STARTUP') return this.rate * STARTUP_GAIN
+    if (this.mode === 'STARTUP') return Math.max(FIRST_RATE, this.rate * STARTUP_GAIN)
     return this.mode === 'DRAIN' ? this.rate / STARTUP_GAIN : this.rate * CYCLE[this.cycle]
   }
 

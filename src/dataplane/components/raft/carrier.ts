@@ -85,7 +85,7 @@ export class Carrier implements Candidate {
   /** Bytes per ns that it is good for in the long run; Infinity when nothing says. */
   get capacity(): number {
     const { limit, measured } = this.settings
-    return measured && this.bandwidth.rate > 0 ? Math.min(limit, this.bandwidth.rate) : limit
+    return measured && !this.bandwidth.isStarting ? Math.min(limit, this.bandwidth.rate) : limit
   }
 
   get room(): number {
@@ -129,8 +129,11 @@ export class Carrier implements Candidate {
 
   /** Until when something has to be reported of what is in flight, ns; Infinity: nothing is. */
   get silentAt(): number {
-    const { cautious } = this.rtt
-    return this.inFlight.oldestSentAt + Math.max(1.5 * cautious + reportInterval(cautious), MIN_SILENCE_NS)
+    const { rtt, inFlight, bandwidth, settings } = this
+    // While the rate is looked for what is sent waits in the path's queue, longer each time.
+    const queued = settings.measured && bandwidth.isStarting && bandwidth.rate > 0 ? inFlight.bytes / bandwidth.rate : 0
+    const expected = Math.max(rtt.cautious, queued)
+    return inFlight.oldestSentAt + Math.max(1.5 * expected + reportInterval(expected), MIN_SILENCE_NS)
   }
 
   /** When the next probe is due, ns: often while it is left, soon after the last packet of a burst, seldom while it is idle. */

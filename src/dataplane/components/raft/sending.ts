@@ -81,7 +81,7 @@ export class Sending {
     for (let i = 0; i < carriers.length; i++) carriers[i].refill(context.clock.now)
     this.waitingCount = 0
     for (let i = 0; i < streams.length; i++) if (streams[i].waits) this.waiting[this.waitingCount++] = i
-    const isDone = this.sendAgain() && this.sendRepairs() && this.sendNew(true) && this.sendNew(false)
+    const isDone = this.sendAll(true) && this.sendAll(false)
     this.flush()
     return isDone ? Number.POSITIVE_INFINITY : this.roomAt()
   }
@@ -93,11 +93,16 @@ export class Sending {
     this.pushed = 0
   }
 
-  /** False: there was no room for all. */
-  private sendAgain(): boolean {
+  /** What realtime streams have to send comes before all that transit streams have. False: there was no room for all. */
+  private sendAll(realtime: boolean): boolean {
+    return this.sendAgain(realtime) && this.sendRepairs(realtime) && this.sendNew(realtime)
+  }
+
+  private sendAgain(realtime: boolean): boolean {
     for (let i = 0; i < this.waitingCount; i++) {
       const index = this.waiting[i]
       const stream = this.streams[index]
+      if (stream.settings.realtime !== realtime) continue
       for (let bytes = stream.nextAgainBytes(); bytes >= 0; bytes = stream.nextAgainBytes()) {
         const carrier = choose(this.carriers, this.usable, bytes + SYMBOL_AT)
         if (carrier < 0) return false
@@ -108,8 +113,11 @@ export class Sending {
     return true
   }
 
-  private sendRepairs(): boolean {
-    for (let i = 0; i < this.waitingCount; i++) if (!this.sendRepairsOf(this.waiting[i])) return false
+  private sendRepairs(realtime: boolean): boolean {
+    for (let i = 0; i < this.waitingCount; i++) {
+      const index = this.waiting[i]
+      if (this.streams[index].settings.realtime === realtime && !this.sendRepairsOf(index)) return false
+    }
     return true
   }
 
@@ -140,7 +148,7 @@ export class Sending {
     return true
   }
 
-  /** Packets of realtime streams, or those of transit streams, one of each stream in turn. */
+  /** One packet of each stream in turn. */
   private sendNew(realtime: boolean): boolean {
     for (let more = true; more; ) {
       more = false
@@ -170,22 +178,24 @@ export class Sending {
     return true
   }
 
-  /** On every usable carrier that has room. */
+  /** On every carrier that has room, left or not. */
   private sendReplicated(index: number): boolean {
-    const { carriers, usable, context } = this
+    const { carriers, context } = this
     let left = 0
-    for (let i = 0; i < carriers.length; i++) if (usable[i] === 1 && carriers[i].room > 0) left++
+    for (let i = 0; i < carriers.length; i++) if (carriers[i].room > 0) left++
     if (left === 0) return false
     const stream = this.streams[index]
     const piece = stream.takePiece()
     if (piece < 0) return true
     const sequence = (stream.sent.next - 1) | 0
     for (let i = 0; i < carriers.length && left > 0; i++) {
-      if (usable[i] === 0 || carriers[i].room <= 0) continue
+      if (carriers[i].room <= 0) continue
       left--
       const copy = left > 0 ? context.packets.clone(piece) : piece
-      if (copy < 0) context.metrics.uncopied_packets.add(1)
-      if (copy < 0) continue
+      if (copy < 0) {
+        context.metrics.uncopied_packets.add(1)
+        continue
+      }
       if (copy !== piece) context.metrics.created_packets.add(1)
       this.sendPiece(index, copy, sequence, 0, carriers[i])
     }

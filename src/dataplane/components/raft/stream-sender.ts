@@ -93,7 +93,8 @@ export class StreamSender {
   nextBytes(): number {
     const { queue, context, settings, cut } = this
     const { packets, clock } = context
-    while (queue.length > 0 && queue.value + settings.life < clock.now && cut === 0) {
+    const most = settings.realtime ? settings.life : MAX_TRANSIT_QUEUE_NS
+    while (queue.length > 0 && queue.value + most < clock.now && cut === 0) {
       const packet = queue.handle
       this.shift(packets.length[packet])
       packets.release(packet)
