@@ -16,6 +16,8 @@ const MIN_BURST = 3_000
 const MIN_REPORT_NS = 10e6
 /** A carrier is not left before what was sent on it is unreported for this long. */
 const MIN_SILENCE_NS = 60e6
+/** How much later a carrier is left when no report comes on any. */
+const GRACE_NS = 60e6
 /** Weight of one packet in the share that is lost. */
 const LOSS_WEIGHT = 1 / 256
 /** How often a carrier that is left is probed, and one that has nothing to send. */
@@ -145,9 +147,14 @@ export class Carrier implements Candidate {
     return Math.max(probes.lastAt, this.lastSentAt) + IDLE_PROBE_NS
   }
 
-  /** Whether nothing has been heard for so long, or of so many probes, that it is not to be used. */
-  isSilent(now: number): boolean {
-    return this.silentAt <= now || (this.probes.unanswered > PROBES_TO_LEAVE && this.probeAt <= now)
+  /**
+   * When it is left, ns, unless more is heard of it; the last report came at `reportedAt`. One that came after the time was over should have
+   * told of what was sent; when none came at all the other end, or this one, may only have had no CPU for a moment.
+   */
+  leftAt(reportedAt: number): number {
+    const { silentAt, probes } = this
+    const unreported = silentAt <= reportedAt ? silentAt : silentAt + GRACE_NS
+    return probes.unanswered > PROBES_TO_LEAVE ? Math.min(unreported, this.probeAt) : unreported
   }
 
   /** What is unreported though a later packet was reported counts as lost after a while; RFC 8985 waits a fourth of the round trip, this an eighth. */

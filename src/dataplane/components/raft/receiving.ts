@@ -49,6 +49,8 @@ export class Receiving {
   /** Session of the other end; meaningful once one is known. */
   peer = 0
   hasPeer = false
+  /** When the last report came, ns. */
+  reportedAt = Number.NEGATIVE_INFINITY
   private readonly context: ReceivingContext
   private readonly session: number
   private readonly carriers: readonly Carrier[]
@@ -205,6 +207,7 @@ export class Receiving {
   private takeReport(at: number, via: Carrier): void {
     const { view } = this.context.packets
     let block = at + REPORT_HEADER_BYTES
+    this.reportedAt = this.context.clock.now
     for (let left = view.getUint16(at + 2); left > 0; left--) {
       const handle = view.getInt32(block)
       for (let i = 0; i < this.carriers.length; i++) {

@@ -285,7 +285,7 @@ export class Transport {
         inFlight.loseBefore(carrier.lossBound)
         carrier.watch(now)
       }
-      if (carrier.used && carrier.isSilent(now)) {
+      if (carrier.used && carrier.leftAt(this.receiving.reportedAt) <= now) {
         carrier.handle('silent')
         log('WARN', 'a carrier is left: what was sent on it is not reported', {
           carrier: carrier.settings.handle >>> 0,
@@ -303,9 +303,14 @@ export class Transport {
     this.wakeAt(this.checkTimer, this.checkAt())
   }
 
+  /** When something has to be done about what is not reported, ns. */
+  private overdueAt(carrier: Carrier): number {
+    return carrier.used ? carrier.leftAt(this.receiving.reportedAt) : carrier.silentAt
+  }
+
   private checkAt(): number {
     let at = Number.POSITIVE_INFINITY
-    for (const carrier of this.carriers) at = Math.min(at, carrier.lossAt, carrier.probeAt, carrier.silentAt)
+    for (const carrier of this.carriers) at = Math.min(at, carrier.lossAt, carrier.probeAt, this.overdueAt(carrier))
     for (const stream of this.streams) at = Math.min(at, stream.expiresAt)
     return Math.max(at, this.context.clock.now)
   }
