@@ -45,7 +45,7 @@ export class Carrier implements Candidate {
   /** Share of packets that is lost lately. */
   loss = 0
   /** When the last packet that is to be reported was sent. */
-  lastSentAt = 0
+  lastSentAt = Number.NEGATIVE_INFINITY
   /** When what is before `lossBound` and still unreported counts as lost, ns. */
   lossAt = Number.POSITIVE_INFINITY
   lossBound = 0

@@ -42,6 +42,8 @@ export class Sending {
   private readonly waiting: Int32Array
   private waitingCount = 0
   private pushed = 0
+  /** Whether the carriers had room for all when they were last asked: what is sent then says little of what they could deliver. */
+  private isIdle = true
 
   constructor(
     context: SendingContext,
@@ -83,6 +85,7 @@ export class Sending {
     for (let i = 0; i < streams.length; i++) if (streams[i].waits) this.waiting[this.waitingCount++] = i
     const isDone = this.sendAll(true) && this.sendAll(false)
     this.flush()
+    this.isIdle = isDone
     return isDone ? Number.POSITIVE_INFINITY : this.roomAt()
   }
 
@@ -137,7 +140,7 @@ export class Sending {
       }
       const carrier = this.carriers[chosen]
       const bytes = packets.length[repair]
-      const number = carrier.inFlight.add(-1, 0, bytes, this.isIdle(), clock.now)
+      const number = carrier.inFlight.add(-1, 0, bytes, this.isIdle, clock.now)
       const { view } = packets
       writeHeader(view, at, KIND_REPAIR, 0, stream.repairCount, this.session, carrier.settings.handle, number)
       view.setInt32(at + 16, stream.settings.handle)
@@ -214,7 +217,7 @@ export class Sending {
     const { settings, sent } = stream
     const bytes = packets.length[piece]
     const behind = Math.min(Math.max(ahead(sequence, sent.base), Math.min(sequence >>> 0, MIN_BEHIND)), MAX_BEHIND)
-    const number = carrier.inFlight.add(settings.replicated ? -1 : index, sequence, bytes, this.isIdle(), clock.now)
+    const number = carrier.inFlight.add(settings.replicated ? -1 : index, sequence, bytes, this.isIdle, clock.now)
     writeHeader(packets.view, at, KIND_DATA, flags, behind, this.session, carrier.settings.handle, number)
     packets.view.setInt32(at + 16, settings.handle)
     packets.view.setInt32(at + 20, sequence)
@@ -227,12 +230,6 @@ export class Sending {
     // An outlet hands over when it is full, and codes copy what they have to keep before that.
     if (++this.pushed === BATCH_CAPACITY) this.flush()
     this.outlets[carrier.index].push(packet)
-  }
-
-  /** Whether nothing waits any more. */
-  private isIdle(): boolean {
-    for (let i = 0; i < this.waitingCount; i++) if (this.streams[this.waiting[i]].waits) return false
-    return true
   }
 
   private roomAt(): number {
