@@ -192,7 +192,7 @@ export class StreamSender {
 
   /** The encoder copies what it was given: owed before packets leave. */
   settle(): void {
-    this.encoder?.keep()
+    this.encoder?.makeRepairs()
   }
 
   /** A repair over the window as a packet that begins with its symbols; -1: none is due, or there is no slot. Sets `first` and `count`. */
@@ -209,7 +209,9 @@ export class StreamSender {
     this.repairCount = count
     this.repairKey = (this.repairKey + 1) & 0xffff
     const at = packets.offset[repair]
-    packets.append(repair, encoder.makeRepair(this.repairFirst, count, this.repairKey, at, packets.tailroomOf(repair)))
+    const asked = encoder.askRepair(this.repairFirst, count, this.repairKey, at, packets.tailroomOf(repair))
+    encoder.makeRepairs()
+    packets.append(repair, encoder.repairBytes(asked))
     metrics.created_packets.add(1)
     this.metrics.repair_packets.add(1)
     return repair
