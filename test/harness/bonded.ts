@@ -85,7 +85,7 @@ export class Bonded {
   cut(path: number, closed = true): void {
     const changes: Pipeline = {}
     for (const name of [`ab${path}`, `ba${path}`]) {
-      const flows = [{ input: `${name} 3`, output: name.slice(0, 2) + ` ${path}` }]
+      const flows = [{ input: `${name} 3`, output: `${name.slice(0, 2)} ${path}` }]
       changes[`${name} gate`] = { gate: { flows, closed } }
     }
     this.bench.reconfigure(changes)

@@ -3,7 +3,7 @@ import { BLOCK_HEADER_BYTES, blockBytes } from './packet.ts'
 import { ahead, following } from './serial.ts'
 
 /** Sequences before the highest that a report can tell of. */
-export const MAX_REPORTED = 2048
+const MAX_REPORTED = 2048
 const WORDS = MAX_REPORTED / 32
 /** A block tells of what came since this many reports, so that one that is lost costs nothing. */
 const REPEATED_REPORTS = 4

@@ -2,7 +2,7 @@
 import { ahead, following } from './serial.ts'
 
 /** Packets of a carrier that may be unreported; beyond it the oldest counts as lost. */
-export const MAX_IN_FLIGHT = 16_384
+const MAX_IN_FLIGHT = 16_384
 const MASK = MAX_IN_FLIGHT - 1
 /** Later packets that have been reported when a packet counts as lost. */
 const LATER_REPORTED = 3

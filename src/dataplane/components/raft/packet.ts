@@ -6,8 +6,6 @@ export const KIND_REPORT = 0xd2
 export const KIND_PROBE = 0xd3
 export const KIND_ANSWER = 0xd4
 
-/** Of every packet: kind, flags, a count, session, carrier, number. */
-export const HEADER_BYTES = 16
 /** Before the symbol of a data packet: the header, stream and sequence. */
 export const SYMBOL_AT = 24
 /** What a symbol has before the payload: how long it is without these two bytes, pieces, a zero, when the packet came in. */

@@ -2,7 +2,7 @@
 import { ahead, following } from './serial.ts'
 
 /** Pieces beyond the next one to be delivered that are taken, and pieces before it that are remembered. */
-export const MAX_AHEAD = 8192
+const MAX_AHEAD = 8192
 const PLACES = MAX_AHEAD * 2
 const MASK = PLACES - 1
 

@@ -1,7 +1,7 @@
 /** How long the way there and back is, in ns: smoothed as in RFC 6298, and the least of the last seconds. */
 
 /** What is taken for the round trip while nothing is known, ns. */
-export const FIRST_RTT_NS = 200e6
+const FIRST_RTT_NS = 200e6
 /** The least one counts for this long at least, and twice that at most (BBR's draft: 10 s). */
 const LEAST_NS = 10e9
 

@@ -5,7 +5,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { ahead, following } from './serial.ts'
 
 /** Pieces of a stream that are kept. */
-export const MAX_SENT_PIECES = 16_384
+const MAX_SENT_PIECES = 16_384
 const MASK = MAX_SENT_PIECES - 1
 
 export class SentPieces {
