@@ -18,7 +18,7 @@ fi
 
 libraries() {
   case $1 in
-    isal) echo -lisal ;;
+    isal | sliding) echo -lisal ;;
     evp) echo -lcrypto ;;
   esac
 }

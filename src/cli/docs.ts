@@ -83,6 +83,7 @@ const VALUES: Record<string, Record<string, unknown>> = {
   periodic_burst_loss: { interval: 100, burst: 5 },
   random_burst_loss: { loss_prob: 0.01, burst: 5 },
   reed_solomon_encoder: { symbols: 8, repair: 2 },
+  rely_encoder: { repair_target_rate: 0.1 },
   relay_network_lookup: { client_id: [1, 2] },
   relay_routing_fabric: {
     routes: [

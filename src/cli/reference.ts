@@ -1,5 +1,6 @@
 /** Reads a component's schema and metrics as flat lists, for tables and reference pages. */
 import type { AnyComponent } from '../dataplane/engine/component.ts'
+import { entryReference } from '../dataplane/engine/entry-metrics.ts'
 import type { MetricDeclaration } from '../dataplane/engine/metrics.ts'
 import type { SchemaNode } from '../dataplane/engine/schema.ts'
 
@@ -90,7 +91,7 @@ export interface MetricReference {
   role: string
 }
 
-/** The metrics that a component declares itself; those of places numbered from 0 as one: `stream_0..63_ssrc`. */
+/** The metrics that a component declares itself; those of places numbered from 0 as one: `stream_0..63_ssrc`; those of a list's entries as `carriers_0.._rtt`. */
 export function metricsOf(definition: AnyComponent): MetricReference[] {
   const found = new Map<string, MetricReference & { places: number }>()
   for (const [name, { type, unit, help, role }] of Object.entries(
@@ -101,8 +102,13 @@ export function metricsOf(definition: AnyComponent): MetricReference[] {
     if (known) known.places++
     else found.set(pattern, { name, kind: type, unit, help, role: role ?? '', places: 1 })
   }
-  return [...found.values()].map(({ places, ...metric }) => ({
+  const own = [...found.values()].map(({ places, ...metric }) => ({
     ...metric,
     name: places === 1 ? metric.name : metric.name.replace('_0_', `_0..${places - 1}_`),
   }))
+  const ofEntries = entryReference(definition).map(([name, { type, unit, help }]) => ({
+    ...{ name, kind: type, unit, help },
+    role: '',
+  }))
+  return [...own, ...ofEntries]
 }

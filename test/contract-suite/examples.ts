@@ -30,6 +30,21 @@ const flows = [
 const LEFT = '192.0.2.1:5000'
 const RIGHT = '192.0.2.2:5000'
 
+const RAFT_STREAMS = [
+  { stream_handle: 1, realtime_stream: { timeout: 60, delivery_policy: 'ON_ORDERED' } },
+  { stream_handle: 2, transit_stream: { bonding_delay: 40, delivery_policy: 'ON_ORDERED' } },
+]
+const raftStreams = (name: string, changes: readonly object[] = [{}, {}]) =>
+  RAFT_STREAMS.map((stream, i) => ({ input: `${name}in${i}`, output: `${name}out${i}`, ...stream, ...changes[i] }))
+const raftCarriers = (inputs: string, outputs: string, changes: readonly object[] = [{}, {}]) =>
+  [4, 9].map((carrier_handle, i) => ({
+    input: `${inputs}${i}`,
+    output: `${outputs}${i}`,
+    carrier_handle,
+    max_bandwidth_mbps: 3 - i,
+    ...changes[i],
+  }))
+
 export const examples: Readonly<Record<string, Example>> = {
   bandwidth_constrictor: { config: { input: 'in', output: 'out', bandwidth_limit_mbit: 1, max_queue_size: 12 } },
   bandwidth_constrictor_sequencer: {
@@ -213,6 +228,36 @@ export const examples: Readonly<Record<string, Example>> = {
     live: { remote_address: [RIGHT, '[2001:db8::1]:9'] },
   },
   periodic_burst_loss: { config: { input: 'in', output: 'out', interval: 10, burst: 3 } },
+  raft: {
+    config: { streams: raftStreams(''), carriers: raftCarriers('come', 'go'), max_packet_bytes: 1200 },
+    live: {
+      streams: [
+        raftStreams('', [{ realtime_stream: { timeout: 30, delivery_policy: 'ON_TIMEOUT' } }, {}]),
+        raftStreams('', [{}, { transit_stream: { bonding_delay: 5, delivery_policy: 'ON_TIMEOUT' } }]),
+      ],
+      carriers: [raftCarriers('come', 'go', [{ bandwidth_priority: 3 }, { max_bandwidth_mbps: 1 }])],
+    },
+    others: {
+      far: { raft: { streams: raftStreams('far '), carriers: raftCarriers('to', 'from'), max_packet_bytes: 1200 } },
+      to: {
+        delay_constant: {
+          flows: [0, 1].map((i) => ({ input: `go${i}`, output: `slow${i}` })),
+          delay: 10,
+          jitter: 8,
+          allow_reordering: true,
+          seed: 1,
+        },
+      },
+      loss: {
+        loss_constant: {
+          flows: [0, 1].map((i) => ({ input: `slow${i}`, output: `to${i}` })),
+          loss_probability: 0.1,
+          seed: 2,
+        },
+      },
+      from: { delay_constant: { flows: [0, 1].map((i) => ({ input: `from${i}`, output: `come${i}` })), delay: 10 } },
+    },
+  },
   random_burst_loss: { config: { input: 'in', output: 'out', loss_prob: 0.1, burst: 3, seed: 1 } },
   reed_solomon_decoder: {
     config: { input: 'wire', output: 'out' },
@@ -242,6 +287,14 @@ export const examples: Readonly<Record<string, Example>> = {
     others: { encoder: { rlnc_encoder: { input: 'in', output: 'wire', symbols: 4, repair: 2 } } },
   },
   rlnc_encoder: { config: { input: 'in', output: 'out', symbols: 4, repair: 2, flush_after_ms: 50 } },
+  rely_decoder: {
+    config: { input: 'wire', output: 'out', timeout: 150, release_in_order: true },
+    others: {
+      encoder: { rely_encoder: { input: 'in', output: 'lossy', repair_target_rate: 0.2 } },
+      loss: { uniform_loss: { input: 'lossy', output: 'wire', loss_prob: 0.15 } },
+    },
+  },
+  rely_encoder: { config: { input: 'in', output: 'out', repair_target_rate: 0.3, flush_after_ms: 30 } },
   rtp_observer: { config: { input: 'in', output: 'out' }, live: { force_offset: [0, 4] } },
   session_reader: {
     config: { input: 'wire', output: 'out' },

@@ -267,6 +267,7 @@ export const componentKeys = [
 
 /** Fields of ours beside those of the specification: optional, numbered from 1001, listed in docs/extensions.md. */
 export const configurationExtensions: Readonly<Record<string, string>> = {
+  RelyEncoder: 'flush_after_ms? u32',
   ReedSolomonEncoder: 'flush_after_ms? u32',
   ReedSolomonDecoder: 'max_sessions? u32',
   RlncEncoder: 'flush_after_ms? u32',

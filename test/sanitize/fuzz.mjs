@@ -141,6 +141,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   const watches = []
   /** This thread's memories, by id; the first is the one that all threads share. */
   const memories = new Map([[openShared(world.memory), world.memory]])
+  /** This thread's sliding windows, and a repair in a slab: its window of sources, key, place and bytes. */
+  const windows = []
+  let made = [0, 1, 0, 0, 2]
   /** Memories that are what they seem. */
   const whole = new WeakSet()
   const spare = packetMemory()
@@ -310,6 +313,57 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     ]
   }
 
+  const window = () => random.pick([...windows, 0])
+  const sequence = () => random.pick([0, 0, -20]) + random.below(random.pick([8, 40, 300]))
+
+  /** Window, memory, place and bytes of a symbol with the length that it says it has, mostly. */
+  function symbolArguments() {
+    const id = memoryId()
+    const bytes = 2 + random.pick([0, 1, 30, 1400])
+    const at = random.below(SLOTS) * SLOT_BYTES
+    const { data } = memories.get(id)
+    data[at] = (bytes - 2) >> 8
+    data[at + 1] = (bytes - 2) & 255
+    if (random.chance(0.1)) data[at + random.below(2)] ^= 1
+    return { id, at, bytes }
+  }
+
+  function keepArguments() {
+    const first = sequence()
+    const count = random.below(60)
+    const { id, at, bytes } = symbolArguments()
+    const sources = Array.from({ length: count }, (_, i) => [
+      first + i,
+      at,
+      random.chance(0.99) ? bytes : random.below(3000),
+    ])
+    return [window(), id, Int32Array.from(sources.flat()), count]
+  }
+
+  function makeArguments() {
+    const [first, count, key, at] = [
+      sequence(),
+      1 + random.below(30),
+      random.below(65_536),
+      random.below(SLOTS) * SLOT_BYTES,
+    ]
+    made = [first, count, key, at, 2]
+    const rest = random.below(8)
+    const others = Array.from({ length: rest }, (_, i) => [first + i, count, key + i, at, SLOT_BYTES])
+    return [window(), memoryId(), Int32Array.of(...made.slice(0, 4), SLOT_BYTES, ...others.flat()), 0, 1 + rest]
+  }
+
+  function takeArguments() {
+    const { id, at, bytes } = symbolArguments()
+    const [first, count, key] = [sequence(), 1 + random.below(random.pick([3, 30])), random.below(65_536)]
+    return [window(), id, ...(random.chance(0.5) ? made : [first, count, key, at, bytes]), ints(4097)]
+  }
+
+  function sourceArguments() {
+    const { id, at, bytes } = symbolArguments()
+    return [window(), id, sequence(), at, bytes]
+  }
+
   /** Arguments that are right, or nearly. */
   const right = {
     ownerRelease: () => [owners.length > 1 && random.chance(0.5) ? owners[1] : get('owner')],
@@ -409,6 +463,17 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         ...(random.chance(0.5) ? [random.pick([16, 32, 64])] : []),
       ]
     },
+    slidingOpen: () => [64 << random.below(4), random.pick([2, 40, 1402, 1402])],
+    slidingClose: () => [window()],
+    slidingGrow: () => [window(), 64 << random.below(5)],
+    slidingKeep: keepArguments,
+    slidingMake: makeArguments,
+    slidingTake: takeArguments,
+    slidingResolve: () => [...sourceArguments(), ints(4097)],
+    slidingRead: sourceArguments,
+    slidingMatches: sourceArguments,
+    slidingForget: () => [window(), sequence()],
+    slidingReset: () => [window()],
     aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
     aeadSeal: () => {
       const id = memoryId()
@@ -442,9 +507,13 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   // What carries packets is called more often, what closes things less.
   const often = names.flatMap((name) =>
     Array(
-      /Send|Receive|Seal|Packets|Encrypt|Decrypt|poller(Add|Wait)|udpAddress|listenerAccept/.test(name)
+      /Send|Receive|Seal|Packets|Encrypt|Decrypt|sliding(Keep|Make|Take|Resolve)|poller(Add|Wait)|udpAddress|listenerAccept/.test(
+        name,
+      )
         ? 6
-        : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen)$/.test(name)
+        : /^(ownerOpen|ownerRelease|memoryOpen|memoryClose|close|tunOpen|slidingOpen|slidingClose|slidingReset)$/.test(
+              name,
+            )
           ? 1
           : 2,
     ).fill(name),
@@ -519,6 +588,10 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         native.memoryClose(id)
       }
     }
+    if (name === 'slidingOpen') windows.push(result)
+    if (windows.length > 3) native.slidingClose(windows.shift())
+    if (name === 'slidingClose') windows.splice(windows.indexOf(given[0]), 1)
+    if (name === 'slidingMake' && given[2]?.length > 4) made[4] = given[2][4]
     if (name === 'memoryClose') {
       memories.delete(given[0])
       if (memories.size === 0) memories.set(openShared(world.memory), world.memory)

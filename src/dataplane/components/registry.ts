@@ -42,8 +42,11 @@ import { parity2dDecoder } from './fec/parity-2d-decoder.ts'
 import { parity2dEncoder } from './fec/parity-2d-encoder.ts'
 import { reedSolomonDecoder } from './fec/reed-solomon-decoder.ts'
 import { reedSolomonEncoder } from './fec/reed-solomon-encoder.ts'
+import { relyDecoder } from './fec/rely-decoder.ts'
+import { relyEncoder } from './fec/rely-encoder.ts'
 import { rlncDecoder } from './fec/rlnc-decoder.ts'
 import { rlncEncoder } from './fec/rlnc-encoder.ts'
+import { raft } from './raft/raft.ts'
 import { bomb } from './routing/bomb.ts'
 import { clientIdReader } from './routing/client-id-reader.ts'
 import { clientIdWriter } from './routing/client-id-writer.ts'
@@ -117,11 +120,14 @@ const definitions: AnyComponent[] = [
   peerRouter,
   peerWriter,
   periodicBurstLoss,
+  raft,
   randomBurstLoss,
   reedSolomonDecoder,
   reedSolomonEncoder,
   relayNetworkLookup,
   relayRoutingFabric,
+  relyDecoder,
+  relyEncoder,
   rlncDecoder,
   rlncEncoder,
   rtpObserver,

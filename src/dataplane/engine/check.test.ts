@@ -37,7 +37,11 @@ describe('configuration check', () => {
       wrap({ a: { spliter: {} } }),
       /^\/engine_config\/pipeline\/a\/spliter: unknown component "spliter"\. Did you mean "splitter"\?/,
     ],
-    ['a component to come', wrap({ a: { raft: {} } }), /\/a\/raft: component "raft" is known but not available yet/],
+    [
+      'a component to come',
+      wrap({ a: { kodok_decoder: {} } }),
+      /\/a\/kodok_decoder: component "kodok_decoder" is known but not available yet/,
+    ],
     [
       'two components in one',
       wrap({ a: { splitter: {}, raft: {} } }),

@@ -53,7 +53,14 @@ export interface Room {
   back: number
 }
 
-export interface ComponentContext<C, M extends MetricDeclarations> {
+/** Metrics that each entry of a list in the configuration has, by the name of the list. */
+export type EntryDeclarations = Readonly<Record<string, MetricDeclarations>>
+
+export interface ComponentContext<
+  C,
+  M extends MetricDeclarations,
+  E extends EntryDeclarations = Record<never, MetricDeclarations>,
+> {
   /** The component's name in the configuration. */
   readonly name: string
   readonly packets: Packets
@@ -61,6 +68,8 @@ export interface ComponentContext<C, M extends MetricDeclarations> {
   /** Mirrors the configuration: `outlets.output`, `outlets.outputs[1]`, `outlets.flows[0].output`. */
   readonly outlets: Outlets<C>
   readonly metrics: Metrics<M>
+  /** By the name of the list, for each of its entries in order. */
+  readonly entryMetrics: { readonly [K in keyof E]: readonly Metrics<E[K]>[] }
   readonly io: Io
   readonly log: Log
   /** A generator for this component; without a seed one is drawn and logged. */
@@ -121,7 +130,11 @@ export interface Fault {
   message: string
 }
 
-export interface ComponentDefinition<S extends TObject = TObject, M extends MetricDeclarations = MetricDeclarations> {
+export interface ComponentDefinition<
+  S extends TObject = TObject,
+  M extends MetricDeclarations = MetricDeclarations,
+  E extends EntryDeclarations = Record<never, MetricDeclarations>,
+> {
   readonly key: string
   readonly family: Family
   /** One sentence for the catalogue. */
@@ -130,6 +143,8 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
   readonly details?: string
   readonly config: S
   readonly metrics: M
+  /** Metrics of each entry of a list, `{ carriers: … }`; those of its first are named `carriers_0_…`. They have no role. */
+  readonly entryMetrics?: E
   /**
    * Names of the top-level fields that a running component takes over through `reconfigure`. Of a field with connection points in
    * it the rest is taken over; with other connection points it takes a restart.
@@ -159,19 +174,21 @@ export interface ComponentDefinition<S extends TObject = TObject, M extends Metr
    * components of a key the pipeline has.
    */
   warn?(config: Static<S>, graph: { comesBack: boolean; count: (key: string) => number }): Fault[]
-  create(config: Static<S>, context: ComponentContext<Static<S>, M>): Instance<Static<S>>
+  create(config: Static<S>, context: ComponentContext<Static<S>, M, E>): Instance<Static<S>>
 }
 
 /** Gives a definition its types; that is all. */
-export function defineComponent<S extends TObject, const M extends MetricDeclarations>(
-  definition: ComponentDefinition<S, M>,
-): ComponentDefinition<S, M> {
+export function defineComponent<
+  S extends TObject,
+  const M extends MetricDeclarations,
+  const E extends EntryDeclarations = Record<never, MetricDeclarations>,
+>(definition: ComponentDefinition<S, M, E>): ComponentDefinition<S, M, E> {
   return definition
 }
 
 /** A definition whose schema and metrics are not known at compile time. */
 // biome-ignore lint/suspicious/noExplicitAny: a registry holds definitions of every shape
-export type AnyComponent = ComponentDefinition<any, any>
+export type AnyComponent = ComponentDefinition<any, any, any>
 
 /** The components there are, by key; whoever composes a node, a command or a test hands them in. */
 export type Registry = ReadonlyMap<string, AnyComponent>

@@ -7,6 +7,7 @@ import type { RunClock } from './clock.ts'
 import type { AnyComponent, ComponentContext, Instance, Registry } from './component.ts'
 import { type Blame, blameOf, blaming, type ComponentError, causeOf } from './component-error.ts'
 import type { PipelineConfig } from './config.ts'
+import { byEntry, entryDeclarations } from './entry-metrics.ts'
 import { readWhole } from './files.ts'
 import type { Notification, Receiver } from './flow.ts'
 import type { Histogram } from './histogram.ts'
@@ -169,7 +170,7 @@ export class Graph {
         for (const port of ports) {
           if (port.kind === 'output') place(outlets, port.steps, outletsByName.get(port.name))
         }
-        const context = this.context(name, key, definition, outlets, environment)
+        const context = this.context(name, key, definition, own, outlets, environment)
         this.instances.set(name, this.create(name, definition, own, context))
       }
     } catch (error) {
@@ -221,11 +222,14 @@ export class Graph {
     name: string,
     key: string,
     definition: AnyComponent,
+    own: Record<string, unknown>,
     outlets: Record<string, unknown>,
     environment: GraphEnvironment,
   ): ComponentContext<unknown, never> {
     const declared = this.layout.declared.get(name) as Map<string, number>
     const blame = this.blameFor(name)
+    const declarations = { ...definition.metrics, ...entryDeclarations(definition, own) }
+    const metrics = bindMetrics(declarations, declared, this.values, this.histograms)
     const log: Log = (level, message, fields) => {
       environment.log(level, name, message, fields)
       if (level === 'FATAL') environment.end(blame(new Error(message)))
@@ -236,7 +240,8 @@ export class Graph {
       clock: environment.clock,
       io: blamingIo(environment.io, blame),
       outlets: outlets as never,
-      metrics: bindMetrics(definition.metrics, declared, this.values, this.histograms) as never,
+      metrics: metrics as never,
+      entryMetrics: byEntry(definition, own, metrics) as never,
       log,
       random: (seed) => {
         const used = seed ?? environment.drawSeed()

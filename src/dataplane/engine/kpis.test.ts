@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { loadSchema, type MessageSchema } from '../../contract/schema.ts'
 import { components } from '../components/registry.ts'
-import { checkPipelineConfig, diffConfig } from './check.ts'
+import { checkPipelineConfig } from './check.ts'
+import { diffConfig } from './diff.ts'
 import { KpisSchema } from './kpis.ts'
 import type { SchemaNode } from './schema.ts'
 
@@ -166,8 +167,10 @@ describe('changes', () => {
 
   test('of KPIs are live', () => {
     const changes = diffConfig(configOf(), configOf(value('1')), components)
-    expect(changes).toEqual({ restart: [], live: ['/kpis'] })
-    expect(diffConfig(configOf(value('1')), configOf(value('2')), components).live).toEqual(['/kpis'])
+    expect(changes).toEqual({ restart: [], live: [{ pointer: '/kpis', reason: 'BESIDE_THE_RUN' }] })
+    expect(diffConfig(configOf(value('1')), configOf(value('2')), components).live).toMatchObject([
+      { pointer: '/kpis' },
+    ])
     expect(diffConfig(configOf(value('1')), configOf(value('1')), components).live).toEqual([])
   })
 })

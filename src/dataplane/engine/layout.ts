@@ -1,6 +1,8 @@
 /** Where every number of a run has its place: the counters of connections, what components declare, what the loop itself counts. */
+
 import type { AnyComponent, Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
+import { entryDeclarations } from './entry-metrics.ts'
 import { MetricLayout } from './metrics.ts'
 import { ENGINE_PATH, engineMetrics, PROCESS_PATH, processMetrics } from './own-metrics.ts'
 import { connect, type Port, portName, type Wiring } from './ports.ts'
@@ -44,7 +46,8 @@ export function layoutOf(config: Pick<PipelineConfig, 'components'>, available: 
       )
       counters.set(port.name, packets)
     }
-    declared.set(path, metrics.declare(path, definition.metrics))
+    const own = { ...definition.metrics, ...entryDeclarations(definition, component.config) }
+    declared.set(path, metrics.declare(path, own))
   }
   declared.set(ENGINE_PATH, metrics.declare(ENGINE_PATH, engineMetrics))
   return { metrics, wiring, counters, declared }

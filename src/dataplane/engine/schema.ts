@@ -84,7 +84,7 @@ export const Uint64 = (description: string, options: Options = {}) =>
     description,
   })
 
-const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
+export const Double = (description: string, options: Options & { minimum?: number; maximum?: number } = {}) =>
   Type.Number({ proto: 'double', ...options, description })
 
 export const Bool = (description: string, options: Options = {}) =>

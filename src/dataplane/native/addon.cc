@@ -13,6 +13,7 @@
 #include "hangup.h"
 #include "memory.h"
 #include "poller.h"
+#include "sliding_window.h"
 #include "tun.h"
 #include "udp.h"
 #include "xor.h"
@@ -74,6 +75,17 @@ static const Export kExports[] = {
     {"gfRandomMultiply", gfRandomMultiply},
     {"gfSolve", gfSolve},
     {"xorAdd", xorAdd},
+    {"slidingOpen", slidingOpen},
+    {"slidingClose", slidingClose},
+    {"slidingGrow", slidingGrow},
+    {"slidingKeep", slidingKeep},
+    {"slidingMake", slidingMake},
+    {"slidingTake", slidingTake},
+    {"slidingResolve", slidingResolve},
+    {"slidingRead", slidingRead},
+    {"slidingMatches", slidingMatches},
+    {"slidingForget", slidingForget},
+    {"slidingReset", slidingReset},
     {"aeadOpen", aeadOpen},
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},

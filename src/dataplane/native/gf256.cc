@@ -170,6 +170,20 @@ bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places,
   return true;
 }
 
+void gfProduct(Product& product, std::vector<uint64_t>& scratch) {
+  if (product.m == 0 || product.bytes == 0) return;
+  const Kernel* kernel = current().load(std::memory_order_relaxed);
+  if (kernel->coefficients) {
+    scratch.resize(product.k * product.m);
+    uint64_t* out = scratch.data();
+    for (size_t i = 0; i < product.k; i++) {
+      for (size_t j = 0; j < product.m; j++) *out++ = gfTables.affine[product.matrix[j * product.k + i]];
+    }
+    product.coefficients = scratch.data();
+  }
+  kernel->multiply(product);
+}
+
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "gfMatrixMultiply", 6);
   Memory* memory = memoryArgument(arguments, 0);

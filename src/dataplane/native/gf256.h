@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <vector>
+
 namespace penstock {
 
 /**
@@ -68,6 +70,9 @@ void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
  */
 bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
               int64_t bytes, bool* padded);
+
+/** Computes `product` with the kernel in use. `scratch` is room for its coefficients. */
+void gfProduct(Product& product, std::vector<uint64_t>& scratch);
 
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);

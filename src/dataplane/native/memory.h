@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "arguments.h"
@@ -191,6 +192,8 @@ struct SendGroup {
   uint32_t pieces;
 };
 
+class SlidingWindow;
+
 /** What one thread (one Node environment) keeps between calls. */
 struct State {
   std::vector<Memory> memories;
@@ -211,6 +214,8 @@ struct State {
   size_t matrixK = 0;
   std::vector<uint64_t> coefficients;
   EliminationScratch elimination;
+  std::unordered_map<int32_t, std::shared_ptr<SlidingWindow>> slidingWindows;
+  int32_t lastSlidingWindow = 0;
   /** Where bytes go that no slot was predicted for, and where a mispredicted train is put together again. */
   std::unique_ptr<uint8_t[]> overflow{new uint8_t[kTrainBytes]};
   std::unique_ptr<uint8_t[]> linear{new uint8_t[2 * kTrainBytes]};

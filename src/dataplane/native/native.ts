@@ -384,6 +384,47 @@ export interface Native {
   xorAdd(memory: number, steps: Int32Array, count: number, widest?: number): void
 
   /**
+   * Opens a sliding window (sliding_window.h) of the newest `places` symbols, a power of two, 64 to 8,192, of 2 to `symbolBytes` (at most
+   * 65,537) bytes. It is this thread's, and goes with it when it is not closed. Sequence numbers are 32 bits, signed or not.
+   */
+  slidingOpen(places: number, symbolBytes: number): number
+  slidingClose(window: number): void
+  /** Makes room for `places` symbols in all, no fewer than there are. */
+  slidingGrow(window: number, places: number): void
+  /** Copies `count` symbols out of the slab: `sources` has sequence, place and bytes of each. */
+  slidingKeep(window: number, memory: number, sources: Int32Array, count: number): void
+  /**
+   * Makes the repairs `from` to `end` (not included) of a list: first source, how many of them (1 to 4,096), key, place and room of each. The bytes of
+   * each stand where its room did. Throws RangeError when a source is not at hand, or longer than the room.
+   */
+  slidingMake(window: number, memory: number, repairs: Int32Array, from: number, end: number): void
+  /**
+   * Takes the repair of `bytes` bytes at `at` over `count` sources from `first` on. Returns how many sources it recovered, or -1: it says nothing new,
+   * -2: there is no room for it, -3: it contradicts what has come, and the equations may be forgotten. `found[0]` is how many equations
+   * there are now, `found[1..]` the sources recovered, in ascending order; it has 4,097 elements.
+   */
+  slidingTake(
+    window: number,
+    memory: number,
+    first: number,
+    count: number,
+    key: number,
+    at: number,
+    bytes: number,
+    found: Int32Array,
+  ): number
+  /** Copies the symbol of a source that was missing and uses it in the equations; as `slidingTake`. */
+  slidingResolve(window: number, memory: number, sequence: number, at: number, bytes: number, found: Int32Array): number
+  /** Writes a symbol to the slab, unless it is longer than `room`; returns its bytes, 0 when it is not at hand. */
+  slidingRead(window: number, memory: number, sequence: number, at: number, room: number): number
+  /** False when the symbol at hand differs from that in the slab. */
+  slidingMatches(window: number, memory: number, sequence: number, at: number, bytes: number): boolean
+  /** Gives up what is missing below `sequence`; returns how many equations there are. */
+  slidingForget(window: number, sequence: number): number
+  /** Forgets every symbol and equation. */
+  slidingReset(window: number): void
+
+  /**
    * AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305, 3 the same of an empty text: the payload is associated data,
    * so it stays in clear and the tag signs it. The key is copied and wiped at close.
    */

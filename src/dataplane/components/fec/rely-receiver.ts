@@ -1,0 +1,361 @@
+/** Passes on the sources of rely encoders, at once or in their order, and what their repairs recover. */
+import {
+  CONTRADICTED,
+  DUPLICATE,
+  FAR_AHEAD,
+  LATE,
+  MAX_WINDOW,
+  MENDED,
+  NEW,
+  REDUNDANT,
+  UNUSABLE,
+  WRONGLY_MENDED,
+} from '../../codes/sliding-window.ts'
+import type { Batch } from '../../engine/batch.ts'
+import type { RunClock } from '../../engine/clock.ts'
+import type { Counter, Gauge } from '../../engine/metrics.ts'
+import type { Outlet } from '../../engine/outlet.ts'
+import type { Packets } from '../../engine/packets.ts'
+import type { Timer } from '../../engine/timers.ts'
+import { LossShare } from './block-counters.ts'
+import {
+  LENGTH_BYTES,
+  MAX_PAYLOAD,
+  REPAIR,
+  REPAIR_HEADER_BYTES,
+  REPAIR_SYMBOL_AT,
+  SOURCE,
+  SOURCE_HEADER_BYTES,
+  SOURCE_SYMBOL_AT,
+} from './rely-header.ts'
+import { RelyRelease } from './rely-release.ts'
+import { RelySessions, SOURCES_TO_ENTER } from './rely-sessions.ts'
+import type { RelyStream } from './rely-stream.ts'
+
+/** Sources of a window before a repair says how many it covers. */
+const FIRST_WINDOW = 64
+
+export interface RelyReceiverSettings {
+  /** How long a source is waited for after a later one came, ns. */
+  timeout: number
+  /** Whether sources leave in their order. */
+  inOrder: boolean
+}
+
+export interface RelyReceiverContext {
+  readonly packets: Packets
+  readonly clock: RunClock
+  memory(): number
+  timer(fire: () => void): Timer
+}
+
+export interface RelyReceiverCounters {
+  readonly recovered_packets: Counter
+  readonly unrecovered_packets: Counter
+  readonly late_packets: Counter
+  readonly duplicate_packets: Counter
+  readonly wrong_recoveries: Counter
+  readonly used_repair_packets: Counter
+  readonly redundant_packets: Counter
+  readonly unusable_repair_packets: Counter
+  readonly malformed_packets: Counter
+  readonly unfollowed_packets: Counter
+  readonly unfollowed_repair_packets: Counter
+  readonly no_slot_packets: Counter
+  readonly replaced_packets: Counter
+  readonly held_packets: Gauge
+  readonly held_at_end_packets: Counter
+}
+
+export class RelyReceiver {
+  private readonly packets: Packets
+  private readonly clock: RunClock
+  private readonly timer: Timer
+  private readonly release: RelyRelease
+  private readonly counters: RelyReceiverCounters
+  private readonly sessions: RelySessions
+  private readonly symbolBytes: number
+  private timeout: number
+  /** Packets that may wait for their turn: they are slots that the run's other components go without. */
+  private readonly mostHeld: number
+  /** Share of the sources that did not come. */
+  readonly loss = new LossShare()
+
+  constructor(
+    { packets, clock, memory, timer }: RelyReceiverContext,
+    outlet: Outlet,
+    counters: RelyReceiverCounters,
+    settings: RelyReceiverSettings,
+  ) {
+    this.packets = packets
+    this.clock = clock
+    this.timer = timer(() => this.giveUpOverdue())
+    this.release = new RelyRelease(outlet)
+    this.release.inOrder = settings.inOrder
+    this.counters = counters
+    this.timeout = settings.timeout
+    this.symbolBytes = Math.min(MAX_PAYLOAD, packets.slotBytes - packets.tailroom) + LENGTH_BYTES
+    const options = { memory: memory(), window: FIRST_WINDOW, symbolBytes: this.symbolBytes }
+    this.sessions = new RelySessions(options, (stream) => this.leave(stream))
+    this.mostHeld = packets.slots >> 2
+  }
+
+  /** Sessions followed now. */
+  get followed(): number {
+    let count = 0
+    for (const { active } of this.sessions.streams) if (active) count++
+    return count
+  }
+
+  /** Takes the packets of a batch. */
+  input(batch: Batch): void {
+    const { handles, length } = batch
+    for (let i = 0; i < length; i++) this.take(handles[i])
+    this.release.send()
+    this.arm()
+  }
+
+  private discard(packet: number, counter: Counter): void {
+    this.packets.release(packet)
+    counter.add(1)
+  }
+
+  private take(packet: number): void {
+    const { packets, counters } = this
+    this.release.sendSome()
+    const bytes = packets.length[packet]
+    const at = packets.offset[packet]
+    const { view } = packets
+    const word = bytes < SOURCE_HEADER_BYTES ? 0 : view.getInt32(at)
+    const kind = word >>> 24
+    const number = kind === 0 ? 0 : view.getInt32(at + 4)
+    if (kind === SOURCE && view.getUint16(at + SOURCE_SYMBOL_AT) === bytes - SOURCE_HEADER_BYTES) {
+      const stream = this.find(word & 0xffffff, true, number)
+      if (stream && bytes - SOURCE_SYMBOL_AT <= this.symbolBytes) this.takeSource(stream, packet, number)
+      else this.passUnfollowed(packet)
+      return
+    }
+    const symbolBytes = bytes - REPAIR_SYMBOL_AT
+    const count = bytes < REPAIR_HEADER_BYTES ? 0 : view.getUint16(at + 8)
+    if (kind !== REPAIR || count < 1 || count > MAX_WINDOW || symbolBytes > this.symbolBytes) {
+      this.discard(packet, counters.malformed_packets)
+      return
+    }
+    const stream = this.find(word & 0xffffff, false, number)
+    if (stream) this.takeRepair(stream, packet, number, count)
+    else this.discard(packet, counters.unfollowed_repair_packets)
+  }
+
+  private find(session: number, isSource: boolean, sequence: number): RelyStream | null {
+    const stream = this.sessions.find(session, isSource, sequence)
+    if (stream !== this.release.current) {
+      this.release.send()
+      this.release.current = stream
+    }
+    return stream
+  }
+
+  private passUnfollowed(packet: number): void {
+    this.packets.trimFront(packet, SOURCE_HEADER_BYTES)
+    this.counters.unfollowed_packets.add(1)
+    this.release.push(packet)
+  }
+
+  private takeSource(stream: RelyStream, packet: number, sequence: number): void {
+    const { packets, counters } = this
+    const { decoder } = stream
+    const { newest, givenUp } = decoder
+    const at = packets.offset[packet] + SOURCE_SYMBOL_AT
+    const said = decoder.takeSource(sequence, at, packets.length[packet] - SOURCE_SYMBOL_AT)
+    // While hardly any sources have come, it may be the first packet that was out of the way.
+    const isEarlier = said === LATE && stream.sources < SOURCES_TO_ENTER && ((sequence - stream.start) | 0) < 0
+    if (said === FAR_AHEAD || isEarlier) {
+      this.takeOutOfReach(stream, packet, sequence)
+      return
+    }
+    if (said === NEW) {
+      stream.sources++
+      stream.outOfReach = 0
+    }
+    const ahead = (sequence - newest) | 0
+    this.measure(stream, newest, ahead, said)
+    counters.unrecovered_packets.add(decoder.givenUp - givenUp)
+    if (said === LATE || said === MENDED) this.discard(packet, counters.late_packets)
+    else if (said === DUPLICATE) this.discard(packet, counters.duplicate_packets)
+    else {
+      if (said === WRONGLY_MENDED) counters.wrong_recoveries.add(1)
+      packets.trimFront(packet, SOURCE_HEADER_BYTES)
+      this.add(stream, packet, sequence)
+      this.takeRecovered(stream, packet)
+    }
+    this.releaseDue(stream)
+  }
+
+  /** Notes what `ahead` says of the sources before a newest one. */
+  private measure(stream: RelyStream, newest: number, ahead: number, said: number): void {
+    if (ahead > 0) {
+      this.loss.add(ahead, ahead - 1)
+      if (ahead > 1) stream.show((newest + 1) | 0, (newest + ahead) | 0, this.clock.now)
+    } else if (said !== DUPLICATE && said !== LATE) this.loss.add(0, -1)
+  }
+
+  /** A leap is followed when several sources in a row make it: one alone, which anybody may have made up, must not cost all others. */
+  private takeOutOfReach(stream: RelyStream, packet: number, sequence: number): void {
+    if (++stream.outOfReach < SOURCES_TO_ENTER) {
+      this.passUnfollowed(packet)
+      return
+    }
+    this.leave(stream)
+    stream.restart(sequence)
+    this.takeSource(stream, packet, sequence)
+  }
+
+  private takeRepair(stream: RelyStream, packet: number, first: number, count: number): void {
+    const { packets, counters } = this
+    const { decoder } = stream
+    const at = packets.offset[packet]
+    const key = packets.view.getUint16(at + 10)
+    const bytes = packets.length[packet] - REPAIR_SYMBOL_AT
+    const said = decoder.takeRepair(first, count, key, at + REPAIR_SYMBOL_AT, bytes)
+    this.takeRecovered(stream, packet)
+    if (said === CONTRADICTED) this.discard(packet, counters.malformed_packets)
+    else if (said === REDUNDANT) this.discard(packet, counters.redundant_packets)
+    else if (said === UNUSABLE) this.discard(packet, counters.unusable_repair_packets)
+    else this.discard(packet, counters.used_repair_packets)
+    this.releaseDue(stream)
+  }
+
+  /** Makes packets of what was recovered, with the annotations of `like`. */
+  private takeRecovered(stream: RelyStream, like: number): void {
+    const { decoder } = stream
+    const { recovered, recoveredCount } = decoder
+    for (let n = 0; n < recoveredCount; n++) {
+      const sequence = recovered[n]
+      const packet = this.packetOf(stream, sequence)
+      if (packet < 0) continue
+      this.packets.annotateAs(packet, like)
+      this.counters.recovered_packets.add(1)
+      this.add(stream, packet, sequence)
+    }
+  }
+
+  /** A packet of what was recovered, in a slot of its own; -1 when there is none. */
+  private packetOf({ decoder }: RelyStream, sequence: number): number {
+    const { packets } = this
+    const packet = packets.allocate()
+    if (packet < 0) {
+      this.counters.no_slot_packets.add(1)
+      return -1
+    }
+    const { slotBytes, headroom, tailroom } = packets
+    const slot = packet * slotBytes
+    const end = slot + slotBytes - tailroom
+    let at = slot + headroom - LENGTH_BYTES
+    const bytes = decoder.write(sequence, at, end - at)
+    if (bytes > end - at) {
+      at = end - bytes
+      decoder.write(sequence, at, bytes)
+    }
+    packets.offset[packet] = at + LENGTH_BYTES
+    packets.length[packet] = bytes - LENGTH_BYTES
+    return packet
+  }
+
+  /** Sends a packet on, in its turn where that matters. */
+  private add(stream: RelyStream, packet: number, sequence: number): void {
+    const replaced = this.release.add(stream, packet, sequence)
+    if (replaced >= 0) this.discard(replaced, this.counters.replaced_packets)
+  }
+
+  private releaseDue(stream: RelyStream): void {
+    this.release.release(stream)
+    if (this.release.held > this.mostHeld) this.makeRoom()
+  }
+
+  /** Gives up what the stream with the most packets waits for, until an eighth of what may wait is free. */
+  private makeRoom(): void {
+    const goal = this.mostHeld - (this.mostHeld >> 3)
+    while (this.release.held > goal) {
+      let most: RelyStream | null = null
+      for (const stream of this.sessions.streams) if (!most || stream.waiting > most.waiting) most = stream
+      if (!most || most.decoder.missing === 0) return
+      this.giveUp(most, (most.decoder.firstOpen() + 1) | 0)
+    }
+  }
+
+  private giveUp(stream: RelyStream, below: number): void {
+    const { decoder } = stream
+    const { givenUp } = decoder
+    decoder.giveUpBelow(below)
+    this.counters.unrecovered_packets.add(decoder.givenUp - givenUp)
+    this.release.release(stream)
+  }
+
+  /** The timer is armed once in a while, not for each gap: it looks what is overdue by now. */
+  private giveUpOverdue(): void {
+    const { timeout } = this
+    for (const stream of this.sessions.streams) {
+      while (stream.active && stream.missingSince + timeout <= this.clock.now) {
+        this.giveUp(stream, (stream.decoder.firstOpen() + 1) | 0)
+      }
+    }
+    this.release.send()
+    this.arm()
+  }
+
+  private arm(): void {
+    if (this.timer.armed) return
+    let since = Number.POSITIVE_INFINITY
+    for (const stream of this.sessions.streams) {
+      if (stream.active && stream.decoder.missing > 0) since = Math.min(since, stream.missingSince)
+    }
+    if (since !== Number.POSITIVE_INFINITY) this.timer.at(since + this.timeout)
+  }
+
+  /** A session ends here: what waits is sent, what is missing given up. */
+  private leave(stream: RelyStream): void {
+    this.counters.unrecovered_packets.add(stream.decoder.missing)
+    this.release.drain(stream)
+    this.release.send()
+  }
+
+  /** Takes changed settings over. Packets that wait leave when order no longer matters. */
+  reconfigure({ timeout, inOrder }: RelyReceiverSettings): void {
+    this.timeout = timeout
+    this.release.inOrder = inOrder
+    for (const stream of this.sessions.streams) {
+      if (!stream.active) continue
+      if (!inOrder) this.release.drain(stream)
+      stream.next = stream.waiting > 0 ? stream.next : (stream.decoder.newest + 1) | 0
+    }
+    this.timer.cancel()
+    this.giveUpOverdue()
+  }
+
+  /** Gives up what is missing and forgets every session. */
+  reset(): void {
+    this.sessions.reset()
+    this.release.send()
+    this.timer.cancel()
+  }
+
+  /** Brings the gauge of the packets that wait up to date. */
+  observe(): void {
+    this.counters.held_packets.set(this.release.held)
+  }
+
+  /** The run ends. */
+  stop(): void {
+    this.timer.cancel()
+    for (const stream of this.sessions.streams) {
+      for (; stream.waiting > 0; stream.next = (stream.next + 1) | 0) {
+        const packet = stream.unhold(stream.next)
+        if (packet >= 0) this.discard(packet, this.counters.held_at_end_packets)
+      }
+    }
+    this.release.held = 0
+    this.release.current = null
+    this.sessions.close()
+    this.observe()
+  }
+}

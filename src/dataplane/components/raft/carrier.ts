@@ -1,0 +1,196 @@
+/** One path: whether it is used, what is known of it, and how much may go on it now. */
+import { Arrivals } from './arrivals.ts'
+import { Bandwidth } from './bandwidth.ts'
+import { CARRIER_TRANSITIONS, type CarrierEvent, type CarrierState } from './carrier-state.ts'
+import { type Fates, InFlight } from './in-flight.ts'
+import type { CarrierMetrics } from './metrics.ts'
+import { Probes } from './probes.ts'
+import { RoundTrip } from './round-trip.ts'
+import type { Candidate } from './scheduler.ts'
+import type { CarrierSettings } from './settings.ts'
+
+/** What a carrier with a limit may send at once after a pause, ns of its rate; and bytes at least. */
+const BURST_NS = 10e6
+const MIN_BURST = 3_000
+/** Reports go this often at most. */
+const MIN_REPORT_NS = 10e6
+/** A carrier is not left before what was sent on it is unreported for this long. */
+const MIN_SILENCE_NS = 60e6
+/** How much later a carrier is left when no report comes on any. */
+const GRACE_NS = 60e6
+/** Weight of one packet in the share that is lost. */
+const LOSS_WEIGHT = 1 / 256
+/** How often a carrier that is left is probed, and one that has nothing to send. */
+const PROBE_NS = 100e6
+const IDLE_PROBE_NS = 1e9
+/** Probes without answer after which a carrier is left, when nothing else was sent that could be reported. */
+const PROBES_TO_LEAVE = 2
+/** How long after the last packet of a burst a probe asks whether it came, ns at least. */
+const MIN_TAIL_NS = 25e6
+
+/** How often the ends of a path with the round trip `rtt` report, ns. */
+export const reportInterval = (rtt: number): number => Math.max(rtt / 4, MIN_REPORT_NS)
+
+export class Carrier implements Candidate {
+  readonly index: number
+  settings: CarrierSettings
+  state: CarrierState = 'USED'
+  readonly rtt = new RoundTrip()
+  readonly bandwidth = new Bandwidth()
+  readonly inFlight: InFlight
+  readonly arrivals = new Arrivals()
+  readonly probes = new Probes()
+  readonly metrics: CarrierMetrics
+  credit = 0
+  /** Share of packets that is lost lately. */
+  loss = 0
+  /** When the last packet that is to be reported was sent. */
+  lastSentAt = Number.NEGATIVE_INFINITY
+  /** When what is before `lossBound` and still unreported counts as lost, ns. */
+  lossAt = Number.POSITIVE_INFINITY
+  lossBound = 0
+  private tokens = MIN_BURST
+  private filledAt = 0
+
+  constructor(index: number, settings: CarrierSettings, metrics: CarrierMetrics, fates: Fates) {
+    this.index = index
+    this.settings = settings
+    this.metrics = metrics
+    this.inFlight = new InFlight({
+      reported: (stream, sequence) => {
+        this.loss -= this.loss * LOSS_WEIGHT
+        metrics.reported_packets.add(1)
+        fates.reported(stream, sequence)
+      },
+      lost: (stream, sequence) => {
+        this.loss += (1 - this.loss) * LOSS_WEIGHT
+        metrics.lost_packets.add(1)
+        fates.lost(stream, sequence)
+      },
+    })
+  }
+
+  get used(): boolean {
+    return this.state === 'USED'
+  }
+
+  get priority(): number {
+    return this.settings.priority
+  }
+
+  /** Bytes per ns that may be sent; Infinity without limit. */
+  get pace(): number {
+    const { limit, measured } = this.settings
+    return measured ? Math.min(limit, this.bandwidth.pace) : limit
+  }
+
+  /** Bytes per ns that it is good for in the long run; Infinity when nothing says. */
+  get capacity(): number {
+    const { limit, measured } = this.settings
+    return measured && !this.bandwidth.isStarting ? Math.min(limit, this.bandwidth.rate) : limit
+  }
+
+  get room(): number {
+    if (this.settings.measured) {
+      const window = this.bandwidth.window(this.rtt.least, reportInterval(this.rtt.least))
+      if (this.inFlight.bytes >= window) return 0
+    } else if (this.settings.limit === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY
+    return this.tokens
+  }
+
+  /** When there will be room again, ns; Infinity: a report has to come first. */
+  get roomAt(): number {
+    return this.tokens > 0 ? Number.POSITIVE_INFINITY : this.filledAt + (1 - this.tokens) / this.pace
+  }
+
+  /** Brings `room` up to date. */
+  refill(now: number): void {
+    const { pace } = this
+    if (pace !== Number.POSITIVE_INFINITY) {
+      const most = Math.max(pace * BURST_NS, MIN_BURST)
+      this.tokens = Math.min(most, this.tokens + (now - this.filledAt) * pace)
+    }
+    this.filledAt = now
+  }
+
+  /** A packet of `bytes` bytes goes. */
+  spend(bytes: number): void {
+    if (this.pace !== Number.POSITIVE_INFINITY) this.tokens -= bytes
+    this.metrics.sent_packets.add(1)
+    this.metrics.sent_bytes.add(bytes)
+  }
+
+  /** True when the event changes whether it is used. */
+  handle(event: CarrierEvent): boolean {
+    const before = this.used
+    this.state = CARRIER_TRANSITIONS[this.state][event]
+    if (this.used === before) return false
+    if (before) this.metrics.times_left.add(1)
+    return true
+  }
+
+  /** Until when something has to be reported of what is in flight, ns; Infinity: nothing is. */
+  get silentAt(): number {
+    const { rtt, inFlight, bandwidth, settings } = this
+    // While the rate is looked for what is sent waits in the path's queue, longer each time.
+    const queued = settings.measured && bandwidth.isStarting && bandwidth.rate > 0 ? inFlight.bytes / bandwidth.rate : 0
+    const expected = Math.max(rtt.cautious, queued)
+    return inFlight.oldestSentAt + Math.max(1.5 * expected + reportInterval(expected), MIN_SILENCE_NS)
+  }
+
+  /** When the next probe is due, ns: often while it is left, soon after the last packet of a burst, seldom while it is idle. */
+  get probeAt(): number {
+    const { probes, inFlight, rtt } = this
+    if (!this.used) return probes.lastAt + PROBE_NS
+    if (probes.unanswered > 0) return Math.max(probes.lastAt, this.lastSentAt) + PROBE_NS + rtt.cautious
+    if (inFlight.packets > 0) return this.lastSentAt + Math.max(rtt.smoothed / 2, MIN_TAIL_NS)
+    return Math.max(probes.lastAt, this.lastSentAt) + IDLE_PROBE_NS
+  }
+
+  /**
+   * When it is left, ns, unless more is heard of it; the last report came at `reportedAt`. One that came after the time was over should have
+   * told of what was sent; when none came at all the other end, or this one, may only have had no CPU for a moment.
+   */
+  leftAt(reportedAt: number): number {
+    const { silentAt, probes } = this
+    const unreported = silentAt <= reportedAt ? silentAt : silentAt + GRACE_NS
+    return probes.unanswered > PROBES_TO_LEAVE ? Math.min(unreported, this.probeAt) : unreported
+  }
+
+  /** What is unreported though a later packet was reported counts as lost after a while; RFC 8985 waits a fourth of the round trip, this an eighth. */
+  watch(now: number): void {
+    const { inFlight } = this
+    if (!inFlight.overtaken) this.lossAt = Number.POSITIVE_INFINITY
+    else if (this.lossAt === Number.POSITIVE_INFINITY) {
+      this.lossAt = now + this.rtt.cautious / 8
+      this.lossBound = inFlight.highestReported
+    }
+  }
+
+  /** Measures how fast it delivers, after a report with news; `at` as in `InFlight.report`. */
+  measure(at: number, now: number): void {
+    const { inFlight, bandwidth, rtt } = this
+    const { newest } = inFlight
+    const elapsed = Math.max(newest.sentAt - newest.firstSentAt, at - newest.deliveredAt)
+    // Over less than the way there and back it would say more of the other end's batches than of the path.
+    if (!rtt.known || elapsed < rtt.least) return
+    const rate = (inFlight.delivered - newest.delivered) / elapsed
+    bandwidth.sample(rate, newest.idle, newest.delivered, inFlight.delivered, inFlight.bytes, rtt.least, now)
+  }
+
+  /** The other end is a new one. */
+  reset(): void {
+    this.handle('reset')
+    this.arrivals.reset()
+  }
+
+  observe(): void {
+    const { metrics } = this
+    metrics.used.set(this.used ? 1 : 0)
+    metrics.loss.set(this.loss)
+    metrics.rtt.set(this.rtt.smoothed)
+    metrics.least_rtt.set(this.rtt.known ? this.rtt.least : 0)
+    metrics.estimate.set(this.bandwidth.rate * 8e9)
+    metrics.in_flight_bytes.set(this.inFlight.bytes)
+  }
+}

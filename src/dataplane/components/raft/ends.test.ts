@@ -1,0 +1,168 @@
+/** One end of raft by itself: what it does with packets of other sessions, hostile ones among them. */
+import { randomInt } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { type Bench, drive, payload } from '../../../../test/harness/component.ts'
+import { Random } from '../../engine/random.ts'
+
+const MS = 1e6
+const SEED = Number(process.env.PENSTOCK_TEST_SEED ?? randomInt(2 ** 31))
+/** Packets of the short round; PENSTOCK_TEST_RAFT_PACKETS makes another. */
+const PACKETS = Number(process.env.PENSTOCK_TEST_RAFT_PACKETS ?? 20_000)
+
+/** An end with two carriers and a stream; whoever drives it is the network. */
+function end(seed: number, timeout = 100): Bench {
+  const carriers = [0, 1].map((i) => ({ input: `come ${i}`, output: `go ${i}`, carrier_handle: i + 1 }))
+  const streams = [{ input: 'in', output: 'out', stream_handle: 5, realtime_stream: { timeout } }]
+  return drive({ it: { raft: { streams, carriers } } }, { seed })
+}
+
+const packetsOf = (bench: Bench, name: string): Uint8Array[] => bench.take(name).map(({ bytes }) => bytes)
+
+/** Moves what both ends have sent to the other, and time on by 1 ms; `lose` may drop what goes from the first to the second. */
+function exchange(first: Bench, second: Bench, lose: (packet: Uint8Array) => boolean = () => false): void {
+  for (const i of [0, 1]) {
+    const there = packetsOf(first, `go ${i}`).filter((packet) => !lose(packet))
+    const back = packetsOf(second, `go ${i}`)
+    second.send(`come ${i}`, there)
+    first.send(`come ${i}`, back)
+  }
+  first.advance(MS)
+  second.advance(MS)
+}
+
+const counterOf = (bench: Bench, name: string): number => bench.metrics().it[name] as number
+
+describe('sessions', () => {
+  test('a new session counts once it has answered a probe, and packets of the former one no more', () => {
+    const far = end(1)
+    const near = end(2)
+    for (let n = 0; n < 50; n++) {
+      near.send('in', payload(100, n))
+      exchange(near, far)
+    }
+    expect(far.take('out').length).toBeGreaterThanOrEqual(49)
+    // The last packets of the old session, still on their way.
+    near.send('in', payload(100, 99))
+    const old = packetsOf(near, 'go 0').concat(packetsOf(near, 'go 1'))
+    near.stop()
+    const anew = end(3)
+    for (let n = 0; n < 50; n++) {
+      anew.send('in', payload(100, 1000 + n))
+      exchange(anew, far)
+    }
+    const tags = far.take('out').map(({ bytes }) => new DataView(bytes.buffer).getUint32(0))
+    expect(tags).toContain(1049)
+    expect(tags.filter((tag) => tag >= 1000).length).toBeGreaterThan(40)
+    expect(counterOf(far, 'sessions')).toBe(2)
+    const before = counterOf(far, 'other_session_packets')
+    far.send('come 0', old)
+    far.advance(10 * MS)
+    expect(counterOf(far, 'other_session_packets')).toBe(before + old.length)
+    expect(far.take('out')).toEqual([])
+    expect(counterOf(far, 'sessions')).toBe(2)
+    anew.stop()
+    far.stop()
+  })
+
+  test('both directions go on after one end began anew', () => {
+    const far = end(1)
+    for (const seed of [2, 3]) {
+      const near = end(seed)
+      for (let n = 0; n < 100; n++) {
+        far.send('in', payload(100, n))
+        exchange(near, far)
+      }
+      expect(near.take('out').length).toBeGreaterThan(80)
+      near.stop()
+    }
+    far.stop()
+  })
+
+  test('packets of its own, come back, are dropped', () => {
+    const bench = end(1)
+    bench.send('in', payload(100, 1))
+    const own = packetsOf(bench, 'go 0').concat(packetsOf(bench, 'go 1'))
+    bench.send('come 0', own)
+    bench.advance(10 * MS)
+    expect(bench.take('out')).toEqual([])
+    bench.check()
+    bench.stop()
+  })
+})
+
+describe(`hostile packets, seed ${SEED}`, () => {
+  /** Packets of an end whose other end loses some, so that repairs and repeats are among them, and the payloads in them. */
+  function captured(seed: number): { wire: Uint8Array[]; sent: Set<string> } {
+    const near = end(seed)
+    const far = end(seed + 1)
+    const random = new Random(seed)
+    const wire: Uint8Array[] = []
+    const sent = new Set<string>()
+    for (let n = 0; n < 400; n++) {
+      const packet = payload(40 + random.below(n % 10 === 0 ? 4000 : 1000), n)
+      sent.add(Buffer.from(packet).toString('latin1'))
+      near.send('in', packet.length > 2000 ? packet.slice(0, 2000) : packet)
+      sent.add(Buffer.from(packet.subarray(0, 2000)).toString('latin1'))
+      exchange(near, far, (bytes) => {
+        wire.push(bytes)
+        return random.chance(0.1)
+      })
+    }
+    near.stop()
+    far.stop()
+    return { wire, sent }
+  }
+
+  /** A packet as it was or changed where a check of lengths, numbers or repairs has to notice: not in payloads, nor in the flags of pieces. */
+  function mutated(wire: readonly Uint8Array[], random: Random): Uint8Array {
+    const packet = wire[random.below(wire.length)].slice()
+    switch (random.below(6)) {
+      case 0:
+        return packet
+      case 1:
+        return packet.slice(0, random.below(packet.length + 1))
+      case 2: {
+        const made = new Uint8Array(random.below(200))
+        random.fill(made, 0, made.length)
+        if (made.length > 0 && random.chance(0.5)) made[0] = 0xd0 + random.below(5)
+        return made
+      }
+      case 3:
+        return Uint8Array.of(...packet, ...new Uint8Array(1 + random.below(40)))
+      default:
+        for (let i = 0; i <= random.below(3); i++)
+          packet[random.below(Math.min(24, packet.length))] ^= 1 << random.below(8)
+        return packet
+    }
+  }
+
+  test('throw nothing, leak nothing, and deliver no payload that was not sent', () => {
+    const random = new Random(SEED)
+    let delivered = 0
+    for (let done = 0; done < PACKETS; ) {
+      const { wire, sent } = captured(1 + random.below(1e6))
+      const bench = end(random.bits() >>> 1)
+      // The genuine session is known first: from then on others have to show that they are there.
+      bench.send('come 0', wire[0])
+      for (let n = 0; n < 2_000 && done < PACKETS; ) {
+        const packets = Array.from({ length: 1 + random.below(50) }, () => mutated(wire, random))
+        bench.send(`come ${random.below(2)}`, packets)
+        bench.advance(random.below(5 * MS))
+        n += packets.length
+        done += packets.length
+        for (const { bytes } of bench.take('out')) {
+          delivered++
+          const text = Buffer.from(bytes).toString('latin1')
+          if (!sent.has(text))
+            expect.fail(
+              `${bytes.length} bytes that were not sent: ${Buffer.from(bytes.subarray(0, 60)).toString('hex')}`,
+            )
+        }
+        for (const i of [0, 1]) bench.take(`go ${i}`)
+        expect(bench.packets.held).toBeLessThan(20_000)
+      }
+      bench.stop()
+    }
+    expect(delivered).toBeGreaterThan(PACKETS / 500)
+  }, 600_000)
+})

@@ -1,0 +1,33 @@
+/** How many repair packets a stream gets, from what is lost and from what time there is to send again. */
+
+/** Below this share of loss nothing is added. */
+const MIN_LOSS = 0.0005
+/** As many repairs as pieces at most. */
+const MAX_RATE = 1
+/** Standard deviations of the number lost in a window that repairs are made for where nothing can be sent again. */
+const DEVIATIONS = 3
+
+/** What the rate of repair follows. */
+export interface Conditions {
+  /** Share of what is sent that is lost. */
+  loss: number
+  /** How often a lost piece can be sent again before its time is over. */
+  resends: number
+  /** Pieces that a repair covers. */
+  window: number
+  /** Realtime streams rather have a piece at once from a repair than a round trip later. */
+  realtime: boolean
+}
+
+/**
+ * Repair packets for each piece. Where nothing can be sent again repairs have to do it all: what is lost of a window on average and
+ * three standard deviations more. Where pieces can be sent again once, as many as are lost on average; oftener, a transit stream
+ * needs none.
+ */
+export function repairRate({ loss, resends, window, realtime }: Conditions): number {
+  if (loss < MIN_LOSS) return 0
+  if (resends >= 2 && !realtime) return 0
+  if (resends >= 1) return Math.min(loss, MAX_RATE)
+  const spread = DEVIATIONS * Math.sqrt((loss * (1 - loss)) / Math.max(window, 1))
+  return Math.min((loss + spread) / (1 - loss), MAX_RATE)
+}

@@ -1,0 +1,78 @@
+/** raft: carries streams of packets over several paths at once, repairs what they lose, and survives the loss of one. */
+import type { Static } from '@sinclair/typebox'
+import type { Batch } from '../../engine/batch.ts'
+import { defineComponent } from '../../engine/component.ts'
+import { CARRIER_METRICS, RAFT_METRICS, STREAM_METRICS } from './metrics.ts'
+import { REPAIR_HEADER_BYTES, SYMBOL_HEADER_BYTES } from './packet.ts'
+import { carrierSettings, packetBytes, pieceBytes, RaftConfig, raftFaults, streamSettings } from './settings.ts'
+import { Transport, type TransportSettings } from './transport.ts'
+
+/** Longest packet that is put together of pieces, bytes, where nothing else in the run has longer ones. */
+const MAX_JOINED_PACKET = 9_216
+
+const settingsOf = (config: Static<typeof RaftConfig>): TransportSettings => ({
+  streams: config.streams.map(streamSettings),
+  carriers: config.carriers.map(carrierSettings),
+  packetBytes: packetBytes(config),
+  pieceBytes: pieceBytes(config),
+})
+
+export const raft = defineComponent({
+  key: 'raft',
+  family: 'multipath',
+  summary: 'Carries packets over several paths at once, as one that loses less and does not end when one of them does.',
+  details:
+    'Both ends have the same streams and carriers, known by their handles (see wire formats). A packet of a stream goes on one carrier: of those ' +
+    'with room the one of the highest priority, of equal ones in proportion to their room; a carrier without max_bandwidth_mbps and ' +
+    'auto_bandwidth_estimation always has room. What is lost is repaired by sliding-window repair packets, as many as the loss measured asks for, ' +
+    'and sent again while there is time; what has no time for either is given up. A stream with fixed_replication has neither: every packet of it goes on ' +
+    'every carrier. Payloads longer than max_packet_bytes less 36 go in pieces.\n\n' +
+    'A realtime packet is useful for its timeout, counted from when it came in, on top of the least time that any packet took in the last minute. A transit ' +
+    'stream holds packets that came out of order until those before them are there, but for bonding_delay at most; what comes after ' +
+    'that is handed over as it is.\n\n' +
+    'A carrier is left when what was sent on it is not reported for 1.5 round trips and a report interval, 60 ms at least, and a report came since (60 ms ' +
+    'later if none came at all); what is unreported goes again on others. Every 100 ms a probe asks whether it is back; after three answers it is ' +
+    'used again. While all are left all are used.\n\n' +
+    'Nothing is authenticated: put ssl_encrypt and ssl_decrypt on each carrier where others can write to the path, and set max_packet_bytes lower by what they add.',
+  config: RaftConfig,
+  metrics: RAFT_METRICS,
+  entryMetrics: { carriers: CARRIER_METRICS, streams: STREAM_METRICS },
+  live: ['streams', 'carriers'],
+  decoupled: true,
+  alters: true,
+  room: () => ({ front: REPAIR_HEADER_BYTES + SYMBOL_HEADER_BYTES, back: 0 }),
+  mtu: (config) => Math.max(MAX_JOINED_PACKET, packetBytes(config)),
+  check: raftFaults,
+  create(config, context) {
+    const { outlets, metrics, entryMetrics } = context
+    const transport = new Transport(
+      {
+        packets: context.packets,
+        clock: context.clock,
+        metrics,
+        log: context.log,
+        streamOutlets: config.streams.map((_, i) => outlets.streams[i]?.output ?? null),
+        carrierOutlets: outlets.carriers.map(({ output }) => output),
+        streamMetrics: entryMetrics.streams,
+        carrierMetrics: entryMetrics.carriers,
+        entropy: (bytes) => context.entropy(bytes),
+        memory: () => context.memory(),
+        timer: (fire) => context.timer(fire),
+      },
+      settingsOf(config),
+    )
+    return {
+      streams: config.streams.map((_, i) => ({ input: (batch: Batch) => transport.takeStream(batch, i) })),
+      carriers: config.carriers.map((_, i) => ({ input: (batch: Batch) => transport.takeCarrier(batch, i) })),
+      reconfigure: (next) => transport.reconfigure(settingsOf(next)),
+      observe() {
+        transport.observe()
+        metrics.held_packets.set(transport.held)
+      },
+      stop() {
+        metrics.held_at_end_packets.add(transport.stop())
+        metrics.held_packets.set(0)
+      },
+    }
+  },
+})

@@ -1,0 +1,48 @@
+/** Which carrier takes the next packet: the highest priority that has room, those of equal priority in proportion to it. */
+
+/** What is known of a carrier when a packet is to go. */
+export interface Candidate {
+  /** Higher is filled first. */
+  readonly priority: number
+  /** Bytes that may go now; Infinity without limit, 0 or below: none. */
+  readonly room: number
+  /** What it has had less than its share, bytes; kept here from packet to packet. */
+  credit: number
+}
+
+/**
+ * The index of the carrier for a packet of `bytes` bytes, -1 when none has room. Shares among equals are kept by credit
+ * (smooth weighted round robin): each gets its part of the bytes, and the one chosen pays for all.
+ */
+export function choose(carriers: readonly Candidate[], usable: Uint8Array, bytes: number): number {
+  const { length } = carriers
+  let top = -1
+  for (let i = 0; i < length; i++) {
+    if (usable[i] === 1 && carriers[i].room > 0 && carriers[i].priority > top) top = carriers[i].priority
+  }
+  if (top < 0) return -1
+  let rooms = 0
+  let unlimited = 0
+  for (let i = 0; i < length; i++) {
+    if (usable[i] === 0 || carriers[i].priority !== top || carriers[i].room <= 0) continue
+    if (carriers[i].room === Number.POSITIVE_INFINITY) unlimited++
+    else rooms += carriers[i].room
+  }
+  let chosen = -1
+  for (let i = 0; i < length; i++) {
+    const carrier = carriers[i]
+    if (usable[i] === 0 || carrier.priority !== top || carrier.room <= 0) continue
+    const share = shareOf(carrier.room, rooms, unlimited)
+    if (share === 0) continue
+    carrier.credit += bytes * share
+    if (chosen < 0 || carrier.credit > carriers[chosen].credit) chosen = i
+  }
+  carriers[chosen].credit -= bytes
+  return chosen
+}
+
+/** Beside those without limit, which share alike, those with one get nothing. */
+function shareOf(room: number, rooms: number, unlimited: number): number {
+  if (unlimited === 0) return room / rooms
+  return room === Number.POSITIVE_INFINITY ? 1 / unlimited : 0
+}

@@ -1,0 +1,268 @@
+/** The receiving half of a stream: holds pieces until it is their turn, or their time, recovers what repairs give back. */
+import { CONTRADICTED, FAR_AHEAD, MAX_WINDOW, type SlidingDecoder } from '../../codes/sliding-window.ts'
+import type { RunClock } from '../../engine/clock.ts'
+import type { Outlet } from '../../engine/outlet.ts'
+import type { Packets } from '../../engine/packets.ts'
+import { Ring } from '../emulation/waiting.ts'
+import type { ClockOffset } from './clock-offset.ts'
+import type { RaftMetrics, StreamMetrics } from './metrics.ts'
+import { isSymbol, PIECE_FIRST, PIECE_LAST } from './packet.ts'
+import { PacketJoiner } from './packet-joiner.ts'
+import { DELIVERED, GIVEN_UP, HERE, MISSING, ReorderWindow } from './reorder-window.ts'
+import { ahead } from './serial.ts'
+import type { StreamSettings } from './settings.ts'
+
+/** Pieces out of reach after which the stream begins anew with them. */
+const TO_BEGIN_ANEW = 8
+
+export interface StreamReceiverContext {
+  readonly packets: Packets
+  readonly clock: RunClock
+  readonly metrics: RaftMetrics
+  readonly offset: ClockOffset
+  /** Longest symbol that it takes, bytes. */
+  readonly symbolBytes: number
+  /** The code for repairs of a stream, made when the first protected piece comes. */
+  makeDecoder(): SlidingDecoder
+}
+
+export class StreamReceiver {
+  settings: StreamSettings
+  private readonly context: StreamReceiverContext
+  private readonly metrics: StreamMetrics
+  private readonly outlet: Outlet
+  private readonly window = new ReorderWindow()
+  private readonly joiner: PacketJoiner
+  private decoder: SlidingDecoder | null = null
+  private strangers = 0
+  /** Packets in one piece that came after they had been given up. */
+  private readonly late = new Ring()
+
+  constructor(context: StreamReceiverContext, settings: StreamSettings, metrics: StreamMetrics, outlet: Outlet) {
+    this.context = context
+    this.settings = settings
+    this.metrics = metrics
+    this.outlet = outlet
+    this.joiner = new PacketJoiner(context.packets, context.metrics, metrics, outlet)
+  }
+
+  /** Packets held. */
+  get held(): number {
+    return this.window.held + this.joiner.held + this.late.length
+  }
+
+  /**
+   * Takes a piece, a packet that begins with its symbol. `behind`: how many sequences before it may still come; `isProtected`: repairs may
+   * need it; `isAgain`: it was sent before.
+   */
+  takePiece(packet: number, sequence: number, behind: number, isProtected: boolean, isAgain: boolean): void {
+    const { packets, metrics } = this.context
+    const { window } = this
+    if (!window.started) window.start((sequence - behind) | 0)
+    const reach = window.reach(sequence)
+    if (reach !== 0 && ++this.strangers >= TO_BEGIN_ANEW) this.beginAnew((sequence - behind) | 0)
+    else if (reach !== 0) {
+      packets.release(packet)
+      const counter = reach > 0 ? metrics.out_of_window_packets : metrics.late_packets
+      counter.add(1)
+      return
+    }
+    this.strangers = 0
+    const known = window.stateOf(sequence)
+    if (known === HERE || known === DELIVERED) {
+      packets.release(packet)
+      metrics.duplicate_packets.add(1)
+      this.metrics.duplicate_pieces.add(1)
+      return
+    }
+    if (isProtected) {
+      this.decode(packet, sequence)
+    }
+    const wasMissing = isAgain && known === MISSING
+    if (this.place(packet, sequence) && wasMissing) this.metrics.resent_pieces.add(1)
+    if (isProtected) this.takeRecovered()
+  }
+
+  /** Tells the decoder of a piece. */
+  private decode(packet: number, sequence: number): void {
+    const { packets, symbolBytes } = this.context
+    const bytes = packets.length[packet]
+    if (bytes > symbolBytes) return
+    this.decoder ??= this.context.makeDecoder()
+    const at = packets.offset[packet]
+    if (this.decoder.takeSource(sequence, at, bytes) !== FAR_AHEAD) return
+    // Pieces without protection have come in between.
+    this.decoder.reset()
+    this.decoder.takeSource(sequence, at, bytes)
+  }
+
+  /** Takes a repair over `count` pieces from `first` on; the packet stays the caller's. */
+  takeRepair(first: number, count: number, key: number, at: number, bytes: number): boolean {
+    const { window, decoder } = this
+    // Without a protected piece there is nothing to subtract.
+    if (!decoder || !window.started) return true
+    if (bytes > this.context.symbolBytes || count > MAX_WINDOW) return false
+    const result = decoder.takeRepair(first, count, key, at, bytes)
+    this.takeRecovered()
+    return result !== CONTRADICTED
+  }
+
+  /** Puts what the last call of the decoder recovered where it was missing. */
+  private takeRecovered(): void {
+    const { decoder, window, context } = this
+    const { packets, metrics } = context
+    if (!decoder) return
+    for (let i = 0; i < decoder.recoveredCount; i++) {
+      const sequence = decoder.recovered[i]
+      if (window.reach(sequence) !== 0 || window.stateOf(sequence) !== MISSING) continue
+      const packet = packets.allocate()
+      if (packet < 0) return
+      const at = packets.offset[packet]
+      metrics.created_packets.add(1)
+      packets.append(packet, decoder.write(sequence, at, packets.tailroomOf(packet)))
+      if (!isSymbol(packets.view, at, packets.length[packet])) {
+        packets.release(packet)
+        metrics.malformed_packets.add(1)
+        continue
+      }
+      packets.arrival[packet] = context.clock.now
+      if (this.place(packet, sequence)) this.metrics.repaired_pieces.add(1)
+    }
+  }
+
+  /** Puts a piece that is missing or was given up where it belongs; false: it came too late, and is dropped. */
+  private place(packet: number, sequence: number): boolean {
+    const { window, settings, context } = this
+    const { packets, clock, metrics } = context
+    const { now } = clock
+    const deadline = this.deadlineOf(packet)
+    const isOver = (settings.realtime || settings.onTimeout) && deadline < now
+    if (ahead(sequence, window.next) < 0 || window.stateOf(sequence) === GIVEN_UP || isOver) {
+      this.metrics.late_pieces.add(1)
+      // What was not waited for any longer is still worth something to those who order it themselves.
+      if (!settings.realtime && this.isWhole(packet) && ahead(sequence, window.next) < 0) {
+        window.settle(sequence)
+        this.metrics.received_pieces.add(1)
+        this.late.push(packet, 0)
+        return true
+      }
+      if (ahead(sequence, window.next) >= 0 && window.stateOf(sequence) === MISSING) window.giveUp(sequence)
+      packets.release(packet)
+      metrics.late_packets.add(1)
+      return false
+    }
+    window.add(sequence, packet, deadline, now)
+    this.metrics.received_pieces.add(1)
+    return true
+  }
+
+  private isWhole(packet: number): boolean {
+    const { packets } = this.context
+    return packets.view.getUint8(packets.offset[packet] + 2) === (PIECE_FIRST | PIECE_LAST)
+  }
+
+  /** When the time of a piece is over, ns: it counts from its sending, on the other end's clock, by the least offset between the clocks. */
+  private deadlineOf(packet: number): number {
+    const { packets, clock, offset } = this.context
+    const sent = packets.view.getInt32(packets.offset[packet] + 4)
+    const since = ahead(Math.floor(clock.now / 1000), sent + offset.least)
+    return clock.now - since * 1000 + this.settings.hold
+  }
+
+  /** Lets go what may go now; returns when to ask again, ns (Infinity: when something comes). Only from a timer. */
+  release(): number {
+    const { window, joiner, late } = this
+    for (; late.length > 0; late.shift()) joiner.takeAlone(late.handle)
+    const due = window.started ? this.advance() : Number.POSITIVE_INFINITY
+    this.settle()
+    this.outlet.flush()
+    return due
+  }
+
+  /** The decoder copies what leaves, and recovers nothing that has been given up. */
+  private settle(): void {
+    const { decoder, window } = this
+    if (!decoder) return
+    decoder.keep()
+    const end = (decoder.newest + 1) | 0
+    if (decoder.missing > 0) decoder.giveUpBelow(ahead(window.next, end) < 0 ? window.next : end)
+  }
+
+  private advance(): number {
+    const { window, joiner, settings, context } = this
+    const { now } = context.clock
+    const isTimed = settings.realtime || settings.onTimeout
+    while (window.next !== window.end) {
+      const state = window.stateOf(window.next)
+      if (state === HERE) {
+        if (settings.onTimeout && window.deadlineOf(window.next) > now) return window.deadlineOf(window.next)
+        joiner.take(window.take())
+        continue
+      }
+      if (state === MISSING) {
+        if (window.held === 0) return Number.POSITIVE_INFINITY
+        // Until when those that wait for it can wait, and which of them it is.
+        const waiting = isTimed ? window.first : window.earliest
+        const due = isTimed ? window.deadlineOf(waiting) : window.arrivalOf(waiting) + settings.hold
+        if (due > now) return due
+        this.giveUpUntil(waiting)
+        continue
+      }
+      window.step()
+      joiner.interrupt()
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  /** Waits no longer for what is missing before `sequence`; what is here before it goes with it. */
+  private giveUpUntil(sequence: number): void {
+    const { window, joiner } = this
+    while (window.next !== sequence) {
+      const state = window.stateOf(window.next)
+      if (state === HERE) {
+        joiner.take(window.take())
+        continue
+      }
+      if (state === MISSING) {
+        window.giveUp(window.next)
+        this.metrics.lost_pieces.add(1)
+      }
+      joiner.interrupt()
+      window.step()
+    }
+  }
+
+  /** The other end is a new one, or far from where it was: what waits is dropped. */
+  reset(): void {
+    const dropped = this.drop()
+    this.context.metrics.reset_packets.add(dropped)
+    this.strangers = 0
+  }
+
+  private beginAnew(next: number): void {
+    this.reset()
+    this.window.start(next)
+  }
+
+  private drop(): number {
+    const { packets } = this.context
+    const { held } = this
+    for (; this.late.length > 0; this.late.shift()) packets.release(this.late.handle)
+    this.window.clear((packet) => packets.release(packet))
+    this.joiner.drop()
+    this.decoder?.reset()
+    return held
+  }
+
+  observe(): void {
+    this.metrics.waiting_pieces.set(this.window.held)
+  }
+
+  /** Gives back what waits; how many packets there were. */
+  stop(): number {
+    const held = this.drop()
+    this.decoder?.close()
+    this.decoder = null
+    return held
+  }
+}

@@ -1,0 +1,273 @@
+/** The sending half of a stream: packets wait here, are cut in pieces, go, and are kept for being sent again or repaired. */
+import type { SlidingEncoder } from '../../codes/sliding-window.ts'
+import type { RunClock } from '../../engine/clock.ts'
+import type { Packets } from '../../engine/packets.ts'
+import { Ring } from '../emulation/waiting.ts'
+import type { RaftMetrics, StreamMetrics } from './metrics.ts'
+import { PIECE_FIRST, PIECE_LAST, SYMBOL_HEADER_BYTES, writeSymbolHeader } from './packet.ts'
+import { SentPieces } from './sent-pieces.ts'
+import { ahead } from './serial.ts'
+import { MAX_TRANSIT_QUEUE_NS, type StreamSettings } from './settings.ts'
+
+/** Pieces that a repair covers at most. */
+export const REPAIR_WINDOW = 1024
+/** Longest payload of a packet of the application. */
+const MAX_PAYLOAD = 65_535
+
+export interface StreamSenderContext {
+  readonly packets: Packets
+  readonly clock: RunClock
+  readonly metrics: RaftMetrics
+  /** The code for repairs of a stream, made when it is needed. */
+  makeEncoder(): SlidingEncoder
+}
+
+export class StreamSender {
+  settings: StreamSettings
+  /** Most bytes of a piece's payload. */
+  readonly pieceBytes: number
+  /** Repair packets for each piece. */
+  repairRate = 0
+  /** Repairs that are to be made. */
+  repairs = 0
+  readonly sent: SentPieces
+  readonly metrics: StreamMetrics
+  private readonly context: StreamSenderContext
+  private readonly queue = new Ring()
+  private queuedBytes = 0
+  /** Bytes of the first packet of the queue that went in pieces before. */
+  private cut = 0
+  /** Sequences to send again, in the order in which they were lost. */
+  private readonly again = new Ring()
+  private encoder: SlidingEncoder | null = null
+  private credit = 0
+  /** The pieces from this sequence on are all in the encoder. */
+  private protectedFrom = 0
+  /** What the last `takeRepair` covers, and its key. */
+  repairFirst = 0
+  repairCount = 0
+  repairKey = 0
+  /** The sequence that the last `takeAgain` gave. */
+  againSequence = 0
+
+  constructor(context: StreamSenderContext, settings: StreamSettings, metrics: StreamMetrics, pieceBytes: number) {
+    this.context = context
+    this.settings = settings
+    this.metrics = metrics
+    this.pieceBytes = pieceBytes
+    this.sent = new SentPieces(context.packets, context.metrics.consumed_packets)
+  }
+
+  /** Packets that wait and copies that are kept. */
+  get held(): number {
+    return this.queue.length + this.sent.held
+  }
+
+  /** Whether a packet or a repair waits, or a piece to be sent again. */
+  get waits(): boolean {
+    return this.queue.length > 0 || this.again.length > 0 || this.repairs > 0
+  }
+
+  /** Takes a packet of the application, or drops it where it would wait too long at `pace` bytes per ns. */
+  enqueue(packet: number, pace: number): void {
+    const { packets, clock, metrics } = this.context
+    const bytes = packets.length[packet]
+    if (bytes > MAX_PAYLOAD) {
+      packets.release(packet)
+      metrics.oversize_packets.add(1)
+    } else if (!this.settings.realtime && this.queuedBytes > pace * MAX_TRANSIT_QUEUE_NS) {
+      packets.release(packet)
+      this.countQueueDrop()
+    } else {
+      this.queue.push(packet, clock.now)
+      this.queuedBytes += bytes
+    }
+  }
+
+  private countQueueDrop(): void {
+    this.context.metrics.queue_dropped_packets.add(1)
+    this.metrics.queue_dropped_packets.add(1)
+  }
+
+  /** Payload bytes of the next piece, -1 when none waits; packets whose time is over are dropped before. */
+  nextBytes(): number {
+    const { queue, context, settings, cut } = this
+    const { packets, clock } = context
+    const most = settings.realtime ? settings.life : MAX_TRANSIT_QUEUE_NS
+    while (queue.length > 0 && queue.value + most < clock.now && cut === 0) {
+      const packet = queue.handle
+      this.shift(packets.length[packet])
+      packets.release(packet)
+      this.countQueueDrop()
+    }
+    return queue.length === 0 ? -1 : Math.min(packets.length[queue.handle] - this.cut, this.pieceBytes)
+  }
+
+  /**
+   * The next piece as a packet that begins with its symbol, its sequence is `sent.next - 1` then; -1 when there was no slot or room
+   * for it and its packet is dropped. There must be one.
+   */
+  takePiece(): number {
+    const { queue, context, cut } = this
+    const { packets, metrics } = context
+    const packet = queue.handle
+    const time = queue.value
+    const left = packets.length[packet] - cut
+    const bytes = Math.min(left, this.pieceBytes)
+    const isLast = bytes === left
+    const piece = cut === 0 && isLast ? packet : this.cutPiece(packet, cut, bytes)
+    const at = piece < 0 ? -1 : packets.prepend(piece, SYMBOL_HEADER_BYTES)
+    if (at < 0) {
+      packets.release(packet)
+      metrics.unready_packets.add(1)
+      this.shift(left)
+      return -1
+    }
+    const pieces = (cut === 0 ? PIECE_FIRST : 0) | (isLast ? PIECE_LAST : 0)
+    writeSymbolHeader(packets.view, at, bytes, pieces, Math.floor(time / 1000))
+    this.keep(piece, at, time)
+    this.metrics.sent_pieces.add(1)
+    if (isLast) {
+      if (piece !== packet) this.end(packet)
+      this.metrics.sent_packets.add(1)
+      this.shift(left)
+    } else {
+      this.cut += bytes
+      this.queuedBytes -= bytes
+    }
+    return piece
+  }
+
+  /** A packet of its own with `bytes` bytes of `packet` from its byte `from` on, -1 without a free slot. */
+  private cutPiece(packet: number, from: number, bytes: number): number {
+    const { packets, metrics } = this.context
+    const piece = packets.allocate()
+    if (piece < 0) return -1
+    const at = packets.append(piece, bytes)
+    const start = packets.offset[packet] + from
+    packets.data.copyWithin(at, start, start + bytes)
+    packets.annotateAs(piece, packet)
+    metrics.created_packets.add(1)
+    return piece
+  }
+
+  /** The first packet of the queue has gone, and with it the last `bytes` bytes of it. */
+  private shift(bytes: number): void {
+    this.queuedBytes -= bytes
+    this.cut = 0
+    this.queue.shift()
+  }
+
+  private end(packet: number): void {
+    this.context.packets.release(packet)
+    this.context.metrics.consumed_packets.add(1)
+  }
+
+  /** Gives a piece its sequence, and keeps what may be needed of it. */
+  private keep(piece: number, at: number, time: number): void {
+    const { packets, metrics } = this.context
+    let copy = -1
+    if (!this.settings.replicated) {
+      copy = packets.clone(piece)
+      if (copy < 0) metrics.uncopied_packets.add(1)
+      else metrics.created_packets.add(1)
+    }
+    const sequence = this.sent.add(copy, time)
+    if (!this.isProtected) {
+      this.protectedFrom = this.sent.next
+      return
+    }
+    this.encoder ??= this.context.makeEncoder()
+    this.encoder.add(sequence, at, packets.length[piece])
+    this.credit += this.repairRate
+    if (this.credit < 1) return
+    this.credit -= 1
+    this.repairs++
+  }
+
+  /** Whether pieces that go now may be in the window of a repair. */
+  get isProtected(): boolean {
+    return this.repairRate > 0
+  }
+
+  /** The encoder copies what it was given: owed before packets leave. */
+  settle(): void {
+    this.encoder?.makeRepairs()
+  }
+
+  /** A repair over the window as a packet that begins with its symbols; -1: none is due, or there is no slot. Sets `first` and `count`. */
+  takeRepair(): number {
+    const { encoder, context, sent } = this
+    const { packets, metrics } = context
+    this.repairs--
+    if (!encoder) return -1
+    const count = Math.min(ahead(sent.next, sent.base), ahead(sent.next, this.protectedFrom), REPAIR_WINDOW)
+    if (count <= 0) return -1
+    const repair = packets.allocate()
+    if (repair < 0) return -1
+    this.repairFirst = (sent.next - count) | 0
+    this.repairCount = count
+    this.repairKey = (this.repairKey + 1) & 0xffff
+    const at = packets.offset[repair]
+    const asked = encoder.askRepair(this.repairFirst, count, this.repairKey, at, packets.tailroomOf(repair))
+    encoder.makeRepairs()
+    packets.append(repair, encoder.repairBytes(asked))
+    metrics.created_packets.add(1)
+    this.metrics.repair_packets.add(1)
+    return repair
+  }
+
+  /** Sequence `sequence` was lost: it goes again while its time is not over. */
+  lose(sequence: number): void {
+    if (this.sent.copyOf(sequence) >= 0) this.again.push(sequence, 0)
+  }
+
+  /** Payload bytes of the next piece to send again, -1 when none waits; those that came or are too old are left out. */
+  nextAgainBytes(): number {
+    const { again, sent, context, settings } = this
+    const { packets, clock } = context
+    for (; again.length > 0; again.shift()) {
+      const copy = sent.copyOf(again.handle)
+      if (copy >= 0 && sent.timeOf(again.handle) + settings.life >= clock.now) return packets.length[copy]
+    }
+    return -1
+  }
+
+  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets `againSequence`. There must be one. */
+  takeAgain(): number {
+    const { again, sent, context } = this
+    this.againSequence = again.handle
+    again.shift()
+    const piece = context.packets.clone(sent.copyOf(this.againSequence))
+    if (piece < 0) return -1
+    context.metrics.created_packets.add(1)
+    this.metrics.repeated_pieces.add(1)
+    return piece
+  }
+
+  /** When the oldest copy has outlived its use, ns. */
+  get expiresAt(): number {
+    return this.sent.oldest + this.settings.life
+  }
+
+  /** Drops the copies whose time is over. */
+  expire(): void {
+    this.sent.expire(this.settings.life, this.context.clock.now)
+  }
+
+  observe(): void {
+    this.metrics.queued_packets.set(this.queue.length)
+    this.metrics.repair_rate.set(this.repairRate)
+  }
+
+  /** Gives back what waits and what is kept; how many packets there were. */
+  stop(): number {
+    const { queue, context, sent } = this
+    const { held } = this
+    for (; queue.length > 0; queue.shift()) context.packets.release(queue.handle)
+    sent.clear()
+    this.encoder?.close()
+    this.encoder = null
+    return held
+  }
+}

@@ -1,0 +1,230 @@
+/** The sliding window's calls from JavaScript. */
+#include <string.h>
+
+#include "memory.h"
+#include "sliding_window.h"
+
+namespace penstock {
+
+static constexpr int64_t kMinPlaces = 64;
+static constexpr int64_t kMaxPlaces = 2 * kMaxWindow;
+/** A length and 65,535 bytes. */
+static constexpr int64_t kMaxSymbol = 65537;
+/** First source, how many, key, place, and room, which becomes the bytes. */
+static constexpr size_t kRepairWords = 5;
+static constexpr int64_t kMaxRepairs = 4096;
+static constexpr int64_t kMinNumber = -2147483648ll;
+static constexpr int64_t kMaxNumber = 4294967295ll;
+
+/** The window named by the first argument; nullptr after throwing. */
+static SlidingWindow* windowArgument(Arguments& arguments) {
+  const double id = arguments.number(0, "window");
+  if (arguments.failed()) return nullptr;
+  const auto& windows = arguments.state().slidingWindows;
+  const auto found = id >= 1 && id <= 2147483647.0 ? windows.find(static_cast<int32_t>(id)) : windows.end();
+  if (found != windows.end() && found->first == id) return found->second.get();
+  throwRange(arguments.env(), "%s: window %.17g is not open in this thread", arguments.function(), id);
+  arguments.fail();
+  return nullptr;
+}
+
+static int32_t sequenceArgument(Arguments& arguments, size_t index) {
+  return static_cast<int32_t>(static_cast<uint32_t>(arguments.integer(index, "sequence", kMinNumber, kMaxNumber)));
+}
+
+/** A power of two. */
+static int32_t placesArgument(Arguments& arguments, size_t index) {
+  const int64_t places = arguments.integer(index, "places", kMinPlaces, kMaxPlaces);
+  if (!arguments.failed() && (places & (places - 1)) != 0) {
+    throwRange(arguments.env(), "%s: places = %lld is no power of two", arguments.function(), static_cast<long long>(places));
+    arguments.fail();
+  }
+  return static_cast<int32_t>(places);
+}
+
+static napi_value throwMemory(Arguments& arguments, int32_t places, int32_t bytes) {
+  throwRange(arguments.env(), "%s: there is no memory for %d symbols of %d bytes", arguments.function(), places, bytes);
+  return nullptr;
+}
+
+napi_value slidingOpen(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingOpen", 2);
+  const int32_t places = placesArgument(arguments, 0);
+  const auto bytes = static_cast<int32_t>(arguments.integer(1, "symbolBytes", 2, kMaxSymbol));
+  if (arguments.failed()) return nullptr;
+  auto window = std::make_shared<SlidingWindow>(places, bytes);
+  if (!window->hasMemory()) return throwMemory(arguments, places, bytes);
+  State& state = arguments.state();
+  const int32_t id = ++state.lastSlidingWindow;
+  state.slidingWindows.emplace(id, std::move(window));
+  return toInteger(env, id);
+}
+
+napi_value slidingClose(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingClose", 1);
+  if (!windowArgument(arguments)) return nullptr;
+  arguments.state().slidingWindows.erase(static_cast<int32_t>(arguments.number(0, "window")));
+  return nullptr;
+}
+
+napi_value slidingGrow(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingGrow", 2);
+  SlidingWindow* window = windowArgument(arguments);
+  const int32_t places = placesArgument(arguments, 1);
+  if (arguments.failed()) return nullptr;
+  if (places < window->places()) {
+    throwRange(env, "slidingGrow: places = %d is less than the %d that there are", places, window->places());
+    return nullptr;
+  }
+  return window->grow(places) ? nullptr : throwMemory(arguments, places, window->symbolBytes());
+}
+
+/** Checks that `bytes` bytes from `at` on are in the slab and can be a symbol of the window. */
+static bool isSymbolPlace(Arguments& arguments, const Memory& memory, const SlidingWindow& window, int64_t at, int64_t bytes) {
+  if (bytes >= 2 && bytes <= window.symbolBytes() && at >= 0 && at + bytes <= static_cast<int64_t>(memory.bytes())) return true;
+  throwRange(arguments.env(), "%s: %lld bytes at %lld are no symbol of 2 to %d bytes in the slab", arguments.function(),
+             static_cast<long long>(bytes), static_cast<long long>(at), window.symbolBytes());
+  arguments.fail();
+  return false;
+}
+
+napi_value slidingKeep(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingKeep", 4);
+  SlidingWindow* window = windowArgument(arguments);
+  const Memory* memory = memoryArgument(arguments, 1);
+  const auto count = static_cast<size_t>(arguments.integer(3, "count", 0, kMaxPlaces));
+  Span<int32_t> sources = arguments.int32s(2, "sources", 3 * count);
+  if (arguments.failed()) return nullptr;
+  for (size_t i = 0; i < count; i++) {
+    const int32_t sequence = loadOnce(sources.data + 3 * i);
+    const int32_t at = loadOnce(sources.data + 3 * i + 1);
+    const int32_t bytes = loadOnce(sources.data + 3 * i + 2);
+    if (!isSymbolPlace(arguments, *memory, *window, at, bytes)) return nullptr;
+    window->keep(sequence, memory->data + at, bytes);
+  }
+  return nullptr;
+}
+
+napi_value slidingMake(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingMake", 5);
+  SlidingWindow* window = windowArgument(arguments);
+  const Memory* memory = memoryArgument(arguments, 1);
+  const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, kMaxRepairs));
+  const auto end = static_cast<size_t>(arguments.integer(4, "end", static_cast<int64_t>(from), kMaxRepairs));
+  Span<int32_t> words = arguments.int32s(2, "repairs", kRepairWords * end);
+  if (arguments.failed()) return nullptr;
+  const auto slab = static_cast<int64_t>(memory->bytes());
+  std::vector<Repair>& repairs = window->repairs();
+  repairs.clear();
+  for (size_t n = from; n < end; n++) {
+    const int32_t* word = words.data + kRepairWords * n;
+    const int32_t count = loadOnce(word + 1);
+    const int64_t at = loadOnce(word + 3);
+    const int64_t room = loadOnce(word + 4);
+    if (count < 1 || count > window->places() || count > kMaxWindow || at < 0 || room < 0 || at + room > slab) {
+      throwRange(env, "slidingMake: repairs[%zu] over %d sources with %lld bytes at %lld is none in the slab", n, count,
+                 static_cast<long long>(room), static_cast<long long>(at));
+      return nullptr;
+    }
+    const auto key = static_cast<uint16_t>(loadOnce(word + 2));
+    repairs.push_back({loadOnce(word), count, key, memory->data + at, static_cast<int32_t>(room), 0});
+  }
+  const Making made = window->make(repairs.data(), repairs.size());
+  if (made != Making::kMade) {
+    throwRange(env, made == Making::kNotAtHand ? "slidingMake: a source is not at hand" : "slidingMake: a source is longer than the room");
+    return nullptr;
+  }
+  for (size_t n = from; n < end; n++) words.data[kRepairWords * n + 4] = repairs[n - from].bytes;
+  return nullptr;
+}
+
+/** Writes the number of equations, then the sources recovered; returns how many those are, or why there are none. */
+static napi_value tell(napi_env env, SlidingWindow& window, Span<int32_t> found, int32_t result) {
+  found.data[0] = window.rows();
+  if (result > 0) memcpy(found.data + 1, window.found().data(), static_cast<size_t>(result) * sizeof(int32_t));
+  return toInteger(env, result);
+}
+
+static Span<int32_t> foundArgument(Arguments& arguments, size_t index) {
+  return arguments.int32s(index, "found", 1 + static_cast<size_t>(kMaxWindow));
+}
+
+napi_value slidingTake(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingTake", 8);
+  SlidingWindow* window = windowArgument(arguments);
+  const Memory* memory = memoryArgument(arguments, 1);
+  const int32_t first = sequenceArgument(arguments, 2);
+  const auto count = static_cast<int32_t>(arguments.integer(3, "count", 1, kMaxWindow));
+  const auto key = static_cast<uint16_t>(arguments.integer(4, "key", 0, 65535));
+  const int64_t at = arguments.integer(5, "at", 0, kMaxNumber);
+  const int64_t bytes = arguments.integer(6, "bytes", 0, kMaxSymbol);
+  Span<int32_t> found = foundArgument(arguments, 7);
+  if (arguments.failed() || !isSymbolPlace(arguments, *memory, *window, at, bytes)) return nullptr;
+  if (count > window->places()) {
+    throwRange(env, "slidingTake: count = %d is more than the window's %d places", count, window->places());
+    return nullptr;
+  }
+  return tell(env, *window, found, window->take(first, count, key, memory->data + at, static_cast<int32_t>(bytes)));
+}
+
+napi_value slidingResolve(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingResolve", 6);
+  SlidingWindow* window = windowArgument(arguments);
+  const Memory* memory = memoryArgument(arguments, 1);
+  const int32_t sequence = sequenceArgument(arguments, 2);
+  const int64_t at = arguments.integer(3, "at", 0, kMaxNumber);
+  const int64_t bytes = arguments.integer(4, "bytes", 0, kMaxSymbol);
+  Span<int32_t> found = foundArgument(arguments, 5);
+  if (arguments.failed() || !isSymbolPlace(arguments, *memory, *window, at, bytes)) return nullptr;
+  return tell(env, *window, found, window->resolve(sequence, memory->data + at, static_cast<int32_t>(bytes)));
+}
+
+napi_value slidingRead(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingRead", 5);
+  SlidingWindow* window = windowArgument(arguments);
+  const Memory* memory = memoryArgument(arguments, 1);
+  const int32_t sequence = sequenceArgument(arguments, 2);
+  if (arguments.failed()) return nullptr;
+  const auto slab = static_cast<int64_t>(memory->bytes());
+  const int64_t at = arguments.integer(3, "at", 0, slab);
+  const int64_t room = arguments.integer(4, "room", 0, slab - at);
+  if (arguments.failed()) return nullptr;
+  int32_t bytes = 0;
+  const uint8_t* symbol = window->symbol(sequence, &bytes);
+  if (symbol && bytes <= room) memcpy(memory->data + at, symbol, static_cast<size_t>(bytes));
+  return toInteger(env, bytes);
+}
+
+napi_value slidingMatches(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingMatches", 5);
+  SlidingWindow* window = windowArgument(arguments);
+  const Memory* memory = memoryArgument(arguments, 1);
+  const int32_t sequence = sequenceArgument(arguments, 2);
+  const int64_t at = arguments.integer(3, "at", 0, kMaxNumber);
+  const int64_t bytes = arguments.integer(4, "bytes", 0, kMaxSymbol);
+  if (arguments.failed() || !isSymbolPlace(arguments, *memory, *window, at, bytes)) return nullptr;
+  int32_t known = 0;
+  const uint8_t* symbol = window->symbol(sequence, &known);
+  napi_value result = nullptr;
+  const bool differs = symbol && (known != bytes || memcmp(symbol, memory->data + at, static_cast<size_t>(bytes)) != 0);
+  napi_get_boolean(env, !differs, &result);
+  return result;
+}
+
+napi_value slidingForget(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingForget", 2);
+  SlidingWindow* window = windowArgument(arguments);
+  const int32_t sequence = sequenceArgument(arguments, 1);
+  if (arguments.failed()) return nullptr;
+  window->forget(sequence);
+  return toInteger(env, window->rows());
+}
+
+napi_value slidingReset(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingReset", 1);
+  SlidingWindow* window = windowArgument(arguments);
+  if (window) window->reset();
+  return nullptr;
+}
+
+}  // namespace penstock

@@ -1,0 +1,98 @@
+/** Two ends of a raft on the virtual clock, joined by emulated paths in both directions. */
+import { type Bench, type DriveOptions, drive, type Pipeline } from './component.ts'
+
+export interface Path {
+  /** One way, ms (default 10). */
+  delay?: number
+  /** ± ms; packets may overtake each other. */
+  jitter?: number
+  /** Share of packets lost each way (default 0). */
+  loss?: number
+  /** Mbit/s each way; absent: no limit. */
+  rate?: number
+  /** Fields of the carriers at both ends. */
+  carrier?: Record<string, unknown>
+}
+
+/** One way of a path: rate, loss, delay, and a gate that cuts it. */
+function way(
+  name: string,
+  from: string,
+  to: string,
+  { delay = 10, jitter = 0, loss = 0, rate }: Path,
+  seed: number,
+): Pipeline {
+  return {
+    [`${name} rate`]: {
+      bandwidth_limit_constant: {
+        flows: [{ input: from, output: `${name} 1` }],
+        bandwidth_limit_mbit: rate ?? 100_000,
+        max_queue_size: 64,
+      },
+    },
+    [`${name} loss`]: { uniform_loss: { input: `${name} 1`, output: `${name} 2`, loss_prob: loss, seed } },
+    [`${name} delay`]: {
+      delay_constant: {
+        flows: [{ input: `${name} 2`, output: `${name} 3` }],
+        delay,
+        jitter,
+        allow_reordering: jitter > 0,
+        seed,
+      },
+    },
+    [`${name} gate`]: { gate: { flows: [{ input: `${name} 3`, output: to }], closed: false } },
+  }
+}
+
+export class Bonded {
+  readonly bench: Bench
+
+  /** Streams as in the configuration, without their ports: at the left end `left N` goes in and `right N` comes out at the right one, and back. */
+  constructor(streams: readonly Record<string, unknown>[], paths: readonly Path[], options: DriveOptions = {}) {
+    const pipeline: Pipeline = {}
+    for (const [end, other] of [
+      ['a', 'b'],
+      ['b', 'a'],
+    ] as const) {
+      pipeline[end] = {
+        raft: {
+          streams: streams.map((stream, i) => ({
+            input: `${end} in ${i}`,
+            output: `${end} out ${i}`,
+            stream_handle: i + 1,
+            ...stream,
+          })),
+          carriers: paths.map(({ carrier }, i) => ({
+            input: `${other}${end} ${i}`,
+            output: `${end} ${i}`,
+            carrier_handle: i + 7,
+            ...carrier,
+          })),
+        },
+      }
+    }
+    paths.forEach((path, i) => {
+      Object.assign(
+        pipeline,
+        way(`ab${i}`, `a ${i}`, `ab ${i}`, path, 10 + i),
+        way(`ba${i}`, `b ${i}`, `ba ${i}`, path, 20 + i),
+      )
+    })
+    this.bench = drive(pipeline, options)
+  }
+
+  /** Cuts a path, both ways, or mends it. */
+  cut(path: number, closed = true): void {
+    const changes: Pipeline = {}
+    for (const name of [`ab${path}`, `ba${path}`]) {
+      const flows = [{ input: `${name} 3`, output: `${name.slice(0, 2)} ${path}` }]
+      changes[`${name} gate`] = { gate: { flows, closed } }
+    }
+    this.bench.reconfigure(changes)
+  }
+
+  /** Metrics of an end. */
+  metrics(end: 'a' | 'b'): Record<string, number> {
+    return this.bench.metrics()[end] as Record<string, number>
+  }
+}

@@ -1,0 +1,27 @@
+/** raft.json: an end makes exactly these packets, and another end gives the payloads though some of them are lost. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { dialogue, heardAlone, type RaftVectors } from './raft.ts'
+
+const file = new URL('raft.json', import.meta.url)
+if (process.env.PENSTOCK_WRITE_VECTORS) writeFileSync(file, `${JSON.stringify(dialogue(), null, 2)}\n`)
+const vectors = JSON.parse(readFileSync(file, 'utf8')) as RaftVectors
+
+test('an end makes the packets', () => {
+  expect(dialogue()).toEqual(vectors)
+})
+
+test('there are data, repairs, reports and probes among them, and some that were sent again', () => {
+  const kinds = new Set(vectors.packets.map(({ hex }) => hex.slice(0, 2)))
+  expect([...kinds].sort()).toEqual(['d0', 'd1', 'd2', 'd3', 'd4'])
+  expect(vectors.packets.some(({ hex, lost }) => lost && hex.startsWith('d0'))).toBe(true)
+})
+
+test('the payloads come out of the packets that are not lost, by another end', () => {
+  expect(heardAlone(vectors)).toEqual(vectors.delivered)
+  expect(vectors.delivered.length).toBeGreaterThan(vectors.payloads.length * 0.9)
+  expect(vectors.delivered.length).toBeGreaterThan(
+    vectors.payloads.length - vectors.packets.filter(({ lost }) => lost).length,
+  )
+  expect(vectors.payloads).toEqual(expect.arrayContaining(vectors.delivered))
+})
