@@ -357,6 +357,17 @@ describe('the decoder', () => {
     receiver.decoder.close()
   })
 
+  it('makes nothing of a repair that was cut, though another fills in what it lacks', () => {
+    const symbols = [3, 30, 30, 3].map((length, n) => symbolOf(new Uint8Array(length).fill(n + 1)))
+    const receiver = new Receiver((n) => symbols[n] as Uint8Array)
+    receiver.source(0)
+    receiver.source(3)
+    expect(receiver.repair(0, 4, 1, repairOf(symbols, 1).slice(0, 10))).toBe(USED)
+    expect(receiver.repair(0, 4, 2)).toBe(CONTRADICTED)
+    expect([...receiver.known.keys()]).toEqual([0, 3])
+    receiver.decoder.close()
+  })
+
   it('says of repairs far back, far ahead, and before any source that they are of no use', () => {
     const symbol = () => symbolOf(new Uint8Array(3))
     const receiver = new Receiver(symbol)
