@@ -8,6 +8,7 @@ import { addComponents } from './components.ts'
 import { addConfig } from './config.ts'
 import { addDemo } from './demo.ts'
 import { addDemoHub } from './demo-hub.ts'
+import { addDemoOperate } from './demo-operate.ts'
 import { addDoctor } from './doctor.ts'
 import { Failure } from './failure.ts'
 import { addImpair } from './impair.ts'
@@ -48,6 +49,7 @@ export function createProgram(): Command {
     addConfig,
     addDemo,
     addDemoHub,
+    addDemoOperate,
     addDoctor,
     addCompletion,
     addVersion,

@@ -16,7 +16,8 @@ export class NodeProcess {
   readonly grpc: string
   readonly id: string
   private readonly child: ChildProcess
-  private readonly directory: string
+  /** Its data directory. */
+  readonly directory: string
   private readonly flags: readonly string[]
 
   private constructor(child: ChildProcess, directory: string, flags: readonly string[], ready: Record<string, string>) {
