@@ -279,7 +279,7 @@ describe('refused configurations', () => {
   it.each([
     [{ remote_address: '127.0.0.1:0' }, '/remote_address'],
     [{ local_address: '127.0.0.1:5', remote_address: '[::1]:5' }, '/remote_address'],
-    [{ local_address: 'localhost:5' }, '/local_address'],
+    [{ local_address: '-localhost:5' }, '/local_address'],
     [{ local_address: '127.0.0.1:70000' }, '/local_address'],
     [{ remote_address: '127.0.0.1:5', lock_to_first_peer: true }, '/lock_to_first_peer'],
     [{ local_address: '0.0.0.0:5', multicast_group: '10.0.0.1' }, '/multicast_group'],

@@ -400,6 +400,8 @@ describe('wrong arguments', () => {
     const connection = native.tcpConnect(owner, address)
     const bytes = new Uint8Array(64)
     const ints = new Int32Array(4)
+    const window = native.slidingOpen(64, 1402)
+    const found = new Int32Array(4097)
     const options = { backend: 2, family: 4, mtu: 1500 }
     const device = {
       kind: 'tun',
@@ -453,6 +455,20 @@ describe('wrong arguments', () => {
       gfMatrixMultiply: [id, bytes, ints, 2, 2, 10, null],
       gfMultiplyRows: [bytes, bytes, bytes, 2, 2, 10, 10],
       gfMultiplyPackets: [id, bytes, handles, 1, 2, 2, 0],
+      gfRandomMultiply: [id, ints, ints, 2, 2, 10, null],
+      gfSolve: [id, bytes, handles, 2, 2, 0, ints, 1, 10, ints],
+      xorAdd: [id, ints, 1],
+      slidingOpen: [64, 1402],
+      slidingClose: [window],
+      slidingGrow: [window, 128],
+      slidingKeep: [window, id, handles, 1],
+      slidingMake: [window, id, handles, 0, 1],
+      slidingTake: [window, id, 0, 1, 1, 0, 10, found],
+      slidingResolve: [window, id, 0, 0, 10, found],
+      slidingRead: [window, id, 0, 0, 10],
+      slidingMatches: [window, id, 0, 0, 10],
+      slidingForget: [window, 0],
+      slidingReset: [window],
       aeadOpen: [owner, 0, new Uint8Array(16)],
       aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
       aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],
@@ -484,7 +500,8 @@ describe('wrong arguments', () => {
     for (const [name, values] of Object.entries(good)) {
       const call = functions[name]!
       for (let i = 0; i < values.length; i++) {
-        if (name === 'gfMatrixMultiply' && i === 6) continue // null is allowed there
+        // null is allowed there
+        if (['gfMatrixMultiply', 'gfRandomMultiply'].includes(name) && i === 6) continue
         const wrong = [
           undefined,
           null,
@@ -500,6 +517,10 @@ describe('wrong arguments', () => {
         for (const value of wrong) {
           // Any number is a timeout or a time; a fraction too.
           const isTime = (name === 'pollerWait' && i === 1) || (name.endsWith('Receive') && i === 4)
+          // Of 32 bits, signed or not.
+          const isSequence =
+            name === 'slidingForget' ? i === 1 : name.startsWith('sliding') && values.length > 4 && i === 2
+          if (isSequence && value === -1 && name !== 'slidingMake') continue
           if (isTime && typeof value === 'number' && !Number.isNaN(value)) continue
           const isText = ['fileReserve', 'interfaceIndex'].includes(name) ? i === 0 : name === 'lockOpen' && i === 1
           if (isText && typeof value === 'string') continue
