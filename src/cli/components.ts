@@ -9,29 +9,21 @@ import { type Format, withOutput } from './options.ts'
 import { type Field, fieldsOf, metricsOf } from './reference.ts'
 import { type Column, paint, print, printJson, table, terminalWidth } from './terminal.ts'
 
-/** Every key with what is known of it, available ones first within a family. */
-function catalogue(): { key: string; available: boolean; family?: string; summary?: string }[] {
-  return [...COMPONENT_KEYS].sort().map((key) => {
-    const definition = components.get(key)
-    if (!definition) return { key, available: false }
-    return { key, available: true, family: definition.family, summary: definition.summary }
-  })
+/** Every component with what it does, by its key. */
+function catalogue(): { key: string; family: string; summary: string }[] {
+  return [...components.values()]
+    .map(({ key, family, summary }) => ({ key, family, summary }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
-function printCatalogue(all: boolean): void {
-  const entries = catalogue()
+function printCatalogue(): void {
   const columns: Column[] = [{ title: 'KEY' }, { title: 'FAMILY' }, { title: 'WHAT IT DOES', wrap: true }]
-  const shown = entries.filter(({ available }) => all || available)
   print(
     table(
       columns,
-      shown.map(({ key, family, summary }) => [key, family ?? '-', summary ?? paint('not available yet', 'dim')]),
+      catalogue().map(({ key, family, summary }) => [key, family, summary]),
     ),
   )
-  const missing = entries.filter(({ available }) => !available).length
-  if (missing > 0 && !all) {
-    print(`\n${entries.length - missing} of ${entries.length} components are available; --all lists the others too.`)
-  }
 }
 
 /** Columns that the table of fields needs to be readable; a narrower terminal gets a list. */
@@ -85,18 +77,14 @@ export function addComponents(program: Command): void {
     .summary('the catalogue of components')
     .description('Lists the components, or the fields, units, defaults and metrics of one.')
     .argument('[key]', 'a component key')
-    .option('-a, --all', 'also list components that are not available yet')
-    .action((key: string | undefined, { output, all }: { output: Format; all?: boolean }) => {
+    .action((key: string | undefined, { output }: { output: Format }) => {
       if (key === undefined) {
         if (output === 'json') printJson(catalogue())
-        else printCatalogue(all ?? false)
+        else printCatalogue()
         return
       }
       const definition = components.get(key)
       if (!definition) {
-        if ((COMPONENT_KEYS as readonly string[]).includes(key)) {
-          throw new Failure(`component "${key}" is known but not available yet in this version`)
-        }
         const cure = suggestion(key, COMPONENT_KEYS) || ' `penstock components` lists those there are.'
         throw new Failure(`unknown component "${key}".${cure}`)
       }

@@ -94,7 +94,7 @@ describe('create', () => {
     ['no time', { instructionsTimeout: 0 }, '/instructionsTimeout'],
     ['a dangling connection', settingsOf({ sink: { traffic_sink: { input: 'nowhere' } } }), 'nowhere'],
     ['a newer version', { jsonConfig: '{"version": 2, "engine_config": {"pipeline": {}}}' }, '/version'],
-    ['a component of a later version', settingsOf({ t: { kodok_decoder: {} } }), 'not available yet'],
+    ['a component that nobody knows', settingsOf({ t: { kodok_decodr: {} } }), 'Did you mean "kodok_decoder"?'],
   ]
   test.each(refused)('refuses %s', async (_, settings, message) => {
     const answer = await node.call('POST', '/pipelines', { ...settingsOf(traffic()), ...settings })

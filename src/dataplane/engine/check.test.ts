@@ -38,11 +38,6 @@ describe('configuration check', () => {
       /^\/engine_config\/pipeline\/a\/spliter: unknown component "spliter"\. Did you mean "splitter"\?/,
     ],
     [
-      'a component to come',
-      wrap({ a: { kodok_decoder: {} } }),
-      /\/a\/kodok_decoder: component "kodok_decoder" is known but not available yet/,
-    ],
-    [
       'two components in one',
       wrap({ a: { splitter: {}, raft: {} } }),
       /\/a: exactly one component must be set here, found "splitter", "raft"/,

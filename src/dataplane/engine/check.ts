@@ -265,16 +265,9 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
   for (const member of members) {
     const pointer = below(at, member)
     const key = componentNames.get(member) ?? (available.has(member) ? member : undefined)
-    if (!key) {
+    const definition = key === undefined ? undefined : available.get(key)
+    if (key === undefined || definition === undefined) {
       problems.push({ pointer, message: `unknown component "${member}".${suggestion(member, COMPONENT_KEYS)}` })
-      continue
-    }
-    const definition = available.get(key)
-    if (!definition) {
-      problems.push({
-        pointer,
-        message: `component "${key}" is known but not available yet in this version of penstock`,
-      })
       continue
     }
     const before = problems.length
