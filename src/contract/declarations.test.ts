@@ -16,5 +16,5 @@ test.each([
 
 /** Words only: line breaks, separators and the bar before a union are the formatter's to choose. */
 function normal(text: string): string[] {
-  return text.replace(/= \| /g, '= ').split(/[\s;]+/)
+  return text.replace(/=\s+\| /g, '= ').split(/[\s;]+/)
 }
