@@ -192,6 +192,39 @@ describe.each(['REST', 'gRPC'] as const)('over %s', (transport) => {
       }
       expect(await codeOf(toTheEnd())).toBe('ABORTED')
     })
+
+    test('openTelemetryStream: the node disconnects: the stream ends with an error', async () => {
+      const own = await startReal(temporaryDirectory())
+      const caller = transport === 'REST' ? httpCaller(own) : grpcCaller(own)
+      const request = (more: object) => ({ nodeId: own.node.id, ...more })
+      const { pipeline } = await caller.unary('createPipeline', request(settingsOf(traffic())))
+      const { runId } = await caller.unary('startPipeline', request({ id: pipeline.id }))
+      const samples = await caller.stream('openTelemetryStream', request({ runId }))
+      await samples.next()
+      const closed = own.node.close()
+      const toTheEnd = async () => {
+        for (;;) await samples.next()
+      }
+      expect(['ABORTED', 'UNAVAILABLE']).toContain(await codeOf(toTheEnd()))
+      caller.close()
+      await closed
+    })
+
+    test('any stream: a failure after the stream is ready: an error', async () => {
+      const { id, runId } = await started()
+      const log = await callers[transport].stream('openLogStream', { nodeId: node.node.id, runId })
+      await call('deletePipeline', { id })
+      const toTheEnd = async () => {
+        for (;;) await log.next()
+      }
+      expect(await codeOf(toTheEnd())).toBe('NOT_FOUND')
+    })
+
+    test('openLogStream: run unknown: the call fails', async () => {
+      const open = async () =>
+        await (await callers[transport].stream('openLogStream', { nodeId: node.node.id, runId: 'none' })).next()
+      expect(await codeOf(open())).toBe('NOT_FOUND')
+    })
   })
 
   describe('what a change would come to', () => {
