@@ -131,7 +131,8 @@ export class RunCommands implements RunHooks {
     const { handler, runId, pipelineId, directory } = this.#options
     // The store, sockets of clients and packets are nothing to a command.
     native.closeOnExec()
-    const child = spawn('/bin/sh', ['-c', cmd], {
+    // A shell that stays until the command is over: by its environment the session is found, whatever the command makes of its own.
+    const child = spawn('/bin/sh', ['-c', '/bin/sh -c "$1"; exit $?', '/bin/sh', cmd], {
       cwd: resolve(directory, cwd),
       env: {
         ...process.env,

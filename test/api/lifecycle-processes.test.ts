@@ -106,29 +106,30 @@ test.skipIf(process.getuid?.() !== 0)(
       socket: { unix_socket: { server: { listen_address: socket }, input: 'a', output: 'b' } },
     }
     const commands = {
-      on_setup: [{ cmd: 'rm -f child grandchild daemon' }],
+      on_setup: [{ cmd: 'rm -f child grandchild daemon bare' }],
       pre_start: [
         { cmd: 'sleep 1000 & echo $! > grandchild; echo $$ > child; wait', policy: 'RUN_IN_BACKGROUND' },
+        { cmd: 'echo $$ > bare; exec env -i sleep 1000', policy: 'RUN_IN_BACKGROUND' },
         { cmd: "setsid sh -c 'echo $$ > daemon; exec sleep 1000' > /dev/null 2>&1 &" },
       ],
     }
     const numbers = () =>
-      Promise.all(['child', 'grandchild', 'daemon'].map((file) => pidIn(join(directory, 'files', file))))
+      Promise.all(['child', 'grandchild', 'bare', 'daemon'].map((file) => pidIn(join(directory, 'files', file))))
     let node = await up(directory)
     const created = await node.call('POST', '/pipelines', settings(pipeline, commands, { startupPolicy: { auto: {} } }))
     const { id } = created.pipeline
     await node.call('POST', `/pipelines/${id}/start`)
     for (let life = 0; life < 3; life++) {
       const before = await numbers()
-      expect(before.map(isAlive)).toEqual([true, true, true])
+      expect(before.map(isAlive)).toEqual([true, true, true, true])
       const { pipeline: last } = await node.call('GET', `/pipelines/${id}`)
       expect(await node.end('SIGKILL')).toBe('SIGKILL')
       // What nobody has ended goes on, and the file of the socket stays.
-      expect(before.map(isAlive)).toEqual([true, true, true])
+      expect(before.map(isAlive)).toEqual([true, true, true, true])
       expect(existsSync(socket)).toBe(true)
       node = await up(directory)
-      expect(before.map(isAlive)).toEqual([false, false, false])
-      expect(node.logged).toContainEqual(expect.objectContaining({ level: 'warn', processes: 3 }))
+      expect(before.map(isAlive)).toEqual([false, false, false, false])
+      expect(node.logged).toContainEqual(expect.objectContaining({ level: 'warn', processes: 6 }))
       await until(async () => {
         const { currentRun } = (await node.call('GET', `/pipelines/${id}`)).pipeline
         return currentRun.id !== last.currentRun.id && currentRun.state === 'RUNNING'

@@ -206,7 +206,7 @@ describe('a command that fails', () => {
         'WARN pre_start command 1 (exit 7) ended with exit code 7',
         'INFO next',
         'ERROR pre_stop command 1 (false) ended with exit code 1',
-        'ERROR post_stop command 1 (kill -9 $$) was ended by SIGKILL',
+        'ERROR post_stop command 1 (kill -9 $$) ended with exit code 137',
       ]),
     )
   })
