@@ -1,5 +1,5 @@
 /** A run's metrics in a file that other programs map into their memory: written at an interval, read at any time. */
-import { closeSync, ftruncateSync, mkdirSync, openSync, write, writeSync } from 'node:fs'
+import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, write, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MetricEntry, type MetricSnapshot, RegionReader } from '../dataplane/engine/metrics.ts'
 import {
@@ -35,12 +35,14 @@ export class MetricsFile {
   #isWriting = false
   #isFailing = false
 
-  /** Makes the file, or empties the one that is there; throws what the system says. `onError` hears of a write that failed, once until one succeeds. */
+  /**
+   * Makes the file, in the place of one that is there: who has that one mapped keeps it as it was left. Throws what the system says. `onError` hears of a write that failed, once until one succeeds. */
   constructor(config: ShmConfig, onError: (error: Error) => void) {
     this.#config = config
     this.#onError = onError
     mkdirSync(dirname(config.file_path), { recursive: true, mode: 0o700 })
-    this.#descriptor = openSync(config.file_path, 'w', 0o644)
+    rmSync(config.file_path, { force: true })
+    this.#descriptor = openSync(config.file_path, 'wx', 0o644)
     try {
       ftruncateSync(this.#descriptor, config.bytes)
     } catch (error) {

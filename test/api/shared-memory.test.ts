@@ -1,6 +1,6 @@
 /** Metrics in shared memory, read by programs of other languages while the run is on and after it. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -77,6 +77,30 @@ test('readers in C and Python see the metrics of a run while it is on, and its l
     }
     expect(values.get('sink/packets')?.value).toBeGreaterThan(0)
   }
+})
+
+test('the next run has a file of its own: who holds the last one sees it as it was left', async () => {
+  const { body } = await create(JSON.stringify(config({ file_path: 'again.shm', bytes: 65536, interval_ms: 10 })))
+  const { id } = body.pipeline
+  const path = join(directory, 'files', 'again.shm')
+  const stateOf = (descriptor: number) => {
+    const head = Buffer.alloc(64)
+    readSync(descriptor, head, 0, 64, 0)
+    return head.readUInt32LE(16)
+  }
+  await node.start(id)
+  const held = openSync(path, 'r')
+  await until(() => stateOf(held) === 1, 'the file says that the run is on')
+  await node.call('POST', `/pipelines/${id}/stop`)
+  await node.when(id, ({ started }) => !started)
+  await until(() => stateOf(held) === 2, 'the file says that the run has ended')
+  await node.start(id)
+  const next = openSync(path, 'r')
+  await until(() => stateOf(next) === 1, 'the next file says that the next run is on')
+  expect(stateOf(held)).toBe(2)
+  closeSync(held)
+  closeSync(next)
+  await node.call('POST', `/pipelines/${id}/stop`)
 })
 
 test('a file that is too small is refused with the size that is needed, which is enough', async () => {
