@@ -145,7 +145,7 @@ export class PipelinesService implements PipelineHost {
       const hosted = this.#host(record, own)
       for (const id of hosted.runIds) this.#pipelineOfRun.set(id, hosted)
     }
-    await this.runLogs.removeOthers(new Set(this.#pipelineOfRun.keys()))
+    await this.runLogs.removeOthers(new Set(this.#pipelineOfRun.keys())).catch(this.#onError)
   }
 
   /** Starts the pipelines whose startup policy says so. */
@@ -329,13 +329,18 @@ export class PipelinesService implements PipelineHost {
           error: NODE_RESTARTED,
         }
         await this.store.runs.put(ended)
-        const log = this.runLogs.stored(run.id)
-        await log.opened
-        log.append([lastLine(ended)])
-        await log.written()
+        await this.#endLog(ended).catch(this.#onError)
         return ended
       }),
     )
+  }
+
+  /** A run that was cut off could not say how it ended. */
+  async #endLog(ended: RunRecord): Promise<void> {
+    const log = this.runLogs.stored(ended.id)
+    await log.opened
+    log.append([lastLine(ended)])
+    await log.written()
   }
 
   #check(nodeId: string): void {

@@ -55,6 +55,8 @@ export class RunLog {
   static stored(options: RunLogOptions): RunLog {
     const log = new RunLog(options)
     log.#opened = log.#open()
+    // Whoever reads it is told; nobody has to.
+    log.#opened.catch(() => {})
     return log
   }
 

@@ -1,5 +1,5 @@
 /** The logs of runs on a real node: their files, what outlives the node, and the filters of a configuration. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
@@ -104,6 +104,24 @@ test('logs outlive the node: those of the last runs, whole; older ones and those
   expect(await logOf(node, runs[1] as string)).toEqual(before)
   expect((await logOf(node, runs[2] as string, 1)).map(({ message }) => message)).toEqual(['ended: STOPPED'])
   await expect(node.follow(`/pipeline-runs/${runs[0]}/logs`)).rejects.toMatchObject({ code: 5 })
+})
+
+test('logs that cannot be read keep the node neither from starting nor from deleting', async () => {
+  const directory = temporaryDirectory()
+  node = await runNode(directory)
+  const id = await created(node, traffic())
+  const run = await node.start(id)
+  await stopped(node, id)
+  await node.node.close()
+  const path = join(directory, 'logs', `${run}.jsonl`)
+  rmSync(path)
+  mkdirSync(path)
+  node = await runNode(directory)
+  await expect(node.follow(`/pipeline-runs/${run}/logs?options.lines=10`)).rejects.toMatchObject({ code: 13 })
+  const next = await node.start(id)
+  await stopped(node, id)
+  expect((await logOf(node, next)).at(-1)?.message).toBe('ended: STOPPED')
+  expect((await node.call('DELETE', `/pipelines/${id}`)).status).toBe(200)
 })
 
 test('filters: more of one component, nothing of another, a file, and the end of the run', async () => {
