@@ -1,5 +1,6 @@
 /** What the process of the node takes: CPU time, memory, descriptors, threads. */
 import { readdirSync } from 'node:fs'
+import { getHeapStatistics } from 'node:v8'
 import { type MetricEntry, MetricLayout } from '../dataplane/engine/metrics.ts'
 import { PROCESS_PATH, processMetrics } from '../dataplane/engine/own-metrics.ts'
 
@@ -23,11 +24,10 @@ export class ProcessMeter {
     const at = performance.now()
     if (this.#last !== undefined && at - this.#last.at < READING_MS) return this.#last.values
     const { user, system } = process.cpuUsage()
-    const { rss, heapUsed } = process.memoryUsage()
     const figures: Record<keyof typeof processMetrics, number> = {
       cpu_time: (user + system) * 1000,
-      resident_memory: rss,
-      heap_used: heapUsed,
+      resident_memory: residentMemory(),
+      heap_used: getHeapStatistics().used_heap_size,
       open_descriptors: countIn('/proc/self/fd'),
       threads: countIn('/proc/self/task'),
     }
@@ -37,7 +37,16 @@ export class ProcessMeter {
   }
 }
 
-/** Entries of a directory of /proc; 0 when the process may open no more descriptors, which no sample should fail of. */
+/** Bytes of memory the process has in RAM; 0 when it may open no descriptor to read them, which no sample should fail of. */
+function residentMemory(): number {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return 0
+  }
+}
+
+/** Entries of a directory of /proc; 0 when the process may open no more descriptors. */
 function countIn(directory: string): number {
   try {
     return readdirSync(directory).length

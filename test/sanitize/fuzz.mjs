@@ -200,8 +200,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       if (!(handle >= 0 && handle < SLOTS)) break
       const at = handle * SLOT_BYTES + 128
       memory.offset[handle] = at
-      memory.length[handle] = random.chance(0.9) ? length : random.below(1400)
-      headers(memory.data, at, memory.length[handle], handles.length)
+      const bytes = random.chance(0.9) ? length : random.below(1400)
+      memory.length[handle] = bytes
+      headers(memory.data, at, bytes, handles.length)
       const remote = new DataView(memory.remote.buffer, memory.remote.byteOffset + handle * 32, 32)
       remote.setUint8(0, random.pick([4, 4, 4, 6, 0, 9]))
       remote.setUint16(2, get('port') & 0xffff, true)
