@@ -44,9 +44,14 @@ export const observer = defineComponent({
       highest = -1
     }
 
-    /** Packets that came together are recorded together. */
+    /** Packets that came together are recorded together; where the first and the last did, so did those between them. */
     function recordResidence(handles: Int32Array, length: number): void {
       const { now } = clock
+      const first = arrival[handles[0]]
+      if (first === arrival[handles[length - 1]]) {
+        metrics.residence.recordMany(now - first, length)
+        return
+      }
       let from = 0
       for (let i = 1; i <= length; i++) {
         const came = arrival[handles[from]]
