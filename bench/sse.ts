@@ -13,8 +13,8 @@ const IDLE_STREAMS = 10_000
 interface Source {
   server: Server
   path: string
-  /** Makes `events` events. */
-  publish(events: number): Promise<void>
+  /** Makes `events` events, `together` at a time (at most `PIPELINES`, which is what it is when left out). */
+  publish(events: number, together?: number): Promise<void>
 }
 
 async function nodeSource(): Promise<Source> {
@@ -36,9 +36,9 @@ async function nodeSource(): Promise<Source> {
   return {
     server,
     path: `/v1/streams/nodes/${node}/pipelines`,
-    publish: async (events) => {
-      for (let sent = 0; sent < events; sent += PIPELINES) {
-        await Promise.all(pipelines.slice(0, events - sent).map((pipeline) => rename(pipeline)))
+    publish: async (events, together = PIPELINES) => {
+      for (let sent = 0; sent < events; sent += together) {
+        await Promise.all(pipelines.slice(0, Math.min(together, events - sent)).map((pipeline) => rename(pipeline)))
       }
     },
   }
@@ -62,9 +62,9 @@ async function eventOf({ server, path, publish }: Source): Promise<string> {
 async function bareSource(event: string): Promise<Source> {
   const server = await Server.bare({ event: Buffer.from(event).toString('base64') })
   // As many at once as changes of pipelines reach the disk together.
-  const publish = async (events: number) => {
-    for (let sent = 0; sent < events; sent += PIPELINES) {
-      const count = Math.min(PIPELINES, events - sent)
+  const publish = async (events: number, together = PIPELINES) => {
+    for (let sent = 0; sent < events; sent += together) {
+      const count = Math.min(together, events - sent)
       await (await fetch(`http://127.0.0.1:${server.port}/publish/${count}`, { method: 'POST' })).arrayBuffer()
     }
   }
@@ -72,11 +72,11 @@ async function bareSource(event: string): Promise<Source> {
 }
 
 /** Deliveries per second of the server's CPU time. */
-async function rate({ server, publish }: Source, subscribers: Subscribers): Promise<number> {
+async function rate({ server, publish }: Source, subscribers: Subscribers, together?: number): Promise<number> {
   const events = Math.ceil(DELIVERIES / subscribers.count)
   const before = server.cpu()
   const arrived = subscribers.expect(events)
-  await Promise.all([publish(events), arrived])
+  await Promise.all([publish(events, together), arrived])
   return (events * subscribers.count) / (server.cpu() - before)
 }
 
@@ -102,12 +102,20 @@ export const bench: Bench = async () => {
     for (const count of [1_000, 10_000]) {
       const ofNode = await Subscribers.open(node.server, node.path, count)
       const ofBare = await Subscribers.open(bare.server, bare.path, count)
-      const rates = await inTurn(5, { bare: () => rate(bare, ofBare), node: () => rate(node, ofNode) })
+      const rates = await inTurn(5, {
+        bare: () => rate(bare, ofBare),
+        node: () => rate(node, ofNode),
+        bareSingle: () => rate(bare, ofBare, 1),
+        nodeSingle: () => rate(node, ofNode, 1),
+      })
       await ofNode.close()
       await ofBare.close()
       const unit = 'events per CPU second'
       rows.push({ label: `bare loop, ${count.toLocaleString('en-US')} subscribers`, value: rates.bare, unit })
       rows.push({ label: 'streamPipelines', value: rates.node, unit, ratio: rates.node / rates.bare, goal: '≥ 0.7' })
+      rows.push({ label: 'bare loop, one event at a time', value: rates.bareSingle, unit })
+      const single = rates.nodeSingle / rates.bareSingle
+      rows.push({ label: 'streamPipelines, one change at a time', value: rates.nodeSingle, unit, ratio: single })
     }
     rows.push({ label: 'memory of an idle stream, bare', value: bareIdle, unit: 'KB' })
     rows.push({ label: 'memory of an idle stream', value: idle, unit: 'KB', goal: '≤ 10' })

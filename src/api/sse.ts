@@ -2,7 +2,7 @@
 
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
-import { SharedMessage } from '../contract/shared-message.ts'
+import { SharedMessage, SharedMessages } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
@@ -51,9 +51,16 @@ export class SseSink extends StreamSink {
 
   protected override write(message: unknown): number {
     const encode = (value: unknown): Uint8Array => eventBytes(this.#operation, value)
-    const bytes = message instanceof SharedMessage ? message.encoded('sse', encode) : encode(message)
+    let bytes: Uint8Array
+    if (message instanceof SharedMessage) bytes = message.encoded('sse', encode)
+    else if (message instanceof SharedMessages) bytes = message.eventStream(encode)
+    else bytes = encode(message)
     this.#write(bytes)
     return bytes.length
+  }
+
+  sendTogether(messages: SharedMessages<unknown>): boolean {
+    return this.send(messages)
   }
 
   protected override finish(error: unknown, isReady: boolean): void {

@@ -5,7 +5,7 @@ import type { RequestReceiver } from '../contract/handlers.ts'
 import { decodeJson } from '../contract/json-decode.ts'
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
-import { SharedMessage } from '../contract/shared-message.ts'
+import { SharedMessage, type SharedMessages } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
@@ -97,6 +97,13 @@ export class WebSocketSink extends StreamSink {
     const bytes = message instanceof SharedMessage ? message.encoded('websocket', encode) : encode(message)
     this.#send(bytes)
     return bytes.length
+  }
+
+  sendTogether(messages: SharedMessages<unknown>): boolean {
+    this.#socket.cork(() => {
+      for (const message of messages.each) this.send(message)
+    })
+    return this.writable
   }
 
   protected override finish(error: unknown): void {

@@ -22,17 +22,17 @@ export class Announcements<M> {
       setImmediate(() => {
         const messages = this.#waiting
         this.#waiting = []
-        for (const change of messages) this.#fanout.publish(change)
+        this.#fanout.publishTogether(messages)
         resolve()
       })
     })
   }
 
-  /** Adds a subscriber: `first` describes the state at this moment and goes to it alone, every later change follows. */
-  async add(sink: Sink<M>, first: () => M): Promise<void> {
+  /** Adds a subscriber: `first` describes the state at this moment and goes to it alone, if there is one; every later change follows. */
+  async add(sink: Sink<M>, first?: () => M): Promise<void> {
     // What the state shows already must not be told after it.
     while (this.#waiting.length > 0) await this.#told
-    this.#fanout.add(sink, first())
+    this.#fanout.add(sink, first?.())
   }
 
   /** Ends every subscriber's stream once what waits for it was sent. */

@@ -1,7 +1,10 @@
 /** One source of events, many subscribers: every event is wrapped once, so each wire format encodes it once. */
 import type { Sink } from './handlers.ts'
 import { Outbox, type OutboxPolicy } from './outbox.ts'
-import { SharedMessage } from './shared-message.ts'
+import { SharedMessage, SharedMessages } from './shared-message.ts'
+
+/** Messages that are sent at once, at most: what a subscriber that turns out to be slow has taken beyond its policy. */
+const MAX_TOGETHER = 256
 
 export class Fanout<M> {
   readonly #policy: OutboxPolicy<M>
@@ -38,6 +41,19 @@ export class Fanout<M> {
     if (this.#outboxes.size === 0) return
     const shared = message instanceof SharedMessage ? message : new SharedMessage(message)
     for (const outbox of this.#outboxes) outbox.push(shared)
+  }
+
+  /** `publish` for each of `messages`, in order; subscribers that keep up get them at once. */
+  publishTogether(messages: readonly M[]): void {
+    if (this.#outboxes.size === 0 || messages.length === 0) return
+    if (messages.length === 1) {
+      this.publish(messages[0] as M)
+      return
+    }
+    for (let from = 0; from < messages.length; from += MAX_TOGETHER) {
+      const shared = new SharedMessages(messages.slice(from, from + MAX_TOGETHER))
+      for (const outbox of this.#outboxes) outbox.pushTogether(shared)
+    }
   }
 
   /** Ends every subscriber's stream once what waits for it was sent. */

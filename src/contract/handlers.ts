@@ -9,7 +9,7 @@
  * - 64-bit integers are bigint in requests; responses may hold bigint or safe-integer numbers;
  * - enums are their value's name, bytes Uint8Array, timestamps Date, maps plain objects.
  */
-import type { SharedMessage } from './shared-message.ts'
+import type { SharedMessage, SharedMessages } from './shared-message.ts'
 import type { BidiOperations, StreamOperations, UnaryOperations } from './types.ts'
 
 /** Who calls, and how long they wait for the answer. */
@@ -45,6 +45,8 @@ export interface Sink<M> {
    * this message too, but the sender should hold further ones until `onDrain` (Outbox does that).
    */
   send(message: M | SharedMessage<M>): boolean
+  /** `send` for each of them in order, at the price of one where the transport can; a sink without it is sent them one by one. */
+  sendTogether?(messages: SharedMessages<M>): boolean
   /** Whether a `send` would still find room. */
   readonly writable: boolean
   /** Ends the stream; with an error, the caller receives it as the stream's failure. */

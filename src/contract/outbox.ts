@@ -1,7 +1,7 @@
 /** What stands between a source of events and one subscriber: a bounded queue with a policy for the slow. */
 import { ServiceError } from './errors.ts'
 import type { Sink } from './handlers.ts'
-import type { SharedMessage } from './shared-message.ts'
+import type { SharedMessage, SharedMessages } from './shared-message.ts'
 
 /** What happens when a subscriber reads slower than events come. */
 export type OutboxPolicy<M> =
@@ -61,6 +61,22 @@ export class Outbox<M> {
         ),
       )
     }
+  }
+
+  /** `push` for each of `messages`, in order. */
+  pushTogether(messages: SharedMessages<M>): void {
+    const sink = this.#sink
+    if (
+      sink.sendTogether !== undefined &&
+      this.#queue === undefined &&
+      sink.writable &&
+      !sink.closed &&
+      !this.#ending
+    ) {
+      sink.sendTogether(messages)
+      return
+    }
+    for (const message of messages.each) this.push(message)
   }
 
   /** Ends the stream once what waits has been sent. */

@@ -1,4 +1,4 @@
-/** A message that goes to many subscribers and is encoded once per wire format. */
+/** Messages that go to many subscribers and are encoded once per wire format. */
 
 /** What a transport encodes a message into; one cached encoding each. */
 export type MessageFormat = 'proto' | 'sse' | 'websocket'
@@ -30,5 +30,21 @@ export class SharedMessage<M> {
         this.#websocket ??= encode(this.value)
         return this.#websocket
     }
+  }
+}
+
+/** Several events that go to every subscriber one after the other; of formats that are a stream of text they are one text. */
+export class SharedMessages<M> {
+  readonly each: readonly SharedMessage<M>[]
+  #sse: Uint8Array | undefined
+
+  constructor(values: readonly M[]) {
+    this.each = values.map((value) => new SharedMessage(value))
+  }
+
+  /** The events of all of them, each made by `encode`; as `SharedMessage.encoded`. */
+  eventStream(encode: (value: M) => Uint8Array): Uint8Array {
+    this.#sse ??= Buffer.concat(this.each.map((message) => message.encoded('sse', encode)))
+    return this.#sse
   }
 }

@@ -51,7 +51,7 @@ export class HostedRun {
     this.log.follow((lines) => {
       if (this.#logFollowers.size === 0) return
       // One line a message: what is dropped for a slow follower is counted in messages.
-      for (const line of lines) this.#logFollowers.publish({ messages: [logMessageView(line)] })
+      this.#logFollowers.publishTogether(lines.map((line) => ({ messages: [logMessageView(line)] })))
     })
     this.#telemetryFollowers.onIdle(() => {
       this.#unfollow?.()

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import { pooledRun } from '../actors/pipeline-run.ts'
+import { Announcements } from '../contract/announcements.ts'
 import { systemClock, type Timers } from '../contract/clock.ts'
 import { answerable, ServiceError } from '../contract/errors.ts'
-import { Fanout } from '../contract/fanout.ts'
 import type { Handlers, Sink } from '../contract/handlers.ts'
 import { type LocalNode, requireLocal } from '../contract/local-node.ts'
 import type { LogStreamMessages, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
@@ -97,7 +97,7 @@ export class PipelinesService implements PipelineHost {
   readonly #pipelineOfRun = new Map<string, HostedPipeline>()
   /** Run id → lookups that wait for it. */
   readonly #awaitedRuns = new Map<string, Set<() => void>>()
-  readonly #events = new Fanout<StreamPipelinesEvent>({ kind: 'bounded', limit: MAX_EVENT_BACKLOG })
+  readonly #events = new Announcements<StreamPipelinesEvent>({ kind: 'bounded', limit: MAX_EVENT_BACKLOG })
   /** Pipelines with a change that is not told yet. */
   readonly #changed = new Set<HostedPipeline>()
   #closing = false
@@ -190,7 +190,7 @@ export class PipelinesService implements PipelineHost {
       const record = { id: this.newId(), settings, createdAt: Date.now(), ...(author === undefined ? {} : { author }) }
       await this.store.pipelines.put(record)
       const pipeline = this.#host(record, [], config).view()
-      this.#tell({ create: { pipeline } })
+      this.#events.announce({ create: { pipeline } })
       return { pipeline }
     },
     updatePipeline: async (request, call) => {
@@ -215,7 +215,7 @@ export class PipelinesService implements PipelineHost {
       const pipeline = await hosted.delete(call)
       this.#pipelines.delete(id)
       this.#changed.delete(hosted)
-      this.#tell({ delete: { pipeline } })
+      this.#events.announce({ delete: { pipeline } })
       return {}
     },
     startPipeline: async ({ nodeId, id, name }, call) => {
@@ -229,7 +229,7 @@ export class PipelinesService implements PipelineHost {
     },
     streamPipelines: async ({ nodeId }, _call, sink) => {
       this.#check(nodeId)
-      this.#events.add(sink)
+      await this.#events.add(sink)
     },
     openLogStream: async ({ nodeId, runId, options }, _call, sink: Sink<LogStreamMessages>) => {
       this.#check(nodeId)
@@ -285,7 +285,7 @@ export class PipelinesService implements PipelineHost {
   answered(pipelineId: string): void {
     const hosted = this.#pipelines.get(pipelineId)
     if (hosted === undefined || !this.#changed.delete(hosted) || hosted.deleted) return
-    this.#tell({ update: { pipeline: hosted.view() } })
+    this.#events.announce({ update: { pipeline: hosted.view() } })
   }
 
   runPlanned(run: HostedRun): void {
@@ -303,12 +303,7 @@ export class PipelinesService implements PipelineHost {
   }
 
   #tellChange(hosted: HostedPipeline): void {
-    if (this.#changed.delete(hosted)) this.#events.publish({ update: { pipeline: hosted.view() } })
-  }
-
-  /** Tells once the answer that is being made has gone out. */
-  #tell(event: StreamPipelinesEvent): void {
-    setImmediate(() => this.#events.publish(event))
+    if (this.#changed.delete(hosted)) this.#events.announce({ update: { pipeline: hosted.view() } })
   }
 
   #host(record: PipelineRecord, runs: readonly RunRecord[], config?: PipelineConfig) {

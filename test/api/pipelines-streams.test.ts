@@ -53,6 +53,24 @@ describe('streamPipelines', () => {
     expect(heard.map(({ create }) => create.pipeline.id)).toEqual([id, id, id])
     for (const stream of streams) stream.close()
   })
+
+  test('changes made at once: each one an event of its own, and of one pipeline in their order', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => node.create(traffic())))
+    const events = await node.follow('/pipelines')
+    const names = ['first', 'second', 'third']
+    for (const name of names) {
+      const settings = settingsOf(traffic(), { name, instructionsTimeout: 5 })
+      const answers = await Promise.all(ids.map((id) => node.call('PUT', `/pipelines/${id}`, settings)))
+      expect(answers.map(({ status }) => status)).toEqual(ids.map(() => 200))
+    }
+    const heard = new Map<string, string[]>(ids.map((id) => [id, []]))
+    for (let event = 0; event < ids.length * names.length; event++) {
+      const { id, name } = (await events.next()).update.pipeline
+      heard.get(id)?.push(name)
+    }
+    expect([...heard.values()]).toEqual(ids.map(() => names))
+    events.close()
+  })
 })
 
 /** Bounces what it gets through a component that can be told to throw. */
