@@ -6,11 +6,29 @@ import type { HttpRoute } from './http-routes.ts'
 import { parseJson } from './json-parse.ts'
 import { readQuery } from './query.ts'
 
+/** Requests that their path says all of, by its parameters: a path asked for again is not read again. */
+const ofPath = new WeakMap<Readonly<Record<string, string>>, Readonly<Record<string, unknown>>>()
+
 /**
- * Reads the service object of a request. `path` holds the decoded path parameters by field name, `query` the raw query string, `body` the
+ * Reads the service object of a request, which is the same object for the same `path` where that is all there is to it: not to be changed. `path` holds the decoded path parameters by field name, `query` the raw query string, `body` the
  * raw body (empty: none). Throws INVALID_ARGUMENT with every problem.
  */
 export function readRequest(
+  { operation, binding }: HttpRoute,
+  path: Readonly<Record<string, string>>,
+  query: string,
+  body: string,
+): Readonly<Record<string, unknown>> {
+  if (query !== '' || body !== '') return readParts({ operation, binding }, path, query, body)
+  let request = ofPath.get(path)
+  if (request === undefined) {
+    request = Object.freeze(readParts({ operation, binding }, path, '', ''))
+    ofPath.set(path, request)
+  }
+  return request
+}
+
+function readParts(
   { operation, binding }: HttpRoute,
   path: Readonly<Record<string, string>>,
   query: string,

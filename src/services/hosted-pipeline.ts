@@ -148,13 +148,9 @@ export class HostedPipeline {
 
   /** The pipeline as callers see it. */
   view(): Pipeline {
-    const { isStopped, run, restarts } = this.#machine
-    return this.#view.show({
-      record: this.#record,
-      started: !isStopped,
-      run,
-      restarts: restarts.count,
-      nextAt: restarts.nextAt,
+    return this.#view.show(this.#record, this.#machine.state, () => {
+      const { isStopped, run, restarts } = this.#machine
+      return { record: this.#record, started: !isStopped, run, restarts: restarts.count, nextAt: restarts.nextAt }
     })
   }
 

@@ -29,6 +29,11 @@ export class PipelineMachine {
     this.#clock = clock
   }
 
+  /** Another object after everything that has happened to it, the same one in between. */
+  get state(): object {
+    return this.#snapshot
+  }
+
   get isStopped(): boolean {
     return this.#snapshot.matches('stopped')
   }

@@ -19,15 +19,16 @@ interface Shown {
 
 /** One pipeline as callers see it: the same object until something in it changes, so that it is encoded once for all of them. */
 export class PipelineView {
-  #last: { of: Shown; pipeline: Pipeline } | undefined
+  #last: { record: PipelineRecord; state: object; of: Shown; pipeline: Pipeline } | undefined
 
-  show(shown: Shown): Pipeline {
+  /** `shown` tells what there is to see, and nothing else as long as `record` and `state` are the same objects. */
+  show(record: PipelineRecord, state: object, shown: () => Shown): Pipeline {
     const last = this.#last
-    if (last !== undefined && (Object.keys(shown) as (keyof Shown)[]).every((key) => last.of[key] === shown[key])) {
-      return last.pipeline
-    }
-    const pipeline = unchanging(pipelineView(shown))
-    this.#last = { of: shown, pipeline }
+    if (last?.record === record && last.state === state) return last.pipeline
+    const of = shown()
+    const isSame = last !== undefined && (Object.keys(of) as (keyof Shown)[]).every((key) => last.of[key] === of[key])
+    const pipeline = isSame ? last.pipeline : unchanging(pipelineView(of))
+    this.#last = { record, state, of, pipeline }
     return pipeline
   }
 }
