@@ -14,7 +14,7 @@ import { duration, type Format, loadPipeline, pipelineIn, readInput, whole, with
 import { kpiObserver } from './simulate-run.ts'
 import { MAX_SEED, planSweep, runOf } from './sweep.ts'
 import { valueText } from './sweep-settings.ts'
-import { MAX_RUNS } from './sweep-values.ts'
+import { MAX_JOBS, MAX_RUNS } from './sweep-values.ts'
 import { print, printJson } from './terminal.ts'
 
 interface SimulateCommandOptions {
@@ -30,9 +30,6 @@ interface SimulateCommandOptions {
   verbose?: boolean
   all?: boolean
 }
-
-/** Most simulations at once: each is a thread with its packets in memory. */
-const MAX_JOBS = 256
 
 /** Writes the lines that are to be seen to stderr, with the name of their run where there are several. */
 function logger(run: string, verbose: boolean): (line: LogLine) => void {

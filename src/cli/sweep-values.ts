@@ -4,6 +4,9 @@ import { UsageFailure } from './failure.ts'
 /** Most runs of one sweep, and so most values of one setting. */
 export const MAX_RUNS = 100_000
 
+/** Most simulations at once: each is a thread with its packets in memory. */
+export const MAX_JOBS = 256
+
 /** `text` at its commas, but for those within brackets, braces and quotes of JSON. */
 function pieces(text: string): string[] {
   const found: string[] = []
