@@ -6,7 +6,7 @@ import type { Figure } from './sweep-figures.ts'
 import type { Combination } from './sweep-settings.ts'
 
 /** One simulation that is done. */
-export interface Run {
+interface Run {
   readonly seed: number
   readonly result: SimulationResult
 }

@@ -9,7 +9,10 @@ import '../harness/slow.ts'
 const directory = scratch()
 afterAll(() => directory.dispose())
 
+type Fields = Record<string, unknown>
 interface Trial {
+  encoder: Record<string, Fields>
+  decoder: Record<string, Fields>
   code: string | null
   settings: string
   sent: number
@@ -24,7 +27,7 @@ interface Trial {
 interface Advice {
   best: Trial | null
   trials: Trial[]
-  simulation: object
+  simulation: { engine_config: { pipeline: Record<string, Record<string, Fields>> } }
   simulationMs: number
   sender: object
   receiver: object
@@ -71,10 +74,35 @@ describe('the choice', () => {
     expect(new Set(trials.map((trial) => trial.code))).toEqual(
       new Set(['reed_solomon', 'rlnc', 'kodok', 'parity_2d', 'rely']),
     )
+    expect(best?.seeds).toEqual([5, 6, 7, 8])
+    expect(trials[0]?.seeds).toEqual([1, 2, 3, 4])
     // The ends are configurations that a node takes.
     for (const end of [advice.sender, advice.receiver]) {
       expect(await penstock(['validate', '-'], { input: JSON.stringify(end) })).toMatchObject({ code: 0, stderr: '' })
     }
+  })
+
+  it('is among settings whose late packets count as lost', async () => {
+    const { advice } = await asked(...LINK, ...EFFORT)
+    // Its rows are there in time, its columns when the budget is over.
+    const grid = advice.trials.find(({ code }) => code === 'parity_2d') as Trial
+    const { pipeline } = structuredClone(advice.simulation.engine_config)
+    for (const end of ['encoder', 'decoder'] as const) {
+      const [{ input, output }] = Object.values(pipeline[end]) as [Fields]
+      const [[key, fields]] = Object.entries(grid[end]) as [[string, Fields]]
+      pipeline[end] = { [key]: { input, output, ...fields } }
+    }
+    pipeline.source.throughput_traffic_source = { ...pipeline.source.throughput_traffic_source, duration_ms: 1920 }
+    const input = JSON.stringify({ engine_config: { pipeline } })
+    let [lost, late] = [0, 0]
+    for (const seed of grid.seeds) {
+      const args = ['simulate', '-', '-d', `${advice.simulationMs}ms`, '--seed', `${seed}`, '-o', 'json']
+      const { metrics } = JSON.parse((await penstock(args, { input })).stdout)
+      lost += metrics.source.output_packets - metrics.sink.probe_packets
+      late += metrics.sink.late_packets
+    }
+    expect(late).toBeGreaterThan(0)
+    expect(grid.lost).toBe(lost + late)
   })
 
   it('is the same whatever the number of jobs, and another seed gives other losses', async () => {
