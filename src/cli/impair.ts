@@ -1,10 +1,9 @@
 /** `penstock impair`: a bad link between two UDP endpoints, in the foreground. */
 import { randomUUID } from 'node:crypto'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
-import { readDuration } from '../text/durations.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { RunningCommand } from './impair-command.ts'
@@ -23,6 +22,7 @@ import {
   type Step,
 } from './impairment.ts'
 import { duration, type Format, interruption, pause, whole, withOutput } from './options.ts'
+import { bitRate, milliseconds, share } from './quantities.ts'
 import { print, printJson, table } from './terminal.ts'
 
 interface ImpairOptions extends Overrides {
@@ -35,37 +35,6 @@ interface ImpairOptions extends Overrides {
   print?: boolean
   json?: boolean
   output: Format
-}
-
-/** Reads `5%` or `0.05`; gives a share from 0 to 1. */
-function share(given: string): number {
-  const [, digits, sign] = /^(\d+(?:\.\d+)?|\.\d+)(%?)$/.exec(given) ?? []
-  const value = Number(digits) / (sign === '%' ? 100 : 1)
-  if (digits === undefined || value > 1) {
-    throw new InvalidArgumentError('A loss is written 5% or 0.05, from 0 to 100 %.')
-  }
-  return value
-}
-
-/** Reads `40ms`, `1s`; gives whole milliseconds, 0 too. */
-function milliseconds(given: string): number {
-  const value = readDuration(given)
-  if (value === undefined || !Number.isInteger(value)) {
-    throw new InvalidArgumentError('A time is written 40ms or 1s, in whole milliseconds.')
-  }
-  return value
-}
-
-const PER_MEGABIT: Readonly<Record<string, number>> = { k: 1e-3, M: 1, G: 1e3 }
-
-/** Reads `500k`, `10M`, `1G` bit/s; gives Mbit/s. */
-function bitRate(given: string): number {
-  const [, digits, unit = ''] = /^(\d+(?:\.\d+)?)([kMG])$/.exec(given) ?? []
-  const value = Number(digits) * (PER_MEGABIT[unit] ?? Number.NaN)
-  if (!(value >= 0.001 && value <= 1_000_000)) {
-    throw new InvalidArgumentError('A rate is written 500k, 10M or 1G (bit/s), from 1k to 1000G.')
-  }
-  return value
 }
 
 function list(format: Format): void {
@@ -214,7 +183,7 @@ export function addImpair(program: Command): void {
     .option('-p, --profile <name|file>', 'a profile of --list, or a file of your own by its path')
     .option('-l, --listen <address>', 'where the client sends to, ip:port or name:port; port 0 lets the system choose')
     .option('-f, --forward <address>', 'where the server is, ip:port or name:port')
-    .option('--loss <share>', 'share of the packets that are lost, at random: 5%, 0.05', share)
+    .option('--loss <share>', 'share of the packets that are lost, at random: 5%, 0.05', share('A loss'))
     .option('--delay <time>', 'one-way delay: 40ms', milliseconds)
     .option('--jitter <time>', 'largest deviation from the delay, either way; order is kept: 10ms', milliseconds)
     .option('--rate <rate>', 'bit/s of UDP payload: 500k, 10M, 1G', bitRate)

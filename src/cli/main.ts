@@ -11,6 +11,7 @@ import { addDemoHub } from './demo-hub.ts'
 import { addDemoOperate } from './demo-operate.ts'
 import { addDoctor } from './doctor.ts'
 import { Failure } from './failure.ts'
+import { addFec } from './fec.ts'
 import { addImpair } from './impair.ts'
 import { addNodes } from './nodes.ts'
 import { isOutputLost, superviseOutput } from './output.ts'
@@ -37,6 +38,7 @@ export function createProgram(): Command {
     addUp,
     addRun,
     addSimulate,
+    addFec,
     addImpair,
     addValidate,
     addComponents,

@@ -15,7 +15,7 @@ import { messageOf } from '../text/error-message.ts'
 import type { Problem } from '../text/pointer.ts'
 import { Failure } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
-import { invalid } from './problems.ts'
+import { invalid, type Source } from './problems.ts'
 import { paint } from './terminal.ts'
 
 export type Format = 'table' | 'json'
@@ -81,19 +81,29 @@ export function problemLines(problems: readonly Problem[], stream: { isTTY?: boo
   return problems.map(({ pointer, message }) => `  ${paint(pointer || '/', 'cyan', stream)}: ${message}`).join('\n')
 }
 
-/** Reads and checks a pipeline configuration, whose files are relative to its own; all problems at once are the failure. */
-export async function loadPipeline(file: string): Promise<PipelineConfig> {
-  const text = await readInput(file)
+/** Checks the text of a configuration that stands in `file`, or in standard input, and whose files are relative to that. */
+export function checkPipeline({ file, text }: Source): { config: PipelineConfig | null; problems: readonly Problem[] } {
   const { config, problems } = checkPipelineConfig(text, components)
-  if (!config) throw invalid(problems, { file, text })
+  if (!config) return { config, problems }
+  const placed = withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
+  const faults = pathFaults(placed, components)
+  return { config: faults.length > 0 ? null : placed, problems: faults }
+}
+
+/** The checked configuration of `source`; all problems at once are the failure. */
+export function pipelineIn(source: Source): PipelineConfig {
+  const { config, problems } = checkPipeline(source)
+  if (!config) throw invalid(problems, source)
   if (config.lifecycle !== undefined) {
     const label = paint('note:', 'yellow', process.stderr)
     process.stderr.write(`${label} the commands of lifecycle_handler are not run: only a node runs them\n`)
   }
-  const placed = withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
-  const faults = pathFaults(placed, components)
-  if (faults.length > 0) throw invalid(faults, { file, text })
-  return placed
+  return config
+}
+
+/** Reads and checks a pipeline configuration, whose files are relative to its own; all problems at once are the failure. */
+export async function loadPipeline(file: string): Promise<PipelineConfig> {
+  return pipelineIn({ file, text: await readInput(file) })
 }
 
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const

@@ -1,25 +1,32 @@
 /** `penstock simulate`: pipelines on the virtual clock, joined by their simulated networks, and their metrics when the time is up. */
-import type { Command } from 'commander'
-import type { Kpi } from '../contract/types.ts'
+import { type Command, Option } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { NS_PER_MS } from '../dataplane/engine/clock.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
-import { type Simulated, type SimulatedRun, simulateTogether } from '../dataplane/engine/simulate.ts'
-import { ProcessMeter } from '../telemetry/process-meter.ts'
-import { Sampler } from '../telemetry/sampler.ts'
+import { type Simulated, simulateTogether } from '../dataplane/engine/simulate.ts'
 import { spanText } from './durations.ts'
-import { Failure } from './failure.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import { kpisTable } from './kpis-table.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
-import { duration, type Format, loadPipeline, whole, withAllMetrics, withOutput } from './options.ts'
+import { duration, type Format, loadPipeline, pipelineIn, readInput, whole, withAllMetrics } from './options.ts'
+import { kpiObserver } from './simulate-run.ts'
+import { MAX_SEED, planSweep, runOf } from './sweep.ts'
+import { valueText } from './sweep-settings.ts'
+import { MAX_JOBS, MAX_RUNS } from './sweep-values.ts'
 import { print, printJson } from './terminal.ts'
 
 interface SimulateCommandOptions {
   duration: number
   seed: number
-  output: Format
+  output: Format | 'csv'
+  set?: string[]
+  metric?: string[]
+  kpi?: string[]
+  repeat?: number
+  replay?: number
+  jobs?: number
   verbose?: boolean
   all?: boolean
 }
@@ -35,20 +42,6 @@ function logger(run: string, verbose: boolean): (line: LogLine) => void {
 
 function endingOf({ end }: Simulated): { outcome: string; error: string | undefined } {
   return { outcome: end.outcome === 'STOPPED' ? 'DURATION' : end.outcome, error: end.error }
-}
-
-/** Evaluates the KPIs of a configuration once a second; `last` are those of the last time. */
-function kpiObserver({ kpis }: PipelineConfig): { last: Kpi[]; onSample?: SimulatedRun['onSample'] } {
-  if (kpis === undefined) return { last: [] }
-  let sampler: Sampler | undefined
-  const observer = {
-    last: [] as Kpi[],
-    onSample: (region: SharedArrayBuffer, now: number) => {
-      sampler ??= new Sampler(region, { kpis, process: new ProcessMeter() })
-      observer.last = sampler.sample(now / NS_PER_MS).kpis
-    },
-  }
-  return observer
 }
 
 function printTable(config: PipelineConfig, { end, metrics, elapsed }: Simulated, seed: number, all = false): void {
@@ -67,27 +60,38 @@ function printTable(config: PipelineConfig, { end, metrics, elapsed }: Simulated
   print(`\n${how} after ${spanText(elapsed / (NS_PER_MS * 1000))} of virtual time, seed ${seed}`)
 }
 
-async function simulateFiles(files: string[], options: SimulateCommandOptions): Promise<void> {
-  const { seed, output, verbose = false } = options
-  const several = files.length > 1
-  const runs: (SimulatedRun & { file: string; observer: { last: Kpi[] } })[] = []
-  for (const file of files) {
-    const config = await loadPipeline(file)
+/** A configuration, the file it is from, and what `--set` has changed of it. */
+interface Given {
+  readonly file: string
+  readonly config: PipelineConfig
+  readonly set?: Readonly<Record<string, unknown>>
+}
+
+function simulateThese(given: readonly Given[], options: SimulateCommandOptions, seed = options.seed): void {
+  const { output, verbose = false } = options
+  const several = given.length > 1
+  const runs = given.map(({ file, config, set }) => {
     const observer = kpiObserver(config)
     const { onSample } = observer
-    runs.push({ file, config, observer, onLog: logger(several ? file : '', verbose), ...(onSample && { onSample }) })
-  }
+    return { file, config, set, observer, onLog: logger(several ? file : '', verbose), ...(onSample && { onSample }) }
+  })
   const simulated = simulateTogether(runs, { registry: components, duration: options.duration * NS_PER_MS, seed })
   const told = simulated.map((run, i) => ({
     ...endingOf(run),
     elapsedMs: run.elapsed / NS_PER_MS,
     seed: seed + i,
+    ...(runs[i].set === undefined ? {} : { set: runs[i].set }),
     ...(runs[i].config.kpis === undefined ? {} : { kpis: runs[i].observer.last }),
     metrics: run.metrics,
   }))
   if (output !== 'json') {
     simulated.forEach((run, i) => {
-      if (several) print(`${i > 0 ? '\n' : ''}${runs[i].file}\n`)
+      const { file, set } = runs[i]
+      if (several) print(`${i > 0 ? '\n' : ''}${file}\n`)
+      if (set !== undefined) {
+        const assignments = Object.entries(set).map(([target, value]) => `${target}=${valueText(value)}`)
+        print(`${assignments.join('  ')}\n`)
+      }
       const { last } = runs[i].observer
       if (last.length > 0) print(`${kpisTable(last)}\n`)
       printTable(runs[i].config, run, seed + i, options.all)
@@ -101,17 +105,68 @@ async function simulateFiles(files: string[], options: SimulateCommandOptions): 
   if (failed.length > 0) throw new Failure(`the simulation failed: ${failed.join('; ')}`)
 }
 
+/** Runs what the options ask for: the files as they are, one with values set, or a sweep over values and seeds. */
+async function simulate(files: string[], options: SimulateCommandOptions): Promise<void> {
+  const { set = [], metric = [], kpi = [], repeat, replay, output } = options
+  const isPlain = set.length + metric.length + kpi.length === 0 && output !== 'csv'
+  if (isPlain && repeat === undefined && replay === undefined) {
+    const given: Given[] = []
+    for (const file of files) given.push({ file, config: await loadPipeline(file) })
+    simulateThese(given, options)
+    return
+  }
+  const [file = '', more] = files
+  if (more !== undefined) {
+    throw new UsageFailure('--set, --metric, --kpi, --repeat, --replay and -o csv are for one file: give one only')
+  }
+  const source = { file, text: await readInput(file) }
+  pipelineIn(source)
+  const plan = planSweep(source, {
+    set,
+    wanted: { metrics: metric, kpis: kpi },
+    repeat: repeat ?? 1,
+    seed: options.seed,
+  })
+  const isOne = metric.length + kpi.length === 0 && repeat === undefined && plan.combinations.length === 1
+  if (replay === undefined && (output === 'csv' || !isOne)) {
+    const { runSweep } = await import('./sweep-run.ts')
+    await runSweep(plan, { duration: options.duration, jobs: options.jobs, output })
+    return
+  }
+  if (output === 'csv') throw new UsageFailure('--replay shows all of a run: -o table or -o json')
+  const seed = replay ?? options.seed
+  const { values, config } = runOf(plan, seed)
+  const chosen = Object.fromEntries(plan.settings.map(({ target }, i) => [target, values[i]]))
+  simulateThese([{ file, config, ...(set.length > 0 && { set: chosen }) }], options, seed)
+}
+
+/** Gathers an option that may be given several times. */
+const gathered = (given: string, before: string[] = []): string[] => [...before, given]
+
 export function addSimulate(program: Command): void {
-  withAllMetrics(withOutput(program.command('simulate')))
+  withAllMetrics(program.command('simulate'))
     .summary('run pipelines on a virtual clock, without sockets')
     .description(
       'Runs a pipeline on a virtual clock, without sockets and with seeded randomness: minutes in milliseconds, ' +
         'and the same seed gives the same result. Several run at the same time, joined by their simulated networks; ' +
-        'the seed of each is one more than that of the one before.',
+        'the seed of each is one more than that of the one before.\n\n' +
+        'With --set of several values, --repeat, --metric, --kpi or -o csv it is a sweep: all combinations of values run, on all CPUs, each with a ' +
+        'seed of its own, and there is one table with a row for each. See docs/simulate.md.',
     )
     .argument('<config.json...>', 'the configurations, - for standard input')
     .requiredOption('-d, --duration <time>', 'virtual time to run: 60s, 500ms, 5m', duration)
-    .option('-s, --seed <number>', 'seeds every component that has no seed of its own', whole(0, 2 ** 31 - 1), 1)
+    .option('-s, --seed <number>', 'seeds every component that has no seed of its own', whole(0, MAX_SEED), 1)
+    .option(
+      '--set <component.field=value,…>',
+      'set a field, or a variable: one value, several, 1..5, or 0..0.1:0.02; may be given again, all combinations are run',
+      gathered,
+    )
+    .option('--metric <name>', 'a column of the sweep: component.metric; may be given again', gathered)
+    .option('--kpi <id>', 'a column: a KPI by its id, or id=expression; may be given again', gathered)
+    .option('--repeat <number>', 'seeds for each combination: mean ± standard deviation', whole(1, MAX_RUNS))
+    .option('--replay <seed>', 'run only the run of the sweep with this seed, and show all of it', whole(0, MAX_SEED))
+    .option('-j, --jobs <number>', 'simulations of a sweep at once (one for each CPU)', whole(1, MAX_JOBS))
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'csv']).default('table'))
     .option('-v, --verbose', 'show the whole log of the run on stderr, not only warnings and errors')
-    .action(simulateFiles)
+    .action(simulate)
 }

@@ -1,8 +1,6 @@
 /** Runs in worker threads: a Piscina pool whose tasks are runs, and the main thread's hold on each. */
-import { join } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
-import { packageRoot } from '../../package-root.ts'
 import { native } from '../native/native.ts'
 import { type CaptureOptions, CaptureReader, createCapture } from './capture.ts'
 import type { Registry } from './component.ts'
@@ -22,6 +20,7 @@ import {
   RunOver,
   type RunPool,
 } from './run.ts'
+import { LOADER, ThreadLoads } from './thread-loading.ts'
 import {
   type CaptureMessage,
   COMMAND_GO,
@@ -48,12 +47,6 @@ export interface RunPoolOptions {
   /** JavaScript module that each thread loads: its default export is `threadTask` of the same components. */
   thread: string
 }
-
-/** Threads run built code, also when the main thread runs the sources (tests). */
-const LOADER = join(packageRoot(), 'dist/src/dataplane/engine/load-thread.cjs')
-
-/** How long the end of threads waits for one that is loading; whoever was ended in the midst of it is never done. */
-const MAX_LOAD_MS = 5_000
 
 /** What to do about a start that the system had no means for. */
 const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
@@ -290,14 +283,6 @@ class PooledRun implements RunHandle {
   }
 }
 
-/** Waits until no thread is loading its module (load-thread.cts), `MAX_LOAD_MS` at most. */
-async function allLoaded(loads: Int32Array): Promise<void> {
-  const until = performance.now() + MAX_LOAD_MS
-  while (Atomics.load(loads, 0) !== Atomics.load(loads, 1) && performance.now() < until) {
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-}
-
 /**
  * The threads of a pool. Piscina starts a thread for a run that finds none free, but leaves the run in its queue when that thread
  * dies while it starts (it needs some dozen descriptors), and only emits the error: the run must not wait for ever, nor the process
@@ -305,10 +290,10 @@ async function allLoaded(loads: Int32Array): Promise<void> {
  */
 function createThreads(thread: string, warm: number, maximum: number, onError: (error: Error) => void): Threads {
   const waiting = new Set<PooledRun>()
-  const loads = new Int32Array(new SharedArrayBuffer(8))
+  const loads = new ThreadLoads()
   const piscina = new Piscina({
     filename: LOADER,
-    workerData: { thread, loads },
+    workerData: { thread, loads: loads.loads },
     minThreads: warm,
     maxThreads: maximum,
     idleTimeout: 10_000,
@@ -326,7 +311,7 @@ function createThreads(thread: string, warm: number, maximum: number, onError: (
       longest.kill(`no thread could be started for the run: ${error.message}; ${LIMITS}`)
     } else onError(error)
   })
-  return { piscina, waiting, networks: new NetworkRegistry(), loaded: () => allLoaded(loads) }
+  return { piscina, waiting, networks: new NetworkRegistry(), loaded: () => loads.settled() }
 }
 
 /** Opens the pool. Its threads are started at once, so that the first runs find them warm. */

@@ -1,0 +1,89 @@
+/** Many simulations on all CPUs: a Piscina pool whose tasks are whole simulations, each of which one thread does. */
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { Piscina } from 'piscina'
+import { LOADER, ThreadLoads } from '../dataplane/engine/thread-loading.ts'
+import { packageRoot } from '../package-root.ts'
+import { messageOf } from '../text/error-message.ts'
+import { Failure } from './failure.ts'
+import type { SimulationResult, SimulationTask } from './simulate-run.ts'
+
+const THREAD = join(packageRoot(), 'dist/src/cli/simulate-thread.js')
+
+/** As many as CPUs that this process may use. */
+export const defaultJobs = availableParallelism
+
+interface PoolOptions {
+  /** Simulations at once. */
+  readonly jobs: number
+  /** Aborts: those under way are given up, no other begins. */
+  readonly signal: AbortSignal
+  /** Told of each that is done. */
+  readonly onDone?: (done: number) => void
+}
+
+/** A simulation that could not be done: what its thread threw. */
+function failed(error: unknown): SimulationResult {
+  return { end: { outcome: 'FAILED', error: messageOf(error) }, metrics: {}, elapsed: 0, kpis: [] }
+}
+
+/** Threads that simulate; what they make of a task depends on nothing but the task. `close` ends them. */
+export class SimulationPool {
+  readonly #jobs: number
+  readonly #signal: AbortSignal
+  readonly #onDone: (done: number) => void
+  readonly #loads = new ThreadLoads()
+  readonly #piscina: Piscina<SimulationTask, SimulationResult>
+  /** Resolves when the signal comes, rejects when a thread cannot be had: Piscina keeps its task in the queue then. */
+  readonly #broken: Promise<void>
+  #done = 0
+
+  constructor({ jobs, signal, onDone = () => {} }: PoolOptions) {
+    this.#jobs = jobs
+    this.#signal = signal
+    this.#onDone = onDone
+    this.#piscina = new Piscina({
+      filename: LOADER,
+      workerData: { thread: THREAD, loads: this.#loads.loads },
+      minThreads: 0,
+      maxThreads: jobs,
+      idleTimeout: 10_000,
+      concurrentTasksPerWorker: 1,
+    })
+    this.#broken = new Promise((resolve, reject) => {
+      if (signal.aborted) resolve()
+      else signal.addEventListener('abort', () => resolve(), { once: true })
+      this.#piscina.on('error', (error: Error) => {
+        reject(new Failure(`a thread for simulations could not go on: ${error.message}; try fewer of them, --jobs 1`))
+      })
+    })
+    this.#broken.catch(() => {})
+  }
+
+  /**
+   * The results in the order of `tasks`. One that fails has FAILED as its outcome; undefined are those that were not done when the signal
+   * came.
+   */
+  async run(tasks: readonly SimulationTask[]): Promise<(SimulationResult | undefined)[]> {
+    const results: (SimulationResult | undefined)[] = tasks.map(() => undefined)
+    let next = 0
+    const lane = async (): Promise<void> => {
+      while (next < tasks.length && !this.#signal.aborted) {
+        const at = next++
+        const result = await this.#piscina.run(tasks[at] as SimulationTask).catch(failed)
+        // Whoever gave up has gone on without it.
+        if (this.#signal.aborted) return
+        results[at] = result
+        this.#onDone(++this.#done)
+      }
+    }
+    const lanes = Array.from({ length: Math.min(this.#jobs, tasks.length) }, lane)
+    await Promise.race([Promise.all(lanes), this.#broken])
+    return [...results]
+  }
+
+  async close(): Promise<void> {
+    await this.#loads.settled()
+    await this.#piscina.destroy()
+  }
+}

@@ -1,0 +1,4 @@
+/** What each thread of a pool of simulations loads. */
+import { simulateOne } from './simulate-run.ts'
+
+export default simulateOne
