@@ -1,6 +1,13 @@
 /** `penstock pipelines create` and `validate`: a new pipeline from a configuration, or only what is wrong with that. */
 import { readInput } from './options.ts'
-import { type AddVerb, type Common, given, type SettingOptions, withSettings } from './pipelines-options.ts'
+import {
+  type AddVerb,
+  type Common,
+  given,
+  refuseTaken,
+  type SettingOptions,
+  withSettings,
+} from './pipelines-options.ts'
 import { printPipeline } from './pipelines-shown.ts'
 import { inFile, withPlaces } from './problems.ts'
 import { targetOf } from './target.ts'
@@ -10,9 +17,11 @@ export function addCreate(add: AddVerb): void {
   withSettings(add('create', 'create a pipeline; it is not started'))
     .argument('<name>', 'name of the pipeline')
     .argument('<config.json>', 'its configuration, - for standard input')
-    .action(async (name: string, file: string, options: Common & SettingOptions) => {
+    .option('--force', 'also when another pipeline has that name')
+    .action(async (name: string, file: string, options: Common & SettingOptions & { force?: boolean }) => {
       const jsonConfig = await readInput(file)
       const { client, node } = await targetOf(options)
+      if (!options.force) await refuseTaken(client, node, name)
       const created = client.createPipeline(node, { name, jsonConfig, ...given(options) })
       printPipeline(await withPlaces(created, { file, text: jsonConfig }), options.output)
     })

@@ -1,6 +1,9 @@
 /** What the commands on pipelines share: the node meant, the argument that names a pipeline, the options of its settings. */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Level } from '../contract/types.ts'
+import type { ApiClient } from './client.ts'
+import { Failure } from './failure.ts'
+import { ID_OR_NAME } from './ids.ts'
 import type { CreateSettings, Pipeline, UpdateSettings } from './messages.ts'
 import { duration, type Format, logLevel, whole } from './options.ts'
 import type { TargetOptions } from './target.ts'
@@ -13,7 +16,7 @@ export interface Common extends TargetOptions {
 export type AddVerb = (usage: string, summary: string) => Command
 
 /** Help of an argument that names a pipeline. */
-export const PIPELINE = 'id or name of the pipeline'
+export const PIPELINE = `the pipeline: ${ID_OR_NAME}`
 
 export interface SettingOptions {
   cpuPin?: number | 'none'
@@ -28,7 +31,7 @@ export interface SettingOptions {
 const MAX_RESTARTS = 4294967295
 
 /** `never`, `always`, `always:5`, `on-failure`, `on-failure:5`. */
-function restartPolicy(given: string): NonNullable<CreateSettings['restartPolicy']> {
+export function restartPolicy(given: string): NonNullable<CreateSettings['restartPolicy']> {
   const [, policy, count = '0'] = /^(never|always|on-failure)(?::(\d+))?$/.exec(given) ?? []
   const maxRestarts = Number(count)
   if (policy === undefined || maxRestarts > MAX_RESTARTS || (policy === 'never' && given !== 'never')) {
@@ -38,18 +41,28 @@ function restartPolicy(given: string): NonNullable<CreateSettings['restartPolicy
   return policy === 'always' ? { always: { maxRestarts } } : { onFailure: { maxRestarts } }
 }
 
-function startupPolicy(given: string): NonNullable<CreateSettings['startupPolicy']> {
+/** A restart or startup policy as `restartPolicy` and `startupPolicy` read it. */
+export function policyText(policy: Record<string, unknown> | undefined): string {
+  const [[name, value] = ['', {}]] = Object.entries(policy ?? {})
+  const limit = (value as { maxRestarts?: number }).maxRestarts
+  const written = name === 'onFailure' ? 'on-failure' : name
+  return limit ? `${written}:${limit}` : written
+}
+
+/** `manual`, `auto`. */
+export function startupPolicy(given: string): NonNullable<CreateSettings['startupPolicy']> {
   if (given === 'manual') return { manual: {} }
   if (given === 'auto') return { auto: {} }
   throw new InvalidArgumentError('Expected manual or auto.')
 }
 
 /** `none` gives the choice back to the node. */
-function cpuPin(given: string): number | 'none' {
+export function cpuPin(given: string): number | 'none' {
   return given === 'none' ? given : whole(0, 4294967295)(given)
 }
 
-function seconds(given: string): number {
+/** A whole number of seconds, or a duration. */
+export function seconds(given: string): number {
   const value = /^\d+$/.test(given) ? Number(given) : Math.ceil(duration(given) / 1000)
   if (value < 1 || value > 2147483647) throw new InvalidArgumentError('Expected at least one second.')
   return value
@@ -84,4 +97,14 @@ export function given(options: SettingOptions): Partial<UpdateSettings> {
   if (options.instructionsTimeout) settings.instructionsTimeout = options.instructionsTimeout
   if (options.nodeReference !== undefined) settings.nodeReferenceId = options.nodeReference || undefined
   return settings
+}
+
+/** Refuses a name that a pipeline other than `self` has: whatever takes names would find both. */
+export async function refuseTaken(client: ApiClient, node: string, name: string, self?: string): Promise<void> {
+  const others = (await client.getPipelines(node)).filter((other) => other.name === name && other.id !== self)
+  if (others.length === 0) return
+  throw new Failure(
+    `"${name}" is the name of a pipeline on node ${node} already: ${others.map(({ id }) => id).join(', ')}; ` +
+      'choose another name, or give it to both with --force',
+  )
 }

@@ -25,22 +25,36 @@ export function coloured(pipeline: Pipeline): string {
   return pipeline.currentRun?.outcome === 'FAILED' ? paint(text, 'red') : text
 }
 
+export const PIPELINE_COLUMNS: readonly Column[] = [
+  { title: 'ID', whole: true },
+  { title: 'NAME' },
+  { title: 'STATE' },
+  { title: 'RUN', whole: true },
+  { title: 'CPU' },
+  { title: 'RESTART' },
+  { title: 'STARTUP' },
+]
+
+/** One row under PIPELINE_COLUMNS. */
+export function pipelineRow(pipeline: Pipeline): string[] {
+  const { id, name, currentRun, cpuPin, restartPolicy, startupPolicy } = pipeline
+  return [
+    id,
+    name,
+    coloured(pipeline),
+    currentRun?.id ?? '',
+    String(currentRun?.cpu ?? cpuPin ?? ''),
+    policyName(restartPolicy),
+    policyName(startupPolicy),
+  ]
+}
+
 export function printPipelines(pipelines: readonly Pipeline[]): void {
   if (pipelines.length === 0) {
     print('no pipelines; create one with "penstock pipelines create NAME CONFIG.json"')
     return
   }
-  const columns: Column[] = ['ID', 'NAME', 'STATE', 'RUN', 'CPU', 'RESTART', 'STARTUP'].map((title) => ({ title }))
-  const rows = pipelines.map((pipeline) => [
-    pipeline.id,
-    pipeline.name,
-    coloured(pipeline),
-    pipeline.currentRun?.id ?? '',
-    String(pipeline.currentRun?.cpu ?? pipeline.cpuPin ?? ''),
-    policyName(pipeline.restartPolicy),
-    policyName(pipeline.startupPolicy),
-  ])
-  print(table(columns, rows))
+  print(table(PIPELINE_COLUMNS, pipelines.map(pipelineRow)))
 }
 
 /** `2 of at most 5 in a row, the next at 2026-11-22T10:00:00.000Z`; undefined when there is nothing to say. */

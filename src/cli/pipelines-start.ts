@@ -2,7 +2,7 @@
 import { SilentFailure, UsageFailure } from './failure.ts'
 import { followLog } from './follow.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
-import { findPipeline, targetOf } from './target.ts'
+import { findPipeline, findRunId, targetOf } from './target.ts'
 import { print, printJson } from './terminal.ts'
 
 export function addStartAndStop(add: AddVerb): void {
@@ -25,7 +25,7 @@ export function addStartAndStop(add: AddVerb): void {
     .option('--run <id>', 'the run to stop, instead of a pipeline')
     .action(async (name: string | undefined, options: Common & { run?: string }) => {
       const { client, node } = await targetOf(options)
-      if (options.run !== undefined) await client.stopRun(node, options.run)
+      if (options.run !== undefined) await client.stopRun(node, await findRunId(client, node, options.run))
       else if (name === undefined) throw new UsageFailure('name a pipeline, or a run with --run')
       else await client.stopPipeline(node, (await findPipeline(client, node, name)).id)
       if (options.output === 'json') printJson({})

@@ -6,6 +6,7 @@ import {
   type Common,
   given,
   PIPELINE,
+  refuseTaken,
   type SettingOptions,
   settingsOf,
   withSettings,
@@ -35,32 +36,37 @@ function printExplanation(explanation: Explanation, output: Format): void {
   else print('\nthe run takes all of it over')
 }
 
+interface UpdateOptions {
+  name?: string
+  force?: boolean
+  forceRestart?: boolean
+  dryRun?: boolean
+}
+
 export function addUpdate(add: AddVerb): void {
   withSettings(add('update', 'change a pipeline; what is not given stays as it is'))
     .argument('<pipeline>', PIPELINE)
     .argument('[config.json]', 'its new configuration, - for standard input')
     .option('--name <name>', 'its new name')
+    .option('--force', 'also when another pipeline has that name')
     .option('--force-restart', 'restart it when the running one cannot take the change over')
     .option('--dry-run', 'change nothing: show what the run would take over, and what needs another run, and why')
-    .action(
-      async (
-        name: string,
-        file: string | undefined,
-        options: Common & SettingOptions & { name?: string; forceRestart?: boolean; dryRun?: boolean },
-      ) => {
-        const { client, node } = await targetOf(options)
-        const pipeline = await findPipeline(client, node, name)
-        const settings = { ...settingsOf(pipeline), ...given(options), forceRestart: options.forceRestart ?? false }
-        if (file !== undefined) settings.jsonConfig = await readInput(file)
-        if (options.name !== undefined) settings.name = options.name
-        const source = file === undefined ? undefined : { file, text: settings.jsonConfig }
-        if (options.dryRun) {
-          printExplanation(await withPlaces(client.explainUpdate(node, pipeline.id, settings), source), options.output)
-        } else {
-          printPipeline(await withPlaces(client.updatePipeline(node, pipeline.id, settings), source), options.output)
-        }
-      },
-    )
+    .action(async (name: string, file: string | undefined, options: Common & SettingOptions & UpdateOptions) => {
+      const { client, node } = await targetOf(options)
+      const pipeline = await findPipeline(client, node, name)
+      const settings = { ...settingsOf(pipeline), ...given(options), forceRestart: options.forceRestart ?? false }
+      if (file !== undefined) settings.jsonConfig = await readInput(file)
+      if (options.name !== undefined) {
+        if (!options.force) await refuseTaken(client, node, options.name, pipeline.id)
+        settings.name = options.name
+      }
+      const source = file === undefined ? undefined : { file, text: settings.jsonConfig }
+      if (options.dryRun) {
+        printExplanation(await withPlaces(client.explainUpdate(node, pipeline.id, settings), source), options.output)
+      } else {
+        printPipeline(await withPlaces(client.updatePipeline(node, pipeline.id, settings), source), options.output)
+      }
+    })
 }
 
 export function addSet(add: AddVerb): void {
