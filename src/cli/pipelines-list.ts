@@ -1,11 +1,14 @@
 /** `penstock pipelines list` and `get`: which pipelines there are, followed on request, and one with its configuration. */
+import { Option } from 'commander'
+import { type AllNodesOptions, askAll, requireAll, withAllNodes } from './all-nodes.ts'
 import type { ApiClient } from './client.ts'
 import type { Pipeline } from './messages.ts'
+import { named } from './node-details.ts'
 import { type Format, interruption } from './options.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
-import { coloured, printPipeline, printPipelines } from './pipelines-shown.ts'
-import { findPipeline, targetOf } from './target.ts'
-import { print, printJson } from './terminal.ts'
+import { coloured, PIPELINE_COLUMNS, pipelineRow, printPipeline, printPipelines } from './pipelines-shown.ts'
+import { clientFor, findPipeline, targetOf } from './target.ts'
+import { print, printJson, table } from './terminal.ts'
 
 type Event = Awaited<ReturnType<ApiClient['streamPipelines']>> extends AsyncIterable<infer E> ? E : never
 
@@ -20,7 +23,24 @@ function printEvent(event: Event, output: Format): void {
   }
 }
 
-async function listPipelines(options: Common & { watch?: boolean }): Promise<void> {
+/** The pipelines of all nodes; throws once they are printed when a node did not answer. */
+async function listEverywhere(options: Common & AllNodesOptions): Promise<void> {
+  const client = clientFor(options)
+  const asked = await askAll(client, options.timeout, (node, signal) => client.getPipelines(node, signal))
+  if (options.output === 'json') {
+    printJson(asked.map(({ answer, ...node }) => (answer === undefined ? node : { ...node, pipelines: answer })))
+  } else {
+    const rows = asked.flatMap(({ name, answer = [] }) => answer.map((each) => [named(name), ...pipelineRow(each)]))
+    print(rows.length === 0 ? 'no pipelines' : table([{ title: 'NODE' }, ...PIPELINE_COLUMNS], rows))
+  }
+  requireAll(asked)
+}
+
+async function listPipelines(options: Common & AllNodesOptions & { watch?: boolean }): Promise<void> {
+  if (options.allNodes) {
+    await listEverywhere(options)
+    return
+  }
   const { client, node } = await targetOf(options)
   const signal = interruption()
   // The stream first: a change after the list was read is an event, then.
@@ -38,7 +58,9 @@ async function listPipelines(options: Common & { watch?: boolean }): Promise<voi
 }
 
 export function addList(add: AddVerb): void {
-  add('list', 'list the pipelines').option('-w, --watch', 'then show every change until Ctrl-C').action(listPipelines)
+  withAllNodes(add('list', 'list the pipelines'))
+    .addOption(new Option('-w, --watch', 'then show every change until Ctrl-C').conflicts('allNodes'))
+    .action(listPipelines)
 }
 
 export function addGet(add: AddVerb): void {
