@@ -1,8 +1,10 @@
 /** `penstock pipelines`: the operations on pipelines of a node, each verb in a file of its own. */
 import type { Command } from 'commander'
 import { withOutput } from './options.ts'
+import { addApply } from './pipelines-apply.ts'
 import { addCreate, addValidate } from './pipelines-create.ts'
 import { addDelete } from './pipelines-delete.ts'
+import { addExport } from './pipelines-export.ts'
 import { addLogs, addTap, addTelemetry } from './pipelines-follow.ts'
 import { addGet, addList } from './pipelines-list.ts'
 import type { AddVerb } from './pipelines-options.ts'
@@ -26,6 +28,7 @@ export function addPipelines(program: Command): void {
     addValidate,
     addUpdate,
     addSet,
+    addApply,
     addDelete,
     addStartAndStop,
     addLogs,
@@ -34,4 +37,5 @@ export function addPipelines(program: Command): void {
   ]) {
     addVerb(add)
   }
+  addExport(pipelines)
 }
