@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { answerRequests } from './authentication-screen.ts'
 import type { ApiClient } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
+import { meant, OF_BEGINNINGS } from './ids.ts'
 import type { AuthenticationRequest } from './messages.ts'
 import { metadataText, named } from './node-details.ts'
 import { type Format, pause, withOutput } from './options.ts'
@@ -16,7 +17,12 @@ type Common = ClientOptions & { output: Format }
 /** How long an approved node may take to be on the hub's list, ms. */
 const LISTED_MS = 10_000
 
-const COLUMNS = [{ title: 'REQUEST' }, { title: 'NAME' }, { title: 'NODE' }, { title: 'METADATA', wrap: true }]
+const COLUMNS = [
+  { title: 'REQUEST' },
+  { title: 'NAME' },
+  { title: 'NODE', whole: true },
+  { title: 'METADATA', wrap: true },
+]
 
 function requestRow({ requestId, node }: AuthenticationRequest): string[] {
   return [requestId, named(node?.name ?? ''), node?.id ?? '', node === undefined ? '' : metadataText(node)]
@@ -49,15 +55,28 @@ function isRequestId(text: string): boolean {
   return /^\d{1,20}$/.test(text) && BigInt(text) > 0n && BigInt(text) < 2n ** 64n
 }
 
+/**
+ * The id of the request meant: its own, which is a number and is taken whole, or that of the node that asks, whose beginning will do. Names
+ * are not taken: whoever asks chooses its own.
+ */
+function requestOf(pending: readonly AuthenticationRequest[], given: string): string {
+  if (isRequestId(given)) return given
+  const nodes = pending.map(({ requestId, node }) => ({ requestId, id: node?.id ?? '' }))
+  const found = meant(nodes, given, 'nodes that ask')
+  if (found !== undefined) return found.requestId
+  throw new UsageFailure(
+    `"${given}" is no id of a request, nor of a node that asks (${OF_BEGINNINGS}): see "penstock authentication-requests list"`,
+  )
+}
+
 /** Answers the requests named, or all that wait; every one is told about, and one that failed makes the command fail. */
 async function answer(ids: string[], accept: boolean, options: Common & { all?: boolean }): Promise<void> {
   if (options.all === true ? ids.length > 0 : ids.length === 0) {
     throw new UsageFailure('name requests by their ids, or all of them with --all')
   }
-  for (const id of ids) if (!isRequestId(id)) throw new UsageFailure(`"${id}" is no id of a request: see list`)
   const client = clientFor(options)
   const pending = await client.getPendingAuthenticationRequests()
-  const asked = options.all ? pending.map(({ requestId }) => requestId) : ids
+  const asked = options.all ? pending.map(({ requestId }) => requestId) : ids.map((id) => requestOf(pending, id))
   const socket = await client.authenticationByRequests()
   const answered: Answered[] = []
   try {
@@ -110,7 +129,7 @@ export function addAuthenticationRequests(program: Command): void {
     ['reject', false, 'refuse nodes'],
   ] as const) {
     add(name, summary)
-      .argument('[request...]', 'ids of the requests')
+      .argument('[request...]', 'ids of the requests, or of the nodes that ask')
       .option('--all', 'all that wait now')
       .action((ids: string[], options: Common & { all?: boolean }) => answer(ids, accept, options))
   }

@@ -44,9 +44,9 @@ export class ApiClient {
   }
 
   /** One call; `body` undefined sends none. */
-  async call<R>(method: string, target: string, body?: unknown): Promise<R> {
+  async call<R>(method: string, target: string, body?: unknown, signal?: AbortSignal): Promise<R> {
     try {
-      return await this.#send<R>(method, target, body)
+      return await this.#send<R>(method, target, body, signal)
     } catch (error) {
       throw this.#advised(error)
     }
@@ -110,8 +110,8 @@ export class ApiClient {
   }
 
   /** Empty filters do not filter. */
-  async getNodes(filters: NodeFilters = {}): Promise<Node[]> {
-    return (await this.call<JsonForm<T.GetNodesResponse>>('POST', '/v1/nodes/search', filters)).nodes
+  async getNodes(filters: NodeFilters = {}, signal?: AbortSignal): Promise<Node[]> {
+    return (await this.call<JsonForm<T.GetNodesResponse>>('POST', '/v1/nodes/search', filters, signal)).nodes
   }
 
   streamNodes(signal: AbortSignal): AsyncGenerator<JsonForm<T.StreamNodesResponse>> {
@@ -181,8 +181,9 @@ export class ApiClient {
     await this.call('DELETE', path('access', 'tokens', name))
   }
 
-  async getPipelines(node: string): Promise<Pipeline[]> {
-    return (await this.call<JsonForm<T.GetPipelinesResponse>>('GET', path('nodes', node, 'pipelines'))).pipelines
+  async getPipelines(node: string, signal?: AbortSignal): Promise<Pipeline[]> {
+    const target = path('nodes', node, 'pipelines')
+    return (await this.call<JsonForm<T.GetPipelinesResponse>>('GET', target, undefined, signal)).pipelines
   }
 
   async getPipelineById(node: string, id: string): Promise<Pipeline> {

@@ -1,4 +1,4 @@
-/** How a command fails: one line for people on stderr, exit code 1, or 2 for wrong usage. */
+/** How a command fails: one line for people on stderr, exit code 1, or 2 for wrong usage and for what was done in part. */
 
 /** A command could not do what it was asked; the message says why and what to do. */
 export class Failure extends Error {
@@ -7,6 +7,11 @@ export class Failure extends Error {
 
 /** The command line itself is wrong. */
 export class UsageFailure extends Failure {
+  override readonly exitCode: number = 2
+}
+
+/** Only a part of what was asked could be done; the rest is. */
+export class PartFailure extends Failure {
   override readonly exitCode: number = 2
 }
 

@@ -33,7 +33,7 @@ export function createProgram(): Command {
     .version(packageVersion(), '-V, --version', 'print the version')
     .exitOverride()
     .showHelpAfterError('Add --help to see what it takes.')
-    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+    .configureHelp({ sortSubcommands: false, showGlobalOptions: false, minWidthToWrap: 20 })
   for (const add of [
     addUp,
     addRun,

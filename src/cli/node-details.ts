@@ -80,7 +80,7 @@ export function ago(timestamp: string | undefined, now = Date.now()): string {
 
 export const NODE_COLUMNS = [
   { title: 'NAME' },
-  { title: 'ID' },
+  { title: 'ID', whole: true },
   { title: 'ONLINE' },
   { title: 'SERVICES' },
   { title: 'LAST SEEN' },

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { ApiClient } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
+import { ID_OR_NAME, meant } from './ids.ts'
 import type { Node, NodeFilters } from './messages.ts'
 import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
@@ -92,9 +93,10 @@ async function set(given: string, { name, metadata = [], unset = [], clear, ...o
     throw new UsageFailure('say what to change: --name, --metadata, --unset or --clear')
   }
   const client = clientFor(options)
-  const { nodeId } = await client.getLocalNodeId()
+  const { nodeId, isAuthenticated } = await client.getLocalNodeId()
   // A node on no hub can be asked about itself.
-  const id = given === nodeId || given === '.' ? nodeId : (await findNode(client, given)).id
+  const isOwn = given === '.' || (!isAuthenticated && meant([{ id: nodeId }], given, 'nodes') !== undefined)
+  const id = isOwn || given === nodeId ? nodeId : (await findNode(client, given)).id
   const before = await client.getNode(id)
   const items: MetadataItems = clear ? {} : { ...before.metadata?.items }
   for (const key of unset) {
@@ -113,7 +115,7 @@ export function addNodes(program: Command): void {
     withClient(withOutput(nodes.command(usage, { isDefault })))
       .summary(summary)
       .description(`${summary[0].toUpperCase()}${summary.slice(1)}.`)
-  const NODE = 'id or name of the node, . for the one talked to'
+  const NODE = `the node: ${ID_OR_NAME}; . for the one talked to`
 
   const listing = add('list', 'list the nodes (the default)', true)
   markDefault(nodes, listing)
@@ -139,7 +141,7 @@ export function addNodes(program: Command): void {
     .action(set)
 
   add('remove', 'remove a node from the hub; to come back it must ask again')
-    .argument('<node>', 'id or name of the node')
+    .argument('<node>', `the node: ${ID_OR_NAME}`)
     .action(async (given: string, options: Common) => {
       const client = clientFor(options)
       const { id, name } = await findNode(client, given)

@@ -34,16 +34,18 @@ export function placed(problems: readonly Problem[], text: string): PlacedProble
 
 /** One problem a line. */
 export function placedLines(problems: readonly Problem[], { file, text }: Source): string {
-  const name = nameOf(file)
   return placed(problems, text)
-    .map(({ pointer, message, line, column }) => {
-      const place = line === undefined ? '' : `${name}:${line}:${column}: `
-      return `${place}${paint(pointer || '/', 'cyan', process.stderr)}: ${message}`
-    })
+    .map((problem) => placedLine(problem, file))
     .join('\n')
 }
 
-export function countOf(problems: readonly Problem[]): string {
+/** `FILE:LINE:COLUMN: /pointer: what is wrong`; without the place where it is in no file. */
+export function placedLine({ pointer, message, line, column }: PlacedProblem, file: string): string {
+  const place = line === undefined ? '' : `${nameOf(file)}:${line}:${column}: `
+  return `${place}${paint(pointer || '/', 'cyan', process.stderr)}: ${message}`
+}
+
+export function countOf(problems: { readonly length: number }): string {
   return problems.length === 1 ? '1 problem' : `${problems.length} problems`
 }
 

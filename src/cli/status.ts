@@ -1,12 +1,13 @@
 /** `penstock status`: the node that answers, its place on a hub, and what it runs. */
 import type { Command } from 'commander'
+import { type AllNodesOptions, askAll, requireAll, withAllNodes } from './all-nodes.ts'
 import { ApiFailure } from './api-failure.ts'
 import type { ApiClient } from './client.ts'
 import { shownFingerprint } from './connection.ts'
 import type { LocalNode, Pipeline } from './messages.ts'
 import { named } from './node-details.ts'
 import { type Format, withOutput } from './options.ts'
-import { type TargetOptions, targetOf, withTarget } from './target.ts'
+import { clientFor, type TargetOptions, targetOf, withTarget } from './target.ts'
 import { paint, print, printJson, table } from './terminal.ts'
 
 const STATES = {
@@ -47,11 +48,46 @@ function pipelineRows(pipelines: readonly Pipeline[]): string[][] {
   ]
 }
 
+/** What each node of the hub runs, in numbers; throws once that is printed when a node did not answer. */
+async function statusEverywhere(options: Options): Promise<void> {
+  const client = clientFor(options)
+  const asked = await askAll(client, options.timeout, (node, signal) => client.getPipelines(node, signal))
+  if (options.output === 'json') {
+    printJson(asked.map(({ answer, ...node }) => (answer === undefined ? node : { ...node, ...countsOf(answer) })))
+  } else {
+    const columns = ['NODE', 'ID', 'PIPELINES', 'RUNNING', 'FAILED'].map((title) => ({ title, whole: title === 'ID' }))
+    const rows = asked.map(({ id, name, answer }) => {
+      if (answer === undefined) return [named(name), id, paint('no answer', 'red')]
+      const { pipelines, running, failed } = countsOf(answer)
+      return [named(name), id, `${pipelines}`, `${running}`, failed.length > 0 ? paint(`${failed.length}`, 'red') : '0']
+    })
+    print(table(columns, rows))
+  }
+  requireAll(asked)
+}
+
+/** How many there are and run, and which have failed. */
+function countsOf(pipelines: readonly Pipeline[]) {
+  const running = pipelines.filter(({ currentRun }) => currentRun?.state === 'RUNNING').length
+  const failed = pipelines
+    .filter(hasFailed)
+    .map(({ id, name, currentRun }) => ({ id, name, run: currentRun?.id, error: currentRun?.error }))
+  return { pipelines: pipelines.length, running, failed }
+}
+
+interface Options extends TargetOptions, AllNodesOptions {
+  output: Format
+}
+
 export function addStatus(program: Command): void {
-  withTarget(withOutput(program.command('status')))
+  withAllNodes(withTarget(withOutput(program.command('status'))))
     .summary('the node that answers, its hub, and what it runs')
     .description('Shows the node that answers, how it stands with its hub, its pipelines in numbers, and which failed.')
-    .action(async (options: TargetOptions & { output: Format }) => {
+    .action(async (options: Options) => {
+      if (options.allNodes) {
+        await statusEverywhere(options)
+        return
+      }
       const { client, node } = await targetOf(options)
       const local = await client.getLocalNodeId()
       const { nodeId, isAuthenticated } = local
@@ -61,12 +97,8 @@ export function addStatus(program: Command): void {
       const nodesOnline = nodes?.filter(({ online }) => online).length
       const fingerprint = await shownFingerprint(client.url)
       if (options.output === 'json') {
-        const running = pipelines.filter(({ currentRun }) => currentRun?.state === 'RUNNING').length
-        const failed = pipelines
-          .filter(hasFailed)
-          .map(({ id, name, currentRun }) => ({ id, name, run: currentRun?.id, error: currentRun?.error }))
         const facts = { url: client.url, fingerprint, nodeId, node, name, isAuthenticated, state, hub: hub?.id }
-        printJson({ ...facts, nodes: nodes?.length, nodesOnline, pipelines: pipelines.length, running, failed })
+        printJson({ ...facts, nodes: nodes?.length, nodesOnline, ...countsOf(pipelines) })
         return
       }
       const colour = state === 'CONNECTED' ? 'green' : state === 'DISCONNECTED' ? 'yellow' : 'dim'

@@ -5,6 +5,7 @@ import { messageOf } from '../text/error-message.ts'
 import { ApiFailure } from './api-failure.ts'
 import { ApiClient, DEFAULT_URL } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
+import { meant, OF_BEGINNINGS } from './ids.ts'
 import type { Node, Pipeline } from './messages.ts'
 import { findToken, type TokenOptions } from './token-source.ts'
 
@@ -69,41 +70,35 @@ export async function targetOf(options: TargetOptions): Promise<{ client: ApiCli
   const { nodeId, isAuthenticated } = await client.getLocalNodeId()
   if (options.node === undefined || options.node === nodeId) return { client, node: nodeId }
   // Off a hub there is nobody to ask; the node itself says what is wrong with the id.
-  if (!isAuthenticated) return { client, node: options.node }
+  if (!isAuthenticated) return { client, node: meant([{ id: nodeId }], options.node, 'nodes')?.id ?? options.node }
   return { client, node: (await findNode(client, options.node)).id }
 }
 
-/** Finds a node on the hub by id, else by name. */
+/** Finds a node on the hub by its id, its name or the beginning of its id. */
 export async function findNode(client: ApiClient, given: string): Promise<Node> {
-  const nodes = await client.getNodes()
-  const known = nodes.find(({ id }) => id === given)
-  if (known !== undefined) return known
-  const named = nodes.filter(({ name }) => name === given)
-  if (named.length === 1) return named[0]
-  if (named.length > 1) {
-    throw new Failure(
-      `${named.length} nodes are called "${given}": use one of the ids ${named.map(({ id }) => id).join(', ')}`,
-    )
-  }
-  throw new Failure(`no node on this hub is called "${given}", nor has that id`)
+  const found = meant(await client.getNodes(), given, 'nodes')
+  if (found !== undefined) return found
+  throw new Failure(`no node on this hub has the id or name "${given}" (${OF_BEGINNINGS}): see "penstock nodes"`)
 }
 
-/** Finds a pipeline by id, else by name. */
+/** Finds a pipeline by its id, its name or the beginning of its id. */
 export async function findPipeline(client: ApiClient, node: string, given: string): Promise<Pipeline> {
   try {
     return await client.getPipelineById(node, given)
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
   }
-  const pipelines = await client.getPipelines(node)
-  const named = pipelines.filter(({ name }) => name === given)
-  if (named.length === 1) return named[0]
-  if (named.length > 1) {
-    throw new Failure(
-      `${named.length} pipelines are called "${given}": use one of the ids ${named.map(({ id }) => id).join(', ')}`,
-    )
-  }
-  throw new Failure(`no pipeline has the id or name "${given}" on node ${node}`)
+  const found = meant(await client.getPipelines(node), given, 'pipelines')
+  if (found !== undefined) return found
+  throw new Failure(
+    `no pipeline has the id or name "${given}" on node ${node} (${OF_BEGINNINGS}): see "penstock pipelines list"`,
+  )
+}
+
+/** The id of the run whose id begins with `given`, of the last ones of all pipelines; of older ones only the node knows: `given` as it is. */
+export async function findRunId(client: ApiClient, node: string, given: string): Promise<string> {
+  const runs = (await client.getPipelines(node)).flatMap(({ currentRun }) => (currentRun ? [currentRun] : []))
+  return meant(runs, given, 'runs')?.id ?? given
 }
 
 /** The id of the run meant: the one named, else the pipeline's current one. */
@@ -113,7 +108,7 @@ export async function findRun(
   pipeline: string | undefined,
   run: string | undefined,
 ): Promise<string> {
-  if (run !== undefined) return run
+  if (run !== undefined) return findRunId(client, node, run)
   if (pipeline === undefined) throw new UsageFailure('name a pipeline, or a run with --run')
   const found = await findPipeline(client, node, pipeline)
   if (!found.currentRun) {

@@ -8,6 +8,8 @@ export interface Column {
   align?: 'left' | 'right'
   /** Takes the width that is left and wraps; without one, the widest column is cut when the table is too wide. */
   wrap?: boolean
+  /** Is never cut, such as ids that one copies: a table of such columns may be wider than the terminal. */
+  whole?: boolean
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
@@ -99,8 +101,13 @@ export function table(columns: readonly Column[], given: readonly string[][], wi
       widths[i] = Math.max(Math.min(least, widths[i]), widths[i] - (total() - width))
     }
     if (flexible >= 0) shrink(flexible, 24)
-    for (let guard = columns.length; total() > width && guard > 0; guard--)
-      shrink(widths.indexOf(Math.max(...widths)), 8)
+    const cuttable = columns.flatMap(({ whole }, i) => (whole ? [] : [i]))
+    for (let guard = cuttable.length; total() > width && guard > 0; guard--) {
+      shrink(
+        cuttable.reduce((widest, i) => (widths[i] > widths[widest] ? i : widest)),
+        8,
+      )
+    }
   }
   const lines: string[] = []
   const line = (cells: string[]): string =>

@@ -152,6 +152,10 @@ test('paths in the file start at the file', () => {
   expect(config.dataDirectory).toBe('/etc/penstock/state')
 })
 
+test('$schema is for editors', () => {
+  expect(loadConfig({ file: file('$schema: ./node.schema.json\nnode:\n  name: a\n') }).config['node.name']).toBe('a')
+})
+
 describe('every problem is told with its place', () => {
   test.each([
     ['http:\n  adress: 127.0.0.1:1\n', 'conf/penstock.yaml:2: unknown key "http.adress". Did you mean "http.address"?'],

@@ -279,6 +279,8 @@ function readFile(file: { name: string; text: string }, given: Map<SettingKey, G
     for (const { key: node, value } of map.items) {
       const name = `${prefix}${isScalar(node) ? node.value : node}`
       const range = isScalar(node) ? node.range : undefined
+      // For editors.
+      if (name === '$schema') continue
       const origin = `${file.name}:${lines.linePos(range?.[0] ?? 0).line}`
       const isEmpty = value === null || (isScalar(value) && value.value === null)
       // The presence of hubServer, empty or with keys below, makes the node a hub server; `false` says it is none.

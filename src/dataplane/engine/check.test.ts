@@ -139,6 +139,16 @@ describe('configuration check', () => {
     ])
   })
 
+  it('takes $schema, which is for editors, as text', () => {
+    const pipeline = {
+      source: { uniform_traffic_source: { output: 'a', total_packets: 0, interval: 1 } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+    const given = (schema: unknown) => JSON.stringify({ $schema: schema, engine_config: { pipeline } })
+    expect(problemsOf(given('./pipeline.schema.json'))).toEqual([])
+    expect(problemsOf(given(1))).toEqual([expect.stringMatching(/^\/\$schema: must be a string/)])
+  })
+
   it('takes snake_case and lowerCamelCase, and names that objects inherit', () => {
     const pipeline = (loss: object, combiner: object) => `{"version":0,"engineConfig":{"pipeline":{
       "__proto__": ${JSON.stringify(combiner)}, "constructor": ${JSON.stringify(loss)},

@@ -58,6 +58,8 @@ const Coordinates = Type.Object({ x: Type.Optional(Type.Integer()), y: Type.Opti
 
 /** Everything around the components. Members typed `Type.Unknown()` are known but not available yet. */
 const Shell = Type.Object({
+  // For editors.
+  $schema: Type.Optional(Type.String()),
   version: Type.Optional(Type.Integer({ minimum: 0, maximum: 4294967295 })),
   engine_config: Type.Object({
     pipeline: Type.Record(Type.String(), Type.Unknown()),

@@ -1,0 +1,97 @@
+/** Asks every node of the hub the same, in bounded time, and tells which did not answer and why. */
+import { type Command, Option } from 'commander'
+import { messageOf } from '../text/error-message.ts'
+import { ApiFailure } from './api-failure.ts'
+import type { ApiClient } from './client.ts'
+import { PartFailure } from './failure.ts'
+import type { Node } from './messages.ts'
+import { ago, named } from './node-details.ts'
+import { duration } from './options.ts'
+
+/** How long a node has for its answer unless told otherwise, ms. */
+const PATIENCE_MS = 10_000
+/** Nodes asked at the same time. */
+const ASKED_AT_ONCE = 64
+
+export interface AllNodesOptions {
+  allNodes?: boolean
+  timeout: number
+}
+
+/** Adds `--all-nodes` and `--timeout`. */
+export function withAllNodes(command: Command): Command {
+  return command
+    .addOption(new Option('--all-nodes', 'of every node of the hub').conflicts('node'))
+    .addOption(
+      new Option('--timeout <duration>', 'with --all-nodes, how long a node has for its answer')
+        .argParser(duration)
+        .default(PATIENCE_MS, '10s'),
+    )
+}
+
+/** A node with its answer, or why there is none. */
+export interface Asked<R> {
+  readonly id: string
+  readonly name: string
+  readonly answer?: R
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+/**
+ * Asks all nodes that run pipelines; `ask` gets the id and a signal that aborts after `patience` ms. A node on no hub is the only one; where
+ * the hub does not answer, the node talked to is, and the hub is in the list with that failure.
+ */
+export async function askAll<R>(
+  client: ApiClient,
+  patience: number,
+  ask: (node: string, signal: AbortSignal) => Promise<R>,
+): Promise<Asked<R>[]> {
+  const { nodeId, isAuthenticated } = await client.getLocalNodeId()
+  const nodes = isAuthenticated
+    ? await attempt(patience, (signal) => client.getNodes({}, signal))
+    : { answer: undefined, error: undefined }
+  const running = nodes.answer?.filter(({ services }) => services.includes('PIPELINES'))
+  const all: Pick<Node, 'id' | 'name' | 'online' | 'lastSeen'>[] = running ?? [
+    { ...(await client.getNode(nodeId)), online: true },
+  ]
+  all.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id < b.id ? -1 : 1))
+  const asked: Asked<R>[] = new Array(all.length)
+  const waiting = all.entries()
+  const askNext = async () => {
+    for (const [i, { id, name, online, lastSeen }] of waiting) {
+      const outcome = online || id === nodeId ? await attempt(patience, (signal) => ask(id, signal)) : offline(lastSeen)
+      asked[i] = { id, name, ...outcome }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(ASKED_AT_ONCE, all.length) }, askNext))
+  if (nodes.error !== undefined) asked.push({ id: '', name: 'the hub', error: nodes.error })
+  return asked
+}
+
+type Outcome<R> = Pick<Asked<R>, 'answer' | 'error'>
+
+function offline(lastSeen: string | undefined): Outcome<never> {
+  const when = lastSeen === undefined ? 'it is offline' : `it is offline, last seen ${ago(lastSeen)}`
+  return { error: { code: 'UNAVAILABLE', message: when } }
+}
+
+async function attempt<R>(patience: number, call: (signal: AbortSignal) => Promise<R>): Promise<Outcome<R>> {
+  const signal = AbortSignal.timeout(patience)
+  try {
+    return { answer: await call(signal) }
+  } catch (error) {
+    if (signal.aborted) {
+      return { error: { code: 'DEADLINE_EXCEEDED', message: `no answer within ${patience / 1000} s (--timeout)` } }
+    }
+    if (!(error instanceof ApiFailure)) throw error
+    return { error: { code: error.code, message: messageOf(error) } }
+  }
+}
+
+/** Throws when a node did not answer, with all of those and their reasons. */
+export function requireAll(asked: readonly Asked<unknown>[]): void {
+  const silent = asked.filter(({ error }) => error !== undefined)
+  if (silent.length === 0) return
+  const lines = silent.map(({ id, name, error }) => `  ${named(name)}${id && ` ${id}`}: ${error?.message}`)
+  throw new PartFailure(`${silent.length} of ${asked.length} did not answer:\n${lines.join('\n')}`)
+}

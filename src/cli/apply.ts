@@ -1,0 +1,233 @@
+/** Brings the pipelines of a node to what files ask for, by their names; done again, it goes on where it was cut off. */
+import { isDeepStrictEqual } from 'node:util'
+import { ApiFailure } from './api-failure.ts'
+import type { ApiClient } from './client.ts'
+import { Interrupted } from './failure.ts'
+import type { Pipeline } from './messages.ts'
+import type { PipelineSettings, WantedPipeline } from './pipeline-files.ts'
+import { settingsOf } from './pipelines-options.ts'
+import type { PlacedProblem } from './problems.ts'
+
+type Explanation = Awaited<ReturnType<ApiClient['explainUpdate']>>
+
+/** What became of one pipeline; in a dry run, what would. */
+export interface Applied {
+  readonly name: string
+  /** Absent: the pipeline is not there. */
+  id?: string
+  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'refused'
+  /** Whether it was started, with the id of its run; in a dry run without. */
+  started: boolean
+  runId?: string
+  /** What an update changes, as explainUpdate tells it. */
+  changes?: Explanation
+  /** Why it was refused, or not started. */
+  error?: string
+  /** The same, place by place in the file. */
+  problems?: PlacedProblem[]
+  readonly file?: string
+}
+
+export interface ApplyOptions {
+  readonly start?: boolean
+  readonly dryRun?: boolean
+  readonly forceRestart?: boolean
+  /** Pipelines to delete once nothing was refused. */
+  readonly remove: readonly Pipeline[]
+  /** Ends it between two steps. */
+  readonly signal: AbortSignal
+  /** Told of each step once it is done: what it did, or that it could not. */
+  readonly report: (applied: Applied, step: 'settings' | 'start' | 'delete') => void
+}
+
+/** Failures that are about all pipelines, not about one. */
+const OF_ALL = new Set(['UNAUTHENTICATED', 'UNAVAILABLE'])
+
+/** One pass over the pipelines of a node. */
+export class Application {
+  readonly applied: Applied[] = []
+  readonly #client: ApiClient
+  readonly #node: string
+  /** As they were before. */
+  readonly #before: readonly Pipeline[]
+  readonly #options: ApplyOptions
+
+  constructor(client: ApiClient, node: string, before: readonly Pipeline[], options: ApplyOptions) {
+    this.#client = client
+    this.#node = node
+    this.#before = before
+    this.#options = options
+  }
+
+  get isRefused(): boolean {
+    return this.applied.some(({ error }) => error !== undefined)
+  }
+
+  /** Settings first, then what is to go, since that may hold what the others need, then the starts. */
+  async run(wanted: readonly WantedPipeline[]): Promise<void> {
+    const stopped: Applied[] = []
+    for (const each of wanted) {
+      const isStarted = await this.#step({ name: each.settings.name, file: each.file }, 'settings', (applied) =>
+        this.#settings(each, applied),
+      )
+      const applied = this.applied.at(-1) as Applied
+      if (applied.result !== 'refused' && !isStarted) stopped.push(applied)
+    }
+    if (!this.#options.dryRun) await this.#leaveOne()
+    if (!this.isRefused) for (const pipeline of this.#options.remove) await this.#remove(pipeline)
+    if (this.#options.start) for (const applied of stopped) await this.#start(applied)
+  }
+
+  /** What one step does to a pipeline; what is refused there stops no other. */
+  async #step<R>(
+    about: { name: string; file?: string; id?: string },
+    step: 'settings' | 'delete',
+    work: (applied: Applied) => Promise<R>,
+  ): Promise<R | undefined> {
+    this.#check()
+    const applied: Applied = { ...about, result: 'refused', started: false }
+    const result = await this.#attempt(applied, () => work(applied))
+    this.applied.push(applied)
+    this.#options.report(applied, step)
+    return result
+  }
+
+  async #attempt<R>(applied: Applied, work: () => Promise<R>): Promise<R | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || OF_ALL.has(error.code)) throw error
+      applied.error = error.message
+      return undefined
+    }
+  }
+
+  #check(): void {
+    if (!this.#options.signal.aborted) return
+    throw new Interrupted(`interrupted after ${this.applied.length} pipelines: the same command does the rest`)
+  }
+
+  /** Creates or updates one; tells whether it is started. */
+  async #settings({ settings, placed }: WantedPipeline, applied: Applied): Promise<boolean> {
+    const same = this.#before.filter(({ name }) => name === settings.name)
+    const [before] = same
+    if (same.length > 1) {
+      const ids = same.map(({ id }) => id).join(', ')
+      applied.error = `${same.length} pipelines of the node have this name: ${ids}; rename or delete all but one`
+      return false
+    }
+    try {
+      if (before === undefined) {
+        await this.#create(settings, placed, applied)
+        return false
+      }
+      applied.id = before.id
+      if (isSame(before, settings)) {
+        applied.result = 'unchanged'
+        return before.started
+      }
+      return await this.#update(before, settings, applied)
+    } catch (error) {
+      if (error instanceof ApiFailure && error.problems.length > 0) applied.problems = placed(error.problems)
+      throw error
+    }
+  }
+
+  async #create(settings: PipelineSettings, placed: WantedPipeline['placed'], applied: Applied): Promise<void> {
+    if (!this.#options.dryRun) {
+      applied.id = (await this.#client.createPipeline(this.#node, settings)).id
+    } else {
+      const { problems } = await this.#client.validatePipeline(this.#node, settings)
+      if (problems.length > 0) {
+        applied.error = 'the node would not take it'
+        applied.problems = placed(problems)
+        return
+      }
+    }
+    applied.result = 'created'
+  }
+
+  async #update({ id, started }: Pipeline, settings: PipelineSettings, applied: Applied): Promise<boolean> {
+    const { forceRestart = false, dryRun } = this.#options
+    const request = { ...settings, forceRestart }
+    const changes = await this.#client.explainUpdate(this.#node, id, request)
+    applied.changes = changes
+    if (changes.running && changes.restart.length > 0 && !forceRestart) {
+      applied.error = `its run cannot take over ${changes.restart.map(({ pointer }) => pointer).join(', ')}: --force-restart replaces the run`
+      return started
+    }
+    const after = dryRun ? { started } : await this.#client.updatePipeline(this.#node, id, request)
+    applied.result = 'updated'
+    return after.started
+  }
+
+  /**
+   * Where the same file was applied at the same time, or a creation was still on its way from one that was cut off, a name may have come twice:
+   * all who see that leave the same one of those that are alike, the one that is started, else the one with the lowest id.
+   */
+  async #leaveOne(): Promise<void> {
+    const created = this.applied.filter(({ result }) => result === 'created')
+    if (created.length === 0) return
+    const known = new Set(this.#before.map(({ id }) => id))
+    const come = (await this.#client.getPipelines(this.#node)).filter(({ id }) => !known.has(id))
+    for (const applied of created) {
+      const own = come.find(({ id }) => id === applied.id)
+      const alike = come.filter((each) => own !== undefined && isSame(each, settingsOf(own)))
+      alike.sort((a, b) => Number(b.started) - Number(a.started) || (a.id < b.id ? -1 : 1))
+      const [left, ...others] = alike
+      if (left === undefined) continue
+      applied.id = left.id
+      for (const { id, started } of others) if (!started) await this.#delete(id)
+    }
+  }
+
+  async #remove({ id, name }: Pipeline): Promise<void> {
+    await this.#step({ name, id }, 'delete', async (applied) => {
+      if (!this.#options.dryRun) await this.#delete(id)
+      applied.result = 'deleted'
+    })
+  }
+
+  /** Who has deleted it before has done the same. */
+  async #delete(id: string): Promise<void> {
+    try {
+      await this.#client.deletePipeline(this.#node, id)
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
+    }
+  }
+
+  async #start(applied: Applied): Promise<void> {
+    this.#check()
+    await this.#attempt(applied, async () => {
+      const { id } = applied
+      if (id !== undefined && !this.#options.dryRun) {
+        try {
+          applied.runId = await this.#client.startPipeline(this.#node, id)
+        } catch (error) {
+          // Somebody else has started it meanwhile.
+          if (!(await this.#client.getPipelineById(this.#node, id)).started) throw error
+        }
+      }
+      applied.started = true
+    })
+    this.#options.report(applied, 'start')
+  }
+}
+
+/** Whether a pipeline has these settings already; how the text of its configuration is laid out does not count. */
+function isSame(pipeline: Pipeline, { jsonConfig, ...settings }: PipelineSettings): boolean {
+  const { forceRestart, jsonConfig: before, ...others } = settingsOf(pipeline)
+  const { forceRestart: _, ...wanted } = { forceRestart: false, ...settings }
+  return isDeepStrictEqual(others, wanted) && isDeepStrictEqual(valueOf(before), valueOf(jsonConfig))
+}
+
+/** What a configuration says, as JSON writes it; a text that is none, itself. */
+function valueOf(jsonConfig: string): unknown {
+  try {
+    // -0 is written 0.
+    return JSON.parse(JSON.stringify(JSON.parse(jsonConfig)))
+  } catch {
+    return jsonConfig
+  }
+}

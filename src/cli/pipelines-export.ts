@@ -1,0 +1,54 @@
+/** `penstock pipelines export`: pipelines with their settings, as a file that `apply` takes. */
+import { writeFile } from 'node:fs/promises'
+import { type Command, Option } from 'commander'
+import { messageOf } from '../text/error-message.ts'
+import { Failure, UsageFailure } from './failure.ts'
+import { ID_OR_NAME } from './ids.ts'
+import { pipelinesText } from './pipeline-files.ts'
+import { findPipeline, type TargetOptions, targetOf, withTarget } from './target.ts'
+import { harmless } from './terminal.ts'
+
+interface Options extends TargetOptions {
+  all?: boolean
+  output?: string
+  format?: 'yaml' | 'json'
+}
+
+async function exportPipelines(names: string[], { all, output = '-', format, ...options }: Options): Promise<void> {
+  if (all === true ? names.length > 0 : names.length === 0) {
+    throw new UsageFailure('name pipelines, or all of them with --all')
+  }
+  // Other commands have their format there.
+  if (/^(json|yaml|table)$/.test(output)) {
+    throw new UsageFailure(`-o names a file here: give the format with --format, or write -o ./${output}`)
+  }
+  const { client, node } = await targetOf(options)
+  const pipelines = all ? await client.getPipelines(node) : []
+  for (const name of names) pipelines.push(await findPipeline(client, node, name))
+  // In whatever order the node tells of them, the file is the same.
+  if (all) pipelines.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const text = pipelinesText(pipelines, format ?? (output.endsWith('.json') ? 'json' : 'yaml'))
+  if (output === '-') {
+    process.stdout.write(process.stdout.isTTY ? harmless(text) : text)
+    return
+  }
+  await writeFile(output, text).catch((error: unknown) => {
+    throw new Failure(`cannot write ${output}: ${messageOf(error)}`)
+  })
+}
+
+export function addExport(pipelines: Command): void {
+  withTarget(pipelines.command('export'))
+    .summary('write pipelines with their settings as a file for apply')
+    .description('Writes pipelines with their settings as a file that "penstock pipelines apply" takes.')
+    .argument('[pipeline...]', `the pipelines: of each ${ID_OR_NAME}`)
+    .option('--all', 'all pipelines of the node')
+    .option('-o, --output <file>', 'where to write; - or nothing is standard output')
+    .addOption(
+      new Option('--format <format>', 'of the file (default: json for a FILE.json, else yaml)').choices([
+        'yaml',
+        'json',
+      ]),
+    )
+    .action(exportPipelines)
+}

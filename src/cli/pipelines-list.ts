@@ -1,0 +1,77 @@
+/** `penstock pipelines list` and `get`: which pipelines there are, followed on request, and one with its configuration. */
+import { Option } from 'commander'
+import { type AllNodesOptions, askAll, requireAll, withAllNodes } from './all-nodes.ts'
+import type { ApiClient } from './client.ts'
+import type { Pipeline } from './messages.ts'
+import { named } from './node-details.ts'
+import { type Format, interruption } from './options.ts'
+import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
+import { coloured, PIPELINE_COLUMNS, pipelineRow, printPipeline, printPipelines } from './pipelines-shown.ts'
+import { clientFor, findPipeline, targetOf } from './target.ts'
+import { print, printJson, table } from './terminal.ts'
+
+type Event = Awaited<ReturnType<ApiClient['streamPipelines']>> extends AsyncIterable<infer E> ? E : never
+
+function printEvent(event: Event, output: Format): void {
+  if (output === 'json') {
+    print(JSON.stringify(event))
+    return
+  }
+  for (const [kind, change] of Object.entries(event)) {
+    const { pipeline } = change as { pipeline?: Pipeline }
+    if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${pipeline.name}  ${coloured(pipeline)}`)
+  }
+}
+
+/** The pipelines of all nodes; throws once they are printed when a node did not answer. */
+async function listEverywhere(options: Common & AllNodesOptions): Promise<void> {
+  const client = clientFor(options)
+  const asked = await askAll(client, options.timeout, (node, signal) => client.getPipelines(node, signal))
+  if (options.output === 'json') {
+    printJson(asked.map(({ answer, ...node }) => (answer === undefined ? node : { ...node, pipelines: answer })))
+  } else {
+    const rows = asked.flatMap(({ name, answer = [] }) => answer.map((each) => [named(name), ...pipelineRow(each)]))
+    print(rows.length === 0 ? 'no pipelines' : table([{ title: 'NODE' }, ...PIPELINE_COLUMNS], rows))
+  }
+  requireAll(asked)
+}
+
+async function listPipelines(options: Common & AllNodesOptions & { watch?: boolean }): Promise<void> {
+  if (options.allNodes) {
+    await listEverywhere(options)
+    return
+  }
+  const { client, node } = await targetOf(options)
+  const signal = interruption()
+  // The stream first: a change after the list was read is an event, then.
+  const events = options.watch ? await client.streamPipelines(node, signal) : null
+  const found = await client.getPipelines(node)
+  if (options.output !== 'json') printPipelines(found)
+  else if (options.watch) print(JSON.stringify(found))
+  else printJson(found)
+  if (!events) return
+  try {
+    for await (const event of events) printEvent(event, options.output)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+export function addList(add: AddVerb): void {
+  withAllNodes(add('list', 'list the pipelines'))
+    .addOption(new Option('-w, --watch', 'then show every change until Ctrl-C').conflicts('allNodes'))
+    .action(listPipelines)
+}
+
+export function addGet(add: AddVerb): void {
+  add('get', 'show one pipeline and its configuration')
+    .alias('show')
+    .argument('<pipeline>', PIPELINE)
+    .option('--config', 'print the configuration only, as it was given')
+    .action(async (name: string, options: Common & { config?: boolean }) => {
+      const { client, node } = await targetOf(options)
+      const pipeline = await findPipeline(client, node, name)
+      if (options.config) print(pipeline.jsonConfig)
+      else printPipeline(pipeline, options.output, true)
+    })
+}

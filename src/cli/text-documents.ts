@@ -1,0 +1,108 @@
+/** The documents of a YAML or JSON text, each with the places of its values. */
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type ParsedNode,
+  parseAllDocuments,
+} from 'yaml'
+import { messageOf } from '../text/error-message.ts'
+import { JsonPlaces, readJson } from '../text/json-text.ts'
+import { below, tokensOf } from '../text/pointer.ts'
+import { Failure } from './failure.ts'
+import { countOf, invalid, nameOf, type PlacedProblem, placedLine, type Source } from './problems.ts'
+
+/** A place in a text, line and column from 1. */
+export interface Place {
+  readonly line: number
+  readonly column: number
+}
+
+export interface TextDocument {
+  /** What JSON can say, and nothing else. */
+  readonly value: unknown
+  /** Where the value at a JSON pointer stands, or the nearest that holds it. */
+  readonly placeOf: (pointer: string) => Place | undefined
+}
+
+/** Reads a text: JSON where it is that, else YAML 1.2; a file called .json is JSON only. Throws a failure with everything that is wrong. */
+export function readDocuments(source: Source): TextDocument[] {
+  const { file, text } = source
+  const isJson = file.endsWith('.json')
+  if (isJson || /^\s*[[{]/.test(text)) {
+    const { value, problems } = readJson(text)
+    // Without a value it may still be YAML, which has braces too.
+    if (problems.length > 0 && (isJson || value !== undefined)) throw invalid(problems, source)
+    if (problems.length === 0) {
+      const places = new JsonPlaces(text)
+      return [{ value, placeOf: (pointer) => places.of(pointer) }]
+    }
+  }
+  return yamlDocuments(source)
+}
+
+type Parsed = Document.Parsed<ParsedNode>
+
+function yamlDocuments({ file, text }: Source): TextDocument[] {
+  const lines = new LineCounter()
+  const place = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset)
+    return { line, column: col }
+  }
+  const problems: PlacedProblem[] = []
+  const read: TextDocument[] = []
+  for (const document of parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })) {
+    const faults = [...document.errors, ...document.warnings]
+    problems.push(...faults.map(({ message, pos }) => ({ pointer: '', message, ...place(pos[0]) })))
+    if (faults.length > 0) continue
+    const placeOf = (pointer: string): Place => place(offsetOf(document as Parsed, pointer))
+    try {
+      const value: unknown = document.toJS()
+      problems.push(...beyondJson(value).map((problem) => ({ ...problem, ...placeOf(problem.pointer) })))
+      // Nothing but comments.
+      if (value !== null) read.push({ value, placeOf })
+    } catch (error) {
+      // Aliases that would multiply without end, for one.
+      problems.push({ pointer: '', message: messageOf(error), ...placeOf('') })
+    }
+  }
+  if (problems.length === 0) return read
+  const told = problems.map((problem) => placedLine(problem, file)).join('\n')
+  throw new Failure(`${nameOf(file)}: ${countOf(problems)}\n${told}`)
+}
+
+/** Where the value at a pointer begins, of a member its key; else where the nearest does that holds it. */
+function offsetOf(document: Parsed, pointer: string): number {
+  let node: unknown = document.contents
+  let offset = document.contents?.range[0] ?? 0
+  for (const token of tokensOf(pointer)) {
+    if (isAlias(node)) node = node.resolve(document)
+    let next: unknown
+    let begin: unknown
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === token)
+      begin = pair?.key
+      next = pair?.value
+    } else if (isSeq(node)) {
+      next = node.items[Number(token)]
+      begin = next
+    }
+    if (!isNode(begin)) break
+    offset = begin.range?.[0] ?? offset
+    node = next
+  }
+  return offset
+}
+
+/** Numbers that YAML has and JSON has not. */
+function beyondJson(value: unknown, pointer = ''): { pointer: string; message: string }[] {
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    return [{ pointer, message: `${value} is no number that a configuration can hold` }]
+  }
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => beyondJson(item, below(pointer, key)))
+}

@@ -1,0 +1,114 @@
+/** How commands name pipelines, runs, nodes and requests: names that are taken, names of several, the beginnings of ids, ids in tables. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../harness/waiting.ts'
+import { lossy, scratch } from './cli.ts'
+import { CommandNode } from './running-node.ts'
+import '../harness/slow.ts'
+
+const directory = scratch()
+const config = directory.file('lossy.json', lossy)
+let hub: CommandNode
+let edge: CommandNode
+
+interface Pipeline {
+  id: string
+  name: string
+  currentRun?: { id: string }
+}
+
+const create = (name: string, ...flags: string[]) => hub.json<Pipeline>('pipelines', 'create', name, config, ...flags)
+
+beforeAll(async () => {
+  ;[hub, edge] = await Promise.all([
+    CommandNode.up(`${directory.path}/hub`, '--hub', '--node-name', 'hub'),
+    CommandNode.up(`${directory.path}/edge`, '--node-name', 'edge'),
+  ])
+})
+afterAll(async () => {
+  await Promise.all([hub, edge].map((node) => node?.end()))
+  directory.dispose()
+})
+
+it('creates no second pipeline of a name unless it is told to, and lists the ids of both from then on', async () => {
+  const first = await create('twin')
+  const refused = await hub.call(['pipelines', 'create', 'twin', config])
+  expect(refused).toMatchObject({ code: 1, stdout: '' })
+  expect(refused.stderr).toContain(`"twin" is the name of a pipeline on node ${hub.id} already: ${first.id}`)
+  expect(refused.stderr).toContain('--force')
+  const other = await create('other')
+  const renamed = await hub.call(['pipelines', 'update', other.id, '--name', 'twin'])
+  expect(renamed).toMatchObject({ code: 1, stdout: '' })
+  expect(renamed.stderr).toContain(first.id)
+  // Its own name is no other's.
+  await hub.json('pipelines', 'update', first.id, '--name', 'twin')
+  expect(await hub.json('pipelines', 'list')).toHaveLength(2)
+  const second = await create('twin', '--force')
+  for (const verb of ['get', 'start', 'stop', 'logs', 'telemetry', 'delete']) {
+    const { code, stdout, stderr } = await hub.call(['pipelines', verb, 'twin'])
+    expect({ verb, code, stdout }).toEqual({ verb, code: 1, stdout: '' })
+    for (const { id } of [first, second]) expect(stderr).toContain(id)
+  }
+  await hub.json('pipelines', 'update', other.id, '--name', 'twin', '--force')
+  for (const { id } of [first, second, other]) await hub.json('pipelines', 'delete', id)
+})
+
+it('takes the beginning of an id where only one id begins so', async () => {
+  const { id } = await create('whole')
+  const start = id.slice(0, 8)
+  expect(await hub.json('pipelines', 'get', start)).toMatchObject({ id })
+  const { runId } = await hub.json<{ runId: string }>('pipelines', 'start', start)
+  const log = hub.call(['pipelines', 'logs', '--run', runId.slice(0, 8)])
+  const { stdout } = await hub.call([
+    'pipelines',
+    'telemetry',
+    '--run',
+    runId.slice(0, 8),
+    '--count',
+    '1',
+    '-o',
+    'json',
+  ])
+  expect(JSON.parse(stdout)).toHaveProperty('metrics')
+  await hub.json('pipelines', 'stop', '--run', runId.slice(0, 8))
+  expect((await log).stdout).toMatch(/ended: STOPPED/)
+  // A name is not overruled by an id that begins like it.
+  const named = await create(start)
+  expect(await hub.json('pipelines', 'get', start)).toMatchObject({ id: named.id })
+  await hub.json('pipelines', 'delete', named.id)
+  const short = await hub.call(['pipelines', 'delete', id.slice(0, 3)])
+  expect(short.code).toBe(1)
+  expect(short.stderr).toContain(`no pipeline has the id or name "${id.slice(0, 3)}" on node ${hub.id}`)
+  expect(short.stderr).toContain('4 characters')
+  await hub.json('pipelines', 'delete', start)
+})
+
+it('takes the beginning of the id of a node, and of one that asks to join', async () => {
+  expect(await hub.json('pipelines', 'list', '--node', hub.id.slice(0, 6))).toEqual([])
+  expect(await edge.json('pipelines', 'list', '--node', edge.id.slice(0, 6))).toEqual([])
+  const asked = edge.call(['authenticate-by-request', hub.url])
+  await until(
+    async () => (await hub.json<unknown[]>('authentication-requests', 'list')).length === 1,
+    'it asks to join',
+  )
+  const [{ requestId }] = await hub.json<[{ requestId: string }]>('authentication-requests', 'list')
+  const wrong = await hub.call(['authentication-requests', 'approve', edge.id.slice(0, 3)])
+  expect(wrong.code).toBe(2)
+  expect(await hub.json('authentication-requests', 'approve', edge.id.slice(0, 6))).toEqual([
+    { requestId, accepted: true },
+  ])
+  expect(await asked).toMatchObject({ code: 0 })
+  expect(await hub.json('nodes', 'set', edge.id.slice(0, 6), '--metadata', 'a=b')).toMatchObject({ id: edge.id })
+  expect(await hub.json('pipelines', 'list', '--node', edge.id.slice(0, 6))).toEqual([])
+  expect(await hub.json('nodes', 'remove', edge.id.slice(0, 6))).toEqual({ id: edge.id })
+})
+
+it('cuts no id in a table, however narrow the terminal is', async () => {
+  const { id } = await create('a name that has some length of its own')
+  const { runId } = await hub.json<{ runId: string }>('pipelines', 'start', id)
+  const pipelines = await hub.call(['pipelines', 'list'], { env: { COLUMNS: '60' } })
+  expect(pipelines.stdout).toContain(id)
+  expect(pipelines.stdout).toContain(runId)
+  expect(pipelines.stdout).toContain('…')
+  expect((await hub.call(['nodes'], { env: { COLUMNS: '20' } })).stdout).toContain(hub.id)
+  await hub.json('pipelines', 'delete', id, '--force')
+})
