@@ -379,7 +379,8 @@ export interface Native {
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
    * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many
-   * as the longer of both afterwards. `widest` bounds the vectors used, in bytes (for tests and benches).
+   * as the longer of both afterwards. Steps in a row that add a source to one sum and to another, with the first sum the same, are done in one pass: regions of
+   * one call that overlap have to begin at the same place, or the sums are none. `widest` bounds the vectors used, in bytes (for tests and benches).
    */
   xorAdd(memory: number, steps: Int32Array, count: number, widest?: number): void
 
