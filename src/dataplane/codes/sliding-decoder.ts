@@ -57,6 +57,9 @@ export class SlidingDecoder {
   private begun = false
   /** Sources below it are known, or given up. */
   private floor = 0
+  /** Where nothing is missing, every source from here to the newest is known; and no known symbol is longer. */
+  private unbroken = 0
+  private longest = 0
   /** First and last source of the newest repair. */
   private repairFirst = 0
   private repairLast = 0
@@ -91,6 +94,7 @@ export class SlidingDecoder {
     this.numbers[place] = sequence
     this.how[place] = CAME
     if (ahead < 0) this.missing--
+    if (bytes > this.longest) this.longest = bytes
     if (this.rows > 0 && ((sequence - this.repairLast) | 0) <= 0) this.resolve(sequence, at, bytes)
     else this.keeper.add(sequence, at, bytes)
     return NEW
@@ -108,14 +112,17 @@ export class SlidingDecoder {
     const { newest, places } = this
     if (!this.begun || ((last - newest) | 0) > places / 2 || ((newest - first) | 0) >= places)
       return this.unusable(count)
+    if (this.isKnown(first, last) && bytes >= this.longest) return REDUNDANT
     if (2 * count > places && this.grow(count) < count) return UNUSABLE
     if (this.rows === 0 || ((first - this.repairFirst) | 0) > 0) this.repairFirst = first
     if (this.rows === 0 || ((last - this.repairLast) | 0) > 0) this.repairLast = last
-    this.keeper.keep()
     this.forgetOld()
-    const { window } = this.keeper
-    const result = native.slidingTake(window, this.memory, first, count, key, at, bytes, this.found)
+    const { window, pending, count: added } = this.keeper
+    this.keeper.count = 0
+    const result = native.slidingTake(window, this.memory, pending, added, first, count, key, at, bytes, this.found)
     if (result >= 0) {
+      // What it recovers is no longer than it.
+      if (bytes > this.longest) this.longest = bytes
       this.tell(result)
       return USED
     }
@@ -146,6 +153,7 @@ export class SlidingDecoder {
       if (!this.knows(this.floor)) {
         this.missing--
         this.givenUp++
+        this.unbroken = (this.floor + 1) | 0
       }
       this.floor = (this.floor + 1) | 0
     }
@@ -159,6 +167,8 @@ export class SlidingDecoder {
     this.begun = from !== undefined
     this.floor = from ?? 0
     this.newest = (this.floor - 1) | 0
+    this.unbroken = this.floor
+    this.longest = 0
     this.rows = 0
     this.missing = 0
     this.recoveredCount = 0
@@ -172,6 +182,7 @@ export class SlidingDecoder {
   private begin(sequence: number): void {
     this.begun = true
     this.floor = sequence >= 0 && sequence < MAX_WINDOW ? 0 : sequence
+    this.unbroken = this.floor
     this.newest = (this.floor - 1) | 0
   }
 
@@ -181,6 +192,7 @@ export class SlidingDecoder {
       if (!this.knows(between)) this.missing++
     }
     this.newest = sequence
+    if (((sequence - this.unbroken) | 0) > HISTORY) this.unbroken = (sequence - HISTORY) | 0
     if (((sequence - this.floor) | 0) > HISTORY) this.giveUpBelow((sequence - HISTORY) | 0)
     while (this.missing > MAX_WINDOW) this.giveUpBelow((this.firstOpen() + 1) | 0)
   }
@@ -233,6 +245,11 @@ export class SlidingDecoder {
       recovered[kept++] = sequence
     }
     this.recoveredCount = kept
+  }
+
+  /** Whether all sources from `first` to `last` are known, as is seen without looking at each. */
+  private isKnown(first: number, last: number): boolean {
+    return this.missing === 0 && ((last - this.newest) | 0) <= 0 && ((first - this.unbroken) | 0) >= 0
   }
 
   private unusable(count: number): number {

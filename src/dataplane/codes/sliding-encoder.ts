@@ -1,33 +1,42 @@
 /** The sliding window's encoder: sources in, repairs over the newest of them out. */
 import { native } from '../native/native.ts'
-import { placesFor, type SlidingWindowOptions, SymbolKeeper } from './sliding-window.ts'
+import { placesFor, type SlidingWindowOptions } from './sliding-window.ts'
 
 const MIN_PLACES = 64
+/** Sources added between two calls into the addon, and the words of each in its list. */
+const MAX_ADDED = 256
+const SOURCE_WORDS = 3
 /** Repairs asked for before they are made, and the words of each in the addon's list. */
 export const MAX_REPAIRS = 1280
 const REPAIR_WORDS = 5
 
 export class SlidingEncoder {
   private readonly memory: number
-  private readonly keeper: SymbolKeeper
-  /** Sources that may be added before a repair that is asked for is made. */
-  private readonly slack: number
+  private readonly window: number
+  /** Sources since the last call into the addon, and repairs. */
+  private readonly sources = new Int32Array(SOURCE_WORDS * MAX_ADDED)
   private readonly repairs = new Int32Array(REPAIR_WORDS * MAX_REPAIRS)
+  private added = 0
   private asked = 0
+  /** Repairs that are made, before the others of which there was no room for their sources. */
   private made = 0
-  /** Last source of the first repair that is not made. */
-  private end = 0
 
   constructor({ memory, window, symbolBytes }: SlidingWindowOptions) {
     this.memory = memory
-    this.slack = window >> 2
-    this.keeper = new SymbolKeeper(memory, placesFor(window + this.slack + 1, MIN_PLACES), symbolBytes)
+    this.window = native.slidingOpen(
+      placesFor(window + MAX_ADDED, MIN_PLACES),
+      symbolBytes,
+      placesFor(window, MIN_PLACES),
+    )
   }
 
   /** Adds the source with the next number. Its bytes are read by the next `makeRepairs` at the latest. */
   add(sequence: number, at: number, bytes: number): void {
-    if (this.asked > this.made && ((sequence - this.end) | 0) > this.slack) this.makeDue()
-    this.keeper.add(sequence, at, bytes)
+    if (this.added === MAX_ADDED) this.makeDue()
+    const n = SOURCE_WORDS * this.added++
+    this.sources[n] = sequence
+    this.sources[n + 1] = at
+    this.sources[n + 2] = bytes
   }
 
   /**
@@ -38,7 +47,6 @@ export class SlidingEncoder {
   askRepair(first: number, count: number, key: number, at: number, room: number): number {
     if (this.asked === MAX_REPAIRS) throw new RangeError(`${MAX_REPAIRS} repairs are asked for: makeRepairs is due`)
     const { repairs, asked } = this
-    if (asked === this.made) this.end = (first + count - 1) | 0
     const n = REPAIR_WORDS * asked
     repairs[n] = first
     repairs[n + 1] = count
@@ -49,7 +57,10 @@ export class SlidingEncoder {
     return asked
   }
 
-  /** Copies the sources and makes the repairs since the last call: owed before the packets of either leave. */
+  /**
+   * Makes the repairs since the last call from the sources where they lie, and copies those that later repairs may cover: owed before the packets of
+   * either leave.
+   */
   makeRepairs(): void {
     try {
       this.makeDue()
@@ -66,13 +77,13 @@ export class SlidingEncoder {
 
   /** Gives its memory back. */
   close(): void {
-    native.slidingClose(this.keeper.window)
+    native.slidingClose(this.window)
   }
 
   private makeDue(): void {
-    this.keeper.keep()
-    if (this.asked === this.made) return
-    native.slidingMake(this.keeper.window, this.memory, this.repairs, this.made, this.asked)
-    this.made = this.asked
+    const { window, memory, sources, added, repairs, made, asked } = this
+    this.added = 0
+    this.made = asked
+    if (added > 0 || asked > made) native.slidingEncode(window, memory, sources, added, repairs, made, asked)
   }
 }

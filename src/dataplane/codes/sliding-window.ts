@@ -32,9 +32,10 @@ export function placesFor(window: number, least: number): number {
 /** Symbols on their way into a window of the addon, copied many at a time. */
 export class SymbolKeeper {
   readonly window: number
+  /** Sequence, place and bytes of those that are not copied, and how many they are. */
+  readonly pending = new Int32Array(3 * PENDING)
+  count = 0
   private readonly memory: number
-  private readonly pending = new Int32Array(3 * PENDING)
-  private count = 0
 
   constructor(memory: number, places: number, symbolBytes: number) {
     this.memory = memory
