@@ -243,6 +243,29 @@ describe('the decoder', () => {
     receiver.decoder.close()
   })
 
+  it('tells a repair over known sources that says nothing new from one that is too short for them', () => {
+    const sent = (sequence: number) => symbolOf(new Uint8Array(sequence === 3 ? 40 : 10).fill(sequence + 1))
+    const receiver = new Receiver(sent)
+    for (const sequence of [0, 1, 2, 4, 5]) receiver.source(sequence)
+    expect(receiver.repair(0, 3, 7)).toBe(REDUNDANT)
+    expect(receiver.repair(0, 3, 7, new Uint8Array(11))).toBe(CONTRADICTED)
+    // What is recovered counts as the others do, and a source that a wrong repair had replaced.
+    expect(receiver.repair(0, 6, 8)).toBe(USED)
+    expect(receiver.known.has(3)).toBe(true)
+    expect(receiver.repair(0, 6, 9)).toBe(REDUNDANT)
+    expect(receiver.repair(0, 6, 9, new Uint8Array(41))).toBe(CONTRADICTED)
+    receiver.source(6)
+    const wrong = symbolOf(new Uint8Array(60))
+    const forged = new Receiver((sequence) => (sequence === 1 ? wrong : sent(sequence)))
+    for (const sequence of [0, 2]) forged.source(sequence)
+    expect(forged.repair(0, 3, 5)).toBe(USED)
+    const longer = symbolOf(new Uint8Array(70).fill(9))
+    expect(forged.source(1, longer)).toBe(WRONGLY_MENDED)
+    expect(forged.repair(0, 3, 6, new Uint8Array(65))).toBe(CONTRADICTED)
+    receiver.decoder.close()
+    forged.decoder.close()
+  })
+
   it('makes nothing of a repair that was cut, though another fills in what it lacks', () => {
     const symbols = [3, 30, 30, 3].map((length, n) => symbolOf(new Uint8Array(length).fill(n + 1)))
     const receiver = new Receiver((n) => symbols[n] as Uint8Array)

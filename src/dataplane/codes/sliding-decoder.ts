@@ -204,6 +204,7 @@ export class SlidingDecoder {
     this.keeper.keep()
     if (native.slidingMatches(this.keeper.window, this.memory, sequence, at, bytes)) return MENDED
     this.rows = native.slidingForget(this.keeper.window, (this.newest + MAX_WINDOW + 1) | 0)
+    if (bytes > this.longest) this.longest = bytes
     this.keeper.add(sequence, at, bytes)
     return WRONGLY_MENDED
   }

@@ -73,6 +73,37 @@ describe('the encoder', () => {
     encoder.close()
   })
 
+  it('covers sources of this call and of earlier ones alike, more than one call takes, with keys in any order', () => {
+    const encoder = new SlidingEncoder({ memory, window: 100, symbolBytes: 2000 })
+    const random = new Random(9)
+    const sources: Uint8Array[] = []
+    const first = 0x7fffff00 | 0
+    for (const batch of [1, 30, 700, 5, 256, 99]) {
+      const asked: { from: number; count: number; key: number; at: number; n: number }[] = []
+      for (let i = 0; i < batch; i++) {
+        const symbol = randomSymbol(random, 12)
+        const at = AT + i * 14
+        packets.data.set(symbol, at)
+        encoder.add((first + sources.length) | 0, at, symbol.length)
+        sources.push(symbol)
+        if (i % 37 > 0 && i !== batch - 1) continue
+        const count = 1 + random.below(Math.min(100, sources.length))
+        const key = random.below(65_536)
+        const place = AT + 800 * 14 + asked.length * 20
+        const from = sources.length - count
+        asked.push({ from, count, key, at: place, n: encoder.askRepair((first + from) | 0, count, key, place, 20) })
+      }
+      encoder.makeRepairs()
+      for (const { from, count, key, at, n } of asked) {
+        const made = packets.data.slice(at, at + encoder.repairBytes(n))
+        expect(made).toEqual(repairOf(sources.slice(from, from + count), key))
+      }
+      // What was sent may be written over.
+      packets.data.fill(0xa5)
+    }
+    encoder.close()
+  })
+
   it('refuses a repair over what it does not have, or that has no room', () => {
     const encoder = new SlidingEncoder({ memory, window: 64, symbolBytes: 100 })
     for (let n = 0; n < 300; n++) encoder.add(n, AT, 2 + (n === 280 ? 98 : 3))
