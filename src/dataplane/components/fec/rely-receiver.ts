@@ -30,6 +30,7 @@ import {
   SOURCE_HEADER_BYTES,
   SOURCE_SYMBOL_AT,
 } from './rely-header.ts'
+import { recoveredPacket } from './rely-recovered.ts'
 import { RelyRelease } from './rely-release.ts'
 import { RelySessions, SOURCES_TO_ENTER } from './rely-sessions.ts'
 import type { RelyStream } from './rely-stream.ts'
@@ -219,34 +220,15 @@ export class RelyReceiver {
     const { recovered, recoveredCount } = decoder
     for (let n = 0; n < recoveredCount; n++) {
       const sequence = recovered[n]
-      const packet = this.packetOf(stream, sequence)
-      if (packet < 0) continue
+      const packet = recoveredPacket(this.packets, decoder, sequence)
+      if (packet < 0) {
+        this.counters.no_slot_packets.add(1)
+        continue
+      }
       this.packets.annotateAs(packet, like)
       this.counters.recovered_packets.add(1)
       this.add(stream, packet, sequence)
     }
-  }
-
-  /** A packet of what was recovered, in a slot of its own; -1 when there is none. */
-  private packetOf({ decoder }: RelyStream, sequence: number): number {
-    const { packets } = this
-    const packet = packets.allocate()
-    if (packet < 0) {
-      this.counters.no_slot_packets.add(1)
-      return -1
-    }
-    const { slotBytes, headroom, tailroom } = packets
-    const slot = packet * slotBytes
-    const end = slot + slotBytes - tailroom
-    let at = slot + headroom - LENGTH_BYTES
-    const bytes = decoder.write(sequence, at, end - at)
-    if (bytes > end - at) {
-      at = end - bytes
-      decoder.write(sequence, at, bytes)
-    }
-    packets.offset[packet] = at + LENGTH_BYTES
-    packets.length[packet] = bytes - LENGTH_BYTES
-    return packet
   }
 
   /** Sends a packet on, in its turn where that matters. */
