@@ -27,7 +27,7 @@ export interface Shape {
 export const symbolOf = (bytes: Uint8Array) => [bytes.length >> 8, bytes.length & 255, ...bytes]
 
 /** The exclusive or of symbols, padded with zeros. */
-export function parityOf(sources: readonly Uint8Array[]): number[] {
+function parityOf(sources: readonly Uint8Array[]): number[] {
   const symbols = sources.map(symbolOf)
   const bytes = Math.max(...symbols.map(({ length }) => length))
   return Array.from({ length: bytes }, (_, n) => symbols.reduce((sum, symbol) => sum ^ (symbol[n] ?? 0), 0))

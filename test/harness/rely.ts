@@ -6,7 +6,7 @@ import { payload } from './component.ts'
 export const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset)
 export const isRepair = (bytes: Uint8Array) => bytes[0] === 0xb9
 
-export const SESSION = 0xabcdef
+const SESSION = 0xabcdef
 
 export function sourcePacket(bytes: Uint8Array, sequence: number, session = SESSION): Uint8Array {
   const packet = new Uint8Array(10 + bytes.length)
