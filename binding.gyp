@@ -29,6 +29,8 @@
         "src/dataplane/native/elimination.cc",
         "src/dataplane/native/solve.cc",
         "src/dataplane/native/xor.cc",
+        "src/dataplane/native/xor_kernels.cc",
+        "src/dataplane/native/coding_coefficients.cc",
         "src/dataplane/native/sliding_window.cc",
         "src/dataplane/native/sliding_equations.cc",
         "src/dataplane/native/sliding_calls.cc",

@@ -341,7 +341,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [window(), id, Int32Array.from(sources.flat()), count]
   }
 
-  function makeArguments() {
+  function encodeArguments() {
     const [first, count, key, at] = [
       sequence(),
       1 + random.below(30),
@@ -351,13 +351,17 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     made = [first, count, key, at, 2]
     const rest = random.below(8)
     const others = Array.from({ length: rest }, (_, i) => [first + i, count, key + i, at, SLOT_BYTES])
-    return [window(), memoryId(), Int32Array.of(...made.slice(0, 4), SLOT_BYTES, ...others.flat()), 0, 1 + rest]
+    const [id, , sources, added] = keepArguments()
+    const repairs = Int32Array.of(...made.slice(0, 4), SLOT_BYTES, ...others.flat())
+    return [id, memoryId(), sources, added, repairs, 0, 1 + rest]
   }
 
   function takeArguments() {
     const { id, at, bytes } = symbolArguments()
     const [first, count, key] = [sequence(), 1 + random.below(random.pick([3, 30])), random.below(65_536)]
-    return [window(), id, ...(random.chance(0.5) ? made : [first, count, key, at, bytes]), ints(4097)]
+    const [, , sources, added] = keepArguments()
+    const repair = random.chance(0.5) ? made : [first, count, key, at, bytes]
+    return [window(), id, sources, added, ...repair, ints(4097)]
   }
 
   function sourceArguments() {
@@ -464,11 +468,15 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         ...(random.chance(0.5) ? [random.pick([16, 32, 64])] : []),
       ]
     },
-    slidingOpen: () => [64 << random.below(4), random.pick([2, 40, 1402, 1402])],
+    slidingOpen: () => [
+      64 << random.below(4),
+      random.pick([2, 40, 1402, 1402]),
+      ...(random.chance(0.5) ? [64 << random.below(3)] : []),
+    ],
     slidingClose: () => [window()],
     slidingGrow: () => [window(), 64 << random.below(5)],
     slidingKeep: keepArguments,
-    slidingMake: makeArguments,
+    slidingEncode: encodeArguments,
     slidingTake: takeArguments,
     slidingResolve: () => [...sourceArguments(), ints(4097)],
     slidingRead: sourceArguments,
@@ -508,7 +516,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   // What carries packets is called more often, what closes things less.
   const often = names.flatMap((name) =>
     Array(
-      /Send|Receive|Seal|Packets|Encrypt|Decrypt|sliding(Keep|Make|Take|Resolve)|poller(Add|Wait)|udpAddress|listenerAccept/.test(
+      /Send|Receive|Seal|Packets|Encrypt|Decrypt|sliding(Keep|Encode|Take|Resolve)|poller(Add|Wait)|udpAddress|listenerAccept/.test(
         name,
       )
         ? 6
@@ -592,7 +600,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     if (name === 'slidingOpen') windows.push(result)
     if (windows.length > 3) native.slidingClose(windows.shift())
     if (name === 'slidingClose') windows.splice(windows.indexOf(given[0]), 1)
-    if (name === 'slidingMake' && given[2]?.length > 4) made[4] = given[2][4]
+    if (name === 'slidingEncode' && given[4]?.length > 4) made[4] = given[4][4]
     if (name === 'memoryClose') {
       memories.delete(given[0])
       if (memories.size === 0) memories.set(openShared(world.memory), world.memory)

@@ -1,5 +1,6 @@
 /**
- * The random linear code over a sliding window, as RFC 8681 describes it for m = 8 and DT = 15: its encoder and its decoder. Symbols, no packets.
+ * The random linear code over a sliding window, as RFC 8681 describes it for m = 8 and DT = 15: what its encoder and its decoder share. Symbols, no
+ * packets.
  *
  * A symbol is two bytes that say how long the rest is (big-endian), then the rest: `bytes` is 2 more than they say. It lies in a slab that
  * the addon knows, where `at` is its first byte. A repair is as long as the longest source of its window, shorter ones count as padded
@@ -9,16 +10,6 @@ import { native } from '../native/native.ts'
 
 /** Most sources that one repair covers, and most missing sources that a decoder has at once. */
 export const MAX_WINDOW = 4096
-/** Numbers that a decoder tells apart: a power of two. */
-const SEEN_PLACES = 4 * MAX_WINDOW
-/** Sources behind the newest that are followed: those ahead of it that a repair may recover have their place too. */
-const HISTORY = SEEN_PLACES - MAX_WINDOW - 1
-const MIN_PLACES = 64
-/** Symbols that a decoder keeps at least, so that it can tell sources that come late from what was recovered. */
-const DECODER_PLACES = 256
-/** Repairs asked for before they are made, and the words of each in the addon's list. */
-export const MAX_REPAIRS = 1280
-const REPAIR_WORDS = 5
 /** Sources added before they are copied. */
 const PENDING = 256
 
@@ -31,18 +22,20 @@ export interface SlidingWindowOptions {
   symbolBytes: number
 }
 
-function placesFor(window: number, least: number): number {
+/** A power of two, `least` or more, that `window` symbols have room in. */
+export function placesFor(window: number, least: number): number {
   let places = least
   while (places < window) places *= 2
   return places
 }
 
 /** Symbols on their way into a window of the addon, copied many at a time. */
-class Keeper {
+export class SymbolKeeper {
   readonly window: number
+  /** Sequence, place and bytes of those that are not copied, and how many they are. */
+  readonly pending = new Int32Array(3 * PENDING)
+  count = 0
   private readonly memory: number
-  private readonly pending = new Int32Array(3 * PENDING)
-  private count = 0
 
   constructor(memory: number, places: number, symbolBytes: number) {
     this.memory = memory
@@ -61,315 +54,5 @@ class Keeper {
     if (this.count === 0) return
     native.slidingKeep(this.window, this.memory, this.pending, this.count)
     this.count = 0
-  }
-}
-
-export class SlidingEncoder {
-  private readonly memory: number
-  private readonly keeper: Keeper
-  /** Sources that may be added before a repair that is asked for is made. */
-  private readonly slack: number
-  private readonly repairs = new Int32Array(REPAIR_WORDS * MAX_REPAIRS)
-  private asked = 0
-  private made = 0
-  /** Last source of the first repair that is not made. */
-  private end = 0
-
-  constructor({ memory, window, symbolBytes }: SlidingWindowOptions) {
-    this.memory = memory
-    this.slack = window >> 2
-    this.keeper = new Keeper(memory, placesFor(window + this.slack + 1, MIN_PLACES), symbolBytes)
-  }
-
-  /** Adds the source with the next number. Its bytes are read by the next `makeRepairs` at the latest. */
-  add(sequence: number, at: number, bytes: number): void {
-    if (this.asked > this.made && ((sequence - this.end) | 0) > this.slack) this.makeDue()
-    this.keeper.add(sequence, at, bytes)
-  }
-
-  /**
-   * Asks for the repair over the `count` sources from `first` on, with coefficients from `key` (16 bits), at `at` where `room` bytes are, enough for any
-   * of the newest sources. Returns its place in `repairBytes`. At most `MAX_REPAIRS` at a time; throws RangeError when a source of one was not added, fell
-   * out of the window, or is longer than the room.
-   */
-  askRepair(first: number, count: number, key: number, at: number, room: number): number {
-    if (this.asked === MAX_REPAIRS) throw new RangeError(`${MAX_REPAIRS} repairs are asked for: makeRepairs is due`)
-    const { repairs, asked } = this
-    if (asked === this.made) this.end = (first + count - 1) | 0
-    const n = REPAIR_WORDS * asked
-    repairs[n] = first
-    repairs[n + 1] = count
-    repairs[n + 2] = key
-    repairs[n + 3] = at
-    repairs[n + 4] = room
-    this.asked++
-    return asked
-  }
-
-  /** Copies the sources and makes the repairs since the last call: owed before the packets of either leave. */
-  makeRepairs(): void {
-    try {
-      this.makeDue()
-    } finally {
-      this.asked = 0
-      this.made = 0
-    }
-  }
-
-  /** Bytes of a repair of the last `makeRepairs`. */
-  repairBytes(n: number): number {
-    return this.repairs[REPAIR_WORDS * n + 4]
-  }
-
-  /** Gives its memory back. */
-  close(): void {
-    native.slidingClose(this.keeper.window)
-  }
-
-  private makeDue(): void {
-    this.keeper.keep()
-    if (this.asked === this.made) return
-    native.slidingMake(this.keeper.window, this.memory, this.repairs, this.made, this.asked)
-    this.made = this.asked
-  }
-}
-
-/** What `takeSource` says. NEW: pass it on. DUPLICATE: it came before. MENDED: it was recovered, with the same bytes. */
-export const NEW = 0
-export const DUPLICATE = 1
-export const MENDED = 2
-/** It was recovered, with other bytes: a repair was wrong. Pass it on. What repairs said is forgotten. */
-export const WRONGLY_MENDED = 3
-/** It is below what was given up, or far back. */
-export const LATE = 4
-/** It is more than `MAX_WINDOW` ahead of the newest, and changed nothing. */
-export const FAR_AHEAD = 5
-
-/** What `takeRepair` says. USED: it was, and `recovered` may have something. REDUNDANT: it says nothing new. */
-export const USED = 0
-export const REDUNDANT = 1
-/** It covers sources too far back or too far ahead, or there is no room for it. */
-export const UNUSABLE = 2
-/** It does not go together with what has come, or makes what cannot have been sent; it, or all that repairs said, is forgotten. */
-export const CONTRADICTED = 3
-
-const CAME = 1
-const RECOVERED = 2
-
-export class SlidingDecoder {
-  /**
-   * Sources recovered by the last `takeSource` or `takeRepair`: `recovered[0..recoveredCount)` are their numbers, in ascending order. None
-   * of them is below what was given up; some may be ahead of the newest.
-   */
-  readonly recovered: Int32Array
-  recoveredCount = 0
-  /** The newest source that came, one less than the first where none has. */
-  newest = -1
-  /** Sources up to the newest that are missing and not given up. */
-  missing = 0
-  /** Missing sources given up so far. */
-  givenUp = 0
-  /** How often what repairs said was forgotten because it contradicted itself or a source. */
-  contradictions = 0
-  /** Equations, each made of one repair, that wait for more of them. */
-  rows = 0
-  private readonly memory: number
-  private readonly keeper: Keeper
-  private readonly found = new Int32Array(1 + MAX_WINDOW)
-  private readonly numbers = new Int32Array(SEEN_PLACES)
-  private readonly how = new Uint8Array(SEEN_PLACES)
-  private places: number
-  private begun = false
-  /** Sources below it are known, or given up. */
-  private floor = 0
-  /** First and last source of the newest repair. */
-  private repairFirst = 0
-  private repairLast = 0
-
-  constructor({ memory, window, symbolBytes }: SlidingWindowOptions) {
-    this.memory = memory
-    this.places = placesFor(2 * window, DECODER_PLACES)
-    this.keeper = new Keeper(memory, this.places, symbolBytes)
-    this.recovered = this.found.subarray(1)
-  }
-
-  /** Whether a source came or was recovered; of those far back nothing is known. */
-  knows(sequence: number): boolean {
-    const place = sequence & (SEEN_PLACES - 1)
-    return this.how[place] !== 0 && this.numbers[place] === sequence
-  }
-
-  /**
-   * Takes a source. The bytes of a NEW one are read at the next `keep` or `takeRepair`, at once where a repair waits for it. The first one says where
-   * the window begins: with number 0 when that is not far.
-   */
-  takeSource(sequence: number, at: number, bytes: number): number {
-    this.recoveredCount = 0
-    if (!this.begun) this.begin(sequence)
-    const ahead = (sequence - this.newest) | 0
-    if (ahead > MAX_WINDOW) return FAR_AHEAD
-    if (ahead < -HISTORY) return LATE
-    const place = sequence & (SEEN_PLACES - 1)
-    if (ahead > 0) this.advance(sequence)
-    if (this.knows(sequence)) return this.takeAgain(sequence, place, at, bytes)
-    if (((sequence - this.floor) | 0) < 0) return LATE
-    this.numbers[place] = sequence
-    this.how[place] = CAME
-    if (ahead < 0) this.missing--
-    if (this.rows > 0 && ((sequence - this.repairLast) | 0) <= 0) this.resolve(sequence, at, bytes)
-    else this.keeper.add(sequence, at, bytes)
-    return NEW
-  }
-
-  /** Copies the sources taken since the last call: owed before their packets leave. */
-  keep(): void {
-    this.keeper.keep()
-  }
-
-  /** Takes a repair of `bytes` bytes over the `count` sources from `first` on, 1 to `MAX_WINDOW`; it is read before this returns. */
-  takeRepair(first: number, count: number, key: number, at: number, bytes: number): number {
-    this.recoveredCount = 0
-    const last = (first + count - 1) | 0
-    const { newest, places } = this
-    if (!this.begun || ((last - newest) | 0) > places / 2 || ((newest - first) | 0) >= places)
-      return this.unusable(count)
-    if (2 * count > places && this.grow(count) < count) return UNUSABLE
-    if (this.rows === 0 || ((first - this.repairFirst) | 0) > 0) this.repairFirst = first
-    if (this.rows === 0 || ((last - this.repairLast) | 0) > 0) this.repairLast = last
-    this.keeper.keep()
-    this.forgetOld()
-    const { window } = this.keeper
-    const result = native.slidingTake(window, this.memory, first, count, key, at, bytes, this.found)
-    if (result >= 0) {
-      this.tell(result)
-      return USED
-    }
-    this.rows = this.found[0]
-    if (result === -1) return REDUNDANT
-    if (result === -2) return UNUSABLE
-    this.contradictions++
-    return CONTRADICTED
-  }
-
-  /**
-   * Writes the symbol of a source that was recovered just now to `at`; returns its bytes, 0 when it is not at hand. When they are more than `room`
-   * nothing is written.
-   */
-  write(sequence: number, at: number, room: number): number {
-    return native.slidingRead(this.keeper.window, this.memory, sequence, at, room)
-  }
-
-  /** The first source that is neither known nor given up, which is beyond the newest where none is missing; meaningful once one has come. */
-  firstOpen(): number {
-    while (this.knows(this.floor)) this.floor = (this.floor + 1) | 0
-    return this.floor
-  }
-
-  /** Gives up the missing sources below `sequence`, at most one more than the newest: they are not recovered, and taken no more. */
-  giveUpBelow(sequence: number): void {
-    while (((sequence - this.floor) | 0) > 0) {
-      if (!this.knows(this.floor)) {
-        this.missing--
-        this.givenUp++
-      }
-      this.floor = (this.floor + 1) | 0
-    }
-  }
-
-  /** Forgets everything; the next source says where the window begins, or `from`, whose predecessors are too late then. */
-  reset(from?: number): void {
-    this.keeper.keep()
-    native.slidingReset(this.keeper.window)
-    this.how.fill(0)
-    this.begun = from !== undefined
-    this.floor = from ?? 0
-    this.newest = (this.floor - 1) | 0
-    this.rows = 0
-    this.missing = 0
-    this.recoveredCount = 0
-  }
-
-  /** Gives its memory back. */
-  close(): void {
-    native.slidingClose(this.keeper.window)
-  }
-
-  private begin(sequence: number): void {
-    this.begun = true
-    this.floor = sequence >= 0 && sequence < MAX_WINDOW ? 0 : sequence
-    this.newest = (this.floor - 1) | 0
-  }
-
-  /** The newest is `sequence` now; what lies between is missing unless it was recovered. */
-  private advance(sequence: number): void {
-    for (let between = (this.newest + 1) | 0; between !== sequence; between = (between + 1) | 0) {
-      if (!this.knows(between)) this.missing++
-    }
-    this.newest = sequence
-    if (((sequence - this.floor) | 0) > HISTORY) this.giveUpBelow((sequence - HISTORY) | 0)
-    while (this.missing > MAX_WINDOW) this.giveUpBelow((this.firstOpen() + 1) | 0)
-  }
-
-  /** A source that is known. */
-  private takeAgain(sequence: number, place: number, at: number, bytes: number): number {
-    if (this.how[place] === CAME) return DUPLICATE
-    this.how[place] = CAME
-    this.keeper.keep()
-    if (native.slidingMatches(this.keeper.window, this.memory, sequence, at, bytes)) return MENDED
-    this.rows = native.slidingForget(this.keeper.window, (this.newest + MAX_WINDOW + 1) | 0)
-    this.keeper.add(sequence, at, bytes)
-    return WRONGLY_MENDED
-  }
-
-  /** A source that equations may have is known now. */
-  private resolve(sequence: number, at: number, bytes: number): void {
-    this.keeper.keep()
-    this.forgetOld()
-    const result = native.slidingResolve(this.keeper.window, this.memory, sequence, at, bytes, this.found)
-    if (result >= 0) this.tell(result)
-    else {
-      this.rows = this.found[0]
-      this.contradictions++
-    }
-  }
-
-  /** Gives up equations for sources that no later repair covers, where they are given up, and for those whose symbols have no place any more. */
-  private forgetOld(): void {
-    if (this.rows === 0) return
-    const { floor, repairFirst, newest, places } = this
-    let below = ((repairFirst - floor) | 0) < 0 ? repairFirst : floor
-    const oldest = (newest - places + 1 + places / 2) | 0
-    if (((oldest - below) | 0) > 0) below = oldest
-    this.rows = native.slidingForget(this.keeper.window, below)
-  }
-
-  /** Notes what was found, less what nobody waits for. */
-  private tell(count: number): void {
-    const { recovered, floor } = this
-    this.rows = this.found[0]
-    let kept = 0
-    for (let n = 0; n < count; n++) {
-      const sequence = recovered[n]
-      if (((sequence - floor) | 0) < 0 || this.knows(sequence)) continue
-      const place = sequence & (SEEN_PLACES - 1)
-      this.numbers[place] = sequence
-      this.how[place] = RECOVERED
-      if (((sequence - this.newest) | 0) < 0) this.missing--
-      recovered[kept++] = sequence
-    }
-    this.recoveredCount = kept
-  }
-
-  private unusable(count: number): number {
-    if (this.begun) this.grow(count)
-    return UNUSABLE
-  }
-
-  /** Makes room for repairs over `count` sources; returns how many it is enough for. */
-  private grow(count: number): number {
-    const wanted = placesFor(2 * count, this.places)
-    if (wanted > this.places) native.slidingGrow(this.keeper.window, wanted)
-    this.places = wanted
-    return wanted / 2
   }
 }

@@ -79,7 +79,7 @@ static const Export kExports[] = {
     {"slidingClose", slidingClose},
     {"slidingGrow", slidingGrow},
     {"slidingKeep", slidingKeep},
-    {"slidingMake", slidingMake},
+    {"slidingEncode", slidingEncode},
     {"slidingTake", slidingTake},
     {"slidingResolve", slidingResolve},
     {"slidingRead", slidingRead},

@@ -462,8 +462,8 @@ describe('wrong arguments', () => {
       slidingClose: [window],
       slidingGrow: [window, 128],
       slidingKeep: [window, id, handles, 1],
-      slidingMake: [window, id, handles, 0, 1],
-      slidingTake: [window, id, 0, 1, 1, 0, 10, found],
+      slidingEncode: [window, id, handles, 1, handles, 0, 1],
+      slidingTake: [window, id, handles, 1, 0, 1, 1, 0, 10, found],
       slidingResolve: [window, id, 0, 0, 10, found],
       slidingRead: [window, id, 0, 0, 10],
       slidingMatches: [window, id, 0, 0, 10],
@@ -519,8 +519,12 @@ describe('wrong arguments', () => {
           const isTime = (name === 'pollerWait' && i === 1) || (name.endsWith('Receive') && i === 4)
           // Of 32 bits, signed or not.
           const isSequence =
-            name === 'slidingForget' ? i === 1 : name.startsWith('sliding') && values.length > 4 && i === 2
-          if (isSequence && value === -1 && name !== 'slidingMake') continue
+            name === 'slidingForget'
+              ? i === 1
+              : name === 'slidingTake'
+                ? i === 4
+                : name.startsWith('sliding') && values.length > 4 && i === 2
+          if (isSequence && value === -1 && name !== 'slidingEncode') continue
           if (isTime && typeof value === 'number' && !Number.isNaN(value)) continue
           const isText = ['fileReserve', 'interfaceIndex'].includes(name) ? i === 0 : name === 'lockOpen' && i === 1
           if (isText && typeof value === 'string') continue

@@ -379,33 +379,46 @@ export interface Native {
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
    * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many
-   * as the longer of both afterwards. `widest` bounds the vectors used, in bytes (for tests and benches).
+   * as the longer of both afterwards. Steps in a row that add a source to one sum and to another, with the first sum the same, are done in one pass: regions of
+   * one call that overlap have to begin at the same place, or the sums are none. `widest` bounds the vectors used, in bytes (for tests and benches).
    */
   xorAdd(memory: number, steps: Int32Array, count: number, widest?: number): void
 
   /**
    * Opens a sliding window (sliding_window.h) of the newest `places` symbols, a power of two, 64 to 8,192, of 2 to `symbolBytes` (at most
-   * 65,537) bytes. It is this thread's, and goes with it when it is not closed. Sequence numbers are 32 bits, signed or not.
+   * 65,537) bytes. `kept`, a power of two as well, is how many of those that `slidingEncode` adds outlive it (default: all). It is this thread's, and goes
+   * with it when it is not closed. Sequence numbers are 32 bits, signed or not.
    */
-  slidingOpen(places: number, symbolBytes: number): number
+  slidingOpen(places: number, symbolBytes: number, kept?: number): number
   slidingClose(window: number): void
   /** Makes room for `places` symbols in all, no fewer than there are. */
   slidingGrow(window: number, places: number): void
   /** Copies `count` symbols out of the slab: `sources` has sequence, place and bytes of each. */
   slidingKeep(window: number, memory: number, sources: Int32Array, count: number): void
   /**
-   * Makes the repairs `from` to `end` (not included) of a list: first source, how many of them (1 to 4,096), key, place and room of each. The bytes of
-   * each stand where its room did. Throws RangeError when a source is not at hand, or longer than the room.
+   * Adds `added` symbols, `sources` as of `slidingKeep`, and makes the repairs `from` to `end` (not included) of a list: first source, how many of them
+   * (1 to 4,096), key, place and room of each. The bytes of each stand where its room did. The symbols are read where they lie; only the newest are
+   * copied. Throws RangeError when a source is not at hand, or longer than the room.
    */
-  slidingMake(window: number, memory: number, repairs: Int32Array, from: number, end: number): void
+  slidingEncode(
+    window: number,
+    memory: number,
+    sources: Int32Array,
+    added: number,
+    repairs: Int32Array,
+    from: number,
+    end: number,
+  ): void
   /**
-   * Takes the repair of `bytes` bytes at `at` over `count` sources from `first` on. Returns how many sources it recovered, or -1: it says nothing new,
+   * Copies `added` symbols as `slidingKeep` does and takes the repair of `bytes` bytes at `at` over `count` sources from `first` on. Returns how many sources it recovered, or -1: it says nothing new,
    * -2: there is no room for it, -3: it contradicts what has come, and the equations may be forgotten. `found[0]` is how many equations
    * there are now, `found[1..]` the sources recovered, in ascending order; it has 4,097 elements.
    */
   slidingTake(
     window: number,
     memory: number,
+    sources: Int32Array,
+    added: number,
     first: number,
     count: number,
     key: number,

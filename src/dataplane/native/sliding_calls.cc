@@ -52,7 +52,13 @@ napi_value slidingOpen(napi_env env, napi_callback_info info) {
   const int32_t places = placesArgument(arguments, 0);
   const auto bytes = static_cast<int32_t>(arguments.integer(1, "symbolBytes", 2, kMaxSymbol));
   if (arguments.failed()) return nullptr;
-  auto window = std::make_shared<SlidingWindow>(places, bytes);
+  const int32_t kept = arguments.given() > 2 ? placesArgument(arguments, 2) : places;
+  if (!arguments.failed() && kept > places) {
+    throwRange(env, "slidingOpen: kept = %d is more than the %d places", kept, places);
+    return nullptr;
+  }
+  if (arguments.failed()) return nullptr;
+  auto window = std::make_shared<SlidingWindow>(places, kept, bytes);
   if (!window->hasMemory()) return throwMemory(arguments, places, bytes);
   State& state = arguments.state();
   const int32_t id = ++state.lastSlidingWindow;
@@ -88,50 +94,78 @@ static bool isSymbolPlace(Arguments& arguments, const Memory& memory, const Slid
   return false;
 }
 
+/** Checks `count` sources, sequence, place and bytes of each, into `sources`; false after throwing. */
+static bool takeSources(Arguments& arguments, const Memory& memory, const SlidingWindow& window, Span<int32_t> words, size_t count,
+                        std::vector<Source>& sources) {
+  sources.clear();
+  for (size_t i = 0; i < count; i++) {
+    const int32_t at = loadOnce(words.data + 3 * i + 1);
+    const int32_t bytes = loadOnce(words.data + 3 * i + 2);
+    if (!isSymbolPlace(arguments, memory, window, at, bytes)) return false;
+    sources.push_back({loadOnce(words.data + 3 * i), memory.data + at, bytes});
+  }
+  return true;
+}
+
+/** Copies `count` sources; false after throwing, when none is. */
+static bool keepSources(Arguments& arguments, const Memory& memory, SlidingWindow& window, Span<int32_t> words, size_t count) {
+  std::vector<Source>& sources = window.taken();
+  if (!takeSources(arguments, memory, window, words, count, sources)) return false;
+  for (const Source& source : sources) window.keep(source.sequence, source.symbol, source.bytes);
+  return true;
+}
+
 napi_value slidingKeep(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "slidingKeep", 4);
   SlidingWindow* window = windowArgument(arguments);
   const Memory* memory = memoryArgument(arguments, 1);
   const auto count = static_cast<size_t>(arguments.integer(3, "count", 0, kMaxPlaces));
-  Span<int32_t> sources = arguments.int32s(2, "sources", 3 * count);
+  Span<int32_t> words = arguments.int32s(2, "sources", 3 * count);
   if (arguments.failed()) return nullptr;
-  for (size_t i = 0; i < count; i++) {
-    const int32_t sequence = loadOnce(sources.data + 3 * i);
-    const int32_t at = loadOnce(sources.data + 3 * i + 1);
-    const int32_t bytes = loadOnce(sources.data + 3 * i + 2);
-    if (!isSymbolPlace(arguments, *memory, *window, at, bytes)) return nullptr;
-    window->keep(sequence, memory->data + at, bytes);
-  }
+  keepSources(arguments, *memory, *window, words, count);
   return nullptr;
 }
 
-napi_value slidingMake(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "slidingMake", 5);
-  SlidingWindow* window = windowArgument(arguments);
-  const Memory* memory = memoryArgument(arguments, 1);
-  const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, kMaxRepairs));
-  const auto end = static_cast<size_t>(arguments.integer(4, "end", static_cast<int64_t>(from), kMaxRepairs));
-  Span<int32_t> words = arguments.int32s(2, "repairs", kRepairWords * end);
-  if (arguments.failed()) return nullptr;
-  const auto slab = static_cast<int64_t>(memory->bytes());
-  std::vector<Repair>& repairs = window->repairs();
+/** Checks the repairs `from` to `end`, not included, into `repairs`; false after throwing. */
+static bool takeRepairs(Arguments& arguments, const Memory& memory, const SlidingWindow& window, Span<int32_t> words, size_t from, size_t end,
+                        std::vector<Repair>& repairs) {
+  const auto slab = static_cast<int64_t>(memory.bytes());
   repairs.clear();
   for (size_t n = from; n < end; n++) {
     const int32_t* word = words.data + kRepairWords * n;
-    const int32_t count = loadOnce(word + 1);
+    const int32_t covered = loadOnce(word + 1);
     const int64_t at = loadOnce(word + 3);
     const int64_t room = loadOnce(word + 4);
-    if (count < 1 || count > window->places() || count > kMaxWindow || at < 0 || room < 0 || at + room > slab) {
-      throwRange(env, "slidingMake: repairs[%zu] over %d sources with %lld bytes at %lld is none in the slab", n, count,
+    if (covered < 1 || covered > window.places() || covered > kMaxWindow || at < 0 || room < 0 || at + room > slab) {
+      throwRange(arguments.env(), "slidingEncode: repairs[%zu] over %d sources with %lld bytes at %lld is none in the slab", n, covered,
                  static_cast<long long>(room), static_cast<long long>(at));
-      return nullptr;
+      return false;
     }
     const auto key = static_cast<uint16_t>(loadOnce(word + 2));
-    repairs.push_back({loadOnce(word), count, key, memory->data + at, static_cast<int32_t>(room), 0});
+    repairs.push_back({loadOnce(word), covered, key, memory.data + at, static_cast<int32_t>(room), 0});
   }
+  return true;
+}
+
+napi_value slidingEncode(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingEncode", 7);
+  SlidingWindow* window = windowArgument(arguments);
+  const Memory* memory = memoryArgument(arguments, 1);
+  const auto added = static_cast<size_t>(arguments.integer(3, "added", 0, kMaxPlaces));
+  const auto from = static_cast<size_t>(arguments.integer(5, "from", 0, kMaxRepairs));
+  const auto end = static_cast<size_t>(arguments.integer(6, "end", static_cast<int64_t>(from), kMaxRepairs));
+  Span<int32_t> sourceWords = arguments.int32s(2, "sources", 3 * added);
+  Span<int32_t> words = arguments.int32s(4, "repairs", kRepairWords * end);
+  if (arguments.failed()) return nullptr;
+  std::vector<Source>& sources = window->taken();
+  std::vector<Repair>& repairs = window->repairs();
+  if (!takeSources(arguments, *memory, *window, sourceWords, added, sources)) return nullptr;
+  if (!takeRepairs(arguments, *memory, *window, words, from, end, repairs)) return nullptr;
+  for (const Source& source : sources) window->refer(source.sequence, source.symbol, source.bytes);
   const Making made = window->make(repairs.data(), repairs.size());
+  for (const Source& source : sources) window->settle(source.sequence, sources.back().sequence);
   if (made != Making::kMade) {
-    throwRange(env, made == Making::kNotAtHand ? "slidingMake: a source is not at hand" : "slidingMake: a source is longer than the room");
+    throwRange(env, made == Making::kNotAtHand ? "slidingEncode: a source is not at hand" : "slidingEncode: a source is longer than the room");
     return nullptr;
   }
   for (size_t n = from; n < end; n++) words.data[kRepairWords * n + 4] = repairs[n - from].bytes;
@@ -150,20 +184,23 @@ static Span<int32_t> foundArgument(Arguments& arguments, size_t index) {
 }
 
 napi_value slidingTake(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "slidingTake", 8);
+  Arguments arguments(env, info, "slidingTake", 10);
   SlidingWindow* window = windowArgument(arguments);
   const Memory* memory = memoryArgument(arguments, 1);
-  const int32_t first = sequenceArgument(arguments, 2);
-  const auto count = static_cast<int32_t>(arguments.integer(3, "count", 1, kMaxWindow));
-  const auto key = static_cast<uint16_t>(arguments.integer(4, "key", 0, 65535));
-  const int64_t at = arguments.integer(5, "at", 0, kMaxNumber);
-  const int64_t bytes = arguments.integer(6, "bytes", 0, kMaxSymbol);
-  Span<int32_t> found = foundArgument(arguments, 7);
+  const auto added = static_cast<size_t>(arguments.integer(3, "added", 0, kMaxPlaces));
+  Span<int32_t> words = arguments.int32s(2, "sources", 3 * added);
+  const int32_t first = sequenceArgument(arguments, 4);
+  const auto count = static_cast<int32_t>(arguments.integer(5, "count", 1, kMaxWindow));
+  const auto key = static_cast<uint16_t>(arguments.integer(6, "key", 0, 65535));
+  const int64_t at = arguments.integer(7, "at", 0, kMaxNumber);
+  const int64_t bytes = arguments.integer(8, "bytes", 0, kMaxSymbol);
+  Span<int32_t> found = foundArgument(arguments, 9);
   if (arguments.failed() || !isSymbolPlace(arguments, *memory, *window, at, bytes)) return nullptr;
   if (count > window->places()) {
     throwRange(env, "slidingTake: count = %d is more than the window's %d places", count, window->places());
     return nullptr;
   }
+  if (!keepSources(arguments, *memory, *window, words, added)) return nullptr;
   return tell(env, *window, found, window->take(first, count, key, memory->data + at, static_cast<int32_t>(bytes)));
 }
 

@@ -9,7 +9,6 @@
 
 #include "gf256.h"
 #include "sliding_window.h"
-#include "tinymt32.h"
 
 namespace penstock {
 
@@ -151,7 +150,7 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
     return kUnusable;
   }
   if (drawn_.size() < static_cast<size_t>(count)) drawn_.resize(static_cast<size_t>(count));
-  codingCoefficients(key, drawn_.data(), static_cast<size_t>(count));
+  coefficients_.write(key, drawn_.data(), static_cast<size_t>(count));
   const size_t columns = columns_.size();
   reduced_.assign(columns, 0);
   for (int32_t i = 0; i < count; i++) {

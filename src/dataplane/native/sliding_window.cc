@@ -7,22 +7,24 @@
 #include <new>
 
 #include "gf256.h"
-#include "tinymt32.h"
 
 namespace penstock {
 
 /** Symbols a multiple of a page apart would share the same few lines of a cache. */
 static size_t strideOf(int32_t bytes) {
-  const size_t stride = (static_cast<size_t>(bytes) + 63) & ~size_t{63};
+  const size_t stride = (static_cast<size_t>(bytes) + 127) & ~size_t{63};
   return stride % 4096 == 0 ? stride + 64 : stride;
 }
 
-SlidingWindow::SlidingWindow(int32_t places, int32_t symbolBytes)
+SlidingWindow::SlidingWindow(int32_t places, int32_t kept, int32_t symbolBytes)
     : places_(places),
+      kept_(kept),
       symbolBytes_(symbolBytes),
       stride_(strideOf(symbolBytes)),
-      store_(new (std::nothrow) uint8_t[static_cast<size_t>(places) * stride_]),
+      store_(new (std::nothrow) uint8_t[static_cast<size_t>(kept) * stride_]),
+      owner_(static_cast<size_t>(kept)),
       held_(static_cast<size_t>(places)),
+      where_(static_cast<size_t>(places)),
       bytes_(static_cast<size_t>(places)),
       rowAt_(static_cast<size_t>(places), -1),
       columnAt_(static_cast<size_t>(places), -1),
@@ -30,7 +32,7 @@ SlidingWindow::SlidingWindow(int32_t places, int32_t symbolBytes)
       scratch_(new uint8_t[stride_]) {}
 
 bool SlidingWindow::grow(int32_t places) {
-  SlidingWindow larger(places, symbolBytes_);
+  SlidingWindow larger(places, places, symbolBytes_);
   if (!larger.hasMemory()) return false;
   for (int32_t from = 0; from < places_; from++) {
     const auto n = static_cast<size_t>(from);
@@ -47,8 +49,11 @@ bool SlidingWindow::grow(int32_t places) {
     larger.mostBytes_[n] = mostBytes_[static_cast<size_t>(place(columns_[c]))];
   }
   places_ = places;
+  kept_ = places;
   store_ = std::move(larger.store_);
+  owner_ = std::move(larger.owner_);
   held_ = std::move(larger.held_);
+  where_ = std::move(larger.where_);
   bytes_ = std::move(larger.bytes_);
   rowAt_ = std::move(larger.rowAt_);
   columnAt_ = std::move(larger.columnAt_);
@@ -60,9 +65,36 @@ void SlidingWindow::keep(int32_t sequence, const uint8_t* symbol, int32_t bytes)
   const int32_t to = place(sequence);
   const auto n = static_cast<size_t>(to);
   if (bytes_[n] > 0 && static_cast<int32_t>(static_cast<uint32_t>(sequence) - static_cast<uint32_t>(held_[n])) < 0) return;
-  memcpy(at(to), symbol, static_cast<size_t>(bytes));
+  const auto part = static_cast<size_t>(sequence & (kept_ - 1));
+  const int32_t before = owner_[part];
+  const auto theirs = static_cast<size_t>(place(before));
+  // It lies across cache lines as it did in the slab, so that a product can walk over all of them line by line.
+  uint8_t* copy = store_.get() + part * stride_;
+  copy += (reinterpret_cast<uintptr_t>(symbol) - reinterpret_cast<uintptr_t>(copy)) & 63;
+  if (before != sequence && has(before) && where_[theirs] >= store_.get() + part * stride_ && where_[theirs] < store_.get() + (part + 1) * stride_) bytes_[theirs] = 0;
+  if (copy != symbol) memcpy(copy, symbol, static_cast<size_t>(bytes));
+  owner_[part] = sequence;
   held_[n] = sequence;
+  where_[n] = copy;
   bytes_[n] = bytes;
+}
+
+void SlidingWindow::refer(int32_t sequence, const uint8_t* symbol, int32_t bytes) {
+  const auto n = static_cast<size_t>(place(sequence));
+  held_[n] = sequence;
+  where_[n] = symbol;
+  bytes_[n] = bytes;
+}
+
+void SlidingWindow::settle(int32_t sequence, int32_t newest) {
+  if (!has(sequence)) return;
+  const auto n = static_cast<size_t>(place(sequence));
+  const auto behind = static_cast<uint32_t>(newest) - static_cast<uint32_t>(sequence);
+  if (behind < static_cast<uint32_t>(kept_)) {
+    keep(sequence, where_[n], bytes_[n]);
+  } else {
+    bytes_[n] = 0;
+  }
 }
 
 const uint8_t* SlidingWindow::symbol(int32_t sequence, int32_t* bytes) const {
@@ -113,6 +145,24 @@ size_t SlidingWindow::together(const Repair* repairs, size_t count) const {
   return n;
 }
 
+void SlidingWindow::multiplyLineByLine(Product product) {
+  uint8_t* targets[kMaxTogether];
+  std::copy_n(product.targets, product.m, targets);
+  const size_t head = -reinterpret_cast<uintptr_t>(targets[0]) & 63;
+  if (!product.padded && head > 0 && head < product.bytes) {
+    const size_t body = product.bytes - head;
+    product.bytes = head;
+    std::fill(lengths_.begin(), lengths_.end(), static_cast<int32_t>(head));
+    gfProduct(product, affine_);
+    for (const uint8_t*& source : sources_) source += head;
+    std::fill(lengths_.begin(), lengths_.end(), static_cast<int32_t>(body));
+    for (size_t j = 0; j < product.m; j++) targets[j] += head;
+    product.targets = targets;
+    product.bytes = body;
+  }
+  gfProduct(product, affine_);
+}
+
 Making SlidingWindow::makeTogether(Repair* repairs, size_t count) {
   const int32_t first = repairs[0].first;
   const int32_t columns = ahead(repairs[count - 1].first, first) + repairs[count - 1].count;
@@ -133,7 +183,7 @@ Making SlidingWindow::makeTogether(Repair* repairs, size_t count) {
   for (size_t j = 0; j < count; j++) {
     Repair& repair = repairs[j];
     const auto from = static_cast<size_t>(ahead(repair.first, first));
-    codingCoefficients(repair.key, factors_.data() + j * static_cast<size_t>(columns) + from, static_cast<size_t>(repair.count));
+    coefficients_.write(repair.key, factors_.data() + j * static_cast<size_t>(columns) + from, static_cast<size_t>(repair.count));
     const auto begin = lengths_.begin() + static_cast<ptrdiff_t>(from);
     repair.bytes = *std::max_element(begin, begin + repair.count);
     targets[j] = repair.target;
@@ -141,8 +191,7 @@ Making SlidingWindow::makeTogether(Repair* repairs, size_t count) {
   }
   if (longest > room) return Making::kNoRoom;
   const bool padded = std::any_of(lengths_.begin(), lengths_.end(), [longest](int32_t length) { return length < longest; });
-  Product product = {factors_.data(), sources_.size(), count, sources_.data(), lengths_.data(), padded, targets, static_cast<size_t>(longest), nullptr};
-  gfProduct(product, affine_);
+  multiplyLineByLine({factors_.data(), sources_.size(), count, sources_.data(), lengths_.data(), padded, targets, static_cast<size_t>(longest), nullptr});
   return Making::kMade;
 }
 

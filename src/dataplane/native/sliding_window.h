@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "arguments.h"
+#include "coding_coefficients.h"
+#include "gf256.h"
 
 namespace penstock {
 
@@ -18,6 +20,13 @@ constexpr int32_t kMaxWindow = 4096;
 
 /** What came of a repair or a late source, where it is not the number of sources recovered. */
 enum Refusal { kRedundant = -1, kUnusable = -2, kContradicted = -3 };
+
+/** A symbol in the slab. */
+struct Source {
+  int32_t sequence;
+  const uint8_t* symbol;
+  int32_t bytes;
+};
 
 /** A repair over `count` sources from `first` on, to be written where `room` bytes are. */
 struct Repair {
@@ -34,8 +43,8 @@ enum class Making { kMade, kNotAtHand, kNoRoom };
 
 class SlidingWindow {
  public:
-  /** The newest `places` symbols, a power of two, of at most `symbolBytes` bytes. */
-  SlidingWindow(int32_t places, int32_t symbolBytes);
+  /** `places` symbols of at most `symbolBytes` bytes, of which the newest `kept` outlive a call; both powers of two. */
+  SlidingWindow(int32_t places, int32_t kept, int32_t symbolBytes);
 
   int32_t places() const { return places_; }
   int32_t symbolBytes() const { return symbolBytes_; }
@@ -47,6 +56,10 @@ class SlidingWindow {
   bool grow(int32_t places);
   /** Copies a symbol, unless a newer one has its place. */
   void keep(int32_t sequence, const uint8_t* symbol, int32_t bytes);
+  /** Reads a symbol where it lies, until `settle`. */
+  void refer(int32_t sequence, const uint8_t* symbol, int32_t bytes);
+  /** Copies a symbol that was referred to, unless `kept` others up to `newest` are newer: then it is forgotten. */
+  void settle(int32_t sequence, int32_t newest);
   /** The symbol of `sequence` and its length; nullptr when it is not at hand. */
   const uint8_t* symbol(int32_t sequence, int32_t* bytes) const;
 
@@ -58,7 +71,8 @@ class SlidingWindow {
   /** A source that was missing has come. As `take`. */
   int32_t resolve(int32_t sequence, const uint8_t* symbol, int32_t bytes);
   std::vector<int32_t>& found() { return found_; }
-  /** Room for a list of repairs to make. */
+  /** Room for lists of sources to take and of repairs to make. */
+  std::vector<Source>& taken() { return taken_; }
   std::vector<Repair>& repairs() { return repairs_; }
 
   /** Gives up the missing sources below `sequence`. */
@@ -79,7 +93,7 @@ class SlidingWindow {
 
   int32_t place(int32_t sequence) const { return sequence & (places_ - 1); }
   bool has(int32_t sequence) const { return bytes_[static_cast<size_t>(place(sequence))] > 0 && held_[static_cast<size_t>(place(sequence))] == sequence; }
-  uint8_t* at(int32_t place) const { return store_.get() + static_cast<size_t>(place) * stride_; }
+  const uint8_t* at(int32_t place) const { return where_[static_cast<size_t>(place)]; }
   /** The row or column of a missing source, -1 where it has none. */
   int32_t rowOf(int32_t sequence) const;
   int32_t columnOf(int32_t sequence) const;
@@ -92,6 +106,8 @@ class SlidingWindow {
   /** Repairs from the first on that go into one product, and the product. */
   size_t together(const Repair* repairs, size_t count) const;
   Making makeTogether(Repair* repairs, size_t count);
+  /** Multiplies `sources_` up to where the first target's cache line ends, then whole lines, unless some are shorter. */
+  void multiplyLineByLine(Product product);
   /** target = sum of the terms. */
   void sumTerms(uint8_t* target, int32_t bytes);
   /** row += factor * (coefficients, payload). */
@@ -106,10 +122,15 @@ class SlidingWindow {
   int32_t contradicted();
 
   int32_t places_;
+  int32_t kept_;
   int32_t symbolBytes_;
   size_t stride_;
   std::unique_ptr<uint8_t[]> store_;
+  /** Whose symbol each part of the store has. */
+  std::vector<int32_t> owner_;
+  /** Which symbol each place has, and where. */
   std::vector<int32_t> held_;
+  std::vector<const uint8_t*> where_;
   /** Bytes of the symbol in each place, 0 where none is. */
   std::vector<int32_t> bytes_;
 
@@ -122,8 +143,10 @@ class SlidingWindow {
   /** Most bytes that a missing source can have: those of the shortest repair over it. By place, as the two before. */
   std::vector<int32_t> mostBytes_;
   std::vector<int32_t> found_;
+  std::vector<Source> taken_;
   std::vector<Repair> repairs_;
 
+  CodingCoefficients coefficients_;
   /** The product in hand. */
   std::vector<uint8_t> drawn_;
   std::vector<uint8_t> reduced_;
@@ -139,7 +162,7 @@ napi_value slidingOpen(napi_env env, napi_callback_info info);
 napi_value slidingClose(napi_env env, napi_callback_info info);
 napi_value slidingGrow(napi_env env, napi_callback_info info);
 napi_value slidingKeep(napi_env env, napi_callback_info info);
-napi_value slidingMake(napi_env env, napi_callback_info info);
+napi_value slidingEncode(napi_env env, napi_callback_info info);
 napi_value slidingTake(napi_env env, napi_callback_info info);
 napi_value slidingResolve(napi_env env, napi_callback_info info);
 napi_value slidingRead(napi_env env, napi_callback_info info);

@@ -1,10 +1,10 @@
-/** TinyMT32 (RFC 8682), and the coding coefficients that RFC 8681, section 3.6, draws from it for m = 8 and DT = 15. */
+/** TinyMT32 (RFC 8682). */
 #pragma once
-#include <stddef.h>
 #include <stdint.h>
 
 namespace penstock {
 
+/** A generator that was just seeded; `coding_coefficients.cc` draws from sixteen of them at once. */
 class TinyMt32 {
  public:
   explicit TinyMt32(uint32_t seed) {
@@ -16,17 +16,14 @@ class TinyMt32 {
     for (int i = 0; i < 8; i++) step();
   }
 
-  uint32_t draw() {
-    step();
-    const uint32_t sum = state_[0] + (state_[2] >> 8);
-    return state_[3] ^ sum ^ (sum & 1 ? kTemper : 0);
-  }
+  /** Its four words before the first number is drawn. */
+  const uint32_t* state() const { return state_; }
 
- private:
   static constexpr uint32_t kFirst = 0x8f7011ee;
   static constexpr uint32_t kSecond = 0xfc78ff1f;
   static constexpr uint32_t kTemper = 0x3793fdff;
 
+ private:
   void step() {
     uint32_t y = state_[3];
     uint32_t x = (state_[0] & 0x7fffffffu) ^ state_[1] ^ state_[2];
@@ -41,15 +38,5 @@ class TinyMt32 {
 
   uint32_t state_[4] = {0, kFirst, kSecond, kTemper};
 };
-
-/** The coefficients of `count` sources, the oldest first, none of them 0. */
-inline void codingCoefficients(uint16_t key, uint8_t* out, size_t count) {
-  TinyMt32 random(key);
-  for (size_t i = 0; i < count; i++) {
-    do {
-      out[i] = static_cast<uint8_t>(random.draw());
-    } while (out[i] == 0);
-  }
-}
 
 }  // namespace penstock

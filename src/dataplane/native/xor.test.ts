@@ -23,6 +23,44 @@ test.each([16, 32, 64])('vectors of up to %i bytes: regions of any place and len
   native.memoryClose(id)
 })
 
+test.each([16, 32, 64])(
+  'vectors of up to %i bytes: sources that go to a row and to columns, wherever they lie',
+  (widest) => {
+    const slab = packetMemory(32, 2048)
+    const id = native.memoryOpen(slab)
+    for (const bytes of [1, 15, 16, 63, 64, 65, 130, 255, 321, 1202, 1280]) {
+      for (const [front, apart] of [
+        [0, 0],
+        [126, 0],
+        [7, 0],
+        [1, 3],
+        [64, 17],
+      ] as const) {
+        slab.data.set(pattern(slab.data.length, bytes + front))
+        const expected = slab.data.slice()
+        const place = (slot: number) => 2048 * slot + front + apart * (slot % 4)
+        const [columns, rows] = [5, 3]
+        const steps: number[] = []
+        const add = (target: number, filled: number, source: number, length: number) => {
+          steps.push(target, filled, source, length)
+          for (let n = 0; n < length; n++)
+            expected[target + n] = (n < filled ? expected[target + n]! : 0) ^ expected[source + n]!
+        }
+        for (let i = 0; i < columns * rows; i++) {
+          const [row, column] = [Math.floor(i / columns), i % columns]
+          // The second row goes on with a sum that is there, and in the third a source is shorter than the others.
+          const length = i === 12 ? bytes >> 1 : bytes
+          add(place(20 + row), column > 0 || row === 1 ? bytes : 0, place(i), length)
+          add(place(24 + column), row > 0 ? bytes : 0, place(i), length)
+        }
+        native.xorAdd(id, Int32Array.from(steps), steps.length / 4, widest)
+        expect(Buffer.compare(slab.data, expected), `${bytes} bytes at ${front}, ${apart} apart`).toBe(0)
+      }
+    }
+    native.memoryClose(id)
+  },
+)
+
 test('the last bytes of the slab are reached, the ones behind refused, and then nothing is done', () => {
   const slab = packetMemory(4, 256, 16, 16)
   const id = native.memoryOpen(slab)

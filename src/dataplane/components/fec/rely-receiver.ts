@@ -4,20 +4,22 @@ import {
   DUPLICATE,
   FAR_AHEAD,
   LATE,
-  MAX_WINDOW,
   MENDED,
   NEW,
   REDUNDANT,
   UNUSABLE,
   WRONGLY_MENDED,
-} from '../../codes/sliding-window.ts'
+} from '../../codes/sliding-decoder.ts'
+import { MAX_WINDOW } from '../../codes/sliding-window.ts'
 import type { Batch } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
-import type { Counter, Gauge } from '../../engine/metrics.ts'
+import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { LossShare } from './block-counters.ts'
+import type { RelyReceiverCounters } from './rely-counters.ts'
+import { RelyGivingUp } from './rely-giving-up.ts'
 import {
   LENGTH_BYTES,
   MAX_PAYLOAD,
@@ -28,6 +30,7 @@ import {
   SOURCE_HEADER_BYTES,
   SOURCE_SYMBOL_AT,
 } from './rely-header.ts'
+import { recoveredPacket } from './rely-recovered.ts'
 import { RelyRelease } from './rely-release.ts'
 import { RelySessions, SOURCES_TO_ENTER } from './rely-sessions.ts'
 import type { RelyStream } from './rely-stream.ts'
@@ -49,35 +52,14 @@ export interface RelyReceiverContext {
   timer(fire: () => void): Timer
 }
 
-export interface RelyReceiverCounters {
-  readonly recovered_packets: Counter
-  readonly unrecovered_packets: Counter
-  readonly late_packets: Counter
-  readonly duplicate_packets: Counter
-  readonly wrong_recoveries: Counter
-  readonly used_repair_packets: Counter
-  readonly redundant_packets: Counter
-  readonly unusable_repair_packets: Counter
-  readonly malformed_packets: Counter
-  readonly unfollowed_packets: Counter
-  readonly unfollowed_repair_packets: Counter
-  readonly no_slot_packets: Counter
-  readonly replaced_packets: Counter
-  readonly held_packets: Gauge
-  readonly held_at_end_packets: Counter
-}
-
 export class RelyReceiver {
   private readonly packets: Packets
   private readonly clock: RunClock
-  private readonly timer: Timer
   private readonly release: RelyRelease
   private readonly counters: RelyReceiverCounters
   private readonly sessions: RelySessions
   private readonly symbolBytes: number
-  private timeout: number
-  /** Packets that may wait for their turn: they are slots that the run's other components go without. */
-  private readonly mostHeld: number
+  private readonly givingUp: RelyGivingUp
   /** Share of the sources that did not come. */
   readonly loss = new LossShare()
 
@@ -89,15 +71,22 @@ export class RelyReceiver {
   ) {
     this.packets = packets
     this.clock = clock
-    this.timer = timer(() => this.giveUpOverdue())
     this.release = new RelyRelease(outlet)
     this.release.inOrder = settings.inOrder
     this.counters = counters
-    this.timeout = settings.timeout
     this.symbolBytes = Math.min(MAX_PAYLOAD, packets.slotBytes - packets.tailroom) + LENGTH_BYTES
     const options = { memory: memory(), window: FIRST_WINDOW, symbolBytes: this.symbolBytes }
     this.sessions = new RelySessions(options, (stream) => this.leave(stream))
-    this.mostHeld = packets.slots >> 2
+    const { streams } = this.sessions
+    this.givingUp = new RelyGivingUp(
+      streams,
+      this.release,
+      clock,
+      timer,
+      counters.unrecovered_packets,
+      packets.slots >> 2,
+    )
+    this.givingUp.timeout = settings.timeout
   }
 
   /** Sessions followed now. */
@@ -112,7 +101,7 @@ export class RelyReceiver {
     const { handles, length } = batch
     for (let i = 0; i < length; i++) this.take(handles[i])
     this.release.send()
-    this.arm()
+    this.givingUp.arm()
   }
 
   private discard(packet: number, counter: Counter): void {
@@ -188,7 +177,7 @@ export class RelyReceiver {
       this.add(stream, packet, sequence)
       this.takeRecovered(stream, packet)
     }
-    this.releaseDue(stream)
+    this.givingUp.releaseDue(stream)
   }
 
   /** Notes what `ahead` says of the sources before a newest one. */
@@ -222,7 +211,7 @@ export class RelyReceiver {
     else if (said === REDUNDANT) this.discard(packet, counters.redundant_packets)
     else if (said === UNUSABLE) this.discard(packet, counters.unusable_repair_packets)
     else this.discard(packet, counters.used_repair_packets)
-    this.releaseDue(stream)
+    this.givingUp.releaseDue(stream)
   }
 
   /** Makes packets of what was recovered, with the annotations of `like`. */
@@ -231,85 +220,21 @@ export class RelyReceiver {
     const { recovered, recoveredCount } = decoder
     for (let n = 0; n < recoveredCount; n++) {
       const sequence = recovered[n]
-      const packet = this.packetOf(stream, sequence)
-      if (packet < 0) continue
+      const packet = recoveredPacket(this.packets, decoder, sequence)
+      if (packet < 0) {
+        this.counters.no_slot_packets.add(1)
+        continue
+      }
       this.packets.annotateAs(packet, like)
       this.counters.recovered_packets.add(1)
       this.add(stream, packet, sequence)
     }
   }
 
-  /** A packet of what was recovered, in a slot of its own; -1 when there is none. */
-  private packetOf({ decoder }: RelyStream, sequence: number): number {
-    const { packets } = this
-    const packet = packets.allocate()
-    if (packet < 0) {
-      this.counters.no_slot_packets.add(1)
-      return -1
-    }
-    const { slotBytes, headroom, tailroom } = packets
-    const slot = packet * slotBytes
-    const end = slot + slotBytes - tailroom
-    let at = slot + headroom - LENGTH_BYTES
-    const bytes = decoder.write(sequence, at, end - at)
-    if (bytes > end - at) {
-      at = end - bytes
-      decoder.write(sequence, at, bytes)
-    }
-    packets.offset[packet] = at + LENGTH_BYTES
-    packets.length[packet] = bytes - LENGTH_BYTES
-    return packet
-  }
-
   /** Sends a packet on, in its turn where that matters. */
   private add(stream: RelyStream, packet: number, sequence: number): void {
     const replaced = this.release.add(stream, packet, sequence)
     if (replaced >= 0) this.discard(replaced, this.counters.replaced_packets)
-  }
-
-  private releaseDue(stream: RelyStream): void {
-    this.release.release(stream)
-    if (this.release.held > this.mostHeld) this.makeRoom()
-  }
-
-  /** Gives up what the stream with the most packets waits for, until an eighth of what may wait is free. */
-  private makeRoom(): void {
-    const goal = this.mostHeld - (this.mostHeld >> 3)
-    while (this.release.held > goal) {
-      let most: RelyStream | null = null
-      for (const stream of this.sessions.streams) if (!most || stream.waiting > most.waiting) most = stream
-      if (!most || most.decoder.missing === 0) return
-      this.giveUp(most, (most.decoder.firstOpen() + 1) | 0)
-    }
-  }
-
-  private giveUp(stream: RelyStream, below: number): void {
-    const { decoder } = stream
-    const { givenUp } = decoder
-    decoder.giveUpBelow(below)
-    this.counters.unrecovered_packets.add(decoder.givenUp - givenUp)
-    this.release.release(stream)
-  }
-
-  /** The timer is armed once in a while, not for each gap: it looks what is overdue by now. */
-  private giveUpOverdue(): void {
-    const { timeout } = this
-    for (const stream of this.sessions.streams) {
-      while (stream.active && stream.missingSince + timeout <= this.clock.now) {
-        this.giveUp(stream, (stream.decoder.firstOpen() + 1) | 0)
-      }
-    }
-    this.release.send()
-    this.arm()
-  }
-
-  private arm(): void {
-    if (this.timer.armed) return
-    let since = Number.POSITIVE_INFINITY
-    for (const stream of this.sessions.streams) {
-      if (stream.active && stream.decoder.missing > 0) since = Math.min(since, stream.missingSince)
-    }
-    if (since !== Number.POSITIVE_INFINITY) this.timer.at(since + this.timeout)
   }
 
   /** A session ends here: what waits is sent, what is missing given up. */
@@ -321,22 +246,22 @@ export class RelyReceiver {
 
   /** Takes changed settings over. Packets that wait leave when order no longer matters. */
   reconfigure({ timeout, inOrder }: RelyReceiverSettings): void {
-    this.timeout = timeout
+    this.givingUp.timeout = timeout
     this.release.inOrder = inOrder
     for (const stream of this.sessions.streams) {
       if (!stream.active) continue
       if (!inOrder) this.release.drain(stream)
       stream.next = stream.waiting > 0 ? stream.next : (stream.decoder.newest + 1) | 0
     }
-    this.timer.cancel()
-    this.giveUpOverdue()
+    this.givingUp.cancel()
+    this.givingUp.giveUpOverdue()
   }
 
   /** Gives up what is missing and forgets every session. */
   reset(): void {
     this.sessions.reset()
     this.release.send()
-    this.timer.cancel()
+    this.givingUp.cancel()
   }
 
   /** Brings the gauge of the packets that wait up to date. */
@@ -346,7 +271,7 @@ export class RelyReceiver {
 
   /** The run ends. */
   stop(): void {
-    this.timer.cancel()
+    this.givingUp.cancel()
     for (const stream of this.sessions.streams) {
       for (; stream.waiting > 0; stream.next = (stream.next + 1) | 0) {
         const packet = stream.unhold(stream.next)

@@ -1,12 +1,13 @@
 /** Frames sources and sends a repair over the window of the newest whenever their credit has come to one. */
-import { MAX_REPAIRS, MAX_WINDOW, SlidingEncoder } from '../../codes/sliding-window.ts'
+import { MAX_REPAIRS, SlidingEncoder } from '../../codes/sliding-encoder.ts'
+import { MAX_WINDOW } from '../../codes/sliding-window.ts'
 import { BATCH_CAPACITY, type Batch } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
-import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { REMOTE_BYTES } from '../../native/native.ts'
+import type { RelySenderCounters } from './rely-counters.ts'
 import {
   LENGTH_BYTES,
   MAX_PAYLOAD,
@@ -38,13 +39,6 @@ export interface RelySenderContext {
   readonly clock: RunClock
   memory(): number
   timer(fire: () => void): Timer
-}
-
-export interface RelySenderCounters {
-  readonly source_packets: Counter
-  readonly repair_packets: Counter
-  readonly no_room_packets: Counter
-  readonly unsent_repair_packets: Counter
 }
 
 export class RelySender {

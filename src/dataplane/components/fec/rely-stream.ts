@@ -1,5 +1,6 @@
 /** What a rely_decoder knows of one encoder's session: its sliding window, since when sources are missing, and what waits for them. */
-import { SlidingDecoder, type SlidingWindowOptions } from '../../codes/sliding-window.ts'
+import { SlidingDecoder } from '../../codes/sliding-decoder.ts'
+import type { SlidingWindowOptions } from '../../codes/sliding-window.ts'
 
 /** Numbers that are told apart: as many as a window and what a repair may be ahead of it have. A power of two. */
 export const STREAM_PLACES = 16_384

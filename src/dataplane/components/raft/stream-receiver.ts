@@ -1,5 +1,6 @@
 /** The receiving half of a stream: holds pieces until it is their turn, or their time, recovers what repairs give back. */
-import { CONTRADICTED, FAR_AHEAD, MAX_WINDOW, type SlidingDecoder } from '../../codes/sliding-window.ts'
+import { CONTRADICTED, FAR_AHEAD, type SlidingDecoder } from '../../codes/sliding-decoder.ts'
+import { MAX_WINDOW } from '../../codes/sliding-window.ts'
 import type { RunClock } from '../../engine/clock.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'

@@ -1,5 +1,5 @@
 /** The sending half of a stream: packets wait here, are cut in pieces, go, and are kept for being sent again or repaired. */
-import type { SlidingEncoder } from '../../codes/sliding-window.ts'
+import type { SlidingEncoder } from '../../codes/sliding-encoder.ts'
 import type { RunClock } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { Ring } from '../emulation/waiting.ts'

@@ -1,5 +1,6 @@
 /** One end of a bonding transport: its streams and carriers, and when something has to be done about them. */
-import { SlidingDecoder, SlidingEncoder } from '../../codes/sliding-window.ts'
+import { SlidingDecoder } from '../../codes/sliding-decoder.ts'
+import { SlidingEncoder } from '../../codes/sliding-encoder.ts'
 import type { Batch } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
 import type { Log } from '../../engine/log.ts'

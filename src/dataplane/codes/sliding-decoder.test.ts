@@ -1,6 +1,7 @@
-/** The sliding window code: published numbers of its generator, repairs against the mathematics, what is recovered from what. */
+/** The sliding window's decoder: what is recovered from what, what is given up, what is believed. */
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
+import { randomSymbol, repairOf, symbolOf } from '../../../test/harness/symbols.ts'
 import { Packets } from '../engine/packets.ts'
 import { Random } from '../engine/random.ts'
 import { native } from '../native/native.ts'
@@ -10,50 +11,22 @@ import {
   DUPLICATE,
   FAR_AHEAD,
   LATE,
-  MAX_WINDOW,
   MENDED,
   NEW,
   REDUNDANT,
   SlidingDecoder,
-  SlidingEncoder,
   UNUSABLE,
   USED,
   WRONGLY_MENDED,
-} from './sliding-window.ts'
-import { codingCoefficients, TinyMt32 } from './tinymt32.ts'
+} from './sliding-decoder.ts'
+import { MAX_WINDOW } from './sliding-window.ts'
+import { codingCoefficients } from './tinymt32.ts'
 
 const packets = new Packets({ slots: 8, mtu: 2048 })
 const memory = native.memoryOpen(packets)
 afterAll(() => native.memoryClose(memory))
 const AT = 100
 const ROOM = 3000
-
-/** A symbol with a payload of these bytes. */
-function symbolOf(payload: Uint8Array): Uint8Array {
-  return Uint8Array.of(payload.length >> 8, payload.length & 255, ...payload)
-}
-function randomSymbol(random: Random, most = 60): Uint8Array {
-  const payload = new Uint8Array(random.below(most))
-  random.fill(payload, 0, payload.length)
-  return symbolOf(payload)
-}
-
-/** The repair over `sources`, which are in order. */
-function repairOf(sources: readonly Uint8Array[], key: number): Uint8Array {
-  const repair = new Uint8Array(Math.max(...sources.map(({ length }) => length)))
-  const coefficients = codingCoefficients(key, sources.length)
-  sources.forEach((source, i) => {
-    multiplyAdd(repair, 0, source, 0, source.length, coefficients[i])
-  })
-  return repair
-}
-
-/** Makes one repair at `AT`. Returns its bytes. */
-function make(encoder: SlidingEncoder, first: number, count: number, key: number, room = ROOM): number {
-  const n = encoder.askRepair(first, count, key, AT, room)
-  encoder.makeRepairs()
-  return encoder.repairBytes(n)
-}
 
 /** Which of `unknown` the equations, coefficients of each of them, determine. */
 function determined(unknown: number, equations: readonly Uint8Array[]): number[] {
@@ -116,93 +89,6 @@ class Receiver {
     return said
   }
 }
-
-describe('TinyMT32', () => {
-  it('gives the numbers of RFC 8682, and the bytes of RFC 8681, appendix A', () => {
-    const random = new TinyMt32(1)
-    const first = [2545341989, 981918433, 3715302833, 2387538352, 3591001365]
-    const second = [3820442102, 2114400566, 2196103051, 2783359912, 764534509]
-    const third = [643179475, 1822416315, 881558334, 4207026366, 3690273640]
-    expect(Array.from({ length: 15 }, () => random.draw())).toEqual([...first, ...second, ...third])
-    const again = new TinyMt32(1)
-    const bytes = [37, 225, 177, 176, 21, 246, 54, 139, 168, 237, 211, 187, 62, 190, 104, 135, 210, 99, 176, 11]
-    expect(Array.from({ length: 20 }, () => again.draw() & 255)).toEqual(bytes)
-    for (let n = 20; n < 49; n++) again.draw()
-    expect(again.draw()).toBe(2292524454)
-  })
-
-  it('draws coefficients none of which is 0', () => {
-    expect([...codingCoefficients(1, 5)]).toEqual([37, 225, 177, 176, 21])
-    for (let key = 0; key < 300; key++) expect(codingCoefficients(key, 300)).not.toContain(0)
-  })
-})
-
-describe('the encoder', () => {
-  it('makes the repairs that the mathematics says, of sources of any length, on every kernel', () => {
-    const usual = native.gfKernel()
-    for (const kernel of native.gfKernels()) {
-      native.gfUse(kernel)
-      const random = new Random(7)
-      const encoder = new SlidingEncoder({ memory, window: 200, symbolBytes: 2000 })
-      const sources: Uint8Array[] = []
-      for (let n = 0; n < 600; n++) {
-        const symbol = randomSymbol(random, n % 50 === 0 ? 1500 : 60)
-        sources.push(symbol)
-        packets.data.set(symbol, AT)
-        encoder.add(n, AT, symbol.length)
-        encoder.makeRepairs()
-        const count = Math.min(n + 1, 1 + random.below(200))
-        const key = random.below(65_536)
-        const bytes = make(encoder, n + 1 - count, count, key)
-        expect(packets.data.slice(AT, AT + bytes)).toEqual(repairOf(sources.slice(n + 1 - count), key))
-      }
-      encoder.close()
-    }
-    native.gfUse(usual)
-  })
-
-  it('makes the same of repairs that are asked for together, whose windows grow, shrink and move on', () => {
-    const random = new Random(8)
-    const encoder = new SlidingEncoder({ memory, window: 100, symbolBytes: 2000 })
-    const sourceAt = (n: number) => 10_000 + (n % 10) * 70
-    const repairAt = (n: number) => 500 + n * 70
-    const sources: Uint8Array[] = []
-    for (let batch = 0; batch < 60; batch++) {
-      const wanted: Uint8Array[] = []
-      const end = sources.length + 10
-      while (sources.length < end) {
-        const symbol = randomSymbol(random)
-        packets.data.set(symbol, sourceAt(sources.length))
-        encoder.add(sources.length, sourceAt(sources.length), symbol.length)
-        sources.push(symbol)
-        while (random.chance(0.4)) {
-          const count = Math.min(sources.length, [90, 91, 99, 100, 5, 60][random.below(6)] as number)
-          const key = random.below(65_536)
-          const n = encoder.askRepair(sources.length - count, count, key, repairAt(wanted.length), 70)
-          expect(n).toBe(wanted.length)
-          wanted.push(repairOf(sources.slice(-count), key))
-        }
-      }
-      encoder.makeRepairs()
-      wanted.forEach((repair, n) => {
-        expect(packets.data.slice(repairAt(n), repairAt(n) + encoder.repairBytes(n))).toEqual(repair)
-      })
-    }
-    encoder.close()
-  })
-
-  it('refuses a repair over what it does not have, or that has no room', () => {
-    const encoder = new SlidingEncoder({ memory, window: 64, symbolBytes: 100 })
-    for (let n = 0; n < 300; n++) encoder.add(n, AT, 2 + (n === 280 ? 98 : 3))
-    expect(() => make(encoder, 100, 64, 1)).toThrow(/not at hand/)
-    expect(() => make(encoder, 290, 11, 1)).toThrow(/not at hand/)
-    expect(() => make(encoder, 270, 20, 1, 99)).toThrow(/longer than the room/)
-    expect(make(encoder, 270, 20, 1, 100)).toBe(100)
-    expect(make(encoder, 281, 19, 1, 100)).toBe(5)
-    encoder.close()
-  })
-})
-
 describe('the decoder', () => {
   it('recovers all that the repairs determine, at once, byte for byte, whatever is lost, late or twice', () => {
     fc.assert(
@@ -355,6 +241,29 @@ describe('the decoder', () => {
     expect(receiver.source(3)).toBe(DUPLICATE)
     expect(receiver.decoder.rows).toBe(0)
     receiver.decoder.close()
+  })
+
+  it('tells a repair over known sources that says nothing new from one that is too short for them', () => {
+    const sent = (sequence: number) => symbolOf(new Uint8Array(sequence === 3 ? 40 : 10).fill(sequence + 1))
+    const receiver = new Receiver(sent)
+    for (const sequence of [0, 1, 2, 4, 5]) receiver.source(sequence)
+    expect(receiver.repair(0, 3, 7)).toBe(REDUNDANT)
+    expect(receiver.repair(0, 3, 7, new Uint8Array(11))).toBe(CONTRADICTED)
+    // What is recovered counts as the others do, and a source that a wrong repair had replaced.
+    expect(receiver.repair(0, 6, 8)).toBe(USED)
+    expect(receiver.known.has(3)).toBe(true)
+    expect(receiver.repair(0, 6, 9)).toBe(REDUNDANT)
+    expect(receiver.repair(0, 6, 9, new Uint8Array(41))).toBe(CONTRADICTED)
+    receiver.source(6)
+    const wrong = symbolOf(new Uint8Array(60))
+    const forged = new Receiver((sequence) => (sequence === 1 ? wrong : sent(sequence)))
+    for (const sequence of [0, 2]) forged.source(sequence)
+    expect(forged.repair(0, 3, 5)).toBe(USED)
+    const longer = symbolOf(new Uint8Array(70).fill(9))
+    expect(forged.source(1, longer)).toBe(WRONGLY_MENDED)
+    expect(forged.repair(0, 3, 6, new Uint8Array(65))).toBe(CONTRADICTED)
+    receiver.decoder.close()
+    forged.decoder.close()
   })
 
   it('makes nothing of a repair that was cut, though another fills in what it lacks', () => {
