@@ -55,9 +55,9 @@ export class Deliveries {
     ]
   }
 
-  /** What never came, and of the others the time from a packet's sending until it and all before it that come at all are there, ns. */
-  inOrder(): { lost: number; delays: Float64Array } {
-    return Deliveries.inOrderOf(this.out, this.interval)
+  /** Of the first `count` packets what never came, and of the others the time from a packet's sending until it and all before it that come at all are there, ns. */
+  inOrder(count: number): { lost: number; delays: Float64Array } {
+    return Deliveries.inOrderOf(this.out.subarray(0, count), this.interval)
   }
 
   /** The same of packets that came at these times, NaN where they did not. */
@@ -70,5 +70,11 @@ export class Deliveries {
       delays.push(latest - n * interval)
     })
     return { lost: out.length - delays.length, delays: Float64Array.from(delays) }
+  }
+
+  /** The value below which each of these shares of `values` is. */
+  static quantiles(values: Float64Array, shares: readonly number[]): number[] {
+    const sorted = values.slice().sort()
+    return shares.map((share) => sorted[Math.floor(sorted.length * share)] as number)
   }
 }

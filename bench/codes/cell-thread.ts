@@ -1,0 +1,2 @@
+/** What each thread does: one cell. */
+export { figureOf as default } from './cells.ts'
