@@ -254,6 +254,11 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [memoryId(), new Uint8Array(k * m).fill(random.below(256)), places, k, m, bytes, lengths]
   }
 
+  function randomPacketArguments() {
+    const [id, , packets, blocks, k, m, skip] = packetProductArguments()
+    return [id, ints(blocks * m).map(() => random.below(2 ** 31)), packets, blocks, k, m, skip, random.below(20)]
+  }
+
   function randomArguments() {
     const [id, , places, k, m, bytes, lengths] = gfArguments()
     return [id, ints(m).map(() => random.below(2 ** 31)), places, k, m, bytes, lengths]
@@ -451,6 +456,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,
     gfMultiplyPackets: packetProductArguments,
+    gfRandomPackets: randomPacketArguments,
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
     xorAdd: () => {

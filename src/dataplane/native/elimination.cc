@@ -49,6 +49,12 @@ void randomCoefficients(uint32_t seed, uint8_t* out, size_t count) {
   }
 }
 
+const uint8_t* randomMatrix(std::vector<uint8_t>& matrix, const int32_t* seeds, size_t k, size_t m) {
+  matrix.resize(k * m);
+  for (size_t j = 0; j < m; j++) randomCoefficients(static_cast<uint32_t>(loadOnce(seeds + j)), matrix.data() + j * k, k);
+  return matrix.data();
+}
+
 static void addTo(uint8_t* __restrict to, const uint8_t* __restrict from, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(to[i] ^ from[i]);
 }

@@ -10,6 +10,9 @@ namespace penstock {
 
 struct State;
 
+/** Most sources of a block of random linear combinations, and most combinations. */
+constexpr int64_t kMaxColumns = 255;
+
 /**
  * Rows of `stride` bytes: `columns` coefficients, then what is carried through the same operations (the symbol itself, or what of
  * which symbols the row is made of). `bytes` of each row count, coefficients included.
@@ -34,6 +37,8 @@ size_t eliminate(State& state, const RowSystem& system, size_t fresh, size_t cou
 
 /** Byte i is that of the stream of xoshiro128** 1.1, seeded by SplitMix32(seed), as src/dataplane/engine/random.ts has it. */
 void randomCoefficients(uint32_t seed, uint8_t* out, size_t count);
+/** Fills `matrix` with m rows of k of them, one of each seed (read once, from JavaScript's memory); returns where they are. */
+const uint8_t* randomMatrix(std::vector<uint8_t>& matrix, const int32_t* seeds, size_t k, size_t m);
 
 /** What eliminations keep between calls, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
 struct EliminationScratch {

@@ -80,5 +80,6 @@ napi_value gfUse(napi_env env, napi_callback_info info);
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info);
 napi_value gfMultiplyRows(napi_env env, napi_callback_info info);
 napi_value gfMultiplyPackets(napi_env env, napi_callback_info info);
+napi_value gfRandomPackets(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

@@ -455,6 +455,7 @@ describe('wrong arguments', () => {
       gfMatrixMultiply: [id, bytes, ints, 2, 2, 10, null],
       gfMultiplyRows: [bytes, bytes, bytes, 2, 2, 10, 10],
       gfMultiplyPackets: [id, bytes, handles, 1, 2, 2, 0],
+      gfRandomPackets: [id, ints, handles, 1, 2, 2, 0, 4],
       gfRandomMultiply: [id, ints, ints, 2, 2, 10, null],
       gfSolve: [id, bytes, handles, 2, 2, 0, ints, 1, 10, ints],
       xorAdd: [id, ints, 1],

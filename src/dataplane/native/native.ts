@@ -331,7 +331,21 @@ export interface Native {
     bytes?: number,
     like?: number,
   ): number
-  /** The same on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
+  /**
+   * As `gfMultiplyPackets` with random coefficients, as `gfRandomMultiply` has them: product j of block b is that of `seeds[b · m + j]`.
+   * There are `more` bytes more in front of the symbol of what is made than in front of a source's. k and m are at most 255.
+   */
+  gfRandomPackets(
+    memory: number,
+    seeds: Int32Array,
+    packets: Int32Array,
+    blocks: number,
+    k: number,
+    m: number,
+    skip: number,
+    more: number,
+  ): number
+  /** As `gfMatrixMultiply` on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
   gfMultiplyRows(
     matrix: Uint8Array,
     sources: Uint8Array,

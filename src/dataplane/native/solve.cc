@@ -9,7 +9,6 @@
 
 namespace penstock {
 
-static constexpr int64_t kMaxColumns = 255;
 static constexpr size_t kHead = 2;
 /** Places of sources that are not known, and of those of them that were computed. */
 static constexpr int32_t kUnknown = -1, kTold = -2;
@@ -33,10 +32,7 @@ napi_value gfRandomMultiply(napi_env env, napi_callback_info info) {
   State& state = arguments.state();
   bool padded = false;
   if (!gfPlaces(arguments, *memory, places.data, lengths.data, k, m, bytes, &padded)) return nullptr;
-  std::vector<uint8_t>& matrix = state.elimination.factors;
-  matrix.resize(k * m);
-  for (size_t j = 0; j < m; j++) randomCoefficients(static_cast<uint32_t>(loadOnce(seeds.data + j)), matrix.data() + j * k, k);
-  runProduct(state, matrix.data(), k, m, static_cast<size_t>(bytes), padded);
+  runProduct(state, randomMatrix(state.elimination.factors, seeds.data, k, m), k, m, static_cast<size_t>(bytes), padded);
   return nullptr;
 }
 
