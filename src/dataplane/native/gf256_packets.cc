@@ -58,9 +58,10 @@ static bool takeBlock(Arguments& arguments, const Memory& memory, const int32_t*
   return true;
 }
 
-/** Makes packets of the checked sources of a block, handles into `out`; how many, or -1 after throwing. */
-static int64_t makeBlock(Arguments& arguments, const Memory& memory, const uint8_t* matrix, int32_t* out, const Shape& shape,
-                         size_t block) {
+/** Makes packets of the checked sources of a block, handles into `out`; how many, or -1 after throwing. `multiply` runs the product. */
+template <class Multiply>
+static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* out, const Shape& shape, size_t block,
+                         Multiply multiply) {
   State& state = arguments.state();
   const Packet* packets = state.packets.data() + block * shape.k;
   const int32_t annotated = shape.like >= 0 ? static_cast<int32_t>(shape.like) : packets[shape.k - 1].handle;
@@ -89,14 +90,14 @@ static int64_t makeBlock(Arguments& arguments, const Memory& memory, const uint8
     state.sources[i] = packets[i].data + shape.skip;
     state.lengths[i] = static_cast<int32_t>(length);
   }
-  runProduct(state, matrix, shape.k, count, static_cast<size_t>(symbol), padded);
+  multiply(block, count, static_cast<size_t>(symbol), padded);
   return static_cast<int64_t>(count);
 }
 
-/** Makes the packets of all blocks; `matrixOf` gives the matrix of a block. */
-template <class Matrix>
+/** Makes the packets of all blocks; `multiply(block, m, bytes, padded)` runs the product of one. */
+template <class Multiply>
 static napi_value makeBlocks(Arguments& arguments, const Memory& memory, int32_t* list, size_t blocks, const Shape& shape,
-                             Matrix matrixOf) {
+                             Multiply multiply) {
   if (memory.freeCount() < 0) {
     throwFreeStack(arguments);
     return nullptr;
@@ -111,7 +112,7 @@ static napi_value makeBlocks(Arguments& arguments, const Memory& memory, int32_t
   int64_t made = 0;
   for (size_t block = 0; block < blocks; block++) {
     int32_t* out = list + block * (shape.k + shape.m) + shape.k;
-    const int64_t count = makeBlock(arguments, memory, matrixOf(block), out, shape, block);
+    const int64_t count = makeBlock(arguments, memory, out, shape, block, multiply);
     if (count < 0) return nullptr;
     made += count;
     if (static_cast<size_t>(count) < shape.m) break;
@@ -133,7 +134,9 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   if (arguments.failed()) return nullptr;
   return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like},
-                    [&](size_t) -> const uint8_t* { return matrix.data; });
+                    [&](size_t, size_t count, size_t symbol, bool padded) {
+                      runProduct(arguments.state(), matrix.data, k, count, symbol, padded);
+                    });
 }
 
 napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
@@ -148,9 +151,10 @@ napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
   const Span<int32_t> seeds = arguments.int32s(1, "seeds", blocks * m);
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   if (arguments.failed()) return nullptr;
-  std::vector<uint8_t>& matrix = arguments.state().elimination.factors;
   return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1},
-                    [&](size_t block) -> const uint8_t* { return randomMatrix(matrix, seeds.data + block * m, k, m); });
+                    [&](size_t block, size_t count, size_t symbol, bool padded) {
+                      runRandomProduct(arguments.state(), seeds.data + block * m, k, count, symbol, padded);
+                    });
 }
 
 }  // namespace penstock

@@ -457,7 +457,7 @@ describe('wrong arguments', () => {
       gfMultiplyPackets: [id, bytes, handles, 1, 2, 2, 0],
       gfRandomPackets: [id, ints, handles, 1, 2, 2, 0, 4],
       gfRandomMultiply: [id, ints, ints, 2, 2, 10, null],
-      gfSolve: [id, bytes, handles, 2, 2, 0, ints, 1, 10, ints],
+      gfSolve: [id, Int32Array.from([2, 2, 2, 0, 0, 0, 1, 10, ...new Int32Array(100)])],
       xorAdd: [id, ints, 1],
       slidingOpen: [64, 1402],
       slidingClose: [window],
