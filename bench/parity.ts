@@ -58,9 +58,8 @@ export async function bench(): Promise<BenchResult> {
     const encoder = encoderStage('parity_2d_encoder', fields, BYTES - 2, MILLISECONDS)
     // One source of each row is lost, none twice in a column where there are columns enough.
     const block = { sources: columns * lines, bytes: BYTES - 2, losses: lines }
-    const isLost = (n: number) =>
-      n < lines * (columns + 1) && n % (columns + 1) === Math.floor(n / (columns + 1)) % columns
-    const decoder = decoderStage('parity_2d', fields, block, isLost, MILLISECONDS)
+    const lost = new Set(Array.from({ length: lines }, (_, row) => row * (columns + 1) + (row % columns)))
+    const decoder = decoderStage('parity_2d', fields, block, [lost], MILLISECONDS)
     const ns = await inTurn(ROUNDS, {
       loop,
       product: product.measure,

@@ -1,10 +1,9 @@
 /** Random linear blocks over packets of 1,280 bytes at 10 % loss against our own Reed-Solomon product of the same k and r. */
 import { cauchyMatrix, decodingMatrix, repairPoint } from '../src/dataplane/codes/cauchy.ts'
 import { Elimination } from '../src/dataplane/codes/elimination.ts'
-import { Packets } from '../src/dataplane/engine/packets.ts'
 import { native } from '../src/dataplane/native/native.ts'
 import { type BenchResult, type BenchRow, inTurn, runAlone } from './measure.ts'
-import { decoderStage, encoderStage } from './support/coding.ts'
+import { decoderStage, encoderStage, filledSlab, perSource } from './support/coding.ts'
 
 const BYTES = 1280
 /** Sources, and as many repairs as 10 % loss takes. */
@@ -22,29 +21,9 @@ const KODO = [
 const ROUNDS = 25
 const MILLISECONDS = 8
 
-/** Nanoseconds per source packet of `call`, which handles k of them. */
-function perSource(k: number, call: () => void): number {
-  const start = native.now()
-  const end = start + MILLISECONDS * 1e6
-  let calls = 0
-  let stop = start
-  while (stop < end) {
-    for (let i = 0; i < 16; i++) call()
-    calls += 16
-    stop = native.now()
-  }
-  return (stop - start) / calls / k
-}
-
 /** Both codes as the components call them, on one block over and over; the first r sources are lost. Seeds are new each time. */
 function products(k: number, r: number) {
-  const packets = new Packets({ slots: k + 2 * r, mtu: 1500 })
-  packets.data.forEach((_, at) => {
-    packets.data[at] = at * 31
-  })
-  const memory = native.memoryOpen(packets)
-  const place = (slot: number) => slot * packets.slotBytes + packets.headroom
-  const range = (from: number, count: number) => Int32Array.from({ length: count }, (_, n) => place(from + n))
+  const { memory, place, range, close } = filledSlab(k + 2 * r)
   const encoding = cauchyMatrix(k, r)
   const decoding = new Uint8Array(r * k)
   const points = [...Array(k - r).keys()].map((i) => r + i).concat([...Array(r).keys()].map(repairPoint))
@@ -55,9 +34,9 @@ function products(k: number, r: number) {
     r,
     decoding,
   )
-  const encoded = range(0, k + r)
+  const encoded = Int32Array.from(range(0, k + r))
   const decoded = Int32Array.of(...range(r, k), ...range(k + r, r))
-  const targets = range(k + r, r)
+  const targets = Int32Array.from(range(k + r, r))
   const seeds = new Int32Array(r)
   const system = new Elimination(k, r)
   let next = 0
@@ -77,7 +56,7 @@ function products(k: number, r: number) {
     },
     decode: solve,
     close() {
-      native.memoryClose(memory)
+      close()
       if (short > next / r / 50) throw new Error(`${short} of ${next / r} blocks were not solved`)
     },
   }
@@ -92,13 +71,13 @@ export async function bench(): Promise<BenchResult> {
     // One repair more than is missing: the seeds are drawn, and r of them are not enough in one of 255 cases.
     const more = { symbols: k, repair: r + 1 }
     const block = { sources: k, bytes: BYTES - 2, losses: r }
-    const decoder = decoderStage('rlnc', more, block, (n) => n < r, MILLISECONDS)
+    const decoder = decoderStage('rlnc', more, block, [new Set(Array(r).keys())], MILLISECONDS)
     const ns = await inTurn(ROUNDS, {
-      cauchyEncode: () => perSource(k, product.cauchyEncode),
-      encode: () => perSource(k, product.encode),
+      cauchyEncode: () => perSource(k, MILLISECONDS, product.cauchyEncode),
+      encode: () => perSource(k, MILLISECONDS, product.encode),
       encoder: encoder.measure,
-      cauchyDecode: () => perSource(k, product.cauchyDecode),
-      decode: () => perSource(k, product.decode),
+      cauchyDecode: () => perSource(k, MILLISECONDS, product.cauchyDecode),
+      decode: () => perSource(k, MILLISECONDS, product.decode),
       decoder: decoder.measure,
     })
     product.close()

@@ -1,11 +1,10 @@
 /** Reed-Solomon over packets of 1,200 bytes against Intel ISA-L: the addon's product alone, and the components as a whole. */
 import { spawnSync } from 'node:child_process'
 import { cauchyMatrix, decodingMatrix, repairPoint } from '../src/dataplane/codes/cauchy.ts'
-import { Packets } from '../src/dataplane/engine/packets.ts'
 import { Random } from '../src/dataplane/engine/random.ts'
 import { native } from '../src/dataplane/native/native.ts'
 import { type BenchResult, type BenchRow, inTurn, nativeProgram, runAlone } from './measure.ts'
-import { Stage } from './support/stage.ts'
+import { decoderStage, encoderStage, filledSlab, perSource } from './support/coding.ts'
 
 const BYTES = 1200
 const SHAPES = [
@@ -23,52 +22,28 @@ const WHOLE = { k: 10, r: 4, encoder: '≥ 0.85', decoder: '≥ 0.7' }
 const BLOCKS = 16
 const PATTERNS = 64
 
-/** Nanoseconds per source packet of `call`, which handles k of them. */
-function perSource(k: number, call: () => void): number {
-  const start = native.now()
-  const end = start + MILLISECONDS * 1e6
-  let calls = 0
-  let stop = start
-  while (stop < end) {
-    for (let i = 0; i < 32; i++) call()
-    calls += 32
-    stop = native.now()
-  }
-  return (stop - start) / calls / k
-}
-
 /** One product as the components call it, on one block over and over, as ISA-L's is measured. */
 function products(k: number, r: number) {
-  const packets = new Packets({ slots: k + 2 * r, mtu: 1500 })
-  packets.data.forEach((_, at) => {
-    packets.data[at] = at * 31
-  })
-  const memory = native.memoryOpen(packets)
+  const { memory, range, close } = filledSlab(k + 2 * r)
   const losses = Math.min(k, r)
-  const place = (slot: number) => slot * packets.slotBytes + packets.headroom
-  const range = (from: number, count: number) => Int32Array.from({ length: count }, (_, n) => place(from + n))
   const encoding = cauchyMatrix(k, r)
   const decoding = new Uint8Array(losses * k)
   const points = [...Array(k - losses).keys()].map((i) => losses + i)
   const repairs = [...Array(losses).keys()].map(repairPoint)
   const missing = Uint8Array.from({ length: losses }, (_, i) => i)
   decodingMatrix(Uint8Array.from([...points, ...repairs]), k, missing, losses, decoding)
-  const encoded = range(0, k + r)
+  const encoded = Int32Array.from(range(0, k + r))
   const decoded = Int32Array.of(...range(losses, k), ...range(k + r, losses))
   return {
     encode: () => native.gfMatrixMultiply(memory, encoding, encoded, k, r, BYTES),
     decode: () => native.gfMatrixMultiply(memory, decoding, decoded, k, losses, BYTES),
-    close: () => native.memoryClose(memory),
+    close,
   }
 }
 
 /** The product as the encoder calls it: the repairs of several blocks, each in packets of its own, made in one call. */
 function packetProducts(k: number, r: number) {
-  const packets = new Packets({ slots: BLOCKS * (k + r), mtu: 1500 })
-  packets.data.forEach((_, at) => {
-    packets.data[at] = at * 31
-  })
-  const memory = native.memoryOpen(packets)
+  const { packets, memory, close } = filledSlab(BLOCKS * (k + r))
   const matrix = cauchyMatrix(k, r)
   const list = new Int32Array(BLOCKS * (k + r))
   for (let block = 0; block < BLOCKS; block++) {
@@ -84,22 +59,7 @@ function packetProducts(k: number, r: number) {
     // The same slots again: none of those that are given out is overwritten in the stack.
     packets.free[0] = free
   }
-  return { make, close: () => native.memoryClose(memory) }
-}
-
-/** reed_solomon_encoder on full batches. */
-function encoding(k: number, r: number) {
-  const stage = new Stage('reed_solomon_encoder', { symbols: k, repair: r })
-  const measure = () => {
-    let [spent, packets] = [0, 0]
-    while (spent < MILLISECONDS * 1e6) {
-      while (!stage.batch.full) stage.add(BYTES - 2)
-      packets += stage.batch.length
-      spent += stage.send()
-    }
-    return spent / packets
-  }
-  return { measure, stop: () => stage.stop() }
+  return { make, close }
 }
 
 /** The sources that a block loses, of `losses` each: the first, or others for every pattern. */
@@ -113,45 +73,6 @@ function lostSources(k: number, losses: number, atRandom: boolean): Set<number>[
   })
 }
 
-/** reed_solomon_decoder on batches of whole blocks that lost r sources (all, where there are fewer), the most that can be. */
-function decoding(k: number, r: number, atRandom: boolean) {
-  const losses = Math.min(k, r)
-  const wire: Uint8Array[] = []
-  const encoder = new Stage('reed_solomon_encoder', { symbols: k, repair: r })
-  encoder.look = ({ handles, length, packets }) => {
-    for (let i = 0; i < length; i++) {
-      const at = packets.offset[handles[i]]
-      wire.push(packets.data.slice(at, at + packets.length[handles[i]]))
-    }
-  }
-  for (let i = 0; i < k; i++) encoder.add(BYTES - 2)
-  encoder.send()
-  encoder.stop()
-  const patterns = lostSources(k, losses, atRandom).map((lost) => wire.filter((_, i) => !lost.has(i)))
-  const arriving = k + r - losses
-  const stage = new Stage('reed_solomon_decoder', {})
-  let block = 0
-  const measure = () => {
-    let [spent, packets] = [0, 0]
-    while (spent < MILLISECONDS * 1e6) {
-      for (let room = 256; room >= arriving; room -= arriving, block++, packets += k) {
-        for (const bytes of patterns[block % patterns.length]) {
-          new DataView(bytes.buffer).setUint32(8, block)
-          stage.add(bytes)
-        }
-      }
-      spent += stage.send()
-    }
-    return spent / packets
-  }
-  const stop = () => {
-    const { recovered_packets: recovered, malformed_packets: malformed } = stage.metrics()
-    if (recovered !== block * losses || malformed > 0) throw new Error(`${recovered} of ${block * losses} recovered`)
-    stage.stop()
-  }
-  return { measure, stop }
-}
-
 export async function bench(): Promise<BenchResult> {
   const program = nativeProgram('isal')
   const rows: BenchRow[] = []
@@ -161,9 +82,13 @@ export async function bench(): Promise<BenchResult> {
       return JSON.parse(stdout).shapes[0]
     }
     const product = products(k, r)
-    const encoder = encoding(k, r)
-    const decoder = decoding(k, r, false)
-    const scattered = decoding(k, r, true)
+    const fields = { symbols: k, repair: r }
+    const encoder = encoderStage('reed_solomon_encoder', fields, BYTES - 2, MILLISECONDS)
+    const block = { sources: k, bytes: BYTES - 2, losses: Math.min(k, r) }
+    const decoderOf = (atRandom: boolean) =>
+      decoderStage('reed_solomon', fields, block, lostSources(k, block.losses, atRandom), MILLISECONDS)
+    const decoder = decoderOf(false)
+    const scattered = decoderOf(true)
     const made = packetProducts(k, r)
     let latest = isal()
     const ns = await inTurn(ROUNDS, {
@@ -171,11 +96,11 @@ export async function bench(): Promise<BenchResult> {
         latest = isal()
         return latest.encodeNs
       },
-      encode: () => perSource(k, product.encode),
-      make: () => perSource(k * BLOCKS, made.make),
+      encode: () => perSource(k, MILLISECONDS, product.encode),
+      make: () => perSource(k * BLOCKS, MILLISECONDS, made.make),
       encoder: encoder.measure,
       isalDecode: () => latest.decodeNs,
-      decode: () => perSource(k, product.decode),
+      decode: () => perSource(k, MILLISECONDS, product.decode),
       decoder: decoder.measure,
       scattered: scattered.measure,
     })

@@ -254,6 +254,11 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [memoryId(), new Uint8Array(k * m).fill(random.below(256)), places, k, m, bytes, lengths]
   }
 
+  function randomPacketArguments() {
+    const [id, , packets, blocks, k, m, skip] = packetProductArguments()
+    return [id, ints(blocks * m).map(() => random.below(2 ** 31)), packets, blocks, k, m, skip, random.below(20)]
+  }
+
   function randomArguments() {
     const [id, , places, k, m, bytes, lengths] = gfArguments()
     return [id, ints(m).map(() => random.below(2 ** 31)), places, k, m, bytes, lengths]
@@ -261,28 +266,32 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
 
   /** A table of a block with some sources known and some combinations, now and then of one that was half solved. */
   function solveArguments() {
-    const [columns, capacity] = [1 + random.below(12), random.below(9)]
+    const [mostColumns, mostRows] = [1 + random.below(12), random.below(9)]
+    const columns = 1 + random.below(mostColumns)
     const place = () => random.below(SLOTS) * SLOT_BYTES + random.below(600)
     const bytes = random.pick([0, 1, 15, 64, 200, 1400])
-    const taken = random.below(capacity + 1)
+    const taken = random.below(mostRows + 1)
     const done = random.chance(0.5) ? 0 : random.below(taken + 1)
     const rows = random.below(done + 1)
-    const list = (length, make) => Array.from({ length }, make)
-    const table = Int32Array.from([
-      random.chance(0.9) ? rows : random.below(300),
-      done,
-      ...list(columns, () => (random.chance(0.5) ? place() : -1 - random.below(2))),
-      ...list(columns, () => random.below(bytes + 10)),
-      ...list(capacity, place),
-      ...list(capacity, () => random.below(bytes + 10)),
-      ...list(capacity, () => random.below(2 ** 31)),
-      ...list(capacity, () => (random.chance(0.8) ? columns : random.below(columns + 2))),
-      ...list(capacity, () => random.below(random.chance(0.95) ? columns : 300)),
-    ])
-    const matrix = new Uint8Array(capacity * (columns + capacity)).map(() => random.below(256))
     const room = random.chance(0.8) ? columns : random.below(columns)
-    const targets = Int32Array.from({ length: columns }, place)
-    return [memoryId(), matrix, table, columns, capacity, taken, targets, room, bytes, new Int32Array(columns)]
+    const list = (length, make) => Array.from({ length }, make)
+    const head = [mostColumns, mostRows, columns, taken, rows, done, room, bytes]
+    if (random.chance(0.1)) head[random.below(head.length)] = random.below(300)
+    const stride = (mostColumns + mostRows + 63) & ~63
+    const table = [
+      ...head,
+      ...list(mostColumns, () => (random.chance(0.5) ? place() : -1 - random.below(2))),
+      ...list(mostColumns, () => random.below(bytes + 10)),
+      ...list(mostColumns, () => 0),
+      ...list(mostColumns, place),
+      ...list(mostRows, place),
+      ...list(mostRows, () => random.below(bytes + 10)),
+      ...list(mostRows, () => random.below(2 ** 31)),
+      ...list(mostRows, () => (random.chance(0.8) ? columns : random.below(columns + 2))),
+      ...list(mostRows, () => random.below(random.chance(0.95) ? columns : 300)),
+      ...list((mostRows * stride) / 4, () => random.below(2 ** 32) | 0),
+    ]
+    return [memoryId(), Int32Array.from(table)]
   }
 
   function rowArguments() {
@@ -455,6 +464,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,
     gfMultiplyPackets: packetProductArguments,
+    gfRandomPackets: randomPacketArguments,
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
     xorAdd: () => {

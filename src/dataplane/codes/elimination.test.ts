@@ -170,21 +170,32 @@ describe('elimination', () => {
   it('refuses a damaged table, and places outside of the slab', () => {
     const symbols = new Symbols(4, 2)
     const { memory, targets } = symbols
-    const rows = new Uint8Array(12)
-    const found = new Int32Array(4)
-    const call = (table: number[], taken = 2) =>
-      native.gfSolve(memory, rows, Int32Array.from(table), 4, 2, taken, targets, 4, BYTES, found)
     const [good, bad] = [symbols.place(4), symbols.packets.data.length - BYTES + 1]
-    const table = (head: number[], combined: number, covered: number, pivots: number[]) =>
-      [head, [-1, -1, -1, -1], [0, 0, 0, 0], [combined, good], [BYTES, BYTES], [1, 2], [covered, 1], pivots].flat()
-    expect(call(table([0, 0], good, 1, [0, 0]))).toBe(1)
-    expect(() => call(table([3, 3], good, 1, [0, 0]))).toThrow(/table of 3 rows/)
-    expect(() => call(table([2, 1], good, 1, [0, 0]))).toThrow(/table of 2 rows/)
-    expect(() => call(table([-1, 0], good, 1, [0, 0]))).toThrow(RangeError)
-    expect(() => call(table([0, 0], good, 5, [0, 0]))).toThrow(/5 of 4/)
-    expect(() => call(table([1, 1], good, 1, [4, 0]))).toThrow(/column 4/)
-    expect(() => call(table([0, 0], bad, 1, [0, 0]))).toThrow(/slab/)
-    expect(() => call(table([0, 0], good, 1, [0, 0]), 3)).toThrow(/taken/)
+    /** Of 4 sources, none known, and two combinations: of `covered` sources, and of the first. */
+    const solve = (change: Partial<Record<number, number>>, length = 1000) => {
+      const head = [4, 2, 4, 2, 0, 0, 4, BYTES]
+      const sources = [...Array(4).fill(-1), ...Array(4).fill(0), ...Array(4).fill(0), ...targets]
+      const combinations = [good, good, BYTES, BYTES, 1, 2, 1, 1, 0, 0]
+      const table = new Int32Array(length)
+      table.set([...head, ...sources, ...combinations].slice(0, length))
+      for (const [at, value] of Object.entries(change)) table[Number(at)] = value as number
+      return native.gfSolve(memory, table)
+    }
+    const [combined, covered, pivots] = [24, 30, 32]
+    expect(solve({})).toBe(1)
+    expect(() => solve({ 0: 256 })).toThrow(/table\[0\] = 256/)
+    expect(() => solve({ 7: 2 ** 31 - 1 })).toThrow(/table\[7\]/)
+    expect(() => solve({ 5: -1 })).toThrow(RangeError)
+    expect(() => solve({}, 60)).toThrow(/table has 60 elements/)
+    expect(() => solve({ 2: 5 })).toThrow(/5 sources, 2 combinations/)
+    expect(() => solve({ 3: 3 })).toThrow(/3 combinations/)
+    expect(() => solve({ 6: 5 })).toThrow(/room for 5/)
+    expect(() => solve({ 4: 2, 5: 1 })).toThrow(/table of 2 rows/)
+    expect(() => solve({ [covered]: 5 })).toThrow(/5 of 4/)
+    expect(() => solve({ 4: 1, 5: 1, [pivots]: 4 })).toThrow(/column 4/)
+    expect(() => solve({ [combined]: bad })).toThrow(/slab/)
+    expect(() => solve({ 20: bad })).toThrow(/target/)
+    expect(() => solve({ 9: bad, 13: BYTES, [covered]: 2 })).toThrow(/slab/)
     native.memoryClose(memory)
   })
 })

@@ -5,8 +5,16 @@ import { native } from '../native/native.ts'
 const UNKNOWN = -1
 const TOLD = -2
 
-/** Words of the table before its lists: rows, and how many combinations went into them. */
-const HEAD = 2
+/** Words of the table before its lists, as `native.gfSolve` has them: its size, the system's, what has come of it, what is asked. */
+const MOST_COLUMNS = 0
+const MOST_ROWS = 1
+const COLUMNS = 2
+const TAKEN = 3
+const ROWS = 4
+const DONE = 5
+const ROOM = 6
+const BYTES = 7
+const HEAD = 8
 
 /**
  * One system of equations: `columns` sources, and up to `capacity` combinations of them that arrived (repair symbols). It knows no
@@ -21,27 +29,35 @@ const HEAD = 2
 export class Elimination {
   /** Sources that `solve` found, in the order of its targets. */
   readonly found: Int32Array
-  private readonly rows: Uint8Array
   private readonly table: Int32Array
   private readonly mostColumns: number
   private readonly mostRows: number
-  private columns = 0
-  private capacity = 0
   private taken = 0
   // Where the lists of the table begin.
-  private lengths = 0
-  private combined = 0
-  private combinedLengths = 0
-  private seeds = 0
-  private covered = 0
+  private readonly lengths: number
+  private readonly targets: number
+  private readonly combined: number
+  private readonly combinedLengths: number
+  private readonly seeds: number
+  private readonly covered: number
 
   /** Room for systems of up to that many sources and combinations, at most 255 each. */
   constructor(columns: number, capacity: number) {
     this.mostColumns = columns
     this.mostRows = capacity
-    this.rows = new Uint8Array(capacity * (columns + capacity))
-    this.table = new Int32Array(HEAD + 2 * columns + 5 * capacity)
-    this.found = new Int32Array(columns)
+    this.lengths = HEAD + columns
+    const found = this.lengths + columns
+    this.targets = found + columns
+    this.combined = this.targets + columns
+    this.combinedLengths = this.combined + capacity
+    this.seeds = this.combinedLengths + capacity
+    this.covered = this.seeds + capacity
+    const rows = this.covered + 2 * capacity
+    const stride = (columns + capacity + 63) & ~63
+    this.table = new Int32Array(rows + (capacity * stride) / 4)
+    this.table[MOST_COLUMNS] = columns
+    this.table[MOST_ROWS] = capacity
+    this.found = this.table.subarray(found, this.targets)
     this.begin(columns, capacity)
   }
 
@@ -52,17 +68,12 @@ export class Elimination {
         `${columns} × ${capacity} is more than the ${this.mostColumns} × ${this.mostRows} there is room for`,
       )
     }
-    this.columns = columns
-    this.capacity = capacity
-    this.lengths = HEAD + columns
-    this.combined = this.lengths + columns
-    this.combinedLengths = this.combined + capacity
-    this.seeds = this.combinedLengths + capacity
-    this.covered = this.seeds + capacity
+    const { table } = this
+    table[COLUMNS] = columns
+    table[ROWS] = 0
+    table[DONE] = 0
     this.taken = 0
-    this.table[0] = 0
-    this.table[1] = 0
-    this.table.fill(UNKNOWN, HEAD, HEAD + columns)
+    for (let i = HEAD; i < HEAD + columns; i++) table[i] = UNKNOWN
   }
 
   /** The source of a column is known: its symbol of `bytes` bytes lies at `place`, from now on. */
@@ -94,7 +105,11 @@ export class Elimination {
    * `targets[0..)`, places in the slab of `memory`, and they count as told. Call it with `room` 0 to know how many there are.
    */
   solve(memory: number, targets: Int32Array, room: number, bytes: number): number {
-    const { columns, capacity, found } = this
-    return native.gfSolve(memory, this.rows, this.table, columns, capacity, this.taken, targets, room, bytes, found)
+    const { table } = this
+    table[TAKEN] = this.taken
+    table[ROOM] = room
+    table[BYTES] = bytes
+    for (let n = 0; n < room; n++) table[this.targets + n] = targets[n]
+    return native.gfSolve(memory, table)
   }
 }

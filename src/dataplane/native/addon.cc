@@ -73,6 +73,7 @@ static const Export kExports[] = {
     {"gfMultiplyRows", gfMultiplyRows},
     {"gfMultiplyPackets", gfMultiplyPackets},
     {"gfRandomMultiply", gfRandomMultiply},
+    {"gfRandomPackets", gfRandomPackets},
     {"gfSolve", gfSolve},
     {"xorAdd", xorAdd},
     {"slidingOpen", slidingOpen},

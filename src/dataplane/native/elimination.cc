@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "gf256.h"
 #include "memory.h"
 
@@ -23,110 +25,104 @@ static uint8_t inverseOf(uint8_t a) {
   return inverses.of[a];
 }
 
-static inline uint32_t rotate(uint32_t x, int by) { return x << by | x >> (32 - by); }
+/** One word of each of four streams. */
+typedef uint32_t Words __attribute__((vector_size(16)));
+constexpr size_t kStreams = 4;
 
-void randomCoefficients(uint32_t seed, uint8_t* out, size_t count) {
-  uint32_t state[4];
-  for (uint32_t& word : state) {
-    seed += 0x9e3779b9u;
-    uint32_t z = seed;
-    z = (z ^ z >> 16) * 0x21f0aaadu;
-    z = (z ^ z >> 15) * 0x735a2d97u;
-    word = z ^ z >> 15;
-  }
-  state[3] |= 1;
-  for (size_t at = 0; at < count; at += 4) {
-    const uint32_t word = rotate(state[1] * 5, 7) * 9;
-    const uint32_t t = state[1] << 9;
-    state[2] ^= state[0];
-    state[3] ^= state[1];
-    state[1] ^= state[2];
-    state[0] ^= state[3];
-    state[2] ^= t;
-    state[3] = rotate(state[3], 11);
-    const size_t left = count - at < 4 ? count - at : 4;
-    for (size_t byte = 0; byte < left; byte++) out[at + byte] = static_cast<uint8_t>(word >> (8 * byte));
+static inline Words rotate(Words x, int by) { return x << by | x >> (32 - by); }
+
+void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t stride, size_t bytes) {
+  for (size_t first = 0; first < count; first += kStreams, rows += kStreams * stride) {
+    const size_t streams = std::min(kStreams, count - first);
+    Words seed = {};
+    for (size_t n = 0; n < streams; n++) seed[n] = seeds[first + n];
+    Words state[4];
+    for (Words& word : state) {
+      seed += 0x9e3779b9u;
+      Words z = seed;
+      z = (z ^ z >> 16) * 0x21f0aaadu;
+      z = (z ^ z >> 15) * 0x735a2d97u;
+      word = z ^ z >> 15;
+    }
+    state[3] |= 1;
+    for (size_t at = 0; at < bytes; at += 4) {
+      const Words word = rotate(state[1] * 5, 7) * 9;
+      const Words t = state[1] << 9;
+      state[2] ^= state[0];
+      state[3] ^= state[1];
+      state[1] ^= state[2];
+      state[0] ^= state[3];
+      state[2] ^= t;
+      state[3] = rotate(state[3], 11);
+      // Both architectures that have kernels are little-endian.
+      for (size_t n = 0; n < streams; n++) {
+        const uint32_t own = word[n];
+        memcpy(rows + n * stride + at, &own, 4);
+      }
+    }
   }
 }
 
-static void addTo(uint8_t* __restrict to, const uint8_t* __restrict from, size_t bytes) {
-  for (size_t i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(to[i] ^ from[i]);
-}
-
-/** The targets of a product are rows of the scratch memory; the sources are the caller's. */
-static uint8_t* targetsInScratch(State& state, size_t k, size_t m, size_t bytes) {
-  std::vector<uint8_t>& rows = state.elimination.rows;
-  if (rows.size() < m * bytes) rows.resize(m * bytes);
-  reserveProduct(state, k, m);
-  for (size_t i = 0; i < k; i++) state.lengths[i] = static_cast<int32_t>(bytes);
-  for (size_t j = 0; j < m; j++) state.targets[j] = rows.data() + j * bytes;
-  return rows.data();
+void runRandomProduct(State& state, const int32_t* seeds, size_t k, size_t m, size_t bytes, bool padded) {
+  EliminationScratch& scratch = state.elimination;
+  const size_t stride = (k + 3) & ~static_cast<size_t>(3);
+  if (scratch.seeds.size() < m) scratch.seeds.resize(m);
+  if (scratch.matrix.size() < m * stride) scratch.matrix.resize(m * stride);
+  for (size_t j = 0; j < m; j++) scratch.seeds[j] = static_cast<uint32_t>(loadOnce(seeds + j));
+  randomRows(scratch.seeds.data(), m, scratch.matrix.data(), stride, k);
+  scratch.rows.resize(m);
+  for (size_t j = 0; j < m; j++) scratch.rows[j] = scratch.matrix.data() + j * stride;
+  scratch.columns.resize(k);
+  for (size_t i = 0; i < k; i++) scratch.columns[i] = static_cast<int32_t>(i);
+  runProductOnce(state, scratch.rows.data(), scratch.columns.data(), k, m, bytes, padded);
 }
 
 /** Takes multiples of the rows that have a pivot away from rows [fresh, count), so that those have 0 in the pivots' columns. */
-static void reduce(State& state, const RowSystem& system, size_t fresh, size_t count) {
-  std::vector<size_t>& reduced = state.elimination.touched;
-  reduced.clear();
-  for (size_t row = 0; row < fresh; row++) {
-    if (system.pivots[row] >= 0) reduced.push_back(row);
+static void reduce(const RowSystem& system, AddMultiples addMultiples, size_t fresh, size_t count) {
+  uint8_t factors[kMaxColumns];
+  uint8_t* rows = system.rows + fresh * system.stride;
+  for (size_t row = 0; row < fresh && fresh < count; row++) {
+    if (system.pivots[row] < 0) continue;
+    const auto column = static_cast<size_t>(system.pivots[row]);
+    for (size_t j = 0; j < count - fresh; j++) factors[j] = rows[j * system.stride + column];
+    addMultiples(rows, system.stride, count - fresh, system.rows + row * system.stride, factors, system.bytes);
   }
-  const size_t k = reduced.size(), m = count - fresh;
-  if (k == 0 || m == 0) return;
-  std::vector<uint8_t>& factors = state.elimination.factors;
-  factors.resize(k * m);
-  const uint8_t* sums = targetsInScratch(state, k, m, system.bytes);
-  for (size_t i = 0; i < k; i++) {
-    state.sources[i] = system.rows + reduced[i] * system.stride;
-    for (size_t j = 0; j < m; j++) factors[j * k + i] = system.rows[(fresh + j) * system.stride + static_cast<size_t>(system.pivots[reduced[i]])];
-  }
-  runProduct(state, factors.data(), k, m, system.bytes, false);
-  for (size_t j = 0; j < m; j++) addTo(system.rows + (fresh + j) * system.stride, sums + j * system.bytes, system.bytes);
 }
 
 /** Divides a row by what it has in `column`, and takes it away from all others, so that they have 0 there. */
-static void pivotOn(State& state, const RowSystem& system, size_t row, size_t column, size_t count) {
-  std::vector<size_t>& touched = state.elimination.touched;
-  std::vector<uint8_t>& factors = state.elimination.factors;
-  uint8_t* own = system.rows + row * system.stride;
+static void pivotOn(const RowSystem& system, AddMultiples addMultiples, size_t row, size_t column, size_t count) {
+  uint8_t factors[kMaxColumns];
+  const uint8_t* own = system.rows + row * system.stride;
   const uint8_t* times = gfTables.product[inverseOf(own[column])];
-  touched.assign(1, row);
-  factors.assign(1, times[1]);
-  for (size_t other = 0; other < count; other++) {
-    const uint8_t factor = system.rows[other * system.stride + column];
-    if (factor == 0 || other == row) continue;
-    touched.push_back(other);
-    factors.push_back(times[factor]);
-  }
-  const uint8_t* multiples = targetsInScratch(state, 1, touched.size(), system.bytes);
-  state.sources[0] = own;
-  runProduct(state, factors.data(), 1, touched.size(), system.bytes, false);
-  memcpy(own, multiples, system.bytes);
-  for (size_t n = 1; n < touched.size(); n++) {
-    addTo(system.rows + touched[n] * system.stride, multiples + n * system.bytes, system.bytes);
-  }
+  for (size_t j = 0; j < count; j++) factors[j] = times[system.rows[j * system.stride + column]];
+  // As for the others, but with itself added: own + (1/a + 1) own = own / a.
+  factors[row] = times[1] ^ 1;
+  addMultiples(system.rows, system.stride, count, own, factors, system.bytes);
 }
 
-size_t eliminate(State& state, const RowSystem& system, size_t fresh, size_t count) {
-  reduce(state, system, fresh, count);
-  for (size_t row = 0; row < count; row++) {
-    if (system.pivots[row] >= 0) continue;
-    const uint8_t* own = system.rows + row * system.stride;
-    for (size_t i = 0; i < system.unknownCount; i++) {
-      const int32_t column = system.unknowns[i];
-      if (own[column] == 0) continue;
-      pivotOn(state, system, row, static_cast<size_t>(column), count);
-      system.pivots[row] = column;
-      break;
-    }
-  }
+size_t eliminate(const RowSystem& system, size_t fresh, size_t count) {
+  const AddMultiples addMultiples = addMultiplesInUse();
+  reduce(system, addMultiples, fresh, count);
   size_t kept = 0;
   for (size_t row = 0; row < count; row++) {
-    if (system.pivots[row] < 0) continue;
-    if (kept != row) {
-      memcpy(system.rows + kept * system.stride, system.rows + row * system.stride, system.bytes);
-      system.pivots[kept] = system.pivots[row];
+    const uint8_t* own = system.rows + row * system.stride;
+    for (size_t i = 0; i < system.unknownCount && system.pivots[row] < 0; i++) {
+      const int32_t column = system.unknowns[i];
+      if (own[column] == 0) continue;
+      pivotOn(system, addMultiples, row, static_cast<size_t>(column), count);
+      system.pivots[row] = column;
     }
-    kept++;
+    if (system.pivots[row] >= 0) kept++;
+  }
+  if (kept == count) return count;
+  size_t to = 0;
+  for (size_t row = 0; row < count; row++) {
+    if (system.pivots[row] < 0) continue;
+    if (to != row) {
+      memcpy(system.rows + to * system.stride, system.rows + row * system.stride, system.bytes);
+      system.pivots[to] = system.pivots[row];
+    }
+    to++;
   }
   return kept;
 }

@@ -1,4 +1,4 @@
-/** Linear systems over GF(2^8), reduced row by row as they come, and what they say of symbols in packet memory. */
+/** Linear systems over GF(2^8), reduced row by row as they come, and the random coefficients of combinations. */
 #pragma once
 #include <node_api.h>
 #include <stddef.h>
@@ -10,9 +10,12 @@ namespace penstock {
 
 struct State;
 
+/** Most sources of a block of random linear combinations, and most combinations. */
+constexpr int64_t kMaxColumns = 255;
+
 /**
- * Rows of `stride` bytes: `columns` coefficients, then what is carried through the same operations (the symbol itself, or what of
- * which symbols the row is made of). `bytes` of each row count, coefficients included.
+ * Rows of `stride` bytes: the coefficients of a combination, then of which combinations the row is the sum. `bytes` of each count,
+ * a multiple of 64 that may be more than there are.
  *
  * The first rows are reduced: `pivots[row]` is a column in which they have 1 and all others 0. The rows behind them are new, pivot -1.
  */
@@ -30,16 +33,17 @@ struct RowSystem {
  * Brings rows [0, count) with pivot -1, whose entries in the columns of the other pivots are 0 already or, from `fresh` on, are not,
  * to reduced row echelon form (Gauss-Jordan). Rows in which no unknown is left vanish. Returns how many stay, the first ones.
  */
-size_t eliminate(State& state, const RowSystem& system, size_t fresh, size_t count);
+size_t eliminate(const RowSystem& system, size_t fresh, size_t count);
 
-/** Byte i is that of the stream of xoshiro128** 1.1, seeded by SplitMix32(seed), as src/dataplane/engine/random.ts has it. */
-void randomCoefficients(uint32_t seed, uint8_t* out, size_t count);
+/**
+ * Writes `count` rows of random bytes, `stride` apart, the row of each seed: the stream of xoshiro128** 1.1, seeded by
+ * SplitMix32(seed), as src/dataplane/engine/random.ts has it. Of a row `bytes` rounded up to a multiple of 4 are written.
+ */
+void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t stride, size_t bytes);
 
-/** What eliminations keep between calls, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
+/** What the calls of random linear combinations keep, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
 struct EliminationScratch {
-  std::vector<uint8_t> rows;
-  std::vector<uint8_t> factors;
-  std::vector<size_t> touched;
+  std::vector<uint32_t> seeds;
   std::vector<int32_t> pivots;
   std::vector<int32_t> unknowns;
   /** Of every combination, how many sources it is one of; of every source that one covers, its place, negative: not known. */
@@ -47,9 +51,17 @@ struct EliminationScratch {
   std::vector<int32_t> places;
   /** Pivot and row, in one number. */
   std::vector<int32_t> clean;
-  std::vector<int32_t> sumPlaces;
-  std::vector<int32_t> sumLengths;
+  /** Coefficients of a product: those of its targets in rows, those of its sources in columns. */
+  std::vector<uint8_t> matrix;
+  std::vector<const uint8_t*> rows;
+  std::vector<int32_t> columns;
+  /** The same gathered, as the kernel wants them. */
+  std::vector<uint8_t> gathered;
+  std::vector<uint64_t> coefficients;
 };
+
+/** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the random coefficients of `seeds` (JavaScript's), m of them. */
+void runRandomProduct(State& state, const int32_t* seeds, size_t k, size_t m, size_t bytes, bool padded);
 
 napi_value gfRandomMultiply(napi_env env, napi_callback_info info);
 napi_value gfSolve(napi_env env, napi_callback_info info);

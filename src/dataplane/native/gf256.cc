@@ -55,7 +55,19 @@ void multiplyScalarColumns(const Product& product, size_t from, size_t count) {
 
 void multiplyScalar(const Product& product) { multiplyScalarColumns(product, 0, product.bytes); }
 
-static const Kernel scalar = {"scalar", multiplyScalar, [] { return true; }, false};
+void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes) {
+  uint8_t piece[64];
+  for (size_t at = 0; at < bytes; at += sizeof piece) {
+    memcpy(piece, row + at, sizeof piece);
+    for (size_t j = 0; j < count; j++) {
+      const uint8_t* times = gfTables.product[factors[j]];
+      uint8_t* to = rows + j * stride + at;
+      for (size_t x = 0; x < sizeof piece; x++) to[x] = static_cast<uint8_t>(to[x] ^ times[piece[x]]);
+    }
+  }
+}
+
+static const Kernel scalar = {"scalar", multiplyScalar, addMultiplesScalar, [] { return true; }, false};
 
 static const Kernel* kernelAt(size_t index) { return index < archKernelCount ? &archKernels[index] : &scalar; }
 
@@ -129,6 +141,31 @@ void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
   const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
   kernel->multiply({matrix, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients});
 }
+
+void runProductOnce(State& state, const uint8_t* const* rows, const int32_t* columns, size_t k, size_t m, size_t bytes, bool padded) {
+  if (m == 0 || bytes == 0) return;
+  const Kernel* kernel = current().load(std::memory_order_relaxed);
+  std::vector<uint8_t>& matrix = state.elimination.gathered;
+  std::vector<uint64_t>& coefficients = state.elimination.coefficients;
+  // Kernels that take bit matrices fall back to the scalar one for less than a vector, which takes bytes.
+  if (!kernel->coefficients || bytes < 64) {
+    matrix.resize(k * m);
+    for (size_t j = 0; j < m; j++) {
+      for (size_t i = 0; i < k; i++) matrix[j * k + i] = rows[j][columns[i]];
+    }
+  }
+  if (kernel->coefficients) {
+    if (coefficients.size() < k * m) coefficients.resize(k * m);
+    for (size_t j = 0; j < m; j++) {
+      const uint8_t* row = rows[j];
+      uint64_t* out = coefficients.data() + j;
+      for (size_t i = 0; i < k; i++, out += m) *out = gfTables.affine[row[columns[i]]];
+    }
+  }
+  kernel->multiply({matrix.data(), k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients.data()});
+}
+
+AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
 
 bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
               int64_t bytes, bool* padded) {

@@ -27,9 +27,13 @@ struct Product {
   const uint64_t* coefficients;
 };
 
+/** Adds factors[j] times `row` to each of `count` rows, `stride` bytes apart; `row` may be one of them. `bytes` is a multiple of 64. */
+using AddMultiples = void (*)(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes);
+
 struct Kernel {
   const char* name;
   void (*multiply)(const Product&);
+  AddMultiples addMultiples;
   bool (*supported)();
   bool coefficients;
 };
@@ -48,6 +52,8 @@ void multiplyScalar(const Product& product);
 /** Columns [from, from + count) only, without vectors. */
 void multiplyScalarColumns(const Product& product, size_t from, size_t count);
 
+void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes);
+
 /** Kernels of this architecture, fastest first, whether or not this CPU runs them. */
 extern const Kernel* const archKernels;
 extern const size_t archKernelCount;
@@ -63,6 +69,10 @@ constexpr int64_t kMaxRows = 4096;
 void reserveProduct(State& state, size_t k, size_t m);
 /** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the kernel in use; arguments as in Product. */
 void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded);
+/** The same with coefficients that are used once: that of source i in target j is rows[j][columns[i]]. */
+void runProductOnce(State& state, const uint8_t* const* rows, const int32_t* columns, size_t k, size_t m, size_t bytes, bool padded);
+/** The AddMultiples of the kernel in use. */
+AddMultiples addMultiplesInUse();
 
 /**
  * Checks `places` (k sources, then m targets) and `lengths` (of the sources, or nullptr: all have `bytes`) against the slab and puts them
@@ -80,5 +90,6 @@ napi_value gfUse(napi_env env, napi_callback_info info);
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info);
 napi_value gfMultiplyRows(napi_env env, napi_callback_info info);
 napi_value gfMultiplyPackets(napi_env env, napi_callback_info info);
+napi_value gfRandomPackets(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

@@ -105,6 +105,18 @@ __attribute__((target(GFNI512))) void multiplyGfni512(const Product& product) {
   }
 }
 
+__attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t stride, size_t count, const uint8_t* row,
+                                                          const uint8_t* factors, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 64) {
+    const __m512i own = _mm512_loadu_si512(row + at);
+    uint8_t* to = rows + at;
+    for (size_t j = 0; j < count; j++, to += stride) {
+      const __m512i by = _mm512_set1_epi64(static_cast<long long>(gfTables.affine[factors[j]]));
+      _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(to), _mm512_gf2p8affine_epi64_epi8(own, by, 0)));
+    }
+  }
+}
+
 // --- GFNI, 256 bits -----------------------------------------------------------------------------------------------------
 
 template <int M, int U>
@@ -133,6 +145,18 @@ INLINE(GFNI256) void tileGfni256(const Product& product, size_t group, size_t at
 }
 GROUPS(GFNI256, groupsGfni256, tileGfni256)
 __attribute__((target(GFNI256))) void multiplyGfni256(const Product& product) { COLUMNS(32, groupsGfni256) }
+
+__attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row,
+                                                          const uint8_t* factors, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 32) {
+    const __m256i own = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + at));
+    for (size_t j = 0; j < count; j++) {
+      auto* to = reinterpret_cast<__m256i*>(rows + j * stride + at);
+      const __m256i by = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[factors[j]]));
+      _mm256_storeu_si256(to, _mm256_xor_si256(_mm256_loadu_si256(to), _mm256_gf2p8affine_epi64_epi8(own, by, 0)));
+    }
+  }
+}
 
 }  // namespace penstock
 #endif

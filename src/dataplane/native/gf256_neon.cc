@@ -45,7 +45,20 @@ static void multiplyNeon(const Product& product) {
   if (at < product.bytes) groups(product, product.bytes - 16);
 }
 
-static const Kernel kernels[] = {{"neon", multiplyNeon, [] { return true; }, false}};
+static void addMultiplesNeon(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 16) {
+    const uint8x16_t own = vld1q_u8(row + at);
+    const uint8x16_t low = vandq_u8(own, vdupq_n_u8(15)), high = vshrq_n_u8(own, 4);
+    for (size_t j = 0; j < count; j++) {
+      const uint8_t* table = gfTables.nibbles[factors[j]];
+      uint8_t* to = rows + j * stride + at;
+      const uint8x16_t products = veorq_u8(vqtbl1q_u8(vld1q_u8(table), low), vqtbl1q_u8(vld1q_u8(table + 16), high));
+      vst1q_u8(to, veorq_u8(vld1q_u8(to), products));
+    }
+  }
+}
+
+static const Kernel kernels[] = {{"neon", multiplyNeon, addMultiplesNeon, [] { return true; }, false}};
 const Kernel* const archKernels = kernels;
 const size_t archKernelCount = 1;
 

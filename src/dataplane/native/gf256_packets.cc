@@ -6,59 +6,68 @@
 
 namespace penstock {
 
-/** A symbol of `bytes` bytes behind `skip` others does not fit a slot. */
-static void throwRoom(napi_env env, size_t block, int64_t size, int32_t slotBytes) {
-  throwRange(env, "gfMultiplyPackets: block %zu makes packets of %lld bytes, more than a slot of %d holds", block,
-             static_cast<long long>(size), slotBytes);
-}
+/** What the packets of one call have in common. */
+struct Shape {
+  /** Sources and products of a block. */
+  size_t k, m;
+  /** Bytes in front of the symbols of the sources, and of the products. */
+  int64_t skip, front;
+  /** Bytes of a product, 0: as many as the block's longest symbol has. */
+  int64_t bytes;
+  /** The packet whose annotations the products get, -1: the last source of their block. */
+  int64_t like;
+};
 
 /**
- * Checks the sources of a block and puts them into `state.packets` from `at` on; where in their slots its products go, and their
+ * Checks the sources of a block and puts them into `state.packets`; where in their slots its products go, and their
  * bytes, into `state.made`. False after throwing.
  */
-static bool takeBlock(Arguments& arguments, const Memory& memory, Span<int32_t> list, size_t first, size_t k, int64_t skip,
-                      int64_t bytes, size_t block) {
+static bool takeBlock(Arguments& arguments, const Memory& memory, const int32_t* list, const Shape& shape, size_t block) {
   State& state = arguments.state();
-  Packet* packets = state.packets.data() + block * k;
+  Packet* packets = state.packets.data() + block * shape.k;
+  const size_t first = block * (shape.k + shape.m);
   int64_t longest = -1;
   int64_t start = memory.headroom;
-  for (size_t i = 0; i < k; i++) {
-    const int32_t handle = loadOnce(list.data + first + i);
+  for (size_t i = 0; i < shape.k; i++) {
+    const int32_t handle = loadOnce(list + first + i);
     Packet& packet = packets[i];
     if (!memory.packet(handle, &packet)) {
       throwPacket(arguments, memory, first + i, handle);
       return false;
     }
-    if (packet.length < skip) {
-      throwRange(arguments.env(), "gfMultiplyPackets: packets[%zu] = %d is shorter than %lld bytes", first + i, handle,
-                 static_cast<long long>(skip));
+    if (packet.length < shape.skip) {
+      throwRange(arguments.env(), "%s: packets[%zu] = %d is shorter than %lld bytes", arguments.function(), first + i, handle,
+                 static_cast<long long>(shape.skip));
       return false;
     }
     if (packet.length <= longest) continue;
     longest = packet.length;
+    // The symbols of products lie in their slots as the longest one does, so that they find the same room around them.
     const int64_t within = packet.data - memory.slot(handle);
-    start = within >= 0 && within < memory.slotBytes ? within : memory.headroom;
+    start = within >= 0 && within < memory.slotBytes ? within + shape.skip - shape.front : memory.headroom;
   }
-  const int64_t symbol = bytes > 0 ? bytes : std::max<int64_t>(longest - skip, 0);
-  const int64_t size = skip + symbol;
-  if (start + size > memory.slotBytes) start = std::min<int64_t>(memory.headroom, memory.slotBytes - size);
+  const int64_t symbol = shape.bytes > 0 ? shape.bytes : std::max<int64_t>(longest - shape.skip, 0);
+  const int64_t size = shape.front + symbol;
+  if (start < 0 || start + size > memory.slotBytes) start = std::min<int64_t>(memory.headroom, memory.slotBytes - size);
   if (start < 0) {
-    throwRoom(arguments.env(), block, size, memory.slotBytes);
+    throwRange(arguments.env(), "%s: block %zu makes packets of %lld bytes, more than a slot of %d holds", arguments.function(),
+               block, static_cast<long long>(size), memory.slotBytes);
     return false;
   }
   state.made[block] = {start, symbol};
   return true;
 }
 
-/** Makes packets of the checked sources of a block, handles into `out`; how many, or -1 after throwing. */
-static int64_t makeBlock(Arguments& arguments, const Memory& memory, const uint8_t* matrix, int32_t* out, size_t k, size_t m,
-                         int64_t skip, int64_t like, size_t block) {
+/** Makes packets of the checked sources of a block, handles into `out`; how many, or -1 after throwing. `multiply` runs the product. */
+template <class Multiply>
+static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* out, const Shape& shape, size_t block,
+                         Multiply multiply) {
   State& state = arguments.state();
-  const Packet* packets = state.packets.data() + block * k;
-  const int32_t annotated = like >= 0 ? static_cast<int32_t>(like) : packets[k - 1].handle;
+  const Packet* packets = state.packets.data() + block * shape.k;
+  const int32_t annotated = shape.like >= 0 ? static_cast<int32_t>(shape.like) : packets[shape.k - 1].handle;
   const auto [start, symbol] = state.made[block];
   const int32_t available = memory.freeCount();
-  const size_t count = std::min(m, static_cast<size_t>(std::max(available, 0)));
+  const size_t count = std::min(shape.m, static_cast<size_t>(std::max(available, 0)));
   for (size_t j = 0; j < count; j++) {
     const int32_t handle = memory.freeAt(available, static_cast<int32_t>(j));
     if (handle < 0) {
@@ -66,23 +75,49 @@ static int64_t makeBlock(Arguments& arguments, const Memory& memory, const uint8
       return -1;
     }
     uint8_t* at = memory.slot(handle) + start;
-    state.targets[j] = at + skip;
+    state.targets[j] = at + shape.front;
     memory.offset[handle] = static_cast<int32_t>(at - memory.data);
-    memory.length[handle] = static_cast<int32_t>(skip + symbol);
+    memory.length[handle] = static_cast<int32_t>(shape.front + symbol);
     memory.annotateAs(handle, annotated);
     out[j] = handle;
   }
   if (count == 0) return 0;
   memory.free[0] = available - static_cast<int32_t>(count);
   bool padded = false;
-  for (size_t i = 0; i < k; i++) {
-    const int64_t length = std::min<int64_t>(packets[i].length - skip, symbol);
+  for (size_t i = 0; i < shape.k; i++) {
+    const int64_t length = std::min<int64_t>(packets[i].length - shape.skip, symbol);
     if (length < symbol) padded = true;
-    state.sources[i] = packets[i].data + skip;
+    state.sources[i] = packets[i].data + shape.skip;
     state.lengths[i] = static_cast<int32_t>(length);
   }
-  runProduct(state, matrix, k, count, static_cast<size_t>(symbol), padded);
+  multiply(block, count, static_cast<size_t>(symbol), padded);
   return static_cast<int64_t>(count);
+}
+
+/** Makes the packets of all blocks; `multiply(block, m, bytes, padded)` runs the product of one. */
+template <class Multiply>
+static napi_value makeBlocks(Arguments& arguments, const Memory& memory, int32_t* list, size_t blocks, const Shape& shape,
+                             Multiply multiply) {
+  if (memory.freeCount() < 0) {
+    throwFreeStack(arguments);
+    return nullptr;
+  }
+  State& state = arguments.state();
+  reserveProduct(state, shape.k, shape.m);
+  if (state.packets.size() < blocks * shape.k) state.packets.resize(blocks * shape.k);
+  if (state.made.size() < blocks) state.made.resize(blocks);
+  for (size_t block = 0; block < blocks; block++) {
+    if (!takeBlock(arguments, memory, list, shape, block)) return nullptr;
+  }
+  int64_t made = 0;
+  for (size_t block = 0; block < blocks; block++) {
+    int32_t* out = list + block * (shape.k + shape.m) + shape.k;
+    const int64_t count = makeBlock(arguments, memory, out, shape, block, multiply);
+    if (count < 0) return nullptr;
+    made += count;
+    if (static_cast<size_t>(count) < shape.m) break;
+  }
+  return toNumber(arguments.env(), static_cast<double>(made));
 }
 
 napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
@@ -98,25 +133,28 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   const Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   if (arguments.failed()) return nullptr;
-  if (memory->freeCount() < 0) {
-    throwFreeStack(arguments);
-    return nullptr;
-  }
-  State& state = arguments.state();
-  reserveProduct(state, k, m);
-  if (state.packets.size() < blocks * k) state.packets.resize(blocks * k);
-  if (state.made.size() < blocks) state.made.resize(blocks);
-  for (size_t block = 0; block < blocks; block++) {
-    if (!takeBlock(arguments, *memory, list, block * (k + m), k, skip, bytes, block)) return nullptr;
-  }
-  int64_t made = 0;
-  for (size_t block = 0; block < blocks; block++) {
-    const int64_t count = makeBlock(arguments, *memory, matrix.data, list.data + block * (k + m) + k, k, m, skip, like, block);
-    if (count < 0) return nullptr;
-    made += count;
-    if (static_cast<size_t>(count) < m) break;
-  }
-  return toNumber(env, static_cast<double>(made));
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like},
+                    [&](size_t, size_t count, size_t symbol, bool padded) {
+                      runProduct(arguments.state(), matrix.data, k, count, symbol, padded);
+                    });
+}
+
+napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "gfRandomPackets", 8);
+  Memory* memory = memoryArgument(arguments, 0);
+  if (!memory) return nullptr;
+  const auto blocks = static_cast<size_t>(arguments.integer(3, "blocks", 0, kMaxRows));
+  const auto k = static_cast<size_t>(arguments.integer(4, "k", 1, kMaxColumns));
+  const auto m = static_cast<size_t>(arguments.integer(5, "m", 0, kMaxColumns));
+  const int64_t skip = arguments.integer(6, "skip", 0, memory->slotBytes);
+  const int64_t more = arguments.integer(7, "more", 0, memory->slotBytes);
+  const Span<int32_t> seeds = arguments.int32s(1, "seeds", blocks * m);
+  const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
+  if (arguments.failed()) return nullptr;
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1},
+                    [&](size_t block, size_t count, size_t symbol, bool padded) {
+                      runRandomProduct(arguments.state(), seeds.data + block * m, k, count, symbol, padded);
+                    });
 }
 
 }  // namespace penstock

@@ -119,6 +119,21 @@ INLINE(SSSE3) void tileSsse3(const Product& product, size_t group, size_t at) {
 GROUPS(SSSE3, groupsSsse3, tileSsse3)
 TARGET(SSSE3) void multiplySsse3(const Product& product) { COLUMNS(16, groupsSsse3) }
 
+TARGET(SSSE3) void addMultiplesSsse3(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors,
+                                     size_t bytes) {
+  const __m128i nibble = _mm_set1_epi8(15);
+  for (size_t at = 0; at < bytes; at += 16) {
+    const __m128i own = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + at));
+    const __m128i low = _mm_and_si128(own, nibble), high = _mm_and_si128(_mm_srli_epi16(own, 4), nibble);
+    for (size_t j = 0; j < count; j++) {
+      const auto* table = reinterpret_cast<const __m128i*>(gfTables.nibbles[factors[j]]);
+      auto* to = reinterpret_cast<__m128i*>(rows + j * stride + at);
+      const __m128i products = _mm_xor_si128(_mm_shuffle_epi8(table[0], low), _mm_shuffle_epi8(table[1], high));
+      _mm_storeu_si128(to, _mm_xor_si128(_mm_loadu_si128(to), products));
+    }
+  }
+}
+
 // __builtin_cpu_supports asks XCR0 too: the operating system must save the registers.
 static bool hasAvx2() { return __builtin_cpu_supports("avx2"); }
 static bool hasAvx512() { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"); }
@@ -129,11 +144,11 @@ static bool hasGfni() {
 }
 
 static const Kernel kernels[] = {
-    {"gfni-avx512", multiplyGfni512, [] { return hasGfni() && hasAvx512(); }, true},
-    {"gfni-avx2", multiplyGfni256, [] { return hasGfni() && hasAvx2(); }, true},
-    {"avx512bw", multiplyAvx512, hasAvx512, false},
-    {"avx2", multiplyAvx2, hasAvx2, false},
-    {"ssse3", multiplySsse3, hasSsse3, false},
+    {"gfni-avx512", multiplyGfni512, addMultiplesGfni512, [] { return hasGfni() && hasAvx512(); }, true},
+    {"gfni-avx2", multiplyGfni256, addMultiplesGfni256, [] { return hasGfni() && hasAvx2(); }, true},
+    {"avx512bw", multiplyAvx512, addMultiplesSsse3, hasAvx512, false},
+    {"avx2", multiplyAvx2, addMultiplesSsse3, hasAvx2, false},
+    {"ssse3", multiplySsse3, addMultiplesSsse3, hasSsse3, false},
 };
 const Kernel* const archKernels = kernels;
 const size_t archKernelCount = sizeof kernels / sizeof kernels[0];

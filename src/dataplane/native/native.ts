@@ -331,7 +331,21 @@ export interface Native {
     bytes?: number,
     like?: number,
   ): number
-  /** The same on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
+  /**
+   * As `gfMultiplyPackets` with random coefficients, as `gfRandomMultiply` has them: product j of block b is that of `seeds[b · m + j]`.
+   * There are `more` bytes more in front of the symbol of what is made than in front of a source's. k and m are at most 255.
+   */
+  gfRandomPackets(
+    memory: number,
+    seeds: Int32Array,
+    packets: Int32Array,
+    blocks: number,
+    k: number,
+    m: number,
+    skip: number,
+    more: number,
+  ): number
+  /** As `gfMatrixMultiply` on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
   gfMultiplyRows(
     matrix: Uint8Array,
     sources: Uint8Array,
@@ -359,23 +373,12 @@ export interface Native {
    * Reduces the combinations that came since the last call and returns how many sources follow that were neither known nor told. Up to
    * `room` of them are named in `found`; when that is all, their symbols of `bytes` bytes are written to `targets`, and they are told.
    *
-   * `table` is two words, rows and combinations in them, 0 at first, then lists: of `columns` sources their places in the slab (-1: not
-   * known) and bytes, of up to `capacity` combinations their places, bytes, seeds, and how many sources, from the first on, each is one
-   * of; then the rows' pivots. The first `taken` combinations have come. `rows` (`capacity` of `columns + capacity` bytes), pivots and the
-   * two words are this function's. `Elimination` keeps all that.
+   * `table` is a system of at most c sources and r combinations, 255 each: words for c and r, for its sources, for its combinations that have come, two
+   * that are this function's, 0 at first (rows, combinations in them), `room` and `bytes`. Then lists: of c sources their places in the slab
+   * (-1: not known, -2: told) and bytes, `found`, `targets`; of r combinations their places, bytes, seeds, and how many sources, from the
+   * first on, each is one of. Then, this function's, r pivots and r rows of (c + r) bytes, rounded up to 64. `Elimination` keeps all that.
    */
-  gfSolve(
-    memory: number,
-    rows: Uint8Array,
-    table: Int32Array,
-    columns: number,
-    capacity: number,
-    taken: number,
-    targets: Int32Array,
-    room: number,
-    bytes: number,
-    found: Int32Array,
-  ): number
+  gfSolve(memory: number, table: Int32Array): number
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
    * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many

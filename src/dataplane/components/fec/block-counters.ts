@@ -1,5 +1,13 @@
-/** What a block decoder counts, and the share of packets that it measures as lost. */
+/** What encoders and decoders of blocks count, and the share of packets that it measures as lost. */
 import type { Counter, Gauge } from '../../engine/metrics.ts'
+
+export interface BlockEncoderCounters {
+  readonly source_packets: Counter
+  readonly repair_packets: Counter
+  readonly no_room_packets: Counter
+  readonly unsent_repair_packets: Counter
+  readonly unprotected_packets: Counter
+}
 
 export interface BlockDecoderCounters {
   readonly recovered_packets: Counter

@@ -1,62 +1,73 @@
-/** Passes source packets on and recovers missing ones as soon as as many symbols of their block are there as it has sources. */
-import { MAX_SYMBOLS } from '../../codes/cauchy.ts'
+/** Passes source packets on and recovers missing ones as soon as what has come of their block determines them. */
 import type { Batch } from '../../engine/batch.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
-import type { BlockDecoderCounters, LossShare } from './block-counters.ts'
-import { BLOCK_HEADER_BYTES, KIND_REPAIR, KIND_SOURCE, LENGTH_BYTES, SYMBOL_AT } from './block-header.ts'
-import { BlockRecovery, CONTRADICTED, DECODED } from './block-recovery.ts'
+import type { BlockDecoderCounters } from './block-counters.ts'
+import {
+  BLOCK_HEADER_BYTES,
+  type BlockFormat,
+  BlockHeader,
+  LENGTH_BYTES,
+  MAX_BLOCK,
+  SYMBOL_AT,
+} from './block-header.ts'
+import { type BlockRecovery, CONTRADICTED, NO_MORE, NO_SLOT, WHOLE } from './block-recovery.ts'
 import { BlockRepairs } from './block-repairs.ts'
 import { BlockRetention } from './block-retention.ts'
 import { BlockSessions, LATE } from './block-sessions.ts'
-import { BlockWindow, DONE, OPEN, RECOVERED, REPLACED, SEEN, UNSEEN } from './block-window.ts'
+import { BlockWindow, DONE, OPEN, RECOVERED, REPLACED, SEEN, UNKNOWN, UNSEEN } from './block-window.ts'
 
 /**
- * Packets of one block that follow each other in a batch make a run. At its end the block is completed from the packets where they
- * lie, or, when it is not there yet, its new sources are copied and leave, since whoever comes next may change them.
+ * Packets of one block that follow each other in a batch make a run. At its end what follows is computed from the packets where they
+ * lie, and when the block is not complete its new sources are copied and leave, since whoever comes next may change them.
  *
- * A source that came leaves, once, whatever repairs say: those may be cut short or made up. Where they contradict the sources they
- * are dropped, where they contradict each other those that complete the block count.
+ * A source that came leaves, once, whatever repairs say: those may be cut short or made up. Where they contradict the sources, or each
+ * other, they are dropped.
  */
 export class BlockDecoder {
   private readonly packets: Packets
   private readonly outlet: Outlet
   private readonly counters: BlockDecoderCounters
+  private readonly format: BlockFormat
   private readonly sessions: BlockSessions
+  private readonly recovery: BlockRecovery
   private readonly retention: BlockRetention
   private readonly repairs: BlockRepairs
-  private readonly recovery: BlockRecovery
+  private readonly header = new BlockHeader()
   /** The run at hand: its window, block, and place there; sources that came in it, not sent yet. */
   private window = new BlockWindow()
   private block = 0
   private place = 0
   private inRun = false
-  private readonly fresh = new Int32Array(MAX_SYMBOLS)
-  private readonly freshIndex = new Int32Array(MAX_SYMBOLS)
-  /** Not among the sources and kept symbols of their block yet. */
+  private readonly fresh = new Int32Array(MAX_BLOCK)
+  private readonly freshAt = new Int32Array(MAX_BLOCK)
   private freshCount = 0
   /** One of those by another one of its block. */
   private overtaken = false
   /** The last packet taken, whose annotations recovered packets get. */
   private last = -1
-  /** Whether the block being finished took its repairs to complete. */
-  private repairsUsed = false
 
   /** Follows at most `sessions` sessions at once. */
-  constructor(packets: Packets, memory: number, outlet: Outlet, counters: BlockDecoderCounters, sessions: number) {
+  constructor(
+    packets: Packets,
+    outlet: Outlet,
+    counters: BlockDecoderCounters,
+    format: BlockFormat,
+    recovery: BlockRecovery,
+    sessions: number,
+  ) {
+    const { progressive } = format
     this.packets = packets
     this.outlet = outlet
     this.counters = counters
+    this.format = format
+    this.recovery = recovery
+    this.retention = new BlockRetention(packets, counters, progressive, (window, place) =>
+      recovery.forget(window, place),
+    )
+    this.repairs = new BlockRepairs(packets, counters, this.retention, progressive, recovery.mostShapes)
     this.sessions = new BlockSessions(sessions, (window) => this.retention.leave(window, counters.spent_packets))
-    this.retention = new BlockRetention(packets, counters, this.sessions.windows)
-    this.repairs = new BlockRepairs(packets, counters, this.retention)
-    this.recovery = new BlockRecovery(packets, memory)
-  }
-
-  /** Share of packets, sources and repairs, that did not come before their block left the window. */
-  get loss(): LossShare {
-    return this.retention.loss
   }
 
   /** Sessions followed now. */
@@ -64,6 +75,16 @@ export class BlockDecoder {
     let count = 0
     for (const { active } of this.sessions.windows) if (active) count++
     return count
+  }
+
+  /** Share of packets, sources and repairs, that did not come before their block left the window. */
+  get loss(): number {
+    return this.retention.loss.value
+  }
+
+  /** Slots of the symbols that unfinished blocks have at hand. */
+  get kept(): number {
+    return this.retention.kept
   }
 
   /** Takes the packets of a batch. */
@@ -79,15 +100,11 @@ export class BlockDecoder {
     this.sessions.reset()
   }
 
-  /** Slots of the symbols that unfinished blocks have at hand. */
-  get kept(): number {
-    return this.retention.held
-  }
-
   /** The run ends. */
   stop(): void {
-    const { retention, counters } = this
-    for (const window of this.sessions.windows) if (window.active) retention.leave(window, counters.held_at_end_packets)
+    for (const window of this.sessions.windows) {
+      if (window.active) this.retention.leave(window, this.counters.held_at_end_packets)
+    }
   }
 
   private discard(packet: number, counter: Counter): void {
@@ -96,32 +113,12 @@ export class BlockDecoder {
   }
 
   private take(packet: number): void {
-    const { packets, counters } = this
-    const bytes = packets.length[packet]
-    if (bytes < BLOCK_HEADER_BYTES) {
-      this.discard(packet, counters.malformed_packets)
+    const { packets, header, window } = this
+    if (!header.read(packets.view, packets.offset[packet], packets.length[packet], this.format)) {
+      this.discard(packet, this.counters.malformed_packets)
       return
     }
-    const { view } = packets
-    const at = packets.offset[packet]
-    const shape = view.getInt32(at)
-    const kind = shape >>> 24
-    const k = (shape >>> 16) & 255
-    const r = (shape >>> 8) & 255
-    const index = shape & 255
-    const sender = view.getInt32(at + 4)
-    const session = sender >>> 8
-    const closing = sender & 255
-    const block = view.getInt32(at + 8)
-    const isSource = kind === KIND_SOURCE
-    const plausible = isSource
-      ? index < k && closing === 0 && view.getUint16(at + SYMBOL_AT) === bytes - BLOCK_HEADER_BYTES
-      : kind === KIND_REPAIR && index < r && closing > 0 && closing <= k
-    if (!plausible || k + r > MAX_SYMBOLS) {
-      this.discard(packet, counters.malformed_packets)
-      return
-    }
-    const { window } = this
+    const { isSource, k, r, session, block } = header
     if (!this.inRun || block !== this.block || session !== window.session || k !== window.k || r !== window.r) {
       this.endRun()
       const found = this.sessions.find(session, k, r, block, isSource)
@@ -131,9 +128,9 @@ export class BlockDecoder {
       }
       this.beginRun(found, block)
     }
-    packets.trimFront(packet, SYMBOL_AT)
-    if (isSource) this.takeSource(packet, index)
-    else if (this.repairs.take(this.window, this.place, packet, index, closing)) this.last = packet
+    packets.trimFront(packet, isSource ? SYMBOL_AT : this.format.repairSymbolAt)
+    if (isSource) this.takeSource(packet, header.index, header.closing)
+    else if (this.repairs.take(this.window, this.place, packet, header.index, header.closing)) this.last = packet
   }
 
   /** No window takes the packet. */
@@ -148,7 +145,7 @@ export class BlockDecoder {
   }
 
   private beginRun(window: BlockWindow, block: number): void {
-    this.retention.makeRoom()
+    this.retention.makeRoom(this.sessions.windows)
     this.window = window
     this.block = block
     this.place = window.place(block)
@@ -156,10 +153,11 @@ export class BlockDecoder {
     this.inRun = true
   }
 
-  /** `packet` begins with its symbol. */
-  private takeSource(packet: number, index: number): void {
+  /** `packet` begins with its symbol; `previous`: sources of the block before, 0 where that is not said. */
+  private takeSource(packet: number, index: number, previous: number): void {
     const { window, place, counters } = this
     if (this.block !== window.newest) this.retention.advance(window, this.block)
+    if (previous > 0) this.learnPrevious(previous)
     const bytes = this.packets.length[packet]
     const at = place * window.stride + index
     const seen = window.symbols[at]
@@ -177,35 +175,41 @@ export class BlockDecoder {
       }
       counters.wrong_recoveries.add(1)
     }
-    if (window.closing[place] !== 0 && (index >= window.closing[place] || bytes > window.repairBytes[place])) {
-      this.repairs.dropContradicted(window, place, index, bytes)
-    }
+    this.repairs.dropContradicted(window, place, index, bytes)
     window.symbols[at] = packet + 1
     if (index < window.top[place]) this.overtaken = true
     else window.top[place] = index + 1
     if (bytes > window.longest[place]) window.longest[place] = bytes
     this.fresh[this.freshCount] = packet
-    this.freshIndex[this.freshCount++] = at
+    this.freshAt[this.freshCount++] = at
     this.last = packet
   }
 
-  /** Completes the block, or keeps what came of it for later; the run's sources leave, and those recovered. */
+  /** The block before the one at hand has so many sources: it may be complete. */
+  private learnPrevious(sources: number): void {
+    const { window, block, retention } = this
+    const place = window.place(block - 1)
+    if (window.ahead(block - 1) <= -window.span || window.closing[place] !== 0) return
+    if (window.state[place] === UNKNOWN || sources < window.top[place]) return
+    window.closing[place] = sources
+    if (window.state[place] === OPEN && retention.missing(window, place, sources) === 0) this.complete(place)
+  }
+
+  /** Recovers what follows, or keeps what came of the block for later; the run's sources leave, and those recovered. */
   private endRun(): void {
     if (!this.inRun) return
     this.inRun = false
-    const { window, place, recovery } = this
+    const { window, place, recovery, packets, outlet, fresh } = this
     recovery.count = 0
     if (this.freshCount > 0) {
       window.sources[place] += this.freshCount
-      window.kept[place] += this.freshCount
+      this.retention.keep(window, place, this.freshCount)
       window.countSources(this.freshCount, this.overtaken || this.block !== window.newest)
       this.overtaken = false
     }
-    if (window.state[place] !== OPEN) this.forgetFresh()
-    else if (window.mixed[place] !== 0) this.weigh()
-    else this.complete(window.closing[place], window.repairBytes[place], window.kept[place])
+    if (window.state[place] === OPEN) this.recover()
     if (window.state[place] === OPEN) this.copyFresh()
-    const { packets, outlet, fresh } = this
+    else this.forgetFresh()
     for (let i = 0; i < this.freshCount; i++) {
       packets.trimFront(fresh[i], LENGTH_BYTES)
       outlet.push(fresh[i])
@@ -214,73 +218,54 @@ export class BlockDecoder {
     for (let i = 0; i < recovery.count; i++) outlet.push(recovery.recovered[i])
   }
 
-  /** Completes the block if its repairs, of one kind, say that it has `closing` sources (0: there are none), `kept` symbols being at hand. */
-  private complete(closing: number, bytes: number, kept: number): void {
-    const { window, place, counters, recovery } = this
-    const wanted = closing || window.k
-    if (window.sources[place] === wanted) {
-      this.finish()
-      return
+  private recover(): void {
+    const { window, place, recovery, counters } = this
+    let outcome = NO_MORE
+    while (window.repairBytes[place] !== 0 && window.sources[place] < (window.closing[place] || window.k)) {
+      outcome = recovery.run(window, place, this.last)
+      if (outcome !== CONTRADICTED) break
+      this.repairs.dropShape(window, place, recovery.wrongShape || this.repairs.fewest(window, place))
     }
-    if (closing === 0 || kept < wanted) return
-    const outcome = recovery.run(window, place, wanted, bytes, this.last)
-    if (outcome === CONTRADICTED) {
-      this.repairs.dropShape(window, place, bytes * 256 + closing)
-      return
-    }
-    this.repairsUsed = true
-    if (outcome === DECODED) counters.recovered_packets.add(recovery.count)
-    else counters.unrecovered_packets.add(wanted - window.sources[place])
-    this.finish()
+    counters.recovered_packets.add(recovery.count)
+    const sources = window.closing[place] || window.k
+    if (outcome === NO_SLOT) counters.unrecovered_packets.add(this.retention.missing(window, place, sources))
+    if (outcome === WHOLE || outcome === NO_SLOT || this.isWhole(sources)) this.complete(place)
   }
 
-  /** The repairs at hand contradict each other: completes the block with those of one shape that suffice, if there are. */
-  private weigh(): void {
-    const { window, place, repairs } = this
-    if (window.sources[place] === window.closing[place]) {
-      this.finish()
-      return
-    }
-    const count = repairs.listShapes(window, place)
-    for (let n = 0; n < count && window.state[place] === OPEN; n++) {
-      const shape = repairs.shapes[n]
-      const closing = shape & 255
-      if (window.sources[place] >= closing) continue
-      this.complete(closing, shape >> 8, window.kept[place] - repairs.othersThan(window, place, shape))
-    }
+  private isWhole(sources: number): boolean {
+    const { window, place } = this
+    if (window.sources[place] + this.recovery.count >= sources) return true
+    return window.repairBytes[place] !== 0 && this.retention.missing(window, place, sources) === 0
+  }
+
+  /** All of a block is there: its symbols at hand go, but for the run's sources, which leave. */
+  private complete(place: number): void {
+    const { window, retention, counters } = this
+    if (place === this.place) this.forgetFresh()
+    const used = window.sources[place] < (window.closing[place] || window.k)
+    retention.letGo(window, place, used ? counters.spent_packets : counters.redundant_packets)
+    window.state[place] = DONE
   }
 
   /** The run's sources are about to leave and are no longer at hand. */
   private forgetFresh(): void {
-    const { window, freshIndex, freshCount } = this
-    const { symbols } = window
-    for (let i = 0; i < freshCount; i++) symbols[freshIndex[i]] = SEEN
-    window.kept[this.place] -= freshCount
+    const { window, place, freshAt, freshCount } = this
+    let kept = 0
+    for (let i = 0; i < freshCount; i++) {
+      if (window.symbols[freshAt[i]] > UNSEEN) kept++
+      window.symbols[freshAt[i]] = SEEN
+    }
+    this.retention.keep(window, place, -kept)
   }
 
   private copyFresh(): void {
-    const { window, packets, fresh, freshIndex, freshCount } = this
-    let kept = 0
+    const { window, place, packets, fresh, freshAt, freshCount } = this
     for (let i = 0; i < freshCount; i++) {
       const copy = packets.clone(fresh[i])
-      if (copy >= 0) {
-        window.symbols[freshIndex[i]] = copy + 1
-        kept++
-      } else {
-        window.symbols[freshIndex[i]] = SEEN
-        window.kept[this.place]--
-        this.counters.unkept_packets.add(1)
-      }
+      window.symbols[freshAt[i]] = copy < 0 ? SEEN : copy + 1
+      if (copy >= 0) continue
+      this.retention.keep(window, place, -1)
+      this.counters.unkept_packets.add(1)
     }
-    window.held += kept
-    this.retention.held += kept
-  }
-
-  private finish(): void {
-    const { window, place, counters } = this
-    this.forgetFresh()
-    this.retention.letGo(window, place, this.repairsUsed ? counters.spent_packets : counters.redundant_packets)
-    this.repairsUsed = false
-    window.state[place] = DONE
   }
 }

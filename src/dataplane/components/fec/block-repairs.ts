@@ -2,23 +2,37 @@
 import type { Packets } from '../../engine/packets.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
 import type { BlockRetention } from './block-retention.ts'
-import { type BlockWindow, DONE, MAX_SHAPES, OPEN, SEEN, UNSEEN } from './block-window.ts'
+import { type BlockWindow, DONE, OPEN, SEEN, UNSEEN } from './block-window.ts'
 
 /**
- * A repair says how many sources its block has (its closing) and, by its bytes, how long the longest is: both together are its shape,
+ * A repair says how many sources it is over (its closing) and, by its bytes, how long the longest of them is: both together are its shape,
  * bytes · 256 + closing. Repairs may be cut short or made up; sources are believed.
+ *
+ * Of each block `repairBytes` of its window has the length of the shortest repair at hand, `mixed` whether there are several shapes, and,
+ * where every repair is over its whole block, `closing` the most sources that one says there are.
  */
 export class BlockRepairs {
   private readonly packets: Packets
   private readonly counters: BlockDecoderCounters
   private readonly retention: BlockRetention
-  /** As `listShapes` found them, until a repair is taken. */
-  readonly shapes = new Int32Array(MAX_SHAPES)
+  private readonly progressive: boolean
+  private readonly mostShapes: number
+  private readonly shapes: Int32Array
 
-  constructor(packets: Packets, counters: BlockDecoderCounters, retention: BlockRetention) {
+  /** With `progressive` repairs are over the first sources of their block. Those of more than `mostShapes` shapes are refused. */
+  constructor(
+    packets: Packets,
+    counters: BlockDecoderCounters,
+    retention: BlockRetention,
+    progressive: boolean,
+    mostShapes: number,
+  ) {
     this.packets = packets
     this.counters = counters
     this.retention = retention
+    this.progressive = progressive
+    this.mostShapes = mostShapes
+    this.shapes = new Int32Array(mostShapes)
   }
 
   /** Keeps a repair, which begins with its symbol, or drops and counts it; whether it was kept. */
@@ -27,11 +41,10 @@ export class BlockRepairs {
     const bytes = packets.length[packet]
     const at = place * window.stride + window.k + index
     const { symbols } = window
-    const known = window.closing[place]
-    const differs = known !== 0 && (closing !== known || bytes !== window.repairBytes[place])
     const state = window.state[place]
-    const isDone = state !== OPEN
-    if (closing < window.top[place] || bytes < window.longest[place] || (isDone && differs)) {
+    const least = window.repairBytes[place]
+    const differs = least !== 0 && (bytes !== least || closing !== window.closing[place])
+    if (!this.fits(window, place, bytes, closing) || (state !== OPEN && differs && !this.progressive)) {
       packets.release(packet)
       counters.malformed_packets.add(1)
       return false
@@ -43,13 +56,13 @@ export class BlockRepairs {
       else counters.malformed_packets.add(1)
       return false
     }
-    if (differs && window.shapesOf(place, packets.length, bytes * 256 + closing, this.shapes) > MAX_SHAPES) {
+    if (differs && !this.hasRoomFor(window, place, bytes * 256 + closing)) {
       packets.release(packet)
       counters.malformed_packets.add(1)
       return false
     }
     window.repairs[place]++
-    if (isDone) {
+    if (state !== OPEN) {
       symbols[at] = SEEN
       packets.release(packet)
       if (state === DONE) counters.redundant_packets.add(1)
@@ -58,49 +71,94 @@ export class BlockRepairs {
     }
     this.retention.keepRepair(window, place, at, packet)
     window.closings[at] = closing
-    if (known === 0) {
-      window.closing[place] = closing
+    if (least === 0) {
       window.repairBytes[place] = bytes
-    } else if (differs) window.learn(place, packets.length)
+      if (!this.progressive) window.closing[place] = closing
+    } else if (differs) this.learn(window, place)
     return true
+  }
+
+  /** Whether a repair of `bytes` bytes over `closing` sources can be one of a block of which these sources have come. */
+  private fits(window: BlockWindow, place: number, bytes: number, closing: number): boolean {
+    return closing >= window.top[place] ? bytes >= window.longest[place] : this.progressive
+  }
+
+  /** Whether repairs of this shape, and of those at hand, are of few enough shapes. */
+  private hasRoomFor(window: BlockWindow, place: number, shape: number): boolean {
+    if (this.mostShapes >= window.r) return true
+    return window.shapesOf(place, this.packets.length, shape, this.shapes) <= this.mostShapes
   }
 
   /** A source of `bytes` bytes has come: drops the repairs at hand that know of no such one. */
   dropContradicted(window: BlockWindow, place: number, index: number, bytes: number): void {
+    const least = window.repairBytes[place]
+    if (least === 0) return
+    const isWithin = this.progressive || (index < window.closing[place] && window.mixed[place] === 0)
+    if (bytes <= least && isWithin) return
     const { packets } = this
     const from = place * window.stride + window.k
     for (let at = from; at < from + window.r; at++) {
       const kept = window.symbols[at]
-      if (kept <= UNSEEN || (window.closings[at] > index && packets.length[kept - 1] >= bytes)) continue
-      window.repairs[place]--
-      this.retention.dropRepair(window, place, at, UNSEEN, this.counters.malformed_packets)
+      if (kept <= UNSEEN) continue
+      const covers = window.closings[at] > index
+      if (covers ? packets.length[kept - 1] < bytes : !this.progressive) this.drop(window, place, at, UNSEEN)
     }
-    window.learn(place, packets.length)
+    this.learn(window, place)
   }
 
   /** Drops the repairs of one shape. */
   dropShape(window: BlockWindow, place: number, shape: number): void {
-    const { packets } = this
+    const { length } = this.packets
     const from = place * window.stride + window.k
     for (let at = from; at < from + window.r; at++) {
-      if (window.shapeAt(at, packets.length) !== shape) continue
-      this.retention.dropRepair(window, place, at, SEEN, this.counters.malformed_packets)
+      if (window.shapeAt(at, length) === shape) this.drop(window, place, at, SEEN)
     }
-    window.learn(place, packets.length)
+    this.learn(window, place)
   }
 
-  /** Lists the shapes of the repairs at hand in `shapes`; how many there are. */
-  listShapes(window: BlockWindow, place: number): number {
-    return window.shapesOf(place, this.packets.length, 0, this.shapes)
-  }
-
-  /** How many repairs of other shapes are at hand. */
-  othersThan(window: BlockWindow, place: number, shape: number): number {
+  /** The shape of which there are fewest repairs at hand; 0 where there are none. */
+  fewest(window: BlockWindow, place: number): number {
+    const { length } = this.packets
     const from = place * window.stride + window.k
-    let others = 0
-    for (let at = from; at < from + window.r; at++) {
-      if (window.symbols[at] > UNSEEN && window.shapeAt(at, this.packets.length) !== shape) others++
+    const to = from + window.r
+    let chosen = 0
+    let fewest = window.r + 1
+    for (let at = from; at < to; at++) {
+      const shape = window.shapeAt(at, length)
+      if (shape === 0) continue
+      let count = 0
+      for (let other = from; other < to; other++) if (window.shapeAt(other, length) === shape) count++
+      if (count >= fewest) continue
+      fewest = count
+      chosen = shape
     }
-    return others
+    return chosen
+  }
+
+  private drop(window: BlockWindow, place: number, symbol: number, state: number): void {
+    window.repairs[place]--
+    this.retention.dropRepair(window, place, symbol, state, this.counters.malformed_packets)
+  }
+
+  /** Finds out anew what the repairs at hand of a block say of it. */
+  private learn(window: BlockWindow, place: number): void {
+    const { length } = this.packets
+    const from = place * window.stride + window.k
+    let first = 0
+    let least = 0
+    let most = 0
+    let mixed = 0
+    for (let at = from; at < from + window.r; at++) {
+      const shape = window.shapeAt(at, length)
+      if (shape === 0) continue
+      if (first === 0) first = shape
+      else if (shape !== first) mixed = 1
+      const bytes = shape >> 8
+      if (least === 0 || bytes < least) least = bytes
+      most = Math.max(most, window.closings[at])
+    }
+    window.repairBytes[place] = least
+    window.mixed[place] = mixed
+    if (!this.progressive) window.closing[place] = most
   }
 }

@@ -2,56 +2,70 @@
 import type { Counter } from '../../engine/metrics.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { type BlockDecoderCounters, LossShare } from './block-counters.ts'
-import { type BlockWindow, DONE, OPEN, SEEN, SPENT, UNKNOWN } from './block-window.ts'
+import { type BlockWindow, DONE, OPEN, SEEN, SPENT, UNKNOWN, UNSEEN } from './block-window.ts'
 
 export class BlockRetention {
   /** Share of packets, sources and repairs, that did not come before their block left the window. */
   readonly loss = new LossShare()
   /** Packets kept of all sessions, and how many may be: they are slots that the run's other components go without. */
-  held = 0
+  private held = 0
   private readonly mostHeld: number
   private readonly packets: Packets
   private readonly counters: BlockDecoderCounters
-  /** Those of all sessions, in use or not. */
-  private readonly windows: readonly BlockWindow[]
+  /** Whether a block that ends early may have fewer repairs than a whole one. */
+  private readonly progressive: boolean
+  /** Called when symbols of a block are no longer at hand. */
+  private readonly forget: (window: BlockWindow, place: number) => void
 
-  constructor(packets: Packets, counters: BlockDecoderCounters, windows: readonly BlockWindow[]) {
+  constructor(
+    packets: Packets,
+    counters: BlockDecoderCounters,
+    progressive: boolean,
+    forget: (window: BlockWindow, place: number) => void,
+  ) {
     this.packets = packets
     this.counters = counters
-    this.windows = windows
+    this.progressive = progressive
+    this.forget = forget
     this.mostHeld = packets.slots >> 2
+  }
+
+  /** Slots of the symbols that unfinished blocks have at hand. */
+  get kept(): number {
+    return this.held
+  }
+
+  /** `count` more packets (fewer, where negative) are kept in a block. */
+  keep(window: BlockWindow, place: number, count: number): void {
+    window.kept[place] += count
+    window.held += count
+    this.held += count
   }
 
   /** Keeps a repair that came; it is this block's from now on. */
   keepRepair(window: BlockWindow, place: number, symbol: number, packet: number): void {
     window.symbols[symbol] = packet + 1
-    window.kept[place]++
-    window.held++
-    this.held++
+    this.keep(window, place, 1)
     this.counters.held_packets.add(1)
   }
 
   /** Drops a kept repair, its symbol being as `state` says from now on. */
   dropRepair(window: BlockWindow, place: number, symbol: number, state: number, counter: Counter): void {
-    const packet = window.symbols[symbol] - 1
+    this.packets.release(window.symbols[symbol] - 1)
     window.symbols[symbol] = state
-    window.kept[place]--
-    window.held--
-    this.held--
+    this.keep(window, place, -1)
     this.counters.held_packets.add(-1)
-    this.packets.release(packet)
     counter.add(1)
+    this.forget(window, place)
   }
 
   /** Gives up blocks, where too many packets are kept, the oldest of the session silent longest first, until an eighth of what may be is free. */
-  makeRoom(): void {
+  makeRoom(windows: readonly BlockWindow[]): void {
     if (this.held <= this.mostHeld) return
     const goal = this.mostHeld - (this.mostHeld >> 3)
     while (this.held > goal) {
       let window: BlockWindow | null = null
-      for (const other of this.windows) {
-        if (other.held > 0 && (!window || other.used < window.used)) window = other
-      }
+      for (const other of windows) if (other.held > 0 && (!window || other.used < window.used)) window = other
       if (!window) return
       for (let n = 1; n <= window.places && this.held > goal; n++) {
         const place = window.place(window.newest + window.span + n)
@@ -75,8 +89,8 @@ export class BlockRetention {
   leave(window: BlockWindow, kept: Counter): void {
     // Of the newest block more may be on its way, so nothing is counted as lost there.
     for (let n = 0; n < window.places; n++) {
-      const block = window.newest - n
-      this.giveUp(window, window.place(block), window.proven && n > 0 && n < window.span, kept)
+      const place = window.place(window.newest - n)
+      this.giveUp(window, place, window.proven && n > 0 && n < window.span, kept)
     }
     window.active = false
   }
@@ -87,12 +101,29 @@ export class BlockRetention {
     if (state === UNKNOWN) return
     if (counted && (state === OPEN || state === SPENT || state === DONE)) {
       const sources = window.closing[place] || window.k
-      const expected = sources + window.r
+      const expected = sources + this.repairsOf(window, place, sources)
       this.loss.add(expected, Math.max(0, expected - window.sources[place] - window.repairs[place]))
-      if (state !== DONE) this.counters.unrecovered_packets.add(Math.max(0, sources - window.sources[place]))
+      if (state !== DONE) this.counters.unrecovered_packets.add(this.missing(window, place, sources))
     }
     this.letGo(window, place, kept)
     window.state[place] = UNKNOWN
+  }
+
+  /** How many repairs a block had: all, or, where one that ended early may have fewer, as many as were heard of. */
+  private repairsOf(window: BlockWindow, place: number, sources: number): number {
+    if (!this.progressive || sources === window.k) return window.r
+    const from = place * window.stride + window.k
+    let count = window.r
+    while (count > 0 && window.symbols[from + count - 1] === UNSEEN) count--
+    return count
+  }
+
+  /** How many of the first `sources` of a block have neither come nor been recovered. */
+  missing(window: BlockWindow, place: number, sources: number): number {
+    const from = place * window.stride
+    let count = 0
+    for (let at = from; at < from + sources; at++) if (window.symbols[at] === UNSEEN) count++
+    return count
   }
 
   /** Releases copies of sources, and repairs, which `counter` counts. */
@@ -111,10 +142,9 @@ export class BlockRetention {
       if (n >= k) repairs++
       left--
     }
-    window.kept[place] = 0
-    window.held -= kept
-    this.held -= kept
+    this.keep(window, place, -kept)
     counter.add(repairs)
     this.counters.held_packets.add(-repairs)
+    this.forget(window, place)
   }
 }

@@ -13,9 +13,6 @@ const SOURCES_TO_PROVE = 8
 /** Sources in order after which those that are missing are taken for lost, not for late. */
 const SOURCES_IN_ORDER = 4096
 
-/** Kinds of repairs of one block that are weighed against each other. */
-export const MAX_SHAPES = 4
-
 /** Values of `BlockWindow.symbols`; above 0 it is the packet that holds the symbol, plus 1. */
 export const UNSEEN = 0
 /** Has come and is not kept. */
@@ -84,7 +81,7 @@ export class BlockWindow {
   readonly repairs = new Uint8Array(PLACES)
   /** Symbols at hand for decoding. */
   readonly kept = new Uint16Array(PLACES)
-  /** Sources of the block as its repairs say (the most, where they differ), 0 before the first. */
+  /** Sources of the block as its repairs say (the most, where they differ), or as the next block says; 0: not known. */
   readonly closing = new Uint8Array(PLACES)
   /** Highest index of a source that came, plus 1. */
   readonly top = new Uint8Array(PLACES)
@@ -92,7 +89,7 @@ export class BlockWindow {
   readonly mixed = new Uint8Array(PLACES)
   /** Bytes of the longest source symbol. */
   readonly longest = new Int32Array(PLACES)
-  /** Bytes of the repair symbols, 0 before the first. */
+  /** Bytes of the shortest repair symbol at hand, 0 where there is none. */
   readonly repairBytes = new Int32Array(PLACES)
 
   /** Takes up a session; its window begins with `block`. `doubtful`: the last of the blocks that were not followed from their start. */
@@ -175,7 +172,7 @@ export class BlockWindow {
     return kept <= UNSEEN ? 0 : lengths[kept - 1] * 256 + this.closings[at]
   }
 
-  /** Notes the shapes of the repairs at hand, and `another` unless it is 0; returns how many, at most one more than can be noted. */
+  /** Notes the shapes of the repairs at hand, and `another` unless it is 0; returns how many, at most one more than `shapes` has room for. */
   shapesOf(place: number, lengths: Int32Array, another: number, shapes: Int32Array): number {
     const from = place * this.stride + this.k
     let count = 0
@@ -184,27 +181,9 @@ export class BlockWindow {
       let n = 0
       while (n < count && shapes[n] !== shape) n++
       if (shape === 0 || n < count) continue
-      if (count === MAX_SHAPES) return count + 1
+      if (count === shapes.length) return count + 1
       shapes[count++] = shape
     }
     return count
-  }
-
-  /** Finds out anew what the repairs at hand of a block say of it. */
-  learn(place: number, lengths: Int32Array): void {
-    const from = place * this.stride + this.k
-    let first = 0
-    this.closing[place] = 0
-    this.repairBytes[place] = 0
-    this.mixed[place] = 0
-    for (let at = from; at < from + this.r; at++) {
-      const shape = this.shapeAt(at, lengths)
-      if (shape === 0) continue
-      if (first === 0) {
-        first = shape
-        this.repairBytes[place] = shape >> 8
-      } else if (shape !== first) this.mixed[place] = 1
-      if (this.closings[at] > this.closing[place]) this.closing[place] = this.closings[at]
-    }
   }
 }

@@ -1,11 +1,10 @@
 /** The eliminations of the blocks that were worked on last: however many blocks are unfinished, no more memory goes into them. */
 import { Elimination } from '../../codes/elimination.ts'
+import { MAX_BLOCK } from './block-header.ts'
 import type { BlockWindow } from './block-window.ts'
 
 /** Blocks whose elimination goes on where it was; that of another begins again from what is kept of it. */
 const MAX_ELIMINATIONS = 16
-/** Most sources of a block, and most repairs. */
-export const MAX_BLOCK = 255
 
 /** The elimination of one block, and which of its repairs it has. */
 export class BlockElimination {

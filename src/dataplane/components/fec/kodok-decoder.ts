@@ -2,9 +2,11 @@
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Output } from '../../engine/schema.ts'
+import { MAX_SENDERS } from '../shared/senders.ts'
+import { blockDecoding } from './block-decoding.ts'
+import { KODOK } from './block-header.ts'
 import { blockDecoderMetrics } from './block-metrics.ts'
-import { KODOK } from './combination-header.ts'
-import { linearBlockDecoding } from './linear-block-decoding.ts'
+import { EliminationRecovery } from './elimination-recovery.ts'
 
 export const kodokDecoder = defineComponent({
   key: 'kodok_decoder',
@@ -17,5 +19,5 @@ export const kodokDecoder = defineComponent({
   config: Type.Object({ input: Input(), output: Output() }),
   metrics: blockDecoderMetrics('a kodok_encoder'),
   alters: true,
-  create: (_config, context) => linearBlockDecoding(context, KODOK),
+  create: (_config, context) => blockDecoding(context, KODOK, EliminationRecovery, MAX_SENDERS),
 })

@@ -3,10 +3,10 @@ import { type Static, Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { Input, Int32, Int32Milliseconds, List, Optional, Output } from '../../engine/schema.ts'
+import { BlockEncoder, mostRepairs } from './block-encoder.ts'
+import { headerBytes, KODOK, MAX_BLOCK } from './block-header.ts'
 import { blockEncoderMetrics } from './block-metrics.ts'
-import { COMBINATION_HEADER_BYTES, KODOK } from './combination-header.ts'
-import { MAX_BLOCK } from './elimination-pool.ts'
-import { LinearBlockEncoder } from './linear-block-encoder.ts'
+import { RandomRepairs } from './repair-maker.ts'
 
 const config = Type.Object({
   input: Input(),
@@ -49,7 +49,7 @@ export const kodokEncoder = defineComponent({
   metrics: blockEncoderMetrics,
   live: ['timeout'],
   alters: true,
-  room: () => ({ front: COMBINATION_HEADER_BYTES, back: 0 }),
+  room: () => ({ front: headerBytes(KODOK), back: 0 }),
   check({ repair_configs }: Static<typeof config>) {
     const faults: Fault[] = []
     let repairs = 0
@@ -70,14 +70,12 @@ export const kodokEncoder = defineComponent({
   create({ repair_configs, timeout }, context) {
     const { outlets, metrics, entropy } = context
     const random = new DataView(entropy(7).slice().buffer)
-    const encoder = new LinearBlockEncoder(context, outlets.output, metrics, {
-      kinds: KODOK,
-      schedule: repair_configs.map(({ source_packets, repair_packets }) => ({
-        sources: source_packets,
-        repairs: repair_packets,
-      })),
+    const schedule = repair_configs.map((point) => ({ sources: point.source_packets, repairs: point.repair_packets }))
+    const maker = new RandomRepairs(context.memory(), random.getInt32(3), mostRepairs(schedule))
+    const encoder = new BlockEncoder(context, outlets.output, metrics, maker, {
+      format: KODOK,
+      schedule,
       session: random.getUint32(0) >>> 8,
-      seed: random.getInt32(3),
       silence: 0,
       age: (timeout ?? 0) * NS_PER_MS,
     })

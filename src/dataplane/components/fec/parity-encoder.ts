@@ -4,7 +4,8 @@ import type { RunClock } from '../../engine/clock.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
-import type { BlockEncoderContext, BlockEncoderCounters } from './block-encoder.ts'
+import type { BlockEncoderCounters } from './block-counters.ts'
+import type { BlockEncoderContext } from './block-encoder.ts'
 import { LENGTH_BYTES } from './block-header.ts'
 import {
   COLUMN_PARITY,

@@ -1,9 +1,11 @@
 /** reed_solomon_decoder: passes on the source packets of a reed_solomon_encoder and recovers missing ones. */
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
-import { consumed, counter, created, drop, gauge, held, heldAtEnd } from '../../engine/metrics.ts'
 import { Input, Optional, Output, Uint32 } from '../../engine/schema.ts'
-import { BlockDecoder } from './block-decoder.ts'
+import { blockDecoding } from './block-decoding.ts'
+import { REED_SOLOMON } from './block-header.ts'
+import { blockDecoderMetrics } from './block-metrics.ts'
+import { CauchyRecovery } from './cauchy-recovery.ts'
 
 /** Encoders followed side by side where `max_sessions` does not say otherwise. */
 const SESSIONS = 64
@@ -33,43 +35,7 @@ export const reedSolomonDecoder = defineComponent({
       Uint32(`Encoders followed side by side (${SESSIONS} when unset or 0).`, { maximum: MAX_SESSIONS }),
     ),
   }),
-  metrics: {
-    recovered_packets: created('Lost packets recovered.'),
-    unrecovered_packets: counter('Source packets still missing when their block was given up.', 'packets'),
-    late_packets: drop('Packets that came after they had been recovered, or after their block had been given up.'),
-    duplicate_packets: drop('Packets that had come before.'),
-    wrong_recoveries: counter(
-      'Packets recovered with a repair that, as their source showed when it came, was wrong.',
-      'packets',
-    ),
-    redundant_packets: consumed('Repair packets of blocks that were complete without them.'),
-    spent_packets: consumed('Repair packets of blocks that were completed with them, or given up.'),
-    malformed_packets: drop(
-      'Packets that are none of a reed_solomon_encoder, and repair packets that contradict the others of their block.',
-    ),
-    unfollowed_packets: counter('Source packets passed on of sessions that there was no place to follow.', 'packets'),
-    unfollowed_repair_packets: consumed('Repair packets of such sessions, or of blocks far ahead of any source.'),
-    followed_sessions: gauge('Sessions followed.', 'sessions'),
-    held_packets: held('Repair packets of unfinished blocks.'),
-    held_at_end_packets: heldAtEnd(),
-    unkept_packets: counter('Source packets passed on without a copy because no packet slot was free.', 'packets'),
-    measured_loss: gauge('Share of packets lost on the way here, over about the last 10,000.', 'ratio'),
-  },
+  metrics: blockDecoderMetrics('a reed_solomon_encoder'),
   alters: true,
-  create({ max_sessions }, { packets, outlets, metrics, memory }) {
-    const decoder = new BlockDecoder(packets, memory(), outlets.output, metrics, max_sessions || SESSIONS)
-    return {
-      input: (batch) => decoder.input(batch),
-      notify(notification) {
-        if (notification === 'RESET') decoder.reset()
-        outlets.output.notify(notification)
-      },
-      observe() {
-        metrics.measured_loss.set(decoder.loss.value)
-        metrics.followed_sessions.set(decoder.followed)
-      },
-      kept: () => decoder.kept,
-      stop: () => decoder.stop(),
-    }
-  },
+  create: ({ max_sessions }, context) => blockDecoding(context, REED_SOLOMON, CauchyRecovery, max_sessions || SESSIONS),
 })

@@ -3,10 +3,11 @@ import { type Static, Type } from '@sinclair/typebox'
 import { MAX_SYMBOLS } from '../../codes/cauchy.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
-import { counter, created, drop } from '../../engine/metrics.ts'
 import { Input, Int32, Optional, Output, Uint32 } from '../../engine/schema.ts'
 import { BlockEncoder } from './block-encoder.ts'
-import { BLOCK_HEADER_BYTES } from './block-header.ts'
+import { headerBytes, REED_SOLOMON } from './block-header.ts'
+import { blockEncoderMetrics } from './block-metrics.ts'
+import { CauchyRepairs } from './repair-maker.ts'
 
 const config = Type.Object({
   input: Input(),
@@ -36,29 +37,24 @@ export const reedSolomonEncoder = defineComponent({
     'It costs what it saves in time: a packet that comes alone is sent with r repairs, 200 % more packets with repair 2, and more than that ' +
     'with more. A flow that pauses less than flush_after_ms between packets pays nothing. 8 ms suits tunnels that carry calls or shells.',
   config,
-  metrics: {
-    source_packets: counter('Source packets sent on.', 'packets'),
-    repair_packets: created('Repair packets sent.'),
-    no_room_packets: drop('Packets that had no room for the header.'),
-    unsent_repair_packets: counter('Repair packets not made because no packet slot was free.', 'packets'),
-    unprotected_packets: counter('Source packets left without repairs because no packet slot was free.', 'packets'),
-  },
+  metrics: blockEncoderMetrics,
   check({ symbols, repair }: Static<typeof config>) {
     if (symbols + repair <= MAX_SYMBOLS) return []
     const sum = `symbols + repair is ${symbols + repair}, more than the ${MAX_SYMBOLS} that a block can have`
     return [{ pointer: '/repair', message: sum }]
   },
   alters: true,
-  room: () => ({ front: BLOCK_HEADER_BYTES, back: 0 }),
+  room: () => ({ front: headerBytes(REED_SOLOMON), back: 0 }),
   create({ symbols, repair, flush_after_ms }, context) {
     const { outlets, metrics } = context
     const [a, b, c] = context.entropy(3)
-    const encoder = new BlockEncoder(context, outlets.output, metrics, {
-      k: symbols,
-      r: repair,
+    const maker = new CauchyRepairs(context.memory(), symbols, repair)
+    const encoder = new BlockEncoder(context, outlets.output, metrics, maker, {
+      format: REED_SOLOMON,
+      schedule: [{ sources: symbols, repairs: repair }],
       session: (a << 16) | (b << 8) | c,
-      block: 0,
-      flushAfter: (flush_after_ms ?? 0) * NS_PER_MS,
+      silence: (flush_after_ms ?? 0) * NS_PER_MS,
+      age: 0,
     })
     return {
       input: (batch) => encoder.input(batch),

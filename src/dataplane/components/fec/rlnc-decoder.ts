@@ -2,9 +2,11 @@
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Output } from '../../engine/schema.ts'
+import { MAX_SENDERS } from '../shared/senders.ts'
+import { blockDecoding } from './block-decoding.ts'
+import { RLNC } from './block-header.ts'
 import { blockDecoderMetrics } from './block-metrics.ts'
-import { RLNC } from './combination-header.ts'
-import { linearBlockDecoding } from './linear-block-decoding.ts'
+import { EliminationRecovery } from './elimination-recovery.ts'
 
 export const rlncDecoder = defineComponent({
   key: 'rlnc_decoder',
@@ -24,5 +26,5 @@ export const rlncDecoder = defineComponent({
   config: Type.Object({ input: Input(), output: Output() }),
   metrics: blockDecoderMetrics('an rlnc_encoder'),
   alters: true,
-  create: (_config, context) => linearBlockDecoding(context, RLNC),
+  create: (_config, context) => blockDecoding(context, RLNC, EliminationRecovery, MAX_SENDERS),
 })

@@ -3,10 +3,10 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Int32, Optional, Output, Uint32 } from '../../engine/schema.ts'
+import { BlockEncoder, mostRepairs } from './block-encoder.ts'
+import { headerBytes, MAX_BLOCK, RLNC } from './block-header.ts'
 import { blockEncoderMetrics } from './block-metrics.ts'
-import { COMBINATION_HEADER_BYTES, RLNC } from './combination-header.ts'
-import { MAX_BLOCK } from './elimination-pool.ts'
-import { LinearBlockEncoder } from './linear-block-encoder.ts'
+import { RandomRepairs } from './repair-maker.ts'
 
 export const rlncEncoder = defineComponent({
   key: 'rlnc_encoder',
@@ -34,15 +34,16 @@ export const rlncEncoder = defineComponent({
   metrics: blockEncoderMetrics,
   live: ['flush_after_ms'],
   alters: true,
-  room: () => ({ front: COMBINATION_HEADER_BYTES, back: 0 }),
+  room: () => ({ front: headerBytes(RLNC), back: 0 }),
   create({ symbols, repair, flush_after_ms }, context) {
     const { outlets, metrics, entropy } = context
     const random = new DataView(entropy(7).slice().buffer)
-    const encoder = new LinearBlockEncoder(context, outlets.output, metrics, {
-      kinds: RLNC,
-      schedule: [{ sources: symbols, repairs: repair }],
+    const schedule = [{ sources: symbols, repairs: repair }]
+    const maker = new RandomRepairs(context.memory(), random.getInt32(3), mostRepairs(schedule))
+    const encoder = new BlockEncoder(context, outlets.output, metrics, maker, {
+      format: RLNC,
+      schedule,
       session: random.getUint32(0) >>> 8,
-      seed: random.getInt32(3),
       silence: (flush_after_ms ?? 0) * NS_PER_MS,
       age: 0,
     })

@@ -1,13 +1,13 @@
-/** A running decoder of a random linear block code: what the components of each such code do. */
+/** A running decoder of a block code: what the components of each such code do. */
 import type { Batch } from '../../engine/batch.ts'
 import type { Notification } from '../../engine/flow.ts'
 import type { Gauge } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { MAX_SENDERS } from '../shared/senders.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
-import type { Kinds } from './combination-header.ts'
-import { LinearBlockDecoder } from './linear-block-decoder.ts'
+import { BlockDecoder } from './block-decoder.ts'
+import type { BlockFormat } from './block-header.ts'
+import type { BlockRecovery } from './block-recovery.ts'
 
 interface DecodingContext {
   readonly packets: Packets
@@ -16,9 +16,15 @@ interface DecodingContext {
   memory(): number
 }
 
-/** The instance of a component that decodes packets of these kinds from its input to its output. */
-export function linearBlockDecoding({ packets, outlets, metrics, memory }: DecodingContext, kinds: Kinds) {
-  const decoder = new LinearBlockDecoder(packets, memory(), outlets.output, metrics, kinds, MAX_SENDERS)
+/** The instance of a component that decodes packets of this format from its input to its output, of at most `sessions` encoders at once. */
+export function blockDecoding(
+  { packets, outlets, metrics, memory }: DecodingContext,
+  format: BlockFormat,
+  Recovery: new (packets: Packets, memory: number) => BlockRecovery,
+  sessions: number,
+) {
+  const recovery = new Recovery(packets, memory())
+  const decoder = new BlockDecoder(packets, outlets.output, metrics, format, recovery, sessions)
   return {
     input: (batch: Batch) => decoder.input(batch),
     notify(notification: Notification) {

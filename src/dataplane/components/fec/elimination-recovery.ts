@@ -1,17 +1,12 @@
-/** Computes what follows of the missing sources of a block from the symbols at hand, and refuses what cannot have been sent. */
-import type { Packets } from '../../engine/packets.ts'
-import { native } from '../../native/native.ts'
-import { LENGTH_BYTES } from './block-header.ts'
-import { type BlockWindow, RECOVERED, REPLACED, UNSEEN } from './block-window.ts'
-import { COMBINATION_AT, SEED_AT } from './combination-header.ts'
-import { type BlockElimination, EliminationPool, MAX_BLOCK } from './elimination-pool.ts'
+/** Computes each missing source of a block of random linear combinations as soon as it follows from the symbols at hand. */
+import { LENGTH_BYTES, MAX_BLOCK, SEED_BYTES } from './block-header.ts'
+import { BlockRecovery, CONTRADICTED, NO_MORE } from './block-recovery.ts'
+import { type BlockWindow, UNSEEN } from './block-window.ts'
+import { type BlockElimination, EliminationPool } from './elimination-pool.ts'
 
-export class LinearBlockRecovery {
-  /** Recovered packets, the first `count`, in the order of their sources. */
-  readonly recovered = new Int32Array(MAX_BLOCK)
-  count = 0
-  private readonly packets: Packets
-  private readonly memory: number
+export class EliminationRecovery extends BlockRecovery {
+  /** All repairs go into one system of equations, however many shapes they have. */
+  readonly mostShapes = MAX_BLOCK
   private readonly pool = new EliminationPool()
   /** Places of what is to be computed. */
   private readonly targets = new Int32Array(MAX_BLOCK)
@@ -25,39 +20,29 @@ export class LinearBlockRecovery {
   private covered = 0
   private slotAt = 0
 
-  constructor(packets: Packets, memory: number) {
-    this.packets = packets
-    this.memory = memory
-  }
-
-  /** A block has ended, or some of its repairs no longer count. */
   forget(window: BlockWindow, place: number): void {
     this.pool.forget(window, place)
   }
 
-  /**
-   * Looks what follows from the sources and repairs at hand of a block; `recovered` has it, with the annotations of `like`. False: the
-   * repairs contradict what arrived, or each other, and nothing follows.
-   */
-  run(window: BlockWindow, place: number, like: number): boolean {
+  run(window: BlockWindow, place: number, like: number): number {
     const one = this.pool.of(window, place)
     this.count = 0
     this.takeRepairs(one, window, place)
     const missing = this.knowSources(one, window, place)
-    if (missing === 0 || this.repairs === 0) return true
+    if (missing === 0 || this.repairs === 0) return NO_MORE
     const { system } = one
     let room = missing
     // Fewer equations than unknowns seldom say anything.
     if (this.repairs < missing) room = system.solve(this.memory, this.targets, 0, this.bytes)
-    if (room === 0 || !this.allocate(room)) return true
+    if (room === 0 || !this.allocate(room)) return NO_MORE
     const count = system.solve(this.memory, this.targets, room, this.bytes)
     this.release(count, room)
     if (!this.isPossible(one, window, place, count)) {
       this.release(0, count)
-      return false
+      return CONTRADICTED
     }
     this.finish(one, window, place, count, like)
-    return true
+    return NO_MORE
   }
 
   private takeRepairs(one: BlockElimination, window: BlockWindow, place: number): void {
@@ -83,7 +68,7 @@ export class LinearBlockRecovery {
       if (covered > this.covered) this.covered = covered
       if (one.taken[j] !== 0) continue
       one.taken[j] = 1
-      one.system.take(view.getInt32(offset[packet] - (COMBINATION_AT - SEED_AT)), covered, offset[packet], bytes)
+      one.system.take(view.getInt32(offset[packet] - SEED_BYTES), covered, offset[packet], bytes)
     }
   }
 
@@ -157,31 +142,9 @@ export class LinearBlockRecovery {
   private finish(one: BlockElimination, window: BlockWindow, place: number, count: number, like: number): void {
     const { packets, recovered, targets, lengths } = this
     const { found } = one.system
-    const base = place * window.stride
-    const { orderly } = window
-    const top = window.top[place]
     for (let n = 0; n < count; n++) {
-      const packet = recovered[n]
-      const symbol = base + found[n]
-      const from = targets[n] + LENGTH_BYTES
-      const payload = lengths[found[n]] - LENGTH_BYTES
-      // A sum costs a third of the recovery. One that others have overtaken, where nothing is ever overtaken, is lost.
-      if (orderly && found[n] < top) window.symbols[symbol] = REPLACED
-      else {
-        window.symbols[symbol] = RECOVERED
-        window.sums[symbol] = native.crc32c(this.memory, from, payload)
-      }
-      packets.offset[packet] = from
-      packets.length[packet] = payload
-      packets.annotateAs(packet, like)
+      packets.annotateAs(recovered[n], like)
+      this.deliver(window, place, found[n], recovered[n], targets[n] + LENGTH_BYTES, lengths[found[n]] - LENGTH_BYTES)
     }
-    this.count = count
-  }
-
-  /** Whether `packet`, which begins with its symbol, holds what was recovered in its place. */
-  matches(window: BlockWindow, symbol: number, packet: number): boolean {
-    const from = this.packets.offset[packet] + LENGTH_BYTES
-    const payload = this.packets.length[packet] - LENGTH_BYTES
-    return native.crc32c(this.memory, from, payload) === window.sums[symbol]
   }
 }
