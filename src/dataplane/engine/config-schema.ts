@@ -100,7 +100,19 @@ function plain(node: SchemaNode): JsonSchema {
   if (isObject(node.patternProperties)) {
     schema.additionalProperties = plain(Object.values(node.patternProperties)[0] as SchemaNode)
   } else if (node.properties !== undefined) Object.assign(schema, objectKeywords(node))
+  if (node.format === 'uint64') return eitherWay(schema)
   return node.zeroUnset ? withZero(schema) : schema
+}
+
+/** A 64-bit number: digits in a string, or a number while it is exact. */
+function eitherWay({ pattern, maxLength, minimum, maximum, type: _, ...rest }: JsonSchema): JsonSchema {
+  return {
+    ...rest,
+    anyOf: [
+      { type: 'string', pattern, maxLength },
+      { type: 'integer', minimum, maximum },
+    ],
+  }
 }
 
 function patternOf(format: string): string {
