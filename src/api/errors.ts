@@ -3,7 +3,8 @@ import { Metadata, type StatusObject } from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
 import { asServiceError, type Code, codeNumbers, ServiceError } from '../contract/errors.ts'
 
-const STATUS_LINES: Readonly<Record<Code, string>> = {
+/** HTTP status lines by code, as google.rpc.Code maps. */
+export const STATUS_LINES: Readonly<Record<Code, string>> = {
   CANCELLED: '499 Client Closed Request',
   UNKNOWN: '500 Internal Server Error',
   INVALID_ARGUMENT: '400 Bad Request',

@@ -55,10 +55,28 @@ export interface Page {
   /** Its media type. */
   readonly type: string
   readonly text: () => string
+  /** Besides the content type. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Tells texts apart (RFC 9110, section 8.8.3), quotes included: who has the text is told that it has not changed. Absent: it is never kept. */
+  readonly etag?: () => string
 }
 
-/** The answer of a page to a method in upper case. */
-export function pageAnswer({ type, text }: Page, verb: string): HttpAnswer {
+/** The answer of a page to a method in upper case; `ifNoneMatch` is the header of that name, empty without one. */
+export function pageAnswer({ type, text, headers, etag }: Page, verb: string, ifNoneMatch: string): HttpAnswer {
   if (verb !== 'GET' && verb !== 'HEAD') return methodAnswer(verb, ['GET', 'HEAD', 'OPTIONS'])
-  return { status: '200 OK', headers: { 'content-type': type, 'cache-control': 'no-store' }, body: text() }
+  if (etag === undefined) {
+    return {
+      status: '200 OK',
+      headers: { 'content-type': type, 'cache-control': 'no-store', ...headers },
+      body: text(),
+    }
+  }
+  const kept = { 'cache-control': 'no-cache', etag: etag(), ...headers }
+  if (isAmong(kept.etag, ifNoneMatch)) return { status: '304 Not Modified', headers: kept }
+  return { status: '200 OK', headers: { 'content-type': type, ...kept }, body: text() }
+}
+
+/** Whether If-None-Match names the tag: weakly compared (RFC 9110, section 13.1.2), as proxies that compress make tags weak. */
+function isAmong(etag: string, ifNoneMatch: string): boolean {
+  return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }

@@ -126,7 +126,7 @@ export class HttpListener {
     const caller = this.#caller(head)
     const page = this.#options.pages?.get(head.path)
     if (page !== undefined) {
-      exchange.answer(pageAnswer(page, verb))
+      exchange.answer(pageAnswer(page, verb, request.getHeader('if-none-match')))
       return
     }
     const match = this.#routes.match(verb, head.path)

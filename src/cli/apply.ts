@@ -219,11 +219,11 @@ export class Application {
 function isSame(pipeline: Pipeline, { jsonConfig, ...settings }: PipelineSettings): boolean {
   const { forceRestart, jsonConfig: before, ...others } = settingsOf(pipeline)
   const { forceRestart: _, ...wanted } = { forceRestart: false, ...settings }
-  return isDeepStrictEqual(others, wanted) && isDeepStrictEqual(valueOf(before), valueOf(jsonConfig))
+  return isDeepStrictEqual(others, wanted) && isDeepStrictEqual(valueFrom(before), valueFrom(jsonConfig))
 }
 
 /** What a configuration says, as JSON writes it; a text that is none, itself. */
-function valueOf(jsonConfig: string): unknown {
+function valueFrom(jsonConfig: string): unknown {
   try {
     // -0 is written 0.
     return JSON.parse(JSON.stringify(JSON.parse(jsonConfig)))

@@ -17,6 +17,7 @@ import { addNodes } from './nodes.ts'
 import { isOutputLost, superviseOutput } from './output.ts'
 import { addPipelines } from './pipelines.ts'
 import { addRun } from './run.ts'
+import { addSchema } from './schema.ts'
 import { addSimulate } from './simulate.ts'
 import { addStatus } from './status.ts'
 import { harmless, paint } from './terminal.ts'
@@ -42,6 +43,7 @@ export function createProgram(): Command {
     addImpair,
     addValidate,
     addComponents,
+    addSchema,
     addPipelines,
     addStatus,
     addNodes,

@@ -1,4 +1,5 @@
 /** Writes from the protos what is declared in TypeScript: what services receive and return (src/contract/types.ts), and the component keys. */
+import { typeName } from './reach.ts'
 import { type EnumSchema, type FieldSchema, type MessageSchema, type Schema, TIMESTAMP } from './schema.ts'
 
 /** The text of src/dataplane/engine/component-keys.ts: the data plane reads no protos. */
@@ -38,12 +39,6 @@ export function declarations(schema: Schema): string {
     parts.push(`/** ${comment} */\nexport interface ${name} {\n${lines.join('')}}`)
   }
   return `${parts.join('\n\n')}\n`
-}
-
-/** Short name in TypeScript: `Kpi.Value` is KpiValue; log lines and their options say what they are of. */
-function typeName(fullName: string): string {
-  const short = fullName.split('.').slice(2).join('')
-  return fullName.startsWith('servicegrpc.logging.') && short !== 'Level' ? `Log${short}` : short
 }
 
 function reach(message: MessageSchema, into: Set<MessageSchema | EnumSchema>, also?: Set<MessageSchema>): void {

@@ -17,6 +17,8 @@ export interface HttpBinding {
 
 export interface Operation {
   readonly name: OperationName
+  /** What it does, in the words of the proto file. */
+  readonly comment: string
   /** Full name of the gRPC service. */
   readonly service: string
   /** `/servicegrpc.hub.HubServerService/getNodes` */
@@ -48,6 +50,7 @@ function readOperations(schema: Schema): Operation[] {
       const transport = kind === 'unary' ? 'rest' : kind === 'server' ? 'sse' : 'websocket'
       return {
         name: method.name as OperationName,
+        comment: method.comment,
         service: service.name,
         grpcPath: `/${service.name}/${method.name}`,
         request: method.request,

@@ -28,6 +28,7 @@ import { RunLogs } from '../telemetry/run-logs.ts'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
 import type { NodeConfig } from './config.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
+import { documentPages } from './documents.ts'
 import { logPipeline } from './facts.ts'
 import { createHubPart, type HubPart } from './hub.ts'
 import { createLog } from './log.ts'
@@ -127,7 +128,10 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     await guardLoopback(config, tokens, log, options.isLoopbackChosen)
     const tls = tlsOf(config, log)
     const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
-    const pages = new Map([['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }]])
+    const pages = new Map<string, Page>([
+      ['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }],
+      ...documentPages(),
+    ])
     const listeners = { dispatcher, access, tls, links, pages, log, opened }
     const http = await listenHttp(config, listeners)
     const grpc = await listenGrpc(config, listeners)

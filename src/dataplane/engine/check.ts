@@ -1,6 +1,6 @@
 /** Checks the text of a jsonConfig against the components' schemas and the graph; lists every problem. */
 import { isIP } from 'node:net'
-import { type TSchema, Type } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
@@ -10,16 +10,17 @@ import { portOfAddress } from './address.ts'
 import type { Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
+import { Shell } from './config-shell.ts'
 import { keyBytes } from './keys.ts'
 import { checkKpis, type KpisConfig, KpisSchema } from './kpis.ts'
 import { metricNamesOf } from './layout.ts'
-import { hasCommands, LifecycleHandler, lifecycleFaults } from './lifecycle.ts'
-import { faultsOfLogFilters, type LogFilter, LogFilters } from './log-filters.ts'
+import { hasCommands, type LifecycleHandler, lifecycleFaults } from './lifecycle.ts'
+import { faultsOfLogFilters, type LogFilter } from './log-filters.ts'
 import { OWN_PATHS } from './own-metrics.ts'
 import { connect } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
-import { ShmConfig } from './shm-config.ts'
+import type { ShmConfig } from './shm-config.ts'
 import { uint64Words } from './uint64.ts'
 import { namingVariables } from './variables.ts'
 import { warningsOf } from './warnings.ts'
@@ -27,9 +28,9 @@ import { warningsOf } from './warnings.ts'
 /** Longest jsonConfig taken, bytes of UTF-8. */
 export const MAX_CONFIG_BYTES = 1 << 20
 /** Most components in one pipeline. */
-const MAX_COMPONENTS = 1000
+export const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
-const MAX_COMPONENT_NAME_LENGTH = 256
+export const MAX_COMPONENT_NAME_LENGTH = 256
 
 const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
 ajv.addFormat('file-name', { type: 'string', validate: (text: string) => !text.includes('\0') })
@@ -53,38 +54,6 @@ const FORMATS: Record<string, string> = {
   'key-16': 'a key of 16 bytes: 32 hex digits, or base64:…',
   'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
 }
-
-const Coordinates = Type.Object({ x: Type.Optional(Type.Integer()), y: Type.Optional(Type.Integer()) })
-
-/** Everything around the components. Members typed `Type.Unknown()` are known but not available yet. */
-const Shell = Type.Object({
-  // For editors.
-  $schema: Type.Optional(Type.String()),
-  version: Type.Optional(Type.Integer({ minimum: 0, maximum: 4294967295 })),
-  engine_config: Type.Object({
-    pipeline: Type.Record(Type.String(), Type.Unknown()),
-    shm_config: Type.Optional(ShmConfig),
-    log_filters: Type.Optional(LogFilters),
-    lifecycle_handler: Type.Optional(LifecycleHandler),
-  }),
-  meta: Type.Optional(
-    Type.Object({
-      component_display_coordinates: Type.Optional(Type.Record(Type.String(), Coordinates)),
-      component_display_order: Type.Optional(Type.Record(Type.String(), Type.Integer())),
-    }),
-  ),
-  kpis: Type.Optional(KpisSchema),
-  variables: Type.Optional(
-    Type.Array(
-      Type.Object({
-        id: Type.String({ minLength: 1 }),
-        label: Type.String({ default: '' }),
-        description: Type.String({ default: '' }),
-        paths: Type.Array(Type.String(), { default: [] }),
-      }),
-    ),
-  ),
-})
 
 const validators = new WeakMap<TSchema, ValidateFunction>()
 

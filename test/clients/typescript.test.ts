@@ -1,0 +1,298 @@
+/** The TypeScript client against real nodes: failures, cancelling, streams over broken connections, tokens, TLS, and the package as it is built. */
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import * as client from '../../clients/typescript/src/index.ts'
+import { nodeFetch } from '../../clients/typescript/src/node/index.ts'
+import { packageRoot } from '../../src/package-root.ts'
+import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
+import { until } from '../harness/waiting.ts'
+
+let node: RunningNode
+let connection: client.Connection
+beforeAll(async () => {
+  node = await runNode(temporaryDirectory())
+  connection = client.connect({ url: `http://${node.node.http}/` })
+})
+afterAll(() => node.node.close())
+
+const opened: (() => void)[] = []
+afterEach(() => {
+  for (const close of opened.splice(0)) close()
+})
+
+/** Passes connections on to the node until told to cut them, or to bring nothing back. */
+class Between {
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #target: () => number
+  readonly #silent = new Set<Socket>()
+  connections = 0
+
+  constructor(target: () => number) {
+    this.#target = target
+    this.#server = createServer((socket) => {
+      this.connections++
+      const onward = dial(this.#target(), '127.0.0.1')
+      for (const each of [socket, onward]) {
+        this.#sockets.add(each)
+        each.on('error', () => {})
+        each.on('close', () => this.cut())
+      }
+      socket.pipe(onward)
+      onward.on('data', (chunk) => {
+        if (!this.#silent.has(socket)) socket.write(chunk)
+      })
+    })
+    opened.push(() => {
+      this.cut()
+      this.#server.close()
+    })
+  }
+
+  async listen(): Promise<string> {
+    await once(this.#server.listen(0, '127.0.0.1'), 'listening')
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** Of the connections there are, nothing comes any more. */
+  hush(): void {
+    for (const socket of this.#sockets) this.#silent.add(socket)
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+    this.#sockets.clear()
+  }
+}
+
+const portOf = ({ node }: RunningNode) => Number(node.http?.split(':').at(-1))
+
+describe('failures', () => {
+  test('are typed: code, status, reason, message, details, problems', async () => {
+    const made = client.createPipeline(connection, { nodeId: node.node.id, name: '', jsonConfig: '{"a":1}' })
+    const error = await made.catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(client.PenstockError)
+    expect(error).toMatchObject({
+      name: 'PenstockError',
+      code: 'INVALID_ARGUMENT',
+      status: 400,
+      reason: undefined,
+      message: expect.stringMatching(/./),
+      details: [{ '@type': 'type.googleapis.com/google.rpc.BadRequest' }],
+    })
+    const { problems } = error as client.PenstockError
+    expect(problems.map(({ pointer }) => pointer)).toEqual(expect.arrayContaining(['/name']))
+  })
+
+  test('of a google.rpc.ErrorInfo the reason is told', () => {
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'PORT_TAKEN', domain: 'x' }]
+    expect(new client.PenstockError('ABORTED', 'm', { details }).reason).toBe('PORT_TAKEN')
+  })
+
+  test('nobody there: UNAVAILABLE with its cause; no address of a node: TypeError', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    const away = client.connect({ url: `http://127.0.0.1:${port}` })
+    await expect(client.getNodes(away, {})).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      status: undefined,
+      cause: expect.any(Error),
+    })
+    expect(() => client.connect({ url: 'ftp://node' })).toThrow(TypeError)
+  })
+
+  test('what is no answer of a node is told from one', async () => {
+    const proxy = (status: number) =>
+      client.connect({ url: connection.url, fetch: async () => new Response('<html>', { status }) })
+    await expect(client.getTokens(proxy(502))).rejects.toMatchObject({ code: 'UNAVAILABLE', status: 502 })
+    await expect(client.getTokens(proxy(418))).rejects.toMatchObject({ code: 'UNKNOWN', status: 418 })
+  })
+
+  test('a request that names nothing is refused before it is sent', async () => {
+    await expect(client.startPipeline(connection, { nodeId: node.node.id })).rejects.toThrow(
+      'the request needs nodeId and id, or nodeId and name',
+    )
+  })
+
+  test('a call is given up with its signal', async () => {
+    const stop = AbortSignal.abort(new Error('enough'))
+    await expect(client.getTokens(connection, {}, { signal: stop })).rejects.toThrow('enough')
+  })
+})
+
+describe('streams', () => {
+  test('end with their signal, which the node sees, and when the loop is left', async () => {
+    const between = new Between(() => portOf(node))
+    const near = client.connect({ url: await between.listen() })
+    const stop = new AbortController()
+    const states = client.streamConnectionState(near, {}, { signal: stop.signal })
+    expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
+    const waiting = states.next()
+    stop.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+    for await (const { state } of client.streamConnectionState(near, {})) {
+      expect(state).toBe('UNAUTHENTICATED')
+      break
+    }
+  })
+
+  test('go on over another connection when one breaks', async () => {
+    const between = new Between(() => portOf(node))
+    const breaks: number[] = []
+    const near = client.connect({ url: await between.listen() })
+    const states = client.streamConnectionState(near, {}, { onOpen: (count) => breaks.push(count) })
+    await states.next()
+    const second = states.next()
+    between.cut()
+    expect((await second).value).toEqual({ state: 'UNAUTHENTICATED' })
+    expect(breaks).toEqual([0, 1])
+    await states.return()
+  })
+
+  test('go on when a connection has gone silent', async () => {
+    const between = new Between(() => portOf(node))
+    const near = client.connect({ url: await between.listen(), silence: 300 })
+    const states = client.streamConnectionState(near, {})
+    await states.next()
+    between.hush()
+    const before = between.connections
+    expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
+    expect(between.connections).toBeGreaterThan(before)
+    await states.return()
+  })
+
+  test('wait for a node that is restarted', async () => {
+    const directory = temporaryDirectory()
+    let other = await runNode(directory)
+    const between = new Between(() => portOf(other))
+    const near = client.connect({ url: await between.listen() })
+    const changes = client.streamPipelines(near, { nodeId: other.node.id })
+    const stands = new Promise<void>((resolve) => {
+      const again = client.streamConnectionState(near, {}, { onOpen: (breaks) => void (breaks > 0 && resolve()) })
+      opened.push(() => void again.return())
+      void (async () => {
+        for await (const _ of again);
+      })().catch(() => {})
+    })
+    const change = changes.next()
+    await other.create(traffic())
+    expect((await change).value).toMatchObject({ create: {} })
+    await other.node.close()
+    other = await runNode(directory)
+    await stands
+    await changes.return()
+    await other.node.close()
+  })
+
+  test('that the node refuses or fails are not asked for again', async () => {
+    const unknown = { nodeId: node.node.id, runId: 'unknown' }
+    await expect(client.openLogStream(connection, unknown).next()).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      status: 404,
+    })
+    const id = await node.create(traffic())
+    const runId = await node.start(id)
+    const samples = client.openTelemetryStream(connection, { nodeId: node.node.id, runId })
+    await samples.next()
+    await node.call('POST', `/pipelines/${id}/stop`)
+    const rest = (async () => {
+      for await (const _ of samples);
+    })()
+    await expect(rest).rejects.toMatchObject({ code: 'ABORTED', status: undefined })
+  })
+
+  test('without reconnect a break is told', async () => {
+    const between = new Between(() => portOf(node))
+    const near = client.connect({ url: await between.listen() })
+    const states = client.streamConnectionState(near, {}, { reconnect: false })
+    await states.next()
+    const next = states.next()
+    between.cut()
+    await expect(next).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  })
+})
+
+describe('the WebSocket', () => {
+  const webSocket = (url: string, protocols: string[]) => new WebSocket(url, protocols) as unknown as client.SocketLike
+
+  test('a failure of the whole comes to who iterates; a refused message to onRefused', async () => {
+    const alone = { ...connection, webSocket }
+    const exchange = await client.authenticationByRequests(alone)
+    await expect(exchange[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
+    const hub = await runNode(temporaryDirectory(), { hub: 'true' })
+    const refused: client.PenstockError[] = []
+    const at = client.connect({ url: `http://${hub.node.http}`, webSocket })
+    const requests = await client.authenticationByRequests(at, { onRefused: (error) => refused.push(error) })
+    requests.send({ requestId: '7', accept: true })
+    await until(() => refused.length === 1)
+    expect(refused[0]).toMatchObject({ code: 'NOT_FOUND' })
+    const end = requests[Symbol.asyncIterator]().next()
+    requests.close()
+    expect(await end).toEqual({ done: true, value: undefined })
+    await hub.node.close()
+  })
+})
+
+test('tokens and TLS: a certificate is trusted by its fingerprint or its authority, and no other gets the token', async () => {
+  const directory = temporaryDirectory()
+  const guarded = await runNode(directory, { 'http-tls': 'auto', loopback: 'token' })
+  const ca = readFileSync(join(directory, 'tls.crt'), 'utf8')
+  const fingerprint = guarded.logged.join('').match(/"fingerprint":"([^"]+)"/)?.[1] as string
+  const url = `https://${guarded.node.http?.replace('127.0.0.1', 'localhost')}`
+  const secret = readFileSync(join(directory, 'local.token'), 'utf8').trim()
+  const call = (options: Partial<client.ConnectionOptions>) =>
+    client.getLocalNodeId(client.connect({ url, ...options }), {})
+  await expect(call({ fetch: nodeFetch({ ca }) })).rejects.toMatchObject({ code: 'UNAUTHENTICATED', status: 401 })
+  for (const trust of [{ ca }, { fingerprint }, { fingerprint: fingerprint.replaceAll(':', '').toLowerCase() }]) {
+    const answer = await call({ fetch: nodeFetch(trust), token: async () => secret })
+    expect(answer.nodeId).toBe(guarded.node.id)
+  }
+  let asked = 0
+  const token = () => {
+    asked++
+    return secret
+  }
+  for (const trust of [{}, { fingerprint: '00'.repeat(32) }]) {
+    await expect(call({ fetch: nodeFetch(trust), token })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  }
+  expect(asked).toBe(2)
+  const near = client.connect({ url, token: secret, fetch: nodeFetch({ fingerprint }) })
+  const states = client.streamConnectionState(near, {})
+  expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
+  await states.return()
+  await guarded.node.close()
+})
+
+test('a client has every operation as a method', async () => {
+  const made = client.createClient({ url: connection.url })
+  expect((await made.getLocalNodeId({})).nodeId).toBe(node.node.id)
+  const { pipeline } = await made.createPipeline({
+    nodeId: node.node.id,
+    ...(settingsOf(traffic()) as { name: string; jsonConfig: string }),
+  })
+  expect(pipeline?.name).toBe('test')
+})
+
+test('the package as it is built is called by its name, and its main part needs nothing of Node.js', async () => {
+  const script = `
+    import { connect, getLocalNodeId } from '@penstock/client'
+    import { nodeFetch } from '@penstock/client/node'
+    const { nodeId } = await getLocalNodeId(connect({ url: process.argv[1], fetch: nodeFetch() }), {})
+    console.log(nodeId)`
+  const args = ['--input-type=module', '-e', script, connection.url]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: packageRoot() })
+  expect(stdout.trim()).toBe(node.node.id)
+  const built = join(packageRoot(), 'clients/typescript/dist')
+  for (const file of ['index', 'call', 'stream', 'socket', 'request', 'operations', 'connection', 'error', 'client']) {
+    expect(readFileSync(join(built, `${file}.js`), 'utf8')).not.toMatch(/'node:|require\(|process\.|Buffer/)
+  }
+})
