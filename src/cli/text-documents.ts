@@ -17,7 +17,7 @@ import { Failure } from './failure.ts'
 import { countOf, invalid, nameOf, type PlacedProblem, placedLine, type Source } from './problems.ts'
 
 /** A place in a text, line and column from 1. */
-export interface Place {
+interface Place {
   readonly line: number
   readonly column: number
 }
