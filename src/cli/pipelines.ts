@@ -4,23 +4,15 @@ import type { Level } from '../contract/types.ts'
 import type { ApiClient } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { followLog } from './follow.ts'
+import { addLogs } from './logs.ts'
 import type { CreateSettings, Pipeline, UpdateSettings } from './messages.ts'
-import {
-  duration,
-  type Format,
-  interruption,
-  logLevel,
-  readInput,
-  whole,
-  withAllMetrics,
-  withOutput,
-} from './options.ts'
+import { duration, type Format, interruption, logLevel, readInput, whole, withOutput } from './options.ts'
 import { LINK_TYPES } from './pcapng-writer.ts'
 import { inFile, withPlaces } from './problems.ts'
 import { type TapOptions, tap } from './tap.ts'
 import { findPipeline, findRun, type TargetOptions, targetOf, withTarget } from './target.ts'
-import { followTelemetry } from './telemetry.ts'
-import { ask, type Column, paint, print, printJson, table } from './terminal.ts'
+import { addTelemetry } from './telemetry.ts'
+import { ask, type Column, paint, print, printDataLine, printJson, table } from './terminal.ts'
 import { printVerdict } from './validate.ts'
 import { setVariables } from './variables.ts'
 
@@ -196,7 +188,7 @@ type Event = Awaited<ReturnType<ApiClient['streamPipelines']>> extends AsyncIter
 
 function printEvent(event: Event, output: Format): void {
   if (output === 'json') {
-    print(JSON.stringify(event))
+    printDataLine(event)
     return
   }
   for (const [kind, change] of Object.entries(event)) {
@@ -212,7 +204,7 @@ async function listPipelines(options: Common & { watch?: boolean }): Promise<voi
   const events = options.watch ? await client.streamPipelines(node, signal) : null
   const found = await client.getPipelines(node)
   if (options.output !== 'json') printPipelines(found)
-  else if (options.watch) print(JSON.stringify(found))
+  else if (options.watch) printDataLine(found)
   else printJson(found)
   if (!events) return
   try {
@@ -353,36 +345,8 @@ export function addPipelines(program: Command): void {
       else print('stopping')
     })
 
-  add('logs', 'show the log of a run, until it ends')
-    .argument('[pipeline]', ID)
-    .option('--run <id>', 'a run, instead of the current one of a pipeline')
-    .option('-n, --lines <number>', 'past lines shown first', whole(0, 1_000_000), 100)
-    .action(async (name: string | undefined, options: Common & { run?: string; lines: number }) => {
-      const { client, node } = await targetOf(options)
-      await followLog(client, node, await findRun(client, node, name, options.run), options)
-    })
-
-  withAllMetrics(add('telemetry', 'show KPIs and metrics of a run, live, and a summary once it has ended'))
-    .description(
-      'Shows the KPIs and metrics of a run, live, and a summary once it has ended; exit code 1 when it failed. With -o json a line for each ' +
-        'sample, {timestamp, kpis, metrics}, and one for the end, {outcome, error, seconds, kpis, metrics}.',
-    )
-    .argument('[pipeline]', ID)
-    .argument('[component...]', 'only these components')
-    .option('--run <id>', 'a run, instead of the current one of a pipeline')
-    .option('-c, --count <number>', 'end after this many samples', whole(1, 1_000_000_000))
-    .action(
-      async (
-        name: string | undefined,
-        parts: string[],
-        options: Common & { run?: string; count?: number; all?: boolean },
-      ) => {
-        const { client, node } = await targetOf(options)
-        const run = await findRun(client, node, name, options.run)
-        const ended = await followTelemetry(client, node, run, { ...options, components: parts })
-        if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${ended.error ?? 'its log says more'}`)
-      },
-    )
+  addLogs(add)
+  addTelemetry(add)
 
   add('tap', 'show packets on their way through a run, or write them as pcapng')
     .description(
