@@ -1,11 +1,16 @@
-/** `npm run docs`: writes the component reference, docs/components/, from the components' schemas and metrics. */
+/**
+ * `npm run docs`: writes the component reference, docs/components/, from the components' schemas and metrics, the reference of the commands,
+ * docs/commands.md, from their help, and the JSON Schemas of their output, docs/output/.
+ */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { packageRoot } from '../package-root.ts'
+import { COMMANDS_PAGE, commandsPage, OUTPUT_DIRECTORY, outputFiles } from './command-reference.ts'
 import { exampleOf } from './component-example.ts'
+import { createProgram } from './main.ts'
 import { fieldsOf, metricsOf } from './reference.ts'
 
 /** Where the pages are, from the package's root. */
@@ -86,16 +91,18 @@ export function referencePages(): Map<string, string> {
   return pages
 }
 
-/** Writes the pages and removes those of components that are gone. */
-export function writeReference(directory: string): number {
-  const pages = referencePages()
+/** Writes files into `directory`, and removes from it what is none of them; gives their number. */
+function writeAll(directory: string, files: ReadonlyMap<string, string>): number {
   mkdirSync(directory, { recursive: true })
-  for (const file of readdirSync(directory)) if (!pages.has(file)) rmSync(join(directory, file))
-  for (const [file, text] of pages) writeFileSync(join(directory, file), text)
-  return pages.size
+  for (const file of readdirSync(directory)) if (!files.has(file)) rmSync(join(directory, file))
+  for (const [file, text] of files) writeFileSync(join(directory, file), text)
+  return files.size
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const count = writeReference(join(packageRoot(), REFERENCE_DIRECTORY))
-  process.stdout.write(`${count} pages written to ${REFERENCE_DIRECTORY}\n`)
+  const root = packageRoot()
+  const pages = writeAll(join(root, REFERENCE_DIRECTORY), referencePages())
+  const schemas = writeAll(join(root, OUTPUT_DIRECTORY), outputFiles())
+  writeFileSync(join(root, COMMANDS_PAGE), commandsPage(createProgram()))
+  process.stdout.write(`written: ${pages} pages of components, ${schemas} schemas of output, ${COMMANDS_PAGE}\n`)
 }

@@ -3,6 +3,8 @@ import { Command, CommanderError } from 'commander'
 import { messageOf } from '../text/error-message.ts'
 import { addAuthenticate } from './authenticate.ts'
 import { addAuthenticationRequests } from './authentication-requests.ts'
+import { showExamples } from './command-examples.ts'
+import { addComplete } from './complete.ts'
 import { addCompletion } from './completion.ts'
 import { addComponents } from './components.ts'
 import { addConfig } from './config.ts'
@@ -20,6 +22,7 @@ import { addSimulate } from './simulate.ts'
 import { addStatus } from './status.ts'
 import { harmless, paint } from './terminal.ts'
 import { addToken } from './token.ts'
+import { addTop } from './top.ts'
 import { addUp } from './up.ts'
 import { refuseUnknownCommands } from './usage.ts'
 import { addValidate } from './validate.ts'
@@ -32,7 +35,7 @@ export function createProgram(): Command {
     .version(packageVersion(), '-V, --version', 'print the version')
     .exitOverride()
     .showHelpAfterError('Add --help to see what it takes.')
-    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+    .configureHelp({ sortSubcommands: false, showGlobalOptions: false, minWidthToWrap: 20 })
   for (const add of [
     addUp,
     addRun,
@@ -41,6 +44,7 @@ export function createProgram(): Command {
     addValidate,
     addComponents,
     addPipelines,
+    addTop,
     addStatus,
     addNodes,
     addAuthenticate,
@@ -52,11 +56,13 @@ export function createProgram(): Command {
     addDemoOperate,
     addDoctor,
     addCompletion,
+    addComplete,
     addVersion,
   ]) {
     add(program)
   }
   refuseUnknownCommands(program)
+  showExamples(program)
   return program
 }
 

@@ -8,7 +8,7 @@ import { printNextRun } from './follow.ts'
 import { kpisTable } from './kpis-table.ts'
 import type { Run, TelemetrySample } from './messages.ts'
 import { metricsTable } from './metrics-table.ts'
-import { type Format, interruption, whole, withAllMetrics } from './options.ts'
+import { collect, type Format, interruption, whole, withAllMetrics } from './options.ts'
 import { ComingRuns, meantPipeline, meantRun } from './runs.ts'
 import { type TargetOptions, targetOf } from './target.ts'
 import { metricsOf, rowsOf, secondsBetween } from './telemetry-sample.ts'
@@ -22,11 +22,19 @@ interface TelemetryOptions {
   count?: number
   /** Only these; none: all. */
   components: readonly string[]
+  /** Only these of them, by name; absent: all. */
+  metric?: readonly string[]
 }
 
-function only(sample: TelemetrySample, components: readonly string[]): TelemetrySample {
-  if (components.length === 0) return sample
-  return { ...sample, metricCollections: sample.metricCollections.filter(({ path }) => components.includes(path)) }
+function only(sample: TelemetrySample, { components, metric: names }: TelemetryOptions): TelemetrySample {
+  const collections = sample.metricCollections
+    .filter(({ path }) => components.length === 0 || components.includes(path))
+    .map(({ path, metrics }) => ({
+      path,
+      metrics: Object.fromEntries(Object.entries(metrics).filter(([name]) => names?.includes(name) ?? true)),
+    }))
+    .filter(({ metrics }) => names === undefined || Object.keys(metrics).length > 0)
+  return { ...sample, metricCollections: collections }
 }
 
 /** The table of its KPIs, with what sets it apart from what follows; nothing where it has none. */
@@ -63,7 +71,7 @@ async function followTelemetry(
   options: TelemetryOptions,
   stop: AbortSignal,
 ): Promise<Followed> {
-  const { count, components } = options
+  const { count } = options
   const live = new LiveRegion()
   const over = new AbortController()
   const signal = AbortSignal.any([stop, over.signal])
@@ -75,7 +83,7 @@ async function followTelemetry(
   try {
     for await (const given of client.openTelemetryStream(node, run, signal)) {
       seen++
-      const sample = only(given, components)
+      const sample = only(given, options)
       if (!hasEnded) show(sample, last, options, live)
       last = sample
       if (seen === count && !hasEnded) over.abort()
@@ -158,6 +166,7 @@ export function addTelemetry(add: (usage: string, summary: string) => Command): 
     .argument('[pipeline|run]', 'id or name of a pipeline, whose current run is meant, or id of a run')
     .argument('[component...]', 'only these components')
     .option('--run <id>', 'a run, instead of the current one of a pipeline')
+    .option('--metric <name>', 'only metrics of this name; may be given several times', collect)
     .option('-f, --follow', 'go on with the next run, after a restart too')
     .option('-c, --count <number>', 'end after this many samples', whole(1, 1_000_000_000))
     .action(telemetry)

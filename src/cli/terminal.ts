@@ -82,7 +82,8 @@ function wrapped(text: string, width: number): string[] {
   return lines
 }
 
-function cut(text: string, width: number): string {
+/** The beginning of `text` that fits `width` columns, with a sign that there is more. */
+export function cut(text: string, width: number): string {
   return visible(text) <= width ? text : `${head(text.replace(ESCAPES, ''), width - 1)}…`
 }
 
