@@ -19,7 +19,7 @@ const SCALARS: Readonly<Record<Scalar, JsonSchema>> = {
 }
 
 /** The schema of `message`, in which every field that is always written is required, and no other field is allowed. */
-export function jsonSchemaOf(message: MessageSchema): JsonSchema {
+function jsonSchemaOf(message: MessageSchema): JsonSchema {
   if (message.name === TIMESTAMP) return { type: 'string', format: 'date-time' }
   return {
     type: 'object',
