@@ -20,7 +20,7 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   'pipelines list': 'penstock pipelines list',
   'pipelines get': 'penstock pipelines get first --config',
   'pipelines start': 'penstock pipelines start first',
-  'pipelines logs': 'penstock pipelines logs first --follow --level info',
+  'pipelines logs': 'penstock pipelines logs first --follow',
   'pipelines telemetry': 'penstock pipelines telemetry first sink --count 2',
   'pipelines tap': 'penstock pipelines tap first source --count 3',
   top: 'penstock top --once --sort drops',
