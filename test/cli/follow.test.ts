@@ -97,10 +97,8 @@ describe('logs and telemetry', () => {
   })
 
   it('logs goes on with the next runs, restarted by policy and by hand, and says where one begins', async () => {
-    const follower = new Follower('pipelines', 'logs', 'failing', '--follow')
     const first = await begin('failing')
-    // It has had no run: the first is one that comes.
-    expect(await follower.until((line) => 'nextRun' in line)).toMatchObject({ nextRun: { id: first } })
+    const follower = new Follower('pipelines', 'logs', 'failing', '--follow')
     await follower.until(({ message }) => message === 'running')
     await follower.until(({ fields }) => (fields as { outcome?: string })?.outcome === 'FAILED')
     const { nextRun } = (await follower.until((line) => 'nextRun' in line)) as unknown as { nextRun: { id: string } }
