@@ -203,6 +203,12 @@ export class ApiClient {
     return run ?? (pipeline?.currentRun?.id === id ? pipeline.currentRun : undefined)
   }
 
+  /** The pipeline that a run belongs to; DEADLINE_EXCEEDED, after 2 s, where there is no such run. */
+  async getPipelineByRunId(node: string, run: string): Promise<Pipeline> {
+    const target = path('nodes', node, 'pipeline-runs', run)
+    return (await this.call<JsonForm<T.GetPipelineByRunIdResponse>>('GET', target)).pipeline as Pipeline
+  }
+
   async createPipeline(node: string, settings: CreateSettings): Promise<Pipeline> {
     const target = path('nodes', node, 'pipelines')
     return (await this.call<JsonForm<T.CreatePipelineResponse>>('POST', target, settings)).pipeline as Pipeline

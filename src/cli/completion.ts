@@ -1,6 +1,7 @@
-/** `penstock completion`: scripts that complete commands, options, choices and component keys in bash and zsh. */
+/** `penstock completion`: scripts that complete commands, options, choices, component keys, and names that the node knows, in bash and zsh. */
 import { Argument, type Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
+import { ASKING } from './complete.ts'
 import { profileNames } from './impairment.ts'
 import { print } from './terminal.ts'
 import { defaultCommandOf } from './usage.ts'
@@ -13,7 +14,11 @@ interface Words {
 
 /** What can follow each command path. */
 function wordsOf(command: Command, path: string): Words[] {
-  const subcommands = command.commands.map((each) => each.name())
+  const subcommands = command
+    .createHelp()
+    .visibleCommands(command)
+    .map((each) => each.name())
+    .filter((name) => name !== 'help')
   const all = [...command.options, ...(defaultCommandOf(command)?.options ?? [])]
   const options = all.flatMap(({ long }) => (long ? [long] : []))
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
@@ -42,6 +47,9 @@ ${cases.join('\n')}
   case "$path" in
     ${FILES}) files=yes ;;
   esac
+  case "$path" in
+    ${ASKING.paths.map((path) => `"${path}"`).join('|')}) asks=yes ;;
+  esac
 }`
 }
 
@@ -50,15 +58,21 @@ const bash = (
 ): string => `# penstock completion for bash; load it with: source <(penstock completion bash)
 ${lookup(program)}
 _penstock() {
-  local candidates="" files=""
+  local candidates="" files="" asks="" name
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   _penstock_candidates "\${COMP_WORDS[@]:0:COMP_CWORD}"
   case "$previous" in
-    -o|--output) candidates="table json"; files="" ;;
+    -o|--output) candidates="table json yaml"; files=""; asks="" ;;
     -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
+    ${ASKING.options.join('|')}) candidates=""; files=""; asks=yes ;;
   esac
   COMPREPLY=($(compgen -W "$candidates" -- "$current"))
   if [[ -n "$files" && "$current" != -* ]]; then COMPREPLY+=($(compgen -f -- "$current")); fi
+  if [[ -n "$asks" && "$current" != -* ]]; then
+    while IFS= read -r name; do
+      [[ "$name" == "$current"* ]] && COMPREPLY+=("$(printf %q "$name")")
+    done < <(penstock complete -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
+  fi
 }
 complete -o filenames -F _penstock penstock`
 
@@ -66,14 +80,18 @@ const zsh = (program: Command): string => `#compdef penstock
 # penstock completion for zsh; load it with: source <(penstock completion zsh)
 ${lookup(program)}
 _penstock() {
-  local candidates="" files=""
+  local candidates="" files="" asks=""
   _penstock_candidates "\${(@)words[1,CURRENT-1]}"
   case "\${words[CURRENT-1]}" in
-    -o|--output) candidates="table json"; files="" ;;
+    -o|--output) candidates="table json yaml"; files=""; asks="" ;;
     -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
+    ${ASKING.options.join('|')}) candidates=""; files=""; asks=yes ;;
   esac
   compadd -- \${=candidates}
   [[ -n "$files" ]] && _files
+  if [[ -n "$asks" && "\${words[CURRENT]}" != -* ]]; then
+    compadd -- "\${(@f)$(penstock complete -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null)}"
+  fi
 }
 compdef _penstock penstock`
 

@@ -1,10 +1,13 @@
 /** `penstock components`: the catalogue, and one component's fields and metrics. */
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { COMPONENT_KEYS } from '../dataplane/engine/component-keys.ts'
+import { packageRoot } from '../package-root.ts'
 import { suggestion } from '../text/names.ts'
-import { Failure } from './failure.ts'
+import { exampleOf } from './component-example.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'
 import { type Field, fieldsOf, metricsOf } from './reference.ts'
 import { type Column, paint, print, printJson, table, terminalWidth } from './terminal.ts'
@@ -72,13 +75,21 @@ function printComponent(definition: AnyComponent): void {
   )
 }
 
+/** A recording that comes with the package, for the component that replays one. */
+const TRACE = 'examples/trace-replay.csv'
+
 export function addComponents(program: Command): void {
   withOutput(program.command('components'))
     .summary('the catalogue of components')
-    .description('Lists the components, or the fields, units, defaults and metrics of one.')
+    .description(
+      'Lists the components, or the fields, units, defaults and metrics of one; or prints with --example a configuration around one that ' +
+        'run and simulate take as it is.',
+    )
     .argument('[key]', 'a component key')
-    .action((key: string | undefined, { output }: { output: Format }) => {
+    .option('--example', 'print a configuration with the component, as JSON or with -o yaml as YAML')
+    .action((key: string | undefined, { output, example }: { output: Format; example?: boolean }) => {
       if (key === undefined) {
+        if (example) throw new UsageFailure('name the component that the example is to show')
         if (output === 'json') printJson(catalogue())
         else printCatalogue()
         return
@@ -87,6 +98,10 @@ export function addComponents(program: Command): void {
       if (!definition) {
         const cure = suggestion(key, COMPONENT_KEYS) || ' `penstock components` lists those there are.'
         throw new Failure(`unknown component "${key}".${cure}`)
+      }
+      if (example) {
+        printJson(exampleOf(definition, { trace_file: join(packageRoot(), TRACE) }))
+        return
       }
       if (output !== 'json') printComponent(definition)
       else {

@@ -1,10 +1,25 @@
-/** Follows the log of a run, line by line. */
+/** Shows the log of a run, line by line. */
 import type { ApiClient } from './client.ts'
-import type { LogMessage } from './messages.ts'
-import { type Format, interruption } from './options.ts'
-import { paint, print } from './terminal.ts'
+import type { LogMessage, Run } from './messages.ts'
+import { type Format, interruption, LEVELS } from './options.ts'
+import { paint, print, printDataLine } from './terminal.ts'
 
 const COLOURS = { STATE: 'cyan', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow', ERROR: 'red', FATAL: 'red' } as const
+
+export interface LogOptions {
+  /** Past lines that are looked at first. */
+  lines: number
+  output: Format
+  /** Only lines of this level and above. */
+  level?: LogMessage['level']
+  /** Only lines of these components; empty: of all, and of the run itself. */
+  components?: readonly string[]
+}
+
+function isWanted({ level, component }: LogMessage, { level: least = 'STATE', components = [] }: LogOptions): boolean {
+  if (LEVELS.indexOf(level) < LEVELS.indexOf(least)) return false
+  return components.length === 0 || components.includes(component)
+}
 
 function printMessage({ timestamp = '', level, component, message, fields }: LogMessage): void {
   // The outcome of a run is in its message already.
@@ -15,25 +30,32 @@ function printMessage({ timestamp = '', level, component, message, fields }: Log
   )
 }
 
-/** Prints a run's log, `lines` past ones first, until the run has ended or Ctrl-C; gives the outcome once it has ended. */
+/** Says that what follows is of another run. */
+export function printNextRun({ id, startedAt }: Run, output: Format): void {
+  if (output === 'json') printDataLine({ nextRun: { id, startedAt } })
+  else print(`${paint('next run', 'bold')} ${id}${startedAt === undefined ? '' : `, started ${startedAt}`}`)
+}
+
+/** Prints a run's log, `lines` past ones first, until the run has ended or `stop` aborts; gives the outcome once it has ended. */
 export async function followLog(
   client: ApiClient,
   node: string,
   run: string,
-  { lines, output }: { lines: number; output: Format },
+  options: LogOptions,
+  stop: AbortSignal = interruption(),
 ): Promise<string | undefined> {
   // At least one past line is asked for: it tells whether the run has ended already.
-  let hidden = lines === 0
-  const asked = Math.max(lines, 1)
-  for await (const { messages } of client.openLogStream(node, run, asked, interruption())) {
+  let isHidden = options.lines === 0
+  const asked = Math.max(options.lines, 1)
+  for await (const { messages } of client.openLogStream(node, run, asked, stop)) {
     for (const message of messages) {
       // Of the lines of the run itself the last one alone has an outcome.
       const outcome = message.component === '' ? message.fields?.outcome : undefined
-      if (!hidden || outcome) {
-        if (output === 'json') print(JSON.stringify(message))
+      if ((!isHidden || outcome) && isWanted(message, options)) {
+        if (options.output === 'json') printDataLine(message)
         else printMessage(message)
       }
-      hidden = false
+      isHidden = false
       if (outcome) return outcome
     }
   }

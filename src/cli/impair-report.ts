@@ -3,7 +3,7 @@ import type { LogLine, RunEnd } from '../dataplane/engine/run.ts'
 import { spanText } from './durations.ts'
 import { type Readings, readingFields, readingLine, readingTable } from './impair-readings.ts'
 import { type Direction, linkText, type Step } from './impairment.ts'
-import { harmless, LiveRegion, paint } from './terminal.ts'
+import { dataLine, harmless, LiveRegion, paint } from './terminal.ts'
 
 /** `127.0.0.1:7000` and `[::1]:7000` in their parts. */
 export function hostAndPort(address: string): { host: string; port: number } {
@@ -62,7 +62,7 @@ export class ImpairReport {
   }
 
   private line(fields: object): void {
-    this.say(JSON.stringify(fields))
+    this.say(dataLine(fields))
   }
 
   private say(text: string): void {

@@ -33,7 +33,6 @@ interface ImpairOptions extends Overrides {
   duration?: number
   list?: boolean
   print?: boolean
-  json?: boolean
   output: Format
 }
 
@@ -103,7 +102,7 @@ function checkCommand(command: readonly string[], options: ImpairOptions): void 
 }
 
 async function impair(command: string[], options: ImpairOptions): Promise<void> {
-  const json = options.json === true || options.output === 'json'
+  const json = options.output === 'json'
   checkCommand(command, options)
   if (options.list) {
     list(json ? 'json' : 'table')
@@ -178,7 +177,8 @@ export function addImpair(program: Command): void {
         'or a second one at another address. Ctrl-C ends it with a summary.\n\n' +
         'A command after -- is run over the link, which ends with it, and its exit code is that of impair. It finds the address to send to in ' +
         'PENSTOCK_IMPAIR_ADDRESS, in its parts in PENSTOCK_IMPAIR_HOST and PENSTOCK_IMPAIR_PORT, and that of the server in ' +
-        'PENSTOCK_IMPAIR_FORWARD. Signals are passed on to it; what impair has to say goes to standard error.',
+        'PENSTOCK_IMPAIR_FORWARD. Signals are passed on to it; what impair has to say goes to standard error.\n\n' +
+        'With --json a line when the link is there, one a second, and one for the end.',
     )
     .option('-p, --profile <name|file>', 'a profile of --list, or a file of your own by its path')
     .option('-l, --listen <address>', 'where the client sends to, ip:port or name:port; port 0 lets the system choose')
@@ -196,6 +196,5 @@ export function addImpair(program: Command): void {
     .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', duration)
     .option('--list', 'list the profiles')
     .option('--print', 'print the pipeline configuration and do not run it')
-    .option('--json', 'a line of JSON a second; the same as -o json')
     .action(impair)
 }

@@ -3,6 +3,8 @@ import { Command, CommanderError } from 'commander'
 import { messageOf } from '../text/error-message.ts'
 import { addAuthenticate } from './authenticate.ts'
 import { addAuthenticationRequests } from './authentication-requests.ts'
+import { showExamples } from './command-examples.ts'
+import { addComplete } from './complete.ts'
 import { addCompletion } from './completion.ts'
 import { addComponents } from './components.ts'
 import { addConfig } from './config.ts'
@@ -22,6 +24,7 @@ import { addSimulate } from './simulate.ts'
 import { addStatus } from './status.ts'
 import { harmless, paint } from './terminal.ts'
 import { addToken } from './token.ts'
+import { addTop } from './top.ts'
 import { addUp } from './up.ts'
 import { refuseUnknownCommands } from './usage.ts'
 import { addValidate } from './validate.ts'
@@ -45,6 +48,7 @@ export function createProgram(): Command {
     addComponents,
     addSchema,
     addPipelines,
+    addTop,
     addStatus,
     addNodes,
     addAuthenticate,
@@ -56,11 +60,13 @@ export function createProgram(): Command {
     addDemoOperate,
     addDoctor,
     addCompletion,
+    addComplete,
     addVersion,
   ]) {
     add(program)
   }
   refuseUnknownCommands(program)
+  showExamples(program)
   return program
 }
 

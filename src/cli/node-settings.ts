@@ -6,14 +6,23 @@ import { writeDuration } from '../text/durations.ts'
 import { Failure } from './failure.ts'
 import { readInput } from './options.ts'
 
+/** What the column of descriptions has room for on a terminal of 80 columns. */
+const COLUMN = 34
+
 /** Adds `-c` and the flag of every setting. */
 export function withNodeSettings(command: Command): Command {
   command.option('-c, --config <file>', 'configuration file (YAML)')
+  const long: string[] = []
   for (const { flag, form, help, variable, fallback } of settings) {
     const value = defaultText(form, fallback())
     const told = value === undefined ? help : `${help} (default: ${value})`
-    command.option(form === 'switch' ? `--${flag}` : `--${flag} <value>`, `${told} [${variable}]`)
+    command.option(
+      form === 'switch' ? `--${flag}` : `--${flag} <value>`,
+      variable.length > COLUMN ? told : `${told} [${variable}]`,
+    )
+    if (variable.length > COLUMN) long.push(`\n  --${flag}:\n    ${variable}`)
   }
+  command.addHelpText('after', `\nVariables whose names are longer:${long.join('')}`)
   return command
 }
 

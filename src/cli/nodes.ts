@@ -5,15 +5,13 @@ import { Failure, UsageFailure } from './failure.ts'
 import { ID_OR_NAME, meant } from './ids.ts'
 import type { Node, NodeFilters } from './messages.ts'
 import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from './node-details.ts'
-import { type Format, interruption, withOutput } from './options.ts'
+import { collect, type Format, interruption, withOutput } from './options.ts'
 import { type ClientOptions, clientFor, findNode, withClient } from './target.ts'
-import { LiveRegion, print, printJson, table } from './terminal.ts'
+import { LiveRegion, print, printDataLine, printJson, table } from './terminal.ts'
 import { markDefault } from './usage.ts'
 
 type Common = ClientOptions & { output: Format }
 type Service = 'hub' | 'pipelines'
-
-const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 function byName(a: Node, b: Node): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : a.id < b.id ? -1 : 1
@@ -48,7 +46,7 @@ async function watch(client: ApiClient, output: Format): Promise<void> {
         else nodes.set(node.id, node)
         if (output !== 'json' && !live.available) print(`${CHANGES[kind]} ${named(node.name)} ${node.id}`)
       }
-      if (output === 'json') print(JSON.stringify(message))
+      if (output === 'json') printDataLine(message)
       else if (live.available) draw()
       else if (message.initialResponse) print(nodesTable(nodes.values()))
     }

@@ -13,18 +13,32 @@ import type { LogLevel } from '../dataplane/engine/log.ts'
 import { readDuration } from '../text/durations.ts'
 import { messageOf } from '../text/error-message.ts'
 import type { Problem } from '../text/pointer.ts'
-import { Failure } from './failure.ts'
+import { Failure, UsageFailure } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
 import { invalid, type Source } from './problems.ts'
-import { paint } from './terminal.ts'
+import { paint, writeYaml } from './terminal.ts'
 
+/** For people, or as data, which is then written as JSON or YAML. */
 export type Format = 'table' | 'json'
 
-/** Adds `-o, --output`. */
-export function withOutput(command: Command): Command {
-  return command.addOption(
-    new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table'),
-  )
+/**
+ * Adds `-o, --output` and `--json`; the action is told `json` for all that is data.
+ * `formats`: what there is to choose from; the first is what is printed unless another is asked for.
+ */
+export function withOutput(command: Command, formats: readonly string[] = ['table', 'json', 'yaml']): Command {
+  return command
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(formats).default(formats[0]))
+    .option('--json', 'the same as -o json')
+    .hook('preAction', (_, called) => settleFormat(called))
+}
+
+function settleFormat(called: Command): void {
+  const { json, output } = called.opts<{ json?: boolean; output: string }>()
+  if (json && output !== 'json' && called.getOptionValueSource('output') !== 'default') {
+    throw new UsageFailure(`--json and --output ${output} do not go together: give one of them`)
+  }
+  if (output === 'yaml') writeYaml()
+  if (json || output === 'yaml') called.setOptionValue('output', 'json')
 }
 
 /** Adds `--all`, of commands that print metrics as a table. */
@@ -51,7 +65,11 @@ export function whole(minimum: number, maximum: number): (given: string) => numb
   }
 }
 
-const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
+/** From the least on. */
+export const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
+
+/** Of an option that may be given several times. */
+export const collect = (value: string, before: string[] = []): string[] => [...before, value]
 
 /** A log level in any case. */
 export function logLevel(given: string): LogLevel {

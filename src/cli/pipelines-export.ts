@@ -12,9 +12,13 @@ interface Options extends TargetOptions {
   all?: boolean
   output?: string
   format?: 'yaml' | 'json'
+  json?: boolean
 }
 
-async function exportPipelines(names: string[], { all, output = '-', format, ...options }: Options): Promise<void> {
+async function exportPipelines(
+  names: string[],
+  { all, output = '-', format, json, ...options }: Options,
+): Promise<void> {
   if (all === true ? names.length > 0 : names.length === 0) {
     throw new UsageFailure('name pipelines, or all of them with --all')
   }
@@ -22,12 +26,15 @@ async function exportPipelines(names: string[], { all, output = '-', format, ...
   if (/^(json|yaml|table)$/.test(output)) {
     throw new UsageFailure(`-o names a file here: give the format with --format, or write -o ./${output}`)
   }
+  if (json && format === 'yaml') {
+    throw new UsageFailure('--json and --format yaml do not go together: give one of them')
+  }
   const { client, node } = await targetOf(options)
   const pipelines = all ? await client.getPipelines(node) : []
   for (const name of names) pipelines.push(await findPipeline(client, node, name))
   // In whatever order the node tells of them, the file is the same.
   if (all) pipelines.sort((a, b) => (a.name < b.name ? -1 : 1))
-  const text = pipelinesText(pipelines, format ?? (output.endsWith('.json') ? 'json' : 'yaml'))
+  const text = pipelinesText(pipelines, json ? 'json' : (format ?? (output.endsWith('.json') ? 'json' : 'yaml')))
   if (output === '-') {
     process.stdout.write(process.stdout.isTTY ? harmless(text) : text)
     return
@@ -50,5 +57,6 @@ export function addExport(pipelines: Command): void {
         'json',
       ]),
     )
+    .option('--json', 'the same as --format json')
     .action(exportPipelines)
 }

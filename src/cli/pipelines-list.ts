@@ -8,13 +8,13 @@ import { type Format, interruption } from './options.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
 import { coloured, PIPELINE_COLUMNS, pipelineRow, printPipeline, printPipelines } from './pipelines-shown.ts'
 import { clientFor, findPipeline, targetOf } from './target.ts'
-import { print, printJson, table } from './terminal.ts'
+import { print, printDataLine, printJson, table } from './terminal.ts'
 
 type Event = Awaited<ReturnType<ApiClient['streamPipelines']>> extends AsyncIterable<infer E> ? E : never
 
 function printEvent(event: Event, output: Format): void {
   if (output === 'json') {
-    print(JSON.stringify(event))
+    printDataLine(event)
     return
   }
   for (const [kind, change] of Object.entries(event)) {
@@ -47,7 +47,7 @@ async function listPipelines(options: Common & AllNodesOptions & { watch?: boole
   const events = options.watch ? await client.streamPipelines(node, signal) : null
   const found = await client.getPipelines(node)
   if (options.output !== 'json') printPipelines(found)
-  else if (options.watch) print(JSON.stringify(found))
+  else if (options.watch) printDataLine(found)
   else printJson(found)
   if (!events) return
   try {

@@ -1,11 +1,11 @@
 /** `penstock schema`: the JSON Schema of pipeline configurations, for editors. */
 import type { Command } from 'commander'
 import { pipelineConfigSchema } from '../node/config-schema.ts'
+import { withOutput } from './options.ts'
 import { printJson } from './terminal.ts'
 
 export function addSchema(program: Command): void {
-  program
-    .command('schema')
+  withOutput(program.command('schema'), ['json', 'yaml'])
     .summary('the JSON Schema of pipeline configurations')
     .description(
       'Prints the JSON Schema (2020-12) of pipeline configurations. An editor that reads "$schema": "./pipeline-config.schema.json" in a ' +

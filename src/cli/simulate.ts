@@ -1,5 +1,5 @@
 /** `penstock simulate`: pipelines on the virtual clock, joined by their simulated networks, and their metrics when the time is up. */
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { NS_PER_MS } from '../dataplane/engine/clock.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
@@ -10,7 +10,17 @@ import { spanText } from './durations.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { kpisTable } from './kpis-table.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
-import { duration, type Format, loadPipeline, pipelineIn, readInput, whole, withAllMetrics } from './options.ts'
+import {
+  collect,
+  duration,
+  type Format,
+  loadPipeline,
+  pipelineIn,
+  readInput,
+  whole,
+  withAllMetrics,
+  withOutput,
+} from './options.ts'
 import { kpiObserver } from './simulate-run.ts'
 import { MAX_SEED, planSweep, runOf } from './sweep.ts'
 import { valueText } from './sweep-settings.ts'
@@ -140,11 +150,8 @@ async function simulate(files: string[], options: SimulateCommandOptions): Promi
   simulateThese([{ file, config, ...(set.length > 0 && { set: chosen }) }], options, seed)
 }
 
-/** Gathers an option that may be given several times. */
-const gathered = (given: string, before: string[] = []): string[] => [...before, given]
-
 export function addSimulate(program: Command): void {
-  withAllMetrics(program.command('simulate'))
+  withAllMetrics(withOutput(program.command('simulate'), ['table', 'json', 'yaml', 'csv']))
     .summary('run pipelines on a virtual clock, without sockets')
     .description(
       'Runs a pipeline on a virtual clock, without sockets and with seeded randomness: minutes in milliseconds, ' +
@@ -159,14 +166,13 @@ export function addSimulate(program: Command): void {
     .option(
       '--set <component.field=value,…>',
       'set a field, or a variable: one value, several, 1..5, or 0..0.1:0.02; may be given again, all combinations are run',
-      gathered,
+      collect,
     )
-    .option('--metric <name>', 'a column of the sweep: component.metric; may be given again', gathered)
-    .option('--kpi <id>', 'a column: a KPI by its id, or id=expression; may be given again', gathered)
+    .option('--metric <name>', 'a column of the sweep: component.metric; may be given again', collect)
+    .option('--kpi <id>', 'a column: a KPI by its id, or id=expression; may be given again', collect)
     .option('--repeat <number>', 'seeds for each combination: mean ± standard deviation', whole(1, MAX_RUNS))
     .option('--replay <seed>', 'run only the run of the sweep with this seed, and show all of it', whole(0, MAX_SEED))
     .option('-j, --jobs <number>', 'simulations of a sweep at once (one for each CPU)', whole(1, MAX_JOBS))
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(['table', 'json', 'csv']).default('table'))
     .option('-v, --verbose', 'show the whole log of the run on stderr, not only warnings and errors')
     .action(simulate)
 }

@@ -1,9 +1,9 @@
-/** A sweep as a table, as CSV (RFC 4180), and as JSON lines. */
+/** A sweep as a table, as CSV (RFC 4180), and as lines of JSON or documents of YAML. */
 import { NS_PER_MS } from '../dataplane/engine/clock.ts'
 import { type Figure, figureText } from './sweep-figures.ts'
 import { type Row, type Summary, summaryOf } from './sweep-rows.ts'
 import { type Setting, valueText } from './sweep-settings.ts'
-import { type Column, table, terminalWidth } from './terminal.ts'
+import { type Column, dataLine, table, terminalWidth } from './terminal.ts'
 
 /** What the rows are of. */
 export interface Sweep {
@@ -111,10 +111,10 @@ export function sweepCsv(rows: readonly Row[], { settings, figures, repeat }: Sw
 }
 
 /** One line for each combination: its settings, its runs, and of each figure unit, value of each run, mean and standard deviation. */
-export function sweepJsonLines(rows: readonly Row[], { settings, figures }: Sweep): string {
+export function sweepLines(rows: readonly Row[], { settings, figures }: Sweep): string {
   return rows
     .map((row) =>
-      JSON.stringify({
+      dataLine({
         set: Object.fromEntries(settings.map(({ target }, i) => [target, row.combination[i]])),
         runs: row.runs.map(({ seed, result: { end, elapsed } }) => ({
           seed,

@@ -4,7 +4,7 @@ import { Failure, Interrupted } from './failure.ts'
 import { interruption } from './options.ts'
 import { defaultJobs, SimulationPool } from './simulate-pool.ts'
 import { MAX_TOLD, type SweepPlan } from './sweep.ts'
-import { sweepCaption, sweepCsv, sweepJsonLines, sweepTable } from './sweep-report.ts'
+import { sweepCaption, sweepCsv, sweepLines, sweepTable } from './sweep-report.ts'
 import type { Row } from './sweep-rows.ts'
 import { assignmentsOf } from './sweep-settings.ts'
 import { LiveRegion, paint, print } from './terminal.ts'
@@ -31,7 +31,7 @@ export interface RunSweepOptions {
   readonly output: 'table' | 'csv' | 'json'
 }
 
-const REPORTS = { table: sweepTable, csv: sweepCsv, json: sweepJsonLines }
+const REPORTS = { table: sweepTable, csv: sweepCsv, json: sweepLines }
 
 /** Runs it and prints what was found, all of it or what was done when a signal came. */
 export async function runSweep(

@@ -8,7 +8,7 @@ import type { ApiClient } from './client.ts'
 import { Failure } from './failure.ts'
 import { type Format, interruption } from './options.ts'
 import { type LinkType, looksLikeIp, PcapngWriter } from './pcapng-writer.ts'
-import { paint, print, printJson } from './terminal.ts'
+import { paint, print, printDataLine, printJson } from './terminal.ts'
 
 /** Bytes of a packet shown on a line. */
 const SHOWN_BYTES = 24
@@ -72,7 +72,7 @@ function lines(output: Format): Taker {
   return {
     async take({ time, length, data, link }) {
       if (output === 'json') {
-        print(JSON.stringify({ time: String(time), link, length, data: data.toString('base64') }))
+        printDataLine({ time: String(time), link, length, data: data.toString('base64') })
         return
       }
       const at = new Date(Number(time / 1_000_000n)).toISOString().slice(11, -1)

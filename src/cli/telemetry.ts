@@ -1,16 +1,20 @@
-/** Follows the metrics of a run: a table that is redrawn, or a JSON object a line; and sums up once the run has ended. */
-import type { HistogramPart } from '../dataplane/engine/histogram.ts'
+/** `penstock pipelines telemetry`: the metrics of a run, as a table that is redrawn or a JSON object a line, summed up once it has ended. */
 import { ApiFailure } from './api-failure.ts'
 import type { ApiClient } from './client.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
+import { printNextRun } from './follow.ts'
 import { kpisTable } from './kpis-table.ts'
 import type { Run, TelemetrySample } from './messages.ts'
-import { type MetricRow, metricsTable, rateOf } from './metrics-table.ts'
-import { type Format, interruption } from './options.ts'
-import { LiveRegion, paint, print } from './terminal.ts'
+import { metricsTable } from './metrics-table.ts'
+import { collect, type Format, interruption, whole, withAllMetrics } from './options.ts'
+import type { AddVerb } from './pipelines-options.ts'
+import { ComingRuns, meantPipeline, meantRun } from './runs.ts'
+import { type TargetOptions, targetOf } from './target.ts'
+import { metricsOf, rowsOf, secondsBetween } from './telemetry-sample.ts'
+import { LiveRegion, paint, print, printDataLine } from './terminal.ts'
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   output: Format
   /** In tables, places that nobody has too. */
   all?: boolean
@@ -18,65 +22,19 @@ export interface TelemetryOptions {
   count?: number
   /** Only these; none: all. */
   components: readonly string[]
+  /** Only these of them, by name; absent: all. */
+  metric?: readonly string[]
 }
 
-type Metric = TelemetrySample['metricCollections'][number]['metrics'][string]
-type Value = number | string | boolean
-
-/** 64-bit integers come as strings; what a counter loses beyond 2^53 does not show in a table. */
-function numberOf(metric: Metric): Value {
-  const whole = metric.uint64Value ?? metric.int64Value
-  if (whole !== undefined) return Number(whole)
-  return metric.doubleValue ?? metric.boolValue ?? metric.stringValue ?? ''
-}
-
-function histogramOf({ name, part }: NonNullable<Metric['histogram']>): NonNullable<MetricRow['histogram']> {
-  return { name, part: part.toLowerCase() as HistogramPart }
-}
-
-/** A row for each metric; `since`: the sample before and the seconds from it, for the rates of counters. */
-function rowsOf(sample: TelemetrySample, since?: { sample?: TelemetrySample; seconds: number }): MetricRow[] {
-  const previous = new Map(since?.sample?.metricCollections.map(({ path, metrics }) => [path, metrics]))
-  const rows: MetricRow[] = []
-  for (const { path, metrics } of sample.metricCollections) {
-    for (const [name, metric] of Object.entries(metrics)) {
-      const value = numberOf(metric)
-      const old = previous.get(path)?.[name]
-      const start = old === undefined ? 0 : Number(numberOf(old))
-      const row: MetricRow = {
-        path,
-        name,
-        unit: metric.unit,
-        kind: metric.kind === 'COUNTER' ? 'counter' : 'gauge',
-        value,
-      }
-      if (metric.histogram) row.histogram = histogramOf(metric.histogram)
-      if (metric.occupancy) row.occupancy = metric.occupancy
-      // Averages of the whole run are shown where something was counted, as of a run in the foreground.
-      const isComparable = since !== undefined && (since.sample === undefined ? Number(value) > 0 : old !== undefined)
-      if (isComparable && typeof value === 'number') row.rate = rateOf(row, value - start, since.seconds)
-      rows.push(row)
-    }
-  }
-  return rows
-}
-
-/** `{component: {metric: value}}`, as a run in the foreground and a simulation print it. */
-function metricsOf({ metricCollections }: TelemetrySample): Record<string, Record<string, Value>> {
-  return Object.fromEntries(
-    metricCollections.map(({ path, metrics }) => [
+function only(sample: TelemetrySample, { components, metric: names }: TelemetryOptions): TelemetrySample {
+  const collections = sample.metricCollections
+    .filter(({ path }) => components.length === 0 || components.includes(path))
+    .map(({ path, metrics }) => ({
       path,
-      Object.fromEntries(Object.entries(metrics).map(([name, metric]) => [name, numberOf(metric)])),
-    ]),
-  )
-}
-
-const secondsBetween = (from: string | undefined, to: string | undefined): number =>
-  from === undefined || to === undefined ? 0 : (Date.parse(to) - Date.parse(from)) / 1000
-
-function only(sample: TelemetrySample, components: readonly string[]): TelemetrySample {
-  if (components.length === 0) return sample
-  return { ...sample, metricCollections: sample.metricCollections.filter(({ path }) => components.includes(path)) }
+      metrics: Object.fromEntries(Object.entries(metrics).filter(([name]) => names?.includes(name) ?? true)),
+    }))
+    .filter(({ metrics }) => names === undefined || Object.keys(metrics).length > 0)
+  return { ...sample, metricCollections: collections }
 }
 
 /** The table of its KPIs, with what sets it apart from what follows; nothing where it has none. */
@@ -88,7 +46,7 @@ function printSummary(run: Run, sample: TelemetrySample | undefined, { output, a
   const { outcome = 'FAILED', error } = run
   if (output === 'json') {
     const { kpis = [] } = sample ?? {}
-    print(JSON.stringify({ outcome, error, seconds, kpis, metrics: sample === undefined ? {} : metricsOf(sample) }))
+    printDataLine({ outcome, error, seconds, kpis, metrics: sample === undefined ? {} : metricsOf(sample) })
     return
   }
   const keys = new Map<string, string>()
@@ -99,19 +57,22 @@ function printSummary(run: Run, sample: TelemetrySample | undefined, { output, a
   )
 }
 
-/**
- * Shows samples until the run has ended, `count` were seen, or Ctrl-C. Gives the record of a run that has ended, which is summed up then:
- * its last counts and how it ended.
- */
-export async function followTelemetry(
+interface Followed {
+  /** The record of a run that has ended, which was summed up: its last counts and how it ended. */
+  ended?: Run
+  /** So many were shown. */
+  samples: number
+}
+
+/** Shows samples until the run has ended, `count` were seen, or `stop` aborts. */
+async function followTelemetry(
   client: ApiClient,
-  node: string,
-  run: string,
+  { node, run }: { node: string; run: string },
   options: TelemetryOptions,
-): Promise<Run | undefined> {
-  const { count, components } = options
+  stop: AbortSignal,
+): Promise<Followed> {
+  const { count } = options
   const live = new LiveRegion()
-  const stop = interruption()
   const over = new AbortController()
   const signal = AbortSignal.any([stop, over.signal])
   const before = await client.getRun(node, run)
@@ -122,7 +83,7 @@ export async function followTelemetry(
   try {
     for await (const given of client.openTelemetryStream(node, run, signal)) {
       seen++
-      const sample = only(given, components)
+      const sample = only(given, options)
       if (!hasEnded) show(sample, last, options, live)
       last = sample
       if (seen === count && !hasEnded) over.abort()
@@ -134,11 +95,11 @@ export async function followTelemetry(
     if (ended?.state !== 'ENDED') throw error
     if (live.available) live.clear()
     printSummary(ended, last, options)
-    return ended
+    return { ended, samples: seen }
   }
   live.keep()
   if (!signal.aborted) throw new Failure('the stream of telemetry ended')
-  return undefined
+  return { samples: seen }
 }
 
 function show(
@@ -148,7 +109,7 @@ function show(
   live: LiveRegion,
 ): void {
   if (output === 'json') {
-    print(JSON.stringify({ timestamp: sample.timestamp, kpis: sample.kpis, metrics: metricsOf(sample) }))
+    printDataLine({ timestamp: sample.timestamp, kpis: sample.kpis, metrics: metricsOf(sample) })
     return
   }
   const since =
@@ -157,4 +118,56 @@ function show(
   const text = `${paint(sample.timestamp ?? '', 'bold')}\n${kpisText(sample)}${metrics}`
   if (live.available) live.draw(text)
   else print(`${text}\n`)
+}
+
+interface Options extends TargetOptions, Omit<TelemetryOptions, 'components'> {
+  run?: string
+  follow?: boolean
+}
+
+async function telemetry(given: string | undefined, components: string[], options: Options): Promise<void> {
+  const { client, node } = await targetOf(options)
+  const stop = interruption()
+  const shown = { ...options, components }
+  if (!options.follow) {
+    const run = await meantRun(client, node, given, options.run)
+    const { ended } = await followTelemetry(client, { node, run }, shown, stop)
+    if (ended?.outcome === 'FAILED') throw new Failure(`the run failed: ${ended.error ?? 'its log says more'}`)
+    return
+  }
+  const { id: pipeline, currentRun } = await meantPipeline(client, node, given, options.run)
+  const first = currentRun === undefined ? undefined : await meantRun(client, node, given, options.run)
+  const coming = await ComingRuns.open(client, { node, pipeline, known: first === undefined ? [] : [first] }, stop)
+  let { count } = options
+  let run = first ?? (await coming.next())?.id
+  while (run !== undefined && !stop.aborted) {
+    const { samples, ended } = await followTelemetry(
+      client,
+      { node, run },
+      { ...shown, ...(count === undefined ? {} : { count }) },
+      stop,
+    )
+    if (count !== undefined) count -= samples
+    if (ended === undefined || (count !== undefined && count <= 0)) return
+    const next = await coming.next()
+    if (next !== undefined) printNextRun(next, options.output)
+    run = next?.id
+  }
+}
+
+/** Adds the verb to `penstock pipelines`. */
+export function addTelemetry(add: AddVerb): void {
+  withAllMetrics(add('telemetry', 'show KPIs and metrics of a run, live, and a summary once it has ended'))
+    .description(
+      'Shows the KPIs and metrics of a run, live, and a summary once it has ended; exit code 1 when it failed. With --follow the next runs of ' +
+        'its pipeline too, until Ctrl-C. With -o json a line for each sample, {timestamp, kpis, metrics}, and one for the end, ' +
+        '{outcome, error, seconds, kpis, metrics}; {nextRun} between runs.',
+    )
+    .argument('[pipeline|run]', 'id or name of a pipeline, whose current run is meant, or id of a run')
+    .argument('[component...]', 'only these components')
+    .option('--run <id>', 'a run, instead of the current one of a pipeline')
+    .option('--metric <name>', 'only metrics of this name; may be given several times', collect)
+    .option('-f, --follow', 'go on with the next run, after a restart too')
+    .option('-c, --count <number>', 'end after this many samples', whole(1, 1_000_000_000))
+    .action(telemetry)
 }

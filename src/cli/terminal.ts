@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
 import stringWidth from 'string-width'
+import { stringify } from 'yaml'
 
 export interface Column {
   title: string
@@ -83,7 +84,8 @@ function wrapped(text: string, width: number): string[] {
   return lines
 }
 
-function cut(text: string, width: number): string {
+/** The beginning of `text` that fits `width` columns, with a sign that there is more. */
+export function cut(text: string, width: number): string {
   return visible(text) <= width ? text : `${head(text.replace(ESCAPES, ''), width - 1)}…`
 }
 
@@ -154,8 +156,26 @@ export function print(text: string): void {
   process.stdout.write(`${harmless(text)}\n`)
 }
 
+let isYaml = false
+
+/** What is data is written as YAML from now on, each value of several as a document of its own. */
+export function writeYaml(): void {
+  isYaml = true
+}
+
+const yaml = (value: unknown): string => stringify(value, { lineWidth: 0 }).trimEnd()
+
+/** Data as the command's one answer. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2))
+  print(isYaml ? yaml(value) : JSON.stringify(value, null, 2))
+}
+
+/** One of several values that follow each other: a line of JSON, or a document of YAML. */
+export const dataLine = (value: unknown): string => (isYaml ? `---\n${yaml(value)}` : JSON.stringify(value))
+
+/** Prints one of several values that follow each other. */
+export function printDataLine(value: unknown): void {
+  print(dataLine(value))
 }
 
 /** Asks a question that yes or no answers, no being what anything else means; undefined where there is no person to ask. */

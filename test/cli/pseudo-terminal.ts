@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { packageRoot } from '../../src/package-root.ts'
 
-export const KEYS = { up: '\x1b[A', down: '\x1b[B', enter: '\r', interrupt: '\x03' }
+export const KEYS = { up: '\x1b[A', down: '\x1b[B', right: '\x1b[C', left: '\x1b[D', enter: '\r', interrupt: '\x03' }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
 const ESCAPES = /\x1b\[[0-9;?]*[A-Za-z]/g
@@ -13,6 +13,8 @@ export class PseudoTerminal {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown>
   #shown = ''
+  /** All that was written to the terminal, with its escape sequences. */
+  raw = ''
   #wake: () => void = () => undefined
 
   /** `penstock …args`. */
@@ -25,6 +27,7 @@ export class PseudoTerminal {
     })
     this.#closed = once(this.#child, 'close')
     this.#child.stdout?.on('data', (text) => {
+      this.raw += String(text)
       this.#shown += String(text).replaceAll(ESCAPES, '').replaceAll('\r\n', '\n')
       this.#wake()
     })

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import { exampleOf } from '../../src/cli/docs.ts'
+import { exampleOf } from '../../src/cli/component-example.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'

@@ -1,0 +1,120 @@
+/** The runs of a node as they come and go, each with what it does per second. */
+import { ApiFailure } from './api-failure.ts'
+import type { ApiClient } from './client.ts'
+import { Failure } from './failure.ts'
+import type { Pipeline, Run } from './messages.ts'
+import { type Figures, RunMeter } from './run-figures.ts'
+
+/** A pipeline that is started, and the run that it has or had last. */
+export interface RunStatus extends Partial<Figures> {
+  pipeline: string
+  name: string
+  run: string
+  /** ENDED while its restart policy waits. */
+  state: Run['state']
+  startedAt?: string
+}
+
+interface Watched {
+  pipeline: Pipeline
+  readonly run: Run
+  readonly over: AbortController
+  samples: number
+  isFollowed: boolean
+  figures: Figures | undefined
+}
+
+/** Follows the telemetry of every run; `signal` ends it. */
+export class NodeRuns {
+  readonly #client: ApiClient
+  readonly #node: string
+  readonly #over = new AbortController()
+  readonly #signal: AbortSignal
+  readonly #watched = new Map<string, Watched>()
+  readonly #failed: (error: unknown) => void
+  /** Rejects when the node cannot be followed any more; never fulfilled. */
+  readonly failure: Promise<never>
+
+  private constructor(client: ApiClient, node: string, signal: AbortSignal) {
+    this.#client = client
+    this.#node = node
+    this.#signal = AbortSignal.any([signal, this.#over.signal])
+    let failed: (error: unknown) => void = () => undefined
+    this.failure = new Promise((_, reject) => {
+      failed = reject
+    })
+    this.failure.catch(() => undefined)
+    this.#failed = failed
+  }
+
+  static async open(client: ApiClient, node: string, signal: AbortSignal): Promise<NodeRuns> {
+    const runs = new NodeRuns(client, node, signal)
+    // The stream first: what happens after the list was read is an event, then.
+    const events = await client.streamPipelines(node, runs.#signal)
+    for (const pipeline of await client.getPipelines(node)) runs.#set(pipeline)
+    runs.#follow(events).catch(runs.#failed)
+    return runs
+  }
+
+  /** What is known now. */
+  get all(): RunStatus[] {
+    return [...this.#watched.values()].map(({ pipeline: { id, name }, run, figures }) => ({
+      ...{ pipeline: id, name, run: run.id, state: run.state },
+      ...(run.startedAt === undefined ? {} : { startedAt: run.startedAt }),
+      ...figures,
+    }))
+  }
+
+  /** Whether every run that is on has shown two samples, so that its rates are known. */
+  get isMeasured(): boolean {
+    return [...this.#watched.values()].every(({ run, samples }) => run.state !== 'RUNNING' || samples > 1)
+  }
+
+  /** Ends what is followed. */
+  close(): void {
+    this.#over.abort()
+  }
+
+  async #follow(events: Awaited<ReturnType<ApiClient['streamPipelines']>>): Promise<void> {
+    for await (const { create, update, delete: deleted } of events) {
+      const pipeline = create?.pipeline ?? update?.pipeline
+      if (pipeline !== undefined) this.#set(pipeline)
+      if (deleted?.pipeline !== undefined) this.#forget(deleted.pipeline.id)
+    }
+    if (!this.#signal.aborted) throw new Failure('the stream of pipelines ended')
+  }
+
+  #forget(id: string): void {
+    this.#watched.get(id)?.over.abort()
+    this.#watched.delete(id)
+  }
+
+  #set(pipeline: Pipeline): void {
+    const { id, started, currentRun: run } = pipeline
+    const before = this.#watched.get(id)
+    if (!started || run === undefined || before?.run.id !== run.id) this.#forget(id)
+    if (!started || run === undefined) return
+    const same = before?.run.id === run.id ? before : undefined
+    const fresh = { over: new AbortController(), samples: 0, isFollowed: false, figures: undefined }
+    const watched: Watched = Object.assign(same ?? { ...fresh, pipeline, run }, { pipeline, run })
+    this.#watched.set(id, watched)
+    if (run.state !== 'RUNNING' || watched.isFollowed) return
+    watched.isFollowed = true
+    this.#measure(watched).catch(this.#failed)
+  }
+
+  async #measure(watched: Watched): Promise<void> {
+    const { pipeline, run, over } = watched
+    const meter = new RunMeter(pipeline.jsonConfig)
+    const signal = AbortSignal.any([this.#signal, over.signal])
+    try {
+      for await (const sample of this.#client.openTelemetryStream(this.#node, run.id, signal)) {
+        watched.figures = meter.take(sample)
+        watched.samples++
+      }
+    } catch (error) {
+      // The run has ended, which is told as a change of its pipeline.
+      if (!(error instanceof ApiFailure)) throw error
+    }
+  }
+}

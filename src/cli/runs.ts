@@ -1,0 +1,104 @@
+/** Which run a command means, and the runs that come after it. */
+import { ApiFailure } from './api-failure.ts'
+import type { ApiClient } from './client.ts'
+import { UsageFailure } from './failure.ts'
+import type { Pipeline, Run } from './messages.ts'
+import { findPipeline, findRun, findRunId } from './target.ts'
+
+/** The ids that nodes give; others are not looked for among the runs, which takes a node 2 s where there is none. */
+const RUN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** The id of the run meant: `run`; else the current one of the pipeline called `given`, by id or name; else the run with that id. */
+export async function meantRun(
+  client: ApiClient,
+  node: string,
+  given: string | undefined,
+  run: string | undefined,
+): Promise<string> {
+  if (run !== undefined) return await findRunId(client, node, run)
+  if (given === undefined) throw new UsageFailure('name a pipeline or a run')
+  if (!RUN_ID.test(given)) return await findRun(client, node, given, undefined)
+  try {
+    const { currentRun } = await client.getPipelineById(node, given)
+    if (currentRun !== undefined) return currentRun.id
+  } catch (error) {
+    if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
+    const isRun = await client.getRun(node, given).then(
+      () => true,
+      () => false,
+    )
+    if (isRun) return given
+  }
+  return await findRun(client, node, given, undefined)
+}
+
+/** The pipeline that is meant, whether it has a run or not. */
+export async function meantPipeline(
+  client: ApiClient,
+  node: string,
+  given: string | undefined,
+  run: string | undefined,
+): Promise<Pipeline> {
+  if (run === undefined && given !== undefined && !RUN_ID.test(given)) return await findPipeline(client, node, given)
+  return await client.getPipelineByRunId(node, await meantRun(client, node, given, run))
+}
+
+/** The runs of a pipeline as they come, told from the moment this was opened. */
+export class ComingRuns {
+  readonly #seen: Set<string>
+  readonly #coming: Run[] = []
+  #isOver = false
+  #failure: unknown
+  #wake: () => void = () => undefined
+
+  private constructor(known: readonly string[]) {
+    this.#seen = new Set(known)
+  }
+
+  /** Those of `pipeline` that are not in `known`; none once `signal` has aborted or the pipeline is deleted. */
+  static async open(
+    client: ApiClient,
+    { node, pipeline, known }: { node: string; pipeline: string; known: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<ComingRuns> {
+    const runs = new ComingRuns(known)
+    // The stream first: what happens after the pipeline was read is an event, then.
+    const events = await client.streamPipelines(node, signal)
+    runs.#add((await client.getPipelineById(node, pipeline)).currentRun)
+    runs.#read(events, pipeline).catch((error: unknown) => runs.#end(signal.aborted ? undefined : error))
+    return runs
+  }
+
+  /** The next run, once there is one; undefined when there will be none. */
+  async next(): Promise<Run | undefined> {
+    for (;;) {
+      const run = this.#coming.shift()
+      if (run !== undefined || (this.#isOver && this.#failure === undefined)) return run
+      if (this.#failure !== undefined) throw this.#failure
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  async #read(events: Awaited<ReturnType<ApiClient['streamPipelines']>>, pipeline: string): Promise<void> {
+    for await (const { update, delete: deleted } of events) {
+      if (deleted?.pipeline?.id === pipeline) break
+      if (update?.pipeline?.id === pipeline) this.#add(update.pipeline.currentRun)
+    }
+    this.#end(undefined)
+  }
+
+  #add(run: Run | undefined): void {
+    if (run === undefined || this.#seen.has(run.id)) return
+    this.#seen.add(run.id)
+    this.#coming.push(run)
+    this.#wake()
+  }
+
+  #end(failure: unknown): void {
+    this.#isOver = true
+    this.#failure = failure
+    this.#wake()
+  }
+}

@@ -1,0 +1,84 @@
+/** Completion in bash offers names that the node knows, and nothing, soon, where no node answers. */
+import { type ChildProcess, execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packageRoot } from '../../src/package-root.ts'
+import { lineOf, lossy, penstock, plainEnvironment, scratch, start } from './cli.ts'
+
+const directory = scratch()
+let node: ChildProcess
+let url: string
+let run: string
+let script: string
+
+/** What bash offers after these words, the last of which is being typed; its words are broken as bash breaks them. */
+function complete(words: readonly string[], address = url): string[] {
+  const broken = words.flatMap((word) => word.split(/(:|=)/).filter((part, _, all) => part !== '' || all.length === 1))
+  const quoted = broken.map((word) => `'${word}'`).join(' ')
+  const typed = `penstock() { "${process.execPath}" "${join(packageRoot(), 'bin/penstock.js')}" "$@"; }
+source ${script}; COMP_WORDS=(${quoted}); COMP_CWORD=${broken.length - 1}; _penstock; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const env = { ...plainEnvironment(), PENSTOCK_URL: address }
+  return execFileSync('bash', ['-c', typed], { encoding: 'utf8', env })
+    .trim()
+    .split('\n')
+    .filter((line) => line !== '')
+}
+
+beforeAll(async () => {
+  node = start([
+    'up',
+    '--hub',
+    '--node-name',
+    'shed',
+    '--data-dir',
+    `${directory.path}/data`,
+    '--http',
+    '127.0.0.1:0',
+    '--grpc',
+    '127.0.0.1:0',
+  ])
+  url = `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}`
+  const env = { PENSTOCK_URL: url }
+  const config = directory.file('lossy.json', lossy)
+  for (const name of ['uplink', 'up town']) {
+    expect((await penstock(['pipelines', 'create', name, config], { env })).code).toBe(0)
+  }
+  run = JSON.parse((await penstock(['pipelines', 'start', 'uplink', '--json'], { env })).stdout).runId
+  script = directory.file('completion.bash', (await penstock(['completion', 'bash'])).stdout)
+}, 60_000)
+afterAll(async () => {
+  const gone = once(node, 'exit')
+  node.kill('SIGTERM')
+  await gone
+  directory.dispose()
+})
+
+describe('completion in bash', { timeout: 60_000 }, () => {
+  it('knows the pipelines, quoted as the shell wants them', () => {
+    expect(complete(['penstock', 'pipelines', 'start', 'up'])).toEqual(['up\\ town', 'uplink'])
+    expect(complete(['penstock', 'pipelines', 'start', '--url', url, 'upl'], 'http://127.0.0.1:1')).toEqual(['uplink'])
+  })
+
+  it('knows runs, nodes, components, metrics and variables', () => {
+    expect(complete(['penstock', 'pipelines', 'logs', run.slice(0, 6)])).toEqual([run])
+    expect(complete(['penstock', 'pipelines', 'telemetry', '--run', ''])).toEqual([run])
+    expect(complete(['penstock', 'pipelines', 'list', '--node', 's'])).toEqual(['shed'])
+    expect(complete(['penstock', 'pipelines', 'telemetry', 'uplink', 's'])).toEqual(['sink', 'source'])
+    expect(complete(['penstock', 'pipelines', 'logs', 'uplink', '--component', 'lo'])).toEqual(['loss'])
+    expect(complete(['penstock', 'pipelines', 'telemetry', 'uplink', '--metric', 'emul'])).toEqual(['emulated_loss'])
+    expect(complete(['penstock', 'pipelines', 'set', 'uplink', 'lo'])).toEqual(['loss='])
+  })
+
+  it('says nothing where no node answers, and where there is nothing to say', async () => {
+    expect(
+      complete(['penstock', 'pipelines', 'start', ''], 'http://127.0.0.1:1').filter((word) => !word.startsWith('-')),
+    ).toEqual([])
+    for (const words of [['pipelines', 'start'], ['nope'], ['pipelines', 'logs', '--lines', 'x'], []]) {
+      const { code, stderr } = await penstock(['complete', '--', ...words], {
+        env: { PENSTOCK_URL: 'http://127.0.0.1:1' },
+      })
+      expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' })
+    }
+  })
+})

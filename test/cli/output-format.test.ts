@@ -1,0 +1,87 @@
+/** Every command that prints data prints it as a table, as JSON and as YAML. */
+import { type ChildProcess, execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { createProgram } from '../../src/cli/main.ts'
+import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
+import { commandsOf } from './commands.ts'
+
+const directory = scratch()
+const config = directory.file('lossy.json', lossy)
+let node: ChildProcess
+let env: Record<string, string>
+
+beforeAll(async () => {
+  const flags = [
+    '--http',
+    '127.0.0.1:0',
+    '--grpc',
+    '127.0.0.1:0',
+    '--log-level',
+    'error',
+    '--telemetry-interval',
+    '100ms',
+  ]
+  node = start(['up', '--data-dir', `${directory.path}/data`, ...flags])
+  env = { PENSTOCK_URL: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}` }
+  expect((await penstock(['pipelines', 'create', 'lossy', config], { env })).code).toBe(0)
+  expect((await penstock(['pipelines', 'start', 'lossy'], { env })).code).toBe(0)
+})
+afterAll(async () => {
+  const gone = once(node, 'exit')
+  node.kill('SIGTERM')
+  await gone
+  directory.dispose()
+})
+
+/** Those that print nothing but what a person, or a shell, is to read. */
+const WITHOUT_DATA = ['up', 'demo-hub', 'demo-operate', 'completion']
+
+describe('the format of what is printed', () => {
+  it('is chosen by -o and --json at every command that prints data', () => {
+    for (const { path, command } of commandsOf(createProgram())) {
+      if (command.commands.length > 0 || WITHOUT_DATA.includes(path)) continue
+      const choices = command.options.find(({ long }) => long === '--output')?.argChoices ?? []
+      expect({ path, choices }).toEqual({ path, choices: expect.arrayContaining(['table', 'json', 'yaml']) })
+      expect({ path, json: command.options.some(({ long }) => long === '--json') }).toEqual({ path, json: true })
+    }
+  })
+
+  it.each([[['version']], [['components', 'udp']], [['pipelines', 'get', 'lossy']], [['status']]])(
+    '%j says the same in each',
+    async (args) => {
+      const [table, output, json, yaml] = await Promise.all(
+        [['-o', 'table'], ['-o', 'json'], ['--json'], ['-o', 'yaml']].map((flags) =>
+          penstock([...args, ...flags], { env }),
+        ),
+      )
+      expect([table, output, json, yaml].map((result) => result?.code)).toEqual([0, 0, 0, 0])
+      expect(json?.stdout).toBe(output?.stdout)
+      expect(() => JSON.parse(table?.stdout ?? '')).toThrow()
+      expect(parse(yaml?.stdout ?? '')).toEqual(JSON.parse(json?.stdout ?? ''))
+    },
+  )
+
+  it('of several values is a document of YAML each', async () => {
+    const { code, stdout } = await penstock(['pipelines', 'telemetry', 'lossy', '-c', '2', '-o', 'yaml'], { env })
+    expect(code).toBe(0)
+    const samples = parseAllDocuments(stdout).map((document) => document.toJS())
+    expect(samples).toMatchObject([{ metrics: { sink: {} } }, { metrics: { sink: {} } }])
+  })
+
+  it('is asked for once', async () => {
+    const { code, stdout, stderr } = await penstock(['version', '--json', '-o', 'table'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('--json and --output table do not go together')
+    expect((await penstock(['version', '--json', '-o', 'json'])).code).toBe(0)
+  })
+
+  it('is read by jq and by what else reads JSON', async () => {
+    const { stdout } = await penstock(['components', '--json'])
+    const jq = promisify(execFile)('jq', ['-e', 'length > 70'])
+    jq.child.stdin?.end(stdout)
+    expect((await jq).stdout.trim()).toBe('true')
+  })
+})

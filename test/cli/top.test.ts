@@ -1,0 +1,167 @@
+/** `penstock top`: the runs of a node in a terminal, as one table, and as lines of JSON. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packageRoot } from '../../src/package-root.ts'
+import { until } from '../harness/waiting.ts'
+import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
+import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
+
+const directory = scratch()
+const size = directory.file('size', '90x24')
+let node: ChildProcess
+let url: string
+
+const call = (...args: string[]) => penstock(args, { env: { PENSTOCK_URL: url } })
+const terminal = (...args: string[]) =>
+  new PseudoTerminal(['top', ...args], { PENSTOCK_URL: url, TERMINAL_SIZE: '100x30', TERMINAL_SIZE_FILE: size })
+
+/** Of a screen, the names in the order of the rows. */
+const order = /PIPELINE[\s\S]*?\n(\w+) +running[^\n]*\n(\w+) +running/
+
+async function done(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  await gone
+}
+
+beforeAll(async () => {
+  const flags = [
+    '--http',
+    '127.0.0.1:0',
+    '--grpc',
+    '127.0.0.1:0',
+    '--log-level',
+    'error',
+    '--telemetry-interval',
+    '100ms',
+  ]
+  node = start(['up', '--node-name', 'shed', '--data-dir', `${directory.path}/data`, ...flags])
+  url = `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}`
+  const slow = structuredClone(lossy)
+  slow.engine_config.pipeline.source.uniform_traffic_source.interval = 10
+  for (const [name, config] of Object.entries({ slow, fast: lossy })) {
+    expect((await call('pipelines', 'create', name, directory.file(`${name}.json`, config))).code).toBe(0)
+    expect((await call('pipelines', 'start', name)).code).toBe(0)
+  }
+}, 60_000)
+afterAll(async () => {
+  await done(node)
+  directory.dispose()
+})
+
+describe('top in a terminal', () => {
+  it('shows the runs and what they lose, is sorted by keys, and gives the terminal back at q', async () => {
+    const top = terminal('--sort', 'name', '-i', '100ms')
+    expect((await top.see(order)).slice(1)).toEqual(['fast', 'slow'])
+    await top.see(/Lost, by reason[\s\S]*fast +loss +emulated_loss +emulated loss +[\d.,]+( k)? +[\d,]+/)
+    // From the first column backwards to the last, and on to the first again.
+    top.type(KEYS.left)
+    await top.see(/HELD▼/)
+    top.type(KEYS.right)
+    await top.see(/PIPELINE▼/)
+    top.type('r')
+    await top.see(/PIPELINE▲/)
+    expect((await top.see(order)).slice(1)).toEqual(['slow', 'fast'])
+    top.type('q')
+    expect(await top.code()).toBe(0)
+    expect(top.raw.startsWith('\x1b[?1049h\x1b[?25l')).toBe(true)
+    expect(top.raw.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true)
+  })
+
+  it('sorts by numbers from the greatest down', async () => {
+    const top = terminal('--sort', 'in', '-i', '100ms')
+    await top.see(/fast +running[^\n]* \d{3,} /)
+    expect((await top.see(order)).slice(1)).toEqual(['fast', 'slow'])
+    top.type('r')
+    await top.see(/IN\/S▲/)
+    expect((await top.see(order)).slice(1)).toEqual(['slow', 'fast'])
+    top.type('q')
+    expect(await top.code()).toBe(0)
+  })
+
+  it('is drawn again in the size that the terminal gets', async () => {
+    const top = terminal('-i', '1h')
+    await top.see(order)
+    writeFileSync(size, '40x5')
+    top.process.kill('SIGUSR1')
+    const drawn = () => top.raw.slice(top.raw.lastIndexOf('\x1b[H')).split('\r\n')
+    await until(() => drawn().length === 5)
+    expect(drawn()[3]).toContain('…')
+    top.type('q')
+    expect(await top.code()).toBe(0)
+  })
+
+  it.each(['Ctrl-C', 'SIGTERM'])('leaves the modes of the terminal as they were, at %s', async (how) => {
+    const top = `"${process.execPath}" ${packageRoot()}/bin/penstock.js top -i 100ms`
+    const script = `before=$(stty -g); ${top}; echo "code $?"; [ "$before" = "$(stty -g)" ] && echo as before`
+    const driver = fileURLToPath(new URL('terminal.py', import.meta.url))
+    const shell = spawn('python3', [driver, 'bash', '--norc', '-c', script], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, PENSTOCK_URL: url, NO_COLOR: '1' },
+    })
+    let shown = ''
+    shell.stdout.on('data', (chunk) => {
+      shown += chunk
+    })
+    const closed = once(shell, 'close')
+    await until(() => shown.includes('running'))
+    if (how === 'Ctrl-C') shell.stdin.write(KEYS.interrupt)
+    else process.kill(await childOf(await childOf(shell.pid as number)), 'SIGTERM')
+    await closed
+    const after = shown.slice(shown.lastIndexOf('\x1b[?1049l'))
+    expect(after).toContain('code 0')
+    expect(after).toContain('as before')
+  })
+})
+
+/** The one child of a process. */
+async function childOf(pid: number): Promise<number> {
+  return Number(await text(spawn('pgrep', ['-P', String(pid)]).stdout))
+}
+
+describe('top elsewhere', () => {
+  it('prints one table', async () => {
+    const { code, stdout, stderr } = await call('top', '--sort', 'in')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(order.exec(stdout)?.slice(1)).toEqual(['fast', 'slow'])
+    expect(stdout).toContain('emulated_loss')
+    expect(stdout).not.toContain('\x1b')
+  })
+
+  it('prints lines of JSON, with rates that are right, and what comes and goes', async () => {
+    const child = start(['top', '--json', '-i', '100ms', '--sort', 'name'], { PENSTOCK_URL: url })
+    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
+    const line = async (holds: (runs: { name: string; [key: string]: unknown }[]) => boolean) => {
+      for (;;) {
+        const { runs } = JSON.parse((await lines.next()).value)
+        if (holds(runs)) return runs
+      }
+    }
+    const [fast, slow] = await line((runs) => runs.length === 2)
+    expect(fast).toMatchObject({ name: 'fast', state: 'RUNNING', drops: [{ component: 'loss', reason: 'intended' }] })
+    for (const run of [fast, slow]) {
+      expect(run.enteredPerSecond).toBeGreaterThan(0)
+      // What comes in is lost, or ends in the sink.
+      const sum = run.finishedPerSecond + run.droppedPerSecond
+      expect(Math.abs(sum - run.enteredPerSecond)).toBeLessThanOrEqual(0.2 * run.enteredPerSecond)
+    }
+    expect((await call('pipelines', 'stop', 'slow')).code).toBe(0)
+    await line((runs) => runs.length === 1 && runs[0]?.name === 'fast')
+    expect((await call('pipelines', 'start', 'slow')).code).toBe(0)
+    await line((runs) => runs.some(({ name, enteredPerSecond }) => name === 'slow' && Number(enteredPerSecond) > 0))
+    await done(child)
+    const once = await call('top', '--once', '--json')
+    expect(once.stdout.trim().split('\n')).toHaveLength(1)
+  })
+
+  it('says what is wrong with what it is asked for', async () => {
+    const { code, stderr } = await call('top', '--sort', 'size')
+    expect(code).toBe(2)
+    expect(stderr).toContain('Allowed choices are name, state,')
+  })
+})
