@@ -330,7 +330,9 @@ describe('nodes of a hub', () => {
     expect((await json<unknown[]>(hub, 'nodes')).length).toBe(2)
     const own = await at(hub, 'nodes', 'remove', 'hub')
     expect(own.code).toBe(1)
-    expect((await at(west, 'nodes', 'remove', 'east')).stderr).toContain('no node on this hub is called "east"')
+    expect((await at(west, 'nodes', 'remove', 'east')).stderr).toContain(
+      'no node on this hub has the id or name "east"',
+    )
     expect(await at(west, 'disconnect')).toMatchObject({ code: 0 })
     expect(await json(west, 'status')).toMatchObject({ state: 'UNAUTHENTICATED', isAuthenticated: false })
     const off = await at(west, 'nodes')
