@@ -21,9 +21,9 @@ export interface AllNodesOptions {
 /** Adds `--all-nodes` and `--timeout`. */
 export function withAllNodes(command: Command): Command {
   return command
-    .addOption(new Option('--all-nodes', 'of every node of the hub').conflicts('node'))
+    .addOption(new Option('--all-nodes', 'every node of the hub').conflicts('node'))
     .addOption(
-      new Option('--timeout <duration>', 'with --all-nodes, how long a node has for its answer')
+      new Option('--timeout <duration>', 'with several nodes, how long each has for its answer')
         .argParser(duration)
         .default(PATIENCE_MS, '10s'),
     )
@@ -55,16 +55,30 @@ export async function askAll<R>(
     { ...(await client.getNode(nodeId)), online: true },
   ]
   all.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id < b.id ? -1 : 1))
-  const asked: Asked<R>[] = new Array(all.length)
-  const waiting = all.entries()
+  const asked = await askThese(
+    all.map((node) => (node.id === nodeId ? { ...node, online: true } : node)),
+    patience,
+    ask,
+  )
+  if (nodes.error !== undefined) asked.push({ id: '', name: 'the hub', error: nodes.error })
+  return asked
+}
+
+/** Asks these, as `askAll` does; the answers are in their order. */
+export async function askThese<R>(
+  nodes: readonly Pick<Node, 'id' | 'name' | 'online' | 'lastSeen'>[],
+  patience: number,
+  ask: (node: string, signal: AbortSignal) => Promise<R>,
+): Promise<Asked<R>[]> {
+  const asked: Asked<R>[] = new Array(nodes.length)
+  const waiting = nodes.entries()
   const askNext = async () => {
     for (const [i, { id, name, online, lastSeen }] of waiting) {
-      const outcome = online || id === nodeId ? await attempt(patience, (signal) => ask(id, signal)) : offline(lastSeen)
+      const outcome = online ? await attempt(patience, (signal) => ask(id, signal)) : offline(lastSeen)
       asked[i] = { id, name, ...outcome }
     }
   }
-  await Promise.all(Array.from({ length: Math.min(ASKED_AT_ONCE, all.length) }, askNext))
-  if (nodes.error !== undefined) asked.push({ id: '', name: 'the hub', error: nodes.error })
+  await Promise.all(Array.from({ length: Math.min(ASKED_AT_ONCE, nodes.length) }, askNext))
   return asked
 }
 

@@ -1,16 +1,19 @@
-/** `penstock pipelines apply`: the pipelines of files on a node, created or updated by their names. */
+/** `penstock pipelines apply`: the pipelines of files on a node or several, created or updated by their names. */
+import type { Command } from 'commander'
+import { withAllNodes } from './all-nodes.ts'
+import { ApiFailure } from './api-failure.ts'
 import { Application, type Applied } from './apply.ts'
+import { isOfSeveral, lackOf, type Place, type PlaceOptions, placeName, placesOf } from './apply-places.ts'
 import { Failure, PartFailure } from './failure.ts'
-import type { Pipeline } from './messages.ts'
-import { type Format, interruption } from './options.ts'
+import { collect, type Format, interruption, withOutput } from './options.ts'
 import { goOnUnread } from './output.ts'
 import { readPipelines } from './pipeline-files.ts'
-import type { AddVerb, Common } from './pipelines-options.ts'
 import { placedLine } from './problems.ts'
-import { targetOf } from './target.ts'
-import { ask, harmless, print, printJson } from './terminal.ts'
+import { clientFor, withClient } from './target.ts'
+import { ask, harmless, paint, print, printJson } from './terminal.ts'
 
-interface Options extends Common {
+interface Options extends PlaceOptions {
+  output: Format
   start?: boolean
   prune?: boolean
   yes?: boolean
@@ -29,10 +32,16 @@ const TOLD: Record<Exclude<Applied['result'], 'refused'>, readonly [string, stri
   deleted: ['deleted', 'delete'],
 }
 
-/** Asks whether these are to go, before anything is done; throws unless the answer is yes. */
-async function confirmRemoval(remove: readonly Pipeline[], node: string): Promise<void> {
-  const list = remove.map(({ id, name, started }) => `  "${name}" ${id}${started ? ', started' : ''}`).join('\n')
-  const what = `--prune deletes ${remove.length} pipelines of node ${node} that are in none of the files:\n${list}\n`
+/** Asks whether what is to go from these is to, before anything is done; throws unless the answer is yes. */
+async function confirmRemoval(places: readonly Place[]): Promise<void> {
+  const lines = places.flatMap((place) =>
+    place.remove.map(
+      ({ id, name, started }) =>
+        `  "${name}" ${id}${started ? ', started' : ''}${places.length > 1 ? ` on ${placeName(place)}` : ''}`,
+    ),
+  )
+  const where = places.length > 1 ? `${places.length} nodes` : `node ${places[0]?.id}`
+  const what = `--prune deletes ${lines.length} pipelines of ${where} that are in none of the files:\n${lines.join('\n')}\n`
   const answer = await ask(`${what}delete them, whoever made them?`)
   if (answer === undefined) throw new Failure(`${what}nothing was changed: --yes deletes them`)
   if (!answer) throw new Failure('nothing was changed')
@@ -67,48 +76,69 @@ async function apply(files: string[], options: Options): Promise<void> {
   const { output, prune = false, yes = false, dryRun = false, start = false, forceRestart = false } = options
   const wanted = await readPipelines(files)
   if (wanted.length === 0) throw new Failure('the files hold no pipeline: nothing was changed')
-  const { client, node } = await targetOf(options)
-  const before = await client.getPipelines(node)
   const names = new Set(wanted.map(({ settings }) => settings.name))
-  const remove = prune ? before.filter(({ name }) => !names.has(name)) : []
-  if (remove.length > 0 && !yes && !dryRun) await confirmRemoval(remove, node)
+  const client = clientFor(options)
+  const places = await placesOf(client, options, ({ name }) => prune && !names.has(name))
+  const pruned = places.filter(({ remove }) => remove.length > 0)
+  if (pruned.length > 0 && !yes && !dryRun) await confirmRemoval(pruned)
   // What is to be done does not depend on who reads of it.
   goOnUnread()
   const report = (applied: Applied, step: 'settings' | 'start' | 'delete') => {
     if (output !== 'json') tell(applied, step, dryRun)
   }
+  const several = isOfSeveral(options)
   const signal = interruption()
-  const application = new Application(client, node, before, { start, dryRun, forceRestart, remove, signal, report })
   try {
-    await application.run(wanted)
+    for (const place of places) {
+      if (place.error !== undefined) continue
+      if (several && output !== 'json') print(paint(placeName(place), 'bold'))
+      const { id, before, remove } = place
+      place.application = new Application(client, id, before, { start, dryRun, forceRestart, remove, signal, report })
+      await place.application.run(wanted).catch((error: unknown) => {
+        if (!several || !(error instanceof ApiFailure) || error.code === 'UNAUTHENTICATED') throw error
+        place.error = { code: error.code, message: error.message }
+      })
+    }
   } finally {
-    printEnd(application, { output, dryRun, node })
+    printEnd(places, { output, dryRun, several })
   }
-  if (!application.isRefused) return
-  const refused = application.applied.filter(({ error }) => error !== undefined).length
-  const kept = remove.length > 0 && !application.applied.some(({ result }) => result === 'deleted')
+  const lacks = places.flatMap((place) => {
+    const lack = lackOf(place, wanted.length, dryRun)
+    return lack === undefined ? [] : [several ? `  ${placeName(place)}: ${lack}` : lack]
+  })
+  if (lacks.length === 0) return
   throw new PartFailure(
-    `${refused} of ${wanted.length + (kept ? 0 : remove.length)} pipelines ${dryRun ? 'would be' : 'were'} refused or not started` +
-      `${kept ? '; nothing was deleted, therefore' : ''}`,
+    several
+      ? `${lacks.length} of ${places.length} nodes ${dryRun ? 'would not have' : 'do not have'} all of it:\n${lacks.join('\n')}`
+      : lacks.join('\n'),
   )
 }
 
 function printEnd(
-  { applied }: Application,
-  { output, dryRun, node }: { output: Format; dryRun: boolean; node: string },
+  places: readonly Place[],
+  { output, dryRun, several }: { output: Format; dryRun: boolean; several: boolean },
 ): void {
-  if (output === 'json') printJson({ node, dryRun, pipelines: applied })
-  else if (dryRun) print('dry run: nothing was changed')
+  if (output !== 'json') {
+    if (dryRun) print('dry run: nothing was changed')
+    return
+  }
+  const told = places.map(({ id, name, application, error }) => {
+    return { id, name, pipelines: application?.applied ?? [], ...(error !== undefined && { error }) }
+  })
+  const [only] = told
+  printJson(several ? { dryRun, nodes: told } : { node: only?.id, dryRun, pipelines: only?.pipelines })
 }
 
-export function addApply(add: AddVerb): void {
-  add('apply', 'create and update pipelines by name, as files ask')
+export function addApply(pipelines: Command): void {
+  withAllNodes(withClient(withOutput(pipelines.command('apply'))))
+    .summary('create and update pipelines by name, as files ask')
     .description(
-      'Creates and updates the pipelines of a node as files ask, by their names; what is so already is left alone. A file is YAML or JSON ' +
+      'Creates and updates the pipelines of a node, or of several, as files ask, by their names; what is so already is left alone. A file is YAML or JSON ' +
         'and has pipelines with their settings, as "penstock pipelines export" writes it; of a directory *.yaml, *.yml and *.json are taken. ' +
-        'Exit code 2 when something was refused and the rest was done.',
+        'Exit code 2 when something was refused, or a node did not answer, and the rest was done.',
     )
     .argument('<file...>', 'files and directories, - for standard input')
+    .option('--node <id|name>', 'the node meant (default: the one talked to); may be given several times', collect)
     .option('--start', 'then start those that are not started')
     .option('--prune', "delete the node's other pipelines, once it has been confirmed")
     .option('--yes', 'do not ask before pipelines are deleted')

@@ -30,7 +30,6 @@ export function addPipelines(program: Command): void {
     addValidate,
     addUpdate,
     addSet,
-    addApply,
     addDelete,
     addStartAndStop,
     addLogs,
@@ -39,5 +38,6 @@ export function addPipelines(program: Command): void {
   ]) {
     addVerb(add)
   }
+  addApply(pipelines)
   addExport(pipelines)
 }
