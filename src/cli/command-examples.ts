@@ -7,6 +7,9 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   up: 'penstock up --hub --data-dir "$(mktemp -d)"',
   validate: 'penstock validate examples/generator.json',
   simulate: 'penstock simulate examples/generator.json --duration 60s',
+  'fec advise': `penstock fec advise --loss 2% --rate 10M --packet 1200 --budget 30ms \\
+  --packets 2000`,
+  schema: 'penstock schema > pipeline-config.schema.json',
   run: 'penstock run examples/generator.json --duration 1s',
   impair: `penstock impair --profile lte --listen 127.0.0.1:0 \\
   --forward 127.0.0.1:8000 -- printenv PENSTOCK_IMPAIR_ADDRESS`,
@@ -27,6 +30,8 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   'pipelines update': 'penstock pipelines update first --restart-policy on-failure:5 --dry-run',
   'pipelines stop': 'penstock pipelines stop first',
   'pipelines set': 'penstock pipelines set operate loss=0.05',
+  'pipelines export': 'penstock pipelines export first -o site.yaml',
+  'pipelines apply': 'penstock pipelines apply site.yaml --dry-run',
   'pipelines delete': 'penstock pipelines delete first',
   status: 'penstock status',
   'nodes list': 'penstock nodes list --service pipelines',

@@ -10,6 +10,7 @@ import { commandsOf } from './commands.ts'
 
 const directory = scratch()
 const config = directory.file('lossy.json', lossy)
+const site = directory.file('site.json', { name: 'lossy', config: lossy })
 let node: ChildProcess
 let env: Record<string, string>
 
@@ -37,38 +38,74 @@ afterAll(async () => {
 })
 
 /** Those that print nothing but what a person, or a shell, is to read. */
-const WITHOUT_DATA = ['up', 'demo-hub', 'demo-operate', 'completion']
+const WITHOUT_DATA = ['up', 'demo-hub', 'demo-operate', 'completion', 'complete']
+/** Those whose formats are others. */
+const OTHER_FORMATS: Record<string, string[]> = {
+  schema: ['json', 'yaml'],
+  // Its -o is the file; --format has json and yaml.
+  'pipelines export': [],
+  simulate: ['table', 'json', 'yaml', 'csv'],
+}
 
 describe('the format of what is printed', () => {
   it('is chosen by -o and --json at every command that prints data', () => {
     for (const { path, command } of commandsOf(createProgram())) {
       if (command.commands.length > 0 || WITHOUT_DATA.includes(path)) continue
       const choices = command.options.find(({ long }) => long === '--output')?.argChoices ?? []
-      expect({ path, choices }).toEqual({ path, choices: expect.arrayContaining(['table', 'json', 'yaml']) })
+      expect({ path, choices }).toEqual({ path, choices: OTHER_FORMATS[path] ?? ['table', 'json', 'yaml'] })
       expect({ path, json: command.options.some(({ long }) => long === '--json') }).toEqual({ path, json: true })
     }
   })
 
-  it.each([[['version']], [['components', 'udp']], [['pipelines', 'get', 'lossy']], [['status']]])(
-    '%j says the same in each',
-    async (args) => {
-      const [table, output, json, yaml] = await Promise.all(
-        [['-o', 'table'], ['-o', 'json'], ['--json'], ['-o', 'yaml']].map((flags) =>
-          penstock([...args, ...flags], { env }),
-        ),
-      )
-      expect([table, output, json, yaml].map((result) => result?.code)).toEqual([0, 0, 0, 0])
-      expect(json?.stdout).toBe(output?.stdout)
-      expect(() => JSON.parse(table?.stdout ?? '')).toThrow()
-      expect(parse(yaml?.stdout ?? '')).toEqual(JSON.parse(json?.stdout ?? ''))
-    },
-  )
+  it.each([
+    [['version']],
+    [['components', 'udp']],
+    [['pipelines', 'get', 'lossy']],
+    [['status']],
+    [['pipelines', 'list', '--all-nodes']],
+    [['pipelines', 'apply', site, '--dry-run', '--all-nodes']],
+    [['simulate', config, '-d', '1s']],
+  ])('%j says the same in each', async (args) => {
+    const [table, output, json, yaml] = await Promise.all(
+      [['-o', 'table'], ['-o', 'json'], ['--json'], ['-o', 'yaml']].map((flags) =>
+        penstock([...args, ...flags], { env }),
+      ),
+    )
+    expect([table, output, json, yaml].map((result) => result?.code)).toEqual([0, 0, 0, 0])
+    expect(json?.stdout).toBe(output?.stdout)
+    expect(() => JSON.parse(table?.stdout ?? '')).toThrow()
+    expect(parse(yaml?.stdout ?? '')).toEqual(JSON.parse(json?.stdout ?? ''))
+  })
 
   it('of several values is a document of YAML each', async () => {
     const { code, stdout } = await penstock(['pipelines', 'telemetry', 'lossy', '-c', '2', '-o', 'yaml'], { env })
     expect(code).toBe(0)
     const samples = parseAllDocuments(stdout).map((document) => document.toJS())
     expect(samples).toMatchObject([{ metrics: { sink: {} } }, { metrics: { sink: {} } }])
+  })
+
+  it('of a sweep is a document of YAML for each row', async () => {
+    const sweep = ['simulate', config, '-d', '1s', '--set', 'loss=0.1,0.2']
+    const [json, yaml] = await Promise.all(['json', 'yaml'].map((format) => penstock([...sweep, '-o', format])))
+    const rows = json!.stdout.trim().split('\n')
+    expect(rows).toHaveLength(2)
+    expect(parseAllDocuments(yaml!.stdout).map((document) => document.toJS())).toEqual(
+      rows.map((row) => JSON.parse(row)),
+    )
+  })
+
+  it('of a schema and of what is exported is data alone', async () => {
+    const [json, yaml] = await Promise.all([penstock(['schema', '--json']), penstock(['schema', '-o', 'yaml'])])
+    expect((await penstock(['schema'])).stdout).toBe(json.stdout)
+    expect(parse(yaml.stdout)).toEqual(JSON.parse(json.stdout))
+    const exported = async (...flags: string[]) =>
+      (await penstock(['pipelines', 'export', 'lossy', ...flags], { env })).stdout
+    expect(await exported('--json')).toBe(await exported('--format', 'json'))
+    expect(parse(await exported())).toEqual(JSON.parse(await exported('--json')))
+    expect(await penstock(['pipelines', 'export', 'lossy', '--json', '--format', 'yaml'], { env })).toMatchObject({
+      code: 2,
+      stdout: '',
+    })
   })
 
   it('is asked for once', async () => {

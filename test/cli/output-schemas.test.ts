@@ -7,7 +7,7 @@ import { createProgram } from '../../src/cli/main.ts'
 import { documentOf, OUTPUT_SCHEMAS } from '../../src/cli/output-schemas.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
-import { lineOf, penstock, scratch, start } from './cli.ts'
+import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
 import { commandsOf } from './commands.ts'
 import '../harness/slow.ts'
 
@@ -87,6 +87,15 @@ function check(path: string, stdout: string): void {
 const generator = `${packageRoot()}/examples/generator.json`
 const operate = `${packageRoot()}/examples/operate.json`
 
+const link = ['--loss', '2%', '--rate', '10M', '--packet', '1200', '--budget', '30ms']
+
+/** A file for `apply` with a pipeline that loses this share. */
+function site(name: string, loss: number): string {
+  const config = structuredClone(lossy)
+  config.engine_config.pipeline.loss.uniform_loss.loss_prob = loss
+  return directory.file(`${name}.json`, { pipelines: [{ name: 'q', config }] })
+}
+
 describe('the output of', () => {
   it.each<[string, string[], number?]>([
     ['version', ['version']],
@@ -97,6 +106,11 @@ describe('the output of', () => {
     ['validate', ['validate', generator]],
     ['simulate', ['simulate', operate, '-d', '1s']],
     ['simulate', ['simulate', generator, operate, '-d', '1s']],
+    ['simulate', ['simulate', operate, '-d', '1s', '--set', 'loss=0.05']],
+    ['simulate', ['simulate', operate, '-d', '1s', '--set', 'loss=0.01,0.05', '--repeat', '2']],
+    ['fec advise', ['fec', 'advise', ...link, '--packets', '2000']],
+    ['fec advise', ['fec', 'advise', ...link, '--packets', '400', '--residual', '0.001%'], 1],
+    ['schema', ['schema']],
     ['run', ['run', operate, '-d', '300ms']],
     ['impair', ['impair', '--list']],
     ['impair', ['impair', '--loss', '1%', '-l', '127.0.0.1:0', '-f', '127.0.0.1:9', '-d', '1100ms']],
@@ -132,14 +146,21 @@ describe('the output of', () => {
       ['top', '--once'],
       ['status'],
       ['pipelines update', 'p', operate, '--dry-run'],
+      ['pipelines list', '--all-nodes'],
+      ['status', '--all-nodes'],
       ['pipelines stop', 'p'],
       ['pipelines logs', 'p'],
       ['pipelines telemetry', 'p'],
       ['top', '--once'],
-      ['pipelines delete', 'p', '--force'],
+      ['pipelines export', 'p'],
+      ['pipelines apply', site('first', 0.1), '--dry-run', '--prune'],
+      ['pipelines apply', site('first', 0.1), '--start', '--prune', '--yes', '--all-nodes'],
+      ['pipelines apply', site('second', 0.2)],
+      ['pipelines delete', 'q', '--force'],
     ] as const) {
       await conforms(path, [...path.split(' '), ...args])
     }
+    await conforms('pipelines apply', ['pipelines', 'apply', site('wrong', 7)], 2)
   })
 
   it('the life of a hub', async () => {
