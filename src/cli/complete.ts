@@ -99,14 +99,18 @@ function commandOf(program: Command, words: readonly string[]): { command: Comma
 /** Names that may follow `words`, those after `penstock`; none where the node has nothing to say. */
 async function following(program: Command, words: readonly string[]): Promise<string[]> {
   const { command, path, rest } = commandOf(program, joined(words))
-  const last = rest.at(-1) ?? ''
-  const option = OPTIONS[last]
+  const option = OPTIONS[rest.at(-1) ?? '']
   command.configureOutput({ writeErr: () => undefined })
   const { operands } = command.parseOptions(option === undefined ? rest : rest.slice(0, -1))
   const kinds = ARGUMENTS[path] ?? []
   const kind = option ?? kinds[Math.min(operands.length, kinds.length - 1)]
-  if (kind === undefined || (option === undefined && operands.length > 0 && kinds.length === 1)) return []
-  const { client, node } = await targetOf(command.opts<TargetOptions>())
+  const last = command.registeredArguments.at(-1)
+  const isFull = operands.length >= command.registeredArguments.length && last?.variadic !== true
+  if (kind === undefined || (option === undefined && isFull)) return []
+  const options = command.opts<TargetOptions & { node?: string | string[] }>()
+  // Of several nodes none is the one meant.
+  if (Array.isArray(options.node)) delete options.node
+  const { client, node } = await targetOf(options)
   const names = await namesOf(kind, client, node, kinds.length > 0 ? operands[0] : undefined)
   // A name of several lines cannot be told apart from several names.
   return [...new Set(names)].filter((name) => !/[\n\r]/.test(name)).sort()

@@ -27,7 +27,28 @@ function wordsOf(command: Command, path: string): Words[] {
   return [own, ...command.commands.flatMap((each) => wordsOf(each, path ? `${path} ${each.name()}` : each.name()))]
 }
 
-const FILES = 'run|simulate|validate|"pipelines create"|"pipelines update"|"pipelines validate"|up|"config check"'
+const FILES =
+  'run|simulate|validate|"pipelines create"|"pipelines update"|"pipelines validate"|"pipelines apply"|up|"config check"'
+
+const USUAL_FORMATS = 'table json yaml'
+
+/** What `--output` takes where that is not the usual: other formats, or with none a file. */
+function otherFormats(command: Command, path: string): string[] {
+  const output = command.options.find(({ long }) => long === '--output')
+  const formats = output?.argChoices?.join(' ') ?? ''
+  const own = output === undefined || formats === USUAL_FORMATS ? [] : [`    "${path}") formats="${formats}" ;;`]
+  return [
+    ...own,
+    ...command.commands.flatMap((each) => otherFormats(each, path ? `${path} ${each.name()}` : each.name())),
+  ]
+}
+
+/** What each of these options takes, for the `case` of a script. */
+const optionCases =
+  () => `-o|--output) candidates="$formats"; asks=""; if [[ -n "$formats" ]]; then files=""; else files=yes; fi ;;
+    -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
+    --write|--ca|--token-file|--data-dir) candidates=""; files=yes; asks="" ;;
+    ${ASKING.options.join('|')}) candidates=""; files=""; asks=yes ;;`
 
 /** Finds the command path typed so far, then what can follow it; `$1` is the word being typed. */
 function lookup(program: Command): string {
@@ -47,6 +68,10 @@ ${cases.join('\n')}
   case "$path" in
     ${FILES}) files=yes ;;
   esac
+  formats="${USUAL_FORMATS}"
+  case "$path" in
+${otherFormats(program, '').join('\n')}
+  esac
   case "$path" in
     ${ASKING.paths.map((path) => `"${path}"`).join('|')}) asks=yes ;;
   esac
@@ -58,13 +83,11 @@ const bash = (
 ): string => `# penstock completion for bash; load it with: source <(penstock completion bash)
 ${lookup(program)}
 _penstock() {
-  local candidates="" files="" asks="" name
+  local candidates="" files="" asks="" formats="" name
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   _penstock_candidates "\${COMP_WORDS[@]:0:COMP_CWORD}"
   case "$previous" in
-    -o|--output) candidates="table json yaml"; files=""; asks="" ;;
-    -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
-    ${ASKING.options.join('|')}) candidates=""; files=""; asks=yes ;;
+    ${optionCases()}
   esac
   COMPREPLY=($(compgen -W "$candidates" -- "$current"))
   if [[ -n "$files" && "$current" != -* ]]; then COMPREPLY+=($(compgen -f -- "$current")); fi
@@ -80,12 +103,10 @@ const zsh = (program: Command): string => `#compdef penstock
 # penstock completion for zsh; load it with: source <(penstock completion zsh)
 ${lookup(program)}
 _penstock() {
-  local candidates="" files="" asks=""
+  local candidates="" files="" asks="" formats=""
   _penstock_candidates "\${(@)words[1,CURRENT-1]}"
   case "\${words[CURRENT-1]}" in
-    -o|--output) candidates="table json yaml"; files=""; asks="" ;;
-    -p|--profile) candidates="${profileNames().join(' ')}"; files=yes ;;
-    ${ASKING.options.join('|')}) candidates=""; files=""; asks=yes ;;
+    ${optionCases()}
   esac
   compadd -- \${=candidates}
   [[ -n "$files" ]] && _files

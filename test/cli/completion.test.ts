@@ -70,6 +70,18 @@ describe('completion in bash', { timeout: 60_000 }, () => {
     expect(complete(['penstock', 'pipelines', 'set', 'uplink', 'lo'])).toEqual(['loss='])
   })
 
+  it('knows what a command takes: files, several pipelines or nodes, its own formats', () => {
+    const file = `${directory.path}/lossy.json`
+    expect(complete(['penstock', 'pipelines', 'apply', file.slice(0, -5)])).toEqual([file])
+    expect(complete(['penstock', 'pipelines', 'export', '-o', file.slice(0, -5)])).toEqual([file])
+    expect(complete(['penstock', 'pipelines', 'export', 'up town', 'upl'])).toEqual(['uplink'])
+    expect(complete(['penstock', 'pipelines', 'start', 'up town', 'upl'])).toEqual([])
+    expect(complete(['penstock', 'pipelines', 'apply', '--node', 'a', '--node', 's'])).toEqual(['shed'])
+    expect(complete(['penstock', 'simulate', '-o', ''])).toEqual(['table', 'json', 'yaml', 'csv'])
+    expect(complete(['penstock', 'schema', '-o', ''])).toEqual(['json', 'yaml'])
+    expect(complete(['penstock', 'fec', 'advise', '--output', ''])).toEqual(['table', 'json', 'yaml'])
+  })
+
   it('says nothing where no node answers, and where there is nothing to say', async () => {
     expect(
       complete(['penstock', 'pipelines', 'start', ''], 'http://127.0.0.1:1').filter((word) => !word.startsWith('-')),
