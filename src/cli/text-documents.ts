@@ -39,7 +39,11 @@ export function readDocuments(source: Source): TextDocument[] {
     if (problems.length > 0 && (isJson || value !== undefined)) throw invalid(problems, source)
     if (problems.length === 0) {
       const places = new JsonPlaces(text)
-      return [{ value, placeOf: (pointer) => places.of(pointer) }]
+      const placeOf = (pointer: string): Place | undefined => {
+        const place = places.of(pointer)
+        return place && { line: place.line, column: place.column }
+      }
+      return [{ value, placeOf }]
     }
   }
   return yamlDocuments(source)
