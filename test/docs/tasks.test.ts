@@ -5,35 +5,27 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { createProgram } from '../../src/cli/main.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, plainEnvironment, scratch, start } from '../cli/cli.ts'
-import { commandsOf } from '../cli/commands.ts'
 import { until } from '../harness/waiting.ts'
 import '../harness/slow.ts'
 
 const page = readFileSync(join(packageRoot(), 'docs/tasks.md'), 'utf8')
-const known = commandsOf(createProgram()).map(({ path }) => path)
 
-interface Block {
-  /** The commands that it takes, and that there have to be. */
-  needs: string[]
-  commands: string[]
+/** What is below a heading. */
+function sectionOf(heading: string): string {
+  const [, section = ''] = page.split(`\n## ${heading}\n`)
+  return section.split('\n## ')[0] as string
 }
 
-/** The blocks of penstock's commands below a heading. */
-function blocksOf(heading: string): Block[] {
-  const [section = ''] = page.split(`\n## ${heading}\n`).slice(1)
-  const [own = ''] = section.split('\n## ')
-  return [...own.matchAll(/(?:<!-- needs: (.*) -->\n\n)?```sh\n([\s\S]*?)\n```/g)].map(
-    ([, needs = '', commands = '']) => ({
-      needs: needs.split(', ').filter((each) => each !== ''),
-      commands: commands.split('\n'),
-    }),
-  )
+/** penstock's commands below a heading. */
+function commandsOf(heading: string): string[] {
+  return /```sh\n([\s\S]*?)\n```/.exec(sectionOf(heading))?.[1]?.split('\n') ?? []
 }
 
-const missing = ({ needs }: Block) => needs.filter((path) => !known.includes(path))
+/** The files below a heading that are to be written. */
+const filesOf = (heading: string): string[] =>
+  [...sectionOf(heading).matchAll(/```yaml\n([\s\S]*?\n)```/g)].map(([, file]) => file as string)
 
 const directory = scratch()
 const clone = join(directory.path, 'clone')
@@ -78,13 +70,10 @@ async function up(data: string, ...flags: string[]): Promise<string> {
   return `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}`
 }
 
-/** Runs a block whose commands need others that are not there yet only once they are. */
-function task(heading: string, at: number, body: (commands: string[]) => Promise<void>): void {
-  const block = blocksOf(heading)[at]
-  if (block === undefined) throw new Error(`${heading} has no block ${at}`)
-  const lacks = missing(block)
-  const title = `${heading}, in ${block.commands.length}${lacks.length > 0 ? ` (there is no ${lacks.join(', ')} yet)` : ''}`
-  it.skipIf(lacks.length > 0)(title, { timeout: 180_000 }, () => body(block.commands))
+/** Types the commands below a heading. */
+function task(heading: string, body: (commands: string[]) => Promise<void>): void {
+  const commands = commandsOf(heading)
+  it(`${heading}, in ${commands.length}`, { timeout: 180_000 }, () => body(commands))
 }
 
 describe('tasks.md', () => {
@@ -96,10 +85,10 @@ describe('tasks.md', () => {
     ['Move a node', 'move a node'],
   ])('counts the commands of "%s" right', (heading, row) => {
     const [, count] = new RegExp(`^\\| \\[${row}\\][^|]*\\| (\\d+) command`, 'm').exec(page) ?? []
-    expect(blocksOf(heading)[0]?.commands).toHaveLength(Number(count))
+    expect(commandsOf(heading)).toHaveLength(Number(count))
   })
 
-  task('A bad link', 0, async ([command = '']) => {
+  task('A bad link', async ([command = '']) => {
     const meant = command.replace('npm test', 'printenv PENSTOCK_IMPAIR_ADDRESS')
     expect(await run(meant)).toBe('127.0.0.1:7000\n')
   })
@@ -108,7 +97,7 @@ describe('tasks.md', () => {
     'A tunnel carries ping between two namespaces',
     { timeout: 120_000 },
     async () => {
-      const [a = '', b = ''] = blocksOf('A tunnel')[0]?.commands ?? []
+      const [a = '', b = ''] = commandsOf('A tunnel')
       const names = [`tasks-a-${process.pid}`, `tasks-b-${process.pid}`] as const
       const ip = (...args: string[]) => execFileSync('ip', args)
       for (const name of names) ip('netns', 'add', name)
@@ -135,12 +124,11 @@ describe('tasks.md', () => {
     },
   )
 
-  const three = async (commands: string[]) => {
-    const hub = await up(`hub-${commands.length}`, '--hub')
-    const edges = [
-      await up(`edge-1-${commands.length}`, '--node-name', 'edge-1'),
-      await up(`edge-2-${commands.length}`, '--node-name', 'edge-2'),
-    ]
+  task('Three nodes', async (commands) => {
+    const [file = ''] = filesOf('Three nodes')
+    writeFileSync(join(clone, 'first.yaml'), file)
+    const hub = await up('hub', '--hub')
+    const edges = [await up('edge-1', '--node-name', 'edge-1'), await up('edge-2', '--node-name', 'edge-2')]
     const env = { PENSTOCK_URL: hub }
     const joining: Promise<string>[] = []
     for (const command of commands) {
@@ -162,15 +150,13 @@ describe('tasks.md', () => {
       const { stdout } = await penstock(['pipelines', 'list', '--json', ...flags], { env })
       expect(JSON.parse(stdout)).toMatchObject([{ name: 'first', currentRun: { state: 'RUNNING' } }])
     }
-  }
-  task('Three nodes', 0, three)
-  task('Three nodes', 1, three)
+  })
 
-  task('Tune a code', 0, async ([command = '']) => {
+  task('Tune a code', async ([command = '']) => {
     expect(await run(command)).not.toBe('')
   })
 
-  task('Move a node', 0, async (commands) => {
+  task('Move a node', async (commands) => {
     const env = { PENSTOCK_URL: await up('old') }
     await run('penstock pipelines create first examples/generator.json', env)
     const { nodeId } = JSON.parse(await run('penstock status --json', env))
