@@ -34,11 +34,11 @@ const DEFAULTS = {
 
 /** How a setting is read from a file: as its option on the command line is. */
 const SETTINGS: Readonly<Record<string, (given: unknown) => unknown>> = {
-  restartPolicy: (given) => restartPolicy(word(given)),
-  startupPolicy: (given) => startupPolicy(word(given)),
-  defaultLoggingLevel: (given) => logLevel(word(given)),
-  instructionsTimeout: (given) => seconds(word(given)),
-  cpuPin: (given) => cpuPin(word(given)),
+  restartPolicy: (given) => restartPolicy(written(given)),
+  startupPolicy: (given) => startupPolicy(written(given)),
+  defaultLoggingLevel: (given) => logLevel(written(given)),
+  instructionsTimeout: (given) => seconds(written(given)),
+  cpuPin: (given) => cpuPin(written(given)),
   performanceMode: (given) => {
     if (typeof given !== 'boolean') throw new InvalidArgumentError('Expected true or false.')
     return given
@@ -47,6 +47,11 @@ const SETTINGS: Readonly<Record<string, (given: unknown) => unknown>> = {
 }
 
 const FIELDS = ['name', 'config', ...Object.keys(SETTINGS)]
+
+/** What stands there, for who says what should. */
+function written(given: unknown): string {
+  return typeof given === 'string' ? given : (JSON.stringify(given) ?? '')
+}
 
 function word(given: unknown): string {
   if (typeof given !== 'string' && typeof given !== 'number')

@@ -1,6 +1,7 @@
 /** Service objects into the protobuf wire format: an encoder per message, built once. */
 import protobuf from 'protobufjs'
 import { type FieldSchema, type MessageSchema, TIMESTAMP } from './schema.ts'
+import { bytesOf } from './unchanging.ts'
 import { LENGTH, wireType } from './wire-type.ts'
 
 type Writer = protobuf.Writer
@@ -159,7 +160,18 @@ function defaultTest({ type }: FieldSchema): (value: unknown) => boolean {
 function valueWriter({ type }: FieldSchema): Write {
   if (type.kind === 'message') {
     const inner = encoder(type.message)
+    const encode = (value: unknown): Uint8Array => {
+      // Not the spare writer: this is in the middle of another message.
+      const writer = protobuf.Writer.create()
+      inner.write(writer, value)
+      return writer.finish()
+    }
     return (writer, value) => {
+      const bytes = bytesOf(value as object, encode)
+      if (bytes !== undefined) {
+        writer.bytes(bytes)
+        return
+      }
       writer.fork()
       inner.write(writer, value)
       writer.ldelim()

@@ -1,19 +1,31 @@
 /** Objects that never change once they are made, so that what is encoded from them is encoded once. */
 
-const texts = new WeakMap<object, string>()
+/** What has been encoded from an object. */
+interface Encodings {
+  text: string | undefined
+  bytes: Uint8Array | undefined
+}
+
+const encodings = new WeakMap<object, Encodings>()
 
 /** Promises that `value`, and everything in it, stays as it is. Returns it. */
 export function unchanging<T extends object>(value: T): T {
-  texts.set(value, '')
+  encodings.set(value, { text: undefined, bytes: undefined })
   return value
 }
 
 /** `encode(value)`, kept with the value when it is unchanging. */
 export function textOf<T extends object>(value: T, encode: (value: T) => string): string {
-  const known = texts.get(value)
+  const known = encodings.get(value)
   if (known === undefined) return encode(value)
-  if (known !== '') return known
-  const text = encode(value)
-  texts.set(value, text)
-  return text
+  known.text ??= encode(value)
+  return known.text
+}
+
+/** `encode(value)`, kept with the value and owned by it; undefined, and nothing is encoded, when the value may change. */
+export function bytesOf<T extends object>(value: T, encode: (value: T) => Uint8Array): Uint8Array | undefined {
+  const known = encodings.get(value)
+  if (known === undefined) return undefined
+  known.bytes ??= encode(value)
+  return known.bytes
 }
