@@ -34,11 +34,11 @@ const DEFAULTS = {
 
 /** How a setting is read from a file: as its option on the command line is. */
 const SETTINGS: Readonly<Record<string, (given: unknown) => unknown>> = {
-  restartPolicy: (given) => restartPolicy(written(given)),
-  startupPolicy: (given) => startupPolicy(written(given)),
-  defaultLoggingLevel: (given) => logLevel(written(given)),
-  instructionsTimeout: (given) => seconds(written(given)),
-  cpuPin: (given) => cpuPin(written(given)),
+  restartPolicy: (given) => restartPolicy(asWritten(given)),
+  startupPolicy: (given) => startupPolicy(asWritten(given)),
+  defaultLoggingLevel: (given) => logLevel(asWritten(given)),
+  instructionsTimeout: (given) => seconds(asWritten(given)),
+  cpuPin: (given) => cpuPin(asWritten(given)),
   performanceMode: (given) => {
     if (typeof given !== 'boolean') throw new InvalidArgumentError('Expected true or false.')
     return given
@@ -49,7 +49,7 @@ const SETTINGS: Readonly<Record<string, (given: unknown) => unknown>> = {
 const FIELDS = ['name', 'config', ...Object.keys(SETTINGS)]
 
 /** What stands there, for who says what should. */
-function written(given: unknown): string {
+function asWritten(given: unknown): string {
   return typeof given === 'string' ? given : (JSON.stringify(given) ?? '')
 }
 
