@@ -29,7 +29,7 @@ Every command takes \`--help\`. Those that print data take \`-o json\`, or \`--j
 JSON Schema in [output/](output/), and changes only by additions. Where there are several values, JSON has a line for each, YAML a document.
 
 Those that talk to a node take \`--url\` (or \`PENSTOCK_URL\`; default: this machine), what it takes to be let in (\`--token-file\`, \`--data-dir\`, \`--ca\`,
-\`--fingerprint\`), and many take \`--node\` for another node of its hub.
+\`--fingerprint\`), and many take \`--node\` for another node of its hub, \`pipelines apply\` several times.
 
 Failures are told on stderr. The exit code is 0 when all was done, 1 when something failed, 2 for wrong usage and where only a part
 was done, 130 for what Ctrl-C withdrew; what follows something until Ctrl-C ends with 0 then, and so does what nobody reads any more.`

@@ -146,7 +146,11 @@ describe('apply', () => {
     ['inf.yaml', 'name: a\nconfig: {x: .inf}\n', /inf\.yaml:2:10: \/config\/x: Infinity is no number/],
     ['key.yaml', 'name: a\nconfig: {}\nrestartpolicy: never\n', /key\.yaml:3:1: \/restartpolicy: .*"restartPolicy"/],
     ['policy.yaml', 'name: a\nconfig: {}\nrestartPolicy: often\n', /policy\.yaml:3:1: .*Expected never, always/],
-    ['object.yaml', 'name: a\nconfig: {}\nrestartPolicy: { always: {} }\n', /object\.yaml:3:1: .*Expected never, always/],
+    [
+      'object.yaml',
+      'name: a\nconfig: {}\nrestartPolicy: { always: {} }\n',
+      /object\.yaml:3:1: .*Expected never, always/,
+    ],
     ['bare.yaml', 'version: 1\nengine_config: {pipeline: {}}\n', /bare\.yaml:1:1: .*put it below config/],
     ['nameless.yaml', 'config: {}\n', /nameless\.yaml:1:1: \/name: a pipeline needs a name/],
     ['twice.yaml', 'name: a\nconfig: {}\n---\nname: a\nconfig: {}\n', /twice\.yaml:4:1: .*twice\.yaml:1:1/],
