@@ -260,10 +260,15 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   random_burst_loss: { config: { input: 'in', output: 'out', loss_prob: 0.1, burst: 3, seed: 1 } },
   reed_solomon_decoder: {
-    config: { input: 'wire', output: 'out' },
-    others: { encoder: { reed_solomon_encoder: { input: 'in', output: 'wire', symbols: 4, repair: 2 } } },
+    config: { input: 'wire', output: 'out', max_sessions: 2 },
+    others: {
+      encoder1: { reed_solomon_encoder: { input: 'in1', output: 'wire1', symbols: 4, repair: 2 } },
+      encoder2: { reed_solomon_encoder: { input: 'in2', output: 'wire2', symbols: 4, repair: 2 } },
+      together: { flow_combiner: { inputs: ['wire1', 'wire2'], output: 'wire' } },
+    },
+    live: { max_sessions: [1, 3] },
   },
-  reed_solomon_encoder: { config: { input: 'in', output: 'out', symbols: 4, repair: 2 } },
+  reed_solomon_encoder: { config: { input: 'in', output: 'out', symbols: 4, repair: 2, flush_after_ms: 50 } },
   relay_network_lookup: {
     config: { network: { input: 'wire', output: 'out' }, client: { input: 'in2', output: 'out2' }, client_id: [4, 5] },
     others: { writer: { client_id_writer: { input: 'in', output: 'wire', client_id: 5 } } },

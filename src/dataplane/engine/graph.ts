@@ -346,11 +346,17 @@ export class Graph {
 
   /** Between two breaths: nothing brings packets any more, and none is on its way. */
   get complete(): boolean {
-    const { actives, keepers, packets } = this
+    const { actives } = this
     for (let i = 0; i < actives.length; i++) if (actives[i]()) return false
+    return this.waiting === 0
+  }
+
+  /** Packet slots taken, other than by memories of what has passed. */
+  get waiting(): number {
+    const { keepers, packets } = this
     let kept = 0
     if (packets.held > 0) for (let i = 0; i < keepers.length; i++) kept += keepers[i]()
-    return packets.held === kept
+    return packets.held - kept
   }
 
   /** Brings computed gauges and histograms up to date, before `values` are published. */

@@ -87,6 +87,11 @@ export class BlockDecoder {
     return this.retention.kept
   }
 
+  /** Follows at most `sessions` sessions from now on; those silent longest are forgotten where there are more. */
+  follow(sessions: number): void {
+    this.sessions.follow(sessions)
+  }
+
   /** Takes the packets of a batch. */
   input(batch: Batch): void {
     const { handles, length } = batch

@@ -16,7 +16,7 @@ interface DecodingContext {
   memory(): number
 }
 
-/** The instance of a component that decodes packets of this format from its input to its output, of at most `sessions` encoders at once. */
+/** A decoder of packets of this format, of at most `sessions` encoders at once, and the instance of its component, from its input to its output. */
 export function blockDecoding(
   { packets, outlets, metrics, memory }: DecodingContext,
   format: BlockFormat,
@@ -25,7 +25,7 @@ export function blockDecoding(
 ) {
   const recovery = new Recovery(packets, memory())
   const decoder = new BlockDecoder(packets, outlets.output, metrics, format, recovery, sessions)
-  return {
+  const instance = {
     input: (batch: Batch) => decoder.input(batch),
     notify(notification: Notification) {
       if (notification === 'RESET') decoder.reset()
@@ -38,4 +38,5 @@ export function blockDecoding(
     kept: () => decoder.kept,
     stop: () => decoder.stop(),
   }
+  return { decoder, instance }
 }

@@ -26,7 +26,7 @@ class Newcomer {
 export class BlockSessions {
   /** Those in use, and those that were; made as they are needed. */
   readonly windows: BlockWindow[] = []
-  private readonly limit: number
+  private limit: number
   private readonly newcomers: Newcomer[] = []
   /** Called before a window's session gives way. */
   private readonly leave: (window: BlockWindow) => void
@@ -39,6 +39,19 @@ export class BlockSessions {
   constructor(limit: number, leave: (window: BlockWindow) => void) {
     this.limit = limit
     this.leave = leave
+  }
+
+  /** At most `limit` sessions are followed from now on; where there are more, those silent longest leave. */
+  follow(limit: number): void {
+    this.limit = limit
+    const { windows, newcomers } = this
+    while (windows.length > limit) {
+      const chosen = windows.find(({ active }) => !active) ?? this.silentLongest()
+      if (chosen.active) this.leave(chosen)
+      windows.splice(windows.indexOf(chosen), 1)
+      if (this.last === chosen) this.last = null
+    }
+    newcomers.length = Math.min(newcomers.length, limit)
   }
 
   /**

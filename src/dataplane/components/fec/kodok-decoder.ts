@@ -19,5 +19,5 @@ export const kodokDecoder = defineComponent({
   config: Type.Object({ input: Input(), output: Output() }),
   metrics: blockDecoderMetrics('a kodok_encoder'),
   alters: true,
-  create: (_config, context) => blockDecoding(context, KODOK, EliminationRecovery, MAX_SENDERS),
+  create: (_config, context) => blockDecoding(context, KODOK, EliminationRecovery, MAX_SENDERS).instance,
 })

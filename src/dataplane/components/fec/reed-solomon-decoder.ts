@@ -36,6 +36,10 @@ export const reedSolomonDecoder = defineComponent({
     ),
   }),
   metrics: blockDecoderMetrics('a reed_solomon_encoder'),
+  live: ['max_sessions'],
   alters: true,
-  create: ({ max_sessions }, context) => blockDecoding(context, REED_SOLOMON, CauchyRecovery, max_sessions || SESSIONS),
+  create({ max_sessions }, context) {
+    const { decoder, instance } = blockDecoding(context, REED_SOLOMON, CauchyRecovery, max_sessions || SESSIONS)
+    return { ...instance, reconfigure: (next) => decoder.follow(next.max_sessions || SESSIONS) }
+  },
 })

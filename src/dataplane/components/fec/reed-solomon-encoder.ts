@@ -43,6 +43,7 @@ export const reedSolomonEncoder = defineComponent({
     const sum = `symbols + repair is ${symbols + repair}, more than the ${MAX_SYMBOLS} that a block can have`
     return [{ pointer: '/repair', message: sum }]
   },
+  live: ['flush_after_ms'],
   alters: true,
   room: () => ({ front: headerBytes(REED_SOLOMON), back: 0 }),
   create({ symbols, repair, flush_after_ms }, context) {
@@ -62,6 +63,7 @@ export const reedSolomonEncoder = defineComponent({
         if (notification === 'FLUSH') encoder.flush()
         outlets.output.notify(notification)
       },
+      reconfigure: (next) => encoder.closeAfter((next.flush_after_ms ?? 0) * NS_PER_MS, 0),
       kept: () => encoder.kept,
       stop: () => encoder.stop(),
     }

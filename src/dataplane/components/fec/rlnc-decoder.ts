@@ -26,5 +26,5 @@ export const rlncDecoder = defineComponent({
   config: Type.Object({ input: Input(), output: Output() }),
   metrics: blockDecoderMetrics('an rlnc_encoder'),
   alters: true,
-  create: (_config, context) => blockDecoding(context, RLNC, EliminationRecovery, MAX_SENDERS),
+  create: (_config, context) => blockDecoding(context, RLNC, EliminationRecovery, MAX_SENDERS).instance,
 })
