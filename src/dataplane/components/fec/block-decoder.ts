@@ -174,6 +174,7 @@ export class BlockDecoder {
       if (seen === REPLACED || this.recovery.matches(window, at, packet)) {
         window.symbols[at] = SEEN
         window.sources[place]++
+        window.noteSource(place, index, bytes)
         window.countSources(1, true)
         this.discard(packet, counters.late_packets)
         return
@@ -182,9 +183,7 @@ export class BlockDecoder {
     }
     this.repairs.dropContradicted(window, place, index, bytes)
     window.symbols[at] = packet + 1
-    if (index < window.top[place]) this.overtaken = true
-    else window.top[place] = index + 1
-    if (bytes > window.longest[place]) window.longest[place] = bytes
+    if (window.noteSource(place, index, bytes)) this.overtaken = true
     this.fresh[this.freshCount] = packet
     this.freshAt[this.freshCount++] = at
     this.last = packet
@@ -247,7 +246,9 @@ export class BlockDecoder {
   private complete(place: number): void {
     const { window, retention, counters } = this
     if (place === this.place) this.forgetFresh()
-    const used = window.sources[place] < (window.closing[place] || window.k)
+    const sources = window.closing[place] || window.k
+    const used = window.sources[place] < sources
+    if (!used) this.repairs.settle(window, place, sources)
     retention.letGo(window, place, used ? counters.spent_packets : counters.redundant_packets)
     window.state[place] = DONE
   }

@@ -49,10 +49,10 @@ export class BlockRetention {
     this.counters.held_packets.add(1)
   }
 
-  /** Drops a kept repair, its symbol being as `state` says from now on. */
-  dropRepair(window: BlockWindow, place: number, symbol: number, state: number, counter: Counter): void {
+  /** Drops a kept repair, as if it had not come. */
+  dropRepair(window: BlockWindow, place: number, symbol: number, counter: Counter): void {
     this.packets.release(window.symbols[symbol] - 1)
-    window.symbols[symbol] = state
+    window.symbols[symbol] = UNSEEN
     this.keep(window, place, -1)
     this.counters.held_packets.add(-1)
     counter.add(1)

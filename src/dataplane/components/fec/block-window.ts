@@ -72,8 +72,8 @@ export class BlockWindow {
   readonly symbols = new Int32Array(SYMBOLS)
   /** CRC-32C of the recovered payloads. */
   readonly sums = new Uint32Array(SYMBOLS)
-  /** Of each repair at hand, how many sources it says that its block has. */
-  readonly closings = new Uint8Array(SYMBOLS)
+  /** Of each repair the shape that it came in last, also of one that was dropped since; 0 where none has come. */
+  readonly shapes = new Int32Array(SYMBOLS)
   readonly state = new Uint8Array(PLACES)
   /** Sources that came. */
   readonly sources = new Uint8Array(PLACES)
@@ -148,13 +148,24 @@ export class BlockWindow {
     return this.inOrder > SOURCES_IN_ORDER
   }
 
+  /** A source of `bytes` bytes has come; whether one behind it has come before. */
+  noteSource(place: number, index: number, bytes: number): boolean {
+    if (bytes > this.longest[place]) this.longest[place] = bytes
+    if (index < this.top[place]) return true
+    this.top[place] = index + 1
+    return false
+  }
+
   /** Makes room for `block`, whose place is that of a block long given up, unless something of it has come. */
   begin(block: number): void {
     const place = this.place(block)
     if (this.state[place] !== UNKNOWN) return
     const at = place * this.stride
-    const { symbols, stride } = this
-    for (let n = at; n < at + stride; n++) symbols[n] = UNSEEN
+    const { symbols, shapes, stride } = this
+    for (let n = at; n < at + stride; n++) {
+      symbols[n] = UNSEEN
+      shapes[n] = 0
+    }
     this.state[place] = this.doubt && ((block - this.doubtful) | 0) <= 0 ? PASSING : OPEN
     this.sources[place] = 0
     this.repairs[place] = 0
@@ -166,18 +177,17 @@ export class BlockWindow {
     this.repairBytes[place] = 0
   }
 
-  /** Bytes and closing of the repair at `at`, in one number; 0 where none is at hand. */
-  shapeAt(at: number, lengths: Int32Array): number {
-    const kept = this.symbols[at]
-    return kept <= UNSEEN ? 0 : lengths[kept - 1] * 256 + this.closings[at]
+  /** Shape of the repair at `at`; 0 where none is at hand. */
+  shapeAt(at: number): number {
+    return this.symbols[at] > UNSEEN ? this.shapes[at] : 0
   }
 
   /** Notes the shapes of the repairs at hand, and `another` unless it is 0; returns how many, at most one more than `shapes` has room for. */
-  shapesOf(place: number, lengths: Int32Array, another: number, shapes: Int32Array): number {
+  shapesOf(place: number, another: number, shapes: Int32Array): number {
     const from = place * this.stride + this.k
     let count = 0
     for (let at = from; at <= from + this.r; at++) {
-      const shape = at < from + this.r ? this.shapeAt(at, lengths) : another
+      const shape = at < from + this.r ? this.shapeAt(at) : another
       let n = 0
       while (n < count && shapes[n] !== shape) n++
       if (shape === 0 || n < count) continue

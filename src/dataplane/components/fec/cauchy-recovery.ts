@@ -26,7 +26,7 @@ export class CauchyRecovery extends BlockRecovery {
       return window.kept[place] < closing ? NO_MORE : this.decode(window, place, closing, bytes, like)
     }
     // The repairs contradict each other: those of one shape that suffice count, if there are.
-    const count = window.shapesOf(place, this.packets.length, 0, this.shapes)
+    const count = window.shapesOf(place, 0, this.shapes)
     for (let n = 0; n < count; n++) {
       const shape = this.shapes[n]
       const closing = shape & 255
@@ -42,7 +42,7 @@ export class CauchyRecovery extends BlockRecovery {
     const from = place * window.stride + window.k
     let others = 0
     for (let at = from; at < from + window.r; at++) {
-      if (window.symbols[at] > UNSEEN && window.shapeAt(at, this.packets.length) !== shape) others++
+      if (window.symbols[at] > UNSEEN && window.shapes[at] !== shape) others++
     }
     return others
   }
@@ -53,8 +53,10 @@ export class CauchyRecovery extends BlockRecovery {
    */
   private decode(window: BlockWindow, place: number, wanted: number, bytes: number, like: number): number {
     const { packets, points, missing, list, memory } = this
-    const { k, symbols } = window
+    const { k, symbols, shapes } = window
     const base = place * window.stride
+    const shape = bytes * 256 + wanted
+    const isMixed = window.mixed[place] !== 0
     let columns = 0
     let erasures = 0
     this.count = 0
@@ -70,7 +72,7 @@ export class CauchyRecovery extends BlockRecovery {
     }
     for (let j = 0; columns < wanted; j++) {
       const at = base + k + j
-      if (symbols[at] <= UNSEEN || !this.fits(window, place, at, wanted, bytes)) continue
+      if (symbols[at] <= UNSEEN || (isMixed && shapes[at] !== shape)) continue
       points[columns] = repairPoint(j)
       list[columns++] = symbols[at] - 1
     }
@@ -78,17 +80,13 @@ export class CauchyRecovery extends BlockRecovery {
     const made = native.gfMultiplyPackets(memory, matrix, list, 1, wanted, erasures, 0, bytes, like)
     if (made < erasures || !this.isPossible(window.longest[place], wanted, erasures, bytes)) {
       for (let m = 0; m < made; m++) packets.release(list[wanted + m])
-      this.wrongShape = bytes * 256 + wanted
+      this.wrongShape = shape
       return made < erasures ? NO_SLOT : CONTRADICTED
     }
     for (let m = 0; m < erasures; m++) this.finish(window, place, missing[m], list[wanted + m])
+    window.repairBytes[place] = bytes
+    window.closing[place] = wanted
     return WHOLE
-  }
-
-  /** Whether the repair at `at` is one of those to decode with: where there are others, `mixed`, not all are. */
-  private fits(window: BlockWindow, place: number, at: number, wanted: number, bytes: number): boolean {
-    if (window.mixed[place] === 0) return true
-    return this.packets.length[window.symbols[at] - 1] === bytes && window.closings[at] === wanted
   }
 
   /** Repairs are as long as their block's longest symbol: none is longer, and with all of them there one is as long. */

@@ -47,8 +47,8 @@ export class EliminationRecovery extends BlockRecovery {
 
   private takeRepairs(one: BlockElimination, window: BlockWindow, place: number): void {
     const { packets } = this
-    const { symbols, closings, k, r } = window
-    const { view, offset, length } = packets
+    const { symbols, shapes, k, r } = window
+    const { view, offset } = packets
     const base = place * window.stride + k
     this.repairs = 0
     this.bytes = 0
@@ -58,8 +58,8 @@ export class EliminationRecovery extends BlockRecovery {
       const kept = symbols[base + j]
       if (kept <= UNSEEN) continue
       const packet = kept - 1
-      const bytes = length[packet]
-      const covered = closings[base + j]
+      const bytes = shapes[base + j] >> 8
+      const covered = shapes[base + j] & 255
       this.repairs++
       if (bytes > this.bytes) {
         this.bytes = bytes
@@ -114,15 +114,16 @@ export class EliminationRecovery extends BlockRecovery {
    */
   private isPossible(one: BlockElimination, window: BlockWindow, place: number, count: number): boolean {
     const { packets, lengths, most, covered } = this
-    const { view, length } = packets
-    const { symbols, closings, k, r } = window
+    const { view } = packets
+    const { k, r } = window
     const { found } = one.system
     const base = place * window.stride + k
     for (let n = 0; n < count; n++) lengths[found[n]] = view.getUint16(this.targets[n]) + LENGTH_BYTES
     most.fill(this.bytes, 0, covered)
-    for (let j = 0; j < r; j++) {
-      const kept = symbols[base + j]
-      if (kept > UNSEEN) most[closings[base + j] - 1] = Math.min(most[closings[base + j] - 1], length[kept - 1])
+    for (let at = base; at < base + r; at++) {
+      const shape = window.shapeAt(at)
+      const end = (shape & 255) - 1
+      if (shape !== 0 && shape >> 8 < most[end]) most[end] = shape >> 8
     }
     for (let i = covered - 2; i >= 0; i--) if (most[i + 1] < most[i]) most[i] = most[i + 1]
     for (let i = 0; i < covered; i++) if (lengths[i] > most[i]) return false
@@ -132,9 +133,9 @@ export class EliminationRecovery extends BlockRecovery {
       longest = lengths[i] === 0 ? this.bytes + 1 : Math.max(longest, lengths[i])
       most[i] = longest
     }
-    for (let j = 0; j < r; j++) {
-      const kept = symbols[base + j]
-      if (kept > UNSEEN && most[closings[base + j] - 1] < length[kept - 1]) return false
+    for (let at = base; at < base + r; at++) {
+      const shape = window.shapeAt(at)
+      if (shape !== 0 && most[(shape & 255) - 1] < shape >> 8) return false
     }
     return true
   }
