@@ -1,12 +1,18 @@
-/** reed_solomon_decoder among many encoders and hostile repairs: every source that comes leaves once, and nothing is invented. */
-import fc from 'fast-check'
+/** Decoders among many encoders, restarted and made up ones: every source that comes leaves once, and nothing is invented. */
 import { describe, expect, it } from 'vitest'
-import { type Bench, drive, payload, tagOf } from '../../../../test/harness/component.ts'
+import {
+  BLOCK_CODES,
+  blockOf,
+  bytesOut,
+  decoderOf,
+  REED_SOLOMON,
+  sizes,
+  sorted,
+} from '../../../../test/harness/block-codes.ts'
+import { drive, payload, tagOf } from '../../../../test/harness/component.ts'
 import { Random } from '../../engine/random.ts'
 
-const decoder = (config: object = {}) =>
-  drive({ dec: { reed_solomon_decoder: { input: 'in', output: 'out', ...config } } })
-const bytesOut = (bench: Bench) => bench.take('out').map(({ bytes }) => bytes)
+const decoder = (config: object = {}) => decoderOf(REED_SOLOMON, config)
 
 /** What one encoder makes of `count` packets, whose tags say whose they are and which. */
 function wireOf(encoder: number, count: number, [k, r]: readonly [number, number]): Uint8Array[] {
@@ -24,9 +30,6 @@ function wireOf(encoder: number, count: number, [k, r]: readonly [number, number
 }
 
 const isSource = (packet: Uint8Array) => packet[0] === 0xb0
-/** The payload of a source packet. */
-const contentOf = (packet: Uint8Array) => Buffer.from(packet.subarray(14)).toString('hex')
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 /** Takes a packet from each list in turn. */
 function inTurn(lists: Uint8Array[][], burst = 1): Uint8Array[] {
@@ -122,6 +125,36 @@ describe('sessions', () => {
     bench.stop()
   })
 
+  it('are as many as max_sessions says from the moment on that it changes', () => {
+    const bench = decoder({ max_sessions: 3 })
+    const wires = Array.from({ length: 3 }, (_, n) => wireOf(n, 80, [4, 2]))
+    const change = (max_sessions: number) =>
+      bench.reconfigure({ dec: { reed_solomon_decoder: { input: 'in', output: 'out', max_sessions } } })
+    let block = 0
+    /** Of each encoder in turn a block that lost two of its sources; how many come out, and how many encoders are followed. */
+    const followed = () => {
+      for (const wire of wires) {
+        const packets = wire.slice(block * 6, block * 6 + 6)
+        bench.send('in', [packets[0], ...packets.slice(3)])
+      }
+      block++
+      return [bytesOut(bench).length, bench.metrics().dec.followed_sessions]
+    }
+    expect(followed()).toEqual([12, 3])
+    change(2)
+    // The first one was silent longest.
+    expect(followed()).toEqual([2 + 4 + 4, 2])
+    expect(bench.metrics().dec.unfollowed_packets).toBe(2)
+    change(3)
+    // It comes back with what it begins now.
+    expect(followed()).toEqual([12, 3])
+    expect(followed()).toEqual([12, 3])
+    change(1)
+    expect(bench.metrics().dec.followed_sessions).toBe(1)
+    expect(followed()).toEqual([2 + 2 + 4, 1])
+    bench.stop()
+  })
+
   it('do not recover again what passed before they were followed', () => {
     const bench = decoder({ max_sessions: 1 })
     const [old, newcomer] = [wireOf(0, 8, [8, 8]), wireOf(1, 16, [8, 8])]
@@ -158,98 +191,58 @@ describe('sessions', () => {
   })
 })
 
-describe('repairs', () => {
-  /** Ways to spoil a repair, some of them of another block, session or code. */
-  const spoilt = fc.record({
-    of: fc.nat(),
-    closing: fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined }),
-    cut: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
-    longer: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
-    flip: fc.option(fc.tuple(fc.integer({ min: 12, max: 70 }), fc.integer({ min: 1, max: 255 })), { nil: undefined }),
-    index: fc.option(fc.nat(7), { nil: undefined }),
-    block: fc.option(fc.oneof(fc.integer({ min: -300, max: 300 }), fc.integer()), { nil: undefined }),
-    shape: fc.option(fc.tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 20 })), { nil: undefined }),
-    before: fc.integer({ min: -40, max: 40 }),
-  })
-
-  it.each([
-    [8, 2],
-    [4, 4],
-    [3, 5],
-  ] as const)('(%i,%i): made up, cut short or contradictory, they never cost a source that came', (k, r) => {
-    const wire = wireOf(3, k * 30, [k, r])
-    const repairs = wire.filter((packet) => !isSource(packet))
-    fc.assert(
-      fc.property(
-        fc.array(spoilt, { minLength: 1, maxLength: 60 }),
-        fc.integer({ min: 1, max: 50 }),
-        fc.nat(),
-        (list, chunk, seed) => {
-          const random = new Random(seed)
-          const arriving = wire.map((packet, n) => ({ packet, at: n, genuine: true })).filter(() => !random.chance(0.1))
-          for (const { of, before, ...change } of list) {
-            const repair = repairs[of % repairs.length]
-            let packet = Uint8Array.from(repair)
-            const view = new DataView(packet.buffer)
-            if (change.closing !== undefined) packet[7] = change.closing
-            if (change.index !== undefined) packet[3] = change.index
-            if (change.block !== undefined) view.setInt32(8, view.getInt32(8) + change.block)
-            if (change.shape) packet.set(change.shape, 1)
-            if (change.flip && change.flip[0] < packet.length) packet[change.flip[0]] ^= change.flip[1]
-            if (change.cut !== undefined) packet = packet.slice(0, Math.max(0, packet.length - change.cut))
-            if (change.longer !== undefined)
-              packet = Uint8Array.from([...packet, ...new Uint8Array(change.longer).fill(7)])
-            arriving.push({ packet, at: wire.indexOf(repair) + before, genuine: false })
-          }
-          arriving.sort((a, b) => a.at - b.at)
-          const bench = decoder()
-          for (let at = 0; at < arriving.length; at += chunk) {
-            bench.send(
-              'in',
-              arriving.slice(at, at + chunk).map(({ packet }) => packet),
-            )
-            bench.check()
-          }
-          const out = new Map<string, number>()
-          for (const bytes of bytesOut(bench)) out.set(hex(bytes), (out.get(hex(bytes)) ?? 0) + 1)
-          for (const { packet, genuine } of arriving) {
-            if (genuine && isSource(packet)) expect(out.get(contentOf(packet))).toBe(1)
-          }
-          bench.stop()
-        },
-      ),
-      { seed: 22, numRuns: 150 },
-    )
-  })
-
-  it('cut short ones cost a block nothing while good ones are enough', () => {
-    const [s0, s1, s2, s3, ...repairs] = wireOf(5, 4, [4, 3])
-    for (const order of [
-      [0, 1, 2, 3],
-      [1, 0, 2, 3],
-      [2, 1, 0, 3],
-    ]) {
-      const bench = decoder()
-      // Sources 2 and 3, the long ones, are lost.
-      const arriving = [repairs[0].slice(0, 44), repairs[1], repairs[2], s1]
-      bench.send('in', s0)
-      for (const n of order) bench.send('in', arriving[n])
-      expect(bytesOut(bench).map(hex).sort()).toEqual([s0, s1, s2, s3].map(contentOf).sort())
-      expect(bench.metrics().dec).toMatchObject({ recovered_packets: 2, wrong_recoveries: 0 })
-      bench.stop()
+describe.each(BLOCK_CODES)('%s_decoder', (_key, code) => {
+  it('follows a restarted encoder at once, the old one beside it', () => {
+    const bench = decoderOf(code)
+    for (let block = 0; block < 20; block++) {
+      bench.send('in', Object.values(blockOf(code, sizes(5), 2, { block, session: 1 })).flat())
     }
+    bytesOut(bench)
+    const sources = sizes(5, 90)
+    const fresh = blockOf(code, sources, 2, { block: 0, session: 2 })
+    const straggler = blockOf(code, sizes(5), 2, { block: 20, session: 1 })
+    bench.send('in', [fresh.repairs[0], straggler.sources[1], fresh.repairs[1], ...fresh.sources.slice(0, 3)])
+    expect(sorted(bytesOut(bench))).toEqual(sorted([...sources, sizes(5)[1]]))
+    bench.stop()
   })
 
-  it('a forged one that contradicts nothing yet makes a packet, and the source that shows it passes too', () => {
-    const [s0, s1, repair] = wireOf(6, 2, [2, 1])
-    const forged = Uint8Array.from(repair)
-    forged[30] ^= 1
-    const bench = decoder()
-    bench.send('in', [s0, forged])
-    expect(bytesOut(bench)).toHaveLength(2)
-    bench.send('in', [s1, s1])
-    expect(bytesOut(bench).map(hex)).toEqual([contentOf(s1)])
-    expect(bench.metrics().dec).toMatchObject({ wrong_recoveries: 1, duplicate_packets: 1, late_packets: 0 })
+  it('lets no junk session displace a session that has proved itself', () => {
+    const bench = decoderOf(code)
+    const next = { block: 0 }
+    const damaged = () => {
+      const { sources, repairs } = blockOf(code, sizes(5), 2, { block: next.block++, session: 7 })
+      return [sources.slice(0, 2), [sources[4], ...repairs]]
+    }
+    for (let n = 0; n < 3; n++) for (const part of damaged()) bench.send('in', part)
+    bytesOut(bench)
+    for (let junk = 0; junk < 300; junk++) {
+      const [before, after] = damaged()
+      bench.send('in', before)
+      const spoof = blockOf(code, sizes(1), 254, { block: junk * 7919, session: 1000 + junk }).repairs
+      const leap = blockOf(code, sizes(5), 2, { block: 1e9 + junk * 1e6, session: 7 }).sources
+      const misfit = blockOf(code, sizes(6), 2, { block: next.block, session: 7 }).sources
+      bench.send('in', [...spoof.slice(0, 5), leap[0], misfit[0]])
+      bytesOut(bench)
+      bench.send('in', after)
+      expect(bench.take('out')).toHaveLength(3)
+    }
+    expect(bench.metrics().dec).toMatchObject({ malformed_packets: 0, followed_sessions: 64 })
+    expect(bench.packets.held).toBeLessThan(700)
+    bench.stop()
+  })
+
+  it('follows a leap of its own session, as after an outage', () => {
+    const bench = decoderOf(code)
+    for (const start of [0, 5000, 1e9, 3e9]) {
+      for (let block = start; block < start + 30; block++) {
+        const sources = sizes(5)
+        const made = blockOf(code, sources, 2, { block })
+        // A leap is believed of sources, not of repairs.
+        const [first, ...others] = made.sources.slice(2)
+        bench.send('in', [first, ...made.repairs, ...others])
+        expect(sorted(bytesOut(bench))).toEqual(sorted(sources))
+      }
+    }
     bench.stop()
   })
 })
