@@ -212,8 +212,8 @@ export class BlockDecoder {
       this.overtaken = false
     }
     if (window.state[place] === OPEN) this.recover()
-    if (window.state[place] === OPEN) this.copyFresh()
     else this.forgetFresh()
+    if (window.state[place] === OPEN) this.copyFresh()
     for (let i = 0; i < this.freshCount; i++) {
       packets.trimFront(fresh[i], LENGTH_BYTES)
       outlet.push(fresh[i])
@@ -255,13 +255,10 @@ export class BlockDecoder {
 
   /** The run's sources are about to leave and are no longer at hand. */
   private forgetFresh(): void {
-    const { window, place, freshAt, freshCount } = this
-    let kept = 0
-    for (let i = 0; i < freshCount; i++) {
-      if (window.symbols[freshAt[i]] > UNSEEN) kept++
-      window.symbols[freshAt[i]] = SEEN
-    }
-    this.retention.keep(window, place, -kept)
+    const { window, freshAt, freshCount } = this
+    const { symbols } = window
+    for (let i = 0; i < freshCount; i++) symbols[freshAt[i]] = SEEN
+    this.retention.keep(window, this.place, -freshCount)
   }
 
   private copyFresh(): void {

@@ -36,7 +36,7 @@ export class EliminationPool {
     chosen.window = window
     chosen.place = place
     chosen.used = ++this.uses
-    chosen.taken.fill(0)
+    for (let j = 0; j < window.r; j++) chosen.taken[j] = 0
     chosen.system.begin(window.k, window.r)
     return chosen
   }

@@ -19,6 +19,8 @@ export class EliminationRecovery extends BlockRecovery {
   private bytes = 0
   private covered = 0
   private slotAt = 0
+  /** Sources of those that are known and at hand. */
+  private atHand = 0
 
   forget(window: BlockWindow, place: number): void {
     this.pool.forget(window, place)
@@ -79,10 +81,12 @@ export class EliminationRecovery extends BlockRecovery {
     const { offset, length } = this.packets
     const base = place * window.stride
     let missing = 0
+    this.atHand = 0
     for (let i = 0; i < covered; i++) {
       const kept = symbols[base + i]
       lengths[i] = 0
       if (kept > UNSEEN) {
+        this.atHand++
         lengths[i] = length[kept - 1]
         one.system.know(i, offset[kept - 1], length[kept - 1])
       } else if (kept === UNSEEN) missing++
@@ -113,12 +117,24 @@ export class EliminationRecovery extends BlockRecovery {
    * A repair is as long as the longest symbol of those that it covers: none is longer, and when all are known one is as long.
    */
   private isPossible(one: BlockElimination, window: BlockWindow, place: number, count: number): boolean {
-    const { packets, lengths, most, covered } = this
-    const { view } = packets
-    const { k, r } = window
+    const { lengths, covered, bytes } = this
+    const { view } = this.packets
     const { found } = one.system
+    let longest = window.longest[place]
+    for (let n = 0; n < count; n++) {
+      const own = view.getUint16(this.targets[n]) + LENGTH_BYTES
+      lengths[found[n]] = own
+      if (own > longest) longest = own
+    }
+    if (window.mixed[place] !== 0 || covered < window.top[place]) return this.agrees(window, place)
+    return longest <= bytes && (longest === bytes || this.atHand + count < covered)
+  }
+
+  /** The same where repairs differ, or are not over all that has come: of each the sources that it covers are looked at. */
+  private agrees(window: BlockWindow, place: number): boolean {
+    const { lengths, most, covered } = this
+    const { k, r } = window
     const base = place * window.stride + k
-    for (let n = 0; n < count; n++) lengths[found[n]] = view.getUint16(this.targets[n]) + LENGTH_BYTES
     most.fill(this.bytes, 0, covered)
     for (let at = base; at < base + r; at++) {
       const shape = window.shapeAt(at)
