@@ -10,35 +10,29 @@ export interface Path {
   loss?: number
   /** Mbit/s each way; absent: no limit. */
   rate?: number
+  /** Packets that wait for the rate (default 64). */
+  queue?: number
   /** Fields of the carriers at both ends. */
   carrier?: Record<string, unknown>
 }
 
-/** One way of a path: rate, loss, delay, and a gate that cuts it. */
+/** One way of a path: loss, delay, rate with its queue, and a gate that cuts it. */
 function way(
   name: string,
   from: string,
   to: string,
-  { delay = 10, jitter = 0, loss = 0, rate }: Path,
+  { delay = 10, jitter = 0, loss = 0, rate, queue = 64 }: Path,
   seed: number,
 ): Pipeline {
+  const delayFlow = { input: `${name} 1`, output: `${name} 2` }
+  const rateFlow = { input: `${name} 2`, output: `${name} 3` }
   return {
-    [`${name} rate`]: {
-      bandwidth_limit_constant: {
-        flows: [{ input: from, output: `${name} 1` }],
-        bandwidth_limit_mbit: rate ?? 100_000,
-        max_queue_size: 64,
-      },
-    },
-    [`${name} loss`]: { uniform_loss: { input: `${name} 1`, output: `${name} 2`, loss_prob: loss, seed } },
+    [`${name} loss`]: { uniform_loss: { input: from, output: `${name} 1`, loss_prob: loss, seed } },
     [`${name} delay`]: {
-      delay_constant: {
-        flows: [{ input: `${name} 2`, output: `${name} 3` }],
-        delay,
-        jitter,
-        allow_reordering: jitter > 0,
-        seed,
-      },
+      delay_constant: { flows: [delayFlow], delay, jitter, allow_reordering: jitter > 0, seed },
+    },
+    [`${name} rate`]: {
+      bandwidth_limit_constant: { flows: [rateFlow], bandwidth_limit_mbit: rate ?? 100_000, max_queue_size: queue },
     },
     [`${name} gate`]: { gate: { flows: [{ input: `${name} 3`, output: to }], closed: false } },
   }

@@ -145,12 +145,11 @@ export class Receiving {
   private takeAnswer(at: number, session: number, carrier: Carrier): boolean {
     const { packets, clock } = this.context
     const { view } = packets
-    const { probes, rtt, inFlight } = carrier
+    const { probes, rtt } = carrier
     if (view.getInt32(at + 16) !== this.session || !probes.answer(view.getInt32(at + 12))) return false
     if (!this.hasPeer || session !== this.peer) this.adopt(session)
     rtt.sample(clock.now - probes.sentAt, clock.now)
-    // What was sent before the probe would have been reported before its answer.
-    inFlight.loseBefore(probes.bound)
+    carrier.answered(clock.now)
     if (carrier.handle('answered')) this.reactions.returned(carrier)
     this.reactions.reported()
     return true
@@ -238,6 +237,7 @@ export class Receiving {
     if (inFlight.report(highest, came)) isNews = true
     if (isNews) {
       probes.unanswered = 0
+      inFlight.newsAt = clock.now
       carrier.measure(came, clock.now)
       inFlight.loseOvertaken()
     }

@@ -219,6 +219,10 @@ export class Transport {
     this.reportedAt = this.context.clock.now
     this.control.report(this.sending.usable, this.receiving.peer)
     this.control.flush()
+    // What was said once may be lost.
+    let due = 0
+    for (let i = 0; i < this.carriers.length; i++) due += this.carriers[i].arrivals.due
+    if (due > 0) this.wakeAt(this.reportTimer, this.reportedAt + this.interval())
   }
 
   private arrived(carrier: Carrier): void {
