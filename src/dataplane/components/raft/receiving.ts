@@ -20,6 +20,7 @@ import {
   REPAIR_HEADER_BYTES,
   REPORT_HEADER_BYTES,
   SYMBOL_AT,
+  timeOf,
 } from './packet.ts'
 import type { StreamReceiver } from './stream-receiver.ts'
 
@@ -168,7 +169,7 @@ export class Receiving {
       this.drop(packet, metrics.misrouted_packets)
       return
     }
-    if (!offset.sample(Math.floor(clock.now / 1000), view.getInt32(at + SYMBOL_AT + 4), clock.now)) {
+    if (!offset.sample(Math.floor(clock.now / 1000), timeOf(view, at + SYMBOL_AT), clock.now)) {
       this.drop(packet, metrics.malformed_packets)
       return
     }

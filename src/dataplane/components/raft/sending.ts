@@ -15,6 +15,7 @@ import {
   SYMBOL_AT,
   SYMBOL_HEADER_BYTES,
   writeHeader,
+  writeRepair,
 } from './packet.ts'
 import { choose, chooseSurest } from './scheduler.ts'
 import { ahead } from './serial.ts'
@@ -141,9 +142,7 @@ export class Sending {
       const number = carrier.inFlight.add(-1, 0, bytes, clock.now)
       const { view } = packets
       writeHeader(view, at, KIND_REPAIR, 0, stream.repairCount, this.session, carrier.settings.handle, number)
-      view.setInt32(at + 16, stream.settings.handle)
-      view.setInt32(at + 20, stream.repairFirst)
-      view.setInt32(at + 24, stream.repairKey << 16)
+      writeRepair(view, at, stream.settings.handle, stream.repairFirst, stream.repairKey)
       this.push(repair, carrier, bytes)
     }
     return true
