@@ -150,11 +150,11 @@ export class Carrier implements Candidate {
 
   /** Until when something has to be reported of what is in flight, ns; Infinity: nothing is. */
   get silentAt(): number {
-    const { rtt, inFlight } = this
-    const { cautious } = rtt
-    const overdue = inFlight.oldestSentAt + Math.max(1.5 * cautious + reportInterval(cautious), MIN_SILENCE_NS)
-    // Where the path's queue grows packets are late, but they come.
-    return Math.max(overdue, inFlight.newsAt + Math.max(cautious / 2 + reportInterval(cautious), MIN_SILENCE_NS / 2))
+    const { rtt, inFlight, bandwidth, settings } = this
+    // While the rate is looked for what is sent waits in the path's queue, longer each time.
+    const queued = settings.measured && bandwidth.isStarting && bandwidth.rate > 0 ? inFlight.bytes / bandwidth.rate : 0
+    const expected = Math.max(rtt.cautious, queued)
+    return inFlight.oldestSentAt + Math.max(1.5 * expected + reportInterval(expected), MIN_SILENCE_NS)
   }
 
   /** When the next probe is due, ns: often while it is left, soon after the last packet of a burst, seldom while it is idle. */
@@ -167,12 +167,12 @@ export class Carrier implements Candidate {
   }
 
   /**
-   * When it is left, ns, unless more is heard of it; the last report came at `reportedAt`. One that came after the time was over should have
-   * told of what was sent; when none came at all the other end, or this one, may only have had no CPU for a moment.
+   * When it is left, ns, unless more is heard of it; reports have told of what came until `toldUntil`. If that is late enough they should have
+   * told of what was sent; otherwise they are lost or on a slower carrier, or one end had no CPU for a moment.
    */
-  leftAt(reportedAt: number): number {
-    const { silentAt, probes } = this
-    const unreported = silentAt <= reportedAt ? silentAt : silentAt + GRACE_NS
+  leftAt(toldUntil: number): number {
+    const { silentAt, probes, rtt } = this
+    const unreported = silentAt <= toldUntil + rtt.cautious / 2 ? silentAt : silentAt + GRACE_NS
     return probes.unanswered > PROBES_TO_LEAVE ? Math.min(unreported, this.probeAt) : unreported
   }
 
@@ -189,9 +189,8 @@ export class Carrier implements Candidate {
   /** A probe has its answer: what was sent before it has come too, and will be reported, or is lost; one report may be lost as well. */
   answered(now: number): void {
     const { rtt, inFlight, probes } = this
-    inFlight.newsAt = now
     if (inFlight.packets === 0 || this.lossAt !== Number.POSITIVE_INFINITY) return
-    this.lossAt = now + rtt.cautious / 8 + REPORTS_TO_WAIT * reportInterval(rtt.least)
+    this.lossAt = Math.min(now + rtt.cautious / 8 + REPORTS_TO_WAIT * reportInterval(rtt.least), this.silentAt)
     this.lossBound = probes.bound
   }
 

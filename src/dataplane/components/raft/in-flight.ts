@@ -24,8 +24,6 @@ export class InFlight {
   /** Bytes reported so far. */
   delivered = 0
   deliveredAt = 0
-  /** When a report last told of one, ns. */
-  newsAt = Number.NEGATIVE_INFINITY
   /** Of the newest packet that the last report told of: when it was sent and what had been delivered then. */
   readonly newest = { sentAt: 0, firstSentAt: 0, delivered: 0, deliveredAt: 0, idle: false }
   /** The carrier sequence of the next packet. */

@@ -50,8 +50,8 @@ export class Receiving {
   /** Session of the other end; meaningful once one is known. */
   peer = 0
   hasPeer = false
-  /** When the last report came, ns. */
-  reportedAt = Number.NEGATIVE_INFINITY
+  /** Reports have told of what came at the other end until then, ns: when the last one left it. */
+  toldUntil = Number.NEGATIVE_INFINITY
   private readonly context: ReceivingContext
   private readonly session: number
   private readonly carriers: readonly Carrier[]
@@ -207,7 +207,7 @@ export class Receiving {
   private takeReport(at: number, via: Carrier): void {
     const { view } = this.context.packets
     let block = at + REPORT_HEADER_BYTES
-    this.reportedAt = this.context.clock.now
+    this.toldUntil = Math.max(this.toldUntil, this.context.clock.now - via.rtt.cautious / 2)
     for (let left = view.getUint16(at + 2); left > 0; left--) {
       const handle = view.getInt32(block)
       for (let i = 0; i < this.carriers.length; i++) {
@@ -238,7 +238,6 @@ export class Receiving {
     if (inFlight.report(highest, came)) isNews = true
     if (isNews) {
       probes.unanswered = 0
-      inFlight.newsAt = clock.now
       carrier.measure(came, clock.now)
       inFlight.loseOvertaken()
     }

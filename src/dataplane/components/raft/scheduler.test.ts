@@ -57,6 +57,11 @@ describe('a piece that goes again', () => {
     expect(chosen([carrier({ loss: 0.01, rtt: { smoothed: 80e6 } }), carrier({ loss: 0.02 })])).toBe(1)
   })
 
+  test('goes on a lower priority only where the higher has no room', () => {
+    expect(chosen([carrier({ loss: 0.05, priority: 1 }), carrier({ loss: 0 })])).toBe(0)
+    expect(chosen([carrier({ loss: 0.05, priority: 1, room: 0 }), carrier({ loss: 0 })])).toBe(1)
+  })
+
   test('goes where there is room', () => {
     expect(chosen([carrier({ loss: 0.05 }), carrier({ loss: 0, room: 0 })])).toBe(0)
   })

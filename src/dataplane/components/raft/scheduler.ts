@@ -52,7 +52,10 @@ export interface Surety extends Candidate {
 /** Shares of loss that differ by less than this are alike. */
 const LOSS_STEP = 0.02
 
-/** The index of the carrier for a piece that others wait for, -1 when none has room: the one that loses least, of those the shortest. */
+/**
+ * The index of the carrier for a piece that others wait for, -1 when none has room: of those of the highest priority the one that loses
+ * least, of those the shortest.
+ */
 export function chooseSurest(carriers: readonly Surety[], usable: Uint8Array): number {
   let chosen = -1
   for (let i = 0; i < carriers.length; i++) {
@@ -63,6 +66,7 @@ export function chooseSurest(carriers: readonly Surety[], usable: Uint8Array): n
 }
 
 function isSurer(one: Surety, other: Surety): boolean {
+  if (one.priority !== other.priority) return one.priority > other.priority
   const difference = one.loss - other.loss
   if (Math.abs(difference) >= LOSS_STEP) return difference < 0
   return one.rtt.smoothed < other.rtt.smoothed

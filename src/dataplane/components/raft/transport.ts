@@ -290,7 +290,7 @@ export class Transport {
         inFlight.loseBefore(carrier.lossBound)
         carrier.watch(now)
       }
-      if (carrier.used && carrier.leftAt(this.receiving.reportedAt) <= now) {
+      if (carrier.used && carrier.leftAt(this.receiving.toldUntil) <= now) {
         carrier.handle('silent')
         log('WARN', 'a carrier is left: what was sent on it is not reported', {
           carrier: carrier.settings.handle >>> 0,
@@ -310,7 +310,7 @@ export class Transport {
 
   /** When something has to be done about what is not reported, ns. */
   private overdueAt(carrier: Carrier): number {
-    return carrier.used ? carrier.leftAt(this.receiving.reportedAt) : carrier.silentAt
+    return carrier.used ? carrier.leftAt(this.receiving.toldUntil) : carrier.silentAt
   }
 
   private checkAt(): number {
