@@ -38,33 +38,42 @@ function way(
   }
 }
 
+/** The two ends, a and b. */
+function ends(streams: readonly Record<string, unknown>[], carriers: readonly Record<string, unknown>[]): Pipeline {
+  const pipeline: Pipeline = {}
+  for (const [end, other] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    pipeline[end] = {
+      raft: {
+        streams: streams.map((stream, i) => ({
+          input: `${end} in ${i}`,
+          output: `${end} out ${i}`,
+          stream_handle: i + 1,
+          ...stream,
+        })),
+        carriers: carriers.map((carrier, i) => ({
+          input: `${other}${end} ${i}`,
+          output: `${end} ${i}`,
+          carrier_handle: i + 7,
+          ...carrier,
+        })),
+      },
+    }
+  }
+  return pipeline
+}
+
 export class Bonded {
   readonly bench: Bench
 
   /** Streams as in the configuration, without their ports: at the left end `left N` goes in and `right N` comes out at the right one, and back. */
   constructor(streams: readonly Record<string, unknown>[], paths: readonly Path[], options: DriveOptions = {}) {
-    const pipeline: Pipeline = {}
-    for (const [end, other] of [
-      ['a', 'b'],
-      ['b', 'a'],
-    ] as const) {
-      pipeline[end] = {
-        raft: {
-          streams: streams.map((stream, i) => ({
-            input: `${end} in ${i}`,
-            output: `${end} out ${i}`,
-            stream_handle: i + 1,
-            ...stream,
-          })),
-          carriers: paths.map(({ carrier }, i) => ({
-            input: `${other}${end} ${i}`,
-            output: `${end} ${i}`,
-            carrier_handle: i + 7,
-            ...carrier,
-          })),
-        },
-      }
-    }
+    const pipeline = ends(
+      streams,
+      paths.map(({ carrier = {} }) => carrier),
+    )
     paths.forEach((path, i) => {
       Object.assign(
         pipeline,
@@ -73,6 +82,11 @@ export class Bonded {
       )
     })
     this.bench = drive(pipeline, options)
+  }
+
+  /** Changes the streams and carriers of both ends while they run. */
+  reconfigure(streams: readonly Record<string, unknown>[], carriers: readonly Record<string, unknown>[]): void {
+    this.bench.reconfigure(ends(streams, carriers))
   }
 
   /** Cuts a path, both ways, or mends it. */

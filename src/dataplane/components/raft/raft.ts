@@ -38,6 +38,7 @@ export const raft = defineComponent({
   metrics: RAFT_METRICS,
   entryMetrics: { carriers: CARRIER_METRICS, streams: STREAM_METRICS },
   live: ['streams', 'carriers'],
+  fixed: ['streams[].stream_handle', 'carriers[].carrier_handle'],
   decoupled: true,
   alters: true,
   room: () => ({ front: REPAIR_HEADER_BYTES + SYMBOL_HEADER_BYTES, back: 0 }),
