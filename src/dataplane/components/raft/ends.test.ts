@@ -145,6 +145,9 @@ describe('a piece that says something else than its sender wrote', () => {
     const wire = pieces()
     for (const packet of wire) packet[19] ^= 1
     expect(heard(wire)).toMatchObject({ out: [], other: 0, malformed: 6 })
+    // Nor where the same bit of its sequence is wrong too.
+    for (const packet of wire) packet[23] ^= 1
+    expect(heard(wire)).toMatchObject({ out: [], other: 0, malformed: 6 })
   })
 
   test('neither ends its packet nor begins another', () => {

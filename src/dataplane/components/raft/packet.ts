@@ -45,13 +45,14 @@ export function writeHeader(
   view.setInt32(at + 12, number)
 }
 
-/** Spreads both bits of `pieces` over the fourteen of the check. */
+/** Spread both bits of `pieces`, and each of the stream's handle, over the fourteen of the check: one wrong bit in two fields is not none. */
 const PIECES_FACTOR = 0x1555
+const STREAM_FACTOR = 0x9e3779b1
 const CHECK_MASK = 0x3fff
 
 /** What a symbol repeats of the header in front of it, so that none is taken for another piece, or one of another stream. */
 const symbolCheck = (pieces: number, stream: number, sequence: number): number =>
-  (stream ^ sequence ^ (pieces * PIECES_FACTOR)) & CHECK_MASK
+  ((Math.imul(stream, STREAM_FACTOR) >>> 18) ^ sequence ^ (pieces * PIECES_FACTOR)) & CHECK_MASK
 
 /** Writes what a symbol has before its payload of `bytes` bytes; `time` in microseconds, modulo 2^32. */
 export function writeSymbolHeader(
