@@ -12,71 +12,23 @@
 # removed at the end, however that comes.
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-penstock="$here/../../bin/penstock.js"
+name=bonding.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../namespaces.sh"
 seconds=${1:-20}
-a="penstock-a-$$"
-b="penstock-b-$$"
-work=$(mktemp -d)
-jobs_running=()
-nodes_running=()
 
-say() { printf '%s\n' "$*" >&2; }
-fail() {
-  say "bonding.sh: $*"
-  exit 1
-}
-
-end_jobs() {
-  local pid tries
-  for pid in "$@"; do kill -INT "$pid" 2>/dev/null || true; done
-  for pid in "$@"; do
-    for ((tries = 0; tries < 50; tries++)); do
-      kill -0 "$pid" 2>/dev/null || break
-      sleep 0.1
-    done
-    kill -KILL "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
-}
-
-end_nodes() {
-  end_jobs "${nodes_running[@]}"
-  nodes_running=()
-}
-
-cleanup() {
-  trap - EXIT INT TERM HUP
-  end_jobs "${jobs_running[@]}" "${nodes_running[@]}"
-  ip netns del "$a" 2>/dev/null || true
-  ip netns del "$b" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-
-[[ $(id -u) == 0 ]] || fail 'must be root: it makes network namespaces and interfaces'
-[[ $seconds =~ ^[0-9]+$ ]] && ((seconds >= 2 && seconds <= 600)) || fail 'the number of seconds is 2 to 600'
+need_root
+in_range seconds "$seconds" 2 600
 for tool in ip tc ping iperf3; do
   command -v "$tool" >/dev/null || fail "$tool is missing; install iproute2, iputils-ping and iperf3"
 done
-
-# The congestion control that most systems use takes loss for congestion; BBR, some systems' default, does not.
-congestion=reno
-grep -qw cubic /proc/sys/net/ipv4/tcp_available_congestion_control && congestion=cubic
 
 ip netns add "$a"
 ip netns add "$b"
 rates=tbf
 for path in '0 20' '1 10'; do
   read -r number mbit <<<"$path"
-  ip -n "$a" link add "path$number" type veth peer name "path$number" netns "$b"
-  for end in "$a 1" "$b 2"; do
-    read -r namespace host <<<"$end"
-    ip -n "$namespace" link set lo up
-    ip -n "$namespace" address add "10.205.$number.$host/24" dev "path$number"
-    ip -n "$namespace" link set "path$number" up
+  join "path$number" "10.205.$number"
+  for namespace in "$a" "$b"; do
     tc -n "$namespace" qdisc add dev "path$number" root tbf rate "${mbit}mbit" burst 16kb latency 50ms 2>/dev/null || rates=emulated
   done
 done
@@ -86,66 +38,14 @@ mkdir "$work/tunnel" "$work/live"
 node "$here/configure.mjs" "$work/tunnel" ${options[2]:+"${options[2]}"}
 node "$here/configure.mjs" "$work/live" "${options[@]}"
 
-# start NAMESPACE CONFIG: a node's end of the tunnel; returns when it runs.
-start() {
-  local log="$work/$(basename "$2").log" tries
-  rm -f "$log"
-  ip netns exec "$1" node "$penstock" run "$work/$2.json" --output json >"$work/$(basename "$2").out" 2>"$log" &
-  local pid=$!
-  nodes_running+=("$pid")
-  for ((tries = 0; tries < 100; tries++)); do
-    grep -qs 'STATE.*running' "$log" && return
-    kill -0 "$pid" 2>/dev/null || break
-    sleep 0.1
-  done
-  cat "$log" >&2
-  fail "the tunnel's end $2 did not start"
-}
-
-# iperf SECONDS OPTION…: TCP from a to b through the tunnel, as the receiver counts it, in $work/iperf.
-iperf() {
-  local server tries
-  ip netns exec "$b" iperf3 -s -1 -J -i 0.1 >"$work/iperf" 2>&1 &
-  server=$!
-  jobs_running+=("$server")
-  for ((tries = 0; tries < 50; tries++)); do
-    ip netns exec "$b" ss -Hltn 'sport = :5201' | grep -q . && break
-    sleep 0.1
-  done
-  ip netns exec "$a" timeout $(($1 + 60)) iperf3 -c 10.206.0.2 -C "$congestion" -t "$1" "${@:2}" >/dev/null || true
-  wait "$server" || true
-}
-
-# figures of the last iperf: goodput in Mbit/s, and the longest time in which nothing came, ms.
-goodput() {
-  node -e '
-    const { intervals } = JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8"))
-    const sums = intervals.map(({ sum }) => sum).filter(({ seconds }) => seconds > 0.05)
-    const bytes = sums.reduce((total, { bytes }) => total + bytes, 0)
-    const time = sums.reduce((total, { seconds }) => total + seconds, 0)
-    let none = 0
-    let gap = 0
-    for (const { bytes, seconds } of sums) gap = Math.max(gap, (none = bytes === 0 ? none + seconds : 0))
-    console.log(((bytes * 8) / time / 1e6).toFixed(2), Math.round(gap * 1000))
-  ' "$work/iperf" 2>/dev/null || echo '0 0'
-}
-
-# pings COUNT INTERVAL: sets ping_loss (per cent) and round_trip (ms).
-pings() {
-  local summary
-  summary=$(ip netns exec "$a" ping -q -c "$1" -i "$2" -s 200 -W 2 10.206.0.2) || true
-  ping_loss=$(sed -nE 's/.* ([0-9.]+)% packet loss.*/\1/p' <<<"$summary")
-  round_trip=$(sed -nE 's|^rtt .* = [0-9.]+/([0-9.]+)/.*|\1|p' <<<"$summary")
-}
-
 # measure KIND: ping and TCP over the tunnel KIND, into loss_KIND, time_KIND, rate_KIND.
 measure() {
   say "$1: 200 pings, then $seconds s of TCP"
-  start "$a" "tunnel/a-$1"
-  start "$b" "tunnel/b-$1"
-  pings 200 0.02
+  start "$a" "$work/tunnel/a-$1.json"
+  start "$b" "$work/tunnel/b-$1.json"
+  pings 10.206.0.2 200 0.02
   # The first two seconds are slow start.
-  iperf "$seconds" -O 2
+  iperf 10.206.0.2 "$seconds" -O 2
   end_nodes
   printf -v "loss_$1" '%s' "$ping_loss"
   printf -v "time_$1" '%s' "$round_trip"
@@ -165,9 +65,9 @@ field() {
 }
 
 say "both: a realtime stream of 2 Mbit/s, pings and $((seconds + 8)) s of TCP, the faster path down from second 4 to 9"
-start "$b" live/b-both
-start "$a" live/a-both
-pings $(((seconds + 6) * 50)) 0.02 &
+start "$b" "$work/live/b-both.json"
+start "$a" "$work/live/a-both.json"
+pings 10.206.0.2 $(((seconds + 6) * 50)) 0.02 &
 jobs_running+=("$!")
 (
   sleep 4
@@ -176,7 +76,7 @@ jobs_running+=("$!")
   ip -n "$a" link set path0 up
 ) &
 jobs_running+=("$!")
-iperf $((seconds + 8))
+iperf 10.206.0.2 $((seconds + 8))
 read -r rate_cut gap_cut <<<"$(goodput)"
 sleep 2
 end_nodes

@@ -74,7 +74,7 @@ const alone = (end, number) => ({ device: { tun: tun(end, UDP_PAYLOAD) }, ...pat
 
 function both(end) {
   const live = { stream_handle: 2, realtime_stream: { timeout: 250, delivery_policy: 'ON_ORDERED' } }
-  const stream = { stream_handle: 1, transit_stream: { bonding_delay: 150, delivery_policy: 'ON_ORDERED' } }
+  const stream = { stream_handle: 1, transit_stream: { bonding_delay: 200, delivery_policy: 'ON_ORDERED' } }
   const components = { device: { tun: tun(end, UDP_PAYLOAD - RAFT_HEADERS) } }
   const streams = [{ ...stream, input: 'leaving', output: 'arriving' }]
   if (liveSeconds > 0 && end === 'a') {

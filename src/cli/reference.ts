@@ -71,7 +71,7 @@ export function fieldsOf(definition: AnyComponent): Field[] {
         range: rangeOf(child),
         default: child.default === undefined ? '' : JSON.stringify(child.default),
         required: (node.required?.includes(key) ?? false) && child.default === undefined,
-        live: fieldLive && !child.port,
+        live: fieldLive && !child.port && !definition.fixed?.includes(name),
         description: child.description ?? '',
       })
       if (child.properties) walk(child, `${name}.`, fieldLive)

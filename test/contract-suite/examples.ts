@@ -233,9 +233,16 @@ export const examples: Readonly<Record<string, Example>> = {
     live: {
       streams: [
         raftStreams('', [{ realtime_stream: { timeout: 30, delivery_policy: 'ON_TIMEOUT' } }, {}]),
+        raftStreams('', [{ realtime_stream: { timeout: 30 } }, {}]),
+        raftStreams('', [{ realtime_stream: { timeout: 60, extension: { fixed_replication: {} } } }, {}]),
         raftStreams('', [{}, { transit_stream: { bonding_delay: 5, delivery_policy: 'ON_TIMEOUT' } }]),
+        raftStreams('', [{}, { transit_stream: { bonding_delay: 5 } }]),
       ],
-      carriers: [raftCarriers('come', 'go', [{ bandwidth_priority: 3 }, { max_bandwidth_mbps: 1 }])],
+      carriers: [
+        raftCarriers('come', 'go', [{ bandwidth_priority: 3 }, {}]),
+        raftCarriers('come', 'go', [{}, { max_bandwidth_mbps: 1 }]),
+        raftCarriers('come', 'go', [{}, { auto_bandwidth_estimation: true }]),
+      ],
     },
     others: {
       far: { raft: { streams: raftStreams('far '), carriers: raftCarriers('to', 'from'), max_packet_bytes: 1200 } },

@@ -163,7 +163,7 @@ function feed(bench: Bench, wire: readonly Uint8Array[], random: Random, count: 
 }
 
 const decoders = [...components.values()]
-  .filter(({ key, decoupled }: AnyComponent) => examples[key]?.others && !decoupled)
+  .filter(({ key, family }: AnyComponent) => examples[key]?.others && family !== 'endpoints')
   .map(({ key }) => key)
   .concat(Object.keys(PACKETS))
 const round = new FuzzRound(decoders.length + 2, SHORT)

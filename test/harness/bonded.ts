@@ -10,38 +10,59 @@ export interface Path {
   loss?: number
   /** Mbit/s each way; absent: no limit. */
   rate?: number
+  /** Packets that wait for the rate (default 64). */
+  queue?: number
   /** Fields of the carriers at both ends. */
   carrier?: Record<string, unknown>
 }
 
-/** One way of a path: rate, loss, delay, and a gate that cuts it. */
+/** One way of a path: loss, delay, rate with its queue, and a gate that cuts it. */
 function way(
   name: string,
   from: string,
   to: string,
-  { delay = 10, jitter = 0, loss = 0, rate }: Path,
+  { delay = 10, jitter = 0, loss = 0, rate, queue = 64 }: Path,
   seed: number,
 ): Pipeline {
+  const delayFlow = { input: `${name} 1`, output: `${name} 2` }
+  const rateFlow = { input: `${name} 2`, output: `${name} 3` }
   return {
-    [`${name} rate`]: {
-      bandwidth_limit_constant: {
-        flows: [{ input: from, output: `${name} 1` }],
-        bandwidth_limit_mbit: rate ?? 100_000,
-        max_queue_size: 64,
-      },
-    },
-    [`${name} loss`]: { uniform_loss: { input: `${name} 1`, output: `${name} 2`, loss_prob: loss, seed } },
+    [`${name} loss`]: { uniform_loss: { input: from, output: `${name} 1`, loss_prob: loss, seed } },
     [`${name} delay`]: {
-      delay_constant: {
-        flows: [{ input: `${name} 2`, output: `${name} 3` }],
-        delay,
-        jitter,
-        allow_reordering: jitter > 0,
-        seed,
-      },
+      delay_constant: { flows: [delayFlow], delay, jitter, allow_reordering: jitter > 0, seed },
+    },
+    [`${name} rate`]: {
+      bandwidth_limit_constant: { flows: [rateFlow], bandwidth_limit_mbit: rate ?? 100_000, max_queue_size: queue },
     },
     [`${name} gate`]: { gate: { flows: [{ input: `${name} 3`, output: to }], closed: false } },
   }
+}
+
+/** The two ends, a and b. */
+function ends(streams: readonly Record<string, unknown>[], carriers: readonly Record<string, unknown>[]): Pipeline {
+  const pipeline: Pipeline = {}
+  for (const [end, other] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    pipeline[end] = {
+      raft: {
+        streams: streams.map((stream, i) => ({
+          input: `${end} in ${i}`,
+          output: `${end} out ${i}`,
+          stream_handle: i + 1,
+          ...stream,
+        })),
+        carriers: carriers.map((carrier, i) => ({
+          input: `${other}${end} ${i}`,
+          output: `${end} ${i}`,
+          carrier_handle: i + 7,
+          ...carrier,
+        })),
+      },
+    }
+  }
+  return pipeline
 }
 
 export class Bonded {
@@ -49,28 +70,10 @@ export class Bonded {
 
   /** Streams as in the configuration, without their ports: at the left end `left N` goes in and `right N` comes out at the right one, and back. */
   constructor(streams: readonly Record<string, unknown>[], paths: readonly Path[], options: DriveOptions = {}) {
-    const pipeline: Pipeline = {}
-    for (const [end, other] of [
-      ['a', 'b'],
-      ['b', 'a'],
-    ] as const) {
-      pipeline[end] = {
-        raft: {
-          streams: streams.map((stream, i) => ({
-            input: `${end} in ${i}`,
-            output: `${end} out ${i}`,
-            stream_handle: i + 1,
-            ...stream,
-          })),
-          carriers: paths.map(({ carrier }, i) => ({
-            input: `${other}${end} ${i}`,
-            output: `${end} ${i}`,
-            carrier_handle: i + 7,
-            ...carrier,
-          })),
-        },
-      }
-    }
+    const pipeline = ends(
+      streams,
+      paths.map(({ carrier = {} }) => carrier),
+    )
     paths.forEach((path, i) => {
       Object.assign(
         pipeline,
@@ -79,6 +82,11 @@ export class Bonded {
       )
     })
     this.bench = drive(pipeline, options)
+  }
+
+  /** Changes the streams and carriers of both ends while they run. */
+  reconfigure(streams: readonly Record<string, unknown>[], carriers: readonly Record<string, unknown>[]): void {
+    this.bench.reconfigure(ends(streams, carriers))
   }
 
   /** Cuts a path, both ways, or mends it. */

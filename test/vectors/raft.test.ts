@@ -11,10 +11,14 @@ test('an end makes the packets', () => {
   expect(dialogue()).toEqual(vectors)
 })
 
-test('there are data, repairs, reports and probes among them, and some that were sent again', () => {
+test('there are data, whole and in pieces, repairs, reports, probes and answers among them', () => {
   const kinds = new Set(vectors.packets.map(({ hex }) => hex.slice(0, 2)))
   expect([...kinds].sort()).toEqual(['d0', 'd1', 'd2', 'd3', 'd4'])
-  expect(vectors.packets.some(({ hex, lost }) => lost && hex.startsWith('d0'))).toBe(true)
+  const data = vectors.packets.filter(({ hex }) => hex.startsWith('d0'))
+  expect(data.some(({ lost }) => lost)).toBe(true)
+  // First piece, last piece, and both, by the two highest bits.
+  const pieces = new Set(data.map(({ hex }) => Number.parseInt(hex.slice(52, 54), 16) >>> 6))
+  expect([...pieces].sort()).toEqual([1, 2, 3])
 })
 
 test('the payloads come out of the packets that are not lost, by another end', () => {

@@ -6,6 +6,9 @@ const PAYLOADS = 120
 const SEED = 1
 /** Too short for anything to be sent again: repairs have to do. */
 const TIMEOUT_MS = 8
+/** Every so many payloads one is too long for a packet of a carrier. */
+const LONG_EVERY = 20
+const LONG_BYTES = 1500
 
 export interface RaftVectors {
   /** What both ends have in their configuration: one realtime stream, ON_ORDERED, with this timeout in ms, and two carriers. */
@@ -40,7 +43,7 @@ export function dialogue(): RaftVectors {
   let data = 0
   for (let at = 0; at < PAYLOADS + 2 * TIMEOUT_MS; at++) {
     if (at < PAYLOADS) {
-      const bytes = payload(8 + ((at * 7) % 30), at)
+      const bytes = payload(at % LONG_EVERY === LONG_EVERY - 1 ? LONG_BYTES : 8 + ((at * 7) % 30), at)
       vectors.payloads.push(hexOf(bytes))
       first.send('in', bytes)
     }

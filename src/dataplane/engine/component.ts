@@ -150,6 +150,8 @@ export interface ComponentDefinition<
    * it the rest is taken over; with other connection points it takes a restart.
    */
   readonly live?: readonly (keyof Static<S> & string)[]
+  /** Members of the entries of live lists that take a restart all the same, as `streams[].stream_handle`. */
+  readonly fixed?: readonly string[]
   /** True when what comes in never comes out inside the node (sockets): cycles through it are allowed. */
   readonly decoupled?: boolean
   /** Flows whose input leads to another flow's output, where not to their own: the name of the one to that of the other. */

@@ -76,6 +76,29 @@ test.each([
   expect(changes[list === 'live' ? 'restart' : 'live']).toEqual([])
 })
 
+test('what is fixed in a list that is live', () => {
+  const bonded = (stream_handle: number, timeout: number) =>
+    configOf({
+      bond: {
+        raft: {
+          streams: [{ output: 'a', stream_handle, realtime_stream: { timeout } }],
+          carriers: [{ input: 'b', output: 'c', carrier_handle: 1 }],
+        },
+      },
+      network: { udp: { local_address: '127.0.0.1:1', remote_address: '127.0.0.1:2', input: 'c', output: 'b' } },
+      sink: { traffic_sink: { input: 'a', mtu: 1500 } },
+    })
+  const pointer = `${at}/bond/raft/streams`
+  expect(diffConfig(bonded(1, 50), bonded(1, 60), components)).toEqual({
+    live: [{ pointer, reason: 'LIVE' }],
+    restart: [],
+  })
+  expect(diffConfig(bonded(1, 50), bonded(2, 60), components)).toEqual({
+    live: [],
+    restart: [{ pointer, reason: 'FIXED' }],
+  })
+})
+
 test('packets larger than the run has room for', () => {
   const sized = (max_packet_size: number) =>
     configOf({

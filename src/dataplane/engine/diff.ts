@@ -84,6 +84,13 @@ function aroundComponents(old: PipelineConfig, next: PipelineConfig): Change[] {
   })
 }
 
+/** What is fixed in a live list, of all entries, as text to compare. */
+function fixedIn({ fixed = [] }: AnyComponent, field: string, { config }: ComponentConfig): string {
+  const members = fixed.filter((path) => path.startsWith(`${field}[].`)).map((path) => path.slice(field.length + 3))
+  const entries = members.length > 0 ? (config[field] as Record<string, unknown>[]) : []
+  return JSON.stringify(entries.map((entry) => members.map((member) => entry[member])))
+}
+
 function amongComponents(old: PipelineConfig, next: PipelineConfig, available: Registry): Change[] {
   const room = largestPacket(old.components, available)
   return [...keysOf(old.components, next.components)].flatMap((name): Change[] => {
@@ -103,7 +110,11 @@ function amongComponents(old: PipelineConfig, next: PipelineConfig, available: R
         const at = `${pointer}/${after.key}/${field}`
         if (!isDeepStrictEqual(portsIn(field, before), portsIn(field, after)))
           return { pointer: at, reason: 'CONNECTIONS' }
-        if (!definition.live?.includes(field)) return { pointer: at, reason: 'FIXED' }
+        if (
+          !definition.live?.includes(field) ||
+          fixedIn(definition, field, before) !== fixedIn(definition, field, after)
+        )
+          return { pointer: at, reason: 'FIXED' }
         return { pointer: at, reason: outgrows ? 'PACKET_SIZE' : 'LIVE' }
       })
   })

@@ -8,12 +8,15 @@ const STARTUP_GAIN = 2.77
 /** The rate has to grow by a quarter in three rounds, or the path is full. */
 const GROWTH = 1.25
 const ROUNDS_TO_BE_FULL = 3
-/** Gain of each round trip once the rate is known. */
-const CYCLE: readonly number[] = [1.25, 0.75, 1, 1, 1, 1, 1, 1]
+/** Gain of each round trip once the rate is known: a little less than all, so that queues empty. */
+const CYCLE: readonly number[] = [1.15, 0.85, 0.97, 0.97, 0.97, 0.97, 0.97, 0.97]
 /** Rounds over which the most counts. */
 const ROUNDS = 10
-/** In flight at most, in products of rate and round trip. */
-const WINDOW_GAIN = 2
+/** In flight at most, in products of rate and round trip: what is more waits in the path's queue, which is seldom long. */
+const WINDOW_GAIN = 1
+const STARTUP_WINDOW_GAIN = 1.5
+/** For reports that come a little late, and packets that are lost without being known to be, ns. */
+const MARGIN_NS = 12e6
 /** Bytes in flight that are always allowed, and bytes per ns (10 Mbit/s) while the rate is looked for. */
 const FIRST_WINDOW = 48_000
 const FIRST_RATE = 10 / 8000
@@ -45,25 +48,32 @@ export class Bandwidth {
   /** Bytes that may be in flight; `wait` is how long the other end takes to report, ns. */
   window(leastRtt: number, wait: number): number {
     if (this.rate === 0) return FIRST_WINDOW
-    const gain = this.mode === 'STARTUP' ? STARTUP_GAIN : WINDOW_GAIN
-    return Math.max(FIRST_WINDOW, this.rate * (gain * leastRtt + wait))
+    const gain = this.mode === 'STARTUP' ? STARTUP_WINDOW_GAIN : WINDOW_GAIN
+    return Math.max(FIRST_WINDOW, this.rate * (gain * leastRtt + wait + MARGIN_NS))
   }
 
   /**
    * Takes one measurement: `rate` bytes per ns over the time of a packet in flight that was sent when `before` bytes had been
-   * delivered, of `delivered` now; `idle`: the sender had too little to send. `flying` bytes are in flight.
+   * delivered, of `delivered` now; `idle`: the sender had too little to send; `full`: a queue grew on the path, so that this is all it
+   * carries, whatever a burst may have shown before. `flying` bytes are in flight.
    */
   sample(
     rate: number,
     idle: boolean,
+    full: boolean,
     before: number,
     delivered: number,
     flying: number,
     leastRtt: number,
     now: number,
   ): void {
-    if (before >= this.roundEnd) this.endRound(delivered)
-    if (!idle || rate > this.rate) {
+    if (this.mode === 'STARTUP' && before >= this.roundEnd) this.endRound(delivered)
+    if (full && rate < this.rate) {
+      this.best.fill(0)
+      this.best[this.round] = (this.rate + rate) / 2
+      this.rate = this.best[this.round]
+      if (this.mode === 'STARTUP') this.mode = 'DRAIN'
+    } else if (!idle || rate > this.rate) {
       this.roundFilled ||= !idle
       if (rate > this.best[this.round]) this.best[this.round] = rate
       this.rate = most(this.best)
@@ -75,6 +85,7 @@ export class Bandwidth {
     } else if (this.mode === 'STEADY' && now - this.cycleSince > leastRtt) {
       this.cycle = (this.cycle + 1) % CYCLE.length
       this.cycleSince = now
+      this.endRound(delivered)
     }
   }
 

@@ -2,6 +2,7 @@
 import { Arrivals } from './arrivals.ts'
 import { Bandwidth } from './bandwidth.ts'
 import { CARRIER_TRANSITIONS, type CarrierEvent, type CarrierState } from './carrier-state.ts'
+import { DeliveryRate } from './delivery-rate.ts'
 import { type Fates, InFlight } from './in-flight.ts'
 import type { CarrierMetrics } from './metrics.ts'
 import { Probes } from './probes.ts'
@@ -14,6 +15,12 @@ const BURST_NS = 10e6
 const MIN_BURST = 3_000
 /** Reports go this often at most. */
 const MIN_REPORT_NS = 10e6
+/** Deliveries are counted over this long at least, ns. */
+const MIN_WHILE_NS = 250e6
+/** What was sent in a time and takes this much longer to come is waiting in a queue. */
+const QUEUE_GROWTH = 1.05
+/** Reports that may come after the answer to a probe and tell of what was sent before it. */
+const REPORTS_TO_WAIT = 2
 /** A carrier is not left before what was sent on it is unreported for this long. */
 const MIN_SILENCE_NS = 60e6
 /** How much later a carrier is left when no report comes on any. */
@@ -31,12 +38,16 @@ const MIN_TAIL_NS = 25e6
 /** How often the ends of a path with the round trip `rtt` report, ns. */
 export const reportInterval = (rtt: number): number => Math.max(rtt / 4, MIN_REPORT_NS)
 
+/** Over how long deliveries are counted on a path with the round trip `rtt`, ns. */
+const whileOf = (rtt: number): number => Math.max(rtt, MIN_WHILE_NS)
+
 export class Carrier implements Candidate {
   readonly index: number
   settings: CarrierSettings
   state: CarrierState = 'USED'
   readonly rtt = new RoundTrip()
   readonly bandwidth = new Bandwidth()
+  private readonly deliveryRate = new DeliveryRate()
   readonly inFlight: InFlight
   readonly arrivals = new Arrivals()
   readonly probes = new Probes()
@@ -90,10 +101,13 @@ export class Carrier implements Candidate {
     return measured && !this.bandwidth.isStarting ? Math.min(limit, this.bandwidth.rate) : limit
   }
 
+  private get isWindowFull(): boolean {
+    return this.inFlight.bytes >= this.bandwidth.window(this.rtt.least, reportInterval(this.rtt.least))
+  }
+
   get room(): number {
     if (this.settings.measured) {
-      const window = this.bandwidth.window(this.rtt.least, reportInterval(this.rtt.least))
-      if (this.inFlight.bytes >= window) return 0
+      if (this.isWindowFull) return 0
     } else if (this.settings.limit === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY
     return this.tokens
   }
@@ -111,6 +125,11 @@ export class Carrier implements Candidate {
       this.tokens = Math.min(most, this.tokens + (now - this.filledAt) * pace)
     }
     this.filledAt = now
+  }
+
+  /** All that waited has gone. */
+  runDry(now: number): void {
+    if (!this.isWindowFull) this.inFlight.runDry(now)
   }
 
   /** A packet of `bytes` bytes goes. */
@@ -148,34 +167,54 @@ export class Carrier implements Candidate {
   }
 
   /**
-   * When it is left, ns, unless more is heard of it; the last report came at `reportedAt`. One that came after the time was over should have
-   * told of what was sent; when none came at all the other end, or this one, may only have had no CPU for a moment.
+   * When it is left, ns, unless more is heard of it; reports have told of what came until `toldUntil`. If that is late enough they should have
+   * told of what was sent; otherwise they are lost or on a slower carrier, or one end had no CPU for a moment.
    */
-  leftAt(reportedAt: number): number {
-    const { silentAt, probes } = this
-    const unreported = silentAt <= reportedAt ? silentAt : silentAt + GRACE_NS
+  leftAt(toldUntil: number): number {
+    const { silentAt, probes, rtt } = this
+    const unreported = silentAt <= toldUntil + rtt.cautious / 2 ? silentAt : silentAt + GRACE_NS
     return probes.unanswered > PROBES_TO_LEAVE ? Math.min(unreported, this.probeAt) : unreported
   }
 
   /** What is unreported though a later packet was reported counts as lost after a while; RFC 8985 waits a fourth of the round trip, this an eighth. */
   watch(now: number): void {
     const { inFlight } = this
-    if (!inFlight.overtaken) this.lossAt = Number.POSITIVE_INFINITY
-    else if (this.lossAt === Number.POSITIVE_INFINITY) {
+    if (inFlight.packets === 0) this.lossAt = Number.POSITIVE_INFINITY
+    else if (inFlight.overtaken && this.lossAt === Number.POSITIVE_INFINITY) {
       this.lossAt = now + this.rtt.cautious / 8
       this.lossBound = inFlight.highestReported
     }
   }
 
+  /** A probe has its answer: what was sent before it has come too, and will be reported, or is lost; one report may be lost as well. */
+  answered(now: number): void {
+    const { rtt, inFlight, probes } = this
+    if (inFlight.packets === 0 || this.lossAt !== Number.POSITIVE_INFINITY) return
+    this.lossAt = Math.min(now + rtt.cautious / 8 + REPORTS_TO_WAIT * reportInterval(rtt.least), this.silentAt)
+    this.lossBound = probes.bound
+  }
+
   /** Measures how fast it delivers, after a report with news; `at` as in `InFlight.report`. */
   measure(at: number, now: number): void {
-    const { inFlight, bandwidth, rtt } = this
-    const { newest } = inFlight
-    const elapsed = Math.max(newest.sentAt - newest.firstSentAt, at - newest.deliveredAt)
-    // Over less than the way there and back it would say more of the other end's batches than of the path.
-    if (!rtt.known || elapsed < rtt.least) return
-    const rate = (inFlight.delivered - newest.delivered) / elapsed
-    bandwidth.sample(rate, newest.idle, newest.delivered, inFlight.delivered, inFlight.bytes, rtt.least, now)
+    const { inFlight, bandwidth, rtt, deliveryRate } = this
+    const { newest, delivered } = inFlight
+    if (!rtt.known) return
+    const isOver = deliveryRate.take(newest.sentAt, at, delivered, whileOf(rtt.least))
+    if (bandwidth.isStarting) {
+      const elapsed = Math.max(newest.sentAt - newest.firstSentAt, at - newest.deliveredAt)
+      // Over less than the way there and back it would say more of the other end's batches than of the path.
+      if (elapsed < rtt.least) return
+      const isIdle = newest.idle || inFlight.dryAt >= newest.sentAt
+      const rate = (delivered - newest.delivered) / elapsed
+      bandwidth.sample(rate, isIdle, false, newest.delivered, delivered, inFlight.bytes, rtt.least, now)
+    }
+    if (!isOver) return
+    const { sending, arriving, bytes, since } = deliveryRate
+    const isIdle = inFlight.dryAt >= since
+    const isFull = !isIdle && arriving > sending * QUEUE_GROWTH && rtt.isQueued
+    if (bandwidth.isStarting && !isFull) return
+    const rate = bytes / Math.max(sending, arriving)
+    bandwidth.sample(rate, isIdle, isFull, newest.delivered, delivered, inFlight.bytes, whileOf(rtt.least), now)
   }
 
   /** The other end is a new one. */

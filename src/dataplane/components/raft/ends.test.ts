@@ -9,10 +9,13 @@ const SEED = Number(process.env.PENSTOCK_TEST_SEED ?? randomInt(2 ** 31))
 /** Packets of the short round; PENSTOCK_TEST_RAFT_PACKETS makes another. */
 const PACKETS = Number(process.env.PENSTOCK_TEST_RAFT_PACKETS ?? 20_000)
 
-/** An end with two carriers and a stream; whoever drives it is the network. */
+/** An end with two carriers, a stream, and another that nothing is sent on; whoever drives it is the network. */
 function end(seed: number, timeout = 100): Bench {
   const carriers = [0, 1].map((i) => ({ input: `come ${i}`, output: `go ${i}`, carrier_handle: i + 1 }))
-  const streams = [{ input: 'in', output: 'out', stream_handle: 5, realtime_stream: { timeout } }]
+  const streams = [
+    { input: 'in', output: 'out', stream_handle: 5, realtime_stream: { timeout } },
+    { output: 'other out', stream_handle: 4, realtime_stream: { timeout } },
+  ]
   return drive({ it: { raft: { streams, carriers } } }, { seed })
 }
 
@@ -90,6 +93,82 @@ describe('sessions', () => {
   })
 })
 
+describe('a piece that says something else than its sender wrote', () => {
+  /** Three packets of two pieces each that came in at the same time, as they go: first and last piece of each, in turn. */
+  function pieces(): Uint8Array[] {
+    const near = end(1)
+    near.send(
+      'in',
+      [0, 1, 2].map((tag) => payload(2000, tag)),
+    )
+    const wire = packetsOf(near, 'go 0').concat(packetsOf(near, 'go 1'))
+    near.stop()
+    const sequenceOf = (packet: Uint8Array) => new DataView(packet.buffer).getUint32(20)
+    return wire.filter(([kind]) => kind === 0xd0).sort((one, other) => sequenceOf(one) - sequenceOf(other))
+  }
+
+  /** What another end gives out when it hears these. */
+  function heard(wire: readonly Uint8Array[]): { out: string[]; other: number; malformed: number; incomplete: number } {
+    const far = end(2)
+    for (const i of [0, 1])
+      far.send(
+        `come ${i}`,
+        wire.filter((packet) => packet[11] === i + 1),
+      )
+    far.advance(200 * MS)
+    const out = far.take('out').map(({ bytes }) => Buffer.from(bytes).toString('latin1'))
+    const other = far.take('other out').length
+    const [malformed, incomplete] = ['malformed_packets', 'incomplete_packets'].map((name) => counterOf(far, name))
+    far.check()
+    far.stop()
+    return { out, other, malformed: malformed as number, incomplete: incomplete as number }
+  }
+
+  const whole = [0, 1, 2].map((tag) => Buffer.from(payload(2000, tag)).toString('latin1'))
+
+  test('is needed by the packet it is of: as they were, all come', () => {
+    expect(pieces()).toHaveLength(6)
+    expect(heard(pieces())).toEqual({ out: whole, other: 0, malformed: 0, incomplete: 0 })
+  })
+
+  test('is no piece of another packet, though that lacks one', () => {
+    const wire = pieces()
+    const moved = wire[3] as Uint8Array
+    moved[23] ^= 2
+    // The last piece of the second packet says that it is that of the first, which is lost.
+    const { out, malformed } = heard([wire[0], moved, wire[4], wire[5]] as Uint8Array[])
+    expect(out).toEqual([whole[2]])
+    expect(malformed).toBe(1)
+  })
+
+  test('is no piece of another stream', () => {
+    const wire = pieces()
+    for (const packet of wire) packet[19] ^= 1
+    expect(heard(wire)).toMatchObject({ out: [], other: 0, malformed: 6 })
+    // Nor where the same bit of its sequence is wrong too.
+    for (const packet of wire) packet[23] ^= 1
+    expect(heard(wire)).toMatchObject({ out: [], other: 0, malformed: 6 })
+  })
+
+  test('neither ends its packet nor begins another', () => {
+    for (const bit of [0x40, 0x80]) {
+      const wire = pieces()
+      const changed = wire[bit === 0x40 ? 0 : 1] as Uint8Array
+      changed[26] ^= bit
+      const { out, malformed } = heard(wire)
+      expect(out).toEqual([whole[1], whole[2]])
+      expect(malformed).toBe(1)
+    }
+  })
+
+  test('is no piece of a packet that came in at another time', () => {
+    const wire = pieces()
+    const changed = wire[1] as Uint8Array
+    changed[31] ^= 1
+    expect(heard(wire)).toMatchObject({ out: [whole[1], whole[2]], incomplete: 2 })
+  })
+})
+
 describe(`hostile packets, seed ${SEED}`, () => {
   /** Packets of an end whose other end loses some, so that repairs and repeats are among them, and the payloads in them. */
   function captured(seed: number): { wire: Uint8Array[]; sent: Set<string> } {
@@ -113,7 +192,10 @@ describe(`hostile packets, seed ${SEED}`, () => {
     return { wire, sent }
   }
 
-  /** A packet as it was or changed where a check of lengths, numbers or repairs has to notice: not in payloads, nor in the flags of pieces. */
+  /** Bytes in front of what is sent: of a data packet with its symbol's, of others as many as a repair has. */
+  const headerOf = (packet: Uint8Array): number => Math.min(packet[0] === 0xd0 ? 32 : 28, packet.length)
+
+  /** A packet as it was, cut, made longer, made up, or with bits of its header changed. Who changes a payload is noticed by authentication only. */
   function mutated(wire: readonly Uint8Array[], random: Random): Uint8Array {
     const packet = wire[random.below(wire.length)].slice()
     switch (random.below(6)) {
@@ -130,8 +212,7 @@ describe(`hostile packets, seed ${SEED}`, () => {
       case 3:
         return Uint8Array.of(...packet, ...new Uint8Array(1 + random.below(40)))
       default:
-        for (let i = 0; i <= random.below(3); i++)
-          packet[random.below(Math.min(24, packet.length))] ^= 1 << random.below(8)
+        for (let i = 0; i <= random.below(3); i++) packet[random.below(headerOf(packet))] ^= 1 << random.below(8)
         return packet
     }
   }
@@ -159,6 +240,7 @@ describe(`hostile packets, seed ${SEED}`, () => {
             )
         }
         for (const i of [0, 1]) bench.take(`go ${i}`)
+        expect(bench.take('other out')).toEqual([])
         expect(bench.packets.held).toBeLessThan(20_000)
       }
       bench.stop()

@@ -33,6 +33,9 @@ export class InFlight {
   private highest = 0
   private told = false
   private firstSentAt = 0
+  private dryUntil = 1
+  /** When there was nothing more to send, ns. */
+  dryAt = Number.NEGATIVE_INFINITY
   private readonly state = new Uint8Array(MAX_IN_FLIGHT)
   private readonly streams = new Int32Array(MAX_IN_FLIGHT)
   private readonly sequences = new Int32Array(MAX_IN_FLIGHT)
@@ -48,8 +51,14 @@ export class InFlight {
     this.fates = fates
   }
 
-  /** Takes the next carrier sequence for a packet that is sent now; `idle`: there is too little to send. Returns the sequence. */
-  add(stream: number, sequence: number, size: number, idle: boolean, now: number): number {
+  /** There is nothing more to send: until what is in flight now is delivered, deliveries say little of what the path could deliver. */
+  runDry(now: number): void {
+    this.dryAt = now
+    this.dryUntil = this.delivered + Math.max(this.bytes, 1)
+  }
+
+  /** Takes the next carrier sequence for a packet that is sent now. Returns the sequence. */
+  add(stream: number, sequence: number, size: number, now: number): number {
     if (ahead(this.next, this.oldest) >= MAX_IN_FLIGHT) this.loseBefore(following(this.oldest))
     if (this.packets === 0) {
       this.firstSentAt = now
@@ -65,7 +74,7 @@ export class InFlight {
     this.firstSent[at] = this.firstSentAt
     this.deliveredThen[at] = this.delivered
     this.deliveredThenAt[at] = this.deliveredAt
-    this.idle[at] = idle ? 1 : 0
+    this.idle[at] = this.delivered < this.dryUntil ? 1 : 0
     this.bytes += size
     this.packets++
     this.next = following(number)

@@ -2,11 +2,13 @@
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { RaftMetrics, StreamMetrics } from './metrics.ts'
-import { PIECE_FIRST, PIECE_LAST, SYMBOL_HEADER_BYTES } from './packet.ts'
+import { PIECE_FIRST, PIECE_LAST, piecesOf, SYMBOL_HEADER_BYTES, timeOf } from './packet.ts'
 
 export class PacketJoiner {
   /** The packet that is being put together, -1: none. */
   private joined = -1
+  /** When it came in at the other end, as all of its pieces say. */
+  private time = 0
   private readonly packets: Packets
   private readonly counters: RaftMetrics
   private readonly metrics: StreamMetrics
@@ -27,7 +29,8 @@ export class PacketJoiner {
   /** Takes the next piece, a packet that begins with its symbol. The outlet wants a `flush` then. */
   take(piece: number): void {
     const { packets, counters } = this
-    const pieces = packets.view.getUint8(packets.offset[piece] + 2)
+    const pieces = piecesOf(packets.view, packets.offset[piece])
+    const time = timeOf(packets.view, packets.offset[piece])
     const start = packets.trimFront(piece, SYMBOL_HEADER_BYTES) + SYMBOL_HEADER_BYTES
     if ((pieces & PIECE_FIRST) !== 0) {
       this.interrupt()
@@ -36,8 +39,10 @@ export class PacketJoiner {
         return
       }
       this.joined = packets.allocate()
+      this.time = time
       if (this.joined >= 0) counters.created_packets.add(1)
     }
+    if (time !== this.time) this.interrupt()
     if (this.joined < 0) {
       packets.release(piece)
       counters.incomplete_packets.add(1)

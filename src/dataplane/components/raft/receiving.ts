@@ -20,6 +20,7 @@ import {
   REPAIR_HEADER_BYTES,
   REPORT_HEADER_BYTES,
   SYMBOL_AT,
+  timeOf,
 } from './packet.ts'
 import type { StreamReceiver } from './stream-receiver.ts'
 
@@ -49,8 +50,8 @@ export class Receiving {
   /** Session of the other end; meaningful once one is known. */
   peer = 0
   hasPeer = false
-  /** When the last report came, ns. */
-  reportedAt = Number.NEGATIVE_INFINITY
+  /** Reports have told of what came at the other end until then, ns: when the last one left it. */
+  toldUntil = Number.NEGATIVE_INFINITY
   private readonly context: ReceivingContext
   private readonly session: number
   private readonly carriers: readonly Carrier[]
@@ -145,12 +146,11 @@ export class Receiving {
   private takeAnswer(at: number, session: number, carrier: Carrier): boolean {
     const { packets, clock } = this.context
     const { view } = packets
-    const { probes, rtt, inFlight } = carrier
+    const { probes, rtt } = carrier
     if (view.getInt32(at + 16) !== this.session || !probes.answer(view.getInt32(at + 12))) return false
     if (!this.hasPeer || session !== this.peer) this.adopt(session)
     rtt.sample(clock.now - probes.sentAt, clock.now)
-    // What was sent before the probe would have been reported before its answer.
-    inFlight.loseBefore(probes.bound)
+    carrier.answered(clock.now)
     if (carrier.handle('answered')) this.reactions.returned(carrier)
     this.reactions.reported()
     return true
@@ -169,7 +169,7 @@ export class Receiving {
       this.drop(packet, metrics.misrouted_packets)
       return
     }
-    if (!offset.sample(Math.floor(clock.now / 1000), view.getInt32(at + SYMBOL_AT + 4), clock.now)) {
+    if (!offset.sample(Math.floor(clock.now / 1000), timeOf(view, at + SYMBOL_AT), clock.now)) {
       this.drop(packet, metrics.malformed_packets)
       return
     }
@@ -207,7 +207,7 @@ export class Receiving {
   private takeReport(at: number, via: Carrier): void {
     const { view } = this.context.packets
     let block = at + REPORT_HEADER_BYTES
-    this.reportedAt = this.context.clock.now
+    this.toldUntil = Math.max(this.toldUntil, this.context.clock.now - via.rtt.cautious / 2)
     for (let left = view.getUint16(at + 2); left > 0; left--) {
       const handle = view.getInt32(block)
       for (let i = 0; i < this.carriers.length; i++) {

@@ -41,6 +41,37 @@ export function choose(carriers: readonly Candidate[], usable: Uint8Array, bytes
   return chosen
 }
 
+/** What is known besides of a carrier when a piece is to go again. */
+export interface Surety extends Candidate {
+  /** Share of what is sent on it that is lost. */
+  readonly loss: number
+  /** Its round trip. */
+  readonly rtt: { readonly smoothed: number }
+}
+
+/** Shares of loss that differ by less than this are alike. */
+const LOSS_STEP = 0.02
+
+/**
+ * The index of the carrier for a piece that others wait for, -1 when none has room: of those of the highest priority the one that loses
+ * least, of those the shortest.
+ */
+export function chooseSurest(carriers: readonly Surety[], usable: Uint8Array): number {
+  let chosen = -1
+  for (let i = 0; i < carriers.length; i++) {
+    if (usable[i] === 0 || carriers[i].room <= 0) continue
+    if (chosen < 0 || isSurer(carriers[i], carriers[chosen])) chosen = i
+  }
+  return chosen
+}
+
+function isSurer(one: Surety, other: Surety): boolean {
+  if (one.priority !== other.priority) return one.priority > other.priority
+  const difference = one.loss - other.loss
+  if (Math.abs(difference) >= LOSS_STEP) return difference < 0
+  return one.rtt.smoothed < other.rtt.smoothed
+}
+
 /** Beside those without limit, which share alike, those with one get nothing. */
 function shareOf(room: number, rooms: number, unlimited: number): number {
   if (unlimited === 0) return room / rooms

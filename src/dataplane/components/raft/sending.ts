@@ -15,8 +15,9 @@ import {
   SYMBOL_AT,
   SYMBOL_HEADER_BYTES,
   writeHeader,
+  writeRepair,
 } from './packet.ts'
-import { choose } from './scheduler.ts'
+import { choose, chooseSurest } from './scheduler.ts'
 import { ahead } from './serial.ts'
 import type { StreamSender } from './stream-sender.ts'
 
@@ -42,8 +43,6 @@ export class Sending {
   private readonly waiting: Int32Array
   private waitingCount = 0
   private pushed = 0
-  /** Whether the carriers had room for all when they were last asked: what is sent then says little of what they could deliver. */
-  private isIdle = true
 
   constructor(
     context: SendingContext,
@@ -85,7 +84,7 @@ export class Sending {
     for (let i = 0; i < streams.length; i++) if (streams[i].waits) this.waiting[this.waitingCount++] = i
     const isDone = this.sendAll(true) && this.sendAll(false)
     this.flush()
-    this.isIdle = isDone
+    for (let i = 0; i < carriers.length && isDone; i++) carriers[i].runDry(context.clock.now)
     return isDone ? Number.POSITIVE_INFINITY : this.roomAt()
   }
 
@@ -106,8 +105,8 @@ export class Sending {
       const index = this.waiting[i]
       const stream = this.streams[index]
       if (stream.settings.realtime !== realtime) continue
-      for (let bytes = stream.nextAgainBytes(); bytes >= 0; bytes = stream.nextAgainBytes()) {
-        const carrier = choose(this.carriers, this.usable, bytes + SYMBOL_AT)
+      while (stream.nextAgainBytes() >= 0) {
+        const carrier = chooseSurest(this.carriers, this.usable)
         if (carrier < 0) return false
         const piece = stream.takeAgain()
         if (piece >= 0) this.sendPiece(index, piece, stream.againSequence, FLAG_AGAIN, this.carriers[carrier])
@@ -140,12 +139,10 @@ export class Sending {
       }
       const carrier = this.carriers[chosen]
       const bytes = packets.length[repair]
-      const number = carrier.inFlight.add(-1, 0, bytes, this.isIdle, clock.now)
+      const number = carrier.inFlight.add(-1, 0, bytes, clock.now)
       const { view } = packets
       writeHeader(view, at, KIND_REPAIR, 0, stream.repairCount, this.session, carrier.settings.handle, number)
-      view.setInt32(at + 16, stream.settings.handle)
-      view.setInt32(at + 20, stream.repairFirst)
-      view.setInt32(at + 24, stream.repairKey << 16)
+      writeRepair(view, at, stream.settings.handle, stream.repairFirst, stream.repairKey)
       this.push(repair, carrier, bytes)
     }
     return true
@@ -217,7 +214,7 @@ export class Sending {
     const { settings, sent } = stream
     const bytes = packets.length[piece]
     const behind = Math.min(Math.max(ahead(sequence, sent.base), Math.min(sequence >>> 0, MIN_BEHIND)), MAX_BEHIND)
-    const number = carrier.inFlight.add(settings.replicated ? -1 : index, sequence, bytes, this.isIdle, clock.now)
+    const number = carrier.inFlight.add(settings.replicated ? -1 : index, sequence, bytes, clock.now)
     writeHeader(packets.view, at, KIND_DATA, flags, behind, this.session, carrier.settings.handle, number)
     packets.view.setInt32(at + 16, settings.handle)
     packets.view.setInt32(at + 20, sequence)

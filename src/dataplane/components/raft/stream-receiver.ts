@@ -7,7 +7,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { Ring } from '../emulation/waiting.ts'
 import type { ClockOffset } from './clock-offset.ts'
 import type { RaftMetrics, StreamMetrics } from './metrics.ts'
-import { isSymbol, PIECE_FIRST, PIECE_LAST } from './packet.ts'
+import { isSymbol, PIECE_FIRST, PIECE_LAST, piecesOf, timeOf } from './packet.ts'
 import { PacketJoiner } from './packet-joiner.ts'
 import { DELIVERED, GIVEN_UP, HERE, MISSING, ReorderWindow } from './reorder-window.ts'
 import { ahead } from './serial.ts'
@@ -121,7 +121,7 @@ export class StreamReceiver {
       const at = packets.offset[packet]
       metrics.created_packets.add(1)
       packets.append(packet, decoder.write(sequence, at, packets.tailroomOf(packet)))
-      if (!isSymbol(packets.view, at, packets.length[packet])) {
+      if (!isSymbol(packets.view, at, packets.length[packet], this.settings.handle, sequence)) {
         packets.release(packet)
         metrics.malformed_packets.add(1)
         continue
@@ -159,13 +159,13 @@ export class StreamReceiver {
 
   private isWhole(packet: number): boolean {
     const { packets } = this.context
-    return packets.view.getUint8(packets.offset[packet] + 2) === (PIECE_FIRST | PIECE_LAST)
+    return piecesOf(packets.view, packets.offset[packet]) === (PIECE_FIRST | PIECE_LAST)
   }
 
   /** When the time of a piece is over, ns: it counts from its sending, on the other end's clock, by the least offset between the clocks. */
   private deadlineOf(packet: number): number {
     const { packets, clock, offset } = this.context
-    const sent = packets.view.getInt32(packets.offset[packet] + 4)
+    const sent = timeOf(packets.view, packets.offset[packet])
     const since = ahead(Math.floor(clock.now / 1000), sent + offset.least)
     return clock.now - since * 1000 + this.settings.hold
   }

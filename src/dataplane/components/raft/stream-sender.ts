@@ -124,7 +124,8 @@ export class StreamSender {
       return -1
     }
     const pieces = (cut === 0 ? PIECE_FIRST : 0) | (isLast ? PIECE_LAST : 0)
-    writeSymbolHeader(packets.view, at, bytes, pieces, Math.floor(time / 1000))
+    const { handle } = this.settings
+    writeSymbolHeader(packets.view, at, bytes, pieces, handle, this.sent.next, Math.floor(time / 1000))
     this.keep(piece, at, time)
     this.metrics.sent_pieces.add(1)
     if (isLast) {

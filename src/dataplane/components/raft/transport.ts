@@ -219,6 +219,10 @@ export class Transport {
     this.reportedAt = this.context.clock.now
     this.control.report(this.sending.usable, this.receiving.peer)
     this.control.flush()
+    // What was said once may be lost.
+    let due = 0
+    for (let i = 0; i < this.carriers.length; i++) due += this.carriers[i].arrivals.due
+    if (due > 0) this.wakeAt(this.reportTimer, this.reportedAt + this.interval())
   }
 
   private arrived(carrier: Carrier): void {
@@ -286,7 +290,7 @@ export class Transport {
         inFlight.loseBefore(carrier.lossBound)
         carrier.watch(now)
       }
-      if (carrier.used && carrier.leftAt(this.receiving.reportedAt) <= now) {
+      if (carrier.used && carrier.leftAt(this.receiving.toldUntil) <= now) {
         carrier.handle('silent')
         log('WARN', 'a carrier is left: what was sent on it is not reported', {
           carrier: carrier.settings.handle >>> 0,
@@ -306,7 +310,7 @@ export class Transport {
 
   /** When something has to be done about what is not reported, ns. */
   private overdueAt(carrier: Carrier): number {
-    return carrier.used ? carrier.leftAt(this.receiving.reportedAt) : carrier.silentAt
+    return carrier.used ? carrier.leftAt(this.receiving.toldUntil) : carrier.silentAt
   }
 
   private checkAt(): number {
