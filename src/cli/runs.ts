@@ -43,6 +43,16 @@ export async function meantPipeline(
   return await client.getPipelineByRunId(node, await meantRun(client, node, given, run))
 }
 
+/** Whether the node has no pipeline of that id any more. */
+export async function isDeleted(client: ApiClient, node: string, pipeline: string): Promise<boolean> {
+  try {
+    await client.getPipelineById(node, pipeline)
+    return false
+  } catch (error) {
+    return error instanceof ApiFailure && error.code === 'NOT_FOUND'
+  }
+}
+
 /** The runs of a pipeline as they come, told from the moment this was opened. */
 export class ComingRuns {
   readonly #seen: Set<string>

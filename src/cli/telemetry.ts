@@ -9,7 +9,7 @@ import type { Run, TelemetrySample } from './messages.ts'
 import { metricsTable } from './metrics-table.ts'
 import { collect, type Format, interruption, whole, withAllMetrics } from './options.ts'
 import type { AddVerb } from './pipelines-options.ts'
-import { ComingRuns, meantPipeline, meantRun } from './runs.ts'
+import { ComingRuns, isDeleted, meantPipeline, meantRun } from './runs.ts'
 import { type TargetOptions, targetOf } from './target.ts'
 import { metricsOf, rowsOf, secondsBetween } from './telemetry-sample.ts'
 import { LiveRegion, paint, print, printDataLine } from './terminal.ts'
@@ -141,12 +141,14 @@ async function telemetry(given: string | undefined, components: string[], option
   let { count } = options
   let run = first ?? (await coming.next())?.id
   while (run !== undefined && !stop.aborted) {
-    const { samples, ended } = await followTelemetry(
-      client,
-      { node, run },
-      { ...shown, ...(count === undefined ? {} : { count }) },
-      stop,
-    )
+    const wanted = { ...shown, ...(count === undefined ? {} : { count }) }
+    const followed = await followTelemetry(client, { node, run }, wanted, stop).catch(async (error: unknown) => {
+      // With its pipeline the record of a run goes too: there is nothing left to sum up.
+      if (await isDeleted(client, node, pipeline)) return undefined
+      throw error
+    })
+    if (followed === undefined) return
+    const { samples, ended } = followed
     if (count !== undefined) count -= samples
     if (ended === undefined || (count !== undefined && count <= 0)) return
     const next = await coming.next()
