@@ -1,71 +1,17 @@
 /** Several events published at once: who gets them as one, who one by one, and that nobody gets them in another order. */
 import { expect, test } from 'vitest'
+import { NarrowSink, TogetherSink } from '../../test/harness/narrow-sink.ts'
 import { Fanout } from './fanout.ts'
-import type { Sink } from './handlers.ts'
-import { SharedMessage, SharedMessages } from './shared-message.ts'
+import { SharedMessages } from './shared-message.ts'
 
-/** A subscriber that takes `room` messages before it asks to wait. */
-class Subscriber implements Sink<string> {
-  readonly sent: string[] = []
-  /** How many messages each call brought. */
-  readonly calls: number[] = []
-  closed = false
-  error: unknown
-  room: number
-  #drain: () => void = () => undefined
-
-  constructor(room = Number.POSITIVE_INFINITY) {
-    this.room = room
-  }
-
-  get writable(): boolean {
-    return this.room > 0
-  }
-
-  ready(): void {}
-
-  send(message: string | SharedMessage<string>): boolean {
-    this.calls.push(1)
-    this.take(message)
-    return this.writable
-  }
-
-  end(error?: unknown): void {
-    this.closed = true
-    this.error = error
-  }
-
-  onDrain(listener: () => void): void {
-    this.#drain = listener
-  }
-
-  onClose(): void {}
-
-  drain(room: number): void {
-    this.room = room
-    this.#drain()
-  }
-
-  protected take(message: string | SharedMessage<string>): void {
-    this.sent.push(message instanceof SharedMessage ? message.value : message)
-    this.room--
-  }
-}
-
-class TogetherSubscriber extends Subscriber {
-  sendTogether(messages: SharedMessages<string>): boolean {
-    this.calls.push(messages.each.length)
-    for (const message of messages.each) this.take(message)
-    return this.writable
-  }
-}
+const EVER = Number.POSITIVE_INFINITY
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `${index}`)
 
 test('whoever can take several gets them in one call, the others one by one; both in order', () => {
   const fanout = new Fanout<string>({ kind: 'bounded', limit: 10 })
-  const single = new Subscriber()
-  const together = new TogetherSubscriber()
+  const single = new NarrowSink(EVER)
+  const together = new TogetherSink(EVER)
   fanout.add(single)
   fanout.add(together)
   fanout.publishTogether(['a', 'b', 'c'])
@@ -83,8 +29,8 @@ test('whoever can take several gets them in one call, the others one by one; bot
 
 test('a subscriber that is behind keeps what it missed, bounded, and has all of it in order once it reads', () => {
   const fanout = new Fanout<string>({ kind: 'bounded', limit: 4 })
-  const slow = new TogetherSubscriber(1)
-  const slower = new TogetherSubscriber(0)
+  const slow = new TogetherSink(1)
+  const slower = new TogetherSink(0)
   fanout.add(slow)
   fanout.add(slower)
   fanout.publish('a')
@@ -99,8 +45,8 @@ test('a subscriber that is behind keeps what it missed, bounded, and has all of 
 
 test('a crowd of events goes out in parts, so that a subscriber found slow has the rest bounded', () => {
   const fanout = new Fanout<string>({ kind: 'bounded', limit: 1000 })
-  const quick = new TogetherSubscriber()
-  const slow = new TogetherSubscriber(10)
+  const quick = new TogetherSink(EVER)
+  const slow = new TogetherSink(10)
   fanout.add(quick)
   fanout.add(slow)
   fanout.publishTogether(numbers(600))

@@ -1,48 +1,11 @@
 /** The three ways a slow subscriber is kept bounded. */
 import { describe, expect, test } from 'vitest'
-import type { Sink } from './handlers.ts'
+import { NarrowSink } from '../../test/harness/narrow-sink.ts'
 import { Outbox } from './outbox.ts'
-
-/** A sink with room for `room` messages at a time. */
-class Narrow implements Sink<string> {
-  readonly sent: unknown[] = []
-  room = 0
-  closed = false
-  error: unknown
-  #drain: () => void = () => undefined
-
-  get writable(): boolean {
-    return this.room > 0
-  }
-
-  ready(): void {}
-
-  send(message: unknown): boolean {
-    this.sent.push(message)
-    this.room--
-    return this.room > 0
-  }
-
-  end(error?: unknown): void {
-    this.closed = true
-    this.error = error
-  }
-
-  onDrain(listener: () => void): void {
-    this.#drain = listener
-  }
-
-  onClose(): void {}
-
-  drain(room: number): void {
-    this.room = room
-    this.#drain()
-  }
-}
 
 describe('outbox', () => {
   test('passes on at once while there is room', () => {
-    const sink = new Narrow()
+    const sink = new NarrowSink()
     sink.room = 2
     const outbox = new Outbox(sink, { kind: 'bounded', limit: 1 })
     outbox.push('a')
@@ -52,7 +15,7 @@ describe('outbox', () => {
   })
 
   test('latest keeps only the newest', () => {
-    const sink = new Narrow()
+    const sink = new NarrowSink()
     const outbox = new Outbox(sink, { kind: 'latest' })
     for (const message of ['a', 'b', 'c']) outbox.push(message)
     expect(outbox.waiting).toBe(1)
@@ -65,7 +28,7 @@ describe('outbox', () => {
   })
 
   test('bounded keeps order across drains and ends with an error when it overflows', () => {
-    const sink = new Narrow()
+    const sink = new NarrowSink()
     const outbox = new Outbox(sink, { kind: 'bounded', limit: 3 })
     for (const message of ['a', 'b', 'c']) outbox.push(message)
     sink.drain(1)
@@ -81,7 +44,7 @@ describe('outbox', () => {
   })
 
   test('counted says how many were dropped, in their place', () => {
-    const sink = new Narrow()
+    const sink = new NarrowSink()
     const outbox = new Outbox<string>(sink, { kind: 'counted', limit: 2, dropped: (count) => `${count} dropped` })
     for (const message of ['a', 'b', 'c', 'd', 'e']) outbox.push(message)
     sink.drain(2)
@@ -94,7 +57,7 @@ describe('outbox', () => {
   })
 
   test('end waits for what is queued', () => {
-    const sink = new Narrow()
+    const sink = new NarrowSink()
     const outbox = new Outbox<string>(sink, { kind: 'bounded', limit: 2 })
     outbox.push('a')
     outbox.end('over')

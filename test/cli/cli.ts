@@ -58,6 +58,17 @@ export async function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegE
   throw new Error(`the command ended without a line like ${pattern}`)
 }
 
+/** Starts a node on free ports of this machine that samples ten times a second; its process, and where its API is. */
+export async function startNode(
+  dataDirectory: string,
+  ...more: string[]
+): Promise<{ node: ChildProcess; url: string }> {
+  const ports = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0']
+  const flags = ['--data-dir', dataDirectory, '--log-level', 'error', '--telemetry-interval', '100ms']
+  const node = start(['up', ...ports, ...flags, ...more])
+  return { node, url: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}` }
+}
+
 /** What runs a command as an ordinary user who may nothing; undefined where that cannot be, or where that user cannot read this tree. */
 export const NOBODY = ordinaryUser()
 

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
+import { lineOf, lossy, penstock, scratch, start, startNode } from './cli.ts'
 
 const directory = scratch()
 let node: ChildProcess
@@ -49,18 +49,9 @@ class Follower {
 }
 
 beforeAll(async () => {
-  const flags = [
-    '--http',
-    '127.0.0.1:0',
-    '--grpc',
-    '127.0.0.1:0',
-    '--log-level',
-    'error',
-    '--telemetry-interval',
-    '100ms',
-  ]
-  node = start(['up', '--data-dir', `${directory.path}/data`, ...flags])
-  env = { PENSTOCK_URL: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}` }
+  const started = await startNode(`${directory.path}/data`)
+  node = started.node
+  env = { PENSTOCK_URL: started.url }
   const config = directory.file('lossy.json', lossy)
   const bomb = { bomb: { delay: 200, poison: 'THROW_EXCEPTION' } }
   const failing = directory.file('failing.json', {

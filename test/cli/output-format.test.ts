@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { createProgram } from '../../src/cli/main.ts'
-import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
+import { lossy, penstock, scratch, startNode } from './cli.ts'
 import { commandsOf } from './commands.ts'
 
 const directory = scratch()
@@ -15,18 +15,9 @@ let node: ChildProcess
 let env: Record<string, string>
 
 beforeAll(async () => {
-  const flags = [
-    '--http',
-    '127.0.0.1:0',
-    '--grpc',
-    '127.0.0.1:0',
-    '--log-level',
-    'error',
-    '--telemetry-interval',
-    '100ms',
-  ]
-  node = start(['up', '--data-dir', `${directory.path}/data`, ...flags])
-  env = { PENSTOCK_URL: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}` }
+  const started = await startNode(`${directory.path}/data`)
+  node = started.node
+  env = { PENSTOCK_URL: started.url }
   expect((await penstock(['pipelines', 'create', 'lossy', config], { env })).code).toBe(0)
   expect((await penstock(['pipelines', 'start', 'lossy'], { env })).code).toBe(0)
 })

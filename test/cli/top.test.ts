@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
-import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
+import { lossy, penstock, scratch, start, startNode } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 
 const directory = scratch()
@@ -30,18 +30,9 @@ async function done(child: ChildProcess): Promise<void> {
 }
 
 beforeAll(async () => {
-  const flags = [
-    '--http',
-    '127.0.0.1:0',
-    '--grpc',
-    '127.0.0.1:0',
-    '--log-level',
-    'error',
-    '--telemetry-interval',
-    '100ms',
-  ]
-  node = start(['up', '--node-name', 'shed', '--data-dir', `${directory.path}/data`, ...flags])
-  url = `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}`
+  const started = await startNode(`${directory.path}/data`, '--node-name', 'shed')
+  node = started.node
+  url = started.url
   const slow = structuredClone(lossy)
   slow.engine_config.pipeline.source.uniform_traffic_source.interval = 10
   for (const [name, config] of Object.entries({ slow, fast: lossy })) {
