@@ -3,12 +3,12 @@ import { ApiFailure } from './api-failure.ts'
 import type { ApiClient } from './client.ts'
 import { UsageFailure } from './failure.ts'
 import type { Pipeline, Run } from './messages.ts'
-import { findPipeline, findRun, findRunId } from './target.ts'
+import { findRun, findRunId, pipelineCalled } from './target.ts'
 
 /** The ids that nodes give; others are not looked for among the runs, which takes a node 2 s where there is none. */
 const RUN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The id of the run meant: `run`; else the current one of the pipeline called `given`, by id or name; else the run with that id. */
+/** The id of the run meant: `run`; else the current one of the pipeline called `given`, by id or name; else the run with that id, or that beginning of one. */
 export async function meantRun(
   client: ApiClient,
   node: string,
@@ -17,7 +17,11 @@ export async function meantRun(
 ): Promise<string> {
   if (run !== undefined) return await findRunId(client, node, run)
   if (given === undefined) throw new UsageFailure('name a pipeline or a run')
-  if (!RUN_ID.test(given)) return await findRun(client, node, given, undefined)
+  if (!RUN_ID.test(given)) {
+    const isPipeline = (await pipelineCalled(client, node, given)) !== undefined
+    const begun = isPipeline ? given : await findRunId(client, node, given)
+    return begun === given ? await findRun(client, node, given, undefined) : begun
+  }
   try {
     const { currentRun } = await client.getPipelineById(node, given)
     if (currentRun !== undefined) return currentRun.id
@@ -39,7 +43,10 @@ export async function meantPipeline(
   given: string | undefined,
   run: string | undefined,
 ): Promise<Pipeline> {
-  if (run === undefined && given !== undefined && !RUN_ID.test(given)) return await findPipeline(client, node, given)
+  if (run === undefined && given !== undefined && !RUN_ID.test(given)) {
+    const pipeline = await pipelineCalled(client, node, given)
+    if (pipeline !== undefined) return pipeline
+  }
   return await client.getPipelineByRunId(node, await meantRun(client, node, given, run))
 }
 

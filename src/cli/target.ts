@@ -83,16 +83,21 @@ export async function findNode(client: ApiClient, given: string): Promise<Node> 
 
 /** Finds a pipeline by its id, its name or the beginning of its id. */
 export async function findPipeline(client: ApiClient, node: string, given: string): Promise<Pipeline> {
+  const found = await pipelineCalled(client, node, given)
+  if (found !== undefined) return found
+  throw new Failure(
+    `no pipeline has the id or name "${given}" on node ${node} (${OF_BEGINNINGS}): see "penstock pipelines list"`,
+  )
+}
+
+/** The same; undefined when there is none. */
+export async function pipelineCalled(client: ApiClient, node: string, given: string): Promise<Pipeline | undefined> {
   try {
     return await client.getPipelineById(node, given)
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
   }
-  const found = meant(await client.getPipelines(node), given, 'pipelines')
-  if (found !== undefined) return found
-  throw new Failure(
-    `no pipeline has the id or name "${given}" on node ${node} (${OF_BEGINNINGS}): see "penstock pipelines list"`,
-  )
+  return meant(await client.getPipelines(node), given, 'pipelines')
 }
 
 /** The id of the run whose id begins with `given`, of the last ones of all pipelines; of older ones only the node knows: `given` as it is. */

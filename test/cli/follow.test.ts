@@ -99,6 +99,23 @@ describe('logs and telemetry', () => {
     expect(await follower.end()).toEqual([0, null])
   })
 
+  it('a run is meant by the beginning of its id too', async () => {
+    const run = await begin('lossy')
+    for (const verb of ['logs', 'telemetry']) {
+      const follower = new Follower('pipelines', verb, run.slice(0, 8), '--follow')
+      await follower.until(({ timestamp }) => timestamp !== undefined)
+      expect(await follower.end()).toEqual([0, null])
+    }
+    const one = await json<{ timestamp: string }>('pipelines', 'telemetry', run.slice(0, 8), '-c', '1')
+    expect(one.timestamp).toEqual(expect.any(String))
+    expect((await call('pipelines', 'stop', 'lossy')).code).toBe(0)
+    const unknown = await call('pipelines', 'logs', 'zzzz')
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      expect.stringContaining('no pipeline has the id or name "zzzz"'),
+    ])
+  })
+
   it('telemetry goes on too, and ends when the pipeline is deleted', async () => {
     const { id } = await json<{ id: string }>('pipelines', 'create', 'again', `${directory.path}/lossy.json`)
     const first = await begin('again')
