@@ -22,6 +22,9 @@ import type { Packets } from './packets.ts'
 
 const COMMAND_TOKEN = 0
 
+/** How often in turn what has brought packets is asked for more before everything else is looked at. */
+const MAX_REPEATS = 4
+
 /** What `open` gives; what it throws goes through `explain`. */
 function opened(open: () => number, explain: (error: unknown) => unknown): number {
   try {
@@ -43,13 +46,17 @@ export class NativeIo implements Io, NativeIoParts {
   readonly poller: number
   /** Set once the packets exist, before anything is opened. */
   memory = -1
-  client: Float64Array = new Float64Array(0)
   private readonly owner: number
   private readonly command: number
   private readonly watched: (Watched | null)[] = [null]
   /** Tokens of what was closed, for what is opened next. */
   private readonly freeTokens: number[] = []
   private readonly ready = new Int32Array(64)
+  /** How many of the first in `ready` brought packets when they were last asked, and how often in turn they were asked again. */
+  private lively = 0
+  private repeats = 0
+  /** Packets were taken since it was last reset. */
+  private taken = false
   private arrival: Float64Array = new Float64Array(0)
   readonly networks: RunNetworks
   /** By `networks.ports`. */
@@ -68,7 +75,6 @@ export class NativeIo implements Io, NativeIoParts {
   attach(packets: Packets): void {
     this.memory = native.memoryOpen(packets)
     this.arrival = packets.arrival
-    this.client = packets.client
     this.networks.packets = packets
   }
 
@@ -77,6 +83,7 @@ export class NativeIo implements Io, NativeIoParts {
    * counts from `now`, a delay for one, never begins before the arrival of the packet it is counted for.
    */
   took(packet: number): void {
+    this.taken = true
     this.clock.arrived(this.arrival[packet])
   }
 
@@ -220,22 +227,36 @@ export class NativeIo implements Io, NativeIoParts {
 
   /** Sleeps until something is ready or `timeoutNs` are over (negative: no limit); returns how many things are ready. */
   wait(timeoutNs: number): number {
+    // Under load what has just brought packets has more: asking it is cheaper than asking what is ready.
+    if (timeoutNs === 0 && this.lively > 0 && this.repeats < MAX_REPEATS) {
+      this.repeats++
+      return this.lively
+    }
+    this.repeats = 0
     return native.pollerWait(this.poller, timeoutNs, this.ready)
   }
 
   /** Calls whoever waits for the first `count` ready tokens; clears the command event when it is among them. */
   dispatch(count: number): void {
+    const { ready } = this
+    let lively = 0
     for (let i = 0; i < count; i++) {
-      const token = this.ready[i]
+      const token = ready[i]
       if (token === COMMAND_TOKEN) {
         native.eventClear(this.command)
         continue
       }
       const entry = this.watched[token < 0 ? -token - 1 : token]
       if (!entry) continue
-      if (token < 0) entry.writable()
-      else entry.readable()
+      if (token < 0) {
+        entry.writable()
+        continue
+      }
+      this.taken = false
+      entry.readable()
+      if (this.taken) ready[lively++] = token
     }
+    this.lively = lively
   }
 
   detach(): void {

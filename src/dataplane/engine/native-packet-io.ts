@@ -9,8 +9,6 @@ export interface NativeIoParts {
   readonly clock: MonotonicClock
   readonly poller: number
   readonly memory: number
-  /** Client id annotations, of which the addon knows nothing: a slot may still have its former packet's. */
-  readonly client: Float64Array
   /** `packet` is the last one received. */
   took(packet: number): void
 }
@@ -44,21 +42,16 @@ export class NativePacketIo implements PacketIo {
 
   receive(batch: Batch): void {
     const { io, handle, counters } = this
-    const { client } = io
     const { origin } = io.clock
     if (batch.length === 0) {
       const count = this.receiveCall(handle, io.memory, batch.handles, BATCH_CAPACITY, origin, counters)
       batch.length = count
-      for (let i = 0; i < count; i++) client[batch.handles[i]] = -1
       if (count > 0) io.took(batch.handles[count - 1])
       return
     }
     const room = BATCH_CAPACITY - batch.length
     const count = this.receiveCall(handle, io.memory, this.scratch, room, origin, counters)
-    for (let i = 0; i < count; i++) {
-      client[this.scratch[i]] = -1
-      batch.push(this.scratch[i])
-    }
+    for (let i = 0; i < count; i++) batch.push(this.scratch[i])
     if (count > 0) io.took(this.scratch[count - 1])
   }
 

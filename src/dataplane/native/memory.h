@@ -173,6 +173,7 @@ struct Memory {
     offset[handle] = handle * slotBytes + headroom;
     length[handle] = size;
     arrival[handle] = now;
+    client[handle] = -1;
     if (from) {
       memcpy(remoteOf(handle), from, kRemoteBytes);
     } else {

@@ -163,8 +163,9 @@ export interface Native {
   interfaceIndex(name: string): number
   /**
    * Receives up to `max` datagrams into fresh slots; writes their handles to `handles[0..]`, their `arrival`, which is the time
-   * read after the kernel handed them over less `origin` (of `now()`) and never falls within `handles`, and their remote record. With LINUX one call takes several GRO trains and scatters them into slots; `max` is at least 64 then.
-   * Returns how many packets were taken. Never blocks.
+   * read after the kernel handed them over less `origin` (of `now()`) and never falls within `handles`, their remote record, and
+   * that no client id is known. With LINUX one call takes several GRO trains; `max` is at least 64 then. Returns how many packets
+   * were taken; more may wait, and then the socket is still readable. Never blocks.
    */
   udpReceive(
     socket: number,

@@ -36,6 +36,10 @@ struct Udp : Descriptor {
   int32_t trainSegments = 0;
   int32_t singles = 0;
 
+  /** How many trains the last call found that asked until nothing was left, and how many calls have not asked since. */
+  int32_t trainsWaiting = 0;
+  int32_t unasked = 0;
+
   /** The rest of a train that had more segments than the last call could take. */
   std::vector<uint8_t> spill;
   size_t spillAt = 0;

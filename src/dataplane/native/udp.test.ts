@@ -287,27 +287,45 @@ describe('LINUX trains', () => {
     }
   })
 
-  test('several trains come with one call', () => {
+  test('a call takes as many trains as the last found that asked for all; every sixteenth asks', () => {
     const memory = packetMemory(SLOTS)
     const id = register(memory)
     const receiver = bound(4, 2)
     const sender = connected(4, 2, receiver)
     const counters = ioCounters()
     const handles = new Int32Array(256)
-    for (let round = 0; round < 2; round++) {
-      sendAll(
-        sender,
-        id,
-        Array.from({ length: 200 }, (_, i) => packetOf(memory, pattern(1200, i))),
-        counters,
-      )
-      awaitReadable(owner, receiver)
+    const send = (trains: number) => {
+      for (let train = 0; train < trains; train++) {
+        sendAll(
+          sender,
+          id,
+          Array.from({ length: 40 }, (_, i) => packetOf(memory, pattern(1200, i))),
+          counters,
+        )
+      }
+    }
+    const receive = () => {
       const taken = native.udpReceive(receiver, id, handles, 256, 0, counters)
-      expect(taken).toBe(200)
       for (let i = 0; i < taken; i++) {
-        expect(Buffer.compare(bytesOf(memory, handles[i]!), pattern(1200, i))).toBe(0)
+        expect(Buffer.compare(bytesOf(memory, handles[i]!), pattern(1200, i % 40))).toBe(0)
         freePacket(memory, handles[i]!)
       }
+      return taken / 40
+    }
+    for (let round = 0; round < 2; round++) {
+      send(3)
+      awaitReadable(owner, receiver)
+      expect([receive(), receive(), receive(), receive()]).toEqual([1, 1, 1, 0])
+      for (let call = 0; call < 15; call++) {
+        send(1)
+        expect(receive()).toBe(1)
+      }
+      send(3)
+      expect(receive()).toBe(3)
+      send(3)
+      expect(receive()).toBe(3)
+      send(2)
+      expect([receive(), receive()]).toEqual([2, 0])
     }
   })
 })

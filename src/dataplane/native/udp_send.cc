@@ -33,6 +33,9 @@ struct Send {
    */
   bool layOut(Arguments& arguments, Span<int32_t> handles, size_t from, size_t count) {
     const bool join = socket.backend == kLinux && !socket.gsoRefused;
+    const bool connected = socket.connected;
+    // A copy of its own, which nothing that is written below can be part of, stays in registers.
+    const Memory memory = this->memory;
     // Where the next group and the next piece go; the open ones are before them.
     SendGroup* group = state.groups.data();
     Packet* packets = state.packets.data();
@@ -50,7 +53,7 @@ struct Send {
       }
       const int32_t length = it.length;
       if (length > 0 && length <= size && length <= room && group[-1].packets < kMaxSegments &&
-          (socket.connected || sameRemote(remote, memory.remoteOf(handle)))) {
+          (connected || sameRemote(remote, memory.remoteOf(handle)))) {
         group[-1].packets++;
         if (it.data == end) {
           piece[-1].iov_len += static_cast<size_t>(length);
