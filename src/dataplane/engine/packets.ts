@@ -46,7 +46,7 @@ export class Packets implements PacketMemory {
   readonly length: Int32Array
   readonly arrival: Float64Array
   readonly remote: Uint8Array
-  /** Client id annotation, any u32; -1 where there is none. */
+  /** Client id annotation, any u32; -1 where there is none. Whoever takes a slot sets it. */
   readonly client: Float64Array
   readonly free: Int32Array
   readonly train: Int32Array
@@ -78,11 +78,16 @@ export class Packets implements PacketMemory {
     this.train = new Int32Array(shared(this.slots * 4))
     this.trainReferences = new Int32Array(shared(trains * 4))
     this.trainFree = new Int32Array(shared((trains + 1) * 4))
-    this.reset()
+    this.freeAll()
   }
 
   /** Makes every slot and train free again, whoever owned it. */
   reset(): void {
+    const { trainFree } = this
+    if (this.held !== 0 || trainFree[0] !== trainFree.length - 1) this.freeAll()
+  }
+
+  private freeAll(): void {
     const { slots, free, trainFree } = this
     const trains = trainFree.length - 1
     free[0] = slots
@@ -91,7 +96,6 @@ export class Packets implements PacketMemory {
     for (let i = 0; i < trains; i++) trainFree[i + 1] = trains - 1 - i
     this.trainReferences.fill(0)
     this.train.fill(-1)
-    this.client.fill(-1)
   }
 
   /** Whether packets made with `options` would be like these. */
@@ -133,20 +137,18 @@ export class Packets implements PacketMemory {
   release(packet: number): void {
     if (this.train[packet] >= 0) this.leaveTrain(packet)
     const top = this.free[0] + 1
-    this.client[packet] = -1
     this.free[top] = packet
     this.free[0] = top
   }
 
   /** Gives back every packet of a batch and empties it. */
   releaseAll(batch: PacketList): void {
-    const { free, client, train } = this
+    const { free, train } = this
     const { handles, length } = batch
     let top = free[0]
     for (let i = 0; i < length; i++) {
       const packet = handles[i]
       if (train[packet] >= 0) this.leaveTrain(packet)
-      client[packet] = -1
       free[++top] = packet
     }
     free[0] = top

@@ -136,6 +136,7 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   napi_delete_reference(env, memory->reference);
   giveBack(memory->data, memory->bytes());
   giveBack(memory->arrival, static_cast<size_t>(memory->slots) * sizeof(double));
+  giveBack(memory->client, static_cast<size_t>(memory->slots) * sizeof(double));
   giveBack(memory->remote, static_cast<size_t>(memory->slots) * kRemoteBytes);
   auto& memories = arguments.state().memories;
   memories.erase(memories.begin() + (memory - memories.data()));
