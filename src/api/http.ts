@@ -9,6 +9,7 @@ import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import type { Access, AccessHeaders } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { Cors, readSubprotocols } from './cors.ts'
+import type { Dashboard } from './dashboard.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
 import type { Exchange } from './http-exchange.ts'
@@ -25,6 +26,7 @@ import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink } from './websocke
 /** Longest request body, bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
 const MAX_WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
+const NO_DASHBOARD = 'this installation has no dashboard: build it with `npm run build`, and start the node again'
 
 export interface HttpListenerOptions {
   readonly dispatcher: Dispatcher
@@ -38,6 +40,8 @@ export interface HttpListenerOptions {
   readonly keepAliveMs?: number
   /** Texts that are no operations, by path: read with GET or HEAD by whoever may call the API. */
   readonly pages?: ReadonlyMap<string, Page>
+  /** Read with GET or HEAD by everybody but pages of other origins; undefined: this installation has none. */
+  readonly dashboard?: Dashboard | undefined
   /** Adds routes of others (the node link) before the API's own. */
   readonly extend?: (server: HttpServer) => void
 }
@@ -123,14 +127,25 @@ export class HttpListener {
       }
     }
     const head = this.#head(exchange, request, origin)
+    const file = verb === 'GET' || verb === 'HEAD' ? this.#options.dashboard?.find(head.path) : undefined
+    if (file !== undefined) {
+      const header = (name: string): string => request.getHeader(name)
+      exchange.answer(file.answer(header, !this.#needsToken(head, header('sec-fetch-mode') === 'navigate')))
+      return
+    }
     const caller = this.#caller(head)
     const page = this.#options.pages?.get(head.path)
     if (page !== undefined) {
       exchange.answer(pageAnswer(page, verb, request.getHeader('if-none-match')))
       return
     }
+    if (this.#options.dashboard?.find(head.path) !== undefined) {
+      exchange.answer(methodAnswer(verb, ['GET', 'HEAD', 'OPTIONS']))
+      return
+    }
     const match = this.#routes.match(verb, head.path)
     if (match.kind === 'none') {
+      if (head.path === '/') throw new ServiceError('NOT_FOUND', NO_DASHBOARD)
       throw new ServiceError('NOT_FOUND', `no such path: ${head.path.slice(0, 200)}`)
     }
     if (match.kind === 'malformed') {
@@ -158,6 +173,20 @@ export class HttpListener {
   /** Who sent it; throws UNAUTHENTICATED or PERMISSION_DENIED. */
   #caller({ remoteAddress, headers }: Pick<RequestHead, 'remoteAddress' | 'headers'>): Caller {
     return this.#options.access.httpCaller(remoteAddress, headers)
+  }
+
+  /**
+   * Whether the caller would be let in with a token, and has not shown one that is known; throws PERMISSION_DENIED. A person who follows a link of
+   * another site to a page (`isNavigation`) has nothing done on their behalf.
+   */
+  #needsToken({ remoteAddress, headers }: RequestHead, isNavigation: boolean): boolean {
+    try {
+      this.#caller({ remoteAddress, headers: isNavigation ? { ...headers, fetchSite: 'none' } : headers })
+      return false
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'UNAUTHENTICATED') return true
+      throw error
+    }
   }
 
   #serve(

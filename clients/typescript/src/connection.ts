@@ -12,8 +12,8 @@ export interface SocketLike {
 export interface ConnectionOptions {
   /** `http://127.0.0.1:8769`, `https://node.example/base`: what stands before `/v1`. */
   readonly url: string
-  /** Bearer token; or what gives the one to use, asked before each call. */
-  readonly token?: string | (() => string | Promise<string>)
+  /** Bearer token; or what gives the one to use, asked before each call; undefined: none. */
+  readonly token?: string | (() => string | undefined | Promise<string | undefined>)
   /** In place of the platform's, such as `nodeFetch` of `@penstock/client/node`, which knows a CA or a fingerprint. */
   readonly fetch?: typeof fetch
   /** In place of `new WebSocket(url, protocols)`, which Node.js has from version 22 on. */

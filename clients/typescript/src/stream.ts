@@ -15,6 +15,8 @@ export interface StreamOptions {
    * streams of changes: whoever keeps a list reads it again.
    */
   readonly onOpen?: (breaks: number) => void
+  /** Called each time the stream has broken, or could not be opened, and is about to be asked for again; with why. */
+  readonly onBreak?: (error: PenstockError) => void
 }
 
 /** Milliseconds before the first attempt to connect again, and at most; each waits twice as long as the last, and at random between half of that and all. */
@@ -32,7 +34,7 @@ export async function* stream<Message>(
   request: object,
   options: StreamOptions = {},
 ): AsyncGenerator<Message, void, undefined> {
-  const { signal, reconnect = true, onOpen } = options
+  const { signal, reconnect = true, onOpen, onBreak } = options
   let breaks = 0
   let waits = 0
   for (;;) {
@@ -46,6 +48,7 @@ export async function* stream<Message>(
     } catch (error) {
       signal?.throwIfAborted()
       if (!reconnect || !(error instanceof PenstockError) || error.code !== 'UNAVAILABLE') throw error
+      onBreak?.(error)
     }
     breaks++
     await pause(Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** waits++) * (0.5 + Math.random() / 2), signal)
