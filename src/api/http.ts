@@ -21,7 +21,7 @@ import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, type StreamSink } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
-import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink } from './websocket.ts'
+import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
 
 /** Longest request body, bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -84,7 +84,8 @@ export class HttpListener {
     extend?.(server)
     for (const operation of this.#dispatcher.operations) {
       for (const binding of operation.http) {
-        if (binding.transport === 'websocket') this.#addWebSocket(server, operation, binding.path)
+        const isStream = binding.transport === 'sse' && binding.verb === 'GET'
+        if (binding.transport === 'websocket' || isStream) this.#addWebSocket(server, operation, binding.path)
       }
     }
     server.handle((exchange, request) => this.#request(exchange, request))
@@ -272,26 +273,50 @@ export class HttpListener {
       drain: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.drained(),
       close: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.lose(),
     }
-    server.webSocket<WebSocketData>(path, behavior, (request) => this.#upgrade(operation, request))
+    const pattern = path.replaceAll(/\{(\w+)\}/g, ':$1')
+    server.webSocket<WebSocketData>(pattern, behavior, (request) => this.#upgrade(operation, request))
   }
 
-  #upgrade(operation: Operation, { remoteAddress, header }: UpgradeRequest): Upgrade<WebSocketData> {
+  #upgrade(operation: Operation, request: UpgradeRequest): Upgrade<WebSocketData> {
+    const { remoteAddress, header } = request
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
     const headers = accessHeaders({ getHeader: header }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
     const caller = this.#caller({ remoteAddress, headers: proof })
-    return { data: { call: new Call(caller, 'websocket'), operation }, protocol }
+    const call = new Call(caller, 'websocket')
+    return { data: { call, operation, request: this.#streamRequest(operation, request) }, protocol }
+  }
+
+  /** What an operation is asked that takes one request and sends many messages; undefined for others. */
+  #streamRequest(operation: Operation, { path, query }: UpgradeRequest): unknown {
+    if (operation.kind !== 'server') return undefined
+    const match = this.#routes.match('GET', path)
+    if (match.kind === 'route') return readRequest(match.route, match.path, query, '')
+    throw new ServiceError('INVALID_ARGUMENT', 'the path is not percent-encoded UTF-8')
   }
 
   async #openWebSocket(socket: WebSocket<WebSocketData>): Promise<void> {
     const data = socket.getUserData()
-    const { call, operation } = data
-    const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)
-    data.sink = sink
+    const { call, operation, request } = data
+    if (request === undefined) {
+      const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)
+      data.sink = sink
+      await this.#converse(
+        sink,
+        async () => sink.receive(await this.#dispatcher.bidi(operation, call, sink)),
+        operation,
+      )
+    } else {
+      const sink = new WebSocketStreamSink(socket, operation, this.#dispatcher, this.#keepAlive, call, this.#streams)
+      data.sink = sink
+      await this.#converse(sink, () => this.#dispatcher.stream(operation, request, call, sink), operation)
+    }
+  }
+
+  async #converse(sink: WebSocketSink, begin: () => Promise<void>, operation: Operation): Promise<void> {
     try {
-      const receiver = await this.#dispatcher.bidi(operation, call, sink)
+      await begin()
       sink.ready()
-      sink.receive(receiver)
     } catch (error) {
       if (sink.closed) this.#dispatcher.failure(error, operation)
       else sink.end(error)

@@ -152,10 +152,10 @@ describe.each([
     await expectUnharmed()
   })
 
-  it('upgrades GET on the paths of WebSockets alone', async () => {
+  it('upgrades GET on the paths of WebSockets and streams alone', async () => {
     const wrong: unknown[] = []
     for (const path of [...routes.keys(), ...strangers]) {
-      const isSocket = routes.get(path)?.get('GET') === 'websocket'
+      const isSocket = ['websocket', 'sse'].includes(routes.get(path)?.get('GET') ?? '')
       for (const method of METHODS) {
         for (const [, headers, refused] of [['', {}, undefined] as const, ...refusals]) {
           const answer = await connection.ask(method, path, { ...headers, ...upgrade })

@@ -6,6 +6,7 @@ const KEY = 'penstock.token'
 /** The node; its token is that of the tab. */
 export const node: Connection = connect({
   url: location.origin,
+  streams: 'sockets',
   token: () => sessionStorage.getItem(KEY) ?? undefined,
 })
 
