@@ -88,7 +88,8 @@ export class Exchange {
       const exchange = new Exchange(response, 'GET', report)
       try {
         const header = (name: string | ArrayBuffer): string => request.getHeader(name)
-        const outcome = accept({ remoteAddress: exchange.remoteAddress, header })
+        const { remoteAddress } = exchange
+        const outcome = accept({ remoteAddress, path: request.getUrl(), query: request.getQuery() ?? '', header })
         if ('status' in outcome) exchange.answer(outcome)
         else exchange.#upgrade(request, outcome.data, outcome.protocol, context)
       } catch (error) {

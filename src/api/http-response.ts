@@ -8,7 +8,7 @@ export interface HttpAnswer {
   readonly status: string
   readonly headers?: Readonly<Record<string, string>> | FixedHeaders
   /** Absent: there is none, as with 204, or its length is not known, as of a stream asked for with HEAD. */
-  readonly body?: string
+  readonly body?: string | Uint8Array
   /** Close the connection afterwards: the rest of the request is not wanted. */
   readonly close?: boolean
 }
@@ -77,6 +77,6 @@ export function pageAnswer({ type, text, headers, etag }: Page, verb: string, if
 }
 
 /** Whether If-None-Match names the tag: weakly compared (RFC 9110, section 13.1.2), as proxies that compress make tags weak. */
-function isAmong(etag: string, ifNoneMatch: string): boolean {
+export function isAmong(etag: string, ifNoneMatch: string): boolean {
   return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }

@@ -9,6 +9,7 @@ import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import type { Access, AccessHeaders } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { Cors, readSubprotocols } from './cors.ts'
+import type { Dashboard } from './dashboard.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
 import type { Exchange } from './http-exchange.ts'
@@ -20,11 +21,12 @@ import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, type StreamSink } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
-import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink } from './websocket.ts'
+import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
 
 /** Longest request body, bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
 const MAX_WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
+const NO_DASHBOARD = 'this installation has no dashboard: build it with `npm run build`, and start the node again'
 
 export interface HttpListenerOptions {
   readonly dispatcher: Dispatcher
@@ -38,6 +40,8 @@ export interface HttpListenerOptions {
   readonly keepAliveMs?: number
   /** Texts that are no operations, by path: read with GET or HEAD by whoever may call the API. */
   readonly pages?: ReadonlyMap<string, Page>
+  /** Read with GET or HEAD by everybody but pages of other origins; undefined: this installation has none. */
+  readonly dashboard?: Dashboard | undefined
   /** Adds routes of others (the node link) before the API's own. */
   readonly extend?: (server: HttpServer) => void
 }
@@ -80,7 +84,8 @@ export class HttpListener {
     extend?.(server)
     for (const operation of this.#dispatcher.operations) {
       for (const binding of operation.http) {
-        if (binding.transport === 'websocket') this.#addWebSocket(server, operation, binding.path)
+        const isStream = binding.transport === 'sse' && binding.verb === 'GET'
+        if (binding.transport === 'websocket' || isStream) this.#addWebSocket(server, operation, binding.path)
       }
     }
     server.handle((exchange, request) => this.#request(exchange, request))
@@ -123,14 +128,25 @@ export class HttpListener {
       }
     }
     const head = this.#head(exchange, request, origin)
+    const file = verb === 'GET' || verb === 'HEAD' ? this.#options.dashboard?.find(head.path) : undefined
+    if (file !== undefined) {
+      const header = (name: string): string => request.getHeader(name)
+      exchange.answer(file.answer(header, !this.#needsToken(head, header('sec-fetch-mode') === 'navigate')))
+      return
+    }
     const caller = this.#caller(head)
     const page = this.#options.pages?.get(head.path)
     if (page !== undefined) {
       exchange.answer(pageAnswer(page, verb, request.getHeader('if-none-match')))
       return
     }
+    if (this.#options.dashboard?.find(head.path) !== undefined) {
+      exchange.answer(methodAnswer(verb, ['GET', 'HEAD', 'OPTIONS']))
+      return
+    }
     const match = this.#routes.match(verb, head.path)
     if (match.kind === 'none') {
+      if (head.path === '/') throw new ServiceError('NOT_FOUND', NO_DASHBOARD)
       throw new ServiceError('NOT_FOUND', `no such path: ${head.path.slice(0, 200)}`)
     }
     if (match.kind === 'malformed') {
@@ -158,6 +174,20 @@ export class HttpListener {
   /** Who sent it; throws UNAUTHENTICATED or PERMISSION_DENIED. */
   #caller({ remoteAddress, headers }: Pick<RequestHead, 'remoteAddress' | 'headers'>): Caller {
     return this.#options.access.httpCaller(remoteAddress, headers)
+  }
+
+  /**
+   * Whether the caller would be let in with a token, and has not shown one that is known; throws PERMISSION_DENIED. A person who follows a link of
+   * another site to a page (`isNavigation`) has nothing done on their behalf.
+   */
+  #needsToken({ remoteAddress, headers }: RequestHead, isNavigation: boolean): boolean {
+    try {
+      this.#caller({ remoteAddress, headers: isNavigation ? { ...headers, fetchSite: 'none' } : headers })
+      return false
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'UNAUTHENTICATED') return true
+      throw error
+    }
   }
 
   #serve(
@@ -243,26 +273,50 @@ export class HttpListener {
       drain: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.drained(),
       close: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.lose(),
     }
-    server.webSocket<WebSocketData>(path, behavior, (request) => this.#upgrade(operation, request))
+    const pattern = path.replaceAll(/\{(\w+)\}/g, ':$1')
+    server.webSocket<WebSocketData>(pattern, behavior, (request) => this.#upgrade(operation, request))
   }
 
-  #upgrade(operation: Operation, { remoteAddress, header }: UpgradeRequest): Upgrade<WebSocketData> {
+  #upgrade(operation: Operation, request: UpgradeRequest): Upgrade<WebSocketData> {
+    const { remoteAddress, header } = request
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
     const headers = accessHeaders({ getHeader: header }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
     const caller = this.#caller({ remoteAddress, headers: proof })
-    return { data: { call: new Call(caller, 'websocket'), operation }, protocol }
+    const call = new Call(caller, 'websocket')
+    return { data: { call, operation, request: this.#streamRequest(operation, request) }, protocol }
+  }
+
+  /** What an operation is asked that takes one request and sends many messages; undefined for others. */
+  #streamRequest(operation: Operation, { path, query }: UpgradeRequest): unknown {
+    if (operation.kind !== 'server') return undefined
+    const match = this.#routes.match('GET', path)
+    if (match.kind === 'route') return readRequest(match.route, match.path, query, '')
+    throw new ServiceError('INVALID_ARGUMENT', 'the path is not percent-encoded UTF-8')
   }
 
   async #openWebSocket(socket: WebSocket<WebSocketData>): Promise<void> {
     const data = socket.getUserData()
-    const { call, operation } = data
-    const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)
-    data.sink = sink
+    const { call, operation, request } = data
+    if (request === undefined) {
+      const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)
+      data.sink = sink
+      await this.#converse(
+        sink,
+        async () => sink.receive(await this.#dispatcher.bidi(operation, call, sink)),
+        operation,
+      )
+    } else {
+      const sink = new WebSocketStreamSink(socket, operation, this.#dispatcher, this.#keepAlive, call, this.#streams)
+      data.sink = sink
+      await this.#converse(sink, () => this.#dispatcher.stream(operation, request, call, sink), operation)
+    }
+  }
+
+  async #converse(sink: WebSocketSink, begin: () => Promise<void>, operation: Operation): Promise<void> {
     try {
-      const receiver = await this.#dispatcher.bidi(operation, call, sink)
+      await begin()
       sink.ready()
-      sink.receive(receiver)
     } catch (error) {
       if (sink.closed) this.#dispatcher.failure(error, operation)
       else sink.end(error)

@@ -1,4 +1,4 @@
-/** WebSockets: a bidirectional operation as JSON text messages, `{"result": …}` or `{"error": {…}}` towards the client. */
+/** WebSockets: an operation that sends many messages as JSON text, `{"result": …}` or `{"error": {…}}` towards the client. */
 import type { WebSocket } from 'uWebSockets.js'
 import { codeNumbers, ServiceError } from '../contract/errors.ts'
 import type { RequestReceiver } from '../contract/handlers.ts'
@@ -10,6 +10,7 @@ import type { Call } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
 import { parseJson } from './json-parse.ts'
+import type { KeepAlive } from './keep-alive.ts'
 import { StreamSink } from './sink.ts'
 
 /** Messages kept for a receiver that is not there yet. */
@@ -23,6 +24,8 @@ export const MAX_RECEIVE_BYTES = 16 * MAX_MESSAGE_BYTES
 export interface WebSocketData {
   readonly call: Call
   readonly operation: Operation
+  /** Of an operation that takes one request, which is that of the path. */
+  readonly request: unknown
   sink?: WebSocketSink
 }
 
@@ -85,7 +88,7 @@ export class WebSocketSink extends StreamSink {
 
   #reject(error: unknown): void {
     if (this.closed) return
-    this.#send(errorFrame(this.#dispatcher.failure(error, this.#operation)))
+    this.frame(errorFrame(this.#dispatcher.failure(error, this.#operation)))
   }
 
   /** The open socket says it all. */
@@ -95,7 +98,7 @@ export class WebSocketSink extends StreamSink {
     const encode = (value: unknown): Uint8Array =>
       Buffer.from(`{"result":${jsonEncoder(this.#operation.response)(value)}}`)
     const bytes = message instanceof SharedMessage ? message.encoded('websocket', encode) : encode(message)
-    this.#send(bytes)
+    this.frame(bytes)
     return bytes.length
   }
 
@@ -112,13 +115,67 @@ export class WebSocketSink extends StreamSink {
       return
     }
     const failure = this.#dispatcher.failure(error, this.#operation)
-    this.#send(errorFrame(failure))
+    this.frame(errorFrame(failure))
     this.#socket.end(4000 + codeNumbers[failure.code])
   }
 
-  #send(frame: string | Uint8Array): void {
+  protected frame(frame: string | Uint8Array): void {
     // 1: sent, 0: kept in a buffer that drains later, 2: dropped, the buffer's limit closes the socket.
     if (this.#socket.send(frame, false) !== 1) this.writable = false
+  }
+}
+
+/** A message of neither kind: pages are not told of pings. */
+const STILL_HERE = '{}'
+
+/** One open WebSocket of an operation that takes one request. It takes no messages, and says when it is silent that it is there. */
+export class WebSocketStreamSink extends WebSocketSink {
+  readonly #keepAlive: KeepAlive
+  /** Kept by #keepAlive. */
+  lastWord = 0
+
+  constructor(
+    socket: WebSocket<WebSocketData>,
+    operation: Operation,
+    dispatcher: Dispatcher,
+    keepAlive: KeepAlive,
+    call: Call,
+    streams: Set<StreamSink>,
+  ) {
+    super(socket, operation, dispatcher, call, streams)
+    this.#keepAlive = keepAlive
+    this.receive({
+      message: () => {
+        throw new ServiceError('INVALID_ARGUMENT', 'this stream takes no messages')
+      },
+    })
+  }
+
+  /** Says that the stream is still there. */
+  keepAlive(): void {
+    // A full transport is not silent.
+    if (!this.closed && this.writable) this.frame(STILL_HERE)
+  }
+
+  protected override open(): void {
+    // The stream stands: an open socket alone does not say so.
+    this.frame(STILL_HERE)
+    this.#keepAlive.watch(this)
+  }
+
+  protected override write(message: unknown): number {
+    this.#keepAlive.spoke(this)
+    return super.write(message)
+  }
+
+  protected override finish(error: unknown): void {
+    this.#keepAlive.forget(this)
+    super.finish(error)
+  }
+
+  override lose(): void {
+    super.lose()
+    this.#keepAlive.forget(this)
   }
 }
 

@@ -194,6 +194,10 @@ export interface LinkEvent {
 export interface UpgradeRequest {
   /** The peer's IP address as text. */
   readonly remoteAddress: string
+  /** Raw, without the query. */
+  readonly path: string
+  /** Raw; empty when there is none. */
+  readonly query: string
   /** A header by its lower-case name; empty when absent. */
   header(name: string | ArrayBuffer): string
 }

@@ -4,6 +4,7 @@ import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Access } from '../api/access.ts'
+import { readDashboard } from '../api/dashboard.ts'
 import { Dispatcher } from '../api/dispatcher.ts'
 import { GrpcListener } from '../api/grpc.ts'
 import { HttpListener } from '../api/http.ts'
@@ -19,6 +20,7 @@ import { dialHub } from '../link/dial.ts'
 import { type Identity, loadIdentity } from '../link/identity.ts'
 import type { LinkEvent, LinkServer } from '../link/link.ts'
 import { createLinkServer } from '../link/link-server.ts'
+import { packageRoot } from '../package-root.ts'
 import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Trust } from '../services/trust.ts'
@@ -327,6 +329,7 @@ async function listenHttp(config: NodeConfig, { dispatcher, access, tls, links, 
     dispatcher,
     access,
     pages,
+    dashboard: readDashboard(join(packageRoot(), 'dist/web')),
     ...at,
     ...(tls === undefined ? {} : { tls }),
     ...(links === undefined ? {} : { extend: (app) => links.attach(app) }),

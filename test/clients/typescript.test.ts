@@ -129,10 +129,12 @@ describe('failures', () => {
   })
 })
 
-describe('streams', () => {
+describe.each(['events', 'sockets'] as const)('streams by %s', (streams) => {
+  const how = { streams, webSocket: (url: string, protocols: string[]) => new WebSocket(url, protocols) }
+
   test('end with their signal, which the node sees, and when the loop is left', async () => {
     const between = new Between(() => portOf(node))
-    const near = client.connect({ url: await between.listen() })
+    const near = client.connect({ ...how, url: await between.listen() })
     const stop = new AbortController()
     const states = client.streamConnectionState(near, {}, { signal: stop.signal })
     expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
@@ -147,20 +149,22 @@ describe('streams', () => {
 
   test('go on over another connection when one breaks', async () => {
     const between = new Between(() => portOf(node))
-    const breaks: number[] = []
-    const near = client.connect({ url: await between.listen() })
-    const states = client.streamConnectionState(near, {}, { onOpen: (count) => breaks.push(count) })
+    const breaks: (number | string)[] = []
+    const near = client.connect({ ...how, url: await between.listen() })
+    const onOpen = (count: number): void => void breaks.push(count)
+    const onBreak = ({ code }: client.PenstockError): void => void breaks.push(code)
+    const states = client.streamConnectionState(near, {}, { onOpen, onBreak })
     await states.next()
     const second = states.next()
     between.cut()
     expect((await second).value).toEqual({ state: 'UNAUTHENTICATED' })
-    expect(breaks).toEqual([0, 1])
+    expect(breaks).toEqual([0, 'UNAVAILABLE', 1])
     await states.return()
   })
 
   test('go on when a connection has gone silent', async () => {
     const between = new Between(() => portOf(node))
-    const near = client.connect({ url: await between.listen(), silence: 300 })
+    const near = client.connect({ ...how, url: await between.listen(), silence: 300 })
     const states = client.streamConnectionState(near, {})
     await states.next()
     between.hush()
@@ -174,7 +178,7 @@ describe('streams', () => {
     const directory = temporaryDirectory()
     let other = await runNode(directory)
     const between = new Between(() => portOf(other))
-    const near = client.connect({ url: await between.listen() })
+    const near = client.connect({ ...how, url: await between.listen() })
     const changes = client.streamPipelines(near, { nodeId: other.node.id })
     const stands = new Promise<void>((resolve) => {
       const again = client.streamConnectionState(near, {}, { onOpen: (breaks) => void (breaks > 0 && resolve()) })
@@ -195,13 +199,13 @@ describe('streams', () => {
 
   test('that the node refuses or fails are not asked for again', async () => {
     const unknown = { nodeId: node.node.id, runId: 'unknown' }
-    await expect(client.openLogStream(connection, unknown).next()).rejects.toMatchObject({
+    await expect(client.openLogStream({ ...connection, ...how }, unknown).next()).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      status: 404,
+      status: streams === 'events' ? 404 : undefined,
     })
     const id = await node.create(traffic())
     const runId = await node.start(id)
-    const samples = client.openTelemetryStream(connection, { nodeId: node.node.id, runId })
+    const samples = client.openTelemetryStream({ ...connection, ...how }, { nodeId: node.node.id, runId })
     await samples.next()
     await node.call('POST', `/pipelines/${id}/stop`)
     const rest = (async () => {
@@ -212,12 +216,33 @@ describe('streams', () => {
 
   test('without reconnect a break is told', async () => {
     const between = new Between(() => portOf(node))
-    const near = client.connect({ url: await between.listen() })
+    const near = client.connect({ ...how, url: await between.listen() })
     const states = client.streamConnectionState(near, {}, { reconnect: false })
     await states.next()
     const next = states.next()
     between.cut()
     await expect(next).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  })
+
+  test('a token that the node does not know is told', async () => {
+    const stranger = { ...connection, ...how, token: 'penstock_guess' }
+    await expect(client.streamConnectionState(stranger).next()).rejects.toMatchObject({
+      code: 'UNAUTHENTICATED',
+      status: 401,
+    })
+  })
+
+  test('messages come in their order, past lines of a log first', async () => {
+    const id = await node.create(traffic())
+    const runId = await node.start(id)
+    const lines = client.openLogStream(
+      { ...connection, ...how },
+      { nodeId: node.node.id, runId, options: { lines: '1' } },
+    )
+    const [first] = (await lines.next()).value?.messages ?? []
+    expect(first).toMatchObject({ level: expect.any(String) })
+    await lines.return()
+    await node.call('DELETE', `/pipelines/${id}`)
   })
 })
 

@@ -12,12 +12,17 @@ export interface SocketLike {
 export interface ConnectionOptions {
   /** `http://127.0.0.1:8769`, `https://node.example/base`: what stands before `/v1`. */
   readonly url: string
-  /** Bearer token; or what gives the one to use, asked before each call. */
-  readonly token?: string | (() => string | Promise<string>)
+  /** Bearer token; or what gives the one to use, asked before each call; undefined: none. */
+  readonly token?: string | (() => string | undefined | Promise<string | undefined>)
   /** In place of the platform's, such as `nodeFetch` of `@penstock/client/node`, which knows a CA or a fingerprint. */
   readonly fetch?: typeof fetch
   /** In place of `new WebSocket(url, protocols)`, which Node.js has from version 22 on. */
   readonly webSocket?: (url: string, protocols: string[]) => SocketLike
+  /**
+   * How streams come: `events`, the default, or `sockets`, a WebSocket each, of which browsers open some two hundred at once to a node without
+   * HTTP/2 where of other requests they open six. A stream with a request that a path and a query cannot say comes as events.
+   */
+  readonly streams?: 'events' | 'sockets'
   /** Milliseconds of silence after which a stream is taken for broken; default 45,000. A node says every 15 s that it is there. */
   readonly silence?: number
 }

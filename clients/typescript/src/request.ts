@@ -27,6 +27,13 @@ function choose(forms: readonly Form[], request: Readonly<Record<string, unknown
   throw new TypeError(`the request needs ${wanted}`)
 }
 
+/** The form that says a request by its path and query alone; undefined: its fields need a body. */
+export function queryForm(forms: readonly Form[], request: object): Form | undefined {
+  const named = forms.map(parse).flatMap(({ path }) => parametersOf(path))
+  const isInPath = Object.keys(request).every((name) => named.includes(name))
+  return forms.some((form) => parse(form).hasBody) && !isInPath ? undefined : forms.find((form) => !parse(form).hasBody)
+}
+
 /** Where and how to call. Throws TypeError when the request lacks what the path names. */
 export async function prepare(
   connection: Connection,

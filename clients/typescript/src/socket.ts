@@ -23,37 +23,50 @@ type SocketForm = string
  * Opens a WebSocket; resolves once it is open. Rejects with UNAVAILABLE when it does not come to that: browsers do not tell why. A failure of
  * the stream, told by the close codes 4000 and above, is thrown to who iterates. It is not opened again: answers that were sent would be lost.
  */
-export async function openSocket<Request, Message>(
+export function openSocket<Request, Message>(
   connection: Connection,
   form: SocketForm,
-  { signal, onRefused }: SocketOptions = {},
+  options: SocketOptions = {},
+): Promise<Exchange<Request, Message>> {
+  return openAt(connection, `${connection.url}${form.replace(/^GET /, '')}`, options)
+}
+
+/** The same at an address of HTTP; `onHeard` is called at each message that is no error, one that says nothing included. */
+export async function openAt<Request, Message>(
+  connection: Connection,
+  url: string,
+  { signal, onRefused, onHeard }: SocketOptions & { readonly onHeard?: () => void },
 ): Promise<Exchange<Request, Message>> {
   signal?.throwIfAborted()
   const token = await tokenOf(connection)
   const protocols = token === undefined ? ['penstock'] : ['penstock', `penstock.bearer.${token}`]
-  const url = `${connection.url.replace(/^http/, 'ws')}${form.replace(/^GET /, '')}`
   const make = connection.webSocket ?? ((at: string, names: string[]): SocketLike => new WebSocket(at, names))
-  const inbox = new Inbox<Message>(connection, make(url, protocols), onRefused)
+  const inbox = new Inbox<Message>(connection, make(url.replace(/^http/, 'ws'), protocols), { onRefused, onHeard })
   const stop = (): void => inbox.abort(signal?.reason)
   signal?.addEventListener('abort', stop, { once: true })
   await inbox.opened
   return inbox as Exchange<Request, Message>
 }
 
+interface Listeners {
+  readonly onRefused: ((error: PenstockError) => void) | undefined
+  readonly onHeard: (() => void) | undefined
+}
+
 /** What came and was not read yet, and who waits for more. */
 class Inbox<Message> implements Exchange<unknown, Message> {
   readonly opened: Promise<void>
   readonly #socket: SocketLike
-  readonly #onRefused: ((error: PenstockError) => void) | undefined
+  readonly #listeners: Listeners
   readonly #messages: Message[] = []
   #wake: () => void = () => {}
   #end: { readonly error?: unknown } | undefined
   /** The last error that came: the reason, when the socket closes after it. */
   #failure: PenstockError | undefined
 
-  constructor(connection: Connection, socket: SocketLike, onRefused?: (error: PenstockError) => void) {
+  constructor(connection: Connection, socket: SocketLike, listeners: Listeners) {
     this.#socket = socket
-    this.#onRefused = onRefused
+    this.#listeners = listeners
     this.opened = new Promise((resolve, reject) => {
       socket.addEventListener('open', resolve)
       socket.addEventListener('error', () => {})
@@ -100,13 +113,15 @@ class Inbox<Message> implements Exchange<unknown, Message> {
 
   #message(frame: unknown): void {
     const { result, error } = frame as { result?: Message; error?: unknown }
-    if (result !== undefined) {
-      this.#messages.push(result)
-      this.#wake()
-    } else if (isErrorBody(error)) {
+    if (isErrorBody(error)) {
       this.#failure = errorOf(error)
-      this.#onRefused?.(this.#failure)
+      this.#listeners.onRefused?.(this.#failure)
+      return
     }
+    this.#listeners.onHeard?.()
+    if (result === undefined) return
+    this.#messages.push(result)
+    this.#wake()
   }
 
   #closed(connection: Connection, code: number, reason: string): { error?: unknown } {

@@ -1,0 +1,50 @@
+/** One pipeline in the overview: its state, and what can be done with it. */
+import { deletePipeline, type Pipeline, startPipeline, stopPipeline } from '@penstock/client'
+import { useState } from 'react'
+import { hashOf } from '../../app/routes.ts'
+import { node } from '../../data/session.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { confirm } from '../../parts/confirm.tsx'
+import { stateOf } from '../../parts/pipeline-state.ts'
+import { tell, tellFailure } from '../../parts/toasts.tsx'
+
+export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; readonly pipeline: Pipeline }) {
+  const { id, name, started } = pipeline
+  const [isBusy, setBusy] = useState(false)
+  const [tone, text] = stateOf(pipeline)
+  const act = async (call: () => Promise<unknown>, done: string, failed: string): Promise<void> => {
+    setBusy(true)
+    try {
+      await call()
+      tell(done)
+    } catch (error) {
+      tellFailure(failed, error)
+    } finally {
+      setBusy(false)
+    }
+  }
+  const start = () => act(() => startPipeline(node, { nodeId, id }), `${name} is running`, `${name} was not started`)
+  const stop = () => act(() => stopPipeline(node, { nodeId, id }), `${name} stops`, `${name} was not stopped`)
+  const remove = async (): Promise<void> => {
+    const what = started ? 'It is running: its run is stopped first. ' : ''
+    const question = { title: `Delete ${name}?`, text: `${what}Its configuration and logs are gone.`, action: 'Delete' }
+    if (!(await confirm(question))) return
+    await act(() => deletePipeline(node, { nodeId, id }), `${name} is deleted`, `${name} was not deleted`)
+  }
+  return (
+    <li>
+      <a className="name" href={hashOf({ view: 'pipeline', nodeId, pipelineId: id })}>
+        {name}
+      </a>
+      <Badge tone={tone}>{text}</Badge>
+      <span className="actions">
+        <button type="button" className="button small" disabled={isBusy} onClick={started ? stop : start}>
+          {started ? 'Stop' : 'Start'}
+        </button>
+        <button type="button" className="button small plain" disabled={isBusy} onClick={remove}>
+          Delete
+        </button>
+      </span>
+    </li>
+  )
+}
