@@ -28,7 +28,7 @@ export function clientOperations(schema: Schema, operations: readonly Operation[
 import { type CallOptions, call } from './call.ts'
 import type { Connection } from './connection.ts'
 import { type Exchange, openSocket, type SocketOptions } from './socket.ts'
-import { type StreamOptions, stream } from './stream.ts'
+import { type MessageStream, type StreamOptions, stream } from './stream.ts'
 import type { ${[...new Set(names)].sort().join(', ')} } from './types.ts'
 
 ${operations.map((operation) => functionText(operation, requestName(operation.request, answers))).join('\n\n')}
@@ -51,7 +51,7 @@ function functionText(operation: Operation, request: string): string {
   const [options, result, send] =
     kind === 'unary'
       ? ['CallOptions', `Promise<${answer}>`, 'call']
-      : ['StreamOptions', `AsyncGenerator<${answer}, void, undefined>`, 'stream']
+      : ['StreamOptions', `MessageStream<${answer}>`, 'stream']
   return `${head}request: ${request}${empty}, options?: ${options}): ${result} {
   return ${send}(connection, [${forms.join(', ')}], request, options)
 }`

@@ -1,17 +1,15 @@
-/** The TypeScript client against real nodes: failures, cancelling, streams over broken connections, tokens, TLS, and the package as it is built. */
+/** The TypeScript client against real nodes: failures, cancelling, streams over broken connections, and the package as it is built. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer, connect as dial, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { WebSocket } from 'ws'
 import * as client from '../../clients/typescript/src/index.ts'
-import { nodeFetch } from '../../clients/typescript/src/node/index.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
-import { until } from '../harness/waiting.ts'
+import { Between, portOf } from './between.ts'
 
 let node: RunningNode
 let connection: client.Connection
@@ -25,53 +23,6 @@ const opened: (() => void)[] = []
 afterEach(() => {
   for (const close of opened.splice(0)) close()
 })
-
-/** Passes connections on to the node until told to cut them, or to bring nothing back. */
-class Between {
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
-  readonly #target: () => number
-  readonly #silent = new Set<Socket>()
-  connections = 0
-
-  constructor(target: () => number) {
-    this.#target = target
-    this.#server = createServer((socket) => {
-      this.connections++
-      const onward = dial(this.#target(), '127.0.0.1')
-      for (const each of [socket, onward]) {
-        this.#sockets.add(each)
-        each.on('error', () => {})
-        each.on('close', () => this.cut())
-      }
-      socket.pipe(onward)
-      onward.on('data', (chunk) => {
-        if (!this.#silent.has(socket)) socket.write(chunk)
-      })
-    })
-    opened.push(() => {
-      this.cut()
-      this.#server.close()
-    })
-  }
-
-  async listen(): Promise<string> {
-    await once(this.#server.listen(0, '127.0.0.1'), 'listening')
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  /** Of the connections there are, nothing comes any more. */
-  hush(): void {
-    for (const socket of this.#sockets) this.#silent.add(socket)
-  }
-
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy()
-    this.#sockets.clear()
-  }
-}
-
-const portOf = ({ node }: RunningNode) => Number(node.http?.split(':').at(-1))
 
 describe('failures', () => {
   test('are typed: code, status, reason, message, details, problems', async () => {
@@ -246,57 +197,6 @@ describe.each(['events', 'sockets'] as const)('streams by %s', (streams) => {
   })
 })
 
-describe('the WebSocket', () => {
-  const webSocket = (url: string, protocols: string[]) => new WebSocket(url, protocols) as unknown as client.SocketLike
-
-  test('a failure of the whole comes to who iterates; a refused message to onRefused', async () => {
-    const alone = { ...connection, webSocket }
-    const exchange = await client.authenticationByRequests(alone)
-    await expect(exchange[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
-    const hub = await runNode(temporaryDirectory(), { hub: 'true' })
-    const refused: client.PenstockError[] = []
-    const at = client.connect({ url: `http://${hub.node.http}`, webSocket })
-    const requests = await client.authenticationByRequests(at, { onRefused: (error) => refused.push(error) })
-    requests.send({ requestId: '7', accept: true })
-    await until(() => refused.length === 1)
-    expect(refused[0]).toMatchObject({ code: 'NOT_FOUND' })
-    const end = requests[Symbol.asyncIterator]().next()
-    requests.close()
-    expect(await end).toEqual({ done: true, value: undefined })
-    await hub.node.close()
-  })
-})
-
-test('tokens and TLS: a certificate is trusted by its fingerprint or its authority, and no other gets the token', async () => {
-  const directory = temporaryDirectory()
-  const guarded = await runNode(directory, { 'http-tls': 'auto', loopback: 'token' })
-  const ca = readFileSync(join(directory, 'tls.crt'), 'utf8')
-  const fingerprint = guarded.logged.join('').match(/"fingerprint":"([^"]+)"/)?.[1] as string
-  const url = `https://${guarded.node.http?.replace('127.0.0.1', 'localhost')}`
-  const secret = readFileSync(join(directory, 'local.token'), 'utf8').trim()
-  const call = (options: Partial<client.ConnectionOptions>) =>
-    client.getLocalNodeId(client.connect({ url, ...options }), {})
-  await expect(call({ fetch: nodeFetch({ ca }) })).rejects.toMatchObject({ code: 'UNAUTHENTICATED', status: 401 })
-  for (const trust of [{ ca }, { fingerprint }, { fingerprint: fingerprint.replaceAll(':', '').toLowerCase() }]) {
-    const answer = await call({ fetch: nodeFetch(trust), token: async () => secret })
-    expect(answer.nodeId).toBe(guarded.node.id)
-  }
-  let asked = 0
-  const token = () => {
-    asked++
-    return secret
-  }
-  for (const trust of [{}, { fingerprint: '00'.repeat(32) }]) {
-    await expect(call({ fetch: nodeFetch(trust), token })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-  }
-  expect(asked).toBe(2)
-  const near = client.connect({ url, token: secret, fetch: nodeFetch({ fingerprint }) })
-  const states = client.streamConnectionState(near, {})
-  expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
-  await states.return()
-  await guarded.node.close()
-})
-
 test('a client has every operation as a method', async () => {
   const made = client.createClient({ url: connection.url })
   expect((await made.getLocalNodeId({})).nodeId).toBe(node.node.id)
@@ -317,7 +217,19 @@ test('the package as it is built is called by its name, and its main part needs 
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: packageRoot() })
   expect(stdout.trim()).toBe(node.node.id)
   const built = join(packageRoot(), 'clients/typescript/dist')
-  for (const file of ['index', 'call', 'stream', 'socket', 'request', 'operations', 'connection', 'error', 'client']) {
+  const files = [
+    'index',
+    'call',
+    'stream',
+    'events',
+    'socket',
+    'request',
+    'operations',
+    'connection',
+    'error',
+    'client',
+  ]
+  for (const file of files) {
     expect(readFileSync(join(built, `${file}.js`), 'utf8')).not.toMatch(/'node:|require\(|process\.|Buffer/)
   }
 })

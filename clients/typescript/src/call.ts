@@ -1,11 +1,14 @@
 /** One request, one answer. */
-import type { Connection } from './connection.ts'
-import { failureOf, PenstockError } from './error.ts'
+import { type Connection, explained } from './connection.ts'
+import { failureOf, foreign, PenstockError } from './error.ts'
+import type { Answer, FetchInit } from './fetch.ts'
 import { type Form, prepare } from './request.ts'
 
 export interface CallOptions {
   /** Gives the call up: it rejects with the signal's reason, and the node is told by the end of the connection. */
   readonly signal?: AbortSignal
+  /** Milliseconds, more than 0, after which the call is given up: it rejects with DEADLINE_EXCEEDED, `loss` NO_ANSWER. */
+  readonly timeout?: number
 }
 
 /** Calls an operation; rejects with PenstockError, or with the reason of `signal`. Nothing is tried a second time. */
@@ -13,30 +16,53 @@ export async function call<Response>(
   connection: Connection,
   forms: readonly Form[],
   request: object,
-  { signal }: CallOptions = {},
+  { signal, timeout }: CallOptions = {},
+): Promise<Response> {
+  const late = timeout === undefined ? undefined : AbortSignal.timeout(timeout)
+  const either = late === undefined || signal === undefined ? (late ?? signal) : AbortSignal.any([late, signal])
+  try {
+    return await answered<Response>(connection, forms, request, either)
+  } catch (error) {
+    signal?.throwIfAborted()
+    const isLate = late?.aborted === true
+    throw explained(connection, isLate ? tooLate(connection, timeout as number, error) : error)
+  }
+}
+
+async function answered<Response>(
+  connection: Connection,
+  forms: readonly Form[],
+  request: object,
+  signal: AbortSignal | undefined,
 ): Promise<Response> {
   const { url, init } = await prepare(connection, forms, request)
-  const response = await send(connection, url, init, signal)
-  if (!response.ok) throw await failureOf(response)
+  const answer = await send(connection, url, init, signal)
+  if (!answer.ok) throw await failureOf(answer)
+  const text = await answer.text().catch((cause: unknown) => {
+    throw new PenstockError('UNAVAILABLE', `the answer from ${connection.url} broke off`, { loss: 'BROKEN_OFF', cause })
+  })
   try {
-    return (await response.json()) as Response
+    return JSON.parse(text) as Response
   } catch (cause) {
-    signal?.throwIfAborted()
-    throw new PenstockError('UNAVAILABLE', `the answer of ${connection.url} broke off`, { cause })
+    throw foreign(answer, cause)
   }
+}
+
+function tooLate({ url }: Connection, timeout: number, cause: unknown): PenstockError {
+  const message = `${url} did not answer within ${timeout / 1000} s`
+  return new PenstockError('DEADLINE_EXCEEDED', message, { loss: 'NO_ANSWER', cause })
 }
 
 /** Sends a request; rejects with UNAVAILABLE when nobody answers. */
 export async function send(
   { url: node, fetch: own }: Connection,
   url: string,
-  init: RequestInit,
+  init: FetchInit,
   signal?: AbortSignal,
-): Promise<Response> {
+): Promise<Answer> {
   try {
     return await (own ?? fetch)(url, signal === undefined ? init : { ...init, signal })
   } catch (cause) {
-    signal?.throwIfAborted()
-    throw new PenstockError('UNAVAILABLE', `${node} does not answer`, { cause })
+    throw new PenstockError('UNAVAILABLE', `${node} does not answer`, { loss: 'NO_ANSWER', cause })
   }
 }

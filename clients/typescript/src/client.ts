@@ -12,6 +12,9 @@ export type Client = {
   ) => infer Result
     ? (...rest: Rest) => Result
     : never
+} & {
+  /** The node that is called. */
+  readonly connection: Connection
 }
 
 /** A client of the node at `url`; throws TypeError when that is no address. Nothing is sent. */
@@ -21,5 +24,5 @@ export function createClient(options: ConnectionOptions): Client {
     name,
     (operation as (...all: unknown[]) => unknown).bind(undefined, connection),
   ])
-  return Object.fromEntries(bound) as Client
+  return { ...Object.fromEntries(bound), connection } as Client
 }

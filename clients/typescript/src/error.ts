@@ -1,4 +1,5 @@
 /** What a call fails with. */
+import type { Answer } from './fetch.ts'
 
 /** What a node says of a failure (google.rpc.Code). */
 export const CODES = [
@@ -41,14 +42,22 @@ export interface ErrorBody {
 export type ErrorDetail = { readonly '@type': string } & Readonly<Record<string, unknown>>
 
 /**
- * A call that failed. `code`, `reason`, `details` and `problems` are for programs, `message` is for people. A node that was not reached, or
- * that broke off, is UNAVAILABLE; `cause` has what the platform said.
+ * What kept the node's own word from arriving: nobody answered, or not in time; the answer broke off; what answered is no node, but a proxy
+ * before it or another program.
+ */
+export type Loss = 'NO_ANSWER' | 'BROKEN_OFF' | 'NOT_A_NODE'
+
+/**
+ * A call that failed. `code`, `loss`, `reason`, `details` and `problems` are for programs, `message` is for people. A node that was not reached,
+ * or that broke off, is UNAVAILABLE; `cause` has what the platform said.
  */
 export class PenstockError extends Error {
   override readonly name = 'PenstockError'
   readonly code: Code
   /** HTTP status of the answer; undefined when there was none, or when a stream that stood has failed. */
   readonly status: number | undefined
+  /** Why this is not the node's own word; undefined when it is. */
+  readonly loss: Loss | undefined
   /** Of a detail google.rpc.ErrorInfo the reason; undefined without one. */
   readonly reason: string | undefined
   readonly details: readonly ErrorDetail[]
@@ -58,12 +67,13 @@ export class PenstockError extends Error {
   constructor(
     code: Code,
     message: string,
-    options: { status?: number; details?: readonly ErrorDetail[]; cause?: unknown } = {},
+    options: { status?: number; loss?: Loss; details?: readonly ErrorDetail[]; cause?: unknown } = {},
   ) {
-    const { status, details = [], cause } = options
+    const { status, loss, details = [], cause } = options
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
     this.status = status
+    this.loss = loss
     this.details = details
     const reason = detailOf(details, 'google.rpc.ErrorInfo')?.reason
     this.reason = typeof reason === 'string' ? reason : undefined
@@ -95,16 +105,20 @@ export function isErrorBody(value: unknown): value is ErrorBody {
 }
 
 /** The error of an answer that succeeded not: the node's own words, or what the status says when another (a proxy) has answered. */
-export async function failureOf(response: Response): Promise<PenstockError> {
-  const text = await response.text().catch(() => '')
+export async function failureOf(answer: Pick<Answer, 'status' | 'statusText' | 'text'>): Promise<PenstockError> {
+  const text = await answer.text().catch(() => '')
   try {
     const body: unknown = JSON.parse(text)
-    if (isErrorBody(body)) return errorOf(body, response.status)
+    if (isErrorBody(body)) return errorOf(body, answer.status)
   } catch {
     // Not JSON: not of a node.
   }
-  const code = [502, 503, 504].includes(response.status) ? 'UNAVAILABLE' : 'UNKNOWN'
-  return new PenstockError(code, `the answer is ${response.status} ${response.statusText} and not a node's`, {
-    status: response.status,
-  })
+  return foreign(answer)
+}
+
+/** The error of an answer that no node gives. */
+export function foreign({ status, statusText }: Pick<Answer, 'status' | 'statusText'>, cause?: unknown): PenstockError {
+  const code = [502, 503, 504].includes(status) ? 'UNAVAILABLE' : 'UNKNOWN'
+  const message = `the answer is ${status}${statusText && ` ${statusText}`} and not a node's`
+  return new PenstockError(code, message, { status, loss: 'NOT_A_NODE', cause })
 }

@@ -2,7 +2,7 @@
 import { type CallOptions, call } from './call.ts'
 import type { Connection } from './connection.ts'
 import { type Exchange, openSocket, type SocketOptions } from './socket.ts'
-import { type StreamOptions, stream } from './stream.ts'
+import { type MessageStream, type StreamOptions, stream } from './stream.ts'
 import type {
   AuthenticateByRequestRequest,
   AuthenticateByRequestResponse,
@@ -138,7 +138,7 @@ export function streamConnectionState(
   connection: Connection,
   request: StreamConnectionStateRequest = {},
   options?: StreamOptions,
-): AsyncGenerator<StreamConnectionStateResponse, void, undefined> {
+): MessageStream<StreamConnectionStateResponse> {
   return stream(connection, ['GET /v1/streams/hub-client/connection-state'], request, options)
 }
 
@@ -165,7 +165,7 @@ export function streamNodes(
   connection: Connection,
   request: GetNodesRequest = {},
   options?: StreamOptions,
-): AsyncGenerator<StreamNodesResponse, void, undefined> {
+): MessageStream<StreamNodesResponse> {
   return stream(connection, ['GET /v1/streams/nodes', 'POST /v1/streams/nodes *'], request, options)
 }
 
@@ -303,7 +303,7 @@ export function streamPipelines(
   connection: Connection,
   request: StreamPipelinesRequest,
   options?: StreamOptions,
-): AsyncGenerator<StreamPipelinesEvent, void, undefined> {
+): MessageStream<StreamPipelinesEvent> {
   return stream(connection, ['GET /v1/streams/nodes/{nodeId}/pipelines'], request, options)
 }
 
@@ -312,7 +312,7 @@ export function openLogStream(
   connection: Connection,
   request: OpenLogStreamRequest,
   options?: StreamOptions,
-): AsyncGenerator<LogStreamMessages, void, undefined> {
+): MessageStream<LogStreamMessages> {
   return stream(connection, ['GET /v1/streams/nodes/{nodeId}/pipeline-runs/{runId}/logs'], request, options)
 }
 
@@ -321,7 +321,7 @@ export function openTelemetryStream(
   connection: Connection,
   request: OpenTelemetryStreamRequest,
   options?: StreamOptions,
-): AsyncGenerator<TelemetrySample, void, undefined> {
+): MessageStream<TelemetrySample> {
   return stream(connection, ['GET /v1/streams/nodes/{nodeId}/pipeline-runs/{runId}/telemetry'], request, options)
 }
 
@@ -330,6 +330,6 @@ export function openCaptureStream(
   connection: Connection,
   request: OpenCaptureStreamRequest,
   options?: StreamOptions,
-): AsyncGenerator<CapturedPackets, void, undefined> {
+): MessageStream<CapturedPackets> {
   return stream(connection, ['GET /v1/streams/nodes/{nodeId}/pipeline-runs/{runId}/capture'], request, options)
 }

@@ -1,5 +1,6 @@
 /** From an operation's HTTP forms and a request to what is sent. */
 import { type Connection, tokenOf } from './connection.ts'
+import type { FetchInit } from './fetch.ts'
 
 /** `GET /v1/nodes/{nodeId}`; ` *` at the end: the fields that are not in the path come as a JSON body, else in the query. */
 export type Form = string
@@ -39,7 +40,7 @@ export async function prepare(
   connection: Connection,
   forms: readonly Form[],
   request: object,
-): Promise<{ url: string; init: RequestInit }> {
+): Promise<{ url: string; init: FetchInit }> {
   const fields = request as Readonly<Record<string, unknown>>
   const { verb, path, hasBody } = choose(forms, fields)
   const named = parametersOf(path)

@@ -1,5 +1,5 @@
 /** Messages both ways: a WebSocket. */
-import { type Connection, type SocketLike, tokenOf } from './connection.ts'
+import { type Connection, explained, type SocketLike, tokenOf } from './connection.ts'
 import { CODES, errorOf, isErrorBody, PenstockError } from './error.ts'
 
 export interface SocketOptions {
@@ -16,12 +16,16 @@ export interface Exchange<Request, Message> extends AsyncIterable<Message> {
   close(): void
 }
 
+/** What the name of a subprotocol may hold (RFC 6455, section 4.1; RFC 9110, section 5.6.2); nodes make tokens of nothing else. */
+const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+$/
+
 /** The path of a WebSocket, as `GET /v1/…`. */
 type SocketForm = string
 
 /**
- * Opens a WebSocket; resolves once it is open. Rejects with UNAVAILABLE when it does not come to that: browsers do not tell why. A failure of
- * the stream, told by the close codes 4000 and above, is thrown to who iterates. It is not opened again: answers that were sent would be lost.
+ * Opens a WebSocket; resolves once it is open. When it does not come to that, it rejects with what the node has answered, where the WebSocket
+ * tells that (`nodeWebSocket` does), else with UNAVAILABLE: browsers do not tell why. A failure of the stream, told by the close codes 4000 and
+ * above, is thrown to who iterates. It is not opened again: answers that were sent would be lost.
  */
 export function openSocket<Request, Message>(
   connection: Connection,
@@ -38,14 +42,23 @@ export async function openAt<Request, Message>(
   { signal, onRefused, onHeard }: SocketOptions & { readonly onHeard?: () => void },
 ): Promise<Exchange<Request, Message>> {
   signal?.throwIfAborted()
-  const token = await tokenOf(connection)
-  const protocols = token === undefined ? ['penstock'] : ['penstock', `penstock.bearer.${token}`]
-  const make = connection.webSocket ?? ((at: string, names: string[]): SocketLike => new WebSocket(at, names))
-  const inbox = new Inbox<Message>(connection, make(url.replace(/^http/, 'ws'), protocols), { onRefused, onHeard })
-  const stop = (): void => inbox.abort(signal?.reason)
-  signal?.addEventListener('abort', stop, { once: true })
-  await inbox.opened
-  return inbox as Exchange<Request, Message>
+  try {
+    const token = await tokenOf(connection)
+    if (token !== undefined && !PROTOCOL.test(token)) {
+      throw new PenstockError('UNAUTHENTICATED', 'the token cannot be sent: it holds signs that no subprotocol may have')
+    }
+    const protocols = token === undefined ? ['penstock'] : ['penstock', `penstock.bearer.${token}`]
+    const make = connection.webSocket ?? ((at: string, names: string[]): SocketLike => new WebSocket(at, names))
+    const socket = await make(url.replace(/^http/, 'ws'), protocols)
+    const inbox = new Inbox<Message>(connection, socket, { onRefused, onHeard })
+    const stop = (): void => inbox.abort(signal?.reason)
+    signal?.addEventListener('abort', stop, { once: true })
+    await inbox.opened
+    return inbox as Exchange<Request, Message>
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw explained(connection, error)
+  }
 }
 
 interface Listeners {
@@ -57,6 +70,7 @@ interface Listeners {
 class Inbox<Message> implements Exchange<unknown, Message> {
   readonly opened: Promise<void>
   readonly #socket: SocketLike
+  readonly #connection: Connection
   readonly #listeners: Listeners
   readonly #messages: Message[] = []
   #wake: () => void = () => {}
@@ -65,15 +79,24 @@ class Inbox<Message> implements Exchange<unknown, Message> {
   #failure: PenstockError | undefined
 
   constructor(connection: Connection, socket: SocketLike, listeners: Listeners) {
+    this.#connection = connection
     this.#socket = socket
     this.#listeners = listeners
     this.opened = new Promise((resolve, reject) => {
+      let cause: unknown
       socket.addEventListener('open', resolve)
-      socket.addEventListener('error', () => {})
-      socket.addEventListener('message', ({ data }) => this.#message(JSON.parse(String(data))))
+      socket.addEventListener('error', ({ error }) => {
+        cause ??= error
+      })
+      socket.addEventListener('message', ({ data }) => this.#message(String(data)))
       socket.addEventListener('close', ({ code, reason }) => {
-        this.#finish(this.#closed(connection, code, reason))
-        reject(this.#end?.error ?? new PenstockError('UNAVAILABLE', `${connection.url} does not answer`))
+        this.#finish(this.#closed(code, reason))
+        const unreached = { loss: 'NO_ANSWER', cause } as const
+        reject(
+          cause instanceof PenstockError
+            ? cause
+            : new PenstockError('UNAVAILABLE', `${connection.url} does not answer`, unreached),
+        )
       })
     })
   }
@@ -98,7 +121,7 @@ class Inbox<Message> implements Exchange<unknown, Message> {
         const message = this.#messages.shift()
         if (message !== undefined) yield message
         else if (this.#end !== undefined) {
-          if ('error' in this.#end) throw this.#end.error
+          if ('error' in this.#end) throw explained(this.#connection, this.#end.error)
           return
         } else {
           await new Promise<void>((resolve) => {
@@ -111,8 +134,15 @@ class Inbox<Message> implements Exchange<unknown, Message> {
     }
   }
 
-  #message(frame: unknown): void {
-    const { result, error } = frame as { result?: Message; error?: unknown }
+  #message(text: string): void {
+    let frame: { result?: Message; error?: unknown }
+    try {
+      frame = JSON.parse(text)
+    } catch (cause) {
+      this.abort(new PenstockError('UNKNOWN', 'a message is not of a node', { loss: 'NOT_A_NODE', cause }))
+      return
+    }
+    const { result, error } = frame
     if (isErrorBody(error)) {
       this.#failure = errorOf(error)
       this.#listeners.onRefused?.(this.#failure)
@@ -124,13 +154,14 @@ class Inbox<Message> implements Exchange<unknown, Message> {
     this.#wake()
   }
 
-  #closed(connection: Connection, code: number, reason: string): { error?: unknown } {
+  #closed(code: number, reason: string): { error?: unknown } {
     if (code === 1000) return {}
     if (code > 4000 && code - 4000 < CODES.length) {
       const own = CODES[code - 4000] as PenstockError['code']
       return { error: this.#failure?.code === own ? this.#failure : new PenstockError(own, reason) }
     }
-    return { error: new PenstockError('UNAVAILABLE', `the WebSocket of ${connection.url} broke off (${code})`) }
+    const message = `the WebSocket of ${this.#connection.url} broke off (${code})`
+    return { error: new PenstockError('UNAVAILABLE', message, { loss: 'BROKEN_OFF' }) }
   }
 
   /** The first end is the one that holds. */

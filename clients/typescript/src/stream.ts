@@ -1,15 +1,16 @@
-/** One request, many messages: server-sent events (html.spec.whatwg.org, section 9.2) read by fetch, or WebSockets, over as many connections as it takes. */
-import { createParser, type EventSourceMessage } from 'eventsource-parser'
+/** One request, many messages: server-sent events read by fetch, or WebSockets, over as many connections as it takes. */
 import { send } from './call.ts'
-import type { Connection } from './connection.ts'
-import { errorOf, failureOf, isErrorBody, PenstockError } from './error.ts'
+import { type Connection, explained } from './connection.ts'
+import { errorOf, failureOf, foreign, isErrorBody, PenstockError } from './error.ts'
+import { type Event, eventsOf } from './events.ts'
+import type { FetchInit } from './fetch.ts'
 import { type Form, prepare, queryForm } from './request.ts'
 import { openAt } from './socket.ts'
 
 export interface StreamOptions {
   /** Ends the stream: the iterator throws the signal's reason. Leaving the loop ends it too. */
   readonly signal?: AbortSignal
-  /** Whether a connection that breaks, or a node that is away, is waited for and asked again; default true. */
+  /** Whether a connection that breaks, or a node that is away, is waited for and asked again; default that of the connection, else true. */
   readonly reconnect?: boolean
   /**
    * Called each time the stream stands, the first included, with how many times it had broken before. What happened in between is not told by
@@ -18,6 +19,15 @@ export interface StreamOptions {
   readonly onOpen?: (breaks: number) => void
   /** Called each time the stream has broken, or could not be opened, and is about to be asked for again; with why. */
   readonly onBreak?: (error: PenstockError) => void
+}
+
+/** The messages of a stream, which begins when the first is asked for, or `opened` is called. */
+export interface MessageStream<Message> extends AsyncGenerator<Message, void, undefined> {
+  /**
+   * Connects without waiting for a message; fulfilled once the stream stands, so that whatever happens from then on is told: a list read
+   * now misses nothing. Rejects with what the first message would. The signal ends a stream of which no message was asked for.
+   */
+  opened(): Promise<void>
 }
 
 /** Milliseconds before the first attempt to connect again, and at most; each waits twice as long as the last, and at random between half of that and all. */
@@ -29,26 +39,80 @@ const DEFAULT_SILENCE = 45_000
  * Follows a stream. Ends when the node ends it; throws PenstockError when the node refuses it or ends it with a failure other than UNAVAILABLE,
  * and that too without `reconnect`.
  */
-export async function* stream<Message>(
+export function stream<Message>(
   connection: Connection,
   forms: readonly Form[],
   request: object,
   options: StreamOptions = {},
+): MessageStream<Message> {
+  let stands: () => void = () => {}
+  const standing = new Promise<void>((resolve) => {
+    stands = resolve
+  })
+  const { onOpen, ...others } = options
+  const opening = (breaks: number): void => {
+    stands()
+    onOpen?.(breaks)
+  }
+  return new Opening(follow<Message>(connection, forms, request, { ...others, onOpen: opening }), standing)
+}
+
+/** Messages of which the first may be asked for before anybody reads. */
+class Opening<Message> implements MessageStream<Message> {
+  readonly #messages: AsyncGenerator<Message, void, undefined>
+  readonly #standing: Promise<void>
+  #first: Promise<IteratorResult<Message, void>> | undefined
+
+  constructor(messages: AsyncGenerator<Message, void, undefined>, standing: Promise<void>) {
+    this.#messages = messages
+    this.#standing = standing
+  }
+
+  async opened(): Promise<void> {
+    this.#first ??= this.#messages.next()
+    await Promise.race([this.#standing, this.#first])
+  }
+
+  next(): Promise<IteratorResult<Message, void>> {
+    const first = this.#first
+    this.#first = undefined
+    return first ?? this.#messages.next()
+  }
+
+  return(): Promise<IteratorResult<Message, void>> {
+    return this.#messages.return()
+  }
+
+  throw(error: unknown): Promise<IteratorResult<Message, void>> {
+    return this.#messages.throw(error)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+}
+
+async function* follow<Message>(
+  connection: Connection,
+  forms: readonly Form[],
+  request: object,
+  options: StreamOptions,
 ): AsyncGenerator<Message, void, undefined> {
-  const { signal, reconnect = true, onOpen, onBreak } = options
+  const { signal, reconnect = connection.reconnect ?? true, onOpen, onBreak } = options
   let breaks = 0
   let waits = 0
   for (;;) {
     signal?.throwIfAborted()
     try {
-      yield* follow<Message>(connection, forms, request, signal, () => {
+      yield* followOnce<Message>(connection, forms, request, signal, () => {
         waits = 0
         onOpen?.(breaks)
       })
       return
     } catch (error) {
       signal?.throwIfAborted()
-      if (!reconnect || !(error instanceof PenstockError) || error.code !== 'UNAVAILABLE') throw error
+      const isAway = error instanceof PenstockError && error.code === 'UNAVAILABLE'
+      if (!reconnect || !isAway) throw explained(connection, error)
       onBreak?.(error)
     }
     breaks++
@@ -57,7 +121,7 @@ export async function* stream<Message>(
 }
 
 /** One connection's worth of a stream. */
-async function* follow<Message>(
+async function* followOnce<Message>(
   connection: Connection,
   forms: readonly Form[],
   request: object,
@@ -71,12 +135,12 @@ async function* follow<Message>(
   signal?.addEventListener('abort', forward)
   if (signal?.aborted === true) forward()
   const form = connection.streams === 'sockets' ? queryForm(forms, request) : undefined
-  const heard = (): void => watch.heard()
+  const following = { signal: broken.signal, opened, watch }
   try {
-    if (form === undefined) yield* events<Message>(connection, forms, request, { signal: broken.signal, opened, heard })
-    else yield* messages<Message>(connection, form, request, { signal: broken.signal, opened, heard })
+    if (form === undefined) yield* events<Message>(connection, forms, request, following)
+    else yield* messages<Message>(connection, form, request, following)
   } catch (cause) {
-    if (broken.signal.aborted && !(cause instanceof PenstockError)) throw unavailable(connection, cause)
+    if (broken.signal.aborted && !(cause instanceof PenstockError)) throw brokenOff(connection, cause)
     throw cause
   } finally {
     watch.end()
@@ -86,12 +150,11 @@ async function* follow<Message>(
   }
 }
 
-interface Watch {
+interface Following {
   readonly signal: AbortSignal
   /** The stream stands. */
   readonly opened: () => void
-  /** Something came. */
-  readonly heard: () => void
+  readonly watch: Silence
 }
 
 /** As server-sent events. */
@@ -99,19 +162,22 @@ async function* events<Message>(
   connection: Connection,
   forms: readonly Form[],
   request: object,
-  { signal, opened, heard }: Watch,
+  { signal, opened, watch }: Following,
 ): AsyncGenerator<Message, void, undefined> {
   const { url, init } = await prepare(connection, forms, request)
-  const response = await send(connection, url, init, signal)
-  if (!response.ok) throw await failureOf(response)
-  heard()
+  const answer = await send(connection, url, init, signal)
+  if (!answer.ok) throw await failureOf(answer)
   opened()
-  const parsed: EventSourceMessage[] = []
-  const parser = createParser({ onEvent: (event) => parsed.push(event) })
-  for await (const text of texts(connection, response)) {
-    heard()
-    parser.feed(text)
-    for (const event of parsed.splice(0)) yield messageOf<Message>(event)
+  const coming = eventsOf(answer.body, () => watch.heard())
+  for (;;) {
+    watch.heard()
+    const { done, value } = await coming.next().catch((cause: unknown) => {
+      throw brokenOff(connection, signal.reason ?? cause)
+    })
+    if (done) return
+    // Who reads may take any time.
+    watch.end()
+    yield messageOf<Message>(value, answer)
   }
 }
 
@@ -120,53 +186,47 @@ async function* messages<Message>(
   connection: Connection,
   form: Form,
   request: object,
-  { signal, opened, heard }: Watch,
+  { signal, opened, watch }: Following,
 ): AsyncGenerator<Message, void, undefined> {
-  const { url, init } = await prepare(connection, [form], request)
+  // What failures are explained as, is for who reads the stream.
+  const { explain: _, ...plain } = connection
+  const { url, init } = await prepare(plain, [form], request)
   let isOpen = false
   const onHeard = (): void => {
-    heard()
+    watch.heard()
     if (!isOpen) opened()
     isOpen = true
   }
-  const socket = await openAt<never, Message>(connection, url, { signal, onHeard }).catch(async (cause: unknown) => {
+  const socket = await openAt<never, Message>(plain, url, { signal, onHeard }).catch(async (cause: unknown) => {
     signal.throwIfAborted()
-    await refuse(connection, url, init)
+    const isNodesWord = cause instanceof PenstockError && cause.loss === undefined
+    if (!isNodesWord) await refuse(plain, url, init)
     throw cause
   })
   yield* socket
 }
 
 /** Throws why the node refuses a WebSocket, which browsers do not tell: it answers a request for the same with the same. */
-async function refuse(connection: Connection, url: string, init: RequestInit): Promise<void> {
+async function refuse(connection: Connection, url: string, init: FetchInit): Promise<void> {
   const enough = new AbortController()
-  const response = await send(connection, url, init, enough.signal)
-  if (!response.ok) throw await failureOf(response)
+  const answer = await send(connection, url, init, enough.signal)
+  if (!answer.ok) throw await failureOf(answer)
   enough.abort()
 }
 
-/** What comes in, as text; a connection that breaks is UNAVAILABLE. */
-async function* texts(connection: Connection, response: Response): AsyncGenerator<string, void, undefined> {
-  if (response.body === null) return
-  const reader = response.body.getReader()
-  const decoder = new TextDecoder()
-  for (;;) {
-    const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw unavailable(connection, cause)
-    })
-    if (done) return
-    yield decoder.decode(value, { stream: true })
-  }
+function brokenOff({ url }: Connection, cause: unknown): PenstockError {
+  return new PenstockError('UNAVAILABLE', `the stream from ${url} broke off`, { loss: 'BROKEN_OFF', cause })
 }
 
-function messageOf<Message>({ event, data }: EventSourceMessage): Message {
-  const value: unknown = JSON.parse(data)
+function messageOf<Message>({ event, data }: Event, answer: { status: number; statusText: string }): Message {
+  let value: unknown
+  try {
+    value = JSON.parse(data)
+  } catch (cause) {
+    throw foreign(answer, cause)
+  }
   if (event === 'error' && isErrorBody(value)) throw errorOf(value)
   return value as Message
-}
-
-function unavailable({ url }: Connection, cause: unknown): PenstockError {
-  return new PenstockError('UNAVAILABLE', `the stream of ${url} broke off`, { cause })
 }
 
 /** Says when nothing was heard for so long. */
