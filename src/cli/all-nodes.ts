@@ -1,10 +1,7 @@
 /** Asks every node of the hub the same, in bounded time, and tells which did not answer and why. */
+import { type CallOptions, type Client, type Node, PenstockError, type Pipeline } from '@penstock/client'
 import { type Command, Option } from 'commander'
-import { messageOf } from '../text/error-message.ts'
-import { ApiFailure } from './api-failure.ts'
-import type { ApiClient } from './client.ts'
 import { PartFailure } from './failure.ts'
-import type { Node } from './messages.ts'
 import { ago, named } from './node-details.ts'
 import { duration } from './options.ts'
 
@@ -38,21 +35,21 @@ export interface Asked<R> {
 }
 
 /**
- * Asks all nodes that run pipelines; `ask` gets the id and a signal that aborts after `patience` ms. A node on no hub is the only one; where
+ * Asks all nodes that run pipelines; `ask` gets the id and `patience`, ms, as the timeout of its call. A node on no hub is the only one; where
  * the hub does not answer, the node talked to is, and the hub is in the list with that failure.
  */
 export async function askAll<R>(
-  client: ApiClient,
+  client: Client,
   patience: number,
-  ask: (node: string, signal: AbortSignal) => Promise<R>,
+  ask: (node: string, options: CallOptions) => Promise<R>,
 ): Promise<Asked<R>[]> {
   const { nodeId, isAuthenticated } = await client.getLocalNodeId()
   const nodes = isAuthenticated
-    ? await attempt(patience, (signal) => client.getNodes({}, signal))
+    ? await attempt(patience, async (options) => (await client.getNodes({}, options)).nodes)
     : { answer: undefined, error: undefined }
   const running = nodes.answer?.filter(({ services }) => services.includes('PIPELINES'))
   const all: Pick<Node, 'id' | 'name' | 'online' | 'lastSeen'>[] = running ?? [
-    { ...(await client.getNode(nodeId)), online: true },
+    { ...(await client.getNode({ nodeId })).node!, online: true },
   ]
   all.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id < b.id ? -1 : 1))
   const asked = await askThese(
@@ -68,13 +65,13 @@ export async function askAll<R>(
 export async function askThese<R>(
   nodes: readonly Pick<Node, 'id' | 'name' | 'online' | 'lastSeen'>[],
   patience: number,
-  ask: (node: string, signal: AbortSignal) => Promise<R>,
+  ask: (node: string, options: CallOptions) => Promise<R>,
 ): Promise<Asked<R>[]> {
   const asked: Asked<R>[] = new Array(nodes.length)
   const waiting = nodes.entries()
   const askNext = async () => {
     for (const [i, { id, name, online, lastSeen }] of waiting) {
-      const outcome = online ? await attempt(patience, (signal) => ask(id, signal)) : offline(lastSeen)
+      const outcome = online ? await attempt(patience, (options) => ask(id, options)) : offline(lastSeen)
       asked[i] = { id, name, ...outcome }
     }
   }
@@ -89,18 +86,22 @@ function offline(lastSeen: string | undefined): Outcome<never> {
   return { error: { code: 'UNAVAILABLE', message: when } }
 }
 
-async function attempt<R>(patience: number, call: (signal: AbortSignal) => Promise<R>): Promise<Outcome<R>> {
-  const signal = AbortSignal.timeout(patience)
+async function attempt<R>(timeout: number, call: (options: CallOptions) => Promise<R>): Promise<Outcome<R>> {
   try {
-    return { answer: await call(signal) }
+    return { answer: await call({ timeout }) }
   } catch (error) {
-    if (signal.aborted) {
-      return { error: { code: 'DEADLINE_EXCEEDED', message: `no answer within ${patience / 1000} s (--timeout)` } }
-    }
-    if (!(error instanceof ApiFailure)) throw error
-    return { error: { code: error.code, message: messageOf(error) } }
+    if (!(error instanceof PenstockError)) throw error
+    const { code, loss, message } = error
+    const isLate = loss === 'NO_ANSWER' && code === 'DEADLINE_EXCEEDED'
+    return { error: { code, message: isLate ? `no answer within ${timeout / 1000} s (--timeout)` : message } }
   }
 }
+
+/** What asks a node for its pipelines. */
+export const pipelinesOf =
+  (client: Client) =>
+  async (nodeId: string, options?: CallOptions): Promise<Pipeline[]> =>
+    (await client.getPipelines({ nodeId }, options)).pipelines
 
 /** Throws when a node did not answer, with all of those and their reasons. */
 export function requireAll(asked: readonly Asked<unknown>[]): void {

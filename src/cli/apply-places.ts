@@ -1,9 +1,8 @@
 /** The nodes that `pipelines apply` is about: what each has, what is to go from it, and what became of it. */
-import { type AllNodesOptions, type Asked, askAll, askThese } from './all-nodes.ts'
+import type { Client, Pipeline } from '@penstock/client'
+import { type AllNodesOptions, type Asked, askAll, askThese, pipelinesOf } from './all-nodes.ts'
 import type { Application } from './apply.ts'
-import type { ApiClient } from './client.ts'
 import { UsageFailure } from './failure.ts'
-import type { Pipeline } from './messages.ts'
 import { named } from './node-details.ts'
 import { findNode, type TargetOptions, targetOf } from './target.ts'
 
@@ -32,7 +31,7 @@ export function isOfSeveral({ allNodes = false, node = [] }: PlaceOptions): bool
 
 /** The nodes meant, each once. Where only one can be, it throws when that does not answer; of several, those are there with their error. */
 export async function placesOf(
-  client: ApiClient,
+  client: Client,
   options: PlaceOptions,
   isToGo: (pipeline: Pipeline) => boolean,
 ): Promise<Place[]> {
@@ -40,12 +39,12 @@ export async function placesOf(
   const place = ({ answer = [], ...node }: Asked<readonly Pipeline[]>): Place => {
     return { ...node, before: answer, remove: answer.filter(isToGo) }
   }
-  const ask = (node: string, signal: AbortSignal) => client.getPipelines(node, signal)
+  const ask = pipelinesOf(client)
   if (allNodes) return (await askAll(client, timeout, ask)).map(place)
   if (!isOfSeveral(options)) {
     const [only] = given
     const { node } = await targetOf(only === undefined ? others : { ...others, node: only })
-    return [place({ id: node, name: '', answer: await client.getPipelines(node) })]
+    return [place({ id: node, name: '', answer: await ask(node) })]
   }
   const { nodeId, isAuthenticated } = await client.getLocalNodeId()
   if (!isAuthenticated) throw new UsageFailure(`node ${nodeId} is on no hub: there is only one node to be meant`)

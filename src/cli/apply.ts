@@ -1,14 +1,10 @@
 /** Brings the pipelines of a node to what files ask for, by their names; done again, it goes on where it was cut off. */
 import { isDeepStrictEqual } from 'node:util'
-import { ApiFailure } from './api-failure.ts'
-import type { ApiClient } from './client.ts'
+import { type Client, type ExplainUpdateResponse, PenstockError, type Pipeline } from '@penstock/client'
 import { Interrupted } from './failure.ts'
-import type { Pipeline } from './messages.ts'
 import type { PipelineSettings, WantedPipeline } from './pipeline-files.ts'
 import { settingsOf } from './pipelines-options.ts'
 import type { PlacedProblem } from './problems.ts'
-
-type Explanation = Awaited<ReturnType<ApiClient['explainUpdate']>>
 
 /** What became of one pipeline; in a dry run, what would. */
 export interface Applied {
@@ -20,7 +16,7 @@ export interface Applied {
   started: boolean
   runId?: string
   /** What an update changes, as explainUpdate tells it. */
-  changes?: Explanation
+  changes?: ExplainUpdateResponse
   /** Why it was refused, or not started. */
   error?: string
   /** The same, place by place in the file. */
@@ -46,13 +42,13 @@ const OF_ALL = new Set(['UNAUTHENTICATED', 'UNAVAILABLE'])
 /** One pass over the pipelines of a node. */
 export class Application {
   readonly applied: Applied[] = []
-  readonly #client: ApiClient
+  readonly #client: Client
   readonly #node: string
   /** As they were before. */
   readonly #before: readonly Pipeline[]
   readonly #options: ApplyOptions
 
-  constructor(client: ApiClient, node: string, before: readonly Pipeline[], options: ApplyOptions) {
+  constructor(client: Client, node: string, before: readonly Pipeline[], options: ApplyOptions) {
     this.#client = client
     this.#node = node
     this.#before = before
@@ -96,7 +92,7 @@ export class Application {
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof ApiFailure) || OF_ALL.has(error.code)) throw error
+      if (!(error instanceof PenstockError) || OF_ALL.has(error.code)) throw error
       applied.error = error.message
       return undefined
     }
@@ -128,16 +124,16 @@ export class Application {
       }
       return await this.#update(before, settings, applied)
     } catch (error) {
-      if (error instanceof ApiFailure && error.problems.length > 0) applied.problems = placed(error.problems)
+      if (error instanceof PenstockError && error.problems.length > 0) applied.problems = placed(error.problems)
       throw error
     }
   }
 
   async #create(settings: PipelineSettings, placed: WantedPipeline['placed'], applied: Applied): Promise<void> {
     if (!this.#options.dryRun) {
-      applied.id = (await this.#client.createPipeline(this.#node, settings)).id
+      applied.id = (await this.#client.createPipeline({ ...settings, nodeId: this.#node })).pipeline!.id
     } else {
-      const { problems } = await this.#client.validatePipeline(this.#node, settings)
+      const { problems } = await this.#client.validatePipeline({ ...settings, nodeId: this.#node })
       if (problems.length > 0) {
         applied.error = 'the node would not take it'
         applied.problems = placed(problems)
@@ -149,14 +145,14 @@ export class Application {
 
   async #update({ id, started }: Pipeline, settings: PipelineSettings, applied: Applied): Promise<boolean> {
     const { forceRestart = false, dryRun } = this.#options
-    const request = { ...settings, forceRestart }
-    const changes = await this.#client.explainUpdate(this.#node, id, request)
+    const request = { ...settings, forceRestart, nodeId: this.#node, id }
+    const changes = await this.#client.explainUpdate(request)
     applied.changes = changes
     if (changes.running && changes.restart.length > 0 && !forceRestart) {
       applied.error = `its run cannot take over ${changes.restart.map(({ pointer }) => pointer).join(', ')}: --force-restart replaces the run`
       return started
     }
-    const after = dryRun ? { started } : await this.#client.updatePipeline(this.#node, id, request)
+    const after = dryRun ? { started } : (await this.#client.updatePipeline(request)).pipeline!
     applied.result = 'updated'
     return after.started
   }
@@ -169,7 +165,8 @@ export class Application {
     const created = this.applied.filter(({ result }) => result === 'created')
     if (created.length === 0) return
     const known = new Set(this.#before.map(({ id }) => id))
-    const come = (await this.#client.getPipelines(this.#node)).filter(({ id }) => !known.has(id))
+    const { pipelines } = await this.#client.getPipelines({ nodeId: this.#node })
+    const come = pipelines.filter(({ id }) => !known.has(id))
     for (const applied of created) {
       const own = come.find(({ id }) => id === applied.id)
       const alike = come.filter((each) => own !== undefined && isSame(each, settingsOf(own)))
@@ -191,9 +188,9 @@ export class Application {
   /** Who has deleted it before has done the same. */
   async #delete(id: string): Promise<void> {
     try {
-      await this.#client.deletePipeline(this.#node, id)
+      await this.#client.deletePipeline({ nodeId: this.#node, id })
     } catch (error) {
-      if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
+      if (!(error instanceof PenstockError) || error.code !== 'NOT_FOUND') throw error
     }
   }
 
@@ -203,10 +200,10 @@ export class Application {
       const { id } = applied
       if (id !== undefined && !this.#options.dryRun) {
         try {
-          applied.runId = await this.#client.startPipeline(this.#node, id)
+          applied.runId = (await this.#client.startPipeline({ nodeId: this.#node, id })).runId
         } catch (error) {
           // Somebody else has started it meanwhile.
-          if (!(await this.#client.getPipelineById(this.#node, id)).started) throw error
+          if (!(await this.#client.getPipelineById({ nodeId: this.#node, id })).pipeline!.started) throw error
         }
       }
       applied.started = true

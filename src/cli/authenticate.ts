@@ -1,12 +1,12 @@
 /** `penstock authenticate-by-request` and `penstock disconnect`: how a node joins a hub, and leaves it. */
+import { type Client, createClient, PenstockError } from '@penstock/client'
 import type { Command } from 'commander'
 import { isLoopbackHost } from '../contract/address.ts'
-import { ApiFailure } from './api-failure.ts'
-import type { ApiClient } from './client.ts'
-import { shownFingerprint } from './connection.ts'
+import { explanationFor } from './client.ts'
 import { Failure, Interrupted, UsageFailure } from './failure.ts'
 import { named } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
+import { shownFingerprint } from './shown-fingerprint.ts'
 import { Spinner } from './spinner.ts'
 import { type ClientOptions, clientFor, withClient } from './target.ts'
 import { paint, print, printJson } from './terminal.ts'
@@ -22,8 +22,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   ALREADY_EXISTS: 'leave the other hub first: penstock disconnect',
 }
 
-async function explained(error: unknown, client: ApiClient, nodeId: string): Promise<unknown> {
-  if (!(error instanceof ApiFailure)) return error
+async function explained(error: unknown, client: Client, nodeId: string): Promise<unknown> {
+  if (!(error instanceof PenstockError)) return error
   // A node that hosts a hub has none to leave.
   const hasNone = error.code === 'ALREADY_EXISTS' && (await hubOf(client))?.id === nodeId
   const advice = hasNone ? undefined : ADVICE[error.code]
@@ -40,9 +40,9 @@ function addressOf(given: string): string {
 }
 
 /** The hub's own node, as it tells of itself. */
-async function hubOf(client: ApiClient) {
-  const hubs = await client.getNodes({ serviceFilters: ['HUB_SERVER'] }).catch(() => [])
-  return hubs[0]
+async function hubOf(client: Client) {
+  const hubs = await client.getNodes({ serviceFilters: ['HUB_SERVER'] }).catch(() => undefined)
+  return hubs?.nodes[0]
 }
 
 async function authenticate(given: string, options: Options): Promise<void> {
@@ -60,10 +60,12 @@ async function authenticate(given: string, options: Options): Promise<void> {
     }
     note(`on the hub, approve node ${paint(nodeId, 'bold', process.stderr)}: penstock authentication-requests`)
   }
+  // UNAUTHENTICATED is what a node is told that the hub rejects: nothing that a token would help.
+  const asking = createClient({ ...client.connection, explain: explanationFor(client.connection.url) })
   const stop = interruption()
   const spinner = new Spinner(`waiting for ${address} to answer; Ctrl-C withdraws the request`)
   try {
-    await client.authenticateByRequest(address, stop)
+    await asking.authenticateByRequest({ hubServerAddress: address }, { signal: stop })
   } catch (error) {
     if (stop.aborted) throw new Interrupted('withdrawn')
     throw await explained(error, client, nodeId)

@@ -1,13 +1,13 @@
 /** `penstock authentication-requests`: shows the nodes that ask to join the hub, and answers them. */
+import type { AuthenticationByRequestRequest, Client } from '@penstock/client'
+import { PenstockError } from '@penstock/client'
 import type { Command } from 'commander'
 import { answerRequests } from './authentication-screen.ts'
-import type { ApiClient } from './client.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { meant, OF_BEGINNINGS } from './ids.ts'
-import type { AuthenticationRequest } from './messages.ts'
 import { metadataText, named } from './node-details.ts'
 import { type Format, pause, withOutput } from './options.ts'
-import type { RequestSocket } from './request-socket.ts'
+import { RequestSocket } from './request-socket.ts'
 import { type ClientOptions, clientFor, withClient } from './target.ts'
 import { print, printJson, table } from './terminal.ts'
 import { markDefault } from './usage.ts'
@@ -24,12 +24,12 @@ const COLUMNS = [
   { title: 'METADATA', wrap: true },
 ]
 
-function requestRow({ requestId, node }: AuthenticationRequest): string[] {
+function requestRow({ requestId, node }: AuthenticationByRequestRequest): string[] {
   return [requestId, named(node?.name ?? ''), node?.id ?? '', node === undefined ? '' : metadataText(node)]
 }
 
 async function list(options: Common): Promise<void> {
-  const requests = await clientFor(options).getPendingAuthenticationRequests()
+  const { requests } = await clientFor(options).getPendingAuthenticationRequests()
   if (options.output === 'json') printJson(requests)
   else print(requests.length === 0 ? 'no node asks to join' : table(COLUMNS, requests.map(requestRow)))
 }
@@ -41,9 +41,9 @@ interface Answered {
 }
 
 /** Fulfilled when an approved node is on the hub's list; throws when it went away before. */
-async function listed(client: ApiClient, socket: RequestSocket, nodeId: string): Promise<void> {
+async function listed(client: Client, socket: RequestSocket, nodeId: string): Promise<void> {
   const patience = AbortSignal.timeout(LISTED_MS)
-  while (!(await client.getNodes()).some(({ id }) => id === nodeId)) {
+  while (!(await client.getNodes()).nodes.some(({ id }) => id === nodeId)) {
     socket.check()
     if (patience.aborted) throw new Failure(`node ${nodeId} was approved, but is not on the hub: it went away`)
     await pause(50, patience)
@@ -59,7 +59,7 @@ function isRequestId(text: string): boolean {
  * The id of the request meant: its own, which is a number and is taken whole, or that of the node that asks, whose beginning will do. Names
  * are not taken: whoever asks chooses its own.
  */
-function requestOf(pending: readonly AuthenticationRequest[], given: string): string {
+function requestOf(pending: readonly AuthenticationByRequestRequest[], given: string): string {
   if (isRequestId(given)) return given
   const nodes = pending.map(({ requestId, node }) => ({ requestId, id: node?.id ?? '' }))
   const found = meant(nodes, given, 'nodes that ask')
@@ -75,9 +75,9 @@ async function answer(ids: string[], accept: boolean, options: Common & { all?: 
     throw new UsageFailure('name requests by their ids, or all of them with --all')
   }
   const client = clientFor(options)
-  const pending = await client.getPendingAuthenticationRequests()
+  const { requests: pending } = await client.getPendingAuthenticationRequests()
   const asked = options.all ? pending.map(({ requestId }) => requestId) : ids.map((id) => requestOf(pending, id))
-  const socket = await client.authenticationByRequests()
+  const socket = await RequestSocket.open(client)
   const answered: Answered[] = []
   try {
     for (const requestId of asked) {
@@ -87,7 +87,7 @@ async function answer(ids: string[], accept: boolean, options: Common & { all?: 
         if (accept && node !== undefined) await listed(client, socket, node.id)
         answered.push({ requestId, accepted: accept })
       } catch (error) {
-        if (!(error instanceof Failure)) throw error
+        if (!(error instanceof Failure || error instanceof PenstockError)) throw error
         answered.push({ requestId, error: error.message })
       }
     }

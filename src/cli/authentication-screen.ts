@@ -1,11 +1,11 @@
 /** The live list of nodes that ask to join: arrows choose, enter approves, r rejects, q quits. */
 import { emitKeypressEvents, type Key } from 'node:readline'
+import type { AuthenticationByRequestRequest, Client } from '@penstock/client'
+import { PenstockError } from '@penstock/client'
 import { messageOf } from '../text/error-message.ts'
-import type { ApiClient } from './client.ts'
 import { Failure } from './failure.ts'
-import type { AuthenticationRequest } from './messages.ts'
 import { metadataText, named } from './node-details.ts'
-import type { RequestSocket } from './request-socket.ts'
+import { RequestSocket } from './request-socket.ts'
 import { LiveRegion, paint, table } from './terminal.ts'
 
 /** How often the list is compared with the hub's: requests that go away are not told by the stream, ms. */
@@ -16,13 +16,13 @@ const NOTES = 5
 
 /** What is on the screen, and what a key does to it; free of terminal and network. */
 export class RequestList {
-  #requests: AuthenticationRequest[] = []
+  #requests: AuthenticationByRequestRequest[] = []
   #chosen: string | undefined
   /** When the cursor came where it is; -Infinity when a key brought it there. */
   #chosenAt = Number.NEGATIVE_INFINITY
   readonly #notes: string[] = []
 
-  get chosen(): AuthenticationRequest | undefined {
+  get chosen(): AuthenticationByRequestRequest | undefined {
     return this.#requests.find(({ requestId }) => requestId === this.#chosen)
   }
 
@@ -35,7 +35,7 @@ export class RequestList {
   }
 
   /** Adds a request, unless it is there; newer ones come below. */
-  add(request: AuthenticationRequest, now: number): void {
+  add(request: AuthenticationByRequestRequest, now: number): void {
     if (this.has(request.requestId)) return
     this.#requests.push(request)
     this.#requests.sort((a, b) => (BigInt(a.requestId) < BigInt(b.requestId) ? -1 : 1))
@@ -43,7 +43,7 @@ export class RequestList {
   }
 
   /** Takes a request away; the cursor goes to the next one. Returns it when it was there. */
-  remove(requestId: string, now: number): AuthenticationRequest | undefined {
+  remove(requestId: string, now: number): AuthenticationByRequestRequest | undefined {
     const at = this.#requests.findIndex((request) => request.requestId === requestId)
     if (at < 0) return undefined
     const [gone] = this.#requests.splice(at, 1)
@@ -56,11 +56,11 @@ export class RequestList {
     if (this.#requests.length === 0) return
     const at = this.#requests.findIndex(({ requestId }) => requestId === this.#chosen)
     const to = Math.min(this.#requests.length - 1, Math.max(0, at + step))
-    this.#choose((this.#requests[to] as AuthenticationRequest).requestId, Number.NEGATIVE_INFINITY)
+    this.#choose((this.#requests[to] as AuthenticationByRequestRequest).requestId, Number.NEGATIVE_INFINITY)
   }
 
   /** The request to answer now; undefined while the cursor's row is too new to have been meant. */
-  answerable(now: number): AuthenticationRequest | undefined {
+  answerable(now: number): AuthenticationByRequestRequest | undefined {
     return now - this.#chosenAt >= SETTLE_MS ? this.chosen : undefined
   }
 
@@ -100,17 +100,18 @@ export class RequestList {
   }
 }
 
-const nameOf = ({ requestId, node }: AuthenticationRequest): string =>
+const nameOf = ({ requestId, node }: AuthenticationByRequestRequest): string =>
   node === undefined ? `request ${requestId}` : `${named(node.name)} ${node.id}`
 
 /** Runs the screen on standard input and output, both terminals, until q or Ctrl-C; throws when the stream breaks. */
-export async function answerRequests(client: ApiClient): Promise<void> {
+export async function answerRequests(client: Client): Promise<void> {
   const list = new RequestList()
   const live = new LiveRegion()
-  const draw = () => live.draw(list.text(client.url))
-  const socket = await client.authenticationByRequests()
+  const draw = () => live.draw(list.text(client.connection.url))
+  const socket = await RequestSocket.open(client)
   // After the socket is open, so that nothing falls between the list and the stream.
-  for (const request of await client.getPendingAuthenticationRequests()) list.add(request, performance.now())
+  const { requests } = await client.getPendingAuthenticationRequests()
+  for (const request of requests) list.add(request, performance.now())
   const { stdin } = process
   emitKeypressEvents(stdin)
   stdin.setRawMode(true)
@@ -162,14 +163,14 @@ async function follow(socket: RequestSocket, list: RequestList, draw: () => void
 }
 
 /** Takes away what does not wait any more on the hub: answered by another operator, withdrawn, timed out. */
-async function compare(client: ApiClient, list: RequestList): Promise<void> {
+async function compare(client: Client, list: RequestList): Promise<void> {
   const known = list.ids
-  let pending: AuthenticationRequest[]
+  let pending: AuthenticationByRequestRequest[]
   try {
-    pending = await client.getPendingAuthenticationRequests()
+    pending = (await client.getPendingAuthenticationRequests()).requests
   } catch (error) {
     // The stream tells when the node is gone for good.
-    if (error instanceof Failure) return
+    if (error instanceof Failure || error instanceof PenstockError) return
     throw new Failure(messageOf(error))
   }
   const waiting = new Set(pending.map(({ requestId }) => requestId))

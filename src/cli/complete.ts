@@ -1,10 +1,10 @@
 /** `penstock complete`: what completion scripts ask for at a Tab, names that only the node knows. */
+import type { Client, Pipeline } from '@penstock/client'
 import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { metricNamesOf } from '../dataplane/engine/layout.ts'
-import type { ApiClient } from './client.ts'
-import type { Pipeline } from './messages.ts'
+import { pipelinesOf } from './all-nodes.ts'
 import { pause } from './options.ts'
 import { findPipeline, type TargetOptions, targetOf } from './target.ts'
 import { print } from './terminal.ts'
@@ -70,14 +70,16 @@ function componentsOf({ jsonConfig }: Pipeline): string[] {
 }
 
 /** Names of a kind; `given`: the pipeline that the command line names already. */
-async function namesOf(kind: Kind, client: ApiClient, node: string, given: string | undefined): Promise<string[]> {
-  if (kind === 'node') return (await client.getNodes()).map(({ name, id }) => name || id)
-  if (kind === 'token') return (await client.getTokens()).map(({ name }) => name)
+async function namesOf(kind: Kind, client: Client, node: string, given: string | undefined): Promise<string[]> {
+  if (kind === 'node') return (await client.getNodes()).nodes.map(({ name, id }) => name || id)
+  if (kind === 'token') return (await client.getTokens()).tokens.map(({ name }) => name)
   if (kind === 'component' || kind === 'metric' || kind === 'variable') {
-    const meant = given === undefined ? await client.getPipelines(node) : [await findPipeline(client, node, given)]
-    return meant.flatMap({ component: componentsOf, metric: metricsOf, variable: variablesOf }[kind])
+    const meant = given === undefined ? undefined : [await findPipeline(client, node, given)]
+    return (meant ?? (await pipelinesOf(client)(node))).flatMap(
+      { component: componentsOf, metric: metricsOf, variable: variablesOf }[kind],
+    )
   }
-  const pipelines = await client.getPipelines(node)
+  const { pipelines } = await client.getPipelines({ nodeId: node })
   const runs = pipelines.flatMap(({ currentRun }) => (currentRun === undefined ? [] : [currentRun.id]))
   const names = pipelines.map(({ name }) => name)
   return kind === 'pipeline' ? names : kind === 'run' ? runs : [...names, ...runs]

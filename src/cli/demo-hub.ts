@@ -1,12 +1,11 @@
 /** `penstock demo-hub`: a hub and three nodes as processes of their own; joining, managing each other, losing one and having it back. */
+import { type Client, type Node, PenstockError, type TelemetrySample } from '@penstock/client'
 import type { Command } from 'commander'
-import { ApiFailure } from './api-failure.ts'
-import { ApiClient } from './client.ts'
+import { clientOf } from './client.ts'
 import { Failure } from './failure.ts'
-import type { Node, TelemetrySample } from './messages.ts'
 import { NodeProcess } from './node-process.ts'
 import { interruption } from './options.ts'
-import type { RequestSocket } from './request-socket.ts'
+import { RequestSocket } from './request-socket.ts'
 import { number, paint, print } from './terminal.ts'
 
 /** The whole demonstration gives up after this long, ms. */
@@ -38,7 +37,7 @@ class Changes {
   #isOpen = false
   #wake: () => void = () => undefined
 
-  private constructor(client: ApiClient, signal: AbortSignal) {
+  private constructor(client: Client, signal: AbortSignal) {
     this.#follow(client, signal).catch((error) => {
       this.#failure = error
       this.#wake()
@@ -46,7 +45,7 @@ class Changes {
   }
 
   /** Fulfilled once the stream has told of the nodes there are: everything later is told as a change. */
-  static async open(client: ApiClient, signal: AbortSignal): Promise<Changes> {
+  static async open(client: Client, signal: AbortSignal): Promise<Changes> {
     const changes = new Changes(client, signal)
     while (!changes.#isOpen) await changes.#more()
     return changes
@@ -59,8 +58,8 @@ class Changes {
     })
   }
 
-  async #follow(client: ApiClient, signal: AbortSignal): Promise<void> {
-    for await (const { initialResponse: initial, updateResponse: update } of client.streamNodes(signal)) {
+  async #follow(client: Client, signal: AbortSignal): Promise<void> {
+    for await (const { initialResponse: initial, updateResponse: update } of client.streamNodes({}, { signal })) {
       if (initial !== undefined) {
         step('streamNodes', `at first: ${initial.nodes.map(({ name }) => name).join(', ')}`)
         this.#isOpen = true
@@ -99,9 +98,9 @@ function step(who: string, text: string): void {
 }
 
 async function join(name: string, node: NodeProcess, hub: NodeProcess, socket: RequestSocket): Promise<void> {
-  const asked = new ApiClient(`http://${node.http}`).authenticateByRequest(
-    `http://${hub.http}`,
-    AbortSignal.timeout(PATIENCE_MS),
+  const asked = clientOf(`http://${node.http}`).authenticateByRequest(
+    { hubServerAddress: `http://${hub.http}` },
+    { timeout: PATIENCE_MS },
   )
   const frame = await Promise.race([socket.next(), asked.then(() => undefined)])
   if (frame === undefined) throw new Failure(`${name} joined without being approved`)
@@ -121,17 +120,12 @@ function metric(sample: TelemetrySample, path: string, name: string): number {
 
 /** Follows a run until `enough` says so; gives that sample. */
 async function until(
-  client: ApiClient,
+  client: Client,
   node: string,
   run: string,
   enough: (sample: TelemetrySample) => boolean,
 ): Promise<TelemetrySample> {
-  const over = new AbortController()
-  try {
-    for await (const sample of client.openTelemetryStream(node, run, over.signal)) if (enough(sample)) return sample
-  } finally {
-    over.abort()
-  }
+  for await (const sample of client.openTelemetryStream({ nodeId: node, runId: run })) if (enough(sample)) return sample
   throw new Failure(`the telemetry of run ${run} ended`)
 }
 
@@ -144,10 +138,10 @@ interface Actors {
 
 /** Everything after the processes are up; `replace` keeps hold of a restarted node. */
 async function play({ hub, north, south, west }: Actors, replace: (node: NodeProcess) => void): Promise<void> {
-  const operator = new ApiClient(`http://${hub.http}`)
+  const operator = clientOf(`http://${hub.http}`)
   const over = new AbortController()
   const changes = await Changes.open(operator, over.signal)
-  const socket = await operator.authenticationByRequests()
+  const socket = await RequestSocket.open(operator)
   try {
     for (const [name, node] of [
       ['north', north],
@@ -158,25 +152,28 @@ async function play({ hub, north, south, west }: Actors, replace: (node: NodePro
       await changes.next('joined', node.id)
       await changes.next('connected', node.id)
     }
-    const through = new ApiClient(`http://${west.http}`)
-    const nodes = await through.getNodes()
+    const through = clientOf(`http://${west.http}`)
+    const { nodes } = await through.getNodes()
     step('west', `getNodes: ${nodes.map(({ name, online }) => `${name}${online ? '' : ' (offline)'}`).join(', ')}`)
     if (nodes.length !== 4 || nodes.some(({ online }) => !online))
       throw new Failure('not all four are there and online')
 
     step('west', 'creates and starts, through the hub, a pipeline that receives on south')
-    const sink = await through.createPipeline(south.id, { name: 'receiver', jsonConfig: receiver })
-    const sinkRun = await through.startPipeline(south.id, sink.id)
+    const sinkMade = await through.createPipeline({ nodeId: south.id, name: 'receiver', jsonConfig: receiver })
+    const sink = { nodeId: south.id, id: sinkMade.pipeline!.id }
+    const { runId: sinkRun } = await through.startPipeline(sink)
     const portOf = (sample: TelemetrySample) => metric(sample, 'socket', 'local_port')
     const port = portOf(await until(through, south.id, sinkRun, (sample) => portOf(sample) > 0))
     step('south', `receives UDP on port ${port}, its telemetry says; west reads it through the hub`)
     step('west', 'creates and starts one that sends there on north, to start with its node from now on')
-    const source = await through.createPipeline(north.id, {
+    const sourceMade = await through.createPipeline({
+      nodeId: north.id,
       name: 'sender',
       jsonConfig: sender(port),
       startupPolicy: { auto: {} },
     })
-    await through.startPipeline(north.id, source.id)
+    const source = { nodeId: north.id, id: sourceMade.pipeline!.id }
+    await through.startPipeline(source)
     const received = (sample: TelemetrySample) => metric(sample, 'socket', 'received_packets')
     const flowing = received(await until(through, south.id, sinkRun, (sample) => received(sample) >= DATAGRAMS))
     step('south', paint(`${number(flowing)} datagrams came from north`, 'green'))
@@ -184,14 +181,14 @@ async function play({ hub, north, south, west }: Actors, replace: (node: NodePro
     step('demo', paint(`kill -9 of north`, 'yellow'))
     await north.kill()
     await changes.next('disconnected', north.id)
-    const gone = (await through.getNodes()).find(({ id }) => id === north.id)
+    const gone = (await through.getNodes()).nodes.find(({ id }) => id === north.id)
     if (gone === undefined || gone.online) throw new Failure('north is not shown as offline')
     step('west', 'getNodes: north is offline, and still on the hub')
-    const refused = await through.getPipelines(north.id).then(
+    const refused = await through.getPipelines({ nodeId: north.id }).then(
       () => undefined,
       (error: unknown) => error,
     )
-    if (!(refused instanceof ApiFailure) || refused.code !== 'UNAVAILABLE') {
+    if (!(refused instanceof PenstockError) || refused.code !== 'UNAVAILABLE') {
       throw new Failure(`a call for north should be UNAVAILABLE, not ${refused}`)
     }
     step('west', `a call for north: ${refused.code}, ${refused.message}`)
@@ -205,8 +202,8 @@ async function play({ hub, north, south, west }: Actors, replace: (node: NodePro
     const goal = before + DATAGRAMS
     const back = received(await until(through, south.id, sinkRun, (sample) => received(sample) >= goal))
     step('south', paint(`${number(back - before)} more datagrams came: north's pipeline started by itself`, 'green'))
-    await through.stopPipeline(north.id, source.id)
-    await through.stopPipeline(south.id, sink.id)
+    await through.stopPipeline(source)
+    await through.stopPipeline(sink)
     step('west', 'stops both pipelines')
   } finally {
     over.abort()

@@ -1,14 +1,15 @@
 /** `penstock demo-operate`: the life of a run as an operator sees it: its commands, KPIs, log, shared memory, live changes, failures and restarts. */
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Client, type LogMessage, PenstockError, type TelemetrySample } from '@penstock/client'
 import type { Command } from 'commander'
 import { packageRoot } from '../package-root.ts'
-import { ApiFailure } from './api-failure.ts'
-import { ApiClient } from './client.ts'
+import { clientOf } from './client.ts'
 import { Failure } from './failure.ts'
-import type { LogMessage, TelemetrySample } from './messages.ts'
 import { NodeProcess } from './node-process.ts'
 import { interruption } from './options.ts'
+import { settingsOf } from './pipelines-options.ts'
+import { standing, untilAborted } from './streams.ts'
 import { paint, print } from './terminal.ts'
 import { setVariables } from './variables.ts'
 
@@ -42,7 +43,8 @@ const breaking = JSON.stringify({
 
 /** The value of the KPI `loss`, percent; undefined while it has none. */
 function lossOf({ kpis }: TelemetrySample): number | undefined {
-  return kpis.find(({ id }) => id === 'loss')?.valueOverTime?.value
+  const loss = kpis.find(({ id }) => id === 'loss')?.valueOverTime
+  return loss === undefined ? undefined : Number(loss.value)
 }
 
 /** Follows the log of a run; what it has said so far, and waits for more. */
@@ -51,9 +53,10 @@ class RunLog {
   readonly #signal: AbortSignal
   readonly #stream: AsyncGenerator<{ messages: LogMessage[] }>
 
-  constructor(client: ApiClient, node: string, run: string, signal: AbortSignal) {
+  constructor(client: Client, node: string, run: string, signal: AbortSignal) {
     this.#signal = signal
-    this.#stream = client.openLogStream(node, run, 1_000, signal)
+    const request = { nodeId: node, runId: run, options: { lines: '1000' } }
+    this.#stream = untilAborted(client.openLogStream(request, { signal }), signal)
   }
 
   /** The first line, of those there are and those to come, that `wanted` says. */
@@ -70,10 +73,11 @@ class RunLog {
 
 /** Everything after the node is up. */
 async function play(node: NodeProcess, over: AbortSignal): Promise<void> {
-  const client = new ApiClient(`http://${node.http}`)
+  const client = clientOf(`http://${node.http}`)
   const jsonConfig = await readFile(join(packageRoot(), EXAMPLE), 'utf8')
-  const pipeline = await client.createPipeline(node.id, { name: 'operate', jsonConfig })
-  const run = await client.startPipeline(node.id, pipeline.id)
+  const created = await client.createPipeline({ nodeId: node.id, name: 'operate', jsonConfig })
+  const own = { nodeId: node.id, id: created.pipeline!.id }
+  const { runId: run } = await client.startPipeline(own)
   step('start', `${EXAMPLE} runs: run ${run}`)
   const log = new RunLog(client, node.id, run, over)
   const told = async (hook: string) => {
@@ -86,7 +90,8 @@ async function play(node: NodeProcess, over: AbortSignal): Promise<void> {
   for (const hook of HOOKS.slice(0, 3)) await told(hook)
 
   const losses = async (what: string, enough: (loss: number) => boolean) => {
-    for await (const sample of client.openTelemetryStream(node.id, run, over)) {
+    const samples = client.openTelemetryStream({ nodeId: node.id, runId: run }, { signal: over })
+    for await (const sample of untilAborted(samples, over)) {
       const loss = lossOf(sample)
       if (loss === undefined) continue
       step('kpi', `loss ${loss.toFixed(1).padStart(5)} %`)
@@ -96,14 +101,10 @@ async function play(node: NodeProcess, over: AbortSignal): Promise<void> {
   }
   await losses('the loss was seen', (loss) => loss > 0 && loss < 5)
   step('update', 'sets variable loss=0.2: 20 % from now on, in the same run')
-  const settings = await client.getPipelineById(node.id, pipeline.id)
-  const { id: _id, started: _started, currentRun: _run, restarts: _restarts, ...rest } = settings
-  const changed = await client.updatePipeline(node.id, pipeline.id, {
-    ...rest,
-    forceRestart: false,
-    jsonConfig: setVariables(settings.jsonConfig, ['loss=0.2']),
-  })
-  if (changed.currentRun?.id !== run) throw new Failure('the update took another run')
+  const settings = settingsOf((await client.getPipelineById(own)).pipeline!)
+  settings.jsonConfig = setVariables(settings.jsonConfig, ['loss=0.2'])
+  const { pipeline: changed } = await client.updatePipeline({ ...settings, ...own })
+  if (changed?.currentRun?.id !== run) throw new Failure('the update took another run')
   await losses('the loss rose', (loss) => loss > 15 && loss < 25)
 
   const files = join(node.directory, 'files')
@@ -114,30 +115,32 @@ async function play(node: NodeProcess, over: AbortSignal): Promise<void> {
   )
   step('memory', `${await readShared(join(files, 'operate.shm'))} metrics in files/operate.shm, the run is on`)
 
-  await client.stopPipeline(node.id, pipeline.id)
+  await client.stopPipeline(own)
   for (const hook of HOOKS.slice(3)) await told(hook)
   const end = await log.find('its end', ({ component, fields }) => component === '' && fields?.outcome !== undefined)
   step('stop', end.message)
 
-  const faulty = await client.createPipeline(node.id, { name: 'no licence', jsonConfig: failing })
-  const refused = await client.startPipeline(node.id, faulty.id).then(
+  const faulty = await client.createPipeline({ nodeId: node.id, name: 'no licence', jsonConfig: failing })
+  const refused = await client.startPipeline({ nodeId: node.id, id: faulty.pipeline!.id }).then(
     () => undefined,
     (error: unknown) => error,
   )
-  if (!(refused instanceof ApiFailure)) throw new Failure('a start whose pre_start fails succeeded')
+  if (!(refused instanceof PenstockError)) throw new Failure('a start whose pre_start fails succeeded')
   step('refused', `${refused.code}: ${refused.message}`)
 
   await breakAndRestart(client, node.id, over)
 }
 
-async function breakAndRestart(client: ApiClient, node: string, over: AbortSignal): Promise<void> {
-  const changes = await client.streamPipelines(node, over)
-  const { id } = await client.createPipeline(node, {
+async function breakAndRestart(client: Client, node: string, over: AbortSignal): Promise<void> {
+  const changes = await standing(client.streamPipelines({ nodeId: node }, { signal: over }), over)
+  const created = await client.createPipeline({
+    nodeId: node,
     name: 'breaks',
     jsonConfig: breaking,
     restartPolicy: { onFailure: { maxRestarts: 2 } },
   })
-  await client.startPipeline(node, id)
+  const { id } = created.pipeline!
+  await client.startPipeline({ nodeId: node, id })
   step('start', 'a pipeline that breaks 0.3 s after its start, to be restarted twice')
   const runs = new Set<string>()
   for await (const { update } of changes) {

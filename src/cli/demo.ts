@@ -1,14 +1,15 @@
 /** `penstock demo`: real datagrams through a node's pipeline with emulated loss, repaired by error correction, shown live. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { TelemetrySample } from '@penstock/client'
 import type { Command } from 'commander'
 import { packageRoot } from '../package-root.ts'
-import { ApiClient } from './client.ts'
+import { clientOf } from './client.ts'
 import { bindLoopback, freePort, TrafficReceiver, TrafficSender } from './demo-traffic.ts'
 import { Failure } from './failure.ts'
-import type { TelemetrySample } from './messages.ts'
 import { NodeProcess } from './node-process.ts'
 import { duration, type Format, interruption, pause, whole, withOutput } from './options.ts'
+import { untilAborted } from './streams.ts'
 import { number, paint, print, printJson } from './terminal.ts'
 
 const EXAMPLE = 'examples/udp-fec.json'
@@ -128,21 +129,26 @@ async function demo(options: DemoOptions): Promise<void> {
   let node: NodeProcess | null = null
   try {
     node = await NodeProcess.start()
-    const client = new ApiClient(`http://${node.http}`)
-    const { id } = await client.createPipeline(node.id, { name: 'udp-fec', jsonConfig })
-    const run = await client.startPipeline(node.id, id)
-    const streams = `${client.url}/v1/streams/nodes/${node.id}/pipeline-runs/${run}`
-    say(`node ${paint(node.id, 'cyan')} is up: REST ${client.url}, gRPC ${node.grpc}`)
+    const client = clientOf(`http://${node.http}`)
+    const nodeId = node.id
+    const { url } = client.connection
+    const created = await client.createPipeline({ nodeId, name: 'udp-fec', jsonConfig })
+    const { id } = created.pipeline!
+    const { runId } = await client.startPipeline({ nodeId, id })
+    const streams = `${url}/v1/streams/nodes/${nodeId}/pipeline-runs/${runId}`
+    say(`node ${paint(node.id, 'cyan')} is up: REST ${url}, gRPC ${node.grpc}`)
     say(`pipeline ${paint('udp-fec', 'cyan')} (${EXAMPLE}) is running: UDP 127.0.0.1:${inPort} → 127.0.0.1:${outPort}`)
-    say(`try while it lasts:\n  curl ${client.url}/v1/nodes/${node.id}/pipelines\n  curl -N ${streams}/telemetry\n`)
+    say(`try while it lasts:\n  curl ${url}/v1/nodes/${node.id}/pipelines\n  curl -N ${streams}/telemetry\n`)
 
     const receiver = new TrafficReceiver(outSocket)
     const sender = new TrafficSender(sendSocket, inPort, options.rate, options.size)
     const display = new Display(sender, receiver, json)
     const over = new AbortController()
     let counts: Counts = { entered: 0, left: 0, lost: 0, recovered: 0, unrecovered: 0 }
+    const samples = () =>
+      untilAborted(client.openTelemetryStream({ nodeId, runId }, { signal: over.signal }), over.signal)
     const follow = async () => {
-      for await (const sample of client.openTelemetryStream((node as NodeProcess).id, run, over.signal)) {
+      for await (const sample of samples()) {
         counts = countsOf(sample)
         if (sender.sent > 0) display.show(counts)
       }
@@ -154,13 +160,13 @@ async function demo(options: DemoOptions): Promise<void> {
     sender.stop()
     // The last datagrams are on their way: wait until none came for a while, then for the counters that tell of them.
     while (performance.now() - receiver.lastAt < 200 && receiver.delivered > 0) await pause(50, over.signal)
-    for await (const sample of client.openTelemetryStream(node.id, run, over.signal)) {
+    for await (const sample of samples()) {
       counts = countsOf(sample)
       break
     }
     over.abort()
     await followed
-    await client.stopPipeline(node.id, id)
+    await client.stopPipeline({ nodeId, id })
     const { sent } = sender
     const { delivered, duplicate, corrupt } = receiver
     const summary = { sent, ...counts, delivered, missing: sent - delivered, duplicate, corrupt }

@@ -1,7 +1,7 @@
 /** Shows the log of a run, line by line. */
-import type { ApiClient } from './client.ts'
-import type { LogMessage, Run } from './messages.ts'
+import type { Client, LogMessage, Run } from '@penstock/client'
 import { type Format, interruption, LEVELS } from './options.ts'
+import { untilAborted } from './streams.ts'
 import { paint, print, printDataLine } from './terminal.ts'
 
 const COLOURS = { STATE: 'cyan', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow', ERROR: 'red', FATAL: 'red' } as const
@@ -38,7 +38,7 @@ export function printNextRun({ id, startedAt }: Run, output: Format): void {
 
 /** Prints a run's log, `lines` past ones first, until the run has ended or `stop` aborts; gives the outcome once it has ended. */
 export async function followLog(
-  client: ApiClient,
+  client: Client,
   node: string,
   run: string,
   options: LogOptions,
@@ -46,8 +46,8 @@ export async function followLog(
 ): Promise<string | undefined> {
   // At least one past line is asked for: it tells whether the run has ended already.
   let isHidden = options.lines === 0
-  const asked = Math.max(options.lines, 1)
-  for await (const { messages } of client.openLogStream(node, run, asked, stop)) {
+  const request = { nodeId: node, runId: run, options: { lines: `${Math.max(options.lines, 1)}` } }
+  for await (const { messages } of untilAborted(client.openLogStream(request, { signal: stop }), stop)) {
     for (const message of messages) {
       // Of the lines of the run itself the last one alone has an outcome.
       const outcome = message.component === '' ? message.fields?.outcome : undefined

@@ -1,6 +1,6 @@
 /** `penstock pipelines logs`: what a run says, and those that come after it. */
+import { PenstockError } from '@penstock/client'
 import type { Level } from '../contract/types.ts'
-import { ApiFailure } from './api-failure.ts'
 import { followLog, type LogOptions, printNextRun } from './follow.ts'
 import { collect, type Format, interruption, logLevel, whole } from './options.ts'
 import type { AddVerb } from './pipelines-options.ts'
@@ -40,7 +40,7 @@ async function logs(given: string | undefined, options: Options): Promise<void> 
   for (let next = await coming.next(); next !== undefined && !stop.aborted; next = await coming.next()) {
     printNextRun(next, output)
     await followLog(client, node, next.id, whole, stop).catch((error: unknown) => {
-      if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
+      if (!(error instanceof PenstockError) || error.code !== 'NOT_FOUND') throw error
       process.stderr.write(harmless(`the log of run ${next?.id} is gone: ${error.message}\n`))
     })
   }

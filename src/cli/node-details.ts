@@ -1,7 +1,7 @@
 /** Nodes as people read and write them: a row of a table, metadata as `key=value`. */
+import type { Node } from '@penstock/client'
 import { readJson } from '../text/json-text.ts'
 import { UsageFailure } from './failure.ts'
-import type { Node } from './messages.ts'
 import { paint } from './terminal.ts'
 
 type Item = Node['metadata'] extends { items: Record<string, infer I> } | undefined ? I : never

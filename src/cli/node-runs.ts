@@ -1,9 +1,8 @@
 /** The runs of a node as they come and go, each with what it does per second. */
-import { ApiFailure } from './api-failure.ts'
-import type { ApiClient } from './client.ts'
+import { type Client, PenstockError, type Pipeline, type Run, type StreamPipelinesEvent } from '@penstock/client'
 import { Failure } from './failure.ts'
-import type { Pipeline, Run } from './messages.ts'
 import { type Figures, RunMeter } from './run-figures.ts'
+import { standing, untilAborted } from './streams.ts'
 
 /** A pipeline that is started, and the run that it has or had last. */
 export interface RunStatus extends Partial<Figures> {
@@ -26,7 +25,7 @@ interface Watched {
 
 /** Follows the telemetry of every run; `signal` ends it. */
 export class NodeRuns {
-  readonly #client: ApiClient
+  readonly #client: Client
   readonly #node: string
   readonly #over = new AbortController()
   readonly #signal: AbortSignal
@@ -35,7 +34,7 @@ export class NodeRuns {
   /** Rejects when the node cannot be followed any more; never fulfilled. */
   readonly failure: Promise<never>
 
-  private constructor(client: ApiClient, node: string, signal: AbortSignal) {
+  private constructor(client: Client, node: string, signal: AbortSignal) {
     this.#client = client
     this.#node = node
     this.#signal = AbortSignal.any([signal, this.#over.signal])
@@ -47,11 +46,12 @@ export class NodeRuns {
     this.#failed = failed
   }
 
-  static async open(client: ApiClient, node: string, signal: AbortSignal): Promise<NodeRuns> {
+  static async open(client: Client, node: string, signal: AbortSignal): Promise<NodeRuns> {
     const runs = new NodeRuns(client, node, signal)
     // The stream first: what happens after the list was read is an event, then.
-    const events = await client.streamPipelines(node, runs.#signal)
-    for (const pipeline of await client.getPipelines(node)) runs.#set(pipeline)
+    const stream = client.streamPipelines({ nodeId: node }, { signal: runs.#signal })
+    const events = await standing(stream, runs.#signal)
+    for (const pipeline of (await client.getPipelines({ nodeId: node })).pipelines) runs.#set(pipeline)
     runs.#follow(events).catch(runs.#failed)
     return runs
   }
@@ -75,7 +75,7 @@ export class NodeRuns {
     this.#over.abort()
   }
 
-  async #follow(events: Awaited<ReturnType<ApiClient['streamPipelines']>>): Promise<void> {
+  async #follow(events: AsyncIterable<StreamPipelinesEvent>): Promise<void> {
     for await (const { create, update, delete: deleted } of events) {
       const pipeline = create?.pipeline ?? update?.pipeline
       if (pipeline !== undefined) this.#set(pipeline)
@@ -108,13 +108,14 @@ export class NodeRuns {
     const meter = new RunMeter(pipeline.jsonConfig)
     const signal = AbortSignal.any([this.#signal, over.signal])
     try {
-      for await (const sample of this.#client.openTelemetryStream(this.#node, run.id, signal)) {
+      const samples = this.#client.openTelemetryStream({ nodeId: this.#node, runId: run.id }, { signal })
+      for await (const sample of untilAborted(samples, signal)) {
         watched.figures = meter.take(sample)
         watched.samples++
       }
     } catch (error) {
       // The run has ended, which is told as a change of its pipeline.
-      if (!(error instanceof ApiFailure)) throw error
+      if (!(error instanceof PenstockError)) throw error
     }
   }
 }

@@ -1,11 +1,11 @@
 /** `penstock nodes`: the nodes on the hub, listed, followed, renamed and removed. */
+import type { Client, GetNodesRequest, Node } from '@penstock/client'
 import { type Command, Option } from 'commander'
-import type { ApiClient } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { ID_OR_NAME, meant } from './ids.ts'
-import type { Node, NodeFilters } from './messages.ts'
 import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from './node-details.ts'
 import { collect, type Format, interruption, withOutput } from './options.ts'
+import { untilAborted } from './streams.ts'
 import { type ClientOptions, clientFor, findNode, withClient } from './target.ts'
 import { LiveRegion, print, printDataLine, printJson, table } from './terminal.ts'
 import { markDefault } from './usage.ts'
@@ -28,7 +28,7 @@ const CHANGES = {
   updatedNode: 'changed',
 } as const
 
-async function watch(client: ApiClient, output: Format): Promise<void> {
+async function watch(client: Client, output: Format): Promise<void> {
   const live = new LiveRegion()
   const nodes = new Map<string, Node>()
   const draw = () => live.draw(nodesTable(nodes.values()))
@@ -36,7 +36,7 @@ async function watch(client: ApiClient, output: Format): Promise<void> {
   // What was seen last grows older by itself.
   const clock = live.available && output !== 'json' ? setInterval(draw, 1_000) : undefined
   try {
-    for await (const message of client.streamNodes(stop)) {
+    for await (const message of untilAborted(client.streamNodes({}, { signal: stop }), stop)) {
       for (const node of message.initialResponse?.nodes ?? []) nodes.set(node.id, node)
       const update = message.updateResponse ?? {}
       for (const kind of Object.keys(CHANGES) as (keyof typeof CHANGES)[]) {
@@ -70,11 +70,11 @@ async function list({ watch: isWatch, filter = [], service = [], ...options }: L
     await watch(client, options.output)
     return
   }
-  const filters: NodeFilters = {
+  const filters: GetNodesRequest = {
     metadataFilters: metadataItems(filter),
     serviceFilters: service.map((each) => (each === 'hub' ? 'HUB_SERVER' : 'PIPELINES')),
   }
-  const nodes = await client.getNodes(filters)
+  const { nodes } = await client.getNodes(filters)
   if (options.output === 'json') printJson(nodes)
   else print(nodes.length === 0 ? 'no such nodes' : nodesTable(nodes))
 }
@@ -95,16 +95,16 @@ async function set(given: string, { name, metadata = [], unset = [], clear, ...o
   // A node on no hub can be asked about itself.
   const isOwn = given === '.' || (!isAuthenticated && meant([{ id: nodeId }], given, 'nodes') !== undefined)
   const id = isOwn || given === nodeId ? nodeId : (await findNode(client, given)).id
-  const before = await client.getNode(id)
+  const before = (await client.getNode({ nodeId: id })).node!
   const items: MetadataItems = clear ? {} : { ...before.metadata?.items }
   for (const key of unset) {
     if (!(key in items)) throw new Failure(`the node has no metadata "${key}"`)
     delete items[key]
   }
   Object.assign(items, metadataItems(metadata))
-  const node = await client.setNode(id, { name: name ?? before.name, metadata: { items } })
+  const { node } = await client.setNode({ nodeId: id, name: name ?? before.name, metadata: { items } })
   if (options.output === 'json') printJson(node)
-  else print(nodesTable([node]))
+  else print(nodesTable([node!]))
 }
 
 export function addNodes(program: Command): void {
@@ -143,7 +143,7 @@ export function addNodes(program: Command): void {
     .action(async (given: string, options: Common) => {
       const client = clientFor(options)
       const { id, name } = await findNode(client, given)
-      await client.removeNode(id)
+      await client.removeNode({ nodeId: id })
       if (options.output === 'json') printJson({ id })
       else print(`removed ${named(name)} ${id}`)
     })

@@ -1,7 +1,7 @@
 /** `penstock pipelines apply`: the pipelines of files on a node or several, created or updated by their names. */
+import { PenstockError } from '@penstock/client'
 import type { Command } from 'commander'
 import { withAllNodes } from './all-nodes.ts'
-import { ApiFailure } from './api-failure.ts'
 import { Application, type Applied } from './apply.ts'
 import { isOfSeveral, lackOf, type Place, type PlaceOptions, placeName, placesOf } from './apply-places.ts'
 import { Failure, PartFailure } from './failure.ts'
@@ -95,7 +95,7 @@ async function apply(files: string[], options: Options): Promise<void> {
       const { id, before, remove } = place
       place.application = new Application(client, id, before, { start, dryRun, forceRestart, remove, signal, report })
       await place.application.run(wanted).catch((error: unknown) => {
-        if (!several || !(error instanceof ApiFailure) || error.code === 'UNAUTHENTICATED') throw error
+        if (!several || !(error instanceof PenstockError) || error.code === 'UNAUTHENTICATED') throw error
         place.error = { code: error.code, message: error.message }
       })
     }

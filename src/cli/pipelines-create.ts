@@ -22,8 +22,9 @@ export function addCreate(add: AddVerb): void {
       const jsonConfig = await readInput(file)
       const { client, node } = await targetOf(options)
       if (!options.force) await refuseTaken(client, node, name)
-      const created = client.createPipeline(node, { name, jsonConfig, ...given(options) })
-      printPipeline(await withPlaces(created, { file, text: jsonConfig }), options.output)
+      const created = client.createPipeline({ nodeId: node, name, jsonConfig, ...given(options) })
+      const { pipeline } = await withPlaces(created, { file, text: jsonConfig })
+      printPipeline(pipeline!, options.output)
     })
 }
 
@@ -33,7 +34,7 @@ export function addValidate(add: AddVerb): void {
     .action(async (file: string, { output, ...options }: Common) => {
       const text = await readInput(file)
       const { client, node } = await targetOf(options)
-      const { problems, warnings } = await client.validatePipeline(node, { name: 'any', jsonConfig: text })
+      const { problems, warnings } = await client.validatePipeline({ nodeId: node, name: 'any', jsonConfig: text })
       printVerdict({ problems: inFile(problems), warnings: inFile(warnings) }, { file, text }, { output })
     })
 }

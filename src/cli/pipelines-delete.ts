@@ -1,6 +1,6 @@
 /** `penstock pipelines delete`: asks before it stops a run. */
+import type { Pipeline } from '@penstock/client'
 import { Failure } from './failure.ts'
-import type { Pipeline } from './messages.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
 import { findPipeline, targetOf } from './target.ts'
 import { ask, print, printJson } from './terminal.ts'
@@ -22,7 +22,7 @@ export function addDelete(add: AddVerb): void {
       const pipeline = await findPipeline(client, node, name)
       if (pipeline.started && !options.force) await confirmDeletion(pipeline)
       const { id } = pipeline
-      await client.deletePipeline(node, id)
+      await client.deletePipeline({ nodeId: node, id })
       if (options.output === 'json') printJson({ id })
       else print(`deleted ${id}`)
     })

@@ -30,7 +30,7 @@ async function exportPipelines(
     throw new UsageFailure('--json and --format yaml do not go together: give one of them')
   }
   const { client, node } = await targetOf(options)
-  const pipelines = all ? await client.getPipelines(node) : []
+  const pipelines = all ? (await client.getPipelines({ nodeId: node })).pipelines : []
   for (const name of names) pipelines.push(await findPipeline(client, node, name))
   // In whatever order the node tells of them, the file is the same.
   if (all) pipelines.sort((a, b) => (a.name < b.name ? -1 : 1))

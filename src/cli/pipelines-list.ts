@@ -1,18 +1,16 @@
 /** `penstock pipelines list` and `get`: which pipelines there are, followed on request, and one with its configuration. */
+import type { Pipeline, StreamPipelinesEvent } from '@penstock/client'
 import { Option } from 'commander'
-import { type AllNodesOptions, askAll, requireAll, withAllNodes } from './all-nodes.ts'
-import type { ApiClient } from './client.ts'
-import type { Pipeline } from './messages.ts'
+import { type AllNodesOptions, askAll, pipelinesOf, requireAll, withAllNodes } from './all-nodes.ts'
 import { named } from './node-details.ts'
 import { type Format, interruption } from './options.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
 import { coloured, PIPELINE_COLUMNS, pipelineRow, printPipeline, printPipelines } from './pipelines-shown.ts'
+import { standing } from './streams.ts'
 import { clientFor, findPipeline, targetOf } from './target.ts'
 import { print, printDataLine, printJson, table } from './terminal.ts'
 
-type Event = Awaited<ReturnType<ApiClient['streamPipelines']>> extends AsyncIterable<infer E> ? E : never
-
-function printEvent(event: Event, output: Format): void {
+function printEvent(event: StreamPipelinesEvent, output: Format): void {
   if (output === 'json') {
     printDataLine(event)
     return
@@ -26,7 +24,7 @@ function printEvent(event: Event, output: Format): void {
 /** The pipelines of all nodes; throws once they are printed when a node did not answer. */
 async function listEverywhere(options: Common & AllNodesOptions): Promise<void> {
   const client = clientFor(options)
-  const asked = await askAll(client, options.timeout, (node, signal) => client.getPipelines(node, signal))
+  const asked = await askAll(client, options.timeout, pipelinesOf(client))
   if (options.output === 'json') {
     printJson(asked.map(({ answer, ...node }) => (answer === undefined ? node : { ...node, pipelines: answer })))
   } else {
@@ -44,17 +42,14 @@ async function listPipelines(options: Common & AllNodesOptions & { watch?: boole
   const { client, node } = await targetOf(options)
   const signal = interruption()
   // The stream first: a change after the list was read is an event, then.
-  const events = options.watch ? await client.streamPipelines(node, signal) : null
-  const found = await client.getPipelines(node)
+  const stream = client.streamPipelines({ nodeId: node }, { signal })
+  const events = options.watch ? await standing(stream, signal) : null
+  const { pipelines: found } = await client.getPipelines({ nodeId: node })
   if (options.output !== 'json') printPipelines(found)
   else if (options.watch) printDataLine(found)
   else printJson(found)
   if (!events) return
-  try {
-    for await (const event of events) printEvent(event, options.output)
-  } catch (error) {
-    if (!signal.aborted) throw error
-  }
+  for await (const event of events) printEvent(event, options.output)
 }
 
 export function addList(add: AddVerb): void {

@@ -1,16 +1,26 @@
 /** What the commands on pipelines share: the node meant, the argument that names a pipeline, the options of its settings. */
+import type {
+  Client,
+  Level,
+  Pipeline,
+  RestartPolicy,
+  RestartPolicyInput,
+  StartupPolicy,
+  StartupPolicyInput,
+  UpdatePipelineRequest,
+} from '@penstock/client'
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Level } from '../contract/types.ts'
-import type { ApiClient } from './client.ts'
 import { Failure } from './failure.ts'
 import { ID_OR_NAME } from './ids.ts'
-import type { CreateSettings, Pipeline, UpdateSettings } from './messages.ts'
 import { duration, type Format, logLevel, whole } from './options.ts'
 import type { TargetOptions } from './target.ts'
 
 export interface Common extends TargetOptions {
   output: Format
 }
+
+/** What an update sends of a pipeline. */
+export type UpdateSettings = Omit<UpdatePipelineRequest, 'nodeId' | 'id'>
 
 /** Adds a verb to `penstock pipelines`. */
 export type AddVerb = (usage: string, summary: string) => Command
@@ -21,8 +31,8 @@ export const PIPELINE = `the pipeline: ${ID_OR_NAME}`
 export interface SettingOptions {
   cpuPin?: number | 'none'
   performanceMode?: boolean
-  restartPolicy?: NonNullable<CreateSettings['restartPolicy']>
-  startupPolicy?: NonNullable<CreateSettings['startupPolicy']>
+  restartPolicy?: RestartPolicyInput
+  startupPolicy?: StartupPolicyInput
   logLevel?: Level
   instructionsTimeout?: number
   nodeReference?: string
@@ -31,7 +41,7 @@ export interface SettingOptions {
 const MAX_RESTARTS = 4294967295
 
 /** `never`, `always`, `always:5`, `on-failure`, `on-failure:5`. */
-export function restartPolicy(given: string): NonNullable<CreateSettings['restartPolicy']> {
+export function restartPolicy(given: string): RestartPolicyInput {
   const [, policy, count = '0'] = /^(never|always|on-failure)(?::(\d+))?$/.exec(given) ?? []
   const maxRestarts = Number(count)
   if (policy === undefined || maxRestarts > MAX_RESTARTS || (policy === 'never' && given !== 'never')) {
@@ -42,7 +52,7 @@ export function restartPolicy(given: string): NonNullable<CreateSettings['restar
 }
 
 /** A restart or startup policy as `restartPolicy` and `startupPolicy` read it. */
-export function policyText(policy: Record<string, unknown> | undefined): string {
+export function policyText(policy: RestartPolicy | StartupPolicy | undefined): string {
   const [[name, value] = ['', {}]] = Object.entries(policy ?? {})
   const limit = (value as { maxRestarts?: number }).maxRestarts
   const written = name === 'onFailure' ? 'on-failure' : name
@@ -50,7 +60,7 @@ export function policyText(policy: Record<string, unknown> | undefined): string 
 }
 
 /** `manual`, `auto`. */
-export function startupPolicy(given: string): NonNullable<CreateSettings['startupPolicy']> {
+export function startupPolicy(given: string): StartupPolicyInput {
   if (given === 'manual') return { manual: {} }
   if (given === 'auto') return { auto: {} }
   throw new InvalidArgumentError('Expected manual or auto.')
@@ -100,8 +110,9 @@ export function given(options: SettingOptions): Partial<UpdateSettings> {
 }
 
 /** Refuses a name that a pipeline other than `self` has: whatever takes names would find both. */
-export async function refuseTaken(client: ApiClient, node: string, name: string, self?: string): Promise<void> {
-  const others = (await client.getPipelines(node)).filter((other) => other.name === name && other.id !== self)
+export async function refuseTaken(client: Client, node: string, name: string, self?: string): Promise<void> {
+  const { pipelines } = await client.getPipelines({ nodeId: node })
+  const others = pipelines.filter((other) => other.name === name && other.id !== self)
   if (others.length === 0) return
   throw new Failure(
     `"${name}" is the name of a pipeline on node ${node} already: ${others.map(({ id }) => id).join(', ')}; ` +

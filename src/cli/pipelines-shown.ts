@@ -1,9 +1,9 @@
 /** Pipelines as people read them: their state, a table of them, one with all its facts. */
-import type { Pipeline } from './messages.ts'
+import type { Pipeline, RestartPolicy, StartupPolicy } from '@penstock/client'
 import type { Format } from './options.ts'
 import { type Column, paint, print, printJson, table } from './terminal.ts'
 
-function policyName(policy: Record<string, unknown> | undefined): string {
+function policyName(policy: RestartPolicy | StartupPolicy | undefined): string {
   const [[name, value] = ['', {}]] = Object.entries(policy ?? {})
   const limit = (value as { maxRestarts?: number }).maxRestarts
   const written = name === 'onFailure' ? 'on-failure' : name

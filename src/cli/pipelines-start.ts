@@ -12,7 +12,7 @@ export function addStartAndStop(add: AddVerb): void {
     .action(async (name: string, options: Common & { follow?: boolean }) => {
       const { client, node } = await targetOf(options)
       const { id } = await findPipeline(client, node, name)
-      const runId = await client.startPipeline(node, id)
+      const { runId } = await client.startPipeline({ nodeId: node, id })
       if (options.output === 'json') printJson({ runId })
       else print(`started run ${runId}`)
       if (!options.follow) return
@@ -25,9 +25,10 @@ export function addStartAndStop(add: AddVerb): void {
     .option('--run <id>', 'the run to stop, instead of a pipeline')
     .action(async (name: string | undefined, options: Common & { run?: string }) => {
       const { client, node } = await targetOf(options)
-      if (options.run !== undefined) await client.stopRun(node, await findRunId(client, node, options.run))
-      else if (name === undefined) throw new UsageFailure('name a pipeline, or a run with --run')
-      else await client.stopPipeline(node, (await findPipeline(client, node, name)).id)
+      if (options.run !== undefined) {
+        await client.stopPipeline({ nodeId: node, runId: await findRunId(client, node, options.run) })
+      } else if (name === undefined) throw new UsageFailure('name a pipeline, or a run with --run')
+      else await client.stopPipeline({ nodeId: node, id: (await findPipeline(client, node, name)).id })
       if (options.output === 'json') printJson({})
       else print('stopping')
     })

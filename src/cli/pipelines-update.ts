@@ -1,5 +1,5 @@
 /** `penstock pipelines update` and `set`: changes to the settings and the configuration of a pipeline. */
-import type { ApiClient } from './client.ts'
+import type { ExplainUpdateResponse } from '@penstock/client'
 import { type Format, readInput } from './options.ts'
 import {
   type AddVerb,
@@ -17,9 +17,7 @@ import { findPipeline, targetOf } from './target.ts'
 import { paint, print, printJson, table } from './terminal.ts'
 import { setVariables } from './variables.ts'
 
-type Explanation = Awaited<ReturnType<ApiClient['explainUpdate']>>
-
-function printExplanation(explanation: Explanation, output: Format): void {
+function printExplanation(explanation: ExplainUpdateResponse, output: Format): void {
   if (output === 'json') {
     printJson(explanation)
     return
@@ -61,10 +59,12 @@ export function addUpdate(add: AddVerb): void {
         settings.name = options.name
       }
       const source = file === undefined ? undefined : { file, text: settings.jsonConfig }
+      const request = { ...settings, nodeId: node, id: pipeline.id }
       if (options.dryRun) {
-        printExplanation(await withPlaces(client.explainUpdate(node, pipeline.id, settings), source), options.output)
+        printExplanation(await withPlaces(client.explainUpdate(request), source), options.output)
       } else {
-        printPipeline(await withPlaces(client.updatePipeline(node, pipeline.id, settings), source), options.output)
+        const updated = await withPlaces(client.updatePipeline(request), source)
+        printPipeline(updated.pipeline!, options.output)
       }
     })
 }
@@ -82,6 +82,7 @@ export function addSet(add: AddVerb): void {
       const pipeline = await findPipeline(client, node, name)
       const settings = { ...settingsOf(pipeline), forceRestart: options.forceRestart ?? false }
       settings.jsonConfig = setVariables(pipeline.jsonConfig, assignments)
-      printPipeline(await client.updatePipeline(node, pipeline.id, settings), options.output)
+      const updated = await client.updatePipeline({ ...settings, nodeId: node, id: pipeline.id })
+      printPipeline(updated.pipeline!, options.output)
     })
 }

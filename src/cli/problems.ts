@@ -1,7 +1,7 @@
 /** What is wrong with a configuration, with the place in its file: `FILE:LINE:COLUMN: /pointer: what is wrong`. */
+import { PenstockError } from '@penstock/client'
 import { JsonPlaces, type TextPosition } from '../text/json-text.ts'
 import type { Problem } from '../text/pointer.ts'
-import { ApiFailure } from './api-failure.ts'
 import { Failure } from './failure.ts'
 import { paint } from './terminal.ts'
 
@@ -64,7 +64,7 @@ export async function withPlaces<R>(call: Promise<R>, source: Source | undefined
   try {
     return await call
   } catch (error) {
-    if (source === undefined || !(error instanceof ApiFailure) || error.problems.length === 0) throw error
+    if (source === undefined || !(error instanceof PenstockError) || error.problems.length === 0) throw error
     throw invalid(inFile(error.problems), source)
   }
 }

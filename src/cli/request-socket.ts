@@ -1,49 +1,35 @@
-/** The WebSocket on which the requests of nodes that ask to join arrive, and on which they are answered. */
-import type { WebSocket } from 'ws'
-import { ApiFailure, failureOf } from './api-failure.ts'
+/** The stream on which the requests of nodes that ask to join arrive, and on which they are answered. */
+import {
+  type AuthenticationByRequestAnswer,
+  type AuthenticationByRequestRequest,
+  type Client,
+  type Exchange,
+  PenstockError,
+} from '@penstock/client'
 import { Failure } from './failure.ts'
-import type { AuthenticationRequest } from './messages.ts'
 
 /** The id that no request has: ids rise from 1. An answer to it is no valid message, one to any other id is. */
 const NO_REQUEST = '0'
 
 /** What arrives: a request, or why one of the answers was of no use. */
-export type RequestFrame = { request: AuthenticationRequest } | { failure: Failure }
+export type RequestFrame = { request: AuthenticationByRequestRequest } | { failure: PenstockError }
 
 export class RequestSocket {
-  readonly #socket: WebSocket
   readonly #frames: RequestFrame[] = []
-  #broken: Failure | undefined
+  #exchange: Exchange<AuthenticationByRequestAnswer, AuthenticationByRequestRequest> | undefined
+  #broken: Error | undefined
   #wake: () => void = () => undefined
 
-  private constructor(socket: WebSocket) {
-    this.#socket = socket
-    // A stream that failed says so in an error frame before its close code, 4000 and above.
-    let last: Failure | undefined
-    socket.on('message', (data) => {
-      const { result, error } = JSON.parse(String(data)) as { result?: AuthenticationRequest; error?: unknown }
-      last = error === undefined ? undefined : failureOf(error, String(data))
-      if (last !== undefined) this.#frames.push({ failure: last })
-      else if (result !== undefined) this.#frames.push({ request: result })
-      this.#wake()
-    })
-    socket.on('close', (code) => {
-      this.#broken =
-        code >= 4000 && last !== undefined
-          ? last
-          : new Failure('the stream of requests broke off: is the node still up?')
-      this.#wake()
-    })
-    // Its close follows.
-    socket.on('error', () => undefined)
-  }
+  private constructor() {}
 
   /**
-   * Fulfilled once the socket is open and the hub has shown that it takes requests to join; rejects with what the node answers instead, with
+   * Fulfilled once the stream stands and the hub has shown that it takes requests to join; rejects with what the node answers instead, with
    * NOT_FOUND of a hub that takes none.
    */
-  static async open(socket: WebSocket): Promise<RequestSocket> {
-    const opened = await RequestSocket.#opened(socket)
+  static async open(client: Client): Promise<RequestSocket> {
+    const opened = new RequestSocket()
+    opened.#exchange = await client.authenticationByRequests({ onRefused: (failure) => opened.#add({ failure }) })
+    opened.#read(opened.#exchange)
     try {
       await opened.#takesRequests()
     } catch (error) {
@@ -53,32 +39,28 @@ export class RequestSocket {
     return opened
   }
 
-  static #opened(socket: WebSocket): Promise<RequestSocket> {
-    return new Promise((resolve, reject) => {
-      const opened = new RequestSocket(socket)
-      socket.once('open', () => resolve(opened))
-      socket.once('error', reject)
-      socket.once('unexpected-response', (_, response) => {
-        let body = ''
-        response.on('data', (chunk) => {
-          body += chunk
-        })
-        response.on('end', () => {
-          let parsed: unknown
-          try {
-            parsed = JSON.parse(body)
-          } catch {}
-          reject(failureOf(parsed, `${response.statusCode} ${response.statusMessage}`))
-        })
-      })
-    })
+  async #read(requests: AsyncIterable<AuthenticationByRequestRequest>): Promise<void> {
+    let cause: unknown
+    try {
+      for await (const request of requests) this.#add({ request })
+    } catch (error) {
+      cause = error
+    }
+    this.#broken =
+      cause instanceof PenstockError ? cause : new Failure('the stream of requests broke off: is the node still up?')
+    this.#wake()
+  }
+
+  #add(frame: RequestFrame): void {
+    this.#frames.push(frame)
+    this.#wake()
   }
 
   answer(requestId: string, accept: boolean): void {
-    this.#socket.send(JSON.stringify({ requestId, accept }))
+    this.#exchange?.send({ requestId, accept })
   }
 
-  /** The next frame; throws when the socket is over. */
+  /** The next frame; throws when the stream is over. */
   async next(): Promise<RequestFrame> {
     for (;;) {
       const frame = this.#frames.shift()
@@ -97,7 +79,7 @@ export class RequestSocket {
   async settle(requestId: string, accept: boolean): Promise<void> {
     this.answer(requestId, accept)
     this.answer(NO_REQUEST, false)
-    let outcome: Failure | undefined
+    let outcome: PenstockError | undefined
     for (;;) {
       const frame = await this.next()
       if ('request' in frame) continue
@@ -127,12 +109,11 @@ export class RequestSocket {
   }
 
   close(): void {
-    this.#socket.close()
+    this.#exchange?.close()
   }
 }
 
 /** Whether the node says that an answer named no request. */
-function isNoRequest(failure: Failure): boolean {
-  if (!(failure instanceof ApiFailure) || failure.code !== 'INVALID_ARGUMENT') return false
-  return failure.problems.some(({ pointer }) => pointer === '/requestId')
+function isNoRequest({ code, problems }: PenstockError): boolean {
+  return code === 'INVALID_ARGUMENT' && problems.some(({ pointer }) => pointer === '/requestId')
 }

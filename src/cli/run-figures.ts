@@ -1,10 +1,10 @@
 /** What a run does per second, from two samples of its telemetry: packets by what became of them, bits, and drops by reason. */
+import type { TelemetrySample } from '@penstock/client'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import type { PacketRole } from '../dataplane/engine/metrics.ts'
 import { ENGINE_PATH } from '../dataplane/engine/own-metrics.ts'
-import type { TelemetrySample } from './messages.ts'
 import { numberOf, secondsBetween } from './telemetry-sample.ts'
 
 /** Why packets are lost: an error or a limit, a full queue that is emulated, emulated loss. */

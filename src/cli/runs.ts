@@ -1,8 +1,7 @@
 /** Which run a command means, and the runs that come after it. */
-import { ApiFailure } from './api-failure.ts'
-import type { ApiClient } from './client.ts'
+import { type Client, PenstockError, type Pipeline, type Run, type StreamPipelinesEvent } from '@penstock/client'
 import { UsageFailure } from './failure.ts'
-import type { Pipeline, Run } from './messages.ts'
+import { standing } from './streams.ts'
 import { findRun, findRunId, pipelineCalled } from './target.ts'
 
 /** The ids that nodes give; others are not looked for among the runs, which takes a node 2 s where there is none. */
@@ -10,7 +9,7 @@ const RUN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The id of the run meant: `run`; else the current one of the pipeline called `given`, by id or name; else the run with that id, or that beginning of one. */
 export async function meantRun(
-  client: ApiClient,
+  client: Client,
   node: string,
   given: string | undefined,
   run: string | undefined,
@@ -23,11 +22,11 @@ export async function meantRun(
     return begun === given ? await findRun(client, node, given, undefined) : begun
   }
   try {
-    const { currentRun } = await client.getPipelineById(node, given)
-    if (currentRun !== undefined) return currentRun.id
+    const { pipeline } = await client.getPipelineById({ nodeId: node, id: given })
+    if (pipeline?.currentRun !== undefined) return pipeline.currentRun.id
   } catch (error) {
-    if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
-    const isRun = await client.getRun(node, given).then(
+    if (!(error instanceof PenstockError) || error.code !== 'NOT_FOUND') throw error
+    const isRun = await client.getPipelineByRunId({ nodeId: node, id: given }).then(
       () => true,
       () => false,
     )
@@ -38,7 +37,7 @@ export async function meantRun(
 
 /** The pipeline that is meant, whether it has a run or not. */
 export async function meantPipeline(
-  client: ApiClient,
+  client: Client,
   node: string,
   given: string | undefined,
   run: string | undefined,
@@ -47,16 +46,23 @@ export async function meantPipeline(
     const pipeline = await pipelineCalled(client, node, given)
     if (pipeline !== undefined) return pipeline
   }
-  return await client.getPipelineByRunId(node, await meantRun(client, node, given, run))
+  const id = await meantRun(client, node, given, run)
+  return (await client.getPipelineByRunId({ nodeId: node, id })).pipeline!
+}
+
+/** The record of a run; undefined when the node that is asked leaves it out. */
+export async function recordOf(client: Client, nodeId: string, id: string): Promise<Run | undefined> {
+  const { run, pipeline } = await client.getPipelineByRunId({ nodeId, id })
+  return run ?? (pipeline?.currentRun?.id === id ? pipeline.currentRun : undefined)
 }
 
 /** Whether the node has no pipeline of that id any more. */
-export async function isDeleted(client: ApiClient, node: string, pipeline: string): Promise<boolean> {
+export async function isDeleted(client: Client, node: string, pipeline: string): Promise<boolean> {
   try {
-    await client.getPipelineById(node, pipeline)
+    await client.getPipelineById({ nodeId: node, id: pipeline })
     return false
   } catch (error) {
-    return error instanceof ApiFailure && error.code === 'NOT_FOUND'
+    return error instanceof PenstockError && error.code === 'NOT_FOUND'
   }
 }
 
@@ -74,14 +80,14 @@ export class ComingRuns {
 
   /** Those of `pipeline` that are not in `known`; none once `signal` has aborted or the pipeline is deleted. */
   static async open(
-    client: ApiClient,
+    client: Client,
     { node, pipeline, known }: { node: string; pipeline: string; known: readonly string[] },
     signal: AbortSignal,
   ): Promise<ComingRuns> {
     const runs = new ComingRuns(known)
     // The stream first: what happens after the pipeline was read is an event, then.
-    const events = await client.streamPipelines(node, signal)
-    runs.#add((await client.getPipelineById(node, pipeline)).currentRun)
+    const events = await standing(client.streamPipelines({ nodeId: node }, { signal }), signal)
+    runs.#add((await client.getPipelineById({ nodeId: node, id: pipeline })).pipeline?.currentRun)
     runs.#read(events, pipeline).catch((error: unknown) => runs.#end(signal.aborted ? undefined : error))
     return runs
   }
@@ -98,7 +104,7 @@ export class ComingRuns {
     }
   }
 
-  async #read(events: Awaited<ReturnType<ApiClient['streamPipelines']>>, pipeline: string): Promise<void> {
+  async #read(events: AsyncIterable<StreamPipelinesEvent>, pipeline: string): Promise<void> {
     for await (const { update, delete: deleted } of events) {
       if (deleted?.pipeline?.id === pipeline) break
       if (update?.pipeline?.id === pipeline) this.#add(update.pipeline.currentRun)

@@ -1,12 +1,17 @@
 /** `penstock status`: the node that answers, its place on a hub, and what it runs. */
+import {
+  type Client,
+  type ConnectionState,
+  type GetLocalNodeIdResponse,
+  PenstockError,
+  type Pipeline,
+} from '@penstock/client'
 import type { Command } from 'commander'
-import { type AllNodesOptions, askAll, requireAll, withAllNodes } from './all-nodes.ts'
-import { ApiFailure } from './api-failure.ts'
-import type { ApiClient } from './client.ts'
-import { shownFingerprint } from './connection.ts'
-import type { LocalNode, Pipeline } from './messages.ts'
+import { type AllNodesOptions, askAll, pipelinesOf, requireAll, withAllNodes } from './all-nodes.ts'
+import { Failure } from './failure.ts'
 import { named } from './node-details.ts'
 import { type Format, withOutput } from './options.ts'
+import { shownFingerprint } from './shown-fingerprint.ts'
 import { clientFor, type TargetOptions, targetOf, withTarget } from './target.ts'
 import { paint, print, printJson, table } from './terminal.ts'
 
@@ -19,18 +24,27 @@ const STATES = {
 /** A pipeline whose last run failed, waiting for its next one included. */
 const hasFailed = ({ currentRun }: Pipeline): boolean => currentRun?.outcome === 'FAILED'
 
+/** How the node that answers stands with its hub. */
+async function connectionStateOf(client: Client): Promise<ConnectionState> {
+  for await (const { state } of client.streamConnectionState()) return state
+  throw new Failure('the stream of the connection state ended before it began')
+}
+
 /** How `node` stands with its hub, and who else is there; a hub that cannot be asked now leaves the list out. */
-async function hubOf(client: ApiClient, node: string, { nodeId, isAuthenticated }: LocalNode) {
+async function hubOf(client: Client, node: string, { nodeId, isAuthenticated }: GetLocalNodeIdResponse) {
   const nodes = isAuthenticated
-    ? await client.getNodes().catch((error: unknown) => {
-        if (error instanceof ApiFailure) return undefined
-        throw error
-      })
+    ? await client.getNodes().then(
+        (answer) => answer.nodes,
+        (error: unknown) => {
+          if (error instanceof PenstockError) return undefined
+          throw error
+        },
+      )
     : undefined
   const hub = nodes?.find(({ services }) => services.includes('HUB_SERVER'))
   // Another node is asked over the hub, which knows whether that one is there.
   const isOnline = nodes?.find(({ id }) => id === node)?.online === true
-  const state = node === nodeId ? await client.connectionState() : isOnline ? 'CONNECTED' : 'DISCONNECTED'
+  const state = node === nodeId ? await connectionStateOf(client) : isOnline ? 'CONNECTED' : 'DISCONNECTED'
   return { state, nodes, hub } as const
 }
 
@@ -51,7 +65,7 @@ function pipelineRows(pipelines: readonly Pipeline[]): string[][] {
 /** What each node of the hub runs, in numbers; throws once that is printed when a node did not answer. */
 async function statusEverywhere(options: Options): Promise<void> {
   const client = clientFor(options)
-  const asked = await askAll(client, options.timeout, (node, signal) => client.getPipelines(node, signal))
+  const asked = await askAll(client, options.timeout, pipelinesOf(client))
   if (options.output === 'json') {
     printJson(asked.map(({ answer, ...node }) => (answer === undefined ? node : { ...node, ...countsOf(answer) })))
   } else {
@@ -91,13 +105,14 @@ export function addStatus(program: Command): void {
       const { client, node } = await targetOf(options)
       const local = await client.getLocalNodeId()
       const { nodeId, isAuthenticated } = local
-      const { name } = await client.getNode(node)
+      const { name } = (await client.getNode({ nodeId: node })).node!
       const { state, nodes, hub } = await hubOf(client, node, local)
-      const pipelines = await client.getPipelines(node)
+      const { pipelines } = await client.getPipelines({ nodeId: node })
       const nodesOnline = nodes?.filter(({ online }) => online).length
-      const fingerprint = await shownFingerprint(client.url)
+      const { url } = client.connection
+      const fingerprint = await shownFingerprint(url)
       if (options.output === 'json') {
-        const facts = { url: client.url, fingerprint, nodeId, node, name, isAuthenticated, state, hub: hub?.id }
+        const facts = { url, fingerprint, nodeId, node, name, isAuthenticated, state, hub: hub?.id }
         printJson({ ...facts, nodes: nodes?.length, nodesOnline, ...countsOf(pipelines) })
         return
       }
@@ -111,7 +126,7 @@ export function addStatus(program: Command): void {
             ['node', node],
             ['name', named(name)],
             ...(node === nodeId ? [] : [['asked through', nodeId]]),
-            ['api', client.url],
+            ['api', url],
             ...(fingerprint === undefined ? [] : [['certificate', fingerprint]]),
             ['hub', paint(STATES[state], colour) + where],
             ...(nodes === undefined ? [] : [['nodes', `${nodes.length}, ${nodesOnline} online`]]),

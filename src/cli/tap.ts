@@ -1,13 +1,13 @@
 /** `penstock pipelines tap`: packets on their way through a run, shown or written as pcapng. */
-
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import type { ApiClient } from './client.ts'
+import type { Client } from '@penstock/client'
 import { Failure } from './failure.ts'
 import { type Format, interruption } from './options.ts'
 import { type LinkType, looksLikeIp, PcapngWriter } from './pcapng-writer.ts'
+import { untilAborted } from './streams.ts'
 import { paint, print, printDataLine, printJson } from './terminal.ts'
 
 /** Bytes of a packet shown on a line. */
@@ -38,11 +38,12 @@ interface Taker {
 }
 
 /** Shows or writes packets until `count` have come, the run has ended, or Ctrl-C. */
-export async function tap(client: ApiClient, node: string, run: string, options: TapOptions): Promise<void> {
+export async function tap(client: Client, node: string, run: string, options: TapOptions): Promise<void> {
   const { component, input, count = Number.POSITIVE_INFINITY, snapLength, write } = options
   const over = new AbortController()
   const signal = AbortSignal.any([interruption(), over.signal])
-  const stream = client.openCaptureStream(node, run, { component, input: input ?? false, snapLength }, signal)
+  const request = { nodeId: node, runId: run, component, side: input ? 'INPUT' : 'OUTPUT', snapLength } as const
+  const stream = untilAborted(client.openCaptureStream(request, { signal }), signal)
   let taker: Taker | undefined
   let links: readonly string[] = []
   let taken = 0

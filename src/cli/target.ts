@@ -1,12 +1,11 @@
 /** Which node a command talks to, and which one it means. */
 import { readFileSync } from 'node:fs'
+import { type Client, type Node, PenstockError, type Pipeline } from '@penstock/client'
 import type { Command } from 'commander'
 import { messageOf } from '../text/error-message.ts'
-import { ApiFailure } from './api-failure.ts'
-import { ApiClient, DEFAULT_URL } from './client.ts'
+import { clientOf, DEFAULT_URL } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { meant, OF_BEGINNINGS } from './ids.ts'
-import type { Node, Pipeline } from './messages.ts'
 import { findToken, type TokenOptions } from './token-source.ts'
 
 export interface ClientOptions extends TokenOptions {
@@ -38,7 +37,7 @@ export function withTarget(command: Command): Command {
 }
 
 /** The client for the node to talk to. */
-export function clientFor(options: ClientOptions): ApiClient {
+export function clientFor(options: ClientOptions): Client {
   const { PENSTOCK_URL, PENSTOCK_CA, PENSTOCK_FINGERPRINT } = process.env
   const url = options.url ?? (PENSTOCK_URL || DEFAULT_URL)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
@@ -49,7 +48,7 @@ export function clientFor(options: ClientOptions): ApiClient {
     throw new UsageFailure('a fingerprint is the SHA-256 of a certificate: 32 bytes in hexadecimal, AA:BB:…')
   }
   const file = options.ca ?? (PENSTOCK_CA || undefined)
-  return new ApiClient(url, {
+  return clientOf(url, {
     ...findToken(url, options),
     ca: file === undefined ? undefined : certificates(file),
     fingerprint,
@@ -65,7 +64,7 @@ function certificates(file: string): string {
 }
 
 /** The client and the id of the node meant. */
-export async function targetOf(options: TargetOptions): Promise<{ client: ApiClient; node: string }> {
+export async function targetOf(options: TargetOptions): Promise<{ client: Client; node: string }> {
   const client = clientFor(options)
   const { nodeId, isAuthenticated } = await client.getLocalNodeId()
   if (options.node === undefined || options.node === nodeId) return { client, node: nodeId }
@@ -75,14 +74,14 @@ export async function targetOf(options: TargetOptions): Promise<{ client: ApiCli
 }
 
 /** Finds a node on the hub by its id, its name or the beginning of its id. */
-export async function findNode(client: ApiClient, given: string): Promise<Node> {
-  const found = meant(await client.getNodes(), given, 'nodes')
+export async function findNode(client: Client, given: string): Promise<Node> {
+  const found = meant((await client.getNodes()).nodes, given, 'nodes')
   if (found !== undefined) return found
   throw new Failure(`no node on this hub has the id or name "${given}" (${OF_BEGINNINGS}): see "penstock nodes"`)
 }
 
 /** Finds a pipeline by its id, its name or the beginning of its id. */
-export async function findPipeline(client: ApiClient, node: string, given: string): Promise<Pipeline> {
+export async function findPipeline(client: Client, node: string, given: string): Promise<Pipeline> {
   const found = await pipelineCalled(client, node, given)
   if (found !== undefined) return found
   throw new Failure(
@@ -91,24 +90,25 @@ export async function findPipeline(client: ApiClient, node: string, given: strin
 }
 
 /** The same; undefined when there is none. */
-export async function pipelineCalled(client: ApiClient, node: string, given: string): Promise<Pipeline | undefined> {
+export async function pipelineCalled(client: Client, node: string, given: string): Promise<Pipeline | undefined> {
   try {
-    return await client.getPipelineById(node, given)
+    return (await client.getPipelineById({ nodeId: node, id: given })).pipeline
   } catch (error) {
-    if (!(error instanceof ApiFailure) || error.code !== 'NOT_FOUND') throw error
+    if (!(error instanceof PenstockError) || error.code !== 'NOT_FOUND') throw error
   }
-  return meant(await client.getPipelines(node), given, 'pipelines')
+  return meant((await client.getPipelines({ nodeId: node })).pipelines, given, 'pipelines')
 }
 
 /** The id of the run whose id begins with `given`, of the last ones of all pipelines; of older ones only the node knows: `given` as it is. */
-export async function findRunId(client: ApiClient, node: string, given: string): Promise<string> {
-  const runs = (await client.getPipelines(node)).flatMap(({ currentRun }) => (currentRun ? [currentRun] : []))
+export async function findRunId(client: Client, node: string, given: string): Promise<string> {
+  const { pipelines } = await client.getPipelines({ nodeId: node })
+  const runs = pipelines.flatMap(({ currentRun }) => (currentRun ? [currentRun] : []))
   return meant(runs, given, 'runs')?.id ?? given
 }
 
 /** The id of the run meant: the one named, else the pipeline's current one. */
 export async function findRun(
-  client: ApiClient,
+  client: Client,
   node: string,
   pipeline: string | undefined,
   run: string | undefined,

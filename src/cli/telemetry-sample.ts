@@ -1,6 +1,6 @@
 /** Samples of telemetry as tables and plain objects need them. */
+import type { TelemetrySample } from '@penstock/client'
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
-import type { TelemetrySample } from './messages.ts'
 import { type MetricRow, rateOf } from './metrics-table.ts'
 
 type Metric = TelemetrySample['metricCollections'][number]['metrics'][string]

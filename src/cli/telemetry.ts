@@ -1,15 +1,15 @@
 /** `penstock pipelines telemetry`: the metrics of a run, as a table that is redrawn or a JSON object a line, summed up once it has ended. */
-import { ApiFailure } from './api-failure.ts'
-import type { ApiClient } from './client.ts'
+import { type Client, PenstockError, type Run, type TelemetrySample } from '@penstock/client'
+import type { Kpi } from '../contract/types.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { printNextRun } from './follow.ts'
 import { kpisTable } from './kpis-table.ts'
-import type { Run, TelemetrySample } from './messages.ts'
 import { metricsTable } from './metrics-table.ts'
 import { collect, type Format, interruption, whole, withAllMetrics } from './options.ts'
 import type { AddVerb } from './pipelines-options.ts'
-import { ComingRuns, isDeleted, meantPipeline, meantRun } from './runs.ts'
+import { ComingRuns, isDeleted, meantPipeline, meantRun, recordOf } from './runs.ts'
+import { untilAborted } from './streams.ts'
 import { type TargetOptions, targetOf } from './target.ts'
 import { metricsOf, rowsOf, secondsBetween } from './telemetry-sample.ts'
 import { LiveRegion, paint, print, printDataLine } from './terminal.ts'
@@ -38,7 +38,10 @@ function only(sample: TelemetrySample, { components, metric: names }: TelemetryO
 }
 
 /** The table of its KPIs, with what sets it apart from what follows; nothing where it has none. */
-const kpisText = ({ kpis }: TelemetrySample): string => (kpis.length === 0 ? '' : `${kpisTable(kpis)}\n\n`)
+function kpisText({ kpis }: TelemetrySample): string {
+  // All of their numbers are finite: a KPI without one has an error.
+  return kpis.length === 0 ? '' : `${kpisTable(kpis as Kpi[])}\n\n`
+}
 
 /** What a run that has ended came to. `sample`: its last one, when there is one. */
 function printSummary(run: Run, sample: TelemetrySample | undefined, { output, all }: TelemetryOptions): void {
@@ -66,7 +69,7 @@ interface Followed {
 
 /** Shows samples until the run has ended, `count` were seen, or `stop` aborts. */
 async function followTelemetry(
-  client: ApiClient,
+  client: Client,
   { node, run }: { node: string; run: string },
   options: TelemetryOptions,
   stop: AbortSignal,
@@ -75,13 +78,14 @@ async function followTelemetry(
   const live = new LiveRegion()
   const over = new AbortController()
   const signal = AbortSignal.any([stop, over.signal])
-  const before = await client.getRun(node, run)
+  const before = await recordOf(client, node, run)
   // Of a run that has ended there is one sample, its last.
   const hasEnded = before?.state === 'ENDED'
   let last: TelemetrySample | undefined
   let seen = 0
   try {
-    for await (const given of client.openTelemetryStream(node, run, signal)) {
+    const samples = client.openTelemetryStream({ nodeId: node, runId: run }, { signal })
+    for await (const given of untilAborted(samples, signal)) {
       seen++
       const sample = only(given, options)
       if (!hasEnded) show(sample, last, options, live)
@@ -89,9 +93,9 @@ async function followTelemetry(
       if (seen === count && !hasEnded) over.abort()
     }
   } catch (error) {
-    if (!(error instanceof ApiFailure && error.code === 'ABORTED')) throw error
+    if (!(error instanceof PenstockError && error.code === 'ABORTED')) throw error
     // The stream ends with the run: its record says how.
-    const ended = await client.getRun(node, run)
+    const ended = await recordOf(client, node, run)
     if (ended?.state !== 'ENDED') throw error
     if (live.available) live.clear()
     printSummary(ended, last, options)

@@ -36,3 +36,14 @@ test('a long word wraps between characters, and by the columns they take', () =>
   expect(wide.split('\n')).toEqual(['北京'.repeat(6), '北京'.repeat(6), '北京'])
   expect(table([{ title: '', wrap: true }], [['👩‍💻'.repeat(13)]], 24).split('\n')).toEqual(['👩‍💻'.repeat(12), '👩‍💻'])
 })
+
+test('a table keeps to the width: wraps what may wrap, cuts what may not', () => {
+  const columns = [{ title: 'KEY' }, { title: 'TEXT', wrap: true }]
+  const rows = [['a', 'one two three four five six seven eight nine ten']]
+  for (const width of [40, 30, 20]) {
+    const lines = table(columns, rows, width).split('\n')
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(width)
+  }
+  expect(table([{ title: 'N', align: 'right' }], [['1'], ['22']])).toBe(' N\n 1\n22')
+  expect(table([{ title: 'KEY' }], [['abcdefghijkl']], 9)).toBe('KEY\nabcdefgh…')
+})

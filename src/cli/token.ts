@@ -23,7 +23,7 @@ export function addToken(program: Command): void {
   add('create', 'make a token; it is shown this once')
     .argument('<name>', 'letters, digits, dots, dashes and underscores')
     .action(async (name: string, options: Common) => {
-      const { token: made, secret } = await clientFor(options).createToken(name)
+      const { token: made, secret } = await clientFor(options).createToken({ name })
       if (options.output === 'json') {
         printJson({ ...made, secret })
         return
@@ -36,7 +36,7 @@ export function addToken(program: Command): void {
   add('list', 'list the tokens')
     .alias('ls')
     .action(async (options: Common) => {
-      const tokens = await clientFor(options).getTokens()
+      const { tokens } = await clientFor(options).getTokens()
       if (options.output === 'json') {
         printJson(tokens)
         return
@@ -49,7 +49,7 @@ export function addToken(program: Command): void {
   add('revoke', 'revoke a token; who uses it is cut off at once')
     .argument('<name>', 'name of the token')
     .action(async (name: string, options: Common) => {
-      await clientFor(options).revokeToken(name)
+      await clientFor(options).revokeToken({ name })
       if (options.output === 'json') printJson({ name })
       else print(`revoked ${name}`)
     })

@@ -1,0 +1,19 @@
+/** Streams as commands follow them: Ctrl-C is an end of them, no failure. */
+import type { MessageStream } from '@penstock/client'
+
+/** The messages of a stream that ends with `signal`, until it does. */
+export async function* untilAborted<M>(messages: MessageStream<M>, signal: AbortSignal): AsyncGenerator<M, void> {
+  try {
+    yield* messages
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+/** The same, once the stream stands: whatever happens from then on is told. */
+export async function standing<M>(messages: MessageStream<M>, signal: AbortSignal): Promise<AsyncGenerator<M, void>> {
+  await messages.opened().catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  return untilAborted(messages, signal)
+}
