@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import * as client from '../../clients/typescript/src/index.ts'
 import { nodeFetch } from '../../clients/typescript/src/node/index.ts'
 import { type RunningNode, runNode, temporaryDirectory, traffic } from '../api/running-node.ts'
@@ -126,6 +126,25 @@ test('a connection says whether its streams connect again, a stream may say othe
   expect((await both[0]).value).toEqual({ state: 'UNAUTHENTICATED' })
   await refused
   await staying.return()
+})
+
+test('a stream whose reader takes its time is not taken for silent', async () => {
+  const between = new Between(() => portOf(node))
+  const breaks: number[] = []
+  const near = client.connect({ url: await between.listen(), fetch: nodeFetch() })
+  const { nodeId } = await client.getLocalNodeId(near)
+  const runId = await node.start(await node.create(traffic()))
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const samples = client.openTelemetryStream(near, { nodeId, runId }, { onOpen: (count) => breaks.push(count) })
+  try {
+    await samples.next()
+    vi.advanceTimersByTime(60_000)
+  } finally {
+    vi.useRealTimers()
+  }
+  await samples.next()
+  expect(breaks).toEqual([0])
+  await samples.return()
 })
 
 describe('a stream that is opened before it is read', () => {

@@ -56,7 +56,7 @@ export async function tokenOf({ token }: Connection): Promise<string | undefined
   if (given === undefined || /^[!-~]+$/.test(given)) return given
   throw new PenstockError(
     'UNAUTHENTICATED',
-    'the token was not sent: it is empty, or holds more than letters, digits and signs',
+    'the token cannot be sent: it is empty, or holds more than letters, digits and signs',
   )
 }
 
