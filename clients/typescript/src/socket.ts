@@ -45,7 +45,10 @@ export async function openAt<Request, Message>(
   try {
     const token = await tokenOf(connection)
     if (token !== undefined && !PROTOCOL.test(token)) {
-      throw new PenstockError('UNAUTHENTICATED', 'the token cannot be sent: it holds signs that no subprotocol may have')
+      throw new PenstockError(
+        'UNAUTHENTICATED',
+        'the token cannot be sent: it holds signs that no subprotocol may have',
+      )
     }
     const protocols = token === undefined ? ['penstock'] : ['penstock', `penstock.bearer.${token}`]
     const make = connection.webSocket ?? ((at: string, names: string[]): SocketLike => new WebSocket(at, names))
