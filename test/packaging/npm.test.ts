@@ -37,7 +37,12 @@ describe('the tarball', () => {
       expect.arrayContaining([
         ...['package.json', 'LICENSE', 'README.md', 'CHANGELOG.md', 'bin/penstock.js', 'binding.gyp'],
         ...['dist/src/cli/main.js', 'dist/src/dataplane/thread.js', 'dist/src/dataplane/engine/load-thread.cjs'],
-        ...['proto/servicegrpc/pipeline/pipelines.proto', 'examples/udp-fec.json', 'examples/profiles/lte.json'],
+        ...[
+          'dist/web/index.html',
+          'proto/servicegrpc/pipeline/pipelines.proto',
+          'examples/udp-fec.json',
+          'examples/profiles/lte.json',
+        ],
         ...['man/penstock.1', 'man/penstock-pipelines.1', 'completions/penstock.bash', 'completions/_penstock'],
         ...['packaging/systemd/penstock.service', 'node_modules/@penstock/client/dist/index.js'],
         ...sources.map((name) => `src/dataplane/native/${name}`),
