@@ -43,4 +43,4 @@ export function packageDate() {
 }
 
 /** A size for people. */
-export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`
+export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(2)} MB`
