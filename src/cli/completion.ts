@@ -100,7 +100,7 @@ _penstock() {
 complete -o filenames -F _penstock penstock`
 
 const zsh = (program: Command): string => `#compdef penstock
-# penstock completion for zsh; load it with: source <(penstock completion zsh)
+# penstock completion for zsh; load it with: source <(penstock completion zsh), or name it _penstock in a directory of $fpath
 ${lookup(program)}
 _penstock() {
   local candidates="" files="" asks="" formats=""
@@ -114,7 +114,7 @@ _penstock() {
     compadd -- "\${(@f)$(penstock complete -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null)}"
   fi
 }
-compdef _penstock penstock`
+if [[ "\${funcstack[1]}" == _penstock ]]; then _penstock "$@"; else compdef _penstock penstock; fi`
 
 export function addCompletion(program: Command): void {
   program

@@ -8,7 +8,7 @@ import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, scratch, start } from '../cli/cli.ts'
 import { freeAddress } from '../hub/callers.ts'
 
-const unitFile = join(packageRoot(), 'examples/systemd/penstock.service')
+const unitFile = join(packageRoot(), 'packaging/systemd/penstock.service')
 const unit = readFileSync(unitFile, 'utf8')
 const guide = readFileSync(join(packageRoot(), 'docs/service.md'), 'utf8')
 const directory = scratch()
@@ -25,11 +25,22 @@ if (missing.length > 0) console.warn(`SKIPPED: the tests of the systemd unit lac
 
 describe('the systemd unit', () => {
   it.skipIf(!has('systemd-analyze'))('has nothing that systemd does not know', () => {
-    // The programs are where they are on this machine.
-    const here = unit.replace('/usr/bin/node /opt/penstock', `${process.execPath} ${packageRoot()}`)
+    // The program is where it is on this machine; its man pages are not installed.
+    const here = unit
+      .replace('/usr/bin/penstock', join(packageRoot(), 'bin/penstock.js'))
+      .replace(/^Documentation=.*$/m, '')
     const file = directory.file('penstock.service', here)
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  })
+
+  it.skipIf(!has('systemd-analyze'))('leaves an exposure of 2.2 of 10 at most', () => {
+    const { status, stdout } = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=true', '--threshold=22', '--no-pager', unitFile],
+      { encoding: 'utf8' },
+    )
+    expect(status, stdout).toBe(0)
   })
 
   it.skipIf(missing.length > 0)('gives a node just what TUN interfaces take', () => {
