@@ -1,5 +1,5 @@
 /** What is beside every page of the site: the pages by topic, components by family, examples as they are in their directory. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { DefaultTheme } from 'vitepress'
 
@@ -18,6 +18,13 @@ const pagesOf = (directory: string): string[] =>
     .filter((file) => file.endsWith('.md') && file !== 'README.md')
     .sort()
     .map((file) => `${directory}/${file.slice(0, -'.md'.length)}`)
+
+/** The pages of the directories in a directory, in the order of their names. */
+const readmesBelow = (directory: string): string[] =>
+  readdirSync(`${root}${directory}`)
+    .filter((name) => existsSync(`${root}${directory}/${name}/README.md`))
+    .sort()
+    .map((name) => `${directory}/${name}/README`)
 
 const topic = (text: string, pages: readonly string[], collapsed = false): DefaultTheme.SidebarItem => ({
   text,
@@ -40,8 +47,8 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     'docs/kpi-expressions',
     'docs/capture',
     'docs/shared-memory',
-    'examples/profiles/README',
   ]),
+  topic('Compared with', pagesOf('docs/compare')),
   {
     text: 'Components',
     collapsed: true,
@@ -66,5 +73,5 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
   topic('Hub', ['docs/hub', 'docs/link-protocol']),
   topic('API', ['docs/api', 'proto/README', 'clients/typescript/README', 'docs/browser', 'docs/extensions']),
   topic('Internals', ['docs/architecture', 'docs/closing', 'docs/wire-formats']),
-  topic('Examples', ['examples/README', ...pagesOf('examples')], true),
+  topic('Examples', ['examples/README', ...readmesBelow('examples'), ...pagesOf('examples')], true),
 ]
