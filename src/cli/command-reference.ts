@@ -26,7 +26,7 @@ const INTRODUCTION = `<!-- Written by "npm run docs" from the commands themselve
 # Commands
 
 Every command takes \`--help\`. Those that print data take \`-o json\`, or \`--json\` for short, and \`-o yaml\`: what they print then is said by a
-JSON Schema in [output/](output/), and changes only by additions. Where there are several values, JSON has a line for each, YAML a document.
+JSON Schema in \`docs/output/\`, and changes only by additions. Where there are several values, JSON has a line for each, YAML a document.
 
 Those that talk to a node take \`--url\` (or \`PENSTOCK_URL\`; default: this machine), what it takes to be let in (\`--token-file\`, \`--data-dir\`, \`--ca\`,
 \`--fingerprint\`), and many take \`--node\` for another node of its hub, \`pipelines apply\` several times.
@@ -43,7 +43,9 @@ export function outputFiles(): Map<string, string> {
   )
 }
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+/** Text of a help as Markdown, where `<id>` would be a tag. */
+const prose = (text: string): string => text.replaceAll('<', '&lt;')
+const cell = (text: string): string => prose(text).replaceAll('|', '\\|').replaceAll('\n', ' ')
 
 function optionsTable(command: Command): string[] {
   const help = command.createHelp()
@@ -74,14 +76,14 @@ function sectionOf(command: Command, path: string): string[] {
   if (command.commands.length > 0) {
     const usual = defaultCommandOf(command)
     const more = usual === undefined ? '' : ` Without one it is \`${usual.name()}\`.`
-    return [`## ${path}`, `${command.description()}${more}`]
+    return [`## ${path}`, `${prose(command.description())}${more}`]
   }
   const example = COMMAND_EXAMPLES[path]
   const output = OUTPUT_SCHEMAS[path]
   const usage = `penstock ${path} ${command.usage()}`.trim()
   return [
     `${path.includes(' ') ? '###' : '##'} ${path}`,
-    command.description(),
+    prose(command.description()),
     `\`${usage}\``,
     ...optionsTable(command),
     ...(example === undefined ? [] : [`\`\`\`sh\n${example}\n\`\`\``]),

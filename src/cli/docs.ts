@@ -84,9 +84,22 @@ function indexPage(): string {
   return `${sections.join('\n\n')}\n`
 }
 
-/** The reference: file name in `REFERENCE_DIRECTORY` to text. */
+/** The keys of the components of each family, both in the order of their names. */
+function families(): Record<string, string[]> {
+  const byFamily: Record<string, string[]> = {}
+  for (const { key, family } of [...components.values()].sort((a, b) => (a.key < b.key ? -1 : 1))) {
+    byFamily[family] ??= []
+    byFamily[family].push(key)
+  }
+  return Object.fromEntries(Object.entries(byFamily).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** The reference: file name in `REFERENCE_DIRECTORY` to text. Beside the pages, families.json has the components by family for programs. */
 export function referencePages(): Map<string, string> {
-  const pages = new Map([['README.md', indexPage()]])
+  const pages = new Map([
+    ['README.md', indexPage()],
+    ['families.json', `${JSON.stringify(families(), null, 2)}\n`],
+  ])
   for (const definition of components.values()) pages.set(`${definition.key}.md`, pageOf(definition))
   return pages
 }
@@ -104,5 +117,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const pages = writeAll(join(root, REFERENCE_DIRECTORY), referencePages())
   const schemas = writeAll(join(root, OUTPUT_DIRECTORY), outputFiles())
   writeFileSync(join(root, COMMANDS_PAGE), commandsPage(createProgram()))
-  process.stdout.write(`written: ${pages} pages of components, ${schemas} schemas of output, ${COMMANDS_PAGE}\n`)
+  process.stdout.write(`written: ${pages} files of components, ${schemas} schemas of output, ${COMMANDS_PAGE}\n`)
 }

@@ -11,7 +11,7 @@ import { examples } from '../contract-suite/examples.ts'
 import { componentKeys } from './configuration.ts'
 
 const directory = join(packageRoot(), REFERENCE_DIRECTORY)
-const pages = readdirSync(directory).filter((file) => file !== 'README.md')
+const pages = readdirSync(directory).filter((file) => file.endsWith('.md') && file !== 'README.md')
 const index = readFileSync(join(directory, 'README.md'), 'utf8')
 const registered = [...components.keys()].sort()
 

@@ -63,7 +63,7 @@ test('bounds and defaults are those that the node checks by', () => {
     },
   })
   expect(definitions.udp?.properties).toMatchObject({
-    mtu: { anyOf: [{ const: 0 }, { minimum: 68, maximum: 65_535 }] },
+    mtu: { anyOf: [{ enum: [0] }, { minimum: 68, maximum: 65_535 }] },
   })
   const defaults = [...components.values()].flatMap(({ key, config }) =>
     Object.entries(config.properties as Record<string, { default?: unknown }>).map(([name, field]) => [

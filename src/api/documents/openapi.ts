@@ -35,11 +35,12 @@ const BEFORE_THE_OPERATION: Readonly<Record<string, string>> = {
 export function openApi({ schema, operations, configSchema, version }: DocumentParts): JsonSchema {
   const messages = new MessageSchemas(schema, BASE, { jsonConfig: { $ref: BASE + CONFIG_SCHEMA_NAME } })
   const paths: Record<string, Record<string, JsonSchema>> = {}
+  const bodies: Record<string, JsonSchema> = {}
   for (const operation of operations) {
     for (const [index, binding] of operation.http.entries()) {
       const path = publicPath(operation.request, binding.path)
       paths[path] ??= {}
-      paths[path][binding.verb.toLowerCase()] = operationObject(operation, index, messages)
+      paths[path][binding.verb.toLowerCase()] = operationObject(operation, index, messages, bodies)
     }
   }
   return {
@@ -53,7 +54,7 @@ export function openApi({ schema, operations, configSchema, version }: DocumentP
       securitySchemes: {
         bearer: bearerScheme(),
       },
-      schemas: { ...messages.all(), Error: errorSchema(), ...configComponents(configSchema) },
+      schemas: { ...messages.all(), ...bodies, Error: errorSchema(), ...configComponents(configSchema) },
       responses: Object.fromEntries([...CODES_BY_STATUS.keys()].map((status) => [`E${status}`, errorResponse(status)])),
     },
   }
@@ -93,7 +94,12 @@ export function fieldsInPath(request: MessageSchema, path: string): FieldSchema[
   return Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => request.byName.get(name as string) as FieldSchema)
 }
 
-function operationObject(operation: Operation, index: number, messages: MessageSchemas): JsonSchema {
+function operationObject(
+  operation: Operation,
+  index: number,
+  messages: MessageSchemas,
+  bodies: Record<string, JsonSchema>,
+): JsonSchema {
   const binding = operation.http[index] as HttpBinding
   const { request, name, service, comment } = operation
   const inPath = fieldsInPath(request, binding.path)
@@ -108,13 +114,14 @@ function operationObject(operation: Operation, index: number, messages: MessageS
           .flatMap((field) => queryParameters(field, messages))),
   ]
   const [summary = name] = words(comment).split(/(?<=\.)\s/)
+  const operationId = index === 0 ? name : `${name}${furtherName(binding, inPath)}`
   return {
-    operationId: index === 0 ? name : `${name}${furtherName(binding, inPath)}`,
+    operationId,
     tags: [shortName(service)],
     summary: summary === '' ? name : summary.replace(/\.$/, ''),
     ...(comment === '' ? {} : { description: words(comment) }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(binding.body ? { requestBody: requestBody(operation, inPath, messages) } : {}),
+    ...(binding.body ? { requestBody: requestBody(operation, operationId, inPath, messages, bodies) } : {}),
     responses: responses(operation, binding, messages),
   }
 }
@@ -153,12 +160,20 @@ function queryParameters(field: FieldSchema, messages: MessageSchemas, prefix = 
   return field.type.message.fields.flatMap((inner) => queryParameters(inner, messages, `${name}.`))
 }
 
+/** A body that is a request without the fields of its path is one of `bodies`, by the name that generated clients show. */
 function requestBody(
   { name, request }: Operation,
+  operationId: string,
   inPath: readonly FieldSchema[],
   messages: MessageSchemas,
+  bodies: Record<string, JsonSchema>,
 ): JsonSchema {
-  const schema = messages.body(request, new Set(inPath.map((field) => field.name)))
+  let schema = messages.body(request, new Set(inPath.map((field) => field.name)))
+  if (inPath.length > 0) {
+    const bodyName = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Body`
+    bodies[bodyName] = schema
+    schema = { $ref: `${BASE}${bodyName}` }
+  }
   const example = bodyExample(name)
   return {
     required: false,

@@ -133,5 +133,5 @@ function objectKeywords({ properties = {}, required = [] }: SchemaNode): JsonSch
 /** A number of which 0 stands for no value. */
 function withZero({ minimum, maximum, ...rest }: JsonSchema): JsonSchema {
   const bounds = { ...(minimum === undefined ? {} : { minimum }), ...(maximum === undefined ? {} : { maximum }) }
-  return { ...rest, description: sentences(rest.description, '0: unset.'), anyOf: [{ const: 0 }, bounds] }
+  return { ...rest, description: sentences(rest.description, '0: unset.'), anyOf: [{ enum: [0] }, bounds] }
 }
