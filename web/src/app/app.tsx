@@ -16,7 +16,9 @@ const EditorView = lazy(() => import('../views/editor/editor.tsx'))
 
 export function App() {
   const own = useLive(localNodeId)
-  if (own.error?.code === 'UNAUTHENTICATED') return <SignIn error={own.error} onToken={() => localNodeId.retry()} />
+  const { error: revoked } = useLive(hubState)
+  const refusal = [own.error, revoked].find((error) => error?.code === 'UNAUTHENTICATED')
+  if (refusal !== undefined) return <SignIn error={refusal} onToken={() => location.reload()} />
   if (own.status === 'failed' && own.error !== undefined) {
     return (
       <main className="page">
@@ -91,7 +93,19 @@ function Connection() {
   }, [isLost])
   return (
     <div role="status">
-      {isShown && <p className="banner">Connection lost, trying again. {error?.message}. What is shown may be old.</p>}
+      {isShown && (
+        <p className="banner">
+          <strong>Connection lost, trying again:</strong> {error?.message}. What is shown may be old.
+        </p>
+      )}
+      {status === 'failed' && (
+        <p className="banner">
+          {error?.message}{' '}
+          <button type="button" className="button small" onClick={() => hubState.retry()}>
+            Try again
+          </button>
+        </p>
+      )}
     </div>
   )
 }
