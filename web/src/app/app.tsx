@@ -15,17 +15,22 @@ const PipelineView = lazy(() => import('../views/pipeline/pipeline.tsx'))
 const EditorView = lazy(() => import('../views/editor/editor.tsx'))
 
 export function App() {
-  const own = useLive(localNodeId)
-  const { error: revoked } = useLive(hubState)
-  const refusal = [own.error, revoked].find((error) => error?.code === 'UNAUTHENTICATED')
-  if (refusal !== undefined) return <SignIn error={refusal} onToken={() => location.reload()} />
-  if (own.status === 'failed' && own.error !== undefined) {
+  const { status, error } = useLive(localNodeId)
+  if (error?.code === 'UNAUTHENTICATED') return <SignIn error={error} onToken={() => location.reload()} />
+  if (status === 'failed' && error !== undefined) {
     return (
       <main className="page">
-        <Failure error={own.error} title="The node does not let this page in" />
+        <Failure error={error} title="The node does not let this page in" />
       </main>
     )
   }
+  return status === 'opening' ? null : <SignedIn />
+}
+
+/** Until the token is revoked. */
+function SignedIn() {
+  const { error } = useLive(hubState)
+  if (error?.code === 'UNAUTHENTICATED') return <SignIn error={error} onToken={() => location.reload()} />
   return <Shell />
 }
 
