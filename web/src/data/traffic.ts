@@ -4,7 +4,7 @@ import type { Metric, MetricRole, TelemetrySample } from '@penstock/client'
 /** Points kept, a minute's worth at one a second. */
 export const MAX_POINTS = 60
 
-export interface Rates {
+interface Rates {
   /** Bits per second on the busiest connection. */
   readonly bits: number
   /** Packets per second that end as they should. */
