@@ -542,6 +542,10 @@ export interface Metric {
   histogram?: MetricHistogram | undefined
   /** Of a place that is somebody's at times, such as that of an RTP stream: the metric of the same collection that is 0 while nobody has it. Unset: the metric belongs to no such place. */
   occupancy?: string | undefined
+  /** Of a number of packets: what became of them, so that created + come in = consumed + lost + held + gone out. Unset: it says nothing of that. */
+  role?: MetricRole | undefined
+  /** Of what passed a port of the component: which one. The unit tells packets from bytes. */
+  port?: MetricPort | undefined
   // At most one of these (value).
   doubleValue?: number | undefined
   int64Value?: bigint | number | undefined
@@ -560,6 +564,16 @@ export interface MetricHistogram {
 }
 
 export type MetricHistogramPart = 'COUNT' | 'MIN' | 'MAX' | 'MEAN' | 'P50' | 'P90' | 'P99'
+
+export type MetricRole = 'CREATED' | 'CONSUMED' | 'DROP' | 'INTENDED' | 'OVERFLOW' | 'HELD'
+
+export interface MetricPort {
+  /** Name of the port, as in the configuration. */
+  name: string
+  side: MetricPortSide
+}
+
+export type MetricPortSide = 'INPUT' | 'OUTPUT'
 
 /** One KPI of the configuration, evaluated. */
 export interface Kpi {

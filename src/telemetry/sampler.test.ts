@@ -57,6 +57,24 @@ test('the numbers of a place say which of them tells whether somebody has it', (
   ])
 })
 
+test('numbers of packets say what became of them, and those of a port which one it is', () => {
+  const layout = new MetricLayout()
+  layout.declare('loss', {
+    emulated: { ...counter('Packets lost', 'packets'), role: 'intended' },
+    queue: { ...gauge('Packets here', 'packets'), role: 'held' },
+    rounds: counter('Rounds'),
+  })
+  const entry = { path: 'loss', kind: 'counter', unit: 'bytes', description: '', integer: true } as const
+  layout.number({ ...entry, name: 'input_bytes', port: { name: 'input', side: 'input' } })
+  const { metrics = {} } = new Sampler(createRegion(layout)).sample(1).metricCollections[0] ?? {}
+  expect(Object.entries(metrics).map(([name, { role, port }]) => [name, role, port])).toEqual([
+    ['emulated', 'INTENDED', undefined],
+    ['queue', 'HELD', undefined],
+    ['rounds', undefined, undefined],
+    ['input_bytes', undefined, { name: 'input', side: 'INPUT' }],
+  ])
+})
+
 test('metrics that cannot be read whole are the last ones that could, with their time', () => {
   const layout = new MetricLayout()
   layout.declare('sink', { packets: counter('Packets taken', 'packets') })

@@ -2,7 +2,7 @@
 import type { Kpi } from '../contract/types.ts'
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import type { KpisConfig } from '../dataplane/engine/kpis.ts'
-import type { MetricEntry, MetricSnapshot } from '../dataplane/engine/metrics.ts'
+import type { MetricEntry, MetricSnapshot, PacketRole } from '../dataplane/engine/metrics.ts'
 import { RegionReader } from '../dataplane/engine/metrics.ts'
 import { Kpis } from './kpis/kpis.ts'
 import type { ProcessMeter } from './process-meter.ts'
@@ -15,6 +15,8 @@ interface SampledMetric {
   description: string
   histogram?: { name: string; part: Uppercase<HistogramPart> }
   occupancy?: string
+  role?: Uppercase<PacketRole>
+  port?: { name: string; side: 'INPUT' | 'OUTPUT' }
   doubleValue?: number
   uint64Value?: number
 }
@@ -125,12 +127,14 @@ export class Sampler {
 }
 
 function metricOf(entry: MetricEntry, value: number): SampledMetric {
-  const { kind, unit, description, integer, histogram, occupancy } = entry
+  const { kind, unit, description, integer, histogram, occupancy, role, port } = entry
   const common: SampledMetric = { kind: kind === 'counter' ? 'COUNTER' : 'GAUGE', unit, description }
   if (histogram !== undefined) {
     common.histogram = { name: histogram.name, part: histogram.part.toUpperCase() as Uppercase<HistogramPart> }
   }
   if (occupancy !== undefined) common.occupancy = occupancy
+  if (role !== undefined) common.role = role.toUpperCase() as Uppercase<PacketRole>
+  if (port !== undefined) common.port = { name: port.name, side: port.side === 'input' ? 'INPUT' : 'OUTPUT' }
   return integer && value >= 0 ? { ...common, uint64Value: Math.round(value) } : { ...common, doubleValue: value }
 }
 

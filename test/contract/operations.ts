@@ -252,8 +252,9 @@ export const messages: Readonly<Record<string, string>> = {
   'pipeline.TelemetrySample': 'metric_collections Collection[]; kpis Kpi[]; timestamp google.protobuf.Timestamp',
   'pipeline.Collection': 'path; metrics map<string, Metric>',
   'pipeline.Metric':
-    'value/double_value double; value/int64_value i64; value/uint64_value u64; value/bool_value bool; value/string_value string; kind Metric.Kind; unit; description; histogram? Metric.Histogram; occupancy?',
+    'value/double_value double; value/int64_value i64; value/uint64_value u64; value/bool_value bool; value/string_value string; kind Metric.Kind; unit; description; histogram? Metric.Histogram; occupancy?; role? Metric.Role; port? Metric.Port',
   'pipeline.Metric.Histogram': 'name; part Metric.Histogram.Part',
+  'pipeline.Metric.Port': 'name; side Metric.Port.Side',
   'pipeline.Kpi':
     'id; label; description; column_span? i32; result/value_over_time Kpi.ValueOverTime; result/value Kpi.Value; result/gauge Kpi.Gauge; result/data_rate Kpi.DataRate; result/value_over_time_comparison Kpi.ValueOverTimeComparison; result/value_to_text Kpi.Text; result/value_to_text_conditions Kpi.Text; result/multiple_values_over_time Kpi.MultipleValuesOverTime; result/multiple_values Kpi.MultipleValues; result/error string',
   'pipeline.Kpi.Value': 'value double; unit?',
@@ -281,4 +282,6 @@ export const enums: Readonly<Record<string, string>> = {
     'LIVE BESIDE_THE_RUN COMPONENT_ADDED COMPONENT_REMOVED COMPONENT_REPLACED CONNECTIONS PACKET_SIZE FIXED THREAD LIFECYCLE',
   'pipeline.Metric.Kind': 'GAUGE COUNTER',
   'pipeline.Metric.Histogram.Part': 'COUNT MIN MAX MEAN P50 P90 P99',
+  'pipeline.Metric.Role': 'CREATED CONSUMED DROP INTENDED OVERFLOW HELD',
+  'pipeline.Metric.Port.Side': 'INPUT OUTPUT',
 }

@@ -32,6 +32,10 @@ export type MetricKind = 'GAUGE' | 'COUNTER'
 
 export type MetricHistogramPart = 'COUNT' | 'MIN' | 'MAX' | 'MEAN' | 'P50' | 'P90' | 'P99'
 
+export type MetricRole = 'CREATED' | 'CONSUMED' | 'DROP' | 'INTENDED' | 'OVERFLOW' | 'HELD'
+
+export type MetricPortSide = 'INPUT' | 'OUTPUT'
+
 export type DataRateType = 'TOTAL' | 'RATE'
 
 export type MultipleValuesOverTimeGraphType = 'AREA_STACK' | 'LINE'
@@ -376,6 +380,10 @@ export interface Metric {
   histogram?: MetricHistogram
   /** Of a place that is somebody's at times, such as that of an RTP stream: the metric of the same collection that is 0 while nobody has it. Unset: the metric belongs to no such place. */
   occupancy?: string
+  /** Of a number of packets: what became of them, so that created + come in = consumed + lost + held + gone out. Unset: it says nothing of that. */
+  role?: MetricRole
+  /** Of what passed a port of the component: which one. The unit tells packets from bytes. */
+  port?: MetricPort
   // At most one of these (value).
   doubleValue?: Double
   int64Value?: string
@@ -389,6 +397,12 @@ export interface MetricHistogram {
   /** The histogram's name; those of its component are distinct. */
   name: string
   part: MetricHistogramPart
+}
+
+export interface MetricPort {
+  /** Name of the port, as in the configuration. */
+  name: string
+  side: MetricPortSide
 }
 
 /** One KPI of the configuration, evaluated. */

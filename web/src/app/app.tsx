@@ -15,15 +15,22 @@ const PipelineView = lazy(() => import('../views/pipeline/pipeline.tsx'))
 const EditorView = lazy(() => import('../views/editor/editor.tsx'))
 
 export function App() {
-  const own = useLive(localNodeId)
-  if (own.error?.code === 'UNAUTHENTICATED') return <SignIn error={own.error} onToken={() => localNodeId.retry()} />
-  if (own.status === 'failed' && own.error !== undefined) {
+  const { status, error } = useLive(localNodeId)
+  if (error?.code === 'UNAUTHENTICATED') return <SignIn error={error} onToken={() => location.reload()} />
+  if (status === 'failed' && error !== undefined) {
     return (
       <main className="page">
-        <Failure error={own.error} title="The node does not let this page in" />
+        <Failure error={error} title="The node does not let this page in" />
       </main>
     )
   }
+  return status === 'opening' ? null : <SignedIn />
+}
+
+/** Until the token is revoked. */
+function SignedIn() {
+  const { error } = useLive(hubState)
+  if (error?.code === 'UNAUTHENTICATED') return <SignIn error={error} onToken={() => location.reload()} />
   return <Shell />
 }
 
@@ -91,7 +98,19 @@ function Connection() {
   }, [isLost])
   return (
     <div role="status">
-      {isShown && <p className="banner">Connection lost, trying again. {error?.message}. What is shown may be old.</p>}
+      {isShown && (
+        <p className="banner">
+          <strong>Connection lost, trying again:</strong> {error?.message}. What is shown may be old.
+        </p>
+      )}
+      {status === 'failed' && (
+        <p className="banner">
+          {error?.message}{' '}
+          <button type="button" className="button small" onClick={() => hubState.retry()}>
+            Try again
+          </button>
+        </p>
+      )}
     </div>
   )
 }

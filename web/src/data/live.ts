@@ -21,16 +21,20 @@ export interface Live<Value> {
   readonly error?: PenstockError | undefined
 }
 
-/** What a source does with the stream that it reads. */
-export interface Feed<Value> {
+/** What a source tells of the stream that it reads. */
+export interface Reader {
+  /** Aborts when nobody watches any more. */
   readonly signal: AbortSignal
-  /** Replaces the value; views see the last one of a frame. */
-  set(value: Value): void
-  get(): Value
   /** For the stream's `onOpen`: what comes from now on is true. */
   readonly opened: () => void
   /** For the stream's `onBreak`. */
   readonly lost: (error: PenstockError) => void
+}
+
+export interface Feed<Value> extends Reader {
+  /** Replaces the value; views see the last one of a frame. */
+  set(value: Value): void
+  get(): Value
 }
 
 /** Milliseconds for which a stream that nobody watches any more stays open: views come and go. */

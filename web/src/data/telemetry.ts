@@ -1,26 +1,42 @@
-/** The telemetry of runs: the samples of the last minutes. */
+/** The telemetry of runs: samples as they come, and what they come to per second. */
 import { openTelemetryStream, type TelemetrySample } from '@penstock/client'
 import { LiveStore, LiveStores } from './live.ts'
 import { node } from './session.ts'
+import { SharedStreams } from './shared-stream.ts'
+import { NO_TRAFFIC, type Traffic, trafficAfter } from './traffic.ts'
 
 /** Samples kept of a run, five minutes' worth at one a second. */
 const MAX_SAMPLES = 300
 
-const stores = new LiveStores<readonly TelemetrySample[]>((key, onIdle) => {
+const streams = new SharedStreams<TelemetrySample>((key, options) => {
   const [nodeId = '', runId = ''] = key.split('/')
-  return new LiveStore<readonly TelemetrySample[]>(
-    [],
-    async ({ signal, set, get, opened, lost }) => {
-      const options = { signal, onOpen: opened, onBreak: lost }
-      for await (const sample of openTelemetryStream(node, { nodeId, runId }, options)) {
-        set([...get().slice(1 - MAX_SAMPLES), sample])
-      }
-    },
-    onIdle,
-  )
+  return openTelemetryStream(node, { nodeId, runId }, options)
 })
+
+const samples = new LiveStores<readonly TelemetrySample[]>(
+  (key, onIdle) =>
+    new LiveStore<readonly TelemetrySample[]>(
+      [],
+      (feed) => streams.follow(key, feed, (sample) => feed.set([...feed.get().slice(1 - MAX_SAMPLES), sample])),
+      onIdle,
+    ),
+)
+
+const traffic = new LiveStores<Traffic>(
+  (key, onIdle) =>
+    new LiveStore(
+      NO_TRAFFIC,
+      (feed) => streams.follow(key, feed, (sample) => feed.set(trafficAfter(feed.get(), sample))),
+      onIdle,
+    ),
+)
 
 /** The samples of a run, oldest first; empty until the first has come. It ends as failed, ABORTED, when the run ends. */
 export function telemetryOf(nodeId: string, runId: string): LiveStore<readonly TelemetrySample[]> {
-  return stores.get(`${nodeId}/${runId}`)
+  return samples.get(`${nodeId}/${runId}`)
+}
+
+/** What a run carries and loses, over the last minute: a few numbers where `telemetryOf` keeps all. */
+export function trafficOf(nodeId: string, runId: string): LiveStore<Traffic> {
+  return traffic.get(`${nodeId}/${runId}`)
 }

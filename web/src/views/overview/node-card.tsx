@@ -1,23 +1,48 @@
 /** One node: how it is, and its pipelines. */
-import type { Node } from '@penstock/client'
+import { type Node, removeNode } from '@penstock/client'
 import { hashOf } from '../../app/routes.ts'
 import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
+import { node as api } from '../../data/session.ts'
 import { Badge } from '../../parts/badge.tsx'
+import { confirm } from '../../parts/confirm.tsx'
 import { Failure } from '../../parts/failure.tsx'
+import { agoText } from '../../parts/format.ts'
+import { tell, tellFailure } from '../../parts/toasts.tsx'
+import { useMinute } from '../../parts/use-minute.ts'
 import { PipelineRow } from './pipeline-row.tsx'
 
-export function NodeCard({ node, isHub }: { readonly node: Node; readonly isHub: boolean }) {
+interface Props {
+  readonly node: Node
+  readonly isHub: boolean
+  /** Whether it is the node that serves the page. */
+  readonly isOwn: boolean
+}
+
+export function NodeCard({ node, isHub, isOwn }: Props) {
+  const name = node.name || node.id.slice(0, 8)
+  const isHubServer = isHub && node.services.includes('HUB_SERVER')
   return (
-    <section className="card node" aria-label={`Node ${node.name || node.id}`}>
+    <section className="card node" aria-label={`Node ${name}`}>
       <header>
-        <h2>{node.name || node.id.slice(0, 8)}</h2>
-        <code className="quiet small">{node.id}</code>
+        <h2>{name}</h2>
         <Badge tone={node.online ? 'good' : 'idle'}>{node.online ? 'online' : 'offline'}</Badge>
-        {isHub && node.services.includes('HUB_SERVER') && <Badge tone="busy">hub server</Badge>}
-        <a className="button small" href={hashOf({ view: 'editor', nodeId: node.id })}>
-          New pipeline
-        </a>
+        {isHubServer && <Badge tone="busy">hub server</Badge>}
+        {isOwn && isHub && <Badge tone="idle">serves this page</Badge>}
+        {!node.online && <LastSeen node={node} />}
+        <code className="quiet id">{node.id}</code>
+        <span className="actions">
+          {isHub && !isHubServer && (
+            <button type="button" className="button small plain" onClick={() => remove(node.id, name)}>
+              Remove
+            </button>
+          )}
+          {node.online && (
+            <a className="button small" href={hashOf({ view: 'editor', nodeId: node.id })}>
+              New pipeline
+            </a>
+          )}
+        </span>
       </header>
       {node.online ? (
         <Pipelines nodeId={node.id} />
@@ -28,10 +53,28 @@ export function NodeCard({ node, isHub }: { readonly node: Node; readonly isHub:
   )
 }
 
+function LastSeen({ node: { lastSeen } }: { readonly node: Node }) {
+  const now = useMinute()
+  return lastSeen === undefined ? null : (
+    <span className="quiet small">last seen {agoText(Date.parse(lastSeen), Math.max(now, Date.parse(lastSeen)))}</span>
+  )
+}
+
+async function remove(nodeId: string, name: string): Promise<void> {
+  const text = 'It leaves the hub at once and keeps its pipelines. To come back it has to ask to join again.'
+  if (!(await confirm({ title: `Remove ${name} from the hub?`, text, action: 'Remove' }))) return
+  try {
+    await removeNode(api, { nodeId })
+    tell(`${name} is off the hub`)
+  } catch (error) {
+    tellFailure(`${name} was not removed`, error)
+  }
+}
+
 function Pipelines({ nodeId }: { readonly nodeId: string }) {
   const { value, status, error } = useLive(pipelinesOf(nodeId))
   if (status === 'failed' && error !== undefined) return <Failure error={error} title="Its pipelines are not known" />
-  if (status === 'opening') return <p className="quiet">Loading…</p>
+  if (status === 'opening' && value.size === 0) return <p className="quiet">Loading…</p>
   if (value.size === 0) return <p className="quiet">No pipelines yet.</p>
   const shown = [...value.values()].sort((a, b) => a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1))
   return (

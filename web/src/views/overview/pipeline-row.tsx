@@ -7,6 +7,8 @@ import { Badge } from '../../parts/badge.tsx'
 import { confirm } from '../../parts/confirm.tsx'
 import { stateOf } from '../../parts/pipeline-state.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
+import { useVisible } from '../../parts/use-visible.ts'
+import { RunTraffic } from './traffic.tsx'
 
 export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; readonly pipeline: Pipeline }) {
   const { id, name, started } = pipeline
@@ -31,12 +33,18 @@ export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; rea
     if (!(await confirm(question))) return
     await act(() => deletePipeline(node, { nodeId, id }), `${name} is deleted`, `${name} was not deleted`)
   }
+  const { currentRun } = pipeline
+  const [row, isVisible] = useVisible<HTMLLIElement>()
   return (
-    <li>
+    <li ref={row}>
       <a className="name" href={hashOf({ view: 'pipeline', nodeId, pipelineId: id })}>
         {name}
       </a>
-      <Badge tone={tone}>{text}</Badge>
+      <span className="state">
+        <Badge tone={tone}>{text}</Badge>
+        {!started && currentRun?.error !== undefined && <span className="cause small">{currentRun.error}</span>}
+      </span>
+      {isVisible && started && currentRun?.state === 'RUNNING' && <RunTraffic nodeId={nodeId} runId={currentRun.id} />}
       <span className="actions">
         <button type="button" className="button small" disabled={isBusy} onClick={started ? stop : start}>
           {started ? 'Stop' : 'Start'}
