@@ -281,8 +281,7 @@ export class Transport {
 
   /** Looks after what has become overdue. */
   private check(): void {
-    const { clock, log } = this.context
-    const { now } = clock
+    const { now } = this.context.clock
     for (const carrier of this.carriers) {
       const { inFlight } = carrier
       if (carrier.lossAt <= now) {
@@ -290,13 +289,7 @@ export class Transport {
         inFlight.loseBefore(carrier.lossBound)
         carrier.watch(now)
       }
-      if (carrier.used && carrier.leftAt(this.receiving.toldUntil) <= now) {
-        carrier.handle('silent')
-        log('WARN', 'a carrier is left: what was sent on it is not reported', {
-          carrier: carrier.settings.handle >>> 0,
-          unreported: inFlight.packets,
-        })
-      }
+      if (carrier.used && carrier.leftAt(this.receiving.toldUntil) <= now && carrier.isDead(now)) this.leave(carrier)
       // Also while it is used for want of a better one.
       if (!carrier.used && carrier.silentAt <= now) inFlight.loseBefore(inFlight.next)
       if (carrier.probeAt <= now) this.control.probe(carrier)
@@ -306,6 +299,14 @@ export class Transport {
     this.control.flush()
     this.wake(this.pumpTimer)
     this.wakeAt(this.checkTimer, this.checkAt())
+  }
+
+  private leave(carrier: Carrier): void {
+    carrier.handle('silent')
+    const { inFlight, settings } = carrier
+    const details = { carrier: settings.handle >>> 0, unreported: inFlight.packets }
+    this.context.log('WARN', 'a carrier is left: what was sent on it is not reported', details)
+    inFlight.loseBefore(inFlight.next)
   }
 
   /** When something has to be done about what is not reported, ns. */
