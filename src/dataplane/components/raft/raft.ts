@@ -52,7 +52,7 @@ export const raft = defineComponent({
         clock: context.clock,
         metrics,
         log: context.log,
-        streamOutlets: config.streams.map((_, i) => outlets.streams[i]?.output ?? null),
+        streamOutlets: config.streams.map((_, i) => outlets.streams?.[i]?.output ?? null),
         carrierOutlets: outlets.carriers.map(({ output }) => output),
         streamMetrics: entryMetrics.streams,
         carrierMetrics: entryMetrics.carriers,
