@@ -83,6 +83,8 @@ end_nodes
 gap_live=$(($(field b-both watch gap_max | cut -d. -f1) / 1000000))
 sent_live=$(field a-both bond streams_1_input_packets)
 lost_live=$((sent_live - $(field b-both screen input_packets)))
+left_live=$(field a-both bond carriers_0_times_left)
+used_live=$(field a-both bond carriers_0_used)
 loss_live=$(node -p "((100 * $lost_live) / $sent_live).toFixed(3)")
 
 printf '\n%-40s %12s %12s %12s\n' '' '20 Mbit/s,' '10 Mbit/s,' 'both,'
@@ -94,6 +96,7 @@ printf '\nthe faster path down for 5 s:\n'
 printf '%-40s %s Mbit/s, %s ms without delivery at most\n' 'TCP beside the realtime stream' "$rate_cut" "$gap_cut"
 printf '%-40s %s of %s packets lost (%s %%), %s ms without delivery at most\n' \
   'realtime stream of 2 Mbit/s' "$lost_live" "$sent_live" "$loss_live" "$gap_live"
+printf '%-40s %s, %s\n' 'the faster path: times left, used at the end' "$left_live" "$used_live"
 
 share=$(node -p "($rate_both / 29).toFixed(2)")
 printf '\nTCP over both has %s of what the paths deliver after their loss (29 Mbit/s)\n' "$share"

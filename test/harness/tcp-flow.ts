@@ -1,10 +1,14 @@
-/** A bulk TCP transfer as a model: CUBIC (RFC 9438) with plain slow start, selective acknowledgements, RACK's loss detection (RFC 8985). */
+/** A bulk TCP transfer as a model: CUBIC (RFC 9438) with HyStart, selective acknowledgements, RACK's loss detection (RFC 8985). */
+
+import { HyStart } from './hystart.ts'
 
 const MS = 1e6
 /** Bytes of an IP packet with only an acknowledgement. */
 const ACK_BYTES = 52
 const BETA = 0.7
 const CUBIC_C = 0.4
+/** As long as nothing was lost the window grows by a twentieth each round trip at least, as in Linux. */
+const MIN_GROWTH = 1 / 20
 const MIN_RTO = 200 * MS
 /** A segment that came out of order, or the second since, is acknowledged at once; else after this. */
 const DELAYED_ACK = 40 * MS
@@ -28,6 +32,7 @@ export class TcpFlow {
   received = 0
   private readonly segmentBytes: number
   private threshold = Number.POSITIVE_INFINITY
+  private readonly hystart = new HyStart()
   private readonly segments: Segment[] = []
   private first = 0
   private flying = 0
@@ -37,6 +42,8 @@ export class TcpFlow {
   private epoch = -1
   private smoothed = 0
   private least = Number.POSITIVE_INFINITY
+  /** Round trip that the last acknowledgement told of; 0: none. */
+  private latest = 0
   private reordering = false
   private newestDelivered = 0
   private heardAt = 0
@@ -85,11 +92,19 @@ export class TcpFlow {
       const { until, duplicate } = this.snapshots[numberOf(ack)]
       if (duplicate) this.reordering = true
       let fresh = 0
+      this.latest = 0
       for (; this.acknowledged < until; this.acknowledged++) fresh += this.deliver(this.arrived[this.acknowledged], now)
+      this.leaveSlowStart(now)
       if (fresh > 0) this.grow(fresh, now)
     }
     this.detect(now)
     return this.fill(now)
+  }
+
+  private leaveSlowStart(now: number): void {
+    if (this.latest === 0 || this.window >= this.threshold) return
+    if (this.hystart.isOver(this.latest, this.window, this.first, this.segments.length, now))
+      this.threshold = this.window
   }
 
   private deliver(number: number, now: number): number {
@@ -100,6 +115,7 @@ export class TcpFlow {
     segment.acked = true
     if (segment.count === 1) {
       const rtt = now - segment.sentAt
+      this.latest = rtt
       this.smoothed = this.smoothed === 0 ? rtt : this.smoothed + (rtt - this.smoothed) / 8
       this.least = Math.min(this.least, rtt)
       if (segment.sentAt < this.newestDelivered) this.reordering = true
@@ -124,7 +140,8 @@ export class TcpFlow {
     const target = this.most + CUBIC_C * (t - k) ** 3
     const friendly =
       this.most * BETA + ((3 * (1 - BETA)) / (1 + BETA)) * (((t - this.smoothed / 1e9) * 1e9) / this.smoothed)
-    const goal = Math.max(target, friendly)
+    const unhurt = this.cuts.length === 0 ? this.window * (1 + MIN_GROWTH) : 0
+    const goal = Math.max(target, friendly, unhurt)
     this.window +=
       goal > this.window
         ? (fresh * Math.min(goal - this.window, this.window / 2)) / this.window

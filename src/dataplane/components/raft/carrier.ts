@@ -16,9 +16,10 @@ const MIN_BURST = 3_000
 /** Reports go this often at most. */
 const MIN_REPORT_NS = 10e6
 /** Deliveries are counted over this long at least, ns. */
-const MIN_WHILE_NS = 250e6
-/** What was sent in a time and takes this much longer to come is waiting in a queue. */
-const QUEUE_GROWTH = 1.05
+const MIN_SPAN_NS = 250e6
+/** What was sent in a time and takes this much longer to come waits in a queue; that is one of this path where so much of its rate was sent. */
+const QUEUE_GROWTH = 1.02
+const MIN_LOAD = 0.8
 /** Reports that may come after the answer to a probe and tell of what was sent before it. */
 const REPORTS_TO_WAIT = 2
 /** A carrier is not left before what was sent on it is unreported for this long. */
@@ -27,6 +28,12 @@ const MIN_SILENCE_NS = 60e6
 const GRACE_NS = 60e6
 /** Weight of one packet in the share that is lost. */
 const LOSS_WEIGHT = 1 / 256
+/** The same of what is lost where no queue stood; as much as that is sent more, this at most: more is rather too much for the path. */
+const PATH_LOSS_WEIGHT = 1 / 1024
+const MAX_MADE_UP = 0.1
+/** A carrier is not left for what it loses as seldom as that by chance, and none is taken to lose less than this. */
+const CHANCE_TO_LEAVE = 1e-4
+const MIN_LOSS = 0.02
 /** How often a carrier that is left is probed, and one that has nothing to send. */
 const PROBE_NS = 100e6
 const IDLE_PROBE_NS = 1e9
@@ -37,9 +44,6 @@ const MIN_TAIL_NS = 25e6
 
 /** How often the ends of a path with the round trip `rtt` report, ns. */
 export const reportInterval = (rtt: number): number => Math.max(rtt / 4, MIN_REPORT_NS)
-
-/** Over how long deliveries are counted on a path with the round trip `rtt`, ns. */
-const whileOf = (rtt: number): number => Math.max(rtt, MIN_WHILE_NS)
 
 export class Carrier implements Candidate {
   readonly index: number
@@ -55,11 +59,15 @@ export class Carrier implements Candidate {
   credit = 0
   /** Share of packets that is lost lately. */
   loss = 0
+  /** The same where no queue stood: what the path loses anyway, not what is too much for it. */
+  private pathLoss = 0
   /** When the last packet that is to be reported was sent. */
   lastSentAt = Number.NEGATIVE_INFINITY
   /** When what is before `lossBound` and still unreported counts as lost, ns. */
   lossAt = Number.POSITIVE_INFINITY
   lossBound = 0
+  /** Packets lost since something was heard of it. */
+  private unheard = 0
   private tokens = MIN_BURST
   private filledAt = 0
 
@@ -70,11 +78,13 @@ export class Carrier implements Candidate {
     this.inFlight = new InFlight({
       reported: (stream, sequence) => {
         this.loss -= this.loss * LOSS_WEIGHT
+        if (!this.isQueued) this.pathLoss -= this.pathLoss * PATH_LOSS_WEIGHT
         metrics.reported_packets.add(1)
         fates.reported(stream, sequence)
       },
       lost: (stream, sequence) => {
         this.loss += (1 - this.loss) * LOSS_WEIGHT
+        if (!this.isQueued) this.pathLoss += (1 - this.pathLoss) * PATH_LOSS_WEIGHT
         metrics.lost_packets.add(1)
         fates.lost(stream, sequence)
       },
@@ -92,7 +102,16 @@ export class Carrier implements Candidate {
   /** Bytes per ns that may be sent; Infinity without limit. */
   get pace(): number {
     const { limit, measured } = this.settings
-    return measured ? Math.min(limit, this.bandwidth.pace) : limit
+    return measured ? Math.min(limit, this.bandwidth.pace * this.surplus) : limit
+  }
+
+  /** How much more has to be sent than is to be delivered. */
+  private get surplus(): number {
+    return 1 / (1 - Math.min(this.pathLoss, MAX_MADE_UP))
+  }
+
+  private get isQueued(): boolean {
+    return this.rtt.isQueued(this.rtt.latest)
   }
 
   /** Bytes per ns that it is good for in the long run; Infinity when nothing says. */
@@ -102,7 +121,8 @@ export class Carrier implements Candidate {
   }
 
   private get isWindowFull(): boolean {
-    return this.inFlight.bytes >= this.bandwidth.window(this.rtt.least, reportInterval(this.rtt.least))
+    const { bandwidth, rtt, inFlight } = this
+    return inFlight.bytes >= bandwidth.window(rtt.least, reportInterval(rtt.least)) * this.surplus
   }
 
   get room(): number {
@@ -176,6 +196,25 @@ export class Carrier implements Candidate {
     return probes.unanswered > PROBES_TO_LEAVE ? Math.min(unreported, this.probeAt) : unreported
   }
 
+  /**
+   * Whether it is dead now that `leftAt` has come; what should have been reported counts as lost. What a path loses now and then does not make it a dead one:
+   * as many have to be missing as are hardly ever lost in a row.
+   */
+  isDead(now: number): boolean {
+    const { inFlight, rtt, probes } = this
+    this.unheard += inFlight.loseSentUntil(now - rtt.cautious * 1.125 - reportInterval(rtt.cautious))
+    return (
+      probes.unanswered > PROBES_TO_LEAVE ||
+      this.unheard > Math.log(CHANCE_TO_LEAVE) / Math.log(Math.max(this.loss, MIN_LOSS))
+    )
+  }
+
+  /** Something was reported of what was sent, or a probe answered. */
+  heard(): void {
+    this.unheard = 0
+    this.probes.unanswered = 0
+  }
+
   /** What is unreported though a later packet was reported counts as lost after a while; RFC 8985 waits a fourth of the round trip, this an eighth. */
   watch(now: number): void {
     const { inFlight } = this
@@ -189,9 +228,16 @@ export class Carrier implements Candidate {
   /** A probe has its answer: what was sent before it has come too, and will be reported, or is lost; one report may be lost as well. */
   answered(now: number): void {
     const { rtt, inFlight, probes } = this
+    this.heard()
     if (inFlight.packets === 0 || this.lossAt !== Number.POSITIVE_INFINITY) return
     this.lossAt = Math.min(now + rtt.cautious / 8 + REPORTS_TO_WAIT * reportInterval(rtt.least), this.silentAt)
     this.lossBound = probes.bound
+  }
+
+  /** Takes the round trip of a report, ns. */
+  roundTrip(ns: number, now: number): void {
+    this.rtt.sample(ns, now)
+    this.deliveryRate.meet(ns)
   }
 
   /** Measures how fast it delivers, after a report with news; `at` as in `InFlight.report`. */
@@ -199,22 +245,28 @@ export class Carrier implements Candidate {
     const { inFlight, bandwidth, rtt, deliveryRate } = this
     const { newest, delivered } = inFlight
     if (!rtt.known) return
-    const isOver = deliveryRate.take(newest.sentAt, at, delivered, whileOf(rtt.least))
+    const span = Math.max(rtt.least, MIN_SPAN_NS)
+    const isOver = deliveryRate.take(newest.sentAt, at, delivered, span)
+    const { sending, arriving, bytes, since, shortest } = deliveryRate
     if (bandwidth.isStarting) {
       const elapsed = Math.max(newest.sentAt - newest.firstSentAt, at - newest.deliveredAt)
       // Over less than the way there and back it would say more of the other end's batches than of the path.
       if (elapsed < rtt.least) return
-      const isIdle = newest.idle || inFlight.dryAt >= newest.sentAt
-      const rate = (delivered - newest.delivered) / elapsed
-      bandwidth.sample(rate, isIdle, false, newest.delivered, delivered, inFlight.bytes, rtt.least, now)
+      // Where more is in flight than the path holds, and it takes longer, there is no lack of packets. A queue on the way back says nothing.
+      const isFilled = this.isQueued && inFlight.bytes > bandwidth.rate * rtt.least
+      const isIdle = (newest.idle || inFlight.dryAt >= newest.sentAt) && !isFilled
+      bandwidth.sample((delivered - newest.delivered) / elapsed, isIdle, newest.delivered, delivered)
+    } else if (
+      isOver &&
+      arriving > sending * QUEUE_GROWTH &&
+      rtt.isQueued(shortest) &&
+      bytes > bandwidth.rate * sending * MIN_LOAD
+    ) {
+      bandwidth.full(bytes / arriving)
+    } else if (isOver) {
+      bandwidth.sample(bytes / Math.max(sending, arriving), inFlight.dryAt >= since, newest.delivered, delivered)
     }
-    if (!isOver) return
-    const { sending, arriving, bytes, since } = deliveryRate
-    const isIdle = inFlight.dryAt >= since
-    const isFull = !isIdle && arriving > sending * QUEUE_GROWTH && rtt.isQueued
-    if (bandwidth.isStarting && !isFull) return
-    const rate = bytes / Math.max(sending, arriving)
-    bandwidth.sample(rate, isIdle, isFull, newest.delivered, delivered, inFlight.bytes, whileOf(rtt.least), now)
+    bandwidth.turn(inFlight.bytes, rtt.latest, rtt.least, span, now)
   }
 
   /** The other end is a new one. */

@@ -1,7 +1,7 @@
 /** What a running raft takes over: each field that is live, changed between two stretches of the same traffic. */
 import { expect, test } from 'vitest'
 import { Bonded, type Path } from '../../../../test/harness/bonded.ts'
-import { payload } from '../../../../test/harness/component.ts'
+import { drive, payload } from '../../../../test/harness/component.ts'
 
 const MS = 1e6
 const PACKETS = 1000
@@ -115,4 +115,18 @@ test('auto_bandwidth_estimation', () => {
   expect(blind.lost).toBeGreaterThan(200)
   expect(measured.queueDropped).toBeGreaterThan(200)
   expect(measured.lost).toBeLessThan(blind.lost / 2)
+})
+
+test('an end of which no stream has an output sends', () => {
+  const bench = drive({
+    it: {
+      raft: {
+        streams: [{ input: 'in', stream_handle: 1, transit_stream: { bonding_delay: 100 } }],
+        carriers: [{ input: 'come', output: 'go', carrier_handle: 1 }],
+      },
+    },
+  })
+  bench.send('in', payload(100, 1))
+  expect(bench.take('go').some(({ bytes }) => bytes[0] === 0xd0)).toBe(true)
+  bench.stop()
 })

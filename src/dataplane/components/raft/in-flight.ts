@@ -129,6 +129,7 @@ export class InFlight {
   /** What counted as lost has come after all. */
   private found(place: number): void {
     this.state[place] = REPORTED
+    this.delivered += this.sizes[place]
     this.fates.reported(this.streams[place], this.sequences[place])
   }
 
@@ -171,6 +172,13 @@ export class InFlight {
     }
     this.pass()
     return lost
+  }
+
+  /** Counts as lost what was sent at `time` or before and is not reported; how many. */
+  loseSentUntil(time: number): number {
+    let bound = this.oldest
+    while (ahead(this.next, bound) > 0 && this.sentAt[bound & MASK] <= time) bound = following(bound)
+    return this.loseBefore(bound)
   }
 
   private pass(): void {

@@ -33,7 +33,6 @@ export class Probes {
       this.sentAt = this.times[i]
       this.bound = this.bounds[i]
       this.times[i] = Number.NEGATIVE_INFINITY
-      this.unanswered = 0
       return true
     }
     return false

@@ -15,8 +15,9 @@ test('where nothing can be sent again they make up for the loss and three standa
   expect(repairRate({ ...CONDITIONS, window: 10 })).toBeGreaterThan(repairRate(CONDITIONS))
 })
 
-test('where pieces can be sent again once they are what is lost on average', () => {
-  expect(repairRate({ ...CONDITIONS, resends: 1 })).toBe(0.05)
+test('where pieces can be sent again once they are what is lost on average, for a realtime stream as if they could not', () => {
+  expect(repairRate({ ...CONDITIONS, resends: 1, realtime: false })).toBe(0.05)
+  expect(repairRate({ ...CONDITIONS, resends: 1 })).toBe(repairRate(CONDITIONS))
 })
 
 test('where pieces can be sent again oftener a transit stream has none, a realtime stream as many as are lost', () => {

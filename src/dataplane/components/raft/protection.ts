@@ -21,13 +21,13 @@ export interface Conditions {
 
 /**
  * Repair packets for each piece. Where nothing can be sent again repairs have to do it all: what is lost of a window on average and
- * three standard deviations more. Where pieces can be sent again once, as many as are lost on average; oftener, a transit stream
- * needs none.
+ * three standard deviations more. A realtime stream has as many where pieces can be sent again once, which is lost as well now and then; otherwise as many as are
+ * lost on average are enough. A transit stream whose pieces can be sent again oftener needs none.
  */
 export function repairRate({ loss, resends, window, realtime }: Conditions): number {
   if (loss < MIN_LOSS) return 0
   if (resends >= 2 && !realtime) return 0
-  if (resends >= 1) return Math.min(loss, MAX_RATE)
+  if (resends >= (realtime ? 2 : 1)) return Math.min(loss, MAX_RATE)
   const spread = DEVIATIONS * Math.sqrt((loss * (1 - loss)) / Math.max(window, 1))
   return Math.min((loss + spread) / (1 - loss), MAX_RATE)
 }

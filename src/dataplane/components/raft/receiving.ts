@@ -221,14 +221,14 @@ export class Receiving {
   private takeBlock(at: number, carrier: Carrier, via: Carrier): void {
     const { packets, clock } = this.context
     const { view } = packets
-    const { inFlight, probes, rtt } = carrier
+    const { inFlight } = carrier
     const highest = view.getInt32(at + 4)
     if (!inFlight.knows(highest)) return
     const came = clock.now - view.getUint32(at + 8) * 1000
     const sent = inFlight.sentAtOf(highest)
     // A wait that is longer than the packet has been on its way is not true.
     if (came < sent) return
-    if (via === carrier) rtt.sample(came - sent, clock.now)
+    if (via === carrier) carrier.roundTrip(came - sent, clock.now)
     let isNews = false
     for (let bit = view.getUint16(at + 12) - 1; bit >= 0; bit--) {
       const word = view.getInt32(at + BLOCK_HEADER_BYTES + (bit >>> 5) * 4)
@@ -237,7 +237,7 @@ export class Receiving {
     }
     if (inFlight.report(highest, came)) isNews = true
     if (isNews) {
-      probes.unanswered = 0
+      carrier.heard()
       carrier.measure(came, clock.now)
       inFlight.loseOvertaken()
     }

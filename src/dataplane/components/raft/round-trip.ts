@@ -5,7 +5,7 @@ const FIRST_RTT_NS = 200e6
 /** The least one counts for this long at least, and twice that at most (BBR's draft: 10 s). */
 const LEAST_NS = 10e9
 /** A way there and back that is this much longer than the least has met a queue, ns. */
-const MIN_QUEUE_NS = 5e6
+const MIN_QUEUE_NS = 12e6
 
 export class RoundTrip {
   /** Mean with a weight of 1/8 for each newest; 0 while nothing is known. */
@@ -30,9 +30,9 @@ export class RoundTrip {
     return this.known ? Math.min(this.current, this.before) : FIRST_RTT_NS
   }
 
-  /** Whether the newest one is longer than what a path without a queue varies by. */
-  get isQueued(): boolean {
-    return this.latest > this.least + Math.max(this.least / 8, MIN_QUEUE_NS)
+  /** Whether one that takes `ns` is longer than what a path without a queue varies by. */
+  isQueued(ns: number): boolean {
+    return ns > this.least + Math.max(this.least / 8, MIN_QUEUE_NS)
   }
 
   sample(ns: number, now: number): void {

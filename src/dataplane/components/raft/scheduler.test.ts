@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Candidate, choose, chooseSurest, type Surety } from './scheduler.ts'
+import { type Candidate, choose, chooseAgain, mayGoAgain, type Surety } from './scheduler.ts'
 
 const carrier = (fields: Partial<Surety>): Surety => ({
   priority: 0,
@@ -42,19 +42,25 @@ describe('a packet goes', () => {
   test('on none where none is usable or has room', () => {
     expect(choose([carrier({}), carrier({})], new Uint8Array(2), 1000)).toBe(-1)
     expect(choose([carrier({ room: 0 })], all([carrier({})]), 1000)).toBe(-1)
-    expect(chooseSurest([carrier({})], new Uint8Array(1))).toBe(-1)
+    expect(chooseAgain([carrier({})], new Uint8Array(1))).toBe(-1)
   })
 })
 
 describe('a piece that goes again', () => {
-  const chosen = (carriers: readonly Surety[]): number => chooseSurest(carriers, all(carriers))
+  const chosen = (carriers: readonly Surety[]): number => chooseAgain(carriers, all(carriers))
 
-  test('goes where least is lost, whatever the way is like', () => {
-    expect(chosen([carrier({ loss: 0.05 }), carrier({ loss: 0, rtt: { smoothed: 80e6 } })])).toBe(1)
+  test('goes where it is there soonest on average, what is lost again included', () => {
+    const longer = { rtt: { smoothed: 80e6 } }
+    expect(chosen([carrier({ loss: 0.05, rtt: { smoothed: 30e6 } }), carrier({ loss: 0, ...longer })])).toBe(0)
+    expect(
+      chosen([carrier({ loss: 0.6, rtt: { smoothed: 30e6 } }), carrier({ loss: 0, rtt: { smoothed: 60e6 } })]),
+    ).toBe(1)
+    expect(chosen([carrier({ loss: 0.01, ...longer }), carrier({ loss: 0, ...longer })])).toBe(1)
   })
 
-  test('goes the shortest way of those that lose alike', () => {
-    expect(chosen([carrier({ loss: 0.01, rtt: { smoothed: 80e6 } }), carrier({ loss: 0.02 })])).toBe(1)
+  test('may go once more where the time is enough for there, back, there, and the report', () => {
+    const one = carrier({ rtt: { smoothed: 40e6 } })
+    expect([mayGoAgain(one, 110e6), mayGoAgain(one, 100e6)]).toEqual([true, false])
   })
 
   test('goes on a lower priority only where the higher has no room', () => {

@@ -45,32 +45,35 @@ export function choose(carriers: readonly Candidate[], usable: Uint8Array, bytes
 export interface Surety extends Candidate {
   /** Share of what is sent on it that is lost. */
   readonly loss: number
-  /** Its round trip. */
+  /** Its round trip, ns. */
   readonly rtt: { readonly smoothed: number }
 }
 
-/** Shares of loss that differ by less than this are alike. */
-const LOSS_STEP = 0.02
+/** Round trips until a piece that is lost has come after all: there, the report of those after it, and there again, with an eighth for those that were only reordered. */
+const ROUNDS_OF_A_LOSS = 1.625
 
 /**
- * The index of the carrier for a piece that others wait for, -1 when none has room: of those of the highest priority the one that loses
- * least, of those the shortest.
+ * The index of the carrier for a piece that others wait for, -1 when none has room: of those of the highest priority the one on which it is there
+ * soonest on average.
  */
-export function chooseSurest(carriers: readonly Surety[], usable: Uint8Array): number {
+export function chooseAgain(carriers: readonly Surety[], usable: Uint8Array): number {
   let chosen = -1
   for (let i = 0; i < carriers.length; i++) {
     if (usable[i] === 0 || carriers[i].room <= 0) continue
-    if (chosen < 0 || isSurer(carriers[i], carriers[chosen])) chosen = i
+    if (chosen < 0 || isBetter(carriers[i], carriers[chosen])) chosen = i
   }
   return chosen
 }
 
-function isSurer(one: Surety, other: Surety): boolean {
-  if (one.priority !== other.priority) return one.priority > other.priority
-  const difference = one.loss - other.loss
-  if (Math.abs(difference) >= LOSS_STEP) return difference < 0
-  return one.rtt.smoothed < other.rtt.smoothed
+function isBetter(one: Surety, other: Surety): boolean {
+  return one.priority === other.priority ? onAverage(one) < onAverage(other) : one.priority > other.priority
 }
+
+/** When a piece is there on average, ns: what is lost goes again. */
+const onAverage = ({ loss, rtt }: Surety): number => rtt.smoothed * (0.5 + ROUNDS_OF_A_LOSS * loss)
+
+/** Whether there is time, of `left` ns, to send a piece once more when it is lost on this carrier. */
+export const mayGoAgain = ({ rtt }: Surety, left: number): boolean => left > rtt.smoothed * (1 + ROUNDS_OF_A_LOSS)
 
 /** Beside those without limit, which share alike, those with one get nothing. */
 function shareOf(room: number, rooms: number, unlimited: number): number {

@@ -17,7 +17,7 @@ import {
   writeHeader,
   writeRepair,
 } from './packet.ts'
-import { choose, chooseSurest } from './scheduler.ts'
+import { choose, chooseAgain, mayGoAgain } from './scheduler.ts'
 import { ahead } from './serial.ts'
 import type { StreamSender } from './stream-sender.ts'
 
@@ -106,13 +106,29 @@ export class Sending {
       const stream = this.streams[index]
       if (stream.settings.realtime !== realtime) continue
       while (stream.nextAgainBytes() >= 0) {
-        const carrier = chooseSurest(this.carriers, this.usable)
-        if (carrier < 0) return false
+        const chosen = chooseAgain(this.carriers, this.usable)
+        if (chosen < 0) return false
+        const carrier = this.carriers[chosen]
+        const isLastChance = !mayGoAgain(carrier, stream.timeLeft)
         const piece = stream.takeAgain()
-        if (piece >= 0) this.sendPiece(index, piece, stream.againSequence, FLAG_AGAIN, this.carriers[carrier])
+        if (piece >= 0 && isLastChance) this.sendOnOthers(index, piece, carrier)
+        if (piece >= 0) this.sendPiece(index, piece, stream.againSequence, FLAG_AGAIN, carrier)
       }
     }
     return true
+  }
+
+  /** What cannot be sent once more goes on the other usable carriers too. */
+  private sendOnOthers(index: number, piece: number, chosen: Carrier): void {
+    const { carriers, context, usable } = this
+    for (let i = 0; i < carriers.length; i++) {
+      const carrier = carriers[i]
+      if (carrier === chosen || usable[i] === 0 || carrier.priority < chosen.priority || carrier.room <= 0) continue
+      const copy = context.packets.clone(piece)
+      if (copy < 0) return
+      context.metrics.created_packets.add(1)
+      this.sendPiece(index, copy, this.streams[index].againSequence, FLAG_AGAIN, carrier)
+    }
   }
 
   private sendRepairs(realtime: boolean): boolean {

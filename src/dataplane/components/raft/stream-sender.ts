@@ -7,10 +7,13 @@ import type { RaftMetrics, StreamMetrics } from './metrics.ts'
 import { PIECE_FIRST, PIECE_LAST, SYMBOL_HEADER_BYTES, writeSymbolHeader } from './packet.ts'
 import { SentPieces } from './sent-pieces.ts'
 import { ahead } from './serial.ts'
-import { MAX_TRANSIT_QUEUE_NS, type StreamSettings } from './settings.ts'
+import { MAX_TRANSIT_BURST_NS, MAX_TRANSIT_QUEUE_NS, type StreamSettings } from './settings.ts'
 
 /** Pieces that a repair covers at most. */
 export const REPAIR_WINDOW = 1024
+/** A queue that takes longer than this to be sent, for so long, stands; ns. */
+const STANDING_QUEUE_NS = 50e6
+const STANDING_NS = 200e6
 /** Longest payload of a packet of the application. */
 const MAX_PAYLOAD = 65_535
 
@@ -35,6 +38,8 @@ export class StreamSender {
   private readonly context: StreamSenderContext
   private readonly queue = new Ring()
   private queuedBytes = 0
+  /** When the queue was short last, ns. */
+  private shortAt = 0
   /** Bytes of the first packet of the queue that went in pieces before. */
   private cut = 0
   /** Sequences to send again, in the order in which they were lost. */
@@ -75,13 +80,21 @@ export class StreamSender {
     if (bytes > MAX_PAYLOAD) {
       packets.release(packet)
       metrics.oversize_packets.add(1)
-    } else if (!this.settings.realtime && this.queuedBytes > pace * MAX_TRANSIT_QUEUE_NS) {
+    } else if (!this.settings.realtime && this.wouldWait(pace)) {
       packets.release(packet)
       this.countQueueDrop()
     } else {
       this.queue.push(packet, clock.now)
       this.queuedBytes += bytes
     }
+  }
+
+  /** Whether a packet that comes now would wait too long, ns: longer in a burst than in a queue that stands. */
+  private wouldWait(pace: number): boolean {
+    const { now } = this.context.clock
+    if (this.queuedBytes <= pace * STANDING_QUEUE_NS) this.shortAt = now
+    const isStanding = now - this.shortAt > STANDING_NS
+    return this.queuedBytes > pace * (isStanding ? MAX_TRANSIT_QUEUE_NS : MAX_TRANSIT_BURST_NS)
   }
 
   private countQueueDrop(): void {
@@ -93,7 +106,7 @@ export class StreamSender {
   nextBytes(): number {
     const { queue, context, settings, cut } = this
     const { packets, clock } = context
-    const most = settings.realtime ? settings.life : MAX_TRANSIT_QUEUE_NS
+    const most = settings.realtime ? settings.life : MAX_TRANSIT_BURST_NS
     while (queue.length > 0 && queue.value + most < clock.now && cut === 0) {
       const packet = queue.handle
       this.shift(packets.length[packet])
@@ -232,6 +245,12 @@ export class StreamSender {
       if (copy >= 0 && sent.timeOf(again.handle) + settings.life >= clock.now) return packets.length[copy]
     }
     return -1
+  }
+
+  /** For how long the next piece to send again is waited for yet, as far as this end can tell, ns. There must be one. */
+  get timeLeft(): number {
+    const { again, sent, context, settings } = this
+    return sent.timeOf(again.handle) + settings.hold - context.clock.now
   }
 
   /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets `againSequence`. There must be one. */

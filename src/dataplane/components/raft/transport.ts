@@ -7,32 +7,23 @@ import type { Log } from '../../engine/log.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
+import { Answers } from './answers.ts'
 import { Carrier, reportInterval } from './carrier.ts'
 import { ClockOffset } from './clock-offset.ts'
 import { Control } from './control.ts'
+import { Losses } from './losses.ts'
 import type { CarrierMetrics, RaftMetrics, StreamMetrics } from './metrics.ts'
 import { SYMBOL_HEADER_BYTES } from './packet.ts'
-import { repairRate } from './protection.ts'
 import { Receiving } from './receiving.ts'
 import { Sending } from './sending.ts'
-import { ahead } from './serial.ts'
 import type { CarrierSettings, StreamSettings } from './settings.ts'
 import { StreamReceiver } from './stream-receiver.ts'
 import { REPAIR_WINDOW, StreamSender } from './stream-sender.ts'
 
-/** Weight of one packet in the share that is lost on all carriers together. */
-const LOSS_WEIGHT = 1 / 512
-/** Weight of one lost packet in the round trip of the carriers that lose. */
-const RTT_WEIGHT = 1 / 64
 /** Packets unreported on one carrier for which a report does not wait. */
 const MANY_UNREPORTED = 256
 /** Pieces of a repair that a decoder has room for at first. */
 const FIRST_DECODER_WINDOW = 128
-/** Probes of one breath that are answered. */
-const MAX_ANSWERS = 64
-/** A carrier is asked this often at most who is there, ns. */
-const DOUBT_NS = 10e6
-
 export interface TransportSettings {
   streams: readonly StreamSettings[]
   carriers: readonly CarrierSettings[]
@@ -69,15 +60,9 @@ export class Transport {
   private readonly reportTimer: Timer
   private readonly checkTimer: Timer
   private readonly answerTimer: Timer
-  private loss = 0
-  /** Smoothed round trip of the carriers that lose packets, ns; 0: nothing was lost yet. */
-  private lossyRtt = 0
+  private readonly losses = new Losses()
   private reportedAt = Number.NEGATIVE_INFINITY
-  /** Probes to be answered: token, session of the prober, index of the carrier. */
-  private readonly answers = new Int32Array(MAX_ANSWERS * 3)
-  private answerCount = 0
-  private readonly doubtedAt: Float64Array
-  private readonly doubts: Uint8Array
+  private readonly answers: Answers
 
   constructor(context: TransportContext, settings: TransportSettings) {
     this.context = context
@@ -110,8 +95,7 @@ export class Transport {
     const byHandle = new Map(settings.streams.map(({ handle }, i) => [handle, this.receivers[i]]))
     this.sending = new Sending(context, session, this.carriers, carrierOutlets, this.streams)
     this.control = new Control(context, session, this.carriers, carrierOutlets, settings.packetBytes)
-    this.doubtedAt = new Float64Array(this.carriers.length).fill(Number.NEGATIVE_INFINITY)
-    this.doubts = new Uint8Array(this.carriers.length)
+    this.answers = new Answers(this.carriers.length)
     this.pumpTimer = context.timer(() => this.pump())
     this.releaseTimer = context.timer(() => this.release())
     this.reportTimer = context.timer(() => this.report())
@@ -191,22 +175,9 @@ export class Transport {
   }
 
   private pump(): void {
-    for (let i = 0; i < this.streams.length; i++) this.protect(this.streams[i])
+    for (const stream of this.streams) stream.repairRate = this.losses.repairRate(stream)
     this.wakeAt(this.pumpTimer, this.sending.pump())
     this.wakeAt(this.checkTimer, this.checkAt())
-  }
-
-  private protect(stream: StreamSender): void {
-    const { settings, sent } = stream
-    if (settings.replicated || this.loss === 0) {
-      stream.repairRate = 0
-      return
-    }
-    const { loss, lossyRtt } = this
-    // There and back, the wait of the report, and an eighth for those that were only reordered; once more for the piece itself.
-    const round = lossyRtt * 1.125 + reportInterval(lossyRtt)
-    const resends = Math.floor(settings.hold / round)
-    stream.repairRate = repairRate({ loss, resends, window: ahead(sent.next, sent.base), realtime: settings.realtime })
   }
 
   private release(): void {
@@ -239,50 +210,33 @@ export class Transport {
   }
 
   private reported(stream: number, sequence: number): void {
-    this.loss -= this.loss * LOSS_WEIGHT
+    this.losses.reported()
     if (stream >= 0) this.streams[stream].sent.drop(sequence)
   }
 
   private lost(carrier: Carrier, stream: number, sequence: number): void {
-    this.loss += (1 - this.loss) * LOSS_WEIGHT
-    const { cautious } = carrier.rtt
-    this.lossyRtt = this.lossyRtt === 0 ? cautious : this.lossyRtt + (cautious - this.lossyRtt) * RTT_WEIGHT
+    this.losses.lost(carrier.rtt.cautious)
     if (stream >= 0) this.streams[stream].lose(sequence)
   }
 
   private probed(token: number, prober: number, carrier: Carrier): void {
-    if (this.answerCount === MAX_ANSWERS) return
-    this.answers.set([token, prober, carrier.index], 3 * this.answerCount++)
-    this.wake(this.answerTimer)
+    if (this.answers.owe(token, prober, carrier)) this.wake(this.answerTimer)
   }
 
   private doubted(carrier: Carrier): void {
-    const { now } = this.context.clock
-    if (now - this.doubtedAt[carrier.index] < DOUBT_NS) return
-    this.doubtedAt[carrier.index] = now
-    this.doubts[carrier.index] = 1
-    this.wake(this.answerTimer)
+    if (this.answers.doubt(carrier, this.context.clock.now)) this.wake(this.answerTimer)
   }
 
   /** Answers probes, behind a report of what came before them, and asks who is there where that is in doubt. */
   private answer(): void {
-    if (this.answerCount > 0) this.report()
-    for (let i = 0; i < this.answerCount; i++) {
-      const [token, prober, carrier] = this.answers.subarray(i * 3, i * 3 + 3)
-      this.control.answer(token, prober, this.carriers[carrier])
-    }
-    this.answerCount = 0
-    for (let i = 0; i < this.doubts.length; i++) {
-      if (this.doubts[i] === 1) this.control.probe(this.carriers[i])
-      this.doubts[i] = 0
-    }
+    if (this.answers.waits) this.report()
+    this.answers.give(this.control, this.carriers)
     this.control.flush()
   }
 
   /** Looks after what has become overdue. */
   private check(): void {
-    const { clock, log } = this.context
-    const { now } = clock
+    const { now } = this.context.clock
     for (const carrier of this.carriers) {
       const { inFlight } = carrier
       if (carrier.lossAt <= now) {
@@ -290,13 +244,7 @@ export class Transport {
         inFlight.loseBefore(carrier.lossBound)
         carrier.watch(now)
       }
-      if (carrier.used && carrier.leftAt(this.receiving.toldUntil) <= now) {
-        carrier.handle('silent')
-        log('WARN', 'a carrier is left: what was sent on it is not reported', {
-          carrier: carrier.settings.handle >>> 0,
-          unreported: inFlight.packets,
-        })
-      }
+      if (carrier.used && carrier.leftAt(this.receiving.toldUntil) <= now && carrier.isDead(now)) this.leave(carrier)
       // Also while it is used for want of a better one.
       if (!carrier.used && carrier.silentAt <= now) inFlight.loseBefore(inFlight.next)
       if (carrier.probeAt <= now) this.control.probe(carrier)
@@ -306,6 +254,14 @@ export class Transport {
     this.control.flush()
     this.wake(this.pumpTimer)
     this.wakeAt(this.checkTimer, this.checkAt())
+  }
+
+  private leave(carrier: Carrier): void {
+    carrier.handle('silent')
+    const { inFlight, settings } = carrier
+    const details = { carrier: settings.handle >>> 0, unreported: inFlight.packets }
+    this.context.log('WARN', 'a carrier is left: what was sent on it is not reported', details)
+    inFlight.loseBefore(inFlight.next)
   }
 
   /** When something has to be done about what is not reported, ns. */

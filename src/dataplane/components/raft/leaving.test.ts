@@ -1,0 +1,40 @@
+/** When a carrier is left, on the virtual clock: soon after it died, and not for what it loses now and then. */
+import { expect, test } from 'vitest'
+import { Bonded } from '../../../../test/harness/bonded.ts'
+import { payload } from '../../../../test/harness/component.ts'
+
+const MS = 1e6
+const REALTIME = { realtime_stream: { timeout: 250 } }
+
+/** Sends a packet every `interval` ms for `ms`; `each` is told the time. */
+function flow(bonded: Bonded, ms: number, interval: number, each: (ms: number) => void = () => {}): void {
+  for (let at = 0; at < ms; at++) {
+    each(at)
+    if (at % interval === 0) bonded.bench.send('a in 0', payload(500, at))
+    bonded.bench.advance(MS)
+  }
+}
+
+test.each([3, 17, 90])('a packet every %i ms: a path that loses one in twenty is not left', (interval) => {
+  const bonded = new Bonded([REALTIME], [{ delay: 15, loss: 0.05 }, { delay: 40 }])
+  flow(bonded, 30_000, interval)
+  bonded.bench.advance(1000 * MS)
+  const { carriers_0_times_left, carriers_1_times_left, streams_0_sent_packets } = bonded.metrics('a')
+  expect([carriers_0_times_left, carriers_1_times_left]).toEqual([0, 0])
+  expect(bonded.bench.take('b out 0')).toHaveLength(streams_0_sent_packets as number)
+  bonded.bench.stop()
+})
+
+test('a path that dies is left within 120 ms, each time', () => {
+  const bonded = new Bonded([REALTIME], [{ delay: 15, loss: 0.02 }, { delay: 40 }])
+  flow(bonded, 12_000, 4, (ms) => {
+    if (ms === 2000 || ms === 7000) bonded.cut(0)
+    if (ms === 2120 || ms === 7120) expect(bonded.metrics('a').carriers_0_used).toBe(0)
+    if (ms === 4000 || ms === 9000) bonded.cut(0, false)
+    if (ms === 5000 || ms === 10_000) expect(bonded.metrics('a').carriers_0_used).toBe(1)
+  })
+  bonded.bench.advance(1000 * MS)
+  expect(bonded.metrics('a').carriers_0_times_left).toBe(2)
+  expect(bonded.bench.take('b out 0')).toHaveLength(3000)
+  bonded.bench.stop()
+})
