@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <utility>
 #include <vector>
 
 namespace penstock {
@@ -51,13 +52,10 @@ struct EliminationScratch {
   std::vector<int32_t> places;
   /** Pivot and row, in one number. */
   std::vector<int32_t> clean;
-  /** Coefficients of a product: those of its targets in rows, those of its sources in columns. */
+  /** Coefficients of a product. */
   std::vector<uint8_t> matrix;
-  std::vector<const uint8_t*> rows;
-  std::vector<int32_t> columns;
-  /** The same gathered, as the kernel wants them. */
-  std::vector<uint8_t> gathered;
-  std::vector<uint64_t> coefficients;
+  /** Columns of the sources that it takes: where those that follow each other begin, and how many they are. */
+  std::vector<std::pair<size_t, size_t>> stretches;
 };
 
 /** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the random coefficients of `seeds` (JavaScript's), m of them. */

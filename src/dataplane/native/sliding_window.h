@@ -153,7 +153,6 @@ class SlidingWindow {
   std::vector<uint8_t> factors_;
   std::vector<const uint8_t*> sources_;
   std::vector<int32_t> lengths_;
-  std::vector<uint64_t> affine_;
   std::unique_ptr<uint8_t[]> scratch_;
   std::vector<uint8_t> scratchCoefficients_;
 };
