@@ -10,21 +10,6 @@
 
 namespace penstock {
 
-static uint8_t inverseOf(uint8_t a) {
-  struct Inverses {
-    uint8_t of[256] = {};
-    Inverses() {
-      for (int a = 1; a < 256; a++) {
-        for (int b = 1; b < 256; b++) {
-          if (gfTables.product[a][b] == 1) of[a] = static_cast<uint8_t>(b);
-        }
-      }
-    }
-  };
-  static const Inverses inverses;
-  return inverses.of[a];
-}
-
 /** One word of each of sixteen streams. */
 typedef uint32_t Words __attribute__((vector_size(64)));
 constexpr size_t kStreams = 16;
@@ -133,7 +118,7 @@ static void reduce(const RowSystem& system, AddMultiples addMultiples, size_t fr
 static void pivotOn(const RowSystem& system, AddMultiples addMultiples, size_t row, size_t column, size_t count) {
   uint8_t factors[kMaxColumns];
   const uint8_t* own = system.rows + row * system.stride;
-  const uint8_t* times = gfTables.product[inverseOf(own[column])];
+  const uint8_t* times = gfTables.product[gfTables.inverse[own[column]]];
   for (size_t j = 0; j < count; j++) factors[j] = times[system.rows[j * system.stride + column]];
   // As for the others, but with itself added: own + (1/a + 1) own = own / a.
   factors[row] = times[1] ^ 1;

@@ -10,7 +10,7 @@
 namespace penstock {
 
 static GfTables makeTables() {
-  GfTables tables;
+  GfTables tables = {};
   for (int a = 0; a < 256; a++) {
     for (int b = 0; b < 256; b++) {
       int product = 0;
@@ -20,6 +20,7 @@ static GfTables makeTables() {
         if (b >> bit & 1) product ^= a;
       }
       tables.product[a][b] = static_cast<uint8_t>(product);
+      if (product == 1) tables.inverse[a] = static_cast<uint8_t>(b);
     }
     for (int nibble = 0; nibble < 16; nibble++) {
       tables.nibbles[a][nibble] = tables.product[a][nibble];

@@ -44,6 +44,8 @@ struct GfTables {
   alignas(64) uint8_t nibbles[256][32];
   /** Multiplication as an 8x8 bit matrix: the operand of GF2P8AFFINEQB (Intel SDM: row i in byte 7 - i). */
   uint64_t affine[256];
+  /** 1 / a; 0 for 0. */
+  uint8_t inverse[256];
 };
 
 extern const GfTables& gfTables;
@@ -91,5 +93,6 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info);
 napi_value gfMultiplyRows(napi_env env, napi_callback_info info);
 napi_value gfMultiplyPackets(napi_env env, napi_callback_info info);
 napi_value gfRandomPackets(napi_env env, napi_callback_info info);
+napi_value gfRecover(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

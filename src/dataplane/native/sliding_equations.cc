@@ -23,10 +23,6 @@ static int32_t plus(int32_t sequence, int32_t n) {
 static bool isBefore(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)) < 0;
 }
-static uint8_t inverse(uint8_t a) {
-  const uint8_t* row = gfTables.product[a];
-  return static_cast<uint8_t>(static_cast<const uint8_t*>(memchr(row, 1, 256)) - row);
-}
 /** Longer than any symbol. */
 constexpr int32_t kNoSymbol = 0x7fffffff;
 
@@ -169,7 +165,7 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
   const size_t pivot = oldestColumn(reduced_);
   if (pivot == columns) return kRedundant;
 
-  const uint8_t* scale = gfTables.product[inverse(reduced_[pivot])];
+  const uint8_t* scale = gfTables.product[gfTables.inverse[reduced_[pivot]]];
   addTerm(repair, bytes, scale[1]);
   for (int32_t i = 0; i < count; i++) {
     const int32_t sequence = plus(first, i);
@@ -238,7 +234,7 @@ int32_t SlidingWindow::resolve(int32_t sequence, const uint8_t* symbol, int32_t 
     addPayload(left, symbol, bytes, 1);
     const size_t pivot = oldestColumn(left.coefficients);
     if (pivot < columns_.size()) {
-      const uint8_t* scale = gfTables.product[inverse(left.coefficients[pivot])];
+      const uint8_t* scale = gfTables.product[gfTables.inverse[left.coefficients[pivot]]];
       for (uint8_t& factor : left.coefficients) factor = scale[factor];
       addTerm(left.payload.get(), left.bytes, scale[1]);
       sumTerms(scratch_.get(), left.bytes);
