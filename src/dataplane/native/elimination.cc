@@ -14,7 +14,7 @@ namespace penstock {
 typedef uint32_t Words __attribute__((vector_size(64)));
 constexpr size_t kStreams = 16;
 /** Words drawn before they are turned from one word of each stream to four words of one. */
-constexpr size_t kDrawn = 4;
+constexpr size_t kDrawn = kRandomBytes / 4;
 
 /** Their states, and where four words of each go. */
 struct Streams {
@@ -84,17 +84,16 @@ void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t strid
     }
     streams.state[3] |= 1;
     // Both architectures that have kernels are little-endian.
-    for (size_t at = 0; at < bytes; at += 4 * kDrawn) {
+    for (size_t at = 0; at < bytes; at += kRandomBytes) {
       draw(streams);
-      const size_t size = std::min(4 * kDrawn, (bytes - at + 3) & ~static_cast<size_t>(3));
-      for (size_t n = 0; n < used; n++) memcpy(rows + n * stride + at, streams.drawn + placeOf(n), size);
+      for (size_t n = 0; n < used; n++) memcpy(rows + n * stride + at, streams.drawn + placeOf(n), kRandomBytes);
     }
   }
 }
 
 void runRandomProduct(State& state, const int32_t* seeds, size_t k, size_t m, size_t bytes, bool padded) {
   EliminationScratch& scratch = state.elimination;
-  const size_t stride = (k + 3) & ~static_cast<size_t>(3);
+  const size_t stride = (k + kRandomBytes - 1) & ~(kRandomBytes - 1);
   if (scratch.seeds.size() < m) scratch.seeds.resize(m);
   if (scratch.matrix.size() < m * stride) scratch.matrix.resize(m * stride);
   for (size_t j = 0; j < m; j++) scratch.seeds[j] = static_cast<uint32_t>(loadOnce(seeds + j));

@@ -38,8 +38,9 @@ size_t eliminate(const RowSystem& system, size_t fresh, size_t count);
 
 /**
  * Writes `count` rows of random bytes, `stride` apart, the row of each seed: the stream of xoshiro128** 1.1, seeded by
- * SplitMix32(seed), as src/dataplane/engine/random.ts has it. Of a row `bytes` rounded up to a multiple of 4 are written.
+ * SplitMix32(seed), as src/dataplane/engine/random.ts has it. Of a row `bytes` rounded up to a multiple of `kRandomBytes` are written.
  */
+constexpr size_t kRandomBytes = 16;
 void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t stride, size_t bytes);
 
 /** What the calls of random linear combinations keep, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
