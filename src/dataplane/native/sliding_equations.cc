@@ -128,20 +128,22 @@ bool SlidingWindow::isSolved(const Row& row) const {
 
 int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const uint8_t* repair, int32_t bytes) {
   found_.clear();
-  int32_t known = 0;
+  absent_.clear();
   for (int32_t i = 0; i < count; i++) {
     const int32_t sequence = plus(first, i);
-    if (!has(sequence)) continue;
-    known++;
-    if (bytes_[static_cast<size_t>(place(sequence))] > bytes) return kContradicted;
+    if (!has(sequence)) {
+      absent_.push_back(i);
+    } else if (bytes_[static_cast<size_t>(place(sequence))] > bytes) {
+      return kContradicted;
+    }
   }
-  if (known == count) return kRedundant;
+  if (absent_.empty()) return kRedundant;
   if (rows_.size() == kMaxEquations) return kUnusable;
 
   const size_t before = columns_.size();
-  for (int32_t i = 0; i < count; i++) {
+  for (const int32_t i : absent_) {
     const int32_t sequence = plus(first, i);
-    if (has(sequence) || rowOf(sequence) >= 0 || columnOf(sequence) >= 0 || addColumn(sequence)) continue;
+    if (rowOf(sequence) >= 0 || columnOf(sequence) >= 0 || addColumn(sequence)) continue;
     while (columns_.size() > before) removeColumn(columns_.size() - 1);
     return kUnusable;
   }
@@ -149,12 +151,12 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
   coefficients_.write(key, drawn_.data(), static_cast<size_t>(count));
   const size_t columns = columns_.size();
   reduced_.assign(columns, 0);
-  for (int32_t i = 0; i < count; i++) {
+  for (const int32_t i : absent_) {
     const int32_t column = columnOf(plus(first, i));
     if (column >= 0) reduced_[static_cast<size_t>(column)] = drawn_[static_cast<size_t>(i)];
   }
   int32_t longest = bytes;
-  for (int32_t i = 0; i < count; i++) {
+  for (const int32_t i : absent_) {
     const int32_t r = rowOf(plus(first, i));
     if (r < 0) continue;
     const Row& row = rows_[static_cast<size_t>(r)];
@@ -180,8 +182,7 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
     const Row& row = rows_[static_cast<size_t>(r)];
     addTerm(row.payload.get(), row.bytes, factor);
   }
-  for (int32_t i = 0; i < count; i++) {
-    if (has(plus(first, i))) continue;
+  for (const int32_t i : absent_) {
     int32_t& most = mostBytes_[static_cast<size_t>(place(plus(first, i)))];
     most = std::min(most, bytes);
   }

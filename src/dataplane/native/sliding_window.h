@@ -146,6 +146,8 @@ class SlidingWindow {
   std::vector<Source> taken_;
   std::vector<Repair> repairs_;
 
+  /** Which of the sources of the repair at hand are not. */
+  std::vector<int32_t> absent_;
   CodingCoefficients coefficients_;
   /** The product in hand. */
   std::vector<uint8_t> drawn_;
