@@ -1,4 +1,7 @@
-/** rely over packets of 1,200 bytes with one repair in ten: its encoder and its decoder, against a C loop of nothing but their multiply-adds. */
+/**
+ * rely over packets of 1,200 bytes with one repair in ten: its encoder and its decoder, against a C loop of nothing but their multiply-adds, and
+ * against a C program that does all that they have to do for each packet.
+ */
 import { spawnSync } from 'node:child_process'
 import { type BenchResult, type BenchRow, inTurn, nativeProgram, runAlone } from './measure.ts'
 import { Stage } from './support/stage.ts'
@@ -86,24 +89,36 @@ function decoding(window: number) {
 }
 
 export async function bench(): Promise<BenchResult> {
-  const program = nativeProgram('sliding')
+  const [multiplyAdds, whole] = [nativeProgram('sliding'), nativeProgram('rely')]
   const rows: BenchRow[] = []
   for (const window of WINDOWS) {
-    const loop = (): number => {
-      const { stdout } = spawnSync(program, [SYMBOL_BYTES, MILLISECONDS, window].map(String), { encoding: 'utf8' })
-      return JSON.parse(stdout).ns
+    const run = (program: string, bytes: number): Record<string, number> => {
+      const { stdout } = spawnSync(program, [bytes, MILLISECONDS, window].map(String), { encoding: 'utf8' })
+      return JSON.parse(stdout)
     }
     const encoder = encoding(window)
     const decoder = decoding(window)
-    const ns = await inTurn(ROUNDS, { loop, encoder: encoder.measure, decoder: decoder.measure })
+    let c: Record<string, number> = {}
+    const ns = await inTurn(ROUNDS, {
+      loop: () => run(multiplyAdds, SYMBOL_BYTES).ns,
+      encoderInC: () => {
+        c = run(whole, BYTES)
+        return c.encoder
+      },
+      encoder: encoder.measure,
+      decoderInC: () => c.decoder,
+      decoder: decoder.measure,
+    })
     // The loop makes one sum for ten sources, the decoder one for each repair that it uses.
     const decoderLoop = ns.loop * (decoder.used() / RATE)
     encoder.stop()
     decoder.stop()
     const unit = 'ns per source packet'
-    const row = (label: string, value: number, reference: number): BenchRow[] => [
+    const row = (label: string, value: number, reference: number, inC: number): BenchRow[] => [
       { label: `window ${window} ${label}, multiply-adds alone in C`, value: reference, unit },
       { label: `window ${window} ${label}, all of it`, value, unit, ratio: reference / value, goal: '≥ 0.8' },
+      { label: `window ${window} ${label}, all that it has to do in C`, value: inC, unit },
+      { label: `window ${window} ${label}, all of it, against that`, value, unit, ratio: inC / value },
       {
         label: `window ${window} ${label}`,
         value: 1000 / value,
@@ -111,7 +126,10 @@ export async function bench(): Promise<BenchResult> {
         ...(window === 64 && { goal: '≥ 1' }),
       },
     ]
-    rows.push(...row('encoder', ns.encoder, ns.loop), ...row('decoder', ns.decoder, decoderLoop))
+    rows.push(
+      ...row('encoder', ns.encoder, ns.loop, ns.encoderInC),
+      ...row('decoder', ns.decoder, decoderLoop, ns.decoderInC),
+    )
   }
   return { name: `sliding: ${BYTES} B, 1 repair for 10 sources, 1 source in ${LOST} lost`, rows }
 }

@@ -18,7 +18,7 @@ fi
 
 libraries() {
   case $1 in
-    isal | sliding) echo -lisal ;;
+    isal | rely | sliding) echo -lisal ;;
     evp) echo -lcrypto ;;
   esac
 }

@@ -259,6 +259,19 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [id, ints(blocks * m).map(() => random.below(2 ** 31)), packets, blocks, k, m, skip, random.below(20)]
   }
 
+  /** A block of which some symbols are at hand, mostly enough of them. */
+  function recoverArguments() {
+    const id = memoryId()
+    const [k, r] = [1 + random.below(6), random.below(6)]
+    const [from, wanted] = [random.below(3), random.chance(0.8) ? k : 1 + random.below(k)]
+    const atHand = packets(id)
+    const lost = random.below(r + 1)
+    const symbols = new Int32Array(from + k + r)
+    for (let n = lost; n < k + r && n < atHand.length; n++) symbols[from + n] = atHand[n] + 1
+    const bytes = random.pick([2, 64, 500, 1400, SLOT_BYTES])
+    return [id, symbols, from, k, r, wanted, bytes, random.below(SLOTS), new Int32Array(3 * Math.min(wanted, r))]
+  }
+
   function randomArguments() {
     const [id, , places, k, m, bytes, lengths] = gfArguments()
     return [id, ints(m).map(() => random.below(2 ** 31)), places, k, m, bytes, lengths]
@@ -465,6 +478,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfMultiplyRows: rowArguments,
     gfMultiplyPackets: packetProductArguments,
     gfRandomPackets: randomPacketArguments,
+    gfRecover: recoverArguments,
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
     xorAdd: () => {

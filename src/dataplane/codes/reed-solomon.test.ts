@@ -1,7 +1,7 @@
 /** The field, the matrices and the erasure code, over every erasure pattern that a block must survive. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cauchyMatrix, DecodingMatrices, decodingMatrix, repairPoint } from './cauchy.ts'
+import { cauchyMatrix, decodingMatrix, repairPoint } from './cauchy.ts'
 import { EXP, inverse, LOG, multiply, multiplyAdd } from './gf256.ts'
 import { invertMatrix, matrixProduct } from './matrix.ts'
 import { decode, encode } from './reed-solomon.ts'
@@ -86,20 +86,6 @@ describe('matrices', () => {
       }),
       { seed: 2 },
     )
-  })
-
-  it('caches decoding matrices by pattern without mixing them up', () => {
-    const cache = new DecodingMatrices(2)
-    for (let round = 0; round < 3; round++) {
-      for (let lost = 0; lost < 10; lost++) {
-        const points = Uint8Array.from([...Array(10).keys()].filter((i) => i !== lost).concat(repairPoint(lost % 3)))
-        const wanted = new Uint8Array(10)
-        decodingMatrix(points, 10, Uint8Array.of(lost), 1, wanted)
-        const once = cache.get(points, 10, Uint8Array.of(lost), 1)
-        expect(once.subarray(0, 10)).toEqual(wanted)
-        expect(cache.get(points, 10, Uint8Array.of(lost), 1)).toBe(once)
-      }
-    }
   })
 })
 

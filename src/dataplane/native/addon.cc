@@ -74,6 +74,7 @@ static const Export kExports[] = {
     {"gfMultiplyPackets", gfMultiplyPackets},
     {"gfRandomMultiply", gfRandomMultiply},
     {"gfRandomPackets", gfRandomPackets},
+    {"gfRecover", gfRecover},
     {"gfSolve", gfSolve},
     {"xorAdd", xorAdd},
     {"slidingOpen", slidingOpen},

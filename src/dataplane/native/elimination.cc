@@ -10,71 +10,95 @@
 
 namespace penstock {
 
-static uint8_t inverseOf(uint8_t a) {
-  struct Inverses {
-    uint8_t of[256] = {};
-    Inverses() {
-      for (int a = 1; a < 256; a++) {
-        for (int b = 1; b < 256; b++) {
-          if (gfTables.product[a][b] == 1) of[a] = static_cast<uint8_t>(b);
-        }
-      }
-    }
-  };
-  static const Inverses inverses;
-  return inverses.of[a];
+/** One word of each of sixteen streams. */
+typedef uint32_t Words __attribute__((vector_size(64)));
+constexpr size_t kStreams = 16;
+/** Words drawn before they are turned from one word of each stream to four words of one. */
+constexpr size_t kDrawn = kRandomBytes / 4;
+
+/** Their states, and where four words of each go. */
+struct Streams {
+  Words state[4];
+  alignas(64) uint8_t drawn[kStreams * kDrawn * 4];
+};
+
+/** Words a[0], b[0], a[1], b[1], or those of the upper half, in each 16 bytes. */
+#define INTERLEAVE(a, b, x, y)                                                                                  \
+  __builtin_shuffle(a, b, Words{x, x + 16, y, y + 16, x + 4, x + 20, y + 4, y + 20, x + 8, x + 24, y + 8, y + 24, \
+                                x + 12, x + 28, y + 12, y + 28})
+
+#define DRAW(name, attributes)                                                                             \
+  attributes static void name(Streams& streams) {                                                          \
+    Words* state = streams.state;                                                                          \
+    Words word[kDrawn];                                                                                    \
+    for (Words& own : word) {                                                                              \
+      const Words times5 = state[1] * 5;                                                                   \
+      own = (times5 << 7 | times5 >> 25) * 9;                                                              \
+      const Words t = state[1] << 9;                                                                       \
+      state[2] ^= state[0];                                                                                \
+      state[3] ^= state[1];                                                                                \
+      state[1] ^= state[2];                                                                                \
+      state[0] ^= state[3];                                                                                \
+      state[2] ^= t;                                                                                       \
+      state[3] = state[3] << 11 | state[3] >> 21;                                                          \
+    }                                                                                                      \
+    const Words low02 = INTERLEAVE(word[0], word[2], 0, 1), high02 = INTERLEAVE(word[0], word[2], 2, 3);   \
+    const Words low13 = INTERLEAVE(word[1], word[3], 0, 1), high13 = INTERLEAVE(word[1], word[3], 2, 3);   \
+    const Words turned[kDrawn] = {INTERLEAVE(low02, low13, 0, 1), INTERLEAVE(low02, low13, 2, 3),          \
+                                  INTERLEAVE(high02, high13, 0, 1), INTERLEAVE(high02, high13, 2, 3)};     \
+    memcpy(streams.drawn, turned, sizeof turned);                                                          \
+  }
+
+DRAW(drawPlain, )
+#if defined(__x86_64__)
+DRAW(drawAvx2, __attribute__((target("avx2"))))
+DRAW(drawAvx512, __attribute__((target("avx512f"))))
+#endif
+
+using Draw = void (*)(Streams&);
+
+static Draw fastestDraw() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return drawAvx512;
+  if (__builtin_cpu_supports("avx2")) return drawAvx2;
+#endif
+  return drawPlain;
 }
 
-/** One word of each of four streams. */
-typedef uint32_t Words __attribute__((vector_size(16)));
-constexpr size_t kStreams = 4;
-
-static inline Words rotate(Words x, int by) { return x << by | x >> (32 - by); }
+/** Where in `drawn` the four words of stream `n` are: vector n mod 4, 16 bytes n / 4. */
+static size_t placeOf(size_t n) { return n % 4 * 64 + n / 4 * 16; }
 
 void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t stride, size_t bytes) {
+  static const Draw draw = fastestDraw();
+  Streams streams;
   for (size_t first = 0; first < count; first += kStreams, rows += kStreams * stride) {
-    const size_t streams = std::min(kStreams, count - first);
+    const size_t used = std::min(kStreams, count - first);
     Words seed = {};
-    for (size_t n = 0; n < streams; n++) seed[n] = seeds[first + n];
-    Words state[4];
-    for (Words& word : state) {
+    for (size_t n = 0; n < used; n++) seed[n] = seeds[first + n];
+    for (Words& word : streams.state) {
       seed += 0x9e3779b9u;
       Words z = seed;
       z = (z ^ z >> 16) * 0x21f0aaadu;
       z = (z ^ z >> 15) * 0x735a2d97u;
       word = z ^ z >> 15;
     }
-    state[3] |= 1;
-    for (size_t at = 0; at < bytes; at += 4) {
-      const Words word = rotate(state[1] * 5, 7) * 9;
-      const Words t = state[1] << 9;
-      state[2] ^= state[0];
-      state[3] ^= state[1];
-      state[1] ^= state[2];
-      state[0] ^= state[3];
-      state[2] ^= t;
-      state[3] = rotate(state[3], 11);
-      // Both architectures that have kernels are little-endian.
-      for (size_t n = 0; n < streams; n++) {
-        const uint32_t own = word[n];
-        memcpy(rows + n * stride + at, &own, 4);
-      }
+    streams.state[3] |= 1;
+    // Both architectures that have kernels are little-endian.
+    for (size_t at = 0; at < bytes; at += kRandomBytes) {
+      draw(streams);
+      for (size_t n = 0; n < used; n++) memcpy(rows + n * stride + at, streams.drawn + placeOf(n), kRandomBytes);
     }
   }
 }
 
 void runRandomProduct(State& state, const int32_t* seeds, size_t k, size_t m, size_t bytes, bool padded) {
   EliminationScratch& scratch = state.elimination;
-  const size_t stride = (k + 3) & ~static_cast<size_t>(3);
+  const size_t stride = (k + kRandomBytes - 1) & ~(kRandomBytes - 1);
   if (scratch.seeds.size() < m) scratch.seeds.resize(m);
   if (scratch.matrix.size() < m * stride) scratch.matrix.resize(m * stride);
   for (size_t j = 0; j < m; j++) scratch.seeds[j] = static_cast<uint32_t>(loadOnce(seeds + j));
   randomRows(scratch.seeds.data(), m, scratch.matrix.data(), stride, k);
-  scratch.rows.resize(m);
-  for (size_t j = 0; j < m; j++) scratch.rows[j] = scratch.matrix.data() + j * stride;
-  scratch.columns.resize(k);
-  for (size_t i = 0; i < k; i++) scratch.columns[i] = static_cast<int32_t>(i);
-  runProductOnce(state, scratch.rows.data(), scratch.columns.data(), k, m, bytes, padded);
+  runProductOnce(state, scratch.matrix.data(), stride, k, m, bytes, padded);
 }
 
 /** Takes multiples of the rows that have a pivot away from rows [fresh, count), so that those have 0 in the pivots' columns. */
@@ -93,7 +117,7 @@ static void reduce(const RowSystem& system, AddMultiples addMultiples, size_t fr
 static void pivotOn(const RowSystem& system, AddMultiples addMultiples, size_t row, size_t column, size_t count) {
   uint8_t factors[kMaxColumns];
   const uint8_t* own = system.rows + row * system.stride;
-  const uint8_t* times = gfTables.product[inverseOf(own[column])];
+  const uint8_t* times = gfTables.product[gfTables.inverse[own[column]]];
   for (size_t j = 0; j < count; j++) factors[j] = times[system.rows[j * system.stride + column]];
   // As for the others, but with itself added: own + (1/a + 1) own = own / a.
   factors[row] = times[1] ^ 1;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <utility>
 #include <vector>
 
 namespace penstock {
@@ -37,8 +38,9 @@ size_t eliminate(const RowSystem& system, size_t fresh, size_t count);
 
 /**
  * Writes `count` rows of random bytes, `stride` apart, the row of each seed: the stream of xoshiro128** 1.1, seeded by
- * SplitMix32(seed), as src/dataplane/engine/random.ts has it. Of a row `bytes` rounded up to a multiple of 4 are written.
+ * SplitMix32(seed), as src/dataplane/engine/random.ts has it. Of a row `bytes` rounded up to a multiple of `kRandomBytes` are written.
  */
+constexpr size_t kRandomBytes = 16;
 void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t stride, size_t bytes);
 
 /** What the calls of random linear combinations keep, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
@@ -51,13 +53,10 @@ struct EliminationScratch {
   std::vector<int32_t> places;
   /** Pivot and row, in one number. */
   std::vector<int32_t> clean;
-  /** Coefficients of a product: those of its targets in rows, those of its sources in columns. */
+  /** Coefficients of a product. */
   std::vector<uint8_t> matrix;
-  std::vector<const uint8_t*> rows;
-  std::vector<int32_t> columns;
-  /** The same gathered, as the kernel wants them. */
-  std::vector<uint8_t> gathered;
-  std::vector<uint64_t> coefficients;
+  /** Columns of the sources that it takes: where those that follow each other begin, and how many they are. */
+  std::vector<std::pair<size_t, size_t>> stretches;
 };
 
 /** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the random coefficients of `seeds` (JavaScript's), m of them. */

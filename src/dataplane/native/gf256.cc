@@ -10,7 +10,7 @@
 namespace penstock {
 
 static GfTables makeTables() {
-  GfTables tables;
+  GfTables tables = {};
   for (int a = 0; a < 256; a++) {
     for (int b = 0; b < 256; b++) {
       int product = 0;
@@ -20,6 +20,7 @@ static GfTables makeTables() {
         if (b >> bit & 1) product ^= a;
       }
       tables.product[a][b] = static_cast<uint8_t>(product);
+      if (product == 1) tables.inverse[a] = static_cast<uint8_t>(b);
     }
     for (int nibble = 0; nibble < 16; nibble++) {
       tables.nibbles[a][nibble] = tables.product[a][nibble];
@@ -44,7 +45,7 @@ void multiplyScalarColumns(const Product& product, size_t from, size_t count) {
     uint8_t* target = product.targets[j] + from;
     memset(target, 0, count);
     for (size_t i = 0; i < product.k; i++) {
-      const uint8_t* row = gfTables.product[product.matrix[j * product.k + i]];
+      const uint8_t* row = gfTables.product[product.matrix[j * product.stride + i]];
       const uint8_t* source = product.sources[i] + from;
       const auto length = static_cast<size_t>(product.lengths[i]);
       const size_t end = length <= from ? 0 : length - from < count ? length - from : count;
@@ -139,30 +140,11 @@ void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
   if (m == 0 || bytes == 0) return;
   const Kernel* kernel = current().load(std::memory_order_relaxed);
   const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
-  kernel->multiply({matrix, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients});
+  kernel->multiply({matrix, k, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients});
 }
 
-void runProductOnce(State& state, const uint8_t* const* rows, const int32_t* columns, size_t k, size_t m, size_t bytes, bool padded) {
-  if (m == 0 || bytes == 0) return;
-  const Kernel* kernel = current().load(std::memory_order_relaxed);
-  std::vector<uint8_t>& matrix = state.elimination.gathered;
-  std::vector<uint64_t>& coefficients = state.elimination.coefficients;
-  // Kernels that take bit matrices fall back to the scalar one for less than a vector, which takes bytes.
-  if (!kernel->coefficients || bytes < 64) {
-    matrix.resize(k * m);
-    for (size_t j = 0; j < m; j++) {
-      for (size_t i = 0; i < k; i++) matrix[j * k + i] = rows[j][columns[i]];
-    }
-  }
-  if (kernel->coefficients) {
-    if (coefficients.size() < k * m) coefficients.resize(k * m);
-    for (size_t j = 0; j < m; j++) {
-      const uint8_t* row = rows[j];
-      uint64_t* out = coefficients.data() + j;
-      for (size_t i = 0; i < k; i++, out += m) *out = gfTables.affine[row[columns[i]]];
-    }
-  }
-  kernel->multiply({matrix.data(), k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients.data()});
+void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded) {
+  gfProduct({matrix, stride, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, nullptr});
 }
 
 AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
@@ -207,18 +189,9 @@ bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places,
   return true;
 }
 
-void gfProduct(Product& product, std::vector<uint64_t>& scratch) {
+void gfProduct(const Product& product) {
   if (product.m == 0 || product.bytes == 0) return;
-  const Kernel* kernel = current().load(std::memory_order_relaxed);
-  if (kernel->coefficients) {
-    scratch.resize(product.k * product.m);
-    uint64_t* out = scratch.data();
-    for (size_t i = 0; i < product.k; i++) {
-      for (size_t j = 0; j < product.m; j++) *out++ = gfTables.affine[product.matrix[j * product.k + i]];
-    }
-    product.coefficients = scratch.data();
-  }
-  kernel->multiply(product);
+  current().load(std::memory_order_relaxed)->multiply(product);
 }
 
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {

@@ -4,17 +4,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <vector>
-
 namespace penstock {
 
 /**
- * targets[j] = sum over i of matrix[j * k + i] * sources[i], for j < m, over `bytes` bytes. Source i is read up to
+ * targets[j] = sum over i of matrix[j * stride + i] * sources[i], i < k, for j < m, over `bytes` bytes. Source i is read up to
  * `lengths[i]` (at most `bytes`) and counts as zero from there on; nothing else is read or written. Targets overlap neither
  * sources nor each other.
  */
 struct Product {
   const uint8_t* matrix;
+  size_t stride;
   size_t k;
   size_t m;
   const uint8_t* const* sources;
@@ -23,7 +22,7 @@ struct Product {
   bool padded;
   uint8_t* const* targets;
   size_t bytes;
-  /** GfTables::affine of every coefficient, source by source: [i * m + j]. Only for kernels that say so. */
+  /** GfTables::affine of every coefficient, source by source: [i * m + j]; nullptr: none are at hand. */
   const uint64_t* coefficients;
 };
 
@@ -35,6 +34,7 @@ struct Kernel {
   void (*multiply)(const Product&);
   AddMultiples addMultiples;
   bool (*supported)();
+  /** Whether coefficients that are at hand save it work. */
   bool coefficients;
 };
 
@@ -44,6 +44,8 @@ struct GfTables {
   alignas(64) uint8_t nibbles[256][32];
   /** Multiplication as an 8x8 bit matrix: the operand of GF2P8AFFINEQB (Intel SDM: row i in byte 7 - i). */
   uint64_t affine[256];
+  /** 1 / a; 0 for 0. */
+  uint8_t inverse[256];
 };
 
 extern const GfTables& gfTables;
@@ -69,8 +71,8 @@ constexpr int64_t kMaxRows = 4096;
 void reserveProduct(State& state, size_t k, size_t m);
 /** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the kernel in use; arguments as in Product. */
 void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded);
-/** The same with coefficients that are used once: that of source i in target j is rows[j][columns[i]]. */
-void runProductOnce(State& state, const uint8_t* const* rows, const int32_t* columns, size_t k, size_t m, size_t bytes, bool padded);
+/** The same with a matrix that is used once, whose rows are `stride` apart. */
+void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded);
 /** The AddMultiples of the kernel in use. */
 AddMultiples addMultiplesInUse();
 
@@ -81,8 +83,8 @@ AddMultiples addMultiplesInUse();
 bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
               int64_t bytes, bool* padded);
 
-/** Computes `product` with the kernel in use. `scratch` is room for its coefficients. */
-void gfProduct(Product& product, std::vector<uint64_t>& scratch);
+/** Computes `product` with the kernel in use. */
+void gfProduct(const Product& product);
 
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);
@@ -91,5 +93,6 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info);
 napi_value gfMultiplyRows(napi_env env, napi_callback_info info);
 napi_value gfMultiplyPackets(napi_env env, napi_callback_info info);
 napi_value gfRandomPackets(napi_env env, napi_callback_info info);
+napi_value gfRecover(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

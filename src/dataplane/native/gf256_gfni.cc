@@ -7,44 +7,68 @@
 
 namespace penstock {
 
+/** The bit matrix of the coefficient of source `i` in target `j`: at hand, or looked up. */
+template <bool atHand>
+static inline __attribute__((always_inline)) long long affineOf(const Product& product, size_t j, size_t i) {
+  return static_cast<long long>(atHand ? product.coefficients[i * product.m + j] : gfTables.affine[product.matrix[j * product.stride + i]]);
+}
+
 // --- GFNI, 512 bits -----------------------------------------------------------------------------------------------------
 
 INLINE(GFNI512) __mmask64 lowest(size_t count) { return count >= 64 ? ~0ull : (1ull << count) - 1; }
 
+/** `U` vectors of source `i` from `at` on; with `tailed` of the last one only the bytes of `tail`, the others are 0 and not read. */
+template <int U, bool tailed, bool padded>
+INLINE(GFNI512) void loadGfni512(__m512i* in, const Product& product, size_t i, size_t at, __mmask64 tail) {
+  const uint8_t* source = product.sources[i] + at;
+  if (padded) {
+    const size_t length = static_cast<size_t>(product.lengths[i]);
+    const size_t left = length > at ? length - at : 0;
+    for (int u = 0; u < U; u++) {
+      const size_t skipped = static_cast<size_t>(u) * 64;
+      __mmask64 mask = left > skipped ? lowest(left - skipped) : 0;
+      if (tailed && u == U - 1) mask &= tail;
+      in[u] = _mm512_maskz_loadu_epi8(mask, source + skipped);
+    }
+  } else {
+    for (int u = 0; u < U; u++) {
+      in[u] = tailed && u == U - 1 ? _mm512_maskz_loadu_epi8(tail, source + u * 64) : _mm512_loadu_si512(source + u * 64);
+    }
+  }
+}
+
 /**
  * `U` vectors of 64 columns from `at` on, of targets [group, group + M). With `tailed` only the lowest `tail` columns of the last
- * vector: masked-out bytes are neither read nor written.
+ * vector: masked-out bytes are neither read nor written. Sources go in pairs, so that one instruction adds two products.
  */
-template <int M, int U, bool tailed, bool padded>
+template <int M, int U, bool tailed, bool padded, bool atHand>
 INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, size_t at, __mmask64 tail) {
   __m512i sum[M][U];
   for (int j = 0; j < M; j++) {
     for (int u = 0; u < U; u++) sum[j][u] = _mm512_setzero_si512();
   }
-  const uint64_t* coefficients = product.coefficients + group;
-  const size_t k = product.k, m = product.m;
-  const uint8_t* const* sources = product.sources;
-  for (size_t i = 0; i < k; i++, coefficients += m) {
-    const uint8_t* source = sources[i] + at;
-    __m512i in[U];
-    if (padded) {
-      const size_t length = static_cast<size_t>(product.lengths[i]);
-      const size_t left = length > at ? length - at : 0;
+  size_t i = 0;
+  for (; i + 2 <= product.k; i += 2) {
+    __m512i one[U], other[U];
+    loadGfni512<U, tailed, padded>(one, product, i, at, tail);
+    loadGfni512<U, tailed, padded>(other, product, i + 1, at, tail);
+    for (int j = 0; j < M; j++) {
+      const __m512i byOne = _mm512_set1_epi64(affineOf<atHand>(product, group + static_cast<size_t>(j), i));
+      const __m512i byOther = _mm512_set1_epi64(affineOf<atHand>(product, group + static_cast<size_t>(j), i + 1));
       for (int u = 0; u < U; u++) {
-        const size_t skipped = static_cast<size_t>(u) * 64;
-        __mmask64 mask = left > skipped ? lowest(left - skipped) : 0;
-        if (tailed && u == U - 1) mask &= tail;
-        in[u] = _mm512_maskz_loadu_epi8(mask, source + skipped);
-      }
-    } else {
-      for (int u = 0; u < U; u++) {
-        in[u] = tailed && u == U - 1 ? _mm512_maskz_loadu_epi8(tail, source + u * 64) : _mm512_loadu_si512(source + u * 64);
+        const __m512i ofOne = _mm512_gf2p8affine_epi64_epi8(one[u], byOne, 0);
+        const __m512i ofOther = _mm512_gf2p8affine_epi64_epi8(other[u], byOther, 0);
+        sum[j][u] = _mm512_ternarylogic_epi64(sum[j][u], ofOne, ofOther, 0x96);
       }
     }
+  }
+  if (i < product.k) {
+    __m512i last[U];
+    loadGfni512<U, tailed, padded>(last, product, i, at, tail);
     for (int j = 0; j < M; j++) {
-      const __m512i by = _mm512_set1_epi64(static_cast<long long>(coefficients[j]));
+      const __m512i by = _mm512_set1_epi64(affineOf<atHand>(product, group + static_cast<size_t>(j), i));
       for (int u = 0; u < U; u++) {
-        sum[j][u] = _mm512_xor_si512(sum[j][u], _mm512_gf2p8affine_epi64_epi8(in[u], by, 0));
+        sum[j][u] = _mm512_xor_si512(sum[j][u], _mm512_gf2p8affine_epi64_epi8(last[u], by, 0));
       }
     }
   }
@@ -61,22 +85,22 @@ INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, size_t at
 }
 
 /** All columns of targets [group, group + M). */
-template <int M, bool padded>
+template <int M, bool padded, bool atHand>
 TARGET(GFNI512) void stripGfni512(const Product& product, size_t group) {
   size_t at = 0;
-  for (; at + 256 <= product.bytes; at += 256) tileGfni512<M, 4, false, padded>(product, group, at, 0);
+  for (; at + 256 <= product.bytes; at += 256) tileGfni512<M, 4, false, padded, atHand>(product, group, at, 0);
   const size_t rest = product.bytes - at;
   if (rest == 0) return;
   const __mmask64 tail = lowest((rest - 1) % 64 + 1);
   switch ((rest + 63) / 64) {
-    case 1: return tileGfni512<M, 1, true, padded>(product, group, at, tail);
-    case 2: return tileGfni512<M, 2, true, padded>(product, group, at, tail);
-    case 3: return tileGfni512<M, 3, true, padded>(product, group, at, tail);
-    default: return tileGfni512<M, 4, true, padded>(product, group, at, tail);
+    case 1: return tileGfni512<M, 1, true, padded, atHand>(product, group, at, tail);
+    case 2: return tileGfni512<M, 2, true, padded, atHand>(product, group, at, tail);
+    case 3: return tileGfni512<M, 3, true, padded, atHand>(product, group, at, tail);
+    default: return tileGfni512<M, 4, true, padded, atHand>(product, group, at, tail);
   }
 }
 
-template <bool padded>
+template <bool padded, bool atHand>
 TARGET(GFNI512) void stripsGfni512(const Product& product) {
   size_t group = 0;
   size_t left = product.m;
@@ -85,12 +109,12 @@ TARGET(GFNI512) void stripsGfni512(const Product& product) {
     const size_t groups = (left + 5) / 6;
     const size_t count = (left + groups - 1) / groups;
     switch (count) {
-      case 1: stripGfni512<1, padded>(product, group); break;
-      case 2: stripGfni512<2, padded>(product, group); break;
-      case 3: stripGfni512<3, padded>(product, group); break;
-      case 4: stripGfni512<4, padded>(product, group); break;
-      case 5: stripGfni512<5, padded>(product, group); break;
-      default: stripGfni512<6, padded>(product, group); break;
+      case 1: stripGfni512<1, padded, atHand>(product, group); break;
+      case 2: stripGfni512<2, padded, atHand>(product, group); break;
+      case 3: stripGfni512<3, padded, atHand>(product, group); break;
+      case 4: stripGfni512<4, padded, atHand>(product, group); break;
+      case 5: stripGfni512<5, padded, atHand>(product, group); break;
+      default: stripGfni512<6, padded, atHand>(product, group); break;
     }
     group += count;
     left -= count;
@@ -99,9 +123,9 @@ TARGET(GFNI512) void stripsGfni512(const Product& product) {
 
 __attribute__((target(GFNI512))) void multiplyGfni512(const Product& product) {
   if (product.padded) {
-    stripsGfni512<true>(product);
+    product.coefficients ? stripsGfni512<true, true>(product) : stripsGfni512<true, false>(product);
   } else {
-    stripsGfni512<false>(product);
+    product.coefficients ? stripsGfni512<false, true>(product) : stripsGfni512<false, false>(product);
   }
 }
 
@@ -119,20 +143,19 @@ __attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t 
 
 // --- GFNI, 256 bits -----------------------------------------------------------------------------------------------------
 
-template <int M, int U>
+template <int M, int U, bool atHand>
 INLINE(GFNI256) void tileGfni256(const Product& product, size_t group, size_t at) {
   uint8_t stage[32 * U];
   __m256i sum[M][U];
   for (int j = 0; j < M; j++) {
     for (int u = 0; u < U; u++) sum[j][u] = _mm256_setzero_si256();
   }
-  const uint64_t* coefficients = product.coefficients + group;
-  for (size_t i = 0; i < product.k; i++, coefficients += product.m) {
+  for (size_t i = 0; i < product.k; i++) {
     const auto* source = reinterpret_cast<const __m256i*>(window(product, i, at, 32 * U, stage));
     __m256i in[U];
     for (int u = 0; u < U; u++) in[u] = _mm256_loadu_si256(source + u);
     for (int j = 0; j < M; j++) {
-      const __m256i by = _mm256_set1_epi64x(static_cast<long long>(coefficients[j]));
+      const __m256i by = _mm256_set1_epi64x(affineOf<atHand>(product, group + static_cast<size_t>(j), i));
       for (int u = 0; u < U; u++) {
         sum[j][u] = _mm256_xor_si256(sum[j][u], _mm256_gf2p8affine_epi64_epi8(in[u], by, 0));
       }
@@ -143,8 +166,17 @@ INLINE(GFNI256) void tileGfni256(const Product& product, size_t group, size_t at
     for (int u = 0; u < U; u++) _mm256_storeu_si256(target + u, sum[j][u]);
   }
 }
-GROUPS(GFNI256, groupsGfni256, tileGfni256)
-__attribute__((target(GFNI256))) void multiplyGfni256(const Product& product) { COLUMNS(32, groupsGfni256) }
+template <int M, int U>
+INLINE(GFNI256) void tileAtHand(const Product& product, size_t group, size_t at) { tileGfni256<M, U, true>(product, group, at); }
+template <int M, int U>
+INLINE(GFNI256) void tileLookedUp(const Product& product, size_t group, size_t at) { tileGfni256<M, U, false>(product, group, at); }
+GROUPS(GFNI256, groupsAtHand, tileAtHand)
+GROUPS(GFNI256, groupsLookedUp, tileLookedUp)
+TARGET(GFNI256) void multiplyAtHand(const Product& product) { COLUMNS(32, groupsAtHand) }
+TARGET(GFNI256) void multiplyLookedUp(const Product& product) { COLUMNS(32, groupsLookedUp) }
+__attribute__((target(GFNI256))) void multiplyGfni256(const Product& product) {
+  product.coefficients ? multiplyAtHand(product) : multiplyLookedUp(product);
+}
 
 __attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row,
                                                           const uint8_t* factors, size_t bytes) {

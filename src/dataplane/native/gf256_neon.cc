@@ -12,7 +12,7 @@ static inline void tile(const Product& product, size_t group, size_t at) {
   uint8_t stage[16];
   uint8x16_t sum[M];
   for (int j = 0; j < M; j++) sum[j] = vdupq_n_u8(0);
-  const uint8_t* row = product.matrix + group * product.k;
+  const uint8_t* row = product.matrix + group * product.stride;
   for (size_t i = 0; i < product.k; i++) {
     const auto length = static_cast<size_t>(product.lengths[i]);
     const uint8_t* source = product.sources[i] + at;
@@ -25,7 +25,7 @@ static inline void tile(const Product& product, size_t group, size_t at) {
     const uint8x16_t low = vandq_u8(in, vdupq_n_u8(15));
     const uint8x16_t high = vshrq_n_u8(in, 4);
     for (int j = 0; j < M; j++) {
-      const uint8_t* table = gfTables.nibbles[row[static_cast<size_t>(j) * product.k + i]];
+      const uint8_t* table = gfTables.nibbles[row[static_cast<size_t>(j) * product.stride + i]];
       sum[j] = veorq_u8(sum[j], veorq_u8(vqtbl1q_u8(vld1q_u8(table), low), vqtbl1q_u8(vld1q_u8(table + 16), high)));
     }
   }

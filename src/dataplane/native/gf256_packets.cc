@@ -157,4 +157,74 @@ napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
                     });
 }
 
+/**
+ * Looks which of the first `k` of a block's symbols are missing and which of its `r` repairs replace them; the packets of those at hand go
+ * into `state.block`. False after throwing.
+ */
+static bool takeErasures(Arguments& arguments, const int32_t* symbols, size_t sources, size_t r, Erasures* erasures) {
+  std::vector<int32_t>& block = arguments.state().block;
+  block.resize(2 * erasures->k);
+  size_t atHand = 0;
+  size_t missing = 0;
+  for (size_t i = 0; i < erasures->k; i++) {
+    const int32_t symbol = loadOnce(symbols + i);
+    // Which are at hand is anyone's guess: a branch would be mispredicted at every second gap.
+    const bool has = symbol > 0;
+    block[atHand] = symbol - 1;
+    erasures->missing[missing] = static_cast<uint8_t>(i);
+    atHand += has;
+    missing += !has;
+  }
+  erasures->count = missing;
+  size_t replaced = 0;
+  for (size_t j = 0; j < r && replaced < missing; j++) {
+    const int32_t symbol = loadOnce(symbols + sources + j);
+    if (symbol <= 0) continue;
+    erasures->repairs[replaced++] = static_cast<uint8_t>(j);
+    block[atHand++] = symbol - 1;
+  }
+  std::fill(block.begin() + static_cast<ptrdiff_t>(atHand), block.end(), -1);
+  if (replaced == missing) return true;
+  throwRange(arguments.env(), "%s: %zu symbols are at hand, %zu are needed", arguments.function(), atHand, erasures->k);
+  return false;
+}
+
+napi_value gfRecover(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "gfRecover", 9);
+  Memory* memory = memoryArgument(arguments, 0);
+  if (!memory) return nullptr;
+  const auto from = static_cast<size_t>(arguments.integer(2, "from", 0, 0x7fffffff));
+  const auto k = static_cast<size_t>(arguments.integer(3, "k", 1, kMaxSymbols));
+  const auto r = static_cast<size_t>(arguments.integer(4, "r", 0, kMaxSymbols - static_cast<int64_t>(k)));
+  const auto wanted = static_cast<size_t>(arguments.integer(5, "wanted", 1, static_cast<int64_t>(k)));
+  const int64_t bytes = arguments.integer(6, "bytes", 2, memory->slotBytes);
+  const int64_t like = arguments.integer(7, "like", 0, memory->slots - 1);
+  const Span<int32_t> symbols = arguments.int32s(1, "symbols", from + k + r);
+  const Span<int32_t> made = arguments.int32s(8, "made", 3 * std::min(wanted, r));
+  if (arguments.failed()) return nullptr;
+  Erasures erasures;
+  erasures.k = wanted;
+  if (!takeErasures(arguments, symbols.data + from, k, r, &erasures)) return nullptr;
+  const int32_t available = memory->freeCount();
+  if (available < 0) {
+    throwFreeStack(arguments);
+    return nullptr;
+  }
+  if (static_cast<size_t>(available) < erasures.count) return toInteger(env, -1);
+  State& state = arguments.state();
+  const DecodingMatrices::Matrix& matrix = state.decodingMatrices.get(erasures);
+  const uint64_t* coefficients = matrix.coefficients.empty() ? nullptr : matrix.coefficients.data();
+  const auto multiply = [&](size_t, size_t count, size_t symbol, bool padded) {
+    gfProduct({matrix.rows.data(), wanted, wanted, count, state.sources.data(), state.lengths.data(), padded, state.targets.data(), symbol, coefficients});
+  };
+  if (!makeBlocks(arguments, *memory, state.block.data(), 1, {wanted, erasures.count, 0, 0, bytes, like}, multiply)) return nullptr;
+  int32_t count = 0;
+  for (size_t m = 0; m < erasures.count && state.block[wanted + m] >= 0; m++, count++) {
+    made.data[3 * m] = erasures.missing[m];
+    made.data[3 * m + 1] = state.block[wanted + m];
+    made.data[3 * m + 2] = state.targets[m][0] << 8 | state.targets[m][1];
+  }
+  return toInteger(env, count);
+}
+
 }  // namespace penstock

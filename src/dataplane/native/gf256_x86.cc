@@ -12,7 +12,7 @@ namespace penstock {
 
 /** The nibble tables of the coefficient of source `i` and target `j` of a group whose first row is `row`. */
 static inline __attribute__((always_inline)) const __m128i* nibblesOf(const Product& product, const uint8_t* row, size_t i, int j) {
-  return reinterpret_cast<const __m128i*>(gfTables.nibbles[row[static_cast<size_t>(j) * product.k + i]]);
+  return reinterpret_cast<const __m128i*>(gfTables.nibbles[row[static_cast<size_t>(j) * product.stride + i]]);
 }
 
 template <int M, int U>
@@ -23,7 +23,7 @@ INLINE(AVX512) void tileAvx512(const Product& product, size_t group, size_t at) 
     for (int u = 0; u < U; u++) sum[j][u] = _mm512_setzero_si512();
   }
   const __m512i nibble = _mm512_set1_epi8(15);
-  const uint8_t* row = product.matrix + group * product.k;
+  const uint8_t* row = product.matrix + group * product.stride;
   for (size_t i = 0; i < product.k; i++) {
     const uint8_t* source = window(product, i, at, 64 * U, stage);
     __m512i low[U], high[U];
@@ -58,7 +58,7 @@ INLINE(AVX2) void tileAvx2(const Product& product, size_t group, size_t at) {
     for (int u = 0; u < U; u++) sum[j][u] = _mm256_setzero_si256();
   }
   const __m256i nibble = _mm256_set1_epi8(15);
-  const uint8_t* row = product.matrix + group * product.k;
+  const uint8_t* row = product.matrix + group * product.stride;
   for (size_t i = 0; i < product.k; i++) {
     const auto* source = reinterpret_cast<const __m256i*>(window(product, i, at, 32 * U, stage));
     __m256i low[U], high[U];
@@ -93,7 +93,7 @@ INLINE(SSSE3) void tileSsse3(const Product& product, size_t group, size_t at) {
     for (int u = 0; u < U; u++) sum[j][u] = _mm_setzero_si128();
   }
   const __m128i nibble = _mm_set1_epi8(15);
-  const uint8_t* row = product.matrix + group * product.k;
+  const uint8_t* row = product.matrix + group * product.stride;
   for (size_t i = 0; i < product.k; i++) {
     const auto* source = reinterpret_cast<const __m128i*>(window(product, i, at, 16 * U, stage));
     __m128i low[U], high[U];

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "cauchy.h"
 #include "elimination.h"
 
 namespace penstock {
@@ -215,6 +216,9 @@ struct State {
   size_t matrixK = 0;
   std::vector<uint64_t> coefficients;
   EliminationScratch elimination;
+  DecodingMatrices decodingMatrices;
+  /** Packets of the block that is recovered. */
+  std::vector<int32_t> block;
   std::unordered_map<int32_t, std::shared_ptr<SlidingWindow>> slidingWindows;
   int32_t lastSlidingWindow = 0;
   /** Where bytes go that no slot was predicted for, and where a mispredicted train is put together again. */

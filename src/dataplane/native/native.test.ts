@@ -456,6 +456,7 @@ describe('wrong arguments', () => {
       gfMultiplyRows: [bytes, bytes, bytes, 2, 2, 10, 10],
       gfMultiplyPackets: [id, bytes, handles, 1, 2, 2, 0],
       gfRandomPackets: [id, ints, handles, 1, 2, 2, 0, 4],
+      gfRecover: [id, Int32Array.of(1, 0, 2), 0, 2, 1, 2, 8, 0, ints],
       gfRandomMultiply: [id, ints, ints, 2, 2, 10, null],
       gfSolve: [id, Int32Array.from([2, 2, 2, 0, 0, 0, 1, 10, ...new Int32Array(100)])],
       xorAdd: [id, ints, 1],

@@ -346,6 +346,26 @@ export interface Native {
     skip: number,
     more: number,
   ): number
+  /**
+   * Makes packets of the missing sources of a block of the systematic Cauchy code (codes/cauchy.ts). `symbols` has of the block's k sources
+   * and r repairs, from `from` on, the packet of each plus 1, where it is at hand; k + r is at most 255. Of the first `wanted` sources those
+   * that are not at hand are computed from those that are and from the first repairs. A symbol is all of its packet and counts up to
+   * `bytes`; those made have that many, lie as `gfMultiplyPackets` has it, and have the annotations of packet `like`.
+   *
+   * Returns how many were made, and writes of each to `made` the index of its source, the packet, and the number that its first two bytes
+   * are; -1, with nothing made, where there are too few slots. Throws where fewer than `wanted` symbols are at hand, or one is no packet.
+   */
+  gfRecover(
+    memory: number,
+    symbols: Int32Array,
+    from: number,
+    k: number,
+    r: number,
+    wanted: number,
+    bytes: number,
+    like: number,
+    made: Int32Array,
+  ): number
   /** As `gfMatrixMultiply` on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
   gfMultiplyRows(
     matrix: Uint8Array,

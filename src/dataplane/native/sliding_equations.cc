@@ -23,10 +23,6 @@ static int32_t plus(int32_t sequence, int32_t n) {
 static bool isBefore(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b)) < 0;
 }
-static uint8_t inverse(uint8_t a) {
-  const uint8_t* row = gfTables.product[a];
-  return static_cast<uint8_t>(static_cast<const uint8_t*>(memchr(row, 1, 256)) - row);
-}
 /** Longer than any symbol. */
 constexpr int32_t kNoSymbol = 0x7fffffff;
 
@@ -132,20 +128,22 @@ bool SlidingWindow::isSolved(const Row& row) const {
 
 int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const uint8_t* repair, int32_t bytes) {
   found_.clear();
-  int32_t known = 0;
+  absent_.clear();
   for (int32_t i = 0; i < count; i++) {
     const int32_t sequence = plus(first, i);
-    if (!has(sequence)) continue;
-    known++;
-    if (bytes_[static_cast<size_t>(place(sequence))] > bytes) return kContradicted;
+    if (!has(sequence)) {
+      absent_.push_back(i);
+    } else if (bytes_[static_cast<size_t>(place(sequence))] > bytes) {
+      return kContradicted;
+    }
   }
-  if (known == count) return kRedundant;
+  if (absent_.empty()) return kRedundant;
   if (rows_.size() == kMaxEquations) return kUnusable;
 
   const size_t before = columns_.size();
-  for (int32_t i = 0; i < count; i++) {
+  for (const int32_t i : absent_) {
     const int32_t sequence = plus(first, i);
-    if (has(sequence) || rowOf(sequence) >= 0 || columnOf(sequence) >= 0 || addColumn(sequence)) continue;
+    if (rowOf(sequence) >= 0 || columnOf(sequence) >= 0 || addColumn(sequence)) continue;
     while (columns_.size() > before) removeColumn(columns_.size() - 1);
     return kUnusable;
   }
@@ -153,12 +151,12 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
   coefficients_.write(key, drawn_.data(), static_cast<size_t>(count));
   const size_t columns = columns_.size();
   reduced_.assign(columns, 0);
-  for (int32_t i = 0; i < count; i++) {
+  for (const int32_t i : absent_) {
     const int32_t column = columnOf(plus(first, i));
     if (column >= 0) reduced_[static_cast<size_t>(column)] = drawn_[static_cast<size_t>(i)];
   }
   int32_t longest = bytes;
-  for (int32_t i = 0; i < count; i++) {
+  for (const int32_t i : absent_) {
     const int32_t r = rowOf(plus(first, i));
     if (r < 0) continue;
     const Row& row = rows_[static_cast<size_t>(r)];
@@ -169,7 +167,7 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
   const size_t pivot = oldestColumn(reduced_);
   if (pivot == columns) return kRedundant;
 
-  const uint8_t* scale = gfTables.product[inverse(reduced_[pivot])];
+  const uint8_t* scale = gfTables.product[gfTables.inverse[reduced_[pivot]]];
   addTerm(repair, bytes, scale[1]);
   for (int32_t i = 0; i < count; i++) {
     const int32_t sequence = plus(first, i);
@@ -184,8 +182,7 @@ int32_t SlidingWindow::take(int32_t first, int32_t count, uint16_t key, const ui
     const Row& row = rows_[static_cast<size_t>(r)];
     addTerm(row.payload.get(), row.bytes, factor);
   }
-  for (int32_t i = 0; i < count; i++) {
-    if (has(plus(first, i))) continue;
+  for (const int32_t i : absent_) {
     int32_t& most = mostBytes_[static_cast<size_t>(place(plus(first, i)))];
     most = std::min(most, bytes);
   }
@@ -238,7 +235,7 @@ int32_t SlidingWindow::resolve(int32_t sequence, const uint8_t* symbol, int32_t 
     addPayload(left, symbol, bytes, 1);
     const size_t pivot = oldestColumn(left.coefficients);
     if (pivot < columns_.size()) {
-      const uint8_t* scale = gfTables.product[inverse(left.coefficients[pivot])];
+      const uint8_t* scale = gfTables.product[gfTables.inverse[left.coefficients[pivot]]];
       for (uint8_t& factor : left.coefficients) factor = scale[factor];
       addTerm(left.payload.get(), left.bytes, scale[1]);
       sumTerms(scratch_.get(), left.bytes);

@@ -146,6 +146,8 @@ class SlidingWindow {
   std::vector<Source> taken_;
   std::vector<Repair> repairs_;
 
+  /** Which of the sources of the repair at hand are not. */
+  std::vector<int32_t> absent_;
   CodingCoefficients coefficients_;
   /** The product in hand. */
   std::vector<uint8_t> drawn_;
@@ -153,7 +155,6 @@ class SlidingWindow {
   std::vector<uint8_t> factors_;
   std::vector<const uint8_t*> sources_;
   std::vector<int32_t> lengths_;
-  std::vector<uint64_t> affine_;
   std::unique_ptr<uint8_t[]> scratch_;
   std::vector<uint8_t> scratchCoefficients_;
 };

@@ -184,19 +184,21 @@ static bool compute(Arguments& arguments, const Memory& memory, const Table& tab
   EliminationScratch& scratch = state.elimination;
   const size_t m = scratch.clean.size(), most = scratch.places.size();
   reserveProduct(state, most + table.taken, m);
-  scratch.columns.resize(most + table.taken);
+  scratch.stretches.clear();
   bool padded = false;
   size_t k = 0;
   for (size_t i = 0; i < most; i++) {
     if (scratch.places[i] < 0) continue;
-    if (!takeSource(arguments, memory, k, scratch.places[i], loadOnce(table.lengths + i), table, &padded)) return false;
-    scratch.columns[k++] = static_cast<int32_t>(i);
+    if (!takeSource(arguments, memory, k++, scratch.places[i], loadOnce(table.lengths + i), table, &padded)) return false;
+    if (i == 0 || scratch.places[i - 1] < 0) scratch.stretches.emplace_back(i, 0);
+    scratch.stretches.back().second++;
   }
-  for (size_t n = 0; n < table.taken; n++, k++) {
-    if (!takeSource(arguments, memory, k, loadOnce(table.combined + n), loadOnce(table.combinedLengths + n), table, &padded)) return false;
-    scratch.columns[k] = static_cast<int32_t>(table.columns + n);
+  scratch.stretches.emplace_back(table.columns, table.taken);
+  for (size_t n = 0; n < table.taken; n++) {
+    if (!takeSource(arguments, memory, k++, loadOnce(table.combined + n), loadOnce(table.combinedLengths + n), table, &padded)) return false;
   }
-  scratch.rows.resize(m);
+  if (scratch.matrix.size() < m * k) scratch.matrix.resize(m * k);
+  uint8_t* out = scratch.matrix.data();
   for (size_t j = 0; j < m; j++) {
     const int64_t at = loadOnce(table.targets + j);
     if (at < 0 || at + static_cast<int64_t>(table.bytes) > static_cast<int64_t>(memory.bytes())) {
@@ -205,9 +207,10 @@ static bool compute(Arguments& arguments, const Memory& memory, const Table& tab
       return false;
     }
     state.targets[j] = memory.data + at;
-    scratch.rows[j] = table.rows + rowOf(scratch.clean[j]) * table.stride;
+    const uint8_t* row = table.rows + rowOf(scratch.clean[j]) * table.stride;
+    for (const auto& [from, count] : scratch.stretches) out = std::copy_n(row + from, count, out);
   }
-  runProductOnce(state, scratch.rows.data(), scratch.columns.data(), k, m, table.bytes, padded);
+  runProductOnce(state, scratch.matrix.data(), k, k, m, table.bytes, padded);
   return true;
 }
 

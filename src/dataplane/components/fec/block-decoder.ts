@@ -181,7 +181,7 @@ export class BlockDecoder {
       }
       counters.wrong_recoveries.add(1)
     }
-    this.repairs.dropContradicted(window, place, index, bytes)
+    if (window.repairBytes[place] !== 0) this.repairs.dropContradicted(window, place, index, bytes)
     window.symbols[at] = packet + 1
     if (window.noteSource(place, index, bytes)) this.overtaken = true
     this.fresh[this.freshCount] = packet

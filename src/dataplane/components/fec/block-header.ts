@@ -73,31 +73,42 @@ export class BlockHeader {
   session = 0
   closing = 0
   block = 0
+  /** The bytes before the index of the header read last and those behind it up to the block, when they are right; -1: they are not. */
+  private shape = -1
+  private sender = 0
 
   /** Reads the header at `at` of a packet of `bytes` bytes. False: it is none of this format, or cannot have been sent. */
   read(view: DataView, at: number, bytes: number, format: BlockFormat): boolean {
     if (bytes < BLOCK_HEADER_BYTES) return false
-    const shape = view.getInt32(at)
+    const first = view.getInt32(at)
     const sender = view.getInt32(at + 4)
-    const kind = shape >>> 24
-    const k = (shape >>> 16) & 255
-    const r = (shape >>> 8) & 255
-    const index = shape & 255
+    const index = first & 255
+    this.index = index
+    this.block = view.getInt32(at + 8)
+    // Most follow one of their own kind and block.
+    if ((first >>> 8 !== this.shape || sender !== this.sender) && !this.readSender(first >>> 8, sender, format))
+      return false
+    if (this.isSource) return index < this.k && view.getUint16(at + SYMBOL_AT) === bytes - BLOCK_HEADER_BYTES
+    return index < this.r && bytes >= format.repairSymbolAt + LENGTH_BYTES
+  }
+
+  private readSender(shape: number, sender: number, format: BlockFormat): boolean {
+    const kind = shape >>> 16
+    const k = (shape >>> 8) & 255
+    const r = shape & 255
     const closing = sender & 255
     const isSource = kind === format.source
     this.isSource = isSource
     this.k = k
     this.r = r
-    this.index = index
     this.session = sender >>> 8
     this.closing = closing
-    this.block = view.getInt32(at + 8)
+    this.shape = -1
     if (k + r > format.mostSymbols) return false
-    if (isSource) {
-      if (index >= k || closing > (format.progressive ? k : 0)) return false
-      return view.getUint16(at + SYMBOL_AT) === bytes - BLOCK_HEADER_BYTES
-    }
-    if (kind !== format.repair || bytes < format.repairSymbolAt + LENGTH_BYTES) return false
-    return index < r && closing > 0 && closing <= k
+    if (isSource ? closing > (format.progressive ? k : 0) : kind !== format.repair || closing === 0 || closing > k)
+      return false
+    this.shape = shape
+    this.sender = sender
+    return true
   }
 }

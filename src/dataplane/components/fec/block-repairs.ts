@@ -88,10 +88,10 @@ export class BlockRepairs {
     window.closing[place] = sources
   }
 
-  /** A source of `bytes` bytes has come: drops the repairs at hand that know of no such one. */
+  /** A source of `bytes` bytes has come, of a block with repairs: drops those at hand that know of no such one. */
   dropContradicted(window: BlockWindow, place: number, index: number, bytes: number): void {
     const least = window.repairBytes[place]
-    if (least === 0 || window.state[place] !== OPEN) return
+    if (window.state[place] !== OPEN) return
     const isWithin = this.progressive || (index < window.closing[place] && window.mixed[place] === 0)
     if (bytes <= least && isWithin) return
     const from = place * window.stride + window.k

@@ -1,5 +1,5 @@
 /** Computes the missing sources of a Reed-Solomon block when as many symbols are at hand as it has sources. */
-import { DecodingMatrices, MAX_SYMBOLS, repairPoint } from '../../codes/cauchy.ts'
+import { MAX_SYMBOLS } from '../../codes/cauchy.ts'
 import { native } from '../../native/native.ts'
 import { LENGTH_BYTES } from './block-header.ts'
 import { BlockRecovery, CONTRADICTED, NO_MORE, NO_SLOT, WHOLE } from './block-recovery.ts'
@@ -10,11 +10,10 @@ const MAX_SHAPES = 4
 
 export class CauchyRecovery extends BlockRecovery {
   readonly mostShapes = MAX_SHAPES
-  private readonly matrices = new DecodingMatrices()
-  private readonly points = new Uint8Array(MAX_SYMBOLS)
-  private readonly missing = new Uint8Array(MAX_SYMBOLS)
-  /** Packets of the symbols at hand, then of those computed. */
-  private readonly list = new Int32Array(2 * MAX_SYMBOLS)
+  /** Of each source computed its index, its packet, and its length. */
+  private readonly made = new Int32Array(3 * MAX_SYMBOLS)
+  /** Symbols of a block of which some repairs do not count. */
+  private readonly picked = new Int32Array(MAX_SYMBOLS)
   private readonly shapes = new Int32Array(MAX_SHAPES)
 
   forget(): void {}
@@ -52,63 +51,44 @@ export class CauchyRecovery extends BlockRecovery {
    * at hand.
    */
   private decode(window: BlockWindow, place: number, wanted: number, bytes: number, like: number): number {
-    const { packets, points, missing, list, memory } = this
-    const { k, symbols, shapes } = window
-    const base = place * window.stride
+    const { made, memory } = this
+    const { k, r } = window
     const shape = bytes * 256 + wanted
-    const isMixed = window.mixed[place] !== 0
-    let columns = 0
-    let erasures = 0
     this.count = 0
-    for (let i = 0; i < wanted; i++) {
-      // 1 where it is at hand. Which are is anyone's guess: a branch would be mispredicted at every second gap.
-      const kept = symbols[base + i]
-      const isAtHand = (UNSEEN - kept) >>> 31
-      points[columns] = i
-      list[columns] = kept - 1
-      missing[erasures] = i
-      columns += isAtHand
-      erasures += 1 - isAtHand
+    let symbols = window.symbols
+    let from = place * window.stride
+    if (window.mixed[place] !== 0) {
+      this.pick(window, from, shape)
+      symbols = this.picked
+      from = 0
     }
-    for (let j = 0; columns < wanted; j++) {
-      const at = base + k + j
-      if (symbols[at] <= UNSEEN || (isMixed && shapes[at] !== shape)) continue
-      points[columns] = repairPoint(j)
-      list[columns++] = symbols[at] - 1
-    }
-    const matrix = this.matrices.get(points, wanted, missing, erasures)
-    const made = native.gfMultiplyPackets(memory, matrix, list, 1, wanted, erasures, 0, bytes, like)
-    if (made < erasures || !this.isPossible(window.longest[place], wanted, erasures, bytes)) {
-      for (let m = 0; m < made; m++) packets.release(list[wanted + m])
+    const count = native.gfRecover(memory, symbols, from, k, r, wanted, bytes, like, made)
+    if (count < 0) return NO_SLOT
+    // Repairs are as long as their block's longest symbol: none is longer, and with all of them there one is as long.
+    let most = window.longest[place] - LENGTH_BYTES
+    for (let n = 0; n < count; n++) if (made[3 * n + 2] > most) most = made[3 * n + 2]
+    if (most !== bytes - LENGTH_BYTES) {
+      for (let n = 0; n < count; n++) this.packets.release(made[3 * n + 1])
       this.wrongShape = shape
-      return made < erasures ? NO_SLOT : CONTRADICTED
+      return CONTRADICTED
     }
-    for (let m = 0; m < erasures; m++) this.finish(window, place, missing[m], list[wanted + m])
+    for (let n = 0; n < count; n++) this.finish(window, place, made[3 * n], made[3 * n + 1], made[3 * n + 2])
     window.repairBytes[place] = bytes
     window.closing[place] = wanted
     return WHOLE
   }
 
-  /** Repairs are as long as their block's longest symbol: none is longer, and with all of them there one is as long. */
-  private isPossible(longest: number, wanted: number, erasures: number, bytes: number): boolean {
-    const { list } = this
-    const { view, offset } = this.packets
-    let most = longest - LENGTH_BYTES
-    for (let m = 0; m < erasures; m++) {
-      const payload = view.getUint16(offset[list[wanted + m]])
-      if (payload > most) most = payload
-    }
-    return most === bytes - LENGTH_BYTES
+  /** Copies the symbols of a block from `from` on, its repairs only if they have this shape. */
+  private pick(window: BlockWindow, from: number, shape: number): void {
+    const { picked } = this
+    const { k, stride, symbols, shapes } = window
+    for (let n = 0; n < stride; n++) picked[n] = n < k || shapes[from + n] === shape ? symbols[from + n] : UNSEEN
   }
 
-  /** Delivers the source `index`, unless it came and there was no slot to keep it. */
-  private finish(window: BlockWindow, place: number, index: number, packet: number): void {
+  /** Delivers the source `index` of `bytes` bytes, unless it came and there was no slot to keep it. */
+  private finish(window: BlockWindow, place: number, index: number, packet: number, bytes: number): void {
     const { packets } = this
-    if (window.symbols[place * window.stride + index] === SEEN) {
-      packets.release(packet)
-      return
-    }
-    const at = packets.offset[packet]
-    this.deliver(window, place, index, packet, at + LENGTH_BYTES, packets.view.getUint16(at))
+    if (window.symbols[place * window.stride + index] === SEEN) packets.release(packet)
+    else this.deliver(window, place, index, packet, packets.offset[packet] + LENGTH_BYTES, bytes)
   }
 }
