@@ -34,6 +34,8 @@ export interface MessageStream<Message> extends AsyncGenerator<Message, void, un
 const FIRST_WAIT = 500
 const LONGEST_WAIT = 30_000
 const DEFAULT_SILENCE = 45_000
+/** Milliseconds that an attempt has for its answer: Node.js 20's fetch never ends where a connection is closed as soon as it stands. */
+const LONGEST_OPENING = 15_000
 
 /**
  * Follows a stream. Ends when the node ends it; throws PenstockError when the node refuses it or ends it with a failure other than UNAVAILABLE,
@@ -130,7 +132,8 @@ async function* followOnce<Message>(
 ): AsyncGenerator<Message, void, undefined> {
   const { silence = DEFAULT_SILENCE } = connection
   const broken = new AbortController()
-  const watch = new Silence(silence, () => broken.abort(new Error(`silent for ${silence} ms`)))
+  const opening = Math.min(silence, LONGEST_OPENING)
+  const watch = new Silence(silence, opening, () => broken.abort(new Error('nothing was heard for too long')))
   const forward = (): void => broken.abort(signal?.reason)
   signal?.addEventListener('abort', forward)
   if (signal?.aborted === true) forward()
@@ -235,10 +238,11 @@ class Silence {
   readonly #onSilence: () => void
   #timer: ReturnType<typeof setTimeout>
 
-  constructor(milliseconds: number, onSilence: () => void) {
+  /** `opening`: how long the first word may take. */
+  constructor(milliseconds: number, opening: number, onSilence: () => void) {
     this.#milliseconds = milliseconds
     this.#onSilence = onSilence
-    this.#timer = setTimeout(onSilence, milliseconds)
+    this.#timer = setTimeout(onSilence, opening)
   }
 
   heard(): void {
