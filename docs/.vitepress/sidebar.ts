@@ -36,7 +36,7 @@ const topic = (text: string, pages: readonly string[], collapsed = false): Defau
 const families = JSON.parse(readFileSync(`${root}docs/components/families.json`, 'utf8')) as Record<string, string[]>
 
 export const sidebar: DefaultTheme.SidebarItem[] = [
-  topic('Start', ['README', ...pagesOf('docs/tutorial'), 'docs/README']),
+  topic('Start', ['README', 'docs/install', ...pagesOf('docs/tutorial'), 'docs/README']),
   topic('Tasks', [
     'docs/tasks',
     'docs/configurations',
@@ -62,6 +62,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     ],
   },
   topic('Operating', [
+    'docs/dashboard',
     'docs/service',
     'docs/commands',
     'docs/log',

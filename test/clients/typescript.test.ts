@@ -139,9 +139,9 @@ describe.each(['events', 'sockets'] as const)('streams by %s', (streams) => {
         for await (const _ of again);
       })().catch(() => {})
     })
-    const change = changes.next()
+    await changes.opened()
     await other.create(traffic())
-    expect((await change).value).toMatchObject({ create: {} })
+    expect((await changes.next()).value).toMatchObject({ create: {} })
     await other.node.close()
     other = await runNode(directory)
     await stands
