@@ -1,6 +1,6 @@
 /** The telemetry of runs: samples as they come, and what they come to per second. */
 import { openTelemetryStream, type TelemetrySample } from '@penstock/client'
-import { LiveStore, LiveStores } from './live.ts'
+import { LiveStore, LiveStores, type Reader } from './live.ts'
 import { node } from './session.ts'
 import { SharedStreams } from './shared-stream.ts'
 import { NO_TRAFFIC, type Traffic, trafficAfter } from './traffic.ts'
@@ -34,6 +34,16 @@ const traffic = new LiveStores<Traffic>(
 /** The samples of a run, oldest first; empty until the first has come. It ends as failed, ABORTED, when the run ends. */
 export function telemetryOf(nodeId: string, runId: string): LiveStore<readonly TelemetrySample[]> {
   return samples.get(`${nodeId}/${runId}`)
+}
+
+/** Tells every sample of a run, on the stream that all who ask for it share, until it ends or the feed's signal aborts. */
+export function followTelemetry(
+  nodeId: string,
+  runId: string,
+  feed: Reader,
+  onSample: (sample: TelemetrySample) => void,
+): Promise<void> {
+  return streams.follow(`${nodeId}/${runId}`, feed, onSample)
 }
 
 /** What a run carries and loses, over the last minute: a few numbers where `telemetryOf` keeps all. */
