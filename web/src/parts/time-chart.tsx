@@ -34,6 +34,8 @@ interface Props {
 const HEIGHT = 180
 /** Seconds that the width stands for, at least. */
 const WIDTH_SECONDS = 60
+/** Letters of a unit that an axis has room for. */
+const MAX_AXIS_UNIT = 5
 
 export function TimeChart({ label, times, curves, unit, isStack = false, height = HEIGHT, least = 0 }: Props) {
   const host = useRef<HTMLDivElement>(null)
@@ -121,13 +123,23 @@ function optionsOf(
       },
     },
     axes: [
-      { ...axis, space: 70, size: 26 },
-      { ...axis, space: 34, size: 76, values: (_, splits) => splits.map((value) => quantityText(value, unit)) },
+      { ...axis, space: 70, size: 26, values: (_, splits) => splits.map(clockText) },
+      { ...axis, space: 34, size: 76, values: (_, splits) => splits.map((value) => axisText(value, unit)) },
     ],
     series: [{}, ...curves.map((curve) => seriesOf(curve, isStack))],
     // Areas of a stack reach down to the one below.
     bands: isStack ? curves.slice(1).map((_, i) => ({ series: [i + 2, i + 1] as [number, number] })) : [],
   }
+}
+
+/** Hours, minutes and seconds of the reader's own clock. */
+function clockText(seconds: number): string {
+  return new Date(seconds * 1000).toTimeString().slice(0, 8)
+}
+
+/** Long units stand below the chart only. */
+function axisText(value: number, unit: string): string {
+  return quantityText(value, unit.length > MAX_AXIS_UNIT && unit !== 'fraction' ? '' : unit)
 }
 
 function seriesOf({ label, colour, isAside = false }: Curve, isStack: boolean): uPlot.Series {

@@ -71,7 +71,10 @@ export function FieldInput({ field, value, isPending, onSet }: Props) {
   }
 }
 
-/** `phase 1: delay` of `phases`, `0`, `delay`; `loss probability`. */
+/** `phases 1 delay` of `phases`, `0`, `delay`; `good loss` of `good_loss_prob`, whose unit is told beside it. */
 function nameOf(steps: readonly string[]): string {
-  return steps.map((step) => (/^\d+$/.test(step) ? String(Number(step) + 1) : step.replaceAll('_', ' '))).join(' ')
+  return steps
+    .map((step) => (/^\d+$/.test(step) ? String(Number(step) + 1) : step.replace(/_(probability|prob|mbit|ms)$/, '')))
+    .join(' ')
+    .replaceAll('_', ' ')
 }

@@ -6,16 +6,24 @@ import { runMetricsOf } from '../../data/run-metrics.ts'
 import { numberText } from '../../parts/quantity.ts'
 import { chiefFigures } from './chief-figures.ts'
 import { FamilySign, familyClass, familyTitle } from './families.tsx'
+import type { Direction } from './layout.ts'
 
 interface Data {
   readonly nodeId: string
   readonly runId: string
   readonly component: Component
+  readonly direction: Direction
 }
 
+const SIDES = {
+  right: { input: Position.Left, output: Position.Right, along: 'top' },
+  down: { input: Position.Top, output: Position.Bottom, along: 'left' },
+} as const
+
 export function ComponentBox({ data, selected }: NodeProps) {
-  const { nodeId, runId, component } = data as unknown as Data
+  const { nodeId, runId, component, direction } = data as unknown as Data
   const { name, key, family, ports } = component
+  const sides = SIDES[direction]
   return (
     <div className={`box ${familyClass(family)}${selected ? ' selected' : ''}`}>
       {(['input', 'output'] as const).map((side) => {
@@ -25,8 +33,8 @@ export function ComponentBox({ data, selected }: NodeProps) {
             key={port.name}
             id={port.name}
             type={side === 'input' ? 'target' : 'source'}
-            position={side === 'input' ? Position.Left : Position.Right}
-            style={{ top: `${(100 * (i + 1)) / (all.length + 1)}%` }}
+            position={sides[side]}
+            style={{ [sides.along]: `${(100 * (i + 1)) / (all.length + 1)}%` }}
             isConnectable={false}
           />
         ))

@@ -9,14 +9,14 @@ import {
   type ReactFlowInstance,
   useNodesState,
 } from '@xyflow/react'
-import { useEffect, useMemo, useRef } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import '@xyflow/react/dist/base.css'
 import { useTheme } from '../../app/theme.ts'
 import type { Configuration } from '../../data/configuration.ts'
 import { ComponentBox } from './component-box.tsx'
 import { ConnectionLine } from './connection-line.tsx'
 import { familyTitle } from './families.tsx'
-import { BOX, layoutOf } from './layout.ts'
+import { BOX, type Direction, layoutOf } from './layout.ts'
 
 export interface GraphProps {
   readonly nodeId: string
@@ -31,27 +31,39 @@ const NODES = { component: ComponentBox }
 const EDGES = { connection: ConnectionLine }
 /** Components from which on a map of the whole helps. */
 const MAP_FROM = 12
+/** Pixels below which packets are drawn to go down. */
+const NARROW = 640
+const FIT = { padding: 0.08, minZoom: 0.5, maxZoom: 1 }
 
 export function Graph({ nodeId, runId, configuration, selected, onSelect }: GraphProps) {
   const theme = useTheme()
   const flow = useRef<ReactFlowInstance>(null)
   const host = useRef<HTMLElement>(null)
-  const drawn = useMemo(() => drawing(nodeId, runId, configuration), [nodeId, runId, configuration])
+  const [direction, setDirection] = useState<Direction>(innerWidth < NARROW ? 'down' : 'right')
+  const drawn = useMemo(
+    () => drawing(nodeId, runId, configuration, direction),
+    [nodeId, runId, configuration, direction],
+  )
   const [nodes, setNodes, onNodesChange] = useNodesState<Node>(drawn.nodes)
   useEffect(() => setNodes(drawn.nodes), [drawn, setNodes])
   useEffect(() => {
     setNodes((all) => all.map((each) => ({ ...each, selected: each.id === selected })))
   }, [selected, setNodes])
-  // The whole stays in view when the room for it changes.
+  // What is selected, else the whole, stays in view when the room for it changes.
   useEffect(() => {
     if (host.current === null) return
-    const observer = new ResizeObserver(() => void flow.current?.fitView({ padding: 0.12, maxZoom: 1 }))
+    const observer = new ResizeObserver(([entry]) => {
+      setDirection((entry?.contentRect.width ?? NARROW) < NARROW ? 'down' : 'right')
+      void flow.current?.fitView(selected === undefined ? FIT : { ...FIT, minZoom: 0.75, nodes: [{ id: selected }] })
+    })
     observer.observe(host.current)
     return () => observer.disconnect()
-  }, [])
+  }, [selected])
   return (
     <section className="graph" aria-label="Graph" ref={host}>
       <ReactFlow
+        // Another direction is another drawing, which is fitted anew.
+        key={direction}
         nodes={nodes}
         edges={drawn.edges}
         nodeTypes={NODES}
@@ -68,7 +80,7 @@ export function Graph({ nodeId, runId, configuration, selected, onSelect }: Grap
         }}
         colorMode={theme}
         fitView
-        fitViewOptions={{ padding: 0.12, maxZoom: 1 }}
+        fitViewOptions={FIT}
         minZoom={0.1}
         maxZoom={2}
         nodesConnectable={false}
@@ -86,13 +98,18 @@ export function Graph({ nodeId, runId, configuration, selected, onSelect }: Grap
   )
 }
 
-function drawing(nodeId: string, runId: string, configuration: Configuration): { nodes: Node[]; edges: Edge[] } {
-  const points = layoutOf(configuration)
+function drawing(
+  nodeId: string,
+  runId: string,
+  configuration: Configuration,
+  direction: Direction,
+): { nodes: Node[]; edges: Edge[] } {
+  const points = layoutOf(configuration, direction)
   const nodes = configuration.components.map((component): Node => {
     const { name, key, family } = component
     return {
       ...{ id: name, type: 'component', position: points.get(name) ?? { x: 0, y: 0 }, ...BOX },
-      data: { nodeId, runId, component },
+      data: { nodeId, runId, component, direction },
       ariaLabel: `${name}: ${key}, ${familyTitle(family)}`,
     }
   })

@@ -13,15 +13,21 @@ interface Props {
   readonly isFollowing: boolean
   /** Somebody scrolls up to read. */
   readonly onScrollUp: () => void
+  /** Somebody who has scrolled up is at the end again. */
+  readonly onScrollToEnd: () => void
 }
 
-export function LogLines({ lines, isFollowing, onScrollUp }: Props) {
+export function LogLines({ lines, isFollowing, onScrollUp, onScrollToEnd }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 480 })
   const [open, setOpen] = useState<NumberedLine>()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it goes to the end when lines come
+  const count = useRef(lines.length)
   useEffect(() => {
-    if (isFollowing && host.current !== null) host.current.scrollTop = host.current.scrollHeight
+    if (host.current === null) return
+    // It goes to the end when lines come; older ones come above what is read.
+    if (isFollowing) host.current.scrollTop = host.current.scrollHeight
+    else host.current.scrollTop += Math.max(0, lines.length - count.current) * ROW
+    count.current = lines.length
   }, [lines, isFollowing])
   const { from, to } = linesInView(lines.length, view, ROW)
   return (
@@ -33,7 +39,9 @@ export function LogLines({ lines, isFollowing, onScrollUp }: Props) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
         tabIndex={0}
         onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
-          if (isFollowing && scrollTop < view.top && scrollHeight - scrollTop - clientHeight > ROW) onScrollUp()
+          const isAtEnd = scrollHeight - scrollTop - clientHeight <= ROW
+          if (isFollowing && scrollTop < view.top && !isAtEnd) onScrollUp()
+          if (!isFollowing && scrollTop > view.top && isAtEnd) onScrollToEnd()
           setView({ top: scrollTop, height: clientHeight })
         }}
       >

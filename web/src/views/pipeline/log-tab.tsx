@@ -1,10 +1,9 @@
 /** The log of a run as it is written, with filters; lines are text, whatever is in them. */
-import type { Level, LogMessage } from '@penstock/client'
-import { useId, useMemo, useState } from 'react'
+import type { Level, LogMessage, Run } from '@penstock/client'
+import { useEffect, useId, useMemo, useState } from 'react'
 import { useLive } from '../../data/live.ts'
 import { filtered, LEVELS, speakers } from '../../data/log-filter.ts'
-import { logOf, MAX_LINES } from '../../data/logs.ts'
-import { seenRuns } from '../../data/seen-runs.ts'
+import { type Log, logOf, MAX_LINES } from '../../data/logs.ts'
 import { Failure } from '../../parts/failure.tsx'
 import { LogLines } from './log-lines.tsx'
 import type { TabProps } from './tabs.ts'
@@ -13,20 +12,20 @@ import './log.css'
 /** Past lines that are asked for at first. */
 const FIRST_LINES = 200
 
-export function LogTab({ nodeId, pipeline, runId }: TabProps) {
+export function LogTab({ nodeId, runs, runId }: TabProps) {
   const [chosen, setChosen] = useState<string>()
   const shown = chosen ?? runId
   if (shown === undefined) return <p className="quiet">It was never started: there is no log yet.</p>
   return (
     <>
-      <RunChoice runs={seenRuns(pipeline)} current={runId} chosen={chosen} onChoose={setChosen} />
+      <RunChoice runs={runs} current={runId} chosen={chosen} onChoose={setChosen} />
       <RunLog key={shown} nodeId={nodeId} runId={shown} />
     </>
   )
 }
 
 interface ChoiceProps {
-  readonly runs: ReturnType<typeof seenRuns>
+  readonly runs: readonly Run[]
   readonly current: string | undefined
   readonly chosen: string | undefined
   readonly onChoose: (run: string | undefined) => void
@@ -79,9 +78,12 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
   const [level, setLevel] = useState<Level>('DEBUG')
   const [component, setComponent] = useState<string>()
   const [text, setText] = useState('')
-  // Lines that were there when it was stopped; undefined: it follows.
-  const [held, setHeld] = useState<typeof value>()
-  const { lines, first } = held ?? value
+  // Lines that were there when it was stopped, or those that come next; undefined: it follows.
+  const [held, setHeld] = useState<Log | 'next'>()
+  const { lines, first } = held === undefined || held === 'next' ? value : held
+  useEffect(() => {
+    if (held === 'next' && value.lines.length > 0) setHeld(value)
+  }, [held, value])
   const numbered = useMemo(() => lines.map((line, i) => ({ ...line, number: first + i })), [lines, first])
   const shown = useMemo(() => filtered(numbered, { level, component, text }), [numbered, level, component, text])
   const names = useMemo(() => speakers(lines), [lines])
@@ -119,7 +121,10 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
           type="button"
           className="button"
           disabled={past === MAX_LINES || lines.length < past}
-          onClick={() => setPast(MAX_LINES)}
+          onClick={() => {
+            setPast(MAX_LINES)
+            if (held !== undefined) setHeld('next')
+          }}
         >
           Older lines
         </button>
@@ -136,6 +141,7 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
         lines={shown as readonly (LogMessage & { readonly number: number })[]}
         isFollowing={held === undefined}
         onScrollUp={() => setHeld(value)}
+        onScrollToEnd={() => setHeld(undefined)}
       />
       <p className="quiet small">
         {shown.length} of {lines.length} lines{lines.length === MAX_LINES && ', older ones are not kept here'}.{' '}

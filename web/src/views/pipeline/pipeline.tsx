@@ -7,6 +7,7 @@ import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
+import { seenRuns } from '../../data/seen-runs.ts'
 import { Failure } from '../../parts/failure.tsx'
 import { PipelineHead } from './pipeline-head.tsx'
 import { type TabProps, tabsOf } from './tabs.ts'
@@ -55,7 +56,7 @@ function Tabs({ nodeId, pipeline, chosen }: TabsProps) {
     return <p className="quiet">Loading…</p>
   }
   const { id, currentRun } = pipeline
-  const props: TabProps = { nodeId, pipeline, configuration, runId: currentRun?.id }
+  const props: TabProps = { nodeId, pipeline, configuration, runId: currentRun?.id, runs: seenRuns(pipeline) }
   const tabs = tabsOf(props)
   const open = chosen === undefined ? tabs[0] : tabs.find((tab) => tab.id === chosen)
   return (

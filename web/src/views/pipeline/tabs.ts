@@ -1,5 +1,5 @@
 /** The tabs of a pipeline: each has its own address, the first is that of the pipeline. */
-import type { Pipeline } from '@penstock/client'
+import type { Pipeline, Run } from '@penstock/client'
 import type { ComponentType } from 'react'
 import type { Configuration } from '../../data/configuration.ts'
 import { variablesOf } from '../../data/variables.ts'
@@ -15,6 +15,8 @@ export interface TabProps {
   readonly configuration: Configuration
   /** The current run, or the last one; undefined: there was none. */
   readonly runId: string | undefined
+  /** Those that this page has seen, newest first. */
+  readonly runs: readonly Run[]
 }
 
 interface Tab {
