@@ -18,7 +18,8 @@ export function routeOf(hash: string): Route {
   if (nodes === 'nodes' && nodeId !== undefined && pipelines === 'pipelines' && rest.length === 0) {
     if (pipelineId === undefined) return { view: 'editor', nodeId }
     if (tab === 'edit') return { view: 'editor', nodeId, pipelineId }
-    return { view: 'pipeline', nodeId, pipelineId, ...(tab === undefined ? {} : { tab }) }
+    if (tab === undefined) return { view: 'pipeline', nodeId, pipelineId }
+    if (/^[a-z]+$/.test(tab)) return { view: 'pipeline', nodeId, pipelineId, tab }
   }
   return { view: 'unknown', path }
 }

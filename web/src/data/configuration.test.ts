@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { pipelineConfigSchema } from '../../../src/node/config-schema.ts'
-import { type ConfigSchema, readConfiguration } from './configuration.ts'
+import { readConfiguration } from './configuration.ts'
+import { nodeSchema } from './testing.ts'
 
-const schema = pipelineConfigSchema() as unknown as ConfigSchema
+const schema = await nodeSchema()
 const read = (pipeline: object, more: object = {}) =>
   readConfiguration(JSON.stringify({ engine_config: { pipeline }, ...more }), schema)
 

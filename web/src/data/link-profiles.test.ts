@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { pipelineConfigSchema } from '../../../src/node/config-schema.ts'
-import { profileFile, profileNames } from '../../../src/node/impairment-profiles.ts'
-import { type ConfigSchema, readConfiguration } from './configuration.ts'
+import { readConfiguration } from './configuration.ts'
 import type { Profile } from './documents.ts'
 import { linksOf } from './emulation.ts'
 import { planOf } from './link-profiles.ts'
 import { withValues } from './places.ts'
+import { nodeProfiles, nodeSchema } from './testing.ts'
 
-const schema = pipelineConfigSchema() as unknown as ConfigSchema
-const profiles = profileNames().map((name) => JSON.parse(profileFile(name).text) as Profile)
+const schema = await nodeSchema()
+const profiles = await nodeProfiles()
 const profile = (name: string) => profiles.find((each) => each.name === name) as Profile
 
 /** A configuration of components in a row between a source and a sink. */

@@ -1,8 +1,8 @@
 import type { Level, LogMessage } from '@penstock/client'
 import { describe, expect, test } from 'vitest'
 import { linesInView } from '../views/pipeline/log-window.ts'
+import { logAfter, MAX_LINES } from './log.ts'
 import { filtered, speakers } from './log-filter.ts'
-import { logAfter, MAX_LINES } from './logs.ts'
 
 const line = (level: Level, component: string, message: string, fields = {}): LogMessage => ({
   ...{ level, component, message, fields },

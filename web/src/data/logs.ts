@@ -1,17 +1,8 @@
 /** The log lines of runs. */
-import { type LogMessage, openLogStream } from '@penstock/client'
+import { openLogStream } from '@penstock/client'
 import { LiveStore, LiveStores } from './live.ts'
+import { type Log, logAfter } from './log.ts'
 import { node } from './session.ts'
-
-/** Lines kept of a run: as many as a node has in memory of one that is on. */
-export const MAX_LINES = 2_000
-
-export interface Log {
-  /** Oldest first, at most MAX_LINES. */
-  readonly lines: readonly LogMessage[]
-  /** The number of the first of them, counted from the first that came. */
-  readonly first: number
-}
 
 const NONE: Log = { lines: [], first: 0 }
 
@@ -33,13 +24,6 @@ const stores = new LiveStores<Log>((key, onIdle) => {
     onIdle,
   )
 })
-
-/** The log with further lines; the oldest give way. */
-export function logAfter({ lines, first }: Log, messages: readonly LogMessage[]): Log {
-  const all = [...lines, ...messages]
-  const gone = Math.max(0, all.length - MAX_LINES)
-  return { lines: gone === 0 ? all : all.slice(gone), first: first + gone }
-}
 
 /** The lines of a run, beginning with at most `past` of those that were there before. */
 export function logOf(nodeId: string, runId: string, past: number): LiveStore<Log> {
