@@ -23,7 +23,7 @@ export interface ConfigSchema {
   readonly $defs: Readonly<Record<string, FieldSchema>>
 }
 
-export interface Port {
+interface Port {
   /** As metrics call it: `input`, `flows_0_output`. */
   readonly name: string
   readonly side: 'input' | 'output'
@@ -43,7 +43,7 @@ export interface Component {
   readonly ports: readonly Port[]
 }
 
-export interface Connection {
+interface Connection {
   readonly name: string
   readonly from: End
   readonly to: End
@@ -68,7 +68,7 @@ export interface Configuration {
   readonly places: ReadonlyMap<string, Point>
 }
 
-export type Fields = Readonly<Record<string, unknown>>
+type Fields = Readonly<Record<string, unknown>>
 
 const UNKNOWN: FieldSchema = {}
 

@@ -3,7 +3,7 @@ import type { TelemetrySample } from '@penstock/client'
 import type { Link, LinkPort } from './emulation.ts'
 import { type History, metricKey, type Series } from './history.ts'
 
-export interface LinkFigures {
+interface LinkFigures {
   /** Seconds since 1970. */
   readonly times: readonly number[]
   /** Bits per second that leave the link. */

@@ -4,7 +4,7 @@ import type { FieldSchema } from '../../data/configuration.ts'
 /** Steps of a slider from end to end. */
 export const STEPS = 1_000
 
-export interface Scale {
+interface Scale {
   /** The value at a step, 0 to STEPS, rounded to what one would write. */
   readonly value: (step: number) => number
   /** The step for a value; of one beyond the end, the end. */

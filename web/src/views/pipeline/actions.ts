@@ -1,7 +1,7 @@
 /** What can be done with a pipeline in the state that it is in. */
 import type { Pipeline } from '@penstock/client'
 
-export type Action = 'start' | 'stop' | 'restart' | 'delete'
+type Action = 'start' | 'stop' | 'restart' | 'delete'
 
 /** One that waits to be restarted by its policy can be stopped; one that stops can only be deleted. */
 export function actionsOf({ started, currentRun }: Pipeline): ReadonlySet<Action> {

@@ -5,7 +5,7 @@ import type { ComponentRates } from '../../data/rates.ts'
 import { bitRateText, shareText } from '../../parts/format.ts'
 import { numberText, quantityText } from '../../parts/quantity.ts'
 
-export interface Figure {
+interface Figure {
   readonly label: string
   readonly value: string
 }

@@ -76,7 +76,9 @@ function RunFacts({ pipeline: { started, currentRun, restarts } }: { readonly pi
   const now = useMinute()
   if (currentRun === undefined) return null
   const { id, startedAt, endedAt, cpu, outcome, error } = currentRun
-  const ago = (time: string): string => agoText(Date.parse(time), Math.max(now, Date.parse(time)))
+  // The time here goes on in steps: seconds would stand still.
+  const ago = (time: string): string =>
+    now - Date.parse(time) < 60_000 ? 'less than a minute ago' : agoText(Date.parse(time), now)
   return (
     <>
       <p className="quiet small">
