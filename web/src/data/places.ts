@@ -40,8 +40,8 @@ export function withValues(jsonConfig: string, values: ReadonlyMap<string, unkno
     const found = holderOf(config, pointer)
     if (found === undefined) throw new Error(`the configuration has no ${pointer} any more`)
     const [holder, key] = found
-    if (value === undefined) delete holder[key]
-    else holder[key] = value
+    // JSON leaves out what is undefined.
+    holder[key] = value
   }
   return `${JSON.stringify(config, null, 2)}\n`
 }
