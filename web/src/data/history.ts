@@ -29,7 +29,7 @@ export function numberOf({ uint64Value, int64Value, doubleValue, boolValue }: Me
 }
 
 /** The numbers that are drawn over time of a KPI, in the order in which it has them. */
-export function kpiNumbers(kpi: Kpi): readonly (number | string | undefined)[] {
+function kpiNumbers(kpi: Kpi): readonly (number | string | undefined)[] {
   const { valueOverTime, valueOverTimeComparison: two, dataRate, multipleValuesOverTime: many } = kpi
   if (valueOverTime !== undefined) {
     const { value, min, max, avg } = valueOverTime
