@@ -13,6 +13,7 @@ import { pipelineConfigSchema } from '../../src/node/config-schema.ts'
 const schema = pipelineConfigSchema()
 const definitions = schema.$defs as Record<string, JsonSchema>
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, allowUnionTypes: true })
+ajv.addVocabulary(['x-family', 'x-live', 'x-port', 'x-secret', 'x-unit'])
 const validate = ajv.compile(schema)
 
 function accepts(config: unknown): boolean {
@@ -79,6 +80,25 @@ test('bounds and defaults are those that the node checks by', () => {
     ]),
   )
   expect(Object.fromEntries(published)).toMatchObject(Object.fromEntries(defaults))
+})
+
+test('programs find what a field is in keywords of its own', () => {
+  expect(definitions.delay_constant).toMatchObject({
+    'x-family': 'emulation',
+    properties: {
+      flows: { items: { properties: { input: { 'x-port': 'input' }, output: { 'x-port': 'output' } } } },
+      delay: { 'x-live': true, 'x-unit': 'ms' },
+    },
+  })
+  expect(definitions.delay_constant).not.toHaveProperty('properties.seed.x-live')
+  expect(definitions.loss_constant).toHaveProperty('properties.loss_probability.x-unit', 'probability')
+  expect(definitions.chacha20_encrypt).toHaveProperty('properties.key.x-secret', true)
+  for (const { key, family, live = [] } of components.values()) {
+    const { properties, ...own } = definitions[key] as { properties: Record<string, JsonSchema> }
+    expect(own).toHaveProperty('x-family', family)
+    const named = Object.keys(properties).filter((name) => properties[name]?.['x-live'] === true)
+    expect(named.sort(), key).toEqual([...live].sort())
+  }
 })
 
 test.each(examples)('takes examples/%s', (file) => {
