@@ -75,27 +75,32 @@ function componentSchema(definitions: readonly AnyComponent[]): JsonSchema {
   }
 }
 
-function definitionSchema({ key, summary, details, config, live = [] }: AnyComponent): JsonSchema {
+function definitionSchema({ key, family, summary, details, config, live = [] }: AnyComponent): JsonSchema {
   const schema = plain(config as SchemaNode)
   const properties = schema.properties as Record<string, JsonSchema>
   for (const name of live as readonly string[]) {
     const property = properties[name] as JsonSchema
     property.description = sentences(property.description, 'A running pipeline takes a change of it over.')
+    property['x-live'] = true
   }
-  return { title: key, description: sentences(summary, details), ...schema }
+  return { title: key, description: sentences(summary, details), 'x-family': family, 'x-summary': summary, ...schema }
 }
 
 function sentences(...parts: unknown[]): string {
   return parts.filter((part) => typeof part === 'string' && part !== '').join(' ')
 }
 
-/** `node` without annotations of the engine's own: what they say is in the description. */
+/** `node` without annotations of the engine's own: what they say is in the description, and for programs in the keywords that begin with `x-`. */
 function plain(node: SchemaNode): JsonSchema {
   const schema: JsonSchema = {}
   const description = sentences(node.description, node.unit && node.unit !== 'probability' ? `Unit: ${node.unit}.` : '')
   if (description !== '') schema.description = description
   for (const keyword of KEYWORDS) if (node[keyword] !== undefined) schema[keyword] = node[keyword]
   if (node.format !== undefined) schema.pattern = patternOf(node.format)
+  if (node.unit !== undefined) schema['x-unit'] = node.unit
+  if (node.port !== undefined) schema['x-port'] = node.port
+  if (node.secret) schema['x-secret'] = true
+  if (node.exactlyOne !== undefined) schema['x-one-of'] = node.exactlyOne
   if (node.items !== undefined) schema.items = plain(node.items)
   if (isObject(node.patternProperties)) {
     schema.additionalProperties = plain(Object.values(node.patternProperties)[0] as SchemaNode)
