@@ -7,6 +7,7 @@ import { withConnection, withoutConnection } from '../../web/src/views/editor/mo
 import {
   withComponent,
   withComponentName,
+  withConnectionName,
   withCoordinates,
   withCopies,
   withoutComponents,
@@ -259,6 +260,22 @@ describe('names', () => {
       ],
       meta: { component_display_coordinates: { 'a/b': { x: 1, y: 2 } }, component_display_order: { 'a/b': 3 } },
     })
+  })
+
+  test('a connection is renamed at both of its ends', () => {
+    const config = of({
+      a: { udp: { output: 'x' } },
+      b: { gate: { flows: [{ input: 'x', output: 'y' }] } },
+      c: { bomb: {} },
+    })
+    const renamed = withConnectionName(config, catalogue, 'x', 'z')
+    expect(pipelineOf(renamed)).toEqual({
+      a: { udp: { output: 'z' } },
+      b: { gate: { flows: [{ input: 'z', output: 'y' }] } },
+      c: { bomb: {} },
+    })
+    expect(() => withConnectionName(config, catalogue, 'x', 'y')).toThrow(RangeError)
+    expect(() => withConnectionName(config, catalogue, 'x', '')).toThrow(RangeError)
   })
 
   test('a name that another component has, and none, are refused', () => {

@@ -112,6 +112,20 @@ export function withComponentName(config: JsonObject, from: string, to: string):
   return withReferences(changed, from, to)
 }
 
+/** Gives a connection another name at all its ends. Throws RangeError when another one is called so, or the name is empty. */
+export function withConnectionName(config: JsonObject, catalogue: Catalogue, from: string, to: string): JsonObject {
+  if (from === to) return config
+  if (to === '') throw new RangeError('a connection needs a name')
+  if (connectionNames(config, catalogue).has(to)) throw new RangeError(`another connection is called ${to}`)
+  const renamed = (connection: string): string => (connection === from ? to : connection)
+  const entries = Object.entries(pipelineOf(config)).map(([name, written]): [string, Json] => {
+    const { key, kind, fields } = componentOf(name, written, catalogue)
+    if (key === undefined || kind === undefined || fields === undefined) return [name, written]
+    return [name, { [key]: withPortNames(kind.schema, fields, renamed) }]
+  })
+  return withPipeline(config, Object.fromEntries(entries))
+}
+
 /** Copies components with their fields. Connections among them are made anew among the copies; ends that lead elsewhere are left open. */
 export function withCopies(config: JsonObject, catalogue: Catalogue, names: readonly string[]): Added {
   const taken = connectionNames(config, catalogue)

@@ -7,6 +7,7 @@ import { telemetryOf } from '../../data/telemetry.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { stateOf } from '../../parts/pipeline-state.ts'
+import Configuration from '../configuration/configuration.tsx'
 
 interface Props {
   readonly nodeId: string
@@ -26,6 +27,7 @@ export default function PipelineView({ nodeId, pipelineId }: Props) {
       <p>
         <Badge tone={tone}>{text}</Badge> <a href={hashOf({ view: 'editor', nodeId, pipelineId })}>Edit</a>
       </p>
+      <Configuration nodeId={nodeId} pipeline={pipeline} />
       {pipeline.currentRun !== undefined && <Run nodeId={nodeId} runId={pipeline.currentRun.id} />}
     </>
   )

@@ -1,0 +1,25 @@
+/** The settings of a pipeline: what creating it takes, and updating it replaces. */
+import type { CreatePipelineRequest, Pipeline } from '@penstock/client'
+
+export type Settings = Omit<CreatePipelineRequest, 'nodeId'>
+
+/** Those that a pipeline has, to be sent back with changes: what an update leaves out falls back to its default. */
+export function settingsOf(pipeline: Pipeline): Settings {
+  const { name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel } = pipeline
+  const { nodeReferenceId, instructionsTimeout, cpuPin, performanceMode } = pipeline
+  return {
+    ...{ name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel },
+    ...{ nodeReferenceId, instructionsTimeout, cpuPin, performanceMode },
+  }
+}
+
+/** Whether both say the same. */
+export function isSame(a: Settings, b: Settings): boolean {
+  const text = (settings: Settings): string =>
+    JSON.stringify(
+      Object.entries(settings)
+        .filter(([, value]) => value !== undefined)
+        .sort(),
+    )
+  return text(a) === text(b)
+}
