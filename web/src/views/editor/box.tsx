@@ -3,7 +3,7 @@ import { Handle, type Node, type NodeProps, Position } from '@xyflow/react'
 import type { Component } from './model-graph.ts'
 import { idOf, labelOf, type Port } from './model-ports.ts'
 
-export interface BoxData extends Record<string, unknown> {
+interface BoxData extends Record<string, unknown> {
   readonly component: Component
   readonly problems: number
 }
@@ -14,7 +14,7 @@ export function Box({ data: { component, problems }, selected }: NodeProps<BoxNo
   const { name, key, kind, ports } = component
   const side = (wanted: Port['side']): readonly Port[] => ports.filter((port) => port.side === wanted)
   return (
-    <div className={`box ${kind?.family ?? ''} ${selected ? 'selected' : ''}`}>
+    <div className={`part family-${kind?.family ?? 'unknown'} ${selected ? 'selected' : ''}`}>
       <header>
         <strong title={name}>{name}</strong>
         {problems > 0 && (

@@ -96,7 +96,7 @@ function ComponentForm({ editing, component, problems }: FormProps) {
           select([next])
         }}
       />
-      <p className={`kind ${kind?.family ?? ''}`}>
+      <p className={`kind family-${kind?.family ?? 'unknown'}`}>
         <code>{key ?? 'no component'}</code> {kind?.family}
       </p>
       {kind === undefined ? (

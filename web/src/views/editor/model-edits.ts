@@ -14,18 +14,18 @@ import { skeletonOf, withPortNames } from './model-ports.ts'
 import { withReferences } from './model-references.ts'
 import type { Catalogue } from './model-schema.ts'
 
-export const PIPELINE: Path = ['engine_config', 'pipeline']
+const PIPELINE: Path = ['engine_config', 'pipeline']
 const COORDINATES: Path = ['meta', 'component_display_coordinates']
 const BY_NAME: readonly Path[] = [COORDINATES, ['meta', 'component_display_order']]
 /** Pixels that a copy stands beside what it was made of. */
 const COPY_OFFSET = 40
 
-export function withPipeline(config: JsonObject, pipeline: JsonObject): JsonObject {
+function withPipeline(config: JsonObject, pipeline: JsonObject): JsonObject {
   return withValueAt(config, PIPELINE, pipeline) as JsonObject
 }
 
 /** `config` with one field of a component set; undefined takes it away. */
-export function withField(config: JsonObject, component: Component, path: Path, value: Json | undefined): JsonObject {
+function withField(config: JsonObject, component: Component, path: Path, value: Json | undefined): JsonObject {
   const { name, key } = component
   if (key === undefined) return config
   const pipeline = pipelineOf(config)
@@ -45,7 +45,7 @@ export function withFieldOf(
 }
 
 /** A name like `wanted` that is none of `taken`. */
-export function freeName(wanted: string, taken: { has(name: string): boolean }): string {
+function freeName(wanted: string, taken: { has(name: string): boolean }): string {
   if (!taken.has(wanted)) return wanted
   for (let i = 2; ; i++) if (!taken.has(`${wanted}_${i}`)) return `${wanted}_${i}`
 }

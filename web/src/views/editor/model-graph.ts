@@ -18,7 +18,7 @@ export interface Component {
   readonly ports: readonly Port[]
 }
 
-export interface Connection {
+interface Connection {
   readonly name: string
   readonly from: Port
   readonly to: Port

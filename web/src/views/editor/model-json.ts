@@ -23,7 +23,7 @@ export function camelCase(name: string): string {
 }
 
 /** The key under which `object` has the field `name`, in either casing; `name` when it has none. */
-export function keyOf(object: JsonObject, name: string): string {
+function keyOf(object: JsonObject, name: string): string {
   if (Object.hasOwn(object, name)) return name
   const camel = camelCase(name)
   return Object.hasOwn(object, camel) ? camel : name

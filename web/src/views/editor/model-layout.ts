@@ -3,12 +3,12 @@ import { Graph as Drawing, layout } from '@dagrejs/dagre'
 import { coordinatesOf, type Graph, type Point } from './model-graph.ts'
 import type { JsonObject } from './model-json.ts'
 
-export const BOX_WIDTH = 210
+const BOX_WIDTH = 210
 const HEAD = 46
 const ROW = 22
 
 /** Height of a box in pixels: inputs and outputs stand side by side. */
-export function heightOf(inputs: number, outputs: number): number {
+function heightOf(inputs: number, outputs: number): number {
   return HEAD + Math.max(1, inputs, outputs) * ROW + 10
 }
 

@@ -39,7 +39,7 @@ export function Palette({ catalogue, onAdd }: Props) {
       />
       <div className="kinds">
         {families.map(([family, kinds]) => (
-          <div key={family} className={`family ${family}`}>
+          <div key={family} className={`family family-${family}`}>
             <h3>{FAMILIES[family] ?? family}</h3>
             {kinds.map((kind) => (
               <button

@@ -15,7 +15,7 @@ export function SidePanel({ editing, problems, onAdd }: Props) {
   const count = graph.components.length
   return (
     <aside className="side">
-      <div className="tabs" role="tablist">
+      <div className="switch" role="tablist">
         <Tab name="Add" isOn={shown === 'add'} onClick={() => setShown('add')} />
         <Tab name={`Components (${count})`} isOn={shown === 'list'} onClick={() => setShown('list')} />
       </div>

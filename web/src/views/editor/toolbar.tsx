@@ -26,7 +26,7 @@ export function Toolbar({ editing, view, onView, validation, isNew, children }: 
   const setText = (jsonConfig: string): void => setSettings({ ...settings, jsonConfig })
   const tools = { text: settings.jsonConfig, name: settings.name, onChange: setText }
   return (
-    <header className="toolbar">
+    <header className="editor-bar">
       <div className="row">
         <h1 className="visually-hidden">{isNew ? 'New pipeline' : `Edit ${settings.name}`}</h1>
         <label className="visually-hidden" htmlFor={id}>

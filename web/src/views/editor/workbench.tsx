@@ -19,6 +19,7 @@ import { Saving } from './saving.tsx'
 import { useShortcuts } from './shortcuts.ts'
 import { SidePanel } from './side-panel.tsx'
 import { Toolbar, type View } from './toolbar.tsx'
+import '../../parts/family.css'
 import './editor.css'
 
 const CodeEditor = lazy(async () => ({ default: (await import('../configuration/code-editor.tsx')).CodeEditor }))
