@@ -1,6 +1,6 @@
 /** Builds a pipeline or changes one: as a drawing with forms, and as text. */
 import type { Pipeline } from '@penstock/client'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { configSchema } from '../../data/config-schema.ts'
 import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
@@ -17,23 +17,33 @@ interface Props {
 export default function EditorView({ nodeId, pipelineId }: Props) {
   const { value, status, error } = useLive(pipelinesOf(nodeId))
   const { value: schema, ...schemaState } = useLive(configSchema)
-  const pipeline = pipelineId === undefined ? undefined : value.get(pipelineId)
-  if (status === 'failed' && error !== undefined) return <Failure error={error} title="The node does not answer" />
-  if (schemaState.status === 'failed' && schemaState.error !== undefined) {
+  const found = pipelineId === undefined ? undefined : value.get(pipelineId)
+  /** What is being edited is shown on, whatever becomes of the stream and the pipeline. */
+  const [pipeline, setPipeline] = useState(found)
+  if (found !== undefined && found !== pipeline) setPipeline(found)
+  const isKnown = pipelineId === undefined || pipeline !== undefined
+  if (schema === undefined) {
+    if (schemaState.status !== 'failed' || schemaState.error === undefined) return <p className="quiet">Loading…</p>
     return <Failure error={schemaState.error} title="The components are not known" />
   }
-  if (status === 'opening' || schema === undefined) return <p className="quiet">Loading…</p>
-  if (pipelineId !== undefined && pipeline === undefined) return <p>There is no such pipeline on this node.</p>
-  return <Known nodeId={nodeId} pipeline={pipeline} schema={schema} />
+  if (isKnown) {
+    const isGone = status === 'live' && pipelineId !== undefined && found === undefined
+    return <Known nodeId={nodeId} pipeline={pipeline} isGone={isGone} schema={schema} />
+  }
+  if (status === 'failed' && error !== undefined) return <Failure error={error} title="The node does not answer" />
+  if (status === 'opening') return <p className="quiet">Loading…</p>
+  return <p>There is no such pipeline on this node.</p>
 }
 
 interface KnownProps {
   readonly nodeId: string
   readonly pipeline: Pipeline | undefined
+  /** It was deleted. */
+  readonly isGone: boolean
   readonly schema: Schema
 }
 
-function Known({ nodeId, pipeline, schema }: KnownProps) {
+function Known({ schema, ...props }: KnownProps) {
   const catalogue = useMemo(() => catalogueOf(schema), [schema])
-  return <Workbench nodeId={nodeId} pipeline={pipeline} schema={schema} catalogue={catalogue} />
+  return <Workbench schema={schema} catalogue={catalogue} {...props} />
 }

@@ -27,11 +27,13 @@ const CodeEditor = lazy(async () => ({ default: (await import('../configuration/
 interface Props {
   readonly nodeId: string
   readonly pipeline: Pipeline | undefined
+  /** It was deleted meanwhile. */
+  readonly isGone: boolean
   readonly schema: Schema
   readonly catalogue: Catalogue
 }
 
-export function Workbench({ nodeId, pipeline, schema, catalogue }: Props) {
+export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props) {
   const stored = useMemo(() => (pipeline === undefined ? NEW : settingsOf(pipeline)), [pipeline])
   /** The settings that editing began with, or that were decided about. */
   const [base, setBase] = useState<Settings>(stored)
@@ -72,13 +74,18 @@ export function Workbench({ nodeId, pipeline, schema, catalogue }: Props) {
         <Toolbar editing={editing} view={shown} onView={setView} validation={validation} isNew={pipeline === undefined}>
           <Saving
             nodeId={nodeId}
-            pipeline={pipeline}
+            pipeline={isGone ? undefined : pipeline}
             settings={draft.settings}
             isDirty={isDirty}
             isStale={hasMoved}
             onStored={() => setStored(true)}
           />
         </Toolbar>
+        {isGone && (
+          <p className="notice">
+            The pipeline was deleted meanwhile. What you have here is kept: Create makes a new one of it.
+          </p>
+        )}
         {hasMoved && isDirty && (
           <StoredChange
             stored={stored.jsonConfig}
