@@ -381,6 +381,8 @@ describe('random edits', () => {
         const config = withCoordinates({ meta: { own: 1 } }, new Map(Object.entries(points)))
         expect(Object.fromEntries(coordinatesOf(config))).toEqual(points)
         expect((config.meta as JsonObject).own).toBe(1)
+        const moved = withCoordinates(config, new Map([['moved', { x: 1, y: 2 }]]))
+        expect(Object.fromEntries(coordinatesOf(moved))).toEqual({ ...points, moved: { x: 1, y: 2 } })
       }),
     )
   })
