@@ -1,8 +1,8 @@
 /** `penstock completion`: scripts that complete commands, options, choices, component keys, and names that the node knows, in bash and zsh. */
 import { Argument, type Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
+import { profileNames } from '../node/impairment-profiles.ts'
 import { ASKING } from './complete.ts'
-import { profileNames } from './impairment.ts'
 import { print } from './terminal.ts'
 import { defaultCommandOf } from './usage.ts'
 

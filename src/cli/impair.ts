@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
+import { profileNames } from '../node/impairment-profiles.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { RunningCommand } from './impair-command.ts'
@@ -16,7 +17,6 @@ import {
   type Overrides,
   overridden,
   pipelineOf,
-  profileNames,
   profileOf,
   refused,
   type Step,

@@ -1,10 +1,8 @@
 /** Impairments of a link as data: the profiles of examples/profiles, what the options change of them, and the pipeline they make. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { Random } from '../dataplane/engine/random.ts'
-import { packageRoot } from '../package-root.ts'
+import { profileFile, profileNames } from '../node/impairment-profiles.ts'
 import { isObject } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
@@ -48,20 +46,11 @@ export interface Overrides {
 const DEFAULT_QUEUE = 1000
 
 const FIELDS = ['name', 'description', 'source', ...DIRECTIONS]
-const DIRECTORY = join(packageRoot(), 'examples/profiles')
-
-/** The names of the profiles that come with the package, sorted. */
-export function profileNames(): string[] {
-  return readdirSync(DIRECTORY)
-    .filter((file) => file.endsWith('.json'))
-    .map((file) => file.slice(0, -'.json'.length))
-    .sort()
-}
 
 /** The profile of that name that comes with the package. */
 export function profileOf(name: string): Profile {
-  const file = join(DIRECTORY, `${name}.json`)
-  return readProfile(readFileSync(file, 'utf8'), file)
+  const { file, text } = profileFile(name)
+  return readProfile(text, file)
 }
 
 /** The profile that `--profile` names: a file when it has a slash, ends in .json or is `-`, else one that comes with the package. */

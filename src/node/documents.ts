@@ -11,6 +11,7 @@ import { loadOperations } from '../contract/operations.ts'
 import { loadSchema } from '../contract/schema.ts'
 import { packageRoot } from '../package-root.ts'
 import { pipelineConfigSchema } from './config-schema.ts'
+import { profileFile, profileNames } from './impairment-profiles.ts'
 
 /** What a node publishes about its API, as plain data; made at each call. */
 function apiDocuments(): { readonly openApi: JsonSchema; readonly asyncApi: JsonSchema } {
@@ -42,6 +43,12 @@ const pages: ReadonlyMap<string, Page> = new Map([
   [
     '/v1/schema/pipeline-config.json',
     documentPage('application/schema+json', () => JSON.stringify(pipelineConfigSchema())),
+  ],
+  [
+    '/v1/impairment-profiles.json',
+    documentPage('application/json', () =>
+      JSON.stringify(profileNames().map((name) => JSON.parse(profileFile(name).text))),
+    ),
   ],
   ['/docs/api', referencePage(() => made().openApi)],
 ])

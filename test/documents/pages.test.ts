@@ -3,6 +3,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadOperations } from '../../src/contract/operations.ts'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
+import { penstock } from '../cli/cli.ts'
 import { operations as expected } from '../contract/operations.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON as it came over the wire
@@ -125,10 +126,16 @@ test('the schema of configurations is served as it is printed', async () => {
   expect(await get('/v1/schema/pipeline-config.json')).toEqual(JSON.parse(JSON.stringify(pipelineConfigSchema())))
 })
 
+test('the impairment profiles are those of the command line', async () => {
+  const { stdout } = await penstock(['impair', '--list', '-o', 'json'])
+  expect(await get('/v1/impairment-profiles.json')).toEqual(JSON.parse(stdout))
+})
+
 const pages: [string, string][] = [
   ['/v1/openapi.json', 'application/json'],
   ['/v1/asyncapi.json', 'application/json'],
   ['/v1/schema/pipeline-config.json', 'application/schema+json'],
+  ['/v1/impairment-profiles.json', 'application/json'],
   ['/docs/api', 'text/html; charset=utf-8'],
 ]
 

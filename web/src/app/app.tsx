@@ -37,7 +37,9 @@ function SignedIn() {
 function Shell() {
   const route = useRoute()
   const main = useRef<HTMLElement>(null)
-  const key = JSON.stringify(route)
+  // The tabs of a pipeline are one view.
+  const { view, nodeId, pipelineId, path }: Partial<Record<string, string>> = { ...route }
+  const key = JSON.stringify([view, nodeId, pipelineId, path])
   const isFirst = useRef(true)
   // After a change of view the keyboard goes on in the new one.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the view is what changes
@@ -68,7 +70,7 @@ function View({ route }: { readonly route: Route }) {
     case 'overview':
       return <Overview />
     case 'pipeline':
-      return <PipelineView nodeId={route.nodeId} pipelineId={route.pipelineId} />
+      return <PipelineView nodeId={route.nodeId} pipelineId={route.pipelineId} tab={route.tab} />
     case 'editor':
       return <EditorView nodeId={route.nodeId} pipelineId={route.pipelineId} />
     case 'unknown':

@@ -4,6 +4,7 @@ import { hashOf, type Route, routeOf } from './routes.ts'
 test.each<Route>([
   { view: 'overview' },
   { view: 'pipeline', nodeId: 'n', pipelineId: 'p/ä 1' },
+  { view: 'pipeline', nodeId: 'n', pipelineId: 'p', tab: 'log' },
   { view: 'editor', nodeId: 'n' },
   { view: 'editor', nodeId: 'n', pipelineId: 'p' },
 ])('the address of $view leads back to it', (route) => {

@@ -3,7 +3,8 @@ import { useSyncExternalStore } from 'react'
 
 export type Route =
   | { readonly view: 'overview' }
-  | { readonly view: 'pipeline'; readonly nodeId: string; readonly pipelineId: string }
+  /** Without a tab: the first. Which there are knows the view. */
+  | { readonly view: 'pipeline'; readonly nodeId: string; readonly pipelineId: string; readonly tab?: string }
   /** Without a pipeline: a new one. */
   | { readonly view: 'editor'; readonly nodeId: string; readonly pipelineId?: string }
   | { readonly view: 'unknown'; readonly path: string }
@@ -12,14 +13,16 @@ export type Route =
 export function routeOf(hash: string): Route {
   const path = hash.replace(/^#/, '')
   const parts = path.split('/').filter((part) => part !== '')
-  const [nodes, nodeId, pipelines, pipelineId, edit, ...rest] = parts.map(decoded)
+  const [nodes, nodeId, pipelines, pipelineId, tab, ...rest] = parts.map(decoded)
   if (nodes === undefined) return { view: 'overview' }
   if (nodes === 'nodes' && nodeId !== undefined && pipelines === 'editor' && parts.length === 3) {
     return { view: 'editor', nodeId }
   }
   if (nodes === 'nodes' && nodeId !== undefined && pipelines === 'pipelines' && rest.length === 0) {
-    if (pipelineId !== undefined && edit === undefined) return { view: 'pipeline', nodeId, pipelineId }
-    if (pipelineId !== undefined && edit === 'edit') return { view: 'editor', nodeId, pipelineId }
+    if (pipelineId === undefined) return { view: 'unknown', path }
+    if (tab === 'edit') return { view: 'editor', nodeId, pipelineId }
+    if (tab === undefined) return { view: 'pipeline', nodeId, pipelineId }
+    if (/^[a-z]+$/.test(tab)) return { view: 'pipeline', nodeId, pipelineId, tab }
   }
   return { view: 'unknown', path }
 }
@@ -31,7 +34,8 @@ export function hashOf(route: Route): string {
   const node = `#/nodes/${encodeURIComponent(route.nodeId)}`
   if (route.pipelineId === undefined) return `${node}/editor`
   const pipeline = `${node}/pipelines/${encodeURIComponent(route.pipelineId)}`
-  return route.view === 'editor' ? `${pipeline}/edit` : pipeline
+  if (route.view === 'editor') return `${pipeline}/edit`
+  return route.tab === undefined ? pipeline : `${pipeline}/${encodeURIComponent(route.tab)}`
 }
 
 export function go(route: Route): void {

@@ -1,32 +1,31 @@
 /** The log lines of runs. */
-import { type LogMessage, openLogStream } from '@penstock/client'
+import { openLogStream } from '@penstock/client'
 import { LiveStore, LiveStores } from './live.ts'
+import { type Log, logAfter } from './log.ts'
 import { node } from './session.ts'
 
-/** Lines kept of a run, and how many of the past are asked for. */
-const MAX_LINES = 2_000
-const PAST_LINES = '500'
+const NONE: Log = { lines: [], first: 0 }
 
-const stores = new LiveStores<readonly LogMessage[]>((key, onIdle) => {
-  const [nodeId = '', runId = ''] = key.split('/')
-  return new LiveStore<readonly LogMessage[]>(
-    [],
+const stores = new LiveStores<Log>((key, onIdle) => {
+  const [nodeId = '', runId = '', past = ''] = key.split('/')
+  return new LiveStore<Log>(
+    NONE,
     async ({ signal, set, get, opened, lost }) => {
       const onOpen = (): void => {
         // The stream begins with the past lines again.
-        set([])
+        set(NONE)
         opened()
       }
-      const request = { nodeId, runId, options: { lines: PAST_LINES } }
+      const request = { nodeId, runId, options: { lines: past } }
       for await (const { messages } of openLogStream(node, request, { signal, onOpen, onBreak: lost })) {
-        set([...get(), ...messages].slice(-MAX_LINES))
+        set(logAfter(get(), messages))
       }
     },
     onIdle,
   )
 })
 
-/** The lines of a run, oldest first. */
-export function logOf(nodeId: string, runId: string): LiveStore<readonly LogMessage[]> {
-  return stores.get(`${nodeId}/${runId}`)
+/** The lines of a run, beginning with at most `past` of those that were there before. */
+export function logOf(nodeId: string, runId: string, past: number): LiveStore<Log> {
+  return stores.get(`${nodeId}/${runId}/${past}`)
 }

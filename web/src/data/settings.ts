@@ -1,5 +1,5 @@
 /** The settings of a pipeline: what creating it takes, and updating it replaces. */
-import type { CreatePipelineRequest, Pipeline } from '@penstock/client'
+import type { CreatePipelineRequest, Pipeline, UpdatePipelineRequest } from '@penstock/client'
 
 export type Settings = Omit<CreatePipelineRequest, 'nodeId'>
 
@@ -11,6 +11,11 @@ export function settingsOf(pipeline: Pipeline): Settings {
     ...{ name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel },
     ...{ nodeReferenceId, instructionsTimeout, cpuPin, performanceMode },
   }
+}
+
+/** The update that changes nothing. */
+export function updateOf(nodeId: string, pipeline: Pipeline): UpdatePipelineRequest {
+  return { nodeId, id: pipeline.id, ...settingsOf(pipeline) }
 }
 
 /** Whether both say the same. */

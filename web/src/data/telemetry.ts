@@ -1,26 +1,14 @@
 /** The telemetry of runs: samples as they come, and what they come to per second. */
 import { openTelemetryStream, type TelemetrySample } from '@penstock/client'
-import { LiveStore, LiveStores } from './live.ts'
+import { LiveStore, LiveStores, type Reader } from './live.ts'
 import { node } from './session.ts'
 import { SharedStreams } from './shared-stream.ts'
 import { NO_TRAFFIC, type Traffic, trafficAfter } from './traffic.ts'
-
-/** Samples kept of a run, five minutes' worth at one a second. */
-const MAX_SAMPLES = 300
 
 const streams = new SharedStreams<TelemetrySample>((key, options) => {
   const [nodeId = '', runId = ''] = key.split('/')
   return openTelemetryStream(node, { nodeId, runId }, options)
 })
-
-const samples = new LiveStores<readonly TelemetrySample[]>(
-  (key, onIdle) =>
-    new LiveStore<readonly TelemetrySample[]>(
-      [],
-      (feed) => streams.follow(key, feed, (sample) => feed.set([...feed.get().slice(1 - MAX_SAMPLES), sample])),
-      onIdle,
-    ),
-)
 
 const traffic = new LiveStores<Traffic>(
   (key, onIdle) =>
@@ -31,12 +19,17 @@ const traffic = new LiveStores<Traffic>(
     ),
 )
 
-/** The samples of a run, oldest first; empty until the first has come. It ends as failed, ABORTED, when the run ends. */
-export function telemetryOf(nodeId: string, runId: string): LiveStore<readonly TelemetrySample[]> {
-  return samples.get(`${nodeId}/${runId}`)
+/** Tells every sample of a run, on the stream that all who ask for it share, until it ends or the feed's signal aborts. */
+export function followTelemetry(
+  nodeId: string,
+  runId: string,
+  feed: Reader,
+  onSample: (sample: TelemetrySample) => void,
+): Promise<void> {
+  return streams.follow(`${nodeId}/${runId}`, feed, onSample)
 }
 
-/** What a run carries and loses, over the last minute: a few numbers where `telemetryOf` keeps all. */
+/** What a run carries and loses, over the last minute. */
 export function trafficOf(nodeId: string, runId: string): LiveStore<Traffic> {
   return traffic.get(`${nodeId}/${runId}`)
 }

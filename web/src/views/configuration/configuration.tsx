@@ -1,7 +1,7 @@
 /** The configuration of a pipeline as text: edited, checked while it is typed, and applied once it is said what that restarts. */
 import type { Pipeline } from '@penstock/client'
 import { useEffect, useMemo, useState } from 'react'
-import { configSchema } from '../../data/config-schema.ts'
+import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { settingsOf } from '../../data/settings.ts'
 import { useValidation } from '../../data/validation.ts'

@@ -1,7 +1,7 @@
 /** Builds a pipeline or changes one: as a drawing with forms, and as text. */
 import type { Pipeline } from '@penstock/client'
 import { useMemo, useState } from 'react'
-import { configSchema } from '../../data/config-schema.ts'
+import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
 import { Failure } from '../../parts/failure.tsx'

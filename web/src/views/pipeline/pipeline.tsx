@@ -1,69 +1,85 @@
-/** One pipeline: its state, its run's metrics and log as they come. */
+/** One pipeline: how it is and what can be done with it, and tabs that show its graph, its figures, its log. */
+import type { Pipeline } from '@penstock/client'
+import { useMemo } from 'react'
 import { hashOf } from '../../app/routes.ts'
+import { readConfiguration } from '../../data/configuration.ts'
+import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
-import { logOf } from '../../data/logs.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
-import { telemetryOf } from '../../data/telemetry.ts'
-import { Badge } from '../../parts/badge.tsx'
+import { runMetricsOf } from '../../data/run-metrics.ts'
+import { seenRuns } from '../../data/seen-runs.ts'
 import { Failure } from '../../parts/failure.tsx'
-import { stateOf } from '../../parts/pipeline-state.ts'
-import Configuration from '../configuration/configuration.tsx'
+import { PipelineHead } from './pipeline-head.tsx'
+import { type TabProps, tabsOf } from './tabs.ts'
+import './pipeline.css'
 
 interface Props {
   readonly nodeId: string
   readonly pipelineId: string
+  readonly tab: string | undefined
 }
 
-export default function PipelineView({ nodeId, pipelineId }: Props) {
+export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
   const { value, status, error } = useLive(pipelinesOf(nodeId))
   const pipeline = value.get(pipelineId)
   if (status === 'failed' && error !== undefined) return <Failure error={error} title="The pipeline is not known" />
-  if (status === 'opening') return <p className="quiet">Loading…</p>
-  if (pipeline === undefined) return <p>There is no such pipeline on this node.</p>
-  const [tone, text] = stateOf(pipeline)
+  if (pipeline === undefined) {
+    if (status === 'opening') return <p className="quiet">Loading…</p>
+    return (
+      <p>
+        There is no such pipeline on this node. <a href="#/">Go to the overview</a>
+      </p>
+    )
+  }
   return (
     <>
-      <h1>{pipeline.name}</h1>
-      <p>
-        <Badge tone={tone}>{text}</Badge> <a href={hashOf({ view: 'editor', nodeId, pipelineId })}>Edit</a>
-      </p>
-      <Configuration nodeId={nodeId} pipeline={pipeline} />
-      {pipeline.currentRun !== undefined && <Run nodeId={nodeId} runId={pipeline.currentRun.id} />}
+      <PipelineHead nodeId={nodeId} pipeline={pipeline} />
+      <Tabs nodeId={nodeId} pipeline={pipeline} chosen={tab} />
     </>
   )
 }
 
-function Run({ nodeId, runId }: { readonly nodeId: string; readonly runId: string }) {
-  const samples = useLive(telemetryOf(nodeId, runId)).value
-  const { value: lines } = useLive(logOf(nodeId, runId))
+interface TabsProps {
+  readonly nodeId: string
+  readonly pipeline: Pipeline
+  readonly chosen: string | undefined
+}
+
+function Tabs({ nodeId, pipeline, chosen }: TabsProps) {
+  const { value: schema, status, error } = useLive(configSchema)
+  const configuration = useMemo(
+    () => (schema === undefined ? undefined : readConfiguration(pipeline.jsonConfig, schema)),
+    [pipeline.jsonConfig, schema],
+  )
+  if (configuration === undefined) {
+    if (status === 'failed' && error !== undefined) return <Failure error={error} title="Components are not known" />
+    return <p className="quiet">Loading…</p>
+  }
+  const { id, currentRun } = pipeline
+  const props: TabProps = { nodeId, pipeline, configuration, runId: currentRun?.id, runs: seenRuns(pipeline) }
+  const tabs = tabsOf(props)
+  const open = chosen === undefined ? tabs[0] : tabs.find((tab) => tab.id === chosen)
   return (
     <>
-      <section className="card" aria-label="Metrics">
-        <h2>Metrics</h2>
-        {samples.at(-1)?.metricCollections.map(({ path, metrics }) => (
-          <details key={path}>
-            <summary>{path}</summary>
-            <dl>
-              {Object.entries(metrics).map(
-                ([name, { doubleValue, int64Value, uint64Value, boolValue, stringValue, unit }]) => (
-                  <div key={name}>
-                    <dt>{name}</dt>
-                    <dd>
-                      {String(doubleValue ?? int64Value ?? uint64Value ?? boolValue ?? stringValue ?? '')} {unit}
-                    </dd>
-                  </div>
-                ),
-              )}
-            </dl>
-          </details>
+      <nav className="tabs" aria-label="Of this pipeline">
+        {tabs.map((tab, i) => (
+          <a
+            key={tab.id}
+            href={hashOf({ view: 'pipeline', nodeId, pipelineId: id, ...(i > 0 && { tab: tab.id }) })}
+            aria-current={tab === open ? 'page' : undefined}
+          >
+            {tab.title}
+          </a>
         ))}
-      </section>
-      <section className="card" aria-label="Log">
-        <h2>Log</h2>
-        <pre className="log">
-          {lines.map(({ timestamp, level, component, message }) => `${timestamp} ${level} ${component} ${message}\n`)}
-        </pre>
-      </section>
+      </nav>
+      {currentRun !== undefined && <Watch nodeId={nodeId} runId={currentRun.id} />}
+      {open === undefined ? <p>This pipeline has nothing to show there.</p> : <open.View key={open.id} {...props} />}
     </>
   )
+}
+
+/** Follows the run's numbers whatever tab is open, so that curves have no holes. */
+function Watch({ nodeId, runId }: { readonly nodeId: string; readonly runId: string }) {
+  useLive(runMetricsOf(nodeId, runId))
+  return null
 }

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { History, kpiKey, MAX_SERIES, metricKey, SPAN } from './history.ts'
+import { counter, sampleAt } from './testing.ts'
+
+const key = metricKey('a', 'packets')
+const at = (seconds: number, packets: number) => sampleAt(seconds, { a: { packets: counter(packets) } })
+
+test('values and changes per second come in the order of time', () => {
+  const history = new History()
+  for (const [seconds, packets] of [
+    [0, 5],
+    [1, 15],
+    [3, 55],
+  ] as const)
+    history.add(at(seconds, packets))
+  expect(history.values(key)).toEqual([5, 15, 55])
+  expect(history.rates(key)).toEqual([undefined, 10, 20])
+  const [first = 0, , last = 0] = history.times()
+  expect(last - first).toBe(3)
+})
+
+test('a number that falls, or is not there for a while, has no change', () => {
+  const history = new History()
+  history.add(at(0, 10))
+  history.add(at(1, 3))
+  history.add(sampleAt(2, { a: {} }))
+  history.add(at(3, 5))
+  expect(history.values(key)).toEqual([10, 3, undefined, 5])
+  expect(history.rates(key)).toEqual([undefined, undefined, undefined, undefined])
+})
+
+test('a sample that is no later than the last is passed over', () => {
+  const history = new History()
+  history.add(at(1, 1))
+  history.add(at(1, 2))
+  history.add(at(0, 3))
+  expect(history.values(key)).toEqual([1])
+})
+
+test('of samples every 100 ms two a second are kept, the newest always', () => {
+  const history = new History()
+  for (let i = 0; i <= 23; i++) history.add(at(i / 10, i))
+  expect(history.values(key)).toEqual([0, 5, 10, 15, 20, 23])
+})
+
+test('what is older than ten minutes is gone, however many samples there were', () => {
+  const history = new History()
+  for (let i = 0; i <= 3000; i++) history.add(at(i, i))
+  expect(history.values(key)[0]).toBe(3000 - SPAN)
+  expect(history.values(key)).toHaveLength(SPAN + 1)
+  history.add(at(3000 + SPAN + 1, 9999))
+  expect(history.values(key)).toEqual([9999])
+})
+
+test('the ring holds ten minutes of two samples a second', () => {
+  const history = new History()
+  for (let i = 0; i <= 5000; i++) history.add(at(i / 2, i))
+  expect(history.values(key)).toHaveLength(SPAN * 2)
+  expect(history.values(key).at(-1)).toBe(5000)
+})
+
+test('the numbers of KPIs are kept in their order', () => {
+  const history = new History()
+  const kpi = { id: 'k', label: '', description: '', valueOverTime: { value: 2, avg: 1 } }
+  history.add(sampleAt(0, {}, { kpis: [kpi] }))
+  expect([0, 1, 2, 3].map((i) => history.values(kpiKey('k', i))[0])).toEqual([2, undefined, undefined, 1])
+})
+
+test('beyond the most numbers that are kept, others have no values', () => {
+  const history = new History()
+  const many = Object.fromEntries(Array.from({ length: MAX_SERIES + 1 }, (_, i) => [`m${i}`, counter(i)]))
+  history.add(sampleAt(0, { a: many }))
+  expect(history.values(metricKey('a', `m${MAX_SERIES - 1}`))).toEqual([MAX_SERIES - 1])
+  expect(history.values(metricKey('a', `m${MAX_SERIES}`))).toEqual([undefined])
+})

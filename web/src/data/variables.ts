@@ -1,0 +1,44 @@
+/** The variables of a configuration: names for places in it that are meant to be changed. */
+import { fieldOf, isFields } from './configuration.ts'
+import { valueAt } from './places.ts'
+
+export interface Variable {
+  readonly id: string
+  readonly label: string
+  readonly description: string
+  /** JSON pointers; all get the value. */
+  readonly paths: readonly string[]
+  /** What is at the first of them; undefined: nothing yet. */
+  readonly value: unknown
+}
+
+/** The variables of a configuration's JSON text that have a place. */
+export function variablesOf(jsonConfig: string): readonly Variable[] {
+  const config: unknown = JSON.parse(jsonConfig)
+  const variables = fieldOf(config, 'variables')
+  if (!Array.isArray(variables)) return []
+  return variables.filter(isFields).flatMap(({ id, label, description, paths }) => {
+    const places = Array.isArray(paths) ? paths.filter((path) => typeof path === 'string') : []
+    if (typeof id !== 'string' || places[0] === undefined) return []
+    const value = valueAt(config, places[0])
+    return [{ id, label: textOf(label) || id, description: textOf(description), paths: places, value }]
+  })
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** A value as it is typed; a text is written without quotes. */
+export function typed(value: unknown): string {
+  if (value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** What was typed as a value: what was a text stays one, the rest is JSON where it is JSON. */
+export function valueOfText(text: string, before: unknown): unknown {
+  if (typeof before === 'string') return text
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}

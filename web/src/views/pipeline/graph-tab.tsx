@@ -1,0 +1,65 @@
+/** The components and what flows between them, as a drawing or as a table; beside it all of the one that is selected. */
+import { useState } from 'react'
+import { useLive } from '../../data/live.ts'
+import { runMetricsOf } from '../../data/run-metrics.ts'
+import { ComponentList } from './component-list.tsx'
+import { ComponentPanel } from './component-panel.tsx'
+import { Graph } from './graph.tsx'
+import type { TabProps } from './tabs.ts'
+import '../../parts/family.css'
+import './graph.css'
+
+type Form = 'graph' | 'list'
+
+const FORMS: readonly (readonly [Form, string])[] = [
+  ['graph', 'Drawing'],
+  ['list', 'List'],
+]
+
+export function GraphTab({ nodeId, pipeline, configuration, runId = '' }: TabProps) {
+  const [form, setForm] = useState<Form>('graph')
+  const [selected, setSelected] = useState<string>()
+  const component = configuration.components.find(({ name }) => name === selected)
+  const Shown = form === 'graph' ? Graph : ComponentList
+  return (
+    <>
+      <div className="toolbar">
+        <fieldset className="choice">
+          <legend className="unseen">Show as</legend>
+          {FORMS.map(([value, title]) => (
+            <button key={value} type="button" aria-pressed={form === value} onClick={() => setForm(value)}>
+              {title}
+            </button>
+          ))}
+        </fieldset>
+        <RunNote nodeId={nodeId} runId={runId} isOn={pipeline.started} />
+      </div>
+      <div className={component === undefined ? 'graph-area' : 'graph-area with-panel'}>
+        <Shown nodeId={nodeId} runId={runId} configuration={configuration} selected={selected} onSelect={setSelected} />
+        {component !== undefined && (
+          <ComponentPanel nodeId={nodeId} runId={runId} component={component} onClose={() => setSelected(undefined)} />
+        )}
+      </div>
+    </>
+  )
+}
+
+interface NoteProps {
+  readonly nodeId: string
+  readonly runId: string
+  readonly isOn: boolean
+}
+
+function RunNote({ nodeId, runId, isOn }: NoteProps) {
+  if (runId === '') return <p className="quiet small">It was never started: there are no figures yet.</p>
+  return <Measured nodeId={nodeId} runId={runId} isOn={isOn} />
+}
+
+function Measured({ nodeId, runId, isOn }: NoteProps) {
+  const { value, status } = useLive(runMetricsOf(nodeId, runId))
+  if (!isOn && value.sample !== undefined)
+    return <p className="quiet small">The figures are those of the last run’s end.</p>
+  if (!isOn && status === 'failed') return <p className="quiet small">The figures of the last run are not kept.</p>
+  if (value.sample === undefined) return <p className="quiet small">Measuring…</p>
+  return null
+}

@@ -1,0 +1,42 @@
+/** Where the boxes of a graph are: along the way of packets, or where the configuration wants them. */
+import dagre from '@dagrejs/dagre'
+import type { Configuration, Point } from '../../data/configuration.ts'
+
+/** Pixels. */
+export const BOX = { width: 188, height: 92 }
+/** Room between boxes along the way, which the figures of a connection stand in, and beside each other. */
+const GAP = { right: 112, down: 64, beside: 36 }
+
+/** Whether packets go to the right, or down where there is little width. */
+export type Direction = 'right' | 'down'
+
+/** The upper left corners, by component. Boxes whose place is not given come below those whose is. */
+export function layoutOf(
+  { components, connections, places }: Configuration,
+  direction: Direction,
+): ReadonlyMap<string, Point> {
+  const free = components.filter(({ name }) => !places.has(name))
+  const points = new Map<string, Point>()
+  for (const { name } of components) {
+    const place = places.get(name)
+    if (place !== undefined) points.set(name, place)
+  }
+  if (free.length === 0) return points
+  const below = points.size === 0 ? 0 : Math.max(...[...points.values()].map(({ y }) => y)) + BOX.height + GAP.beside
+  const left = points.size === 0 ? 0 : Math.min(...[...points.values()].map(({ x }) => x))
+  const graph = new dagre.graphlib.Graph({ multigraph: true })
+  graph.setGraph({ rankdir: direction === 'right' ? 'LR' : 'TB', nodesep: GAP.beside, ranksep: GAP[direction] })
+  graph.setDefaultEdgeLabel(() => ({}))
+  for (const { name } of free) graph.setNode(name, { ...BOX })
+  for (const { name, from, to } of connections) {
+    if (graph.hasNode(from.component) && graph.hasNode(to.component)) {
+      graph.setEdge(from.component, to.component, {}, name)
+    }
+  }
+  dagre.layout(graph)
+  for (const { name } of free) {
+    const { x, y } = graph.node(name)
+    points.set(name, { x: left + x - BOX.width / 2, y: below + y - BOX.height / 2 })
+  }
+  return points
+}

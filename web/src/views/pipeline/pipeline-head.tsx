@@ -1,0 +1,114 @@
+/** A pipeline's name, its state and that of its run, and what can be done with it now. */
+import { deletePipeline, type Pipeline, startPipeline, stopPipeline } from '@penstock/client'
+import { useState } from 'react'
+import { go, hashOf } from '../../app/routes.ts'
+import { pipelinesOf } from '../../data/pipelines.ts'
+import { node } from '../../data/session.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { confirm } from '../../parts/confirm.tsx'
+import { agoText } from '../../parts/format.ts'
+import { stateOf } from '../../parts/pipeline-state.ts'
+import { tell, tellFailure } from '../../parts/toasts.tsx'
+import { useMinute } from '../../parts/use-minute.ts'
+import { actionsOf } from './actions.ts'
+
+interface Props {
+  readonly nodeId: string
+  readonly pipeline: Pipeline
+}
+
+export function PipelineHead({ nodeId, pipeline }: Props) {
+  const { id, name } = pipeline
+  const [busy, setBusy] = useState<string>()
+  const [tone, text] = stateOf(pipeline)
+  const can = actionsOf(pipeline)
+  const act = async (what: string, call: () => Promise<unknown>, done: string, failed: string): Promise<boolean> => {
+    setBusy(what)
+    try {
+      await call()
+      tell(done)
+      return true
+    } catch (error) {
+      tellFailure(failed, error)
+      return false
+    } finally {
+      setBusy(undefined)
+    }
+  }
+  const start = () =>
+    act('start', () => startPipeline(node, { nodeId, id }), `${name} is running`, `${name} was not started`)
+  const stop = () => act('stop', () => stopPipeline(node, { nodeId, id }), `${name} stops`, `${name} was not stopped`)
+  const restart = () => act('restart', () => again(nodeId, id), `${name} runs again`, `${name} was not restarted`)
+  const remove = async (): Promise<void> => {
+    const what = pipeline.started ? 'It is running: its run is stopped first. ' : ''
+    const question = { title: `Delete ${name}?`, text: `${what}Its configuration and logs are gone.`, action: 'Delete' }
+    if (!(await confirm(question))) return
+    const call = () => deletePipeline(node, { nodeId, id })
+    if (await act('delete', call, `${name} is deleted`, `${name} was not deleted`)) go({ view: 'overview' })
+  }
+  const button = (label: string, isThere: boolean, call: () => unknown, kind = '') =>
+    isThere && (
+      <button type="button" className={`button ${kind}`} disabled={busy !== undefined} onClick={call}>
+        {busy === label.toLowerCase() ? `${label}…` : label}
+      </button>
+    )
+  return (
+    <header className="pipeline-head">
+      <div className="about">
+        <h1>{name}</h1>
+        <Badge tone={tone}>{text}</Badge>
+        <RunFacts pipeline={pipeline} />
+      </div>
+      <div className="actions">
+        {button('Start', can.has('start'), start, 'primary')}
+        {button('Stop', can.has('stop'), stop)}
+        {button('Restart', can.has('restart'), restart)}
+        <a className="button" href={hashOf({ view: 'editor', nodeId, pipelineId: id })}>
+          Edit
+        </a>
+        {button('Delete', can.has('delete'), remove, 'plain')}
+      </div>
+    </header>
+  )
+}
+
+function RunFacts({ pipeline: { started, currentRun, restarts } }: { readonly pipeline: Pipeline }) {
+  const now = useMinute()
+  if (currentRun === undefined) return null
+  const { id, startedAt, endedAt, cpu, outcome, error } = currentRun
+  // The time here goes on in steps: seconds would stand still.
+  const ago = (time: string): string =>
+    now - Date.parse(time) < 60_000 ? 'less than a minute ago' : agoText(Date.parse(time), now)
+  return (
+    <>
+      <p className="quiet small">
+        {started && startedAt !== undefined && <>Started {ago(startedAt)}. </>}
+        {!started && endedAt !== undefined && (
+          <>
+            Last run {(outcome ?? 'ended').toLowerCase()} {ago(endedAt)}.{' '}
+          </>
+        )}
+        {started && cpu !== undefined && <>On CPU {cpu}. </>}
+        {restarts !== undefined && <>Restarted {restarts.count} times in a row. </>}
+        Run <code title={id}>{id.slice(0, 8)}</code>
+      </p>
+      {error !== undefined && <p className="cause small">{error}</p>}
+    </>
+  )
+}
+
+/** Stops the run, waits for its end, and starts the next one. */
+async function again(nodeId: string, id: string): Promise<void> {
+  await stopPipeline(node, { nodeId, id })
+  const pipelines = pipelinesOf(nodeId)
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      if (pipelines.snapshot().value.get(id)?.started === true) return
+      leave()
+      resolve()
+    }
+    const leave = pipelines.subscribe(look)
+    look()
+  })
+  await startPipeline(node, { nodeId, id })
+}
