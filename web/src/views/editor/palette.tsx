@@ -24,7 +24,8 @@ interface Props {
 export function Palette({ catalogue, onAdd }: Props) {
   const [search, setSearch] = useState('')
   const families = useMemo(() => familiesOf(catalogue, search), [catalogue, search])
-  const [first] = families[0]?.[1] ?? []
+  const shown = families.flatMap(([, kinds]) => kinds)
+  const first = shown.find(({ key }) => wordsOf(search).every((word) => key.includes(word))) ?? shown[0]
   return (
     <section className="palette" aria-label="Components to add">
       <input
@@ -62,8 +63,10 @@ export function Palette({ catalogue, onAdd }: Props) {
   )
 }
 
+const wordsOf = (search: string): readonly string[] => search.toLowerCase().split(/[\s_]+/)
+
 function familiesOf(catalogue: Catalogue, search: string): readonly (readonly [string, readonly Kind[]])[] {
-  const words = search.toLowerCase().split(/[\s_]+/)
+  const words = wordsOf(search)
   const found = kindsOf(catalogue).filter(({ key, summary, family }) => {
     const text = `${key.replaceAll('_', ' ')} ${summary} ${family}`.toLowerCase()
     return words.every((word) => text.includes(word))
