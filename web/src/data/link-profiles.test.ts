@@ -95,6 +95,16 @@ describe('profiles', () => {
     expect(plan.simplified).toEqual(['c0'])
   })
 
+  test('a loss without bursts is one of two states that lose the same', () => {
+    const gilbert = { good_loss_prob: 0, bad_loss_prob: 1, good_to_bad_prob: 0.1, bad_to_good_prob: 0.1 }
+    const plan = planOf(linkOf(row(['gilbert_elliot_loss', gilbert])), [{ loss_constant: { loss_probability: 0.02 } }])
+    expect(plan).toMatchObject({ missing: [], kept: [], simplified: [] })
+    expect([...plan.values]).toEqual([
+      [at('c0', 'gilbert_elliot_loss', 'good_loss_prob'), 0.02],
+      [at('c0', 'gilbert_elliot_loss', 'bad_loss_prob'), 0.02],
+    ])
+  })
+
   test('what the profile has nothing for does nothing, or is said to stay', () => {
     const text = row(
       ['uniform_loss', { loss_prob: 0.5 }],

@@ -53,14 +53,19 @@ export function planOf({ emulations }: Link, steps: readonly ProfileStep[]): Pro
     const [key = '', fields = {}] = Object.entries(step)[0] ?? []
     const same = [...free].find(({ component }) => component.key === key)
     const meant = meaningOf(key, fields)
-    const like = same ?? bestFor(free, meant)
+    const best = same ?? bestFor(free, meant)
+    // Two states that lose the same are one.
+    const asStates = { ...meant, goodLoss: meant.loss, badLoss: meant.loss }
+    const like = best ?? bestFor(free, asStates)
     if (like === undefined) {
       missing.push(key)
       continue
     }
     free.delete(like)
-    if (same === undefined && !isWhole(like, meant)) simplified.push(like.component.name)
-    for (const [name, value] of Object.entries(same === undefined ? named(like, meant) : withDefaults(same, fields))) {
+    if (best !== undefined && same === undefined && !isWhole(like, meant)) simplified.push(like.component.name)
+    for (const [name, value] of Object.entries(
+      same === undefined ? named(like, best === undefined ? asStates : meant) : withDefaults(same, fields),
+    )) {
       put(values, like, name, value)
     }
   }
@@ -73,7 +78,7 @@ export function planOf({ emulations }: Link, steps: readonly ProfileStep[]): Pro
   return { values, missing, kept, simplified }
 }
 
-type Meaning = Readonly<Partial<Record<Quantity, number>>>
+type Meaning = Readonly<Partial<Record<Quantity, number | undefined>>>
 
 /** What the fields of a step mean; of what changes over time, the mean too. */
 function meaningOf(key: string, fields: Readonly<Record<string, unknown>>): Meaning {

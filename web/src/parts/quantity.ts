@@ -30,6 +30,7 @@ export function quantityText(value: number, unit = ''): string {
   if (unit === 'fraction' || unit === 'probability') return shareText(value)
   if (unit === 'bit/s') return bitRateText(value)
   const factor = NANOSECONDS[unit]
+  if (value === 0 && factor !== undefined) return `0 ${unit}`
   if (factor !== undefined && unit !== 's') return timeText(value * factor)
   if (unit === '') return numberText(value)
   const text = numberText(value)

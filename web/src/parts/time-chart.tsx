@@ -114,7 +114,7 @@ function optionsOf(
     ...{ width, height, legend: { show: false }, padding: [8, 8, 0, 0] },
     cursor: { y: false, points: { show: true }, drag: { x: false, y: false } },
     scales: {
-      x: { range: (_, min, max) => [Math.min(min, max - WIDTH_SECONDS), max] },
+      x: { range: ({ data: [times] }) => spanOf(times) },
       y: {
         range: (_, min, max) => {
           const [low, high] = [Math.min(0, min ?? 0), Math.max(least, max ?? 0)]
@@ -130,6 +130,12 @@ function optionsOf(
     // Areas of a stack reach down to the one below.
     bands: isStack ? curves.slice(1).map((_, i) => ({ series: [i + 2, i + 1] as [number, number] })) : [],
   }
+}
+
+/** The seconds that the width stands for; of a single point uPlot would make a day. */
+function spanOf(times: ArrayLike<number>): [number, number] {
+  const last = times[times.length - 1] ?? 0
+  return [Math.min(times[0] ?? 0, last - WIDTH_SECONDS), last]
 }
 
 /** Hours, minutes and seconds of the reader's own clock. */

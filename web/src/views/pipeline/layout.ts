@@ -5,7 +5,7 @@ import type { Configuration, Point } from '../../data/configuration.ts'
 /** Pixels. */
 export const BOX = { width: 188, height: 92 }
 /** Room between boxes along the way, which the figures of a connection stand in, and beside each other. */
-const GAP = { right: 112, down: 64, beside: 36 }
+const GAP = { right: 104, down: 64, beside: 36 }
 
 /** Whether packets go to the right, or down where there is little width. */
 export type Direction = 'right' | 'down'
