@@ -13,7 +13,7 @@ import { pipelineConfigSchema } from '../../src/node/config-schema.ts'
 const schema = pipelineConfigSchema()
 const definitions = schema.$defs as Record<string, JsonSchema>
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, allowUnionTypes: true })
-ajv.addVocabulary(['x-family', 'x-live', 'x-port', 'x-secret', 'x-unit'])
+ajv.addVocabulary(['x-family', 'x-live', 'x-one-of', 'x-port', 'x-secret', 'x-summary', 'x-unit'])
 const validate = ajv.compile(schema)
 
 function accepts(config: unknown): boolean {
@@ -93,13 +93,56 @@ test('programs find what a field is in keywords of its own', () => {
   expect(definitions.delay_constant).not.toHaveProperty('properties.seed.x-live')
   expect(definitions.loss_constant).toHaveProperty('properties.loss_probability.x-unit', 'probability')
   expect(definitions.chacha20_encrypt).toHaveProperty('properties.key.x-secret', true)
-  for (const { key, family, live = [] } of components.values()) {
+  for (const { key, family, summary, live = [] } of components.values()) {
     const { properties, ...own } = definitions[key] as { properties: Record<string, JsonSchema> }
-    expect(own).toHaveProperty('x-family', family)
+    expect(own).toMatchObject({ 'x-family': family, 'x-summary': summary })
     const named = Object.keys(properties).filter((name) => properties[name]?.['x-live'] === true)
     expect(named.sort(), key).toEqual([...live].sort())
   }
 })
+
+test.each<[place: string, fields: readonly string[], others: Record<string, unknown>, values: Record<string, unknown>]>(
+  [
+    [
+      'ssl_encrypt',
+      ['aes_128_gcm_sha_256', 'aes_256_gcm_sha_384', 'chacha20_poly1305_sha_256'],
+      { input: 'a', output: 'b' },
+      {
+        aes_128_gcm_sha_256: { key: '00'.repeat(16) },
+        aes_256_gcm_sha_384: { key: '00'.repeat(32) },
+        chacha20_poly1305_sha_256: { key: '00'.repeat(32) },
+      },
+    ],
+    [
+      'unix_socket',
+      ['server', 'client'],
+      { input: 'a', output: 'b' },
+      { server: { listen_address: '@x' }, client: { server_address: '@y' } },
+    ],
+    [
+      'raft.streams',
+      ['realtime_stream', 'transit_stream'],
+      { input: 'a', output: 'b', stream_handle: 1 },
+      { realtime_stream: { timeout: 1 }, transit_stream: { bonding_delay: 1 } },
+    ],
+  ],
+)(
+  'of the fields that x-one-of of %s names, the node takes one, and no more or less',
+  (place, fields, others, values) => {
+    const [key = '', list] = place.split('.')
+    const own = definitions[key] as { properties: Record<string, { items: JsonSchema }> }
+    expect(list === undefined ? own : own.properties[list]?.items).toHaveProperty('x-one-of', fields)
+    const isTaken = (names: readonly string[]): boolean => {
+      const part = { ...others, ...Object.fromEntries(names.map((name) => [name, values[name]])) }
+      const carriers = [{ input: 'b', output: 'a', carrier_handle: 1 }]
+      const config = list === undefined ? part : { [list]: [part], carriers }
+      const problems = problemsOf({ engine_config: { pipeline: { x: { [key]: config } } } })
+      return !problems.some(({ message }) => fields.some((name) => message.includes(name)))
+    }
+    expect(fields.map((name) => isTaken([name]))).toEqual(fields.map(() => true))
+    expect([isTaken([]), isTaken(fields)]).toEqual([false, false])
+  },
+)
 
 test.each(examples)('takes examples/%s', (file) => {
   expect(accepts(JSON.parse(readFileSync(new URL(file, folder), 'utf8'))), JSON.stringify(validate.errors)).toBe(true)

@@ -83,7 +83,7 @@ function definitionSchema({ key, family, summary, details, config, live = [] }: 
     property.description = sentences(property.description, 'A running pipeline takes a change of it over.')
     property['x-live'] = true
   }
-  return { title: key, description: sentences(summary, details), 'x-family': family, ...schema }
+  return { title: key, description: sentences(summary, details), 'x-family': family, 'x-summary': summary, ...schema }
 }
 
 function sentences(...parts: unknown[]): string {
@@ -100,6 +100,7 @@ function plain(node: SchemaNode): JsonSchema {
   if (node.unit !== undefined) schema['x-unit'] = node.unit
   if (node.port !== undefined) schema['x-port'] = node.port
   if (node.secret) schema['x-secret'] = true
+  if (node.exactlyOne !== undefined) schema['x-one-of'] = node.exactlyOne
   if (node.items !== undefined) schema.items = plain(node.items)
   if (isObject(node.patternProperties)) {
     schema.additionalProperties = plain(Object.values(node.patternProperties)[0] as SchemaNode)

@@ -27,6 +27,8 @@ export interface Annotations {
   file?: boolean
   /** Of such a value: with @ in front it is an abstract name (unix(7)) and no file. */
   abstract?: boolean
+  /** Names of an object's properties of which exactly one is given; what refuses others is the component's own check. */
+  exactlyOne?: readonly string[]
   /** The value is an address and port, or a host name and port; see host-names.ts. */
   address?: boolean
 }

@@ -15,9 +15,13 @@ test.each(['', '#', '#/'])('%j is the overview', (hash) => {
   expect(routeOf(hash)).toEqual({ view: 'overview' })
 })
 
-test.each(['#/nope', '#/nodes/n', '#/nodes/n/pipelines/p/edit/more', '#/nodes/n/pipelines/p/%ff'])(
-  '%s is nowhere',
-  (hash) => {
-    expect(routeOf(hash)).toEqual({ view: 'unknown', path: hash.slice(1) })
-  },
-)
+test.each([
+  '#/nope',
+  '#/nodes/n',
+  '#/nodes/n/pipelines',
+  '#/nodes/n/editor/more',
+  '#/nodes/n/pipelines/p/edit/more',
+  '#/nodes/n/pipelines/p/%ff',
+])('%s is nowhere', (hash) => {
+  expect(routeOf(hash)).toEqual({ view: 'unknown', path: hash.slice(1) })
+})

@@ -15,8 +15,11 @@ export function routeOf(hash: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [nodes, nodeId, pipelines, pipelineId, tab, ...rest] = parts.map(decoded)
   if (nodes === undefined) return { view: 'overview' }
+  if (nodes === 'nodes' && nodeId !== undefined && pipelines === 'editor' && parts.length === 3) {
+    return { view: 'editor', nodeId }
+  }
   if (nodes === 'nodes' && nodeId !== undefined && pipelines === 'pipelines' && rest.length === 0) {
-    if (pipelineId === undefined) return { view: 'editor', nodeId }
+    if (pipelineId === undefined) return { view: 'unknown', path }
     if (tab === 'edit') return { view: 'editor', nodeId, pipelineId }
     if (tab === undefined) return { view: 'pipeline', nodeId, pipelineId }
     if (/^[a-z]+$/.test(tab)) return { view: 'pipeline', nodeId, pipelineId, tab }
@@ -28,9 +31,9 @@ export function routeOf(hash: string): Route {
 export function hashOf(route: Route): string {
   if (route.view === 'overview') return '#/'
   if (route.view === 'unknown') return `#${route.path}`
-  const node = `#/nodes/${encodeURIComponent(route.nodeId)}/pipelines`
-  if (route.pipelineId === undefined) return node
-  const pipeline = `${node}/${encodeURIComponent(route.pipelineId)}`
+  const node = `#/nodes/${encodeURIComponent(route.nodeId)}`
+  if (route.pipelineId === undefined) return `${node}/editor`
+  const pipeline = `${node}/pipelines/${encodeURIComponent(route.pipelineId)}`
   if (route.view === 'editor') return `${pipeline}/edit`
   return route.tab === undefined ? pipeline : `${pipeline}/${encodeURIComponent(route.tab)}`
 }
@@ -39,13 +42,40 @@ export function go(route: Route): void {
   location.hash = hashOf(route)
 }
 
+/** The hash as views have been told of it; the address may be ahead. */
+let told: string | undefined
+
+let guard: ((here: string) => boolean) | undefined
+
+/**
+ * Has `mayLeave` asked before another address is shown, with the one that is: where it says no, views are told nothing. Ends with the
+ * function returned. One guard at a time.
+ */
+export function guardRoute(mayLeave: (here: string) => boolean): () => void {
+  guard = mayLeave
+  return () => {
+    if (guard === mayLeave) guard = undefined
+  }
+}
+
 export function useRoute(): Route {
-  return routeOf(useSyncExternalStore(subscribe, () => location.hash))
+  return routeOf(useSyncExternalStore(subscribe, snapshot))
+}
+
+function snapshot(): string {
+  told ??= location.hash
+  return told
 }
 
 function subscribe(listener: () => void): () => void {
-  addEventListener('hashchange', listener)
-  return () => removeEventListener('hashchange', listener)
+  const onChange = (): void => {
+    if (told !== undefined && told !== location.hash && guard?.(told) === false) return
+    told = location.hash
+    listener()
+  }
+  onChange()
+  addEventListener('hashchange', onChange)
+  return () => removeEventListener('hashchange', onChange)
 }
 
 function decoded(part: string): string {

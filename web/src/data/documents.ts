@@ -1,5 +1,6 @@
 /** Documents that the node serves beside its API: the schema of configurations, and links to emulate. */
 import { PenstockError } from '@penstock/client'
+import type { Schema } from '../views/editor/model-schema.ts'
 import type { ConfigSchema } from './configuration.ts'
 import { LiveStore } from './live.ts'
 import { node } from './session.ts'
@@ -18,7 +19,7 @@ export interface Profile {
 }
 
 /** The schema of configurations; undefined until it is there. */
-export const configSchema = document<ConfigSchema>('/v1/schema/pipeline-config.json')
+export const configSchema = document<ConfigSchema & Schema>('/v1/schema/pipeline-config.json')
 
 /** The links that the node has profiles of; undefined until they are there. */
 export const impairmentProfiles = document<readonly Profile[]>('/v1/impairment-profiles.json')

@@ -1,11 +1,30 @@
-/** The settings of a pipeline as an update takes them: what is left out there is reset. */
-import type { Pipeline, UpdatePipelineRequest } from '@penstock/client'
+/** The settings of a pipeline: what creating it takes, and updating it replaces. */
+import type { CreatePipelineRequest, Pipeline, UpdatePipelineRequest } from '@penstock/client'
 
-export function settingsOf(nodeId: string, pipeline: Pipeline): UpdatePipelineRequest {
-  const { id, name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel } = pipeline
-  const { instructionsTimeout, cpuPin, performanceMode, nodeReferenceId } = pipeline
+export type Settings = Omit<CreatePipelineRequest, 'nodeId'>
+
+/** Those that a pipeline has, to be sent back with changes: what an update leaves out falls back to its default. */
+export function settingsOf(pipeline: Pipeline): Settings {
+  const { name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel } = pipeline
+  const { nodeReferenceId, instructionsTimeout, cpuPin, performanceMode } = pipeline
   return {
-    ...{ nodeId, id, name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel },
-    ...{ instructionsTimeout, cpuPin, performanceMode, nodeReferenceId },
+    ...{ name, jsonConfig, restartPolicy, startupPolicy, defaultLoggingLevel },
+    ...{ nodeReferenceId, instructionsTimeout, cpuPin, performanceMode },
   }
+}
+
+/** The update that changes nothing. */
+export function updateOf(nodeId: string, pipeline: Pipeline): UpdatePipelineRequest {
+  return { nodeId, id: pipeline.id, ...settingsOf(pipeline) }
+}
+
+/** Whether both say the same. */
+export function isSame(a: Settings, b: Settings): boolean {
+  const text = (settings: Settings): string =>
+    JSON.stringify(
+      Object.entries(settings)
+        .filter(([, value]) => value !== undefined)
+        .sort(),
+    )
+  return text(a) === text(b)
 }

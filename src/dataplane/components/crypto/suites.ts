@@ -37,13 +37,19 @@ function camel(name: string): string {
 }
 
 /** Configuration of both components. */
-export const aeadConfig = Type.Object({
-  input: Input(),
-  output: Output(),
-  aes_128_gcm_sha_256: named('aes_128_gcm_sha_256', 'AES-128 in Galois/counter mode.'),
-  aes_256_gcm_sha_384: named('aes_256_gcm_sha_384', 'AES-256 in Galois/counter mode.'),
-  chacha20_poly1305_sha_256: named('chacha20_poly1305_sha_256', 'ChaCha20-Poly1305 (RFC 8439), for CPUs without AES.'),
-})
+export const aeadConfig = Type.Object(
+  {
+    input: Input(),
+    output: Output(),
+    aes_128_gcm_sha_256: named('aes_128_gcm_sha_256', 'AES-128 in Galois/counter mode.'),
+    aes_256_gcm_sha_384: named('aes_256_gcm_sha_384', 'AES-256 in Galois/counter mode.'),
+    chacha20_poly1305_sha_256: named(
+      'chacha20_poly1305_sha_256',
+      'ChaCha20-Poly1305 (RFC 8439), for CPUs without AES.',
+    ),
+  },
+  { exactlyOne: Object.keys(SUITES) },
+)
 
 type AeadConfig = { [K in SuiteName]?: { key: string } }
 

@@ -31,29 +31,32 @@ export const unixSocket = defineComponent({
 Names are ${WAYS}. A path is taken as that of a file: relative to the node's directory of files, and one outside of that only from whom the node trusts (docs/configurations.md). A client with bind_address N over 0 has the abstract name @N.SERVER, SERVER being the server's name, a path in full; packets that the server receives from it carry N as client id, and packets with client id N go to it. Packets with an id that no client has are dropped; those without an id go to the newest client. A client with bind_address 0 has no id.
 
 A name proves nothing about who is behind it: any program of the user can take any id. A path is made with mode 0600, so that its user and root alone can connect; on an abstract name peers of the same user only are spoken to, others are closed at once (refused_connections). The socket file of a server that was killed is replaced at the next start; where somebody still listens the start fails.`,
-  config: Type.Object({
-    input: Optional(Input('Connection point whose packets are sent.')),
-    output: Optional(Output('Connection point that gets what is received.')),
-    mtu: Optional(Mtu('u32', { default: 65_535 })),
-    server: Optional(
-      Type.Object(
-        { listen_address: Name(`Name to listen at: ${WAYS}.`) },
-        { description: 'Takes clients.', proto: 'UnixSocketServerOptions' },
+  config: Type.Object(
+    {
+      input: Optional(Input('Connection point whose packets are sent.')),
+      output: Optional(Output('Connection point that gets what is received.')),
+      mtu: Optional(Mtu('u32', { default: 65_535 })),
+      server: Optional(
+        Type.Object(
+          { listen_address: Name(`Name to listen at: ${WAYS}.`) },
+          { description: 'Takes clients.', proto: 'UnixSocketServerOptions' },
+        ),
       ),
-    ),
-    client: Optional(
-      Type.Object(
-        {
-          server_address: Name(`Name of the server: ${WAYS}.`),
-          bind_address: Int32('Client id that the server knows this client by; 0 for none.', {
-            minimum: 0,
-            default: 0,
-          }),
-        },
-        { description: 'Connects to a server.', proto: 'UnixSocketClientOptions' },
+      client: Optional(
+        Type.Object(
+          {
+            server_address: Name(`Name of the server: ${WAYS}.`),
+            bind_address: Int32('Client id that the server knows this client by; 0 for none.', {
+              minimum: 0,
+              default: 0,
+            }),
+          },
+          { description: 'Connects to a server.', proto: 'UnixSocketClientOptions' },
+        ),
       ),
-    ),
-  }),
+    },
+    { exactlyOne: ['server', 'client'] },
+  ),
   metrics: {
     ...CONNECTION_METRICS,
     oversize_packets: drop('Packets to send that were longer than the MTU.'),

@@ -24,42 +24,45 @@ const DeliveryPolicy = (early: string) =>
     { default: 'ON_ORDERED' },
   )
 
-const Stream = Type.Object({
-  input: Optional(Input('Connection point to read packets of the application from.')),
-  output: Optional(Output('Connection point to write packets of the application to.')),
-  stream_handle: Uint32('Number of the stream, the same at both ends.'),
-  realtime_stream: Optional(
-    Type.Object(
-      {
-        timeout: Milliseconds('How long a packet is useful; 0: 100.'),
-        delivery_policy: DeliveryPolicy('as soon as everything before is there or given up.'),
-        extension: Optional(
-          Type.Object(
-            {
-              fixed_replication: Optional(
-                Type.Object(
-                  {},
-                  { description: 'Every packet goes out on every carrier; nothing is repaired otherwise.' },
+const Stream = Type.Object(
+  {
+    input: Optional(Input('Connection point to read packets of the application from.')),
+    output: Optional(Output('Connection point to write packets of the application to.')),
+    stream_handle: Uint32('Number of the stream, the same at both ends.'),
+    realtime_stream: Optional(
+      Type.Object(
+        {
+          timeout: Milliseconds('How long a packet is useful; 0: 100.'),
+          delivery_policy: DeliveryPolicy('as soon as everything before is there or given up.'),
+          extension: Optional(
+            Type.Object(
+              {
+                fixed_replication: Optional(
+                  Type.Object(
+                    {},
+                    { description: 'Every packet goes out on every carrier; nothing is repaired otherwise.' },
+                  ),
                 ),
-              ),
-            },
-            { description: 'Another way to repair.' },
+              },
+              { description: 'Another way to repair.' },
+            ),
           ),
-        ),
-      },
-      { description: 'Packets that are useful for a limited time; this or transit_stream.' },
+        },
+        { description: 'Packets that are useful for a limited time; this or transit_stream.' },
+      ),
     ),
-  ),
-  transit_stream: Optional(
-    Type.Object(
-      {
-        bonding_delay: Milliseconds('How long reordering across carriers is held for at most.'),
-        delivery_policy: DeliveryPolicy('as soon as everything before is there or has been waited for.'),
-      },
-      { description: 'Tunnelled TCP or QUIC; this or realtime_stream.' },
+    transit_stream: Optional(
+      Type.Object(
+        {
+          bonding_delay: Milliseconds('How long reordering across carriers is held for at most.'),
+          delivery_policy: DeliveryPolicy('as soon as everything before is there or has been waited for.'),
+        },
+        { description: 'Tunnelled TCP or QUIC; this or realtime_stream.' },
+      ),
     ),
-  ),
-})
+  },
+  { exactlyOne: ['realtime_stream', 'transit_stream'] },
+)
 
 const Carrier = Type.Object({
   input: Input('Connection point to read packets of the path from.'),

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { Applier, type Values } from '../../data/applier.ts'
 import { withValues } from '../../data/places.ts'
 import { node } from '../../data/session.ts'
-import { settingsOf } from '../../data/settings.ts'
+import { updateOf } from '../../data/settings.ts'
 import { tellFailure } from '../../parts/toasts.tsx'
 
 interface Applied {
@@ -32,7 +32,7 @@ export function useApplied(nodeId: string, pipeline: Pipeline): Applied {
   useEffect(() => {
     const apply = async (values: Values): Promise<void> => {
       const { pipeline: before, jsonConfig: base } = latest.current
-      const settings = { ...settingsOf(nodeId, before), jsonConfig: withValues(base, values) }
+      const settings = { ...updateOf(nodeId, before), jsonConfig: withValues(base, values) }
       const { pipeline: after } = await updatePipeline(node, settings)
       const now = { known: latest.current.pipeline.jsonConfig, jsonConfig: after?.jsonConfig ?? settings.jsonConfig }
       latest.current = { ...latest.current, jsonConfig: now.jsonConfig }

@@ -6,6 +6,7 @@ import { ComponentList } from './component-list.tsx'
 import { ComponentPanel } from './component-panel.tsx'
 import { Graph } from './graph.tsx'
 import type { TabProps } from './tabs.ts'
+import '../../parts/family.css'
 import './graph.css'
 
 type Form = 'graph' | 'list'

@@ -1,6 +1,6 @@
 /** The tabs of a pipeline: each has its own address, the first is that of the pipeline. */
 import type { Pipeline, Run } from '@penstock/client'
-import type { ComponentType } from 'react'
+import { type ComponentType, lazy } from 'react'
 import type { Configuration } from '../../data/configuration.ts'
 import { variablesOf } from '../../data/variables.ts'
 import { ImpairTab } from '../impair/impair-tab.tsx'
@@ -37,6 +37,7 @@ const TABS: readonly Tab[] = [
     View: VariablesTab,
     isIn: ({ pipeline }) => variablesOf(pipeline.jsonConfig).length > 0,
   },
+  { id: 'configuration', title: 'Configuration', View: lazy(() => import('../configuration/configuration.tsx')) },
   {
     id: 'impair',
     title: 'Impair',

@@ -4,7 +4,7 @@ import { useId, useState } from 'react'
 import { failureOf } from '../../data/live.ts'
 import { withValues } from '../../data/places.ts'
 import { node } from '../../data/session.ts'
-import { settingsOf } from '../../data/settings.ts'
+import { updateOf } from '../../data/settings.ts'
 import { typed, type Variable, valueOfText, variablesOf } from '../../data/variables.ts'
 import { confirm } from '../../parts/confirm.tsx'
 import { Failure } from '../../parts/failure.tsx'
@@ -20,7 +20,7 @@ export function VariablesTab({ nodeId, pipeline }: TabProps) {
     setFailure(undefined)
     try {
       const jsonConfig = withValues(pipeline.jsonConfig, changedValues(variables, data))
-      const settings = { ...settingsOf(nodeId, pipeline), jsonConfig }
+      const settings = { ...updateOf(nodeId, pipeline), jsonConfig }
       const { running, restart } = await explainUpdate(node, settings)
       const forceRestart = running && restart.length > 0
       const question = {

@@ -1,0 +1,90 @@
+/** The configuration of a pipeline as text: edited, checked while it is typed, and applied once it is said what that restarts. */
+import type { Pipeline } from '@penstock/client'
+import { useEffect, useMemo, useState } from 'react'
+import { configSchema } from '../../data/documents.ts'
+import { useLive } from '../../data/live.ts'
+import { settingsOf } from '../../data/settings.ts'
+import { useValidation } from '../../data/validation.ts'
+import { useLeaveGuard } from '../../parts/leave-guard.ts'
+import { tell } from '../../parts/toasts.tsx'
+import { CodeEditor } from './code-editor.tsx'
+import { ProblemList, ValidationBadge } from './problem-list.tsx'
+import { StoredChange } from './stored-change.tsx'
+import { TextTools } from './text-tools.tsx'
+import { UpdateDialog } from './update-dialog.tsx'
+import './configuration.css'
+
+interface Props {
+  readonly nodeId: string
+  readonly pipeline: Pipeline
+}
+
+export default function Configuration({ nodeId, pipeline }: Props) {
+  const { value: schema } = useLive(configSchema)
+  const stored = pipeline.jsonConfig
+  const [text, setText] = useState(stored)
+  /** The stored text that editing began with, or that was decided about. */
+  const [base, setBase] = useState(stored)
+  const [isUpdating, setUpdating] = useState(false)
+  const [goTo, setGoTo] = useState<{ readonly pointer: string }>()
+  const isDirty = text !== base
+  const hasMoved = stored !== base
+  useLeaveGuard(isDirty)
+
+  // Nothing typed: what is shown follows what is stored.
+  useEffect(() => {
+    if (!hasMoved || isDirty) return
+    setText(stored)
+    setBase(stored)
+  }, [stored, hasMoved, isDirty])
+
+  const settings = useMemo(() => ({ ...settingsOf(pipeline), jsonConfig: text }), [pipeline, text])
+  const validation = useValidation(nodeId, settings)
+  const take = (): void => {
+    setText(stored)
+    setBase(stored)
+  }
+  return (
+    <section className="card configuration" aria-label="Configuration">
+      <header className="tools">
+        <ValidationBadge validation={validation} />
+        <TextTools text={text} name={pipeline.name} onChange={setText} />
+        <span className="end">
+          <button type="button" className="button small" disabled={!isDirty} onClick={take}>
+            Discard changes
+          </button>
+          <button type="button" className="button small primary" disabled={!isDirty} onClick={() => setUpdating(true)}>
+            Update
+          </button>
+        </span>
+      </header>
+      {hasMoved && isDirty && (
+        <StoredChange stored={stored} edited={text} onTake={take} onKeep={() => setBase(stored)} />
+      )}
+      <CodeEditor
+        text={text}
+        onChange={setText}
+        schema={schema}
+        problems={validation.problems}
+        warnings={validation.warnings}
+        goTo={goTo}
+      />
+      <ProblemList validation={validation} onGo={({ pointer }) => setGoTo({ pointer })} />
+      {isUpdating && (
+        <UpdateDialog
+          nodeId={nodeId}
+          id={pipeline.id}
+          settings={settings}
+          isStale={hasMoved}
+          onUpdated={({ jsonConfig, name }) => {
+            setUpdating(false)
+            setText(jsonConfig)
+            setBase(jsonConfig)
+            tell(`${name} is updated`)
+          }}
+          onClose={() => setUpdating(false)}
+        />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,45 @@
+/** Where boxes stand that nobody has placed: in layers from left to right (Sugiyama, Tagawa and Toda 1981), by dagre. */
+import { Graph as Drawing, layout } from '@dagrejs/dagre'
+import { coordinatesOf, type Graph, type Point } from './model-graph.ts'
+import type { JsonObject } from './model-json.ts'
+
+const BOX_WIDTH = 210
+const HEAD = 46
+const ROW = 22
+
+/** Height of a box in pixels: inputs and outputs stand side by side. */
+function heightOf(inputs: number, outputs: number): number {
+  return HEAD + Math.max(1, inputs, outputs) * ROW + 10
+}
+
+/** The upper left corner of every component's box, in pixels. */
+export function laidOut({ components, connections }: Graph): ReadonlyMap<string, Point> {
+  const drawing = new Drawing({ multigraph: true })
+  drawing.setGraph({ rankdir: 'LR', nodesep: 32, ranksep: 72, marginx: 0, marginy: 0 })
+  drawing.setDefaultEdgeLabel(() => ({}))
+  for (const { name, ports } of components) {
+    const inputs = ports.filter(({ side }) => side === 'input').length
+    drawing.setNode(name, { width: BOX_WIDTH, height: heightOf(inputs, ports.length - inputs) })
+  }
+  for (const [i, { from, to }] of connections.entries()) drawing.setEdge(from.component, to.component, {}, String(i))
+  layout(drawing)
+  return new Map(
+    components.map(({ name }) => {
+      const { x = 0, y = 0, width = 0, height = 0 } = drawing.node(name)
+      return [name, { x: x - width / 2, y: y - height / 2 }]
+    }),
+  )
+}
+
+/**
+ * Where every component stands: where the configuration says, else where it stood before (`known`), else where the layout puts it. A
+ * component without a place has the same one for as long as it is known.
+ */
+export function placesOf(config: JsonObject, graph: Graph, known: ReadonlyMap<string, Point>): Map<string, Point> {
+  const own = coordinatesOf(config)
+  const isNew = graph.components.some(({ name }) => !own.has(name) && !known.has(name))
+  const made = isNew ? laidOut(graph) : new Map<string, Point>()
+  return new Map(
+    graph.components.map(({ name }) => [name, own.get(name) ?? known.get(name) ?? made.get(name) ?? { x: 0, y: 0 }]),
+  )
+}

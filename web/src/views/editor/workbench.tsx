@@ -1,0 +1,137 @@
+/** The editor around one draft: palette, canvas or text, form, problems, and what stores it. */
+import type { Pipeline, SettingsProblem } from '@penstock/client'
+import { ReactFlowProvider } from '@xyflow/react'
+import { lazy, Suspense, useMemo, useState } from 'react'
+import { isSame, type Settings, settingsOf } from '../../data/settings.ts'
+import { useValidation } from '../../data/validation.ts'
+import { useLeaveGuard } from '../../parts/leave-guard.ts'
+import { ProblemList } from '../configuration/problem-list.tsx'
+import { StoredChange } from '../configuration/stored-change.tsx'
+import { Canvas } from './canvas.tsx'
+import { NEW } from './draft.ts'
+import { type Editing, useEditing } from './editing.ts'
+import { Inspector } from './inspector.tsx'
+import { withComponent } from './model-edits.ts'
+import type { Catalogue, Schema } from './model-schema.ts'
+import { EditingContext } from './port-field.tsx'
+import { byComponent, componentAt } from './problems.ts'
+import { Saving } from './saving.tsx'
+import { useShortcuts } from './shortcuts.ts'
+import { SidePanel } from './side-panel.tsx'
+import { Toolbar, type View } from './toolbar.tsx'
+import '../../parts/family.css'
+import './editor.css'
+
+const CodeEditor = lazy(async () => ({ default: (await import('../configuration/code-editor.tsx')).CodeEditor }))
+
+interface Props {
+  readonly nodeId: string
+  readonly pipeline: Pipeline | undefined
+  /** It was deleted meanwhile. */
+  readonly isGone: boolean
+  readonly schema: Schema
+  readonly catalogue: Catalogue
+}
+
+export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props) {
+  const stored = useMemo(() => (pipeline === undefined ? NEW : settingsOf(pipeline)), [pipeline])
+  /** The settings that editing began with, or that were decided about. */
+  const [base, setBase] = useState<Settings>(stored)
+  const editing = useEditing(stored, catalogue)
+  const { draft, graph, select, edit, setSettings, reset } = editing
+  const [view, setView] = useState<View>('graph')
+  const [goTo, setGoTo] = useState<{ readonly pointer: string }>()
+  const [isStored, setStored] = useState(false)
+  const validation = useValidation(nodeId, draft.settings)
+  const problems = useMemo(() => byComponent(validation.problems), [validation.problems])
+  const isDirty = !isStored && !isSame(draft.settings, base)
+  const hasMoved = !isStored && !isSame(stored, base)
+  useLeaveGuard(isDirty)
+  useShortcuts(editing, view)
+
+  const shown = draft.config === undefined ? 'text' : view
+  const add = (key: string): void => {
+    if (draft.config === undefined) return
+    const { config, names } = withComponent(draft.config, catalogue, key)
+    edit(() => config)
+    select(names)
+  }
+  const show = ({ pointer }: SettingsProblem): void => {
+    const name = componentAt(pointer)
+    if (shown === 'graph' && name !== undefined) select([name])
+    else if (pointer.split('/').length > 2 || pointer === '/jsonConfig') {
+      setView('text')
+      setGoTo({ pointer })
+    } else select([])
+  }
+  const take = (): void => {
+    reset(stored)
+    setBase(stored)
+  }
+  return (
+    <EditingContext value={editing}>
+      <div className="editor">
+        <Toolbar editing={editing} view={shown} onView={setView} validation={validation} isNew={pipeline === undefined}>
+          <Saving
+            nodeId={nodeId}
+            pipeline={isGone ? undefined : pipeline}
+            settings={draft.settings}
+            isDirty={isDirty}
+            isStale={hasMoved}
+            onStored={() => setStored(true)}
+          />
+        </Toolbar>
+        {isGone && (
+          <p className="notice">
+            The pipeline was deleted meanwhile. What you have here is kept: Create makes a new one of it.
+          </p>
+        )}
+        {hasMoved && isDirty && (
+          <StoredChange
+            stored={stored.jsonConfig}
+            edited={draft.settings.jsonConfig}
+            onTake={take}
+            onKeep={() => setBase(stored)}
+          />
+        )}
+        {shown === 'graph' ? (
+          <div className="panes">
+            <SidePanel editing={editing} problems={problems} onAdd={add} />
+            <ReactFlowProvider>
+              <Canvas editing={editing} faults={problems} />
+            </ReactFlowProvider>
+            <Inspector editing={editing} problems={problems} />
+          </div>
+        ) : (
+          <TextPane editing={editing}>
+            <Suspense fallback={<p className="quiet">Loading…</p>}>
+              <CodeEditor
+                text={draft.settings.jsonConfig}
+                onChange={(jsonConfig) => setSettings({ ...draft.settings, jsonConfig }, 'text')}
+                schema={schema}
+                problems={validation.problems}
+                warnings={validation.warnings}
+                goTo={goTo}
+              />
+            </Suspense>
+          </TextPane>
+        )}
+        <ProblemList validation={validation} onGo={show} />
+        <p className="visually-hidden" role="status">
+          {graph.components.length} components, {graph.connections.length} connections
+        </p>
+      </div>
+    </EditingContext>
+  )
+}
+
+function TextPane({ editing, children }: { readonly editing: Editing; readonly children: React.ReactNode }) {
+  return (
+    <div className="text-pane">
+      {editing.draft.config === undefined && (
+        <p className="notice">This text cannot be drawn yet: it is no JSON, or its components are no object.</p>
+      )}
+      {children}
+    </div>
+  )
+}
