@@ -2,7 +2,7 @@
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { json } from '@codemirror/lang-json'
-import { bracketMatching, foldGutter, foldKeymap, forceParsing, indentOnInput, syntaxTree } from '@codemirror/language'
+import { bracketMatching, foldGutter, foldKeymap, forceParsing, indentOnInput } from '@codemirror/language'
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
 import { EditorState } from '@codemirror/state'
@@ -12,7 +12,7 @@ import { useEffect, useRef } from 'react'
 import type { Schema } from '../editor/model-schema.ts'
 import { codeTheme } from './code-theme.ts'
 import { completeFrom, helpAt } from './completion.ts'
-import { faultIn, placeOf } from './json-places.ts'
+import { faultIn, placeOf, wholeTree } from './json-places.ts'
 
 /** Milliseconds that the syntax tree may take at once. */
 const PARSE_TIME = 200
@@ -131,7 +131,7 @@ function helpElement({ title, text, range }: { title: string; text: string; rang
 }
 
 function placeIn(state: EditorState, pointer: string): { readonly from: number; readonly to: number } {
-  const tree = syntaxTree(state)
+  const tree = wholeTree(state)
   // The configuration as a whole: where it is no JSON.
   if (pointer === '/jsonConfig') {
     const fault = faultIn(tree)

@@ -5,11 +5,10 @@ import {
   type CompletionResult,
   snippetCompletion,
 } from '@codemirror/autocomplete'
-import { syntaxTree } from '@codemirror/language'
 import type { EditorState } from '@codemirror/state'
 import type { SyntaxNode } from '@lezer/common'
 import { resolved, type Schema } from '../editor/model-schema.ts'
-import { nameOf, pathTo } from './json-places.ts'
+import { nameOf, pathTo, wholeTree } from './json-places.ts'
 import { beginningOf, rangeOf, schemaAt } from './schema-places.ts'
 
 /** Completes names of fields and values at the cursor. */
@@ -17,7 +16,7 @@ export function completeFrom(root: () => Schema | undefined) {
   return ({ state, pos, explicit }: CompletionContext): CompletionResult | null => {
     const schema = root()
     if (schema === undefined) return null
-    const node = syntaxTree(state).resolveInner(pos, -1)
+    const node = wholeTree(state).resolveInner(pos, -1)
     const slice = (from: number, to: number): string => state.sliceDoc(from, to)
     const object = objectToNameIn(node, pos)
     if (object !== undefined) {
@@ -101,7 +100,7 @@ function valuesOf(at: Schema, state: EditorState, root: Schema): Completion[] {
 function connectionsIn(state: EditorState, root: Schema): Completion[] {
   const slice = (from: number, to: number): string => state.sliceDoc(from, to)
   const counts = new Map<string, number>()
-  syntaxTree(state).iterate({
+  wholeTree(state).iterate({
     enter: ({ node, name, from, to }) => {
       if (name !== 'String' || schemaAt(root, pathTo(node, slice))?.['x-port'] === undefined) return
       counts.set(slice(from, to), (counts.get(slice(from, to)) ?? 0) + 1)
@@ -113,7 +112,7 @@ function connectionsIn(state: EditorState, root: Schema): Completion[] {
 
 /** What the schema says of what stands at `pos`: the words, and where they are about. */
 export function helpAt(state: EditorState, pos: number, root: Schema) {
-  const node = syntaxTree(state).resolveInner(pos, 1)
+  const node = wholeTree(state).resolveInner(pos, 1)
   if (node.name === 'Object' || node.name === 'Array' || node.name === 'JsonText') return undefined
   const schema = schemaAt(
     root,

@@ -1,6 +1,16 @@
 /** Places in a JSON text, by its syntax tree: the way that leads to a position, and the position that a pointer leads to. */
+import { ensureSyntaxTree, syntaxTree } from '@codemirror/language'
+import type { EditorState } from '@codemirror/state'
 import type { SyntaxNode, Tree } from '@lezer/common'
 import { camelCase, type Path, stepsOf } from '../editor/model-json.ts'
+
+/** Milliseconds that reading a text to its end may take. */
+const PARSE_MS = 200
+
+/** The syntax tree of the whole text; of its beginning where that takes too long. */
+export function wholeTree(state: EditorState): Tree {
+  return ensureSyntaxTree(state, state.doc.length, PARSE_MS) ?? syntaxTree(state)
+}
 
 /** Reads a part of the text. */
 export type Slice = (from: number, to: number) => string
