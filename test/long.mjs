@@ -13,6 +13,7 @@ const ROUNDS = {
   'http-fuzz': { script: 'api/http-fuzz.mjs' },
   'pipeline-churn': { script: 'api/pipeline-churn.mjs' },
   'decoder-fuzz': { script: 'fuzz.mjs', args: ['dataplane/decoder-fuzz'], countsInputs: true },
+  'aead-fuzz': { script: 'fuzz.mjs', args: ['dataplane/aead-fuzz'], countsInputs: true },
   'capture-fuzz': { script: 'fuzz.mjs', args: ['dataplane/capture-fuzz'], countsInputs: true },
 }
 

@@ -391,6 +391,13 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [window(), id, sequence(), at, bytes]
   }
 
+  /** Suite, key, nonce, associated data, text and tag of one message. */
+  function bytesArguments() {
+    const suite = random.below(3)
+    const key = new Uint8Array(random.chance(0.9) ? (suite === 0 ? 16 : 32) : random.below(40))
+    return [suite, key, new Uint8Array(12), new Uint8Array(random.below(70)), new Uint8Array(16 + random.below(2000))]
+  }
+
   /** Arguments that are right, or nearly. */
   const right = {
     ownerRelease: () => [owners.length > 1 && random.chance(0.5) ? owners[1] : get('owner')],
@@ -507,6 +514,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     slidingMatches: sourceArguments,
     slidingForget: () => [window(), sequence()],
     slidingReset: () => [window()],
+    aeadUse: () => [random.pick(['auto', 'openssl', 'ipsec-mb', 'none', 'x'.repeat(100)])],
+    aeadSealBytes: bytesArguments,
+    aeadOpenBytes: bytesArguments,
     aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
     aeadSeal: () => {
       const id = memoryId()

@@ -2,6 +2,7 @@
 #include <node_api.h>
 
 #include "aead.h"
+#include "aead_backend.h"
 #include "affinity.h"
 #include "chacha.h"
 #include "connection.h"
@@ -88,9 +89,14 @@ static const Export kExports[] = {
     {"slidingMatches", slidingMatches},
     {"slidingForget", slidingForget},
     {"slidingReset", slidingReset},
+    {"aeadBackends", aeadBackends},
+    {"aeadBackend", aeadBackend},
+    {"aeadUse", aeadUse},
     {"aeadOpen", aeadOpen},
     {"aeadSeal", aeadSeal},
     {"aeadOpenPackets", aeadOpenPackets},
+    {"aeadSealBytes", aeadSealBytes},
+    {"aeadOpenBytes", aeadOpenBytes},
     {"chachaKernels", chachaKernels},
     {"chachaKernel", chachaKernel},
     {"chachaUse", chachaUse},

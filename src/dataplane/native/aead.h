@@ -7,5 +7,7 @@ namespace penstock {
 napi_value aeadOpen(napi_env env, napi_callback_info info);
 napi_value aeadSeal(napi_env env, napi_callback_info info);
 napi_value aeadOpenPackets(napi_env env, napi_callback_info info);
+napi_value aeadSealBytes(napi_env env, napi_callback_info info);
+napi_value aeadOpenBytes(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

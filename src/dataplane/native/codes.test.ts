@@ -1,6 +1,7 @@
 /** GF(2^8) kernels against each other and the definition, AEAD against node:crypto and the RFCs, CRC-32C. */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { usableAeadBackends } from '../../../test/harness/aead-backends.ts'
 import { aeadTag, chacha, poly1305 } from '../../../test/harness/chacha.ts'
 import { bytesOf, freePacket, packetMemory, packetOf, pattern } from './fixture.ts'
 import { native, type PacketMemory } from './native.ts'
@@ -259,13 +260,15 @@ const suites = [
   ['chacha20-poly1305', 2, 32],
 ] as const
 
-describe('AEAD', () => {
+describe.each(usableAeadBackends)('AEAD by %s', (backend) => {
   let owner = 0
   const salt = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)
   beforeEach(() => {
+    native.aeadUse(backend)
     owner = native.ownerOpen()
   })
   afterEach(() => {
+    native.aeadUse('auto')
     native.ownerRelease(owner)
     expect(native.openDescriptors()).toBe(0)
   })

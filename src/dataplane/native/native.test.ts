@@ -471,6 +471,9 @@ describe('wrong arguments', () => {
       slidingMatches: [window, id, 0, 0, 10],
       slidingForget: [window, 0],
       slidingReset: [window],
+      aeadUse: ['openssl'],
+      aeadSealBytes: [0, new Uint8Array(16), new Uint8Array(12), new Uint8Array(3), new Uint8Array(20)],
+      aeadOpenBytes: [0, new Uint8Array(16), new Uint8Array(12), new Uint8Array(3), new Uint8Array(20)],
       aeadOpen: [owner, 0, new Uint8Array(16)],
       aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
       aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],
@@ -485,6 +488,8 @@ describe('wrong arguments', () => {
     const untested = Object.keys(functions).filter((name) => !(name in good))
     expect(untested.sort()).toEqual(
       [
+        'aeadBackend',
+        'aeadBackends',
         'affinity',
         'chachaKernel',
         'chachaKernels',

@@ -110,6 +110,24 @@ export const IO_COUNTERS = [
   'malformed', // frames a TUN device could not split, lengths that no frame of a connection has
 ] as const
 
+/** What can do authenticated encryption. */
+export type AeadBackendName = 'ipsec-mb' | 'openssl'
+
+export interface AeadBackendState {
+  name: AeadBackendName
+  /** '' where it was not found. */
+  version: string
+  /** Why it cannot be used; absent where it can. */
+  obstacle?: {
+    /**
+     * The library is not there, is of a version or make that is not known, could not be initialised, gave wrong answers to known
+     * vectors, or has nothing to offer on this CPU.
+     */
+    code: 'missing' | 'version' | 'failed' | 'answers' | 'cpu'
+    text: string
+  }
+}
+
 export interface Native {
   /** CLOCK_MONOTONIC in nanoseconds. */
   now(): number
@@ -462,6 +480,15 @@ export interface Native {
   slidingReset(window: number): void
 
   /**
+   * What can do authenticated encryption, fastest first; always ends with 'openssl', the library that Node exports. The first call
+   * loads libIPSec_MB.so.1 where it is installed and tries it with known vectors.
+   */
+  aeadBackends(): AeadBackendState[]
+  /** The one that contexts are opened with from now on: the fastest, or what `aeadUse` has chosen for the process. */
+  aeadBackend(): AeadBackendName
+  /** Throws a RangeError when it cannot be used. Contexts that are open stay as they are; what one seals the other opens. */
+  aeadUse(backend: AeadBackendName | 'auto'): void
+  /**
    * AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305, 3 the same of an empty text: the payload is associated data,
    * so it stays in clear and the tag signs it. The key is copied and wiped at close.
    */
@@ -483,10 +510,23 @@ export interface Native {
   ): number
   /**
    * Opens `handles[0..count)` in place, after which the packet is the plain text. Writes each packet's counter to
-   * `counters[i]`, or -1 where it was malformed or the tag did not match (packet bytes then undefined). The caller has
+   * `counters[i]`, or -1 where it was malformed or the tag did not match (a text that was decrypted is zeros then). The caller has
    * checked that all carry this context's salt. Returns how many opened.
    */
   aeadOpenPackets(aead: number, memory: number, handles: Int32Array, count: number, counters: Float64Array): number
+  /**
+   * Seals one message in place, with any nonce of 12 bytes and any associated data, as published vectors have them (for tests).
+   * `bytes` is the text and room for the tag of 16 bytes behind it; the key has the bytes of its suite, as `aeadOpen` numbers them.
+   */
+  aeadSealBytes(suite: 0 | 1 | 2, key: Uint8Array, nonce: Uint8Array, associated: Uint8Array, bytes: Uint8Array): void
+  /** Opens what `aeadSealBytes` makes, in place; false when the tag is not the message's: then the text is zeros. */
+  aeadOpenBytes(
+    suite: 0 | 1 | 2,
+    key: Uint8Array,
+    nonce: Uint8Array,
+    associated: Uint8Array,
+    bytes: Uint8Array,
+  ): boolean
 
   /** ChaCha kernels that this CPU runs, fastest first; always ends with 'portable'. */
   chachaKernels(): string[]

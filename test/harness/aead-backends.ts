@@ -1,0 +1,27 @@
+/** The backends of authenticated encryption that this machine has, and libraries that stand where libIPSec_MB.so.1 is looked for first. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AeadBackendName, native } from '../../src/dataplane/native/native.ts'
+
+/** Fastest first. */
+export const usableAeadBackends: readonly AeadBackendName[] = native
+  .aeadBackends()
+  .flatMap(({ name, obstacle }) => (obstacle === undefined ? [name] : []))
+
+/** Why tests of both cannot run here; undefined where they can. */
+export const missingIpsecMb: string | undefined = native.aeadBackends()[0].obstacle?.text
+
+/** An environment in which the library is what `source` (C) makes, or without it a file that is no library. */
+export function replacedIpsecMb(source?: string): Record<string, string> {
+  const directory = mkdtempSync(join(tmpdir(), 'penstock-ipsec-mb-'))
+  const library = join(directory, 'libIPSec_MB.so.1')
+  if (source === undefined) writeFileSync(library, '')
+  else {
+    const options = ['-shared', '-fPIC', '-x', 'c', '-o', library, '-']
+    const { status, stderr } = spawnSync('gcc', options, { input: source, encoding: 'utf8' })
+    if (status !== 0) throw new Error(`the library could not be built:\n${stderr}`)
+  }
+  return { LD_LIBRARY_PATH: directory }
+}
