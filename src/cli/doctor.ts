@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { release } from 'node:os'
 import type { Command } from 'commander'
+import type { aeadAdvice } from '../dataplane/native/aead-backends.ts'
 import type { Native } from '../dataplane/native/native.ts'
 import { messageOf } from '../text/error-message.ts'
 import { SilentFailure } from './failure.ts'
@@ -178,6 +179,18 @@ function kernels(native: Native): Finding {
   return { check: 'simd', grade: 'warn', found, advice: 'error correction is slow on this CPU' }
 }
 
+/** What does authenticated encryption, and how to have the faster of both. */
+function aead(native: Native, advise: typeof aeadAdvice): Finding {
+  const [fast, usual] = native.aeadBackends()
+  const obstacle = fast.obstacle
+  if (obstacle === undefined) {
+    return { check: 'aead', grade: 'ok', found: `${fast.name} ${fast.version} (also ${usual.name} ${usual.version})` }
+  }
+  const found = `${usual.name} ${usual.version}; ${fast.name}: ${obstacle.text}`
+  if (obstacle.code === 'cpu') return { check: 'aead', grade: 'ok', found }
+  return { check: 'aead', grade: 'warn', found, advice: `for faster encryption ${advise(obstacle)}` }
+}
+
 async function examine(): Promise<Finding[]> {
   const findings = [nodeVersion(), kernel()]
   let native: Native
@@ -188,7 +201,10 @@ async function examine(): Promise<Finding[]> {
     return [...findings, { check: 'addon', grade: 'fail', found: messageOf(error).split('\n')[0], advice }]
   }
   findings.push({ check: 'addon', grade: 'ok', found: 'native addon loaded' })
-  for (const check of [cpus, kernels, udp, tun]) findings.push(check(native))
+  const { aeadAdvice } = await import('../dataplane/native/aead-backends.ts')
+  for (const check of [cpus, kernels]) findings.push(check(native))
+  findings.push(aead(native, aeadAdvice))
+  for (const check of [udp, tun]) findings.push(check(native))
   return [...findings, buffers(), privileges(), ports(), descriptors(), clock()]
 }
 

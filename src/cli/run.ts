@@ -1,8 +1,9 @@
 /** `penstock run`: one pipeline in the foreground, no server, live rates and a summary. */
 import { randomUUID } from 'node:crypto'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
+import type { AeadBackendName } from '../dataplane/native/native.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
 import { ProcessMeter } from '../telemetry/process-meter.ts'
 import { Sampler } from '../telemetry/sampler.ts'
@@ -30,6 +31,7 @@ interface RunCommandOptions {
   cpu?: number
   performanceMode?: boolean
   logLevel: LogLevel
+  cryptoBackend: AeadBackendName | 'auto'
   output: Format
   all?: boolean
 }
@@ -88,7 +90,15 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
       process.stderr.write(`${clock} ${label} ${component ? `${component}: ` : ''}${message}\n`)
     }
   }
-  const { openRunPool } = await import('../dataplane/product.ts')
+  const [{ openRunPool }, { useAeadBackend }] = await Promise.all([
+    import('../dataplane/product.ts'),
+    import('../dataplane/native/aead-backends.ts'),
+  ])
+  try {
+    useAeadBackend(options.cryptoBackend, '--crypto-backend')
+  } catch (error) {
+    throw new Failure(messageOf(error))
+  }
   const pool = openRunPool({ warm: 1, maximum: 1 })
   try {
     if (options.cpu !== undefined && !pool.cpus.includes(options.cpu)) {
@@ -153,6 +163,12 @@ export function addRun(program: Command): void {
     .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', duration)
     .option('--cpu <number>', 'pin the run to this CPU thread, as the kernel numbers them from 0', whole(0, 1023))
     .option('--performance-mode', 'never sleep: spin on the sockets')
+    .addOption(
+      new Option('--crypto-backend <backend>', 'what encrypts and signs packets')
+        .choices(['auto', 'ipsec-mb', 'openssl'])
+        .default('auto')
+        .env('PENSTOCK_CRYPTO_BACKEND'),
+    )
     .option('--log-level <level>', 'least level of log lines shown on stderr', logLevel, 'INFO')
     .action(run)
 }

@@ -115,6 +115,16 @@ test('access.loopback asks for a token, which access.open contradicts', () => {
   ])
 })
 
+test('crypto.backend is the fastest there is, or the one that is named', () => {
+  expect(loadConfig().config['crypto.backend']).toBe('auto')
+  expect(loadConfig({ file: file('crypto: { backend: openssl }\n') }).config['crypto.backend']).toBe('openssl')
+  expect(loadConfig({ environment: { PENSTOCK_CRYPTO_BACKEND: 'ipsec-mb' } }).config['crypto.backend']).toBe('ipsec-mb')
+  expect(loadConfig({ flags: { 'crypto-backend': 'openssl' } }).config['crypto.backend']).toBe('openssl')
+  expect(problemsOf({ flags: { 'crypto-backend': 'fast' } })).toEqual([
+    '--crypto-backend: crypto.backend: must be one of auto, ipsec-mb, openssl',
+  ])
+})
+
 test('names the file, whatever it holds', () => {
   expect(loadConfig().file).toBeUndefined()
   expect(loadConfig({ file: file('') }).file).toBe(resolve('conf/penstock.yaml'))

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import type { AeadBackendName } from '../dataplane/native/native.ts'
 import { MAX_RUNS } from '../services/pipeline-runs.ts'
 import type { Trusted } from '../services/trust.ts'
 import { suggestion } from '../text/names.ts'
@@ -54,6 +55,8 @@ export interface NodeConfig {
   /** Bytes kept of the log of a run. */
   'runLogs.size': number
   'telemetry.interval': number
+  /** What does authenticated encryption: the fastest that can be used, or one that must be there. */
+  'crypto.backend': AeadBackendName | 'auto'
   'log.level': NodeLogLevel
   'log.format': NodeLogFormat
 }
@@ -152,6 +155,13 @@ export const settings: readonly Setting[] = [
     'time between telemetry samples, 100ms at least',
     duration(100, 3_600_000),
     () => 1_000,
+  ),
+  setting(
+    'crypto.backend',
+    'crypto-backend',
+    'what encrypts and signs packets: auto (the fastest there is), ipsec-mb, or openssl',
+    oneOf('auto', 'ipsec-mb', 'openssl'),
+    (): NodeConfig['crypto.backend'] => 'auto',
   ),
   setting('log.level', 'log-level', LOG_LEVELS.join(', '), oneOf(...LOG_LEVELS), (): NodeLogLevel => 'info'),
   setting('log.format', 'log-format', 'text or json', oneOf('text', 'json'), (): NodeLogFormat => 'text'),

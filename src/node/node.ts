@@ -14,6 +14,7 @@ import { type Clock, systemClock } from '../contract/clock.ts'
 import { components } from '../dataplane/components/registry.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
+import { useAeadBackend } from '../dataplane/native/aead-backends.ts'
 import { openRunPool } from '../dataplane/product.ts'
 import { autoCertificate } from '../link/certificate.ts'
 import { dialHub } from '../link/dial.ts'
@@ -64,10 +65,11 @@ export interface NodeOptions {
 
 /**
  * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse) or cannot be used
- * (DirectoryUnusable), an address cannot be listened on, or the configuration asks for what this version does not have.
+ * (DirectoryUnusable), an address cannot be listened on, or the configuration asks for what this version or machine does not have.
  */
 export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<StartedNode> {
   refuseUnavailable(config)
+  useAeadBackend(config['crypto.backend'], 'crypto.backend')
   const log = options.log ?? createLog({ level: config['log.level'], format: config['log.format'] })
   /** What to close, last first. */
   const opened: (() => void | Promise<void>)[] = []

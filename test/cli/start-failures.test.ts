@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
+import { replacedIpsecMb } from '../harness/aead-backends.ts'
 import { NOBODY, scratchForAll } from './cli.ts'
 
 // Many processes one after the other, each of which takes its time on a loaded machine.
@@ -198,5 +199,45 @@ test.skipIf(!canDrop)('doctor says who may take low ports', async () => {
     grade: 'warn',
     found: 'ports from 1024 on only',
     advice: expect.stringContaining('cap_net_bind_service'),
+  })
+})
+
+describe('a crypto backend that is not there', () => {
+  const environment = { ...process.env, ...replacedIpsecMb() }
+  const run = (args: string[], more: Record<string, string> = {}) =>
+    spawnSync(launcher[0] as string, [...launcher.slice(1), ...args], {
+      env: { ...environment, ...more },
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+  const cure = 'install libipsec-mb (Debian, Ubuntu: apt-get install libipsec-mb1), or choose auto or openssl'
+  const node = ['up', '--data-dir', join(directory.path, 'crypto'), '--http', '127.0.0.1:0', '--grpc', 'none']
+  const pipeline = join(packageRoot(), 'examples/generator.json')
+
+  test.each([
+    ['up, by its flag', [...node, '--crypto-backend', 'ipsec-mb'], {}, 'crypto.backend: ipsec-mb cannot be used: '],
+    ['up, by its variable', node, { PENSTOCK_CRYPTO_BACKEND: 'ipsec-mb' }, 'crypto.backend: ipsec-mb cannot be used: '],
+    ['run, by its flag', ['run', pipeline, '--crypto-backend', 'ipsec-mb'], {}, '--crypto-backend: ipsec-mb cannot be'],
+    ['run, by its variable', ['run', pipeline], { PENSTOCK_CRYPTO_BACKEND: 'ipsec-mb' }, 'ipsec-mb cannot be used: '],
+  ])('%s', (_name, args, more, what) => {
+    const { status, stderr } = run(args, more)
+    expect(status).toBe(1)
+    expect(stderr).toContain(what)
+    expect(stderr).toContain('libIPSec_MB.so.1: file too short')
+    expect(stderr).toContain(cure)
+  })
+
+  test.each(['auto', 'openssl'])('%s needs no library', (backend) => {
+    const { status, stderr } = run(['run', pipeline, '-d', '100ms', '--crypto-backend', backend])
+    expect(stderr).not.toContain('cannot be used')
+    expect(status).toBe(0)
+  })
+
+  test('doctor says what encrypts, and how to have the faster one', () => {
+    const findings = JSON.parse(run(['doctor', '-o', 'json']).stdout)
+    const { grade, found, advice } = findings.find(({ check }: { check: string }) => check === 'aead')
+    expect(grade).toBe('warn')
+    expect(found).toMatch(/^openssl [\d.]+; ipsec-mb: .*file too short$/)
+    expect(advice).toContain('apt-get install libipsec-mb1')
   })
 })

@@ -5,7 +5,8 @@ import type { ComponentContext } from '../../engine/component.ts'
 import type { Receiver } from '../../engine/flow.ts'
 import { type Counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
-import { REMOTE_BYTES } from '../../native/native.ts'
+import { aeadBackendText } from '../../native/aead-backends.ts'
+import { native, REMOTE_BYTES } from '../../native/native.ts'
 import { AeadReceiver, OPENED, REFLECTED, REPLAYED, UNTRIED } from './aead-receiver.ts'
 import { ownSalts } from './own-salts.ts'
 import { REPLAY_WINDOW } from './replay-window.ts'
@@ -55,6 +56,7 @@ export function aeadOpening(
       log('WARN', `nothing that ${sender} ${suite.verb} can be opened: ${cause}`, { address })
     },
   })
+  log('INFO', `opens ${suite.name} by ${aeadBackendText()}`, { backend: native.aeadBackend() })
   const outcome = new Uint8Array(BATCH_CAPACITY)
 
   const open: OpenRun = (run, count, high, low) => {

@@ -1,6 +1,7 @@
 /** What holds for every pair of components that seal packets and open them again, whichever cipher or signature they have. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { usableAeadBackends } from '../../../../test/harness/aead-backends.ts'
 import { type Bench, drive, type Pipeline, payload } from '../../../../test/harness/component.ts'
 import { native } from '../../native/native.ts'
 
@@ -159,4 +160,28 @@ describe('any bytes', () => {
     expect(bench.packets.held).toBe(0)
     bench.stop()
   })
+})
+
+describe.each(AUTHENTICATED)('%s', (_, pair) => {
+  it.each(usableAeadBackends)(
+    'names %s in the log of the run, and opens what another backend has sealed',
+    (backend) => {
+      const other = usableAeadBackends.find((name) => name !== backend) ?? backend
+      native.aeadUse(other)
+      const plain = some(100, 40)
+      const wire = sealed(pair, plain)
+      native.aeadUse(backend)
+      const bench = drive({ ...sealer(pair, 'in', 'a'), ...opener(pair, 'b', 'out') }, { seed: 2 })
+      native.aeadUse('auto')
+      bench.send('b', wire)
+      expect(bytesOut(bench)).toEqual(plain)
+      const told = bench.log.filter(({ fields }) => fields?.backend !== undefined)
+      expect(told.map(({ level, component, fields }) => [level, component, fields?.backend])).toEqual([
+        ['INFO', 'seal', backend],
+        ['INFO', 'open', backend],
+      ])
+      for (const { message } of told) expect(message).toMatch(new RegExp(` by ${backend} \\d+\\.\\d+\\.\\d+$`))
+      bench.stop()
+    },
+  )
 })

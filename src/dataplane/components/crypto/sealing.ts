@@ -4,6 +4,7 @@ import type { ComponentContext } from '../../engine/component.ts'
 import type { Receiver } from '../../engine/flow.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
+import { aeadBackendText } from '../../native/aead-backends.ts'
 import { native } from '../../native/native.ts'
 import { ownSalts } from './own-salts.ts'
 import { deriveKey, SALT_BYTES, type SuiteKey } from './suites.ts'
@@ -49,7 +50,7 @@ export function sealing(
 
 /** The input of ssl_encrypt and ssl_poly1305_signer, and what ends it: a key derived from that of `suite` for this run alone. */
 export function aeadSealing(
-  context: Pick<ComponentContext<never, never>, 'name' | 'entropy' | 'shared' | 'packets' | 'memory' | 'owner'>,
+  context: Pick<ComponentContext<never, never>, 'name' | 'entropy' | 'shared' | 'packets' | 'memory' | 'owner' | 'log'>,
   suite: SuiteKey,
   outlet: Outlet,
   sealed: Counter,
@@ -59,6 +60,7 @@ export function aeadSealing(
   const key = deriveKey(suite, salt)
   const aead = native.aeadOpen(context.owner(), suite.code, key)
   key.fill(0)
+  context.log('INFO', `${suite.verb} with ${suite.name} by ${aeadBackendText()}`, { backend: native.aeadBackend() })
   const slab = context.memory()
   const seal: Seal = (handles, count, counter, failed) =>
     native.aeadSeal(aead, slab, handles, count, salt, counter, failed)

@@ -1,0 +1,38 @@
+/** Which backend does authenticated encryption: choosing it, naming it, and what to do where one cannot be used. */
+import { type AeadBackendName, type AeadBackendState, native } from './native.ts'
+
+type Obstacle = NonNullable<AeadBackendState['obstacle']>
+
+/** What to do about it, as the end of a sentence. */
+export function aeadAdvice({ code }: Obstacle): string {
+  switch (code) {
+    case 'missing':
+      return 'install libipsec-mb (Debian, Ubuntu: apt-get install libipsec-mb1)'
+    case 'version':
+      return 'install libipsec-mb 1.1 to 1.3 (Debian 12: apt-get install libipsec-mb1)'
+    case 'failed':
+    case 'answers':
+      return 'install libipsec-mb anew (Debian, Ubuntu: apt-get install --reinstall libipsec-mb1)'
+    case 'cpu':
+      return 'take another machine'
+  }
+}
+
+/** The backend of everything opened from now on, in this process; throws, with what to do, when it cannot be used. `setting` names who asks for it. */
+export function useAeadBackend(choice: AeadBackendName | 'auto', setting: string): void {
+  const state = choice === 'auto' ? undefined : native.aeadBackends().find(({ name }) => name === choice)
+  if (state?.obstacle !== undefined) {
+    const { obstacle, name } = state
+    throw new Error(
+      `${setting}: ${name} cannot be used: ${obstacle.text}; ${aeadAdvice(obstacle)}, or choose auto or openssl`,
+    )
+  }
+  native.aeadUse(choice)
+}
+
+/** Name and version of the backend in use, for logs. */
+export function aeadBackendText(): string {
+  const used = native.aeadBackend()
+  const { name, version } = native.aeadBackends().find(({ name }) => name === used) as AeadBackendState
+  return `${name} ${version}`
+}
