@@ -1,10 +1,11 @@
 /**
- * ssl_encrypt and ssl_decrypt, chacha20_encrypt and chacha20_decrypt, on packets of 1,200 bytes against a C loop over OpenSSL's EVP and
- * against node:crypto packet by packet; ChaCha on each of its kernels too.
+ * ssl_encrypt and ssl_decrypt, on packets of 1,200 bytes, with each backend against a C loop over the same library, and with OpenSSL against
+ * node:crypto packet by packet; chacha20_encrypt and chacha20_decrypt, on each of their kernels, against a C loop over OpenSSL's EVP.
  */
 import { spawnSync } from 'node:child_process'
 import { createCipheriv } from 'node:crypto'
-import { native } from '../src/dataplane/native/native.ts'
+import { readFileSync } from 'node:fs'
+import { type AeadBackendName, native } from '../src/dataplane/native/native.ts'
 import { type BenchResult, type BenchRow, inTurn, nativeProgram, runAlone } from './measure.ts'
 import { Stage } from './support/stage.ts'
 
@@ -89,16 +90,40 @@ function nodeCrypto(cipher: string, keyBytes: number): () => number {
   }
 }
 
-interface Evp {
+interface Loop {
   sealNs: number
   openNs: number
-  openssl: string
+  /** The version of OpenSSL, where that is the library. */
+  openssl?: string
 }
 
-/** The C loop over OpenSSL, both ways. */
-function runEvp(program: string, cipher: string): Evp {
+/** A C loop over one of the libraries, both ways. */
+function runLoop(program: string, cipher: string): Loop {
   const { stdout } = spawnSync(program, [BYTES, MILLISECONDS * 2, cipher].map(String), { encoding: 'utf8' })
   return JSON.parse(stdout)
+}
+
+/** Both ways with one backend, and the C loop over its library. */
+function ends(backend: AeadBackendName, program: string, suite: Record<string, unknown>, cipher: string) {
+  native.aeadUse(backend)
+  const encrypt = sealing(suite)
+  const decrypt = opening(suite)
+  native.aeadUse('auto')
+  let latest = runLoop(program, cipher)
+  const stop = () => {
+    encrypt.stop()
+    decrypt.stop()
+  }
+  const candidates = {
+    [`${backend} seal`]: () => {
+      latest = runLoop(program, cipher)
+      return latest.sealNs
+    },
+    [`${backend} encrypt`]: encrypt.measure,
+    [`${backend} open`]: () => latest.openNs,
+    [`${backend} decrypt`]: decrypt.measure,
+  }
+  return { candidates, stop }
 }
 
 /** The bare stream cipher: both ways with the kernel that runs choose, and encrypting with each of the others. */
@@ -113,10 +138,10 @@ async function chachaRows(program: string): Promise<BenchRow[]> {
     native.chachaUse(fastest)
     return ns
   }
-  let latest = runEvp(program, 'chacha20')
+  let latest = runLoop(program, 'chacha20')
   const ns: Record<string, number> = await inTurn(ROUNDS, {
     seal: () => {
-      latest = runEvp(program, 'chacha20')
+      latest = runLoop(program, 'chacha20')
       return latest.sealNs
     },
     encrypt: encrypt.measure,
@@ -126,7 +151,6 @@ async function chachaRows(program: string): Promise<BenchRow[]> {
   })
   encrypt.stop()
   decrypt.stop()
-  const unit = 'ns per packet'
   const of = (name: string) => ns[name] as number
   return [
     { label: 'chacha20 C loop over EVP, encrypt', value: of('seal'), unit },
@@ -142,50 +166,82 @@ async function chachaRows(program: string): Promise<BenchRow[]> {
   ]
 }
 
-export async function bench(): Promise<BenchResult> {
-  const program = nativeProgram('evp')
-  const rows: BenchRow[] = []
-  let version = ''
-  for (const [name, cipher, keyBytes] of SUITES) {
-    const evp = () => runEvp(program, cipher)
-    const suite = { [name]: { key: '07'.repeat(keyBytes) } }
-    const encrypt = sealing(suite)
-    const decrypt = opening(suite)
-    let latest = evp()
-    version = latest.openssl
-    const ns = await inTurn(ROUNDS, {
-      seal: () => {
-        latest = evp()
-        return latest.sealNs
-      },
-      encrypt: encrypt.measure,
-      open: () => latest.openNs,
-      decrypt: decrypt.measure,
-      node: nodeCrypto(cipher, keyBytes),
-    })
-    encrypt.stop()
-    decrypt.stop()
-    const unit = 'ns per packet'
-    // With a slower cipher node:crypto's fixed cost weighs less.
-    const first = name === SUITES[0][0]
-    rows.push(
-      { label: `${cipher} C loop over EVP, seal`, value: ns.seal, unit },
-      { label: `${cipher} ssl_encrypt`, value: ns.encrypt, unit, ratio: ns.seal / ns.encrypt, goal: '≥ 0.9' },
-      { label: `${cipher} C loop over EVP, open`, value: ns.open, unit },
-      { label: `${cipher} ssl_decrypt`, value: ns.decrypt, unit, ratio: ns.open / ns.decrypt },
-      { label: `${cipher} node:crypto, seal`, value: ns.node, unit },
-      {
-        label: `${cipher} ssl_encrypt against node:crypto`,
-        value: ns.encrypt,
-        unit,
-        ratio: ns.node / ns.encrypt,
-        ...(first && { goal: '≥ 8' }),
-      },
-    )
+const unit = 'ns per packet'
+
+/** A suite with OpenSSL, and with ipsec-mb where this machine has it. */
+async function suiteRows(
+  [name, cipher, keyBytes]: (typeof SUITES)[number],
+  evp: string,
+  ipsecMb?: string,
+): Promise<BenchRow[]> {
+  const suite = { [name]: { key: '07'.repeat(keyBytes) } }
+  const openssl = ends('openssl', evp, suite, cipher)
+  const faster = ipsecMb === undefined ? undefined : ends('ipsec-mb', ipsecMb, suite, cipher)
+  const ns: Record<string, number> = await inTurn(ROUNDS, {
+    ...openssl.candidates,
+    ...faster?.candidates,
+    node: nodeCrypto(cipher, keyBytes),
+  })
+  openssl.stop()
+  faster?.stop()
+  const against = (label: string, value: string, other: string, goal?: string): BenchRow => {
+    const [own, reference] = [ns[value], ns[other]] as [number, number]
+    return {
+      label: `${cipher} ${label}`,
+      value: own,
+      unit,
+      ratio: reference / own,
+      ...(goal !== undefined && { goal }),
+    }
   }
-  rows.push(...(await chachaRows(program)))
-  const openssl = `OpenSSL ${version} in C, ${process.versions.openssl} in Node`
-  return { name: `aead: ${BYTES} B packets, ${openssl}`, rows }
+  const bare = (label: string, value: string): BenchRow => ({
+    label: `${cipher} ${label}`,
+    value: ns[value] as number,
+    unit,
+  })
+  // With a slower cipher node:crypto's fixed cost weighs less, and so does what is new in a processor.
+  const first = name === SUITES[0][0]
+  const rows = [
+    bare('C loop over EVP, seal', 'openssl seal'),
+    against('ssl_encrypt', 'openssl encrypt', 'openssl seal', '≥ 0.85'),
+    bare('C loop over EVP, open', 'openssl open'),
+    against('ssl_decrypt', 'openssl decrypt', 'openssl open', '≥ 0.85'),
+    bare('node:crypto, seal', 'node'),
+    against('ssl_encrypt against node:crypto', 'openssl encrypt', 'node', first ? '≥ 8' : undefined),
+  ]
+  if (faster === undefined) return rows
+  return [
+    ...rows,
+    bare('C loop over ipsec-mb, seal', 'ipsec-mb seal'),
+    against('ssl_encrypt, ipsec-mb', 'ipsec-mb encrypt', 'ipsec-mb seal', '≥ 0.85'),
+    bare('C loop over ipsec-mb, open', 'ipsec-mb open'),
+    against('ssl_decrypt, ipsec-mb', 'ipsec-mb decrypt', 'ipsec-mb open', '≥ 0.85'),
+    against(
+      'ssl_encrypt, ipsec-mb against openssl',
+      'ipsec-mb encrypt',
+      'openssl encrypt',
+      first && hasVaes() ? '≥ 4' : undefined,
+    ),
+    against('ssl_decrypt, ipsec-mb against openssl', 'ipsec-mb decrypt', 'openssl decrypt'),
+  ]
+}
+
+/** Whether this processor has AES on wide vectors. */
+function hasVaes(): boolean {
+  return /^flags\s*:.*\bvaes\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'))
+}
+
+export async function bench(): Promise<BenchResult> {
+  const evp = nativeProgram('evp')
+  const [fast] = native.aeadBackends()
+  const ipsecMb = fast?.obstacle === undefined ? nativeProgram('ipsec_mb') : undefined
+  const rows: BenchRow[] = []
+  for (const suite of SUITES) rows.push(...(await suiteRows(suite, evp, ipsecMb)))
+  rows.push(...(await chachaRows(evp)))
+  const openssl = runLoop(evp, 'aes-128-gcm').openssl
+  const without = fast?.obstacle === undefined ? `ipsec-mb ${fast?.version}` : `no ipsec-mb: ${fast.obstacle.text}`
+  const versions = `OpenSSL ${openssl} in C, ${process.versions.openssl} in Node, ${without}, ${hasVaes() ? 'VAES' : 'no VAES'}`
+  return { name: `aead: ${BYTES} B packets, ${versions}`, rows }
 }
 
 await runAlone(import.meta.url, bench)

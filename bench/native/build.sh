@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the C programs that benches compare with into bench/.build; installs libisal-dev and libssl-dev when root and missing.
+# Builds the C programs that benches compare with into bench/.build; installs libisal-dev, libssl-dev and libipsec-mb-dev when root and missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out="$here/../.build"
@@ -8,6 +8,7 @@ mkdir -p "$out"
 missing=()
 [ -e /usr/include/isa-l.h ] || [ -e /usr/include/isa-l/erasure_code.h ] || missing+=(libisal-dev)
 [ -e /usr/include/openssl/evp.h ] || missing+=(libssl-dev)
+[ -e /usr/include/intel-ipsec-mb.h ] || [ "$(uname -m)" != x86_64 ] || missing+=(libipsec-mb-dev)
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -q >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}" >&2 || true
@@ -20,6 +21,7 @@ libraries() {
   case $1 in
     isal | rely | sliding) echo -lisal ;;
     evp) echo -lcrypto ;;
+    ipsec_mb) echo -lIPSec_MB ;;
   esac
 }
 
