@@ -108,6 +108,8 @@ function ends(backend: AeadBackendName, program: string, suite: Record<string, u
   native.aeadUse(backend)
   const encrypt = sealing(suite)
   const decrypt = opening(suite)
+  // A decrypter sets its key when the first packet comes.
+  decrypt.measure()
   native.aeadUse('auto')
   let latest = runLoop(program, cipher)
   const stop = () => {
@@ -217,11 +219,12 @@ async function suiteRows(
     bare('C loop over ipsec-mb, open', 'ipsec-mb open'),
     against('ssl_decrypt, ipsec-mb', 'ipsec-mb decrypt', 'ipsec-mb open', '≥ 0.85'),
     against(
-      'ssl_encrypt, ipsec-mb against openssl',
+      'ssl_encrypt, ipsec-mb, against the C loop over EVP',
       'ipsec-mb encrypt',
-      'openssl encrypt',
+      'openssl seal',
       first && hasVaes() ? '≥ 4' : undefined,
     ),
+    against('ssl_encrypt, ipsec-mb against openssl', 'ipsec-mb encrypt', 'openssl encrypt'),
     against('ssl_decrypt, ipsec-mb against openssl', 'ipsec-mb decrypt', 'openssl decrypt'),
   ]
 }
