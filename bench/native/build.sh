@@ -22,6 +22,7 @@ libraries() {
     isal | rely | sliding) echo -lisal ;;
     evp) echo -lcrypto ;;
     ipsec_mb) echo -lIPSec_MB ;;
+    tunnel) echo -lcrypto -ldl ;;
   esac
 }
 

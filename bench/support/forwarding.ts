@@ -1,11 +1,11 @@
 /** Forwarders under the same load, each pinned to the second CPU: what a forwarded datagram costs them in CPU time. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import type { LogLine } from '../../src/dataplane/engine/run.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
 import { inTurn, nativeProgram } from '../measure.ts'
 import { chainOf, checked, type Link } from './chain.ts'
+import { cpuTime } from './cpu-time.ts'
 
 const BYTES = 1200
 const LOAD_CPU = 0
@@ -44,15 +44,6 @@ async function flood({ from, to }: Ports): Promise<number> {
   })
   await once(child, 'close')
   return (JSON.parse(output) as { total: number }).total
-}
-
-/** CPU time all threads of a process have had, nanoseconds. */
-function cpuTime(pid: number): number {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  return threads.reduce((sum, thread) => {
-    const [time] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')
-    return sum + Number(time)
-  }, 0)
 }
 
 /**
