@@ -1,17 +1,27 @@
-/** delay: how late delay_constant lets packets out, idle, in performance mode and beside an overloaded source, against a C program that only delays. */
-import { spawn } from 'node:child_process'
+/**
+ * delay: how late delay_constant lets packets out, idle, in performance mode and beside an overloaded source, against a C program that only delays,
+ * and the kernel's netem where it is there (which takes root).
+ */
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { openRunPool } from '../src/dataplane/product.ts'
 import { type Bench, type BenchRow, median, nativeProgram, runAlone } from './measure.ts'
 import { checked } from './support/chain.ts'
 
 const DELAY_MS = 10
-const PACKETS = 1000
-const INTERVAL_US = 1000
 const ROUNDS = 9
 const PROBE_CPU = 0
 const DELAY_CPU = 1
 let nextPort = 19_300
+
+/** What is sent at a steady pace. */
+interface Load {
+  packets: number
+  intervalUs: number
+}
+
+const SLOW: Load = { packets: 1000, intervalUs: 1000 }
+const FAST: Load = { packets: 3000, intervalUs: 100 }
 
 /** Times beyond the delay, ns. */
 interface Errors {
@@ -26,9 +36,11 @@ interface Delayer {
   close(): Promise<void>
 }
 
-async function probe(from: number, to: number): Promise<Errors> {
-  const values = [from, to, PACKETS, INTERVAL_US, DELAY_MS * 1000, PROBE_CPU]
-  const child = spawn(nativeProgram('probe'), values.map(String), { stdio: ['ignore', 'pipe', 'inherit'] })
+/** Sends to `from`, receives at `to`; `around` are a command and its words that the probe runs under. */
+async function probe(from: number, to: number, load: Load, around: readonly string[] = []): Promise<Errors> {
+  const values = [from, to, load.packets, load.intervalUs, DELAY_MS * 1000, PROBE_CPU].map(String)
+  const [command, ...words] = [...around, nativeProgram('probe'), ...values]
+  const child = spawn(command as string, words, { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
@@ -37,7 +49,7 @@ async function probe(from: number, to: number): Promise<Errors> {
   return JSON.parse(output) as Errors
 }
 
-function cDelayer(spin: boolean): Delayer {
+function cDelayer(load: Load, spin: boolean): Delayer {
   const [from, to] = [nextPort++, nextPort++]
   const values = [from, to, DELAY_MS * 1000, spin ? 'spin' : 'sleep'].map(String)
   let child = null as ReturnType<typeof spawn> | null
@@ -51,7 +63,7 @@ function cDelayer(spin: boolean): Delayer {
       // One that spins is there for its own measurement only.
       child = spawn('taskset', ['-c', String(DELAY_CPU), nativeProgram('delay'), ...values], { stdio: 'inherit' })
       await new Promise((resolve) => setTimeout(resolve, 100))
-      const errors = await probe(from, to)
+      const errors = await probe(from, to, load)
       await close()
       return errors
     },
@@ -59,7 +71,7 @@ function cDelayer(spin: boolean): Delayer {
   }
 }
 
-function penstockDelayer(performanceMode: boolean, overloaded: boolean): Delayer {
+function penstockDelayer(load: Load, { performanceMode = false, overloaded = false } = {}): Delayer {
   const [from, to] = [nextPort++, nextPort++]
   const config = checked({
     in: { udp_local: { address: `127.0.0.1:${from}`, output: 'a' } },
@@ -75,14 +87,38 @@ function penstockDelayer(performanceMode: boolean, overloaded: boolean): Delayer
     async measure() {
       const run = pool.start({ runId: 'bench', config, cpu: DELAY_CPU, performanceMode, level: 'WARN' }, () => {})
       await run.running
-      await probe(from, to) // what the compiler takes while it warms up
-      const errors = await probe(from, to)
+      await probe(from, to, load) // what the compiler takes while it warms up
+      const errors = await probe(from, to, load)
       run.stop()
       await run.ended
       return errors
     },
     close: () => pool.close(),
   }
+}
+
+/** A loopback of its own that netem delays. */
+const NETEM = [
+  'unshare',
+  '-n',
+  'sh',
+  '-c',
+  `ip link set lo up && tc qdisc add dev lo root netem delay ${DELAY_MS}ms && exec "$@"`,
+  'netem',
+]
+
+/** The kernel's netem, where there is one; a word otherwise. */
+function netemDelayer(load: Load): { netem: Delayer } | null {
+  const [command, ...words] = [...NETEM, 'true']
+  const { status, stderr, error } = spawnSync(command as string, words, { encoding: 'utf8' })
+  if (status !== 0) {
+    console.error(
+      `delay: NETEM IS NOT MEASURED (it takes root, iproute2 and sch_netem): ${error?.message ?? stderr.trim()}`,
+    )
+    return null
+  }
+  const port = nextPort++
+  return { netem: { measure: () => probe(port, port, load, NETEM), close: async () => {} } }
 }
 
 /** Measures in turn, `ROUNDS` times each. */
@@ -116,27 +152,47 @@ function rowsOf(label: string, c: Errors[], again: Errors[], penstock: Errors[])
   })
 }
 
-export const bench: Bench = async () => {
-  const seen = await race({
-    c: cDelayer(false),
-    again: cDelayer(false),
-    penstock: penstockDelayer(false, false),
-    overloaded: penstockDelayer(false, true),
-    cSpinning: cDelayer(true),
-    spinningAgain: cDelayer(true),
-    spinning: penstockDelayer(true, false),
+/** All modes at one pace, and how many packets left early. */
+async function rowsAt(load: Load, pace: string): Promise<{ rows: BenchRow[]; early: number }> {
+  const netem = netemDelayer(load)
+  const seen = await race<string>({
+    c: cDelayer(load, false),
+    again: cDelayer(load, false),
+    penstock: penstockDelayer(load),
+    overloaded: penstockDelayer(load, { overloaded: true }),
+    cSpinning: cDelayer(load, true),
+    spinningAgain: cDelayer(load, true),
+    spinning: penstockDelayer(load, { performanceMode: true }),
+    ...netem,
   })
-  const { penstock, overloaded, spinning } = seen
-  const early = [...penstock, ...overloaded, ...spinning].reduce((sum, one) => sum + one.early, 0)
+  const of = (name: string) => seen[name] as Errors[]
+  const own = [of('penstock'), of('overloaded'), of('spinning')]
+  const spinning = microseconds(of('spinning'), 'p50')
+  const plain = (label: string, name: string): BenchRow[] =>
+    (['p50', 'p99'] as const).map((part) => ({
+      label: `${pace}, ${label}, ${part}`,
+      value: microseconds(of(name), part),
+      unit: 'µs late',
+    }))
   return {
-    name: `delay: what ${DELAY_MS} ms of delay_constant are late by, 1,000 packets/s, kernel receive stamps`,
     rows: [
-      ...rowsOf('idle', seen.c, seen.again, penstock),
-      ...rowsOf('performance mode', seen.cSpinning, seen.spinningAgain, spinning),
-      { label: 'beside an overloaded source, p50', value: microseconds(overloaded, 'p50'), unit: 'µs late' },
-      { label: 'beside an overloaded source, p99', value: microseconds(overloaded, 'p99'), unit: 'µs late' },
-      { label: 'packets that left early', value: early, unit: 'packets', goal: '≤ 0' },
+      ...rowsOf(`${pace}, idle`, of('c'), of('again'), of('penstock')),
+      ...rowsOf(`${pace}, performance mode`, of('cSpinning'), of('spinningAgain'), of('spinning')),
+      { label: `${pace}, performance mode: penstock, p50 itself`, value: spinning, unit: 'µs late', goal: '≤ 10' },
+      ...plain('beside an overloaded source', 'overloaded'),
+      ...(netem ? plain("the kernel's netem", 'netem') : []),
     ],
+    early: own.flat().reduce((sum, one) => sum + one.early, 0),
+  }
+}
+
+export const bench: Bench = async () => {
+  const slow = await rowsAt(SLOW, '1,000/s')
+  const fast = await rowsAt(FAST, '10,000/s')
+  const early = { label: 'packets that left early', value: slow.early + fast.early, unit: 'packets', goal: '≤ 0' }
+  return {
+    name: `delay: what ${DELAY_MS} ms of delay_constant are late by, kernel receive stamps, ${ROUNDS} rounds in turn`,
+    rows: [...slow.rows, ...fast.rows, early],
   }
 }
 
