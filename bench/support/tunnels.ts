@@ -9,7 +9,7 @@ import { chainOf, type Link } from './chain.ts'
 import { cpuTime } from './cpu-time.ts'
 import { type Namespaces, type Side, WIRE } from './namespaces.ts'
 
-export const MTU = 1420
+const MTU = 1420
 const FIRST_PORT = 5000
 const CPUS: Record<Side, number> = { a: 0, b: 1 }
 const SOCKET_BYTES = 4 << 20
