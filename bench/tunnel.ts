@@ -5,6 +5,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { native } from '../src/dataplane/native/native.ts'
 import { type Bench, type BenchRow, median, runAlone } from './measure.ts'
 import { Namespaces } from './support/namespaces.ts'
 import { type Tunnel, Tunnels } from './support/tunnels.ts'
@@ -80,16 +81,18 @@ function contestants(): Contestant[] {
     ['AES-128-GCM', 'aes-128-gcm'],
     ['ChaCha20-Poly1305', 'chacha20-poly1305'],
   ] as const
+  // Ends of ours choose as this process does.
+  const library = native.aeadBackend()
   for (const { label, program } of wireguard) all.push({ label, open: (to) => to.wireguard(program), against: [] })
   suites.forEach(([name, suite], i) => {
     const own = `penstock, ${name}`
-    const inC = (library: string) => `C, ${name}, ${library}`
-    all.push({ label: inC('OpenSSL'), open: (to) => to.reference(suite, 'openssl'), against: [] })
+    const inC = `C, ${name}, ${library}`
+    all.push({ label: inC, open: (to) => to.reference(suite, library), against: [] })
     all.push({
       label: own,
       open: (to) => to.penstock(suite),
       against: [
-        { to: inC('OpenSSL'), goal: '≥ 0.9' },
+        { to: inC, goal: '≥ 0.9' },
         ...wireguard.map(({ label, goals }) => ({ to: label, ...(goals && { goal: goals[i] }) })),
       ],
     })
