@@ -21,6 +21,7 @@
         "src/dataplane/native/unix_socket.cc",
         "src/dataplane/native/affinity.cc",
         "src/dataplane/native/files.cc",
+        "src/dataplane/native/block_headers.cc",
         "src/dataplane/native/cauchy.cc",
         "src/dataplane/native/gf256.cc",
         "src/dataplane/native/gf256_packets.cc",

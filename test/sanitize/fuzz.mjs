@@ -488,6 +488,18 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfRecover: recoverArguments,
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
+    blockHeaders: () => {
+      const id = memoryId()
+      const list = packets(id)
+      const format = [
+        0xb0 + random.below(4),
+        0xb1,
+        random.pick([12, 16, SLOT_BYTES]),
+        random.below(600),
+        random.below(2),
+      ]
+      return [id, Int32Array.from(list), list.length, Int32Array.from(format), new Int32Array(4 * list.length)]
+    },
     xorAdd: () => {
       const count = random.below(20)
       const place = () => random.below(SLOTS * SLOT_BYTES)

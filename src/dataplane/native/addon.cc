@@ -4,6 +4,7 @@
 #include "aead.h"
 #include "aead_backend.h"
 #include "affinity.h"
+#include "block_headers.h"
 #include "chacha.h"
 #include "connection.h"
 #include "crc32c.h"
@@ -77,6 +78,7 @@ static const Export kExports[] = {
     {"gfRandomPackets", gfRandomPackets},
     {"gfRecover", gfRecover},
     {"gfSolve", gfSolve},
+    {"blockHeaders", blockHeaders},
     {"xorAdd", xorAdd},
     {"slidingOpen", slidingOpen},
     {"slidingClose", slidingClose},

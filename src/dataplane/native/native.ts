@@ -100,6 +100,10 @@ export interface InterfaceState {
   addresses: string[]
 }
 
+/** In the words of `blockHeaders`: the packet is a source; the packets of a block begin. */
+export const SOURCE_PACKET = 1 << 16
+export const BEGINS_RUN = 1 << 17
+
 /** Counters a receive or send call adds to; a Float64Array of `IO_COUNTERS.length`. */
 export const IO_COUNTERS = [
   'oversize', // datagrams longer than the mtu, dropped
@@ -418,6 +422,17 @@ export interface Native {
    * first on, each is one of. Then, this function's, r pivots and r rows of (c + r) bytes, rounded up to 64. `Elimination` keeps all that.
    */
   gfSolve(memory: number, table: Int32Array): number
+  /**
+   * Reads the headers of `count` packets of a block code (docs/wire-formats.md) and cuts them off, up to their symbols. `format`: the
+   * first bytes of source and repair packets, bytes of a repair in front of its symbol, most sources and repairs of a block together, and 1
+   * where a source's closing byte says how many the block before has.
+   *
+   * `headers` gets a word for each packet: its index, 256 times its closing byte, plus `SOURCE_PACKET` for a source and `BEGINS_RUN` where
+   * another block, session or shape begins than that of the last packet with a header; -1 where it has none, and nothing is cut off.
+   * Behind those words follow three for each that begins: 256 k + r, the session, the block. It has room for 4 · count words. Throws, with
+   * nothing changed, where a handle is no packet.
+   */
+  blockHeaders(memory: number, packets: Int32Array, count: number, format: Int32Array, headers: Int32Array): void
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
    * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many

@@ -3,20 +3,17 @@ import type { Batch } from '../../engine/batch.ts'
 import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
+import { BEGINS_RUN, SOURCE_PACKET } from '../../native/native.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
-import {
-  BLOCK_HEADER_BYTES,
-  type BlockFormat,
-  BlockHeader,
-  LENGTH_BYTES,
-  MAX_BLOCK,
-  SYMBOL_AT,
-} from './block-header.ts'
+import { type BlockHeaders, LENGTH_BYTES, MAX_BLOCK } from './block-header.ts'
 import { type BlockRecovery, CONTRADICTED, NO_MORE, NO_SLOT, WHOLE } from './block-recovery.ts'
 import { BlockRepairs } from './block-repairs.ts'
 import { BlockRetention } from './block-retention.ts'
 import { BlockSessions, LATE } from './block-sessions.ts'
 import { BlockWindow, DONE, OPEN, RECOVERED, REPLACED, SEEN, UNKNOWN, UNSEEN } from './block-window.ts'
+
+/** In the words of the headers, of each run: its shape, its session, its block. */
+const RUN_WORDS = 3
 
 /**
  * Packets of one block that follow each other in a batch make a run. At its end what follows is computed from the packets where they
@@ -29,12 +26,11 @@ export class BlockDecoder {
   private readonly packets: Packets
   private readonly outlet: Outlet
   private readonly counters: BlockDecoderCounters
-  private readonly format: BlockFormat
+  private readonly headers: BlockHeaders
   private readonly sessions: BlockSessions
   private readonly recovery: BlockRecovery
   private readonly retention: BlockRetention
   private readonly repairs: BlockRepairs
-  private readonly header = new BlockHeader()
   /** The run at hand: its window, block, and place there; sources that came in it, not sent yet. */
   private window = new BlockWindow()
   private block = 0
@@ -53,15 +49,15 @@ export class BlockDecoder {
     packets: Packets,
     outlet: Outlet,
     counters: BlockDecoderCounters,
-    format: BlockFormat,
+    headers: BlockHeaders,
     recovery: BlockRecovery,
     sessions: number,
   ) {
-    const { progressive } = format
+    const { progressive } = headers.format
     this.packets = packets
     this.outlet = outlet
     this.counters = counters
-    this.format = format
+    this.headers = headers
     this.recovery = recovery
     this.retention = new BlockRetention(packets, counters, progressive, (window, place) =>
       recovery.forget(window, place),
@@ -95,7 +91,25 @@ export class BlockDecoder {
   /** Takes the packets of a batch. */
   input(batch: Batch): void {
     const { handles, length } = batch
-    for (let i = 0; i < length; i++) this.take(handles[i])
+    const { headers } = this
+    const { words } = headers
+    headers.read(batch)
+    let run = length - RUN_WORDS
+    for (let i = 0; i < length; i++) {
+      const word = words[i]
+      if (word < 0) {
+        this.discard(handles[i], this.counters.malformed_packets)
+        continue
+      }
+      if ((word & BEGINS_RUN) !== 0) {
+        this.endRun()
+        run += RUN_WORDS
+      }
+      const isSource = (word & SOURCE_PACKET) !== 0
+      if (!this.inRun && !this.findRun(handles[i], isSource, run)) continue
+      if (isSource) i = this.takeSources(handles, i, length)
+      else this.takeRepair(handles[i], word)
+    }
     this.endRun()
     this.outlet.flush()
   }
@@ -117,36 +131,66 @@ export class BlockDecoder {
     counter.add(1)
   }
 
-  private take(packet: number): void {
-    const { packets, header, window } = this
-    if (!header.read(packets.view, packets.offset[packet], packets.length[packet], this.format)) {
-      this.discard(packet, this.counters.malformed_packets)
-      return
+  /** Takes the sources of the run from `handles[i]` on, which is one; returns the index of the last. */
+  private takeSources(handles: Int32Array, i: number, length: number): number {
+    const { window, place, fresh, freshAt } = this
+    const { words } = this.headers
+    const { symbols } = window
+    const bytes = this.packets.length
+    const base = place * window.stride
+    // Of a block that has no repairs yet a source that is new needs no more looking at.
+    const isPlain = this.block === window.newest && window.repairBytes[place] === 0
+    let top = window.top[place]
+    let longest = window.longest[place]
+    let count = this.freshCount
+    let at = i
+    for (let word = words[at]; isPlain; word = words[at]) {
+      // Neither a closing byte nor the beginning of another run.
+      const symbol = base + (word & 255)
+      if ((word & ~255 & (at === i ? ~BEGINS_RUN : -1)) !== SOURCE_PACKET || symbols[symbol] !== UNSEEN) break
+      const packet = handles[at]
+      symbols[symbol] = packet + 1
+      fresh[count] = packet
+      freshAt[count++] = symbol
+      if (bytes[packet] > longest) longest = bytes[packet]
+      const index = word & 255
+      if (index < top) this.overtaken = true
+      else top = index + 1
+      if (++at === length) break
     }
-    const { isSource, k, r, session, block } = header
-    if (!this.inRun || block !== this.block || session !== window.session || k !== window.k || r !== window.r) {
-      this.endRun()
-      const found = this.sessions.find(session, k, r, block, isSource)
-      if (typeof found === 'number') {
-        this.passUnfollowed(packet, isSource, found)
-        return
-      }
-      this.beginRun(found, block)
+    if (at === i) {
+      this.takeSource(handles[i], words[i] & 255, (words[i] >> 8) & 255)
+      return i
     }
-    packets.trimFront(packet, isSource ? SYMBOL_AT : this.format.repairSymbolAt)
-    if (isSource) this.takeSource(packet, header.index, header.closing)
-    else if (this.repairs.take(this.window, this.place, packet, header.index, header.closing)) this.last = packet
+    this.freshCount = count
+    window.top[place] = top
+    window.longest[place] = longest
+    this.last = handles[at - 1]
+    return at - 1
   }
 
-  /** No window takes the packet. */
-  private passUnfollowed(packet: number, isSource: boolean, why: number): void {
-    if (why === LATE) this.discard(packet, this.counters.late_packets)
+  private takeRepair(packet: number, word: number): void {
+    if (this.repairs.take(this.window, this.place, packet, word & 255, (word >> 8) & 255)) this.last = packet
+  }
+
+  /** Begins the run of a packet; false: no window takes it, and it has gone. */
+  private findRun(packet: number, isSource: boolean, run: number): boolean {
+    const { words } = this.headers
+    const shape = words[run]
+    const block = words[run + 2]
+    const found = this.sessions.find(words[run + 1], shape >> 8, shape & 255, block, isSource)
+    if (typeof found !== 'number') {
+      this.beginRun(found, block)
+      return true
+    }
+    if (found === LATE) this.discard(packet, this.counters.late_packets)
     else if (!isSource) this.discard(packet, this.counters.unfollowed_repair_packets)
     else {
-      this.packets.trimFront(packet, BLOCK_HEADER_BYTES)
+      this.packets.trimFront(packet, LENGTH_BYTES)
       this.counters.unfollowed_packets.add(1)
       this.outlet.push(packet)
     }
+    return false
   }
 
   private beginRun(window: BlockWindow, block: number): void {
@@ -203,7 +247,8 @@ export class BlockDecoder {
   private endRun(): void {
     if (!this.inRun) return
     this.inRun = false
-    const { window, place, recovery, packets, outlet, fresh } = this
+    const { window, place, recovery, outlet, fresh } = this
+    const { offset, length } = this.packets
     recovery.count = 0
     if (this.freshCount > 0) {
       window.sources[place] += this.freshCount
@@ -215,8 +260,10 @@ export class BlockDecoder {
     else this.forgetFresh()
     if (window.state[place] === OPEN) this.copyFresh()
     for (let i = 0; i < this.freshCount; i++) {
-      packets.trimFront(fresh[i], LENGTH_BYTES)
-      outlet.push(fresh[i])
+      const packet = fresh[i]
+      offset[packet] += LENGTH_BYTES
+      length[packet] -= LENGTH_BYTES
+      outlet.push(packet)
     }
     this.freshCount = 0
     for (let i = 0; i < recovery.count; i++) outlet.push(recovery.recovered[i])

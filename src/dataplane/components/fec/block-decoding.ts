@@ -6,7 +6,7 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
 import { BlockDecoder } from './block-decoder.ts'
-import type { BlockFormat } from './block-header.ts'
+import { type BlockFormat, BlockHeaders } from './block-header.ts'
 import type { BlockRecovery } from './block-recovery.ts'
 
 interface DecodingContext {
@@ -23,8 +23,9 @@ export function blockDecoding(
   Recovery: new (packets: Packets, memory: number) => BlockRecovery,
   sessions: number,
 ) {
+  const headers = new BlockHeaders(memory(), format)
   const recovery = new Recovery(packets, memory())
-  const decoder = new BlockDecoder(packets, outlets.output, metrics, format, recovery, sessions)
+  const decoder = new BlockDecoder(packets, outlets.output, metrics, headers, recovery, sessions)
   const instance = {
     input: (batch: Batch) => decoder.input(batch),
     notify(notification: Notification) {

@@ -1,10 +1,10 @@
 /** The headers of the packets of block codes, as docs/wire-formats.md draws them. */
 import { MAX_SYMBOLS } from '../../codes/cauchy.ts'
+import { BATCH_CAPACITY, type Batch } from '../../engine/batch.ts'
+import { native } from '../../native/native.ts'
 
 /** Of a source packet before the protected symbol, which begins with the two bytes of its payload's length. */
 export const SYMBOL_AT = 12
-/** With the length, which is part of the symbol. */
-export const BLOCK_HEADER_BYTES = 14
 export const LENGTH_BYTES = 2
 /** Before the symbol of a random linear combination stands its seed. */
 export const SEED_BYTES = 4
@@ -64,51 +64,24 @@ export function writeBlockHeader(
   view.setInt32(at + 8, block)
 }
 
-/** What the header of a packet says. */
-export class BlockHeader {
-  isSource = false
-  k = 0
-  r = 0
-  index = 0
-  session = 0
-  closing = 0
-  block = 0
-  /** The bytes before the index of the header read last and those behind it up to the block, when they are right; -1: they are not. */
-  private shape = -1
-  private sender = 0
+/** The headers of the packets of a batch. */
+export class BlockHeaders {
+  readonly format: BlockFormat
+  /** What `native.blockHeaders` writes. */
+  readonly words = new Int32Array(4 * BATCH_CAPACITY)
+  private readonly memory: number
+  private readonly shape: Int32Array
 
-  /** Reads the header at `at` of a packet of `bytes` bytes. False: it is none of this format, or cannot have been sent. */
-  read(view: DataView, at: number, bytes: number, format: BlockFormat): boolean {
-    if (bytes < BLOCK_HEADER_BYTES) return false
-    const first = view.getInt32(at)
-    const sender = view.getInt32(at + 4)
-    const index = first & 255
-    this.index = index
-    this.block = view.getInt32(at + 8)
-    // Most follow one of their own kind and block.
-    if ((first >>> 8 !== this.shape || sender !== this.sender) && !this.readSender(first >>> 8, sender, format))
-      return false
-    if (this.isSource) return index < this.k && view.getUint16(at + SYMBOL_AT) === bytes - BLOCK_HEADER_BYTES
-    return index < this.r && bytes >= format.repairSymbolAt + LENGTH_BYTES
+  /** Of packets of this format in the slab that the addon knows as `memory`. */
+  constructor(memory: number, format: BlockFormat) {
+    const { source, repair, repairSymbolAt, mostSymbols, progressive } = format
+    this.memory = memory
+    this.format = format
+    this.shape = Int32Array.of(source, repair, repairSymbolAt, mostSymbols, progressive ? 1 : 0)
   }
 
-  private readSender(shape: number, sender: number, format: BlockFormat): boolean {
-    const kind = shape >>> 16
-    const k = (shape >>> 8) & 255
-    const r = shape & 255
-    const closing = sender & 255
-    const isSource = kind === format.source
-    this.isSource = isSource
-    this.k = k
-    this.r = r
-    this.session = sender >>> 8
-    this.closing = closing
-    this.shape = -1
-    if (k + r > format.mostSymbols) return false
-    if (isSource ? closing > (format.progressive ? k : 0) : kind !== format.repair || closing === 0 || closing > k)
-      return false
-    this.shape = shape
-    this.sender = sender
-    return true
+  /** Reads the headers and cuts off those that can have been sent, so that their packets begin with their symbols. */
+  read({ handles, length }: Batch): void {
+    native.blockHeaders(this.memory, handles, length, this.shape, this.words)
   }
 }

@@ -79,19 +79,25 @@ export class EliminationRecovery extends BlockRecovery {
     const { lengths, covered } = this
     const { symbols } = window
     const { offset, length } = this.packets
+    const { system } = one
     const base = place * window.stride
     let missing = 0
-    this.atHand = 0
+    let atHand = 0
     for (let i = 0; i < covered; i++) {
       const kept = symbols[base + i]
-      lengths[i] = 0
       if (kept > UNSEEN) {
-        this.atHand++
-        lengths[i] = length[kept - 1]
-        one.system.know(i, offset[kept - 1], length[kept - 1])
-      } else if (kept === UNSEEN) missing++
-      else one.system.pass(i)
+        const packet = kept - 1
+        const bytes = length[packet]
+        atHand++
+        lengths[i] = bytes
+        system.know(i, offset[packet], bytes)
+        continue
+      }
+      lengths[i] = 0
+      if (kept === UNSEEN) missing++
+      else system.pass(i)
     }
+    this.atHand = atHand
     return missing
   }
 
