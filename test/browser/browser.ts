@@ -37,10 +37,10 @@ export function describeInBrowser(name: string, tests: () => void): void {
 }
 
 /** Throws where there is no chromium. */
-export function startBrowser(args: readonly string[] = []): Promise<Browser> {
+function startBrowser(): Promise<Browser> {
   if (program === undefined) throw new Error('there is no chromium on the PATH; install it (Debian: chromium)')
   // Neither its sandbox nor its crash handler run as root in a container.
-  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args] })
+  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 }
 
 export interface Watched {
