@@ -1,12 +1,18 @@
 /** `penstock pipelines telemetry`: the metrics of a run, as a table that is redrawn or a JSON object a line, summed up once it has ended. */
-import { type Client, PenstockError, type Run, type TelemetrySample } from '@penstock/client'
+import {
+  type TelemetryOptions as ApiOptions,
+  type Client,
+  PenstockError,
+  type Run,
+  type TelemetrySample,
+} from '@penstock/client'
 import type { Kpi } from '../contract/types.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { printNextRun } from './follow.ts'
 import { kpisTable } from './kpis-table.ts'
 import { metricsTable } from './metrics-table.ts'
-import { collect, type Format, interruption, whole, withAllMetrics } from './options.ts'
+import { collect, duration, type Format, interruption, whole, withAllMetrics } from './options.ts'
 import type { AddVerb } from './pipelines-options.ts'
 import { ComingRuns, isDeleted, meantPipeline, meantRun, recordOf } from './runs.ts'
 import { untilAborted } from './streams.ts'
@@ -24,8 +30,17 @@ interface TelemetryOptions {
   components: readonly string[]
   /** Only these of them, by name; absent: all. */
   metric?: readonly string[]
+  /** Milliseconds from one sample to the next; absent: as often as the node samples. */
+  interval?: number
 }
 
+/** What the node is to send; undefined: all of every sample. */
+function asked({ interval: intervalMs, metric: metrics }: TelemetryOptions): ApiOptions | undefined {
+  if (intervalMs === undefined && metrics === undefined) return undefined
+  return { ...(intervalMs !== undefined && { intervalMs }), ...(metrics !== undefined && { metrics: [...metrics] }) }
+}
+
+/** The chosen components; a node of an older release sends all metrics of them. */
 function only(sample: TelemetrySample, { components, metric: names }: TelemetryOptions): TelemetrySample {
   const collections = sample.metricCollections
     .filter(({ path }) => components.length === 0 || components.includes(path))
@@ -84,7 +99,7 @@ async function followTelemetry(
   let last: TelemetrySample | undefined
   let seen = 0
   try {
-    const samples = client.openTelemetryStream({ nodeId: node, runId: run }, { signal })
+    const samples = client.openTelemetryStream({ nodeId: node, runId: run, options: asked(options) }, { signal })
     for await (const given of untilAborted(samples, signal)) {
       seen++
       const sample = only(given, options)
@@ -173,6 +188,11 @@ export function addTelemetry(add: AddVerb): void {
     .argument('[component...]', 'only these components')
     .option('--run <id>', 'a run, instead of the current one of a pipeline')
     .option('--metric <name>', 'only metrics of this name; may be given several times', collect)
+    .option(
+      '--interval <duration>',
+      'from one sample to the next; the node samples as often as its telemetry.interval says',
+      duration,
+    )
     .option('-f, --follow', 'go on with the next run, after a restart too')
     .option('-c, --count <number>', 'end after this many samples', whole(1, 1_000_000_000))
     .action(telemetry)

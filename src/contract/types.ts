@@ -221,7 +221,23 @@ export interface LogOptions {
 export interface OpenTelemetryStreamRequest {
   nodeId: string
   runId: string
+  /** Unset: every sample, whole. */
+  options?: TelemetryOptions | undefined
 }
+
+/** Which samples of a run are sent, and what of them. An extension. */
+export interface TelemetryOptions {
+  /** Milliseconds from one sample to the next; rounded up to a multiple of the node's telemetry.interval. Unset: every sample. */
+  intervalMs?: number | undefined
+  /** Names of metrics that are sent, of all components. */
+  metrics: string[]
+  /** Metrics that are sent by what they say of packets. */
+  roles: MetricRole[]
+  /** Metrics that are sent by their unit, of those that count what passed a port: "bytes", "packets". */
+  portUnits: string[]
+}
+
+export type MetricRole = 'CREATED' | 'CONSUMED' | 'DROP' | 'INTENDED' | 'OVERFLOW' | 'HELD'
 
 export interface OpenCaptureStreamRequest {
   nodeId: string
@@ -565,8 +581,6 @@ export interface MetricHistogram {
 
 export type MetricHistogramPart = 'COUNT' | 'MIN' | 'MAX' | 'MEAN' | 'P50' | 'P90' | 'P99'
 
-export type MetricRole = 'CREATED' | 'CONSUMED' | 'DROP' | 'INTENDED' | 'OVERFLOW' | 'HELD'
-
 export interface MetricPort {
   /** Name of the port, as in the configuration. */
   name: string
@@ -743,7 +757,7 @@ export interface StreamOperations {
   streamPipelines: { request: StreamPipelinesRequest; response: StreamPipelinesEvent }
   /** Sends past log lines of a run as asked for, then new ones. */
   openLogStream: { request: OpenLogStreamRequest; response: LogStreamMessages }
-  /** Sends telemetry samples at regular intervals while the run is active, and ends with ABORTED, "run ended". Of a run that has ended it sends the last sample, then the same; samples are kept as long as the run's log, and the node is up. */
+  /** Sends telemetry samples at regular intervals while the run is active, and ends with ABORTED, "run ended". Of a run that has ended it sends the last sample, then the same; samples are kept as long as the run's log, and the node is up. Metrics that one of the options' lists names are sent, all where all lists are empty; KPIs always. */
   openTelemetryStream: { request: OpenTelemetryStreamRequest; response: TelemetrySample }
   /** Copies packets on their way through a run: what comes to a component, or leaves it. Ends when the run ends. The run does not wait for who reads: packets that find no room are counted as dropped. */
   openCaptureStream: { request: OpenCaptureStreamRequest; response: CapturedPackets }

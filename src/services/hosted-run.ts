@@ -4,9 +4,8 @@ import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Fanout } from '../contract/fanout.ts'
 import type { Sink } from '../contract/handlers.ts'
-import { Outbox } from '../contract/outbox.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
-import type { CapturedPackets, LogStreamMessages, TelemetrySample } from '../contract/types.ts'
+import type { CapturedPackets, LogStreamMessages, TelemetryOptions, TelemetrySample } from '../contract/types.ts'
 import type { KpisConfig } from '../dataplane/engine/kpis.ts'
 import { isLastLine, type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
 import type { RunRecord } from '../store/runs.ts'
@@ -17,9 +16,16 @@ import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, type SamplerOptions, Telemetry } from '../telemetry/sampler.ts'
 import { type CapturePlan, streamCapture } from './capture-stream.ts'
 import { logMessageView } from './pipelines-view.ts'
+import { type SharedSample, sendLast, TelemetryFollowers } from './telemetry-followers.ts'
 
 /** Log lines that wait for a slow follower before further ones are dropped for it. */
 const MAX_LOG_BACKLOG = 4_096
+
+/** A follower that came before there was anything to read. */
+interface AwaitingRegion {
+  readonly sink: Sink<TelemetrySample>
+  readonly options: TelemetryOptions | undefined
+}
 
 export class HostedRun {
   readonly pipelineId: string
@@ -28,11 +34,10 @@ export class HostedRun {
   /** Which lines go into the log; none are to come of a run of an earlier life of the node. */
   readonly selection: LineSelection | undefined
   readonly #logFollowers: Fanout<LogStreamMessages>
-  readonly #telemetryFollowers = new Fanout<TelemetrySample>({ kind: 'latest' })
+  readonly #telemetryFollowers = new TelemetryFollowers()
   #sampler: Sampler | undefined
-  #telemetry: Telemetry<SharedMessage<TelemetrySample>> | undefined
-  #unfollow: (() => void) | undefined
-  #awaitingRegion: Sink<TelemetrySample>[] = []
+  #telemetry: Telemetry<SharedSample> | undefined
+  #awaitingRegion: AwaitingRegion[] = []
   /** How it ended, once it has. */
   #record: RunRecord | undefined
   #saidEnd = false
@@ -40,7 +45,7 @@ export class HostedRun {
   /** Its thread, from its launch on. */
   #handle: RunHandle | undefined
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
-  #last: SharedMessage<TelemetrySample> | undefined
+  #last: SharedSample | undefined
 
   constructor(pipelineId: string, id: string, log: RunLog, selection?: LineSelection) {
     this.pipelineId = pipelineId
@@ -52,10 +57,6 @@ export class HostedRun {
       if (this.#logFollowers.size === 0) return
       // One line a message: what is dropped for a slow follower is counted in messages.
       this.#logFollowers.publishTogether(lines.map((line) => ({ messages: [logMessageView(line)] })))
-    })
-    this.#telemetryFollowers.onIdle(() => {
-      this.#unfollow?.()
-      this.#unfollow = undefined
     })
   }
 
@@ -99,7 +100,7 @@ export class HostedRun {
     this.#telemetry.always = options.kpis !== undefined
     const waiting = this.#awaitingRegion
     this.#awaitingRegion = []
-    for (const sink of waiting) this.followTelemetry(sink)
+    for (const { sink, options } of waiting) this.followTelemetry(sink, options)
   }
 
   /** Other KPIs are evaluated from now on. */
@@ -127,7 +128,7 @@ export class HostedRun {
       telemetry.close()
     }
     this.#telemetryFollowers.end(runEnded())
-    for (const sink of this.#awaitingRegion) sink.end(runEnded())
+    for (const { sink } of this.#awaitingRegion) sink.end(runEnded())
     this.#awaitingRegion = []
   }
 
@@ -149,28 +150,25 @@ export class HostedRun {
   }
 
   /**
-   * A sample at once, then one at every tick, until the run ends. Of a run that has ended: its last one, then ABORTED; that alone, thrown,
-   * when no sample is had.
+   * What `options` ask for: a sample at once, then more, until the run ends. Of a run that has ended: its last one, then ABORTED; that alone,
+   * thrown, when no sample is had.
    */
-  followTelemetry(sink: Sink<TelemetrySample>): void {
+  followTelemetry(sink: Sink<TelemetrySample>, options?: TelemetryOptions): void {
     if (this.#record !== undefined) {
       if (this.#last === undefined)
         throw runEnded('; no sample of it is kept: it never ran, or the node was restarted since')
-      const outbox = new Outbox<TelemetrySample>(sink, { kind: 'latest' })
-      outbox.push(this.#last)
-      outbox.end(runEnded())
+      sendLast(sink, options, this.#last, runEnded())
       return
     }
     const telemetry = this.#telemetry
     if (telemetry === undefined) {
-      this.#awaitingRegion.push(sink)
+      this.#awaitingRegion.push({ sink, options })
       sink.onClose(() => {
-        this.#awaitingRegion = this.#awaitingRegion.filter((waiting) => waiting !== sink)
+        this.#awaitingRegion = this.#awaitingRegion.filter((waiting) => waiting.sink !== sink)
       })
       return
     }
-    this.#telemetryFollowers.add(sink, telemetry.fresh())
-    if (!sink.closed) this.#unfollow ??= telemetry.follow((sample) => this.#telemetryFollowers.publish(sample))
+    this.#telemetryFollowers.add(sink, options, telemetry)
   }
 
   /** The numbers of now, while it is on; undefined when they cannot be read. */

@@ -12,7 +12,13 @@ import { HEALTHY_MS } from '../actors/pipeline.ts'
 import { START_DEADLINE_MS } from '../actors/pipeline-run.ts'
 import { NotStored } from '../contract/errors.ts'
 import type { CallContext } from '../contract/handlers.ts'
-import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
+import type {
+  LogStreamMessages,
+  Pipeline,
+  StreamPipelinesEvent,
+  TelemetryOptions,
+  TelemetrySample,
+} from '../contract/types.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { type LogLine, RunOver } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
@@ -697,6 +703,35 @@ describe('runs', () => {
       expect(sink.messages.length).toBeGreaterThanOrEqual(2)
       expect(sink.error).toMatchObject({ code: 'ABORTED', message: 'run ended' })
     }
+  })
+
+  test('telemetry: followers that ask for the same share what they get, others do not', async () => {
+    const { id } = await create()
+    const runId = await start(id)
+    const follow = async (options?: TelemetryOptions) => {
+      const sink = new CollectingSink<TelemetrySample>()
+      await service.handlers.openTelemetryStream({ nodeId, runId, options }, call, sink)
+      return sink
+    }
+    const none = { metrics: [], roles: [], portUnits: [] }
+    const [all, empty, named, again, other] = await Promise.all([
+      follow(),
+      follow(none),
+      follow({ ...none, metrics: ['packets', 'more'] }),
+      follow({ ...none, metrics: ['more', 'packets'] }),
+      follow({ ...none, metrics: ['more'] }),
+    ])
+    expect(empty.shared[0]).toBe(all.shared[0])
+    expect(again.shared[0]).toBe(named.shared[0])
+    expect(named.shared[0]).not.toBe(all.shared[0])
+    expect(named.messages[0]?.metricCollections.map(({ path }) => path)).toEqual(['sink'])
+    expect(other.messages[0]?.metricCollections).toEqual([])
+    pool.last.end({ outcome: 'COMPLETED' })
+    await settled()
+    expect(again.shared.at(-1)).toBe(named.shared.at(-1))
+    const late = await follow({ ...none, metrics: ['more'] })
+    expect([late.messages.length, late.messages[0]?.metricCollections]).toEqual([1, []])
+    for (const sink of [all, named, other, late]) expect(sink.error).toMatchObject({ code: 'ABORTED' })
   })
 
   test('telemetry of a run that has not started yet comes once it has', async () => {

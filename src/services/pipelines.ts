@@ -236,9 +236,9 @@ export class PipelinesService implements PipelineHost {
       const lines = options?.lines
       await this.#run(runId, 'log').followLog(sink, lines === undefined ? 0 : Number(lines))
     },
-    openTelemetryStream: async ({ nodeId, runId }, _call, sink: Sink<TelemetrySample>) => {
+    openTelemetryStream: async ({ nodeId, runId, options }, _call, sink: Sink<TelemetrySample>) => {
       this.#check(nodeId)
-      this.#run(runId, 'telemetry').followTelemetry(sink)
+      this.#run(runId, 'telemetry').followTelemetry(sink, options)
     },
     openCaptureStream: async (request, _call, sink) => {
       this.#check(request.nodeId)

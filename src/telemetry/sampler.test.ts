@@ -127,6 +127,23 @@ test('is read once a tick however many listen, and not at all when nobody does',
   expect(heard[0]).toEqual([1, 2, 3, 5])
 })
 
+test('one who asks for fewer gets those of every nth tick, and between them nothing is read', () => {
+  let reads = 0
+  const telemetry = new Telemetry(() => ++reads, 1_000)
+  const heard: number[] = []
+  const leave = telemetry.follow((sample) => heard.push(sample), 2_001)
+  vi.advanceTimersByTime(9_000)
+  expect([reads, heard]).toEqual([3, [1, 2, 3]])
+  const all: number[] = []
+  telemetry.follow((sample) => all.push(sample), 1)
+  vi.advanceTimersByTime(3_000)
+  expect([all, heard]).toEqual([
+    [4, 5, 6],
+    [1, 2, 3, 6],
+  ])
+  leave()
+})
+
 test('those who come at once share a fresh sample', () => {
   let reads = 0
   const telemetry = new Telemetry(() => ++reads, 1_000)

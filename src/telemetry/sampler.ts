@@ -138,12 +138,19 @@ function metricOf(entry: MetricEntry, value: number): SampledMetric {
   return integer && value >= 0 ? { ...common, uint64Value: Math.round(value) } : { ...common, doubleValue: value }
 }
 
-/** A run's samples for any number of listeners: read once a tick, and only while somebody listens or `always` is set. */
+interface Listener<M> {
+  readonly hear: (sample: M) => void
+  /** Ticks from one sample that it hears to the next. */
+  readonly ticks: number
+}
+
+/** A run's samples for any number of listeners: read once a tick at most, and only for who listens or while `always` is set. */
 export class Telemetry<M> {
   /** Reads a sample now. */
   readonly take: () => M
   readonly #interval: number
-  readonly #listeners = new Set<(sample: M) => void>()
+  readonly #listeners = new Set<Listener<M>>()
+  #ticks = 0
   #always = false
   #timer: NodeJS.Timeout | undefined
   #last: { sample: M; at: number } | undefined
@@ -163,8 +170,14 @@ export class Telemetry<M> {
     } else if (this.#listeners.size === 0) this.close()
   }
 
-  /** Gives `listener` a sample at every tick; returns what ends that. */
-  follow(listener: (sample: M) => void): () => void {
+  /** How many ticks are between samples that are `interval` milliseconds apart, at least. */
+  ticksIn(interval: number): number {
+    return Math.max(1, Math.ceil(interval / this.#interval))
+  }
+
+  /** Has `hear` told a sample at the ticks that are at least `interval` milliseconds apart; returns what ends that. */
+  follow(hear: (sample: M) => void, interval = 0): () => void {
+    const listener = { hear, ticks: this.ticksIn(interval) }
     this.#listeners.add(listener)
     this.#start()
     return () => {
@@ -191,8 +204,11 @@ export class Telemetry<M> {
   }
 
   #tick(): void {
+    this.#ticks++
+    const due = [...this.#listeners].filter(({ ticks }) => this.#ticks % ticks === 0)
+    if (due.length === 0 && !this.#always) return
     const { sample } = this.#read()
-    for (const listener of this.#listeners) listener(sample)
+    for (const { hear } of due) hear(sample)
   }
 
   #read(): { sample: M; at: number } {

@@ -195,6 +195,74 @@ describe('telemetry', () => {
     }
   })
 
+  describe('as asked for', () => {
+    const lossy = {
+      source: { throughput_traffic_source: { output: 'a', throughput_mbit: 1, payload_size: 200 } },
+      loss: { uniform_loss: { input: 'a', output: 'b', loss_prob: 0.5, seed: 1 } },
+      sink: { traffic_sink: { input: 'b' } },
+    }
+    let id: string
+    let runId: string
+    beforeAll(async () => {
+      id = await node.create(lossy)
+      runId = await node.start(id)
+    })
+    afterAll(() => node.call('DELETE', `/pipelines/${id}`))
+
+    const metricsOf = ({ metricCollections }: Sample) =>
+      metricCollections.flatMap(({ path, metrics }) => Object.keys(metrics).map((name) => `${path}/${name}`)).sort()
+
+    const firstWith = async (options: string): Promise<Sample> => {
+      const samples = await node.follow(`/pipeline-runs/${runId}/telemetry?${options}`)
+      const sample = await samples.next()
+      samples.close()
+      return sample
+    }
+
+    test('metrics by name, of all components; those without any are left out', async () => {
+      expect(metricsOf(await firstWith('options.metrics=output_bytes&options.metrics=breaths'))).toEqual([
+        '/engine/breaths',
+        'loss/output_bytes',
+        'source/output_bytes',
+      ])
+      expect(await firstWith('options.metrics=none')).toMatchObject({ metricCollections: [] })
+    })
+
+    test('metrics by what they say of packets, and those of ports by their unit', async () => {
+      const sample = await firstWith('options.roles=INTENDED&options.roles=CONSUMED&options.portUnits=bytes')
+      expect(metricsOf(sample)).toEqual([
+        'loss/emulated_loss',
+        'loss/input_bytes',
+        'loss/output_bytes',
+        'sink/input_bytes',
+        'sink/packets',
+        'source/output_bytes',
+      ])
+    })
+
+    test('samples at an interval, rounded up to the node’s own', async () => {
+      const times = async (options: string): Promise<number[]> => {
+        const samples = await node.follow(`/pipeline-runs/${runId}/telemetry?${options}`)
+        const seen: number[] = []
+        while (seen.length < 5) seen.push(Date.parse((await samples.next()).timestamp))
+        samples.close()
+        // The first comes at once.
+        return seen.slice(2).map((time, index) => time - (seen[index + 1] as number))
+      }
+      const [each, third] = await Promise.all([times('options.intervalMs=0'), times('options.intervalMs=201')])
+      // The node samples every 100 ms: no timer is early.
+      for (const step of third as number[]) expect(step).toBeGreaterThan(250)
+      expect(Math.min(...(each as number[]))).toBeLessThan(250)
+    })
+
+    test('what is no option is refused with its place', async () => {
+      for (const options of ['options.intervalMs=-1', 'options.intervalMs=1s', 'options.roles=LOST']) {
+        const refused = node.follow(`/pipeline-runs/${runId}/telemetry?${options}`)
+        await expect(refused).rejects.toMatchObject({ code: 3, message: expect.stringMatching(/options[./]/) })
+      }
+    })
+  })
+
   test('of an unknown run: NOT_FOUND', async () => {
     expect(await codeOf(node.follow('/pipeline-runs/none/telemetry'))).toBe(5)
   })

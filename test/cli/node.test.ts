@@ -96,6 +96,24 @@ describe('a node and its pipelines', () => {
     expect(telemetry.code).toBe(0)
     expect(telemetry.stdout.match(/COMPONENT +METRIC/g)).toHaveLength(2)
     expect(telemetry.stdout).toMatch(/input_packets +[\d,]+ +packets +[\d.]+( k)?\/s/)
+    const seldom = [
+      'telemetry',
+      'lossy',
+      '--interval',
+      '250ms',
+      '--metric',
+      'input_bytes',
+      '--count',
+      '3',
+      '-o',
+      'json',
+    ]
+    const samples = (await call('pipelines', ...seldom)).stdout.trim().split('\n')
+    const read = samples.map((line) => JSON.parse(line) as { timestamp: string; metrics: object })
+    expect(Object.keys(read[0]?.metrics ?? {}).sort()).toEqual(['loss', 'sink'])
+    // The node samples every 100 ms.
+    const times = read.map(({ timestamp }) => Date.parse(timestamp))
+    expect((times[2] as number) - (times[1] as number)).toBeGreaterThan(250)
 
     const changed = await json<Pipeline>('pipelines', 'set', made.id, 'loss=0.5')
     expect(JSON.parse(changed.jsonConfig).engine_config.pipeline.loss.uniform_loss.loss_prob).toBe(0.5)

@@ -272,4 +272,5 @@ export const configurationExtensions: Readonly<Record<string, string>> = {
   ReedSolomonDecoder: 'max_sessions? u32',
   RlncEncoder: 'flush_after_ms? u32',
   Parity2dEncoder: 'flush_after_ms? u32',
+  OpenTelemetryStreamRequest: 'options? TelemetryOptions',
 }

@@ -245,6 +245,7 @@ export const messages: Readonly<Record<string, string>> = {
   'pipeline.OpenLogStreamRequest': 'node_id; run_id; options? servicegrpc.logging.Options',
   'pipeline.LogStreamMessages': 'messages servicegrpc.logging.Message[]',
   'pipeline.OpenTelemetryStreamRequest': 'node_id; run_id',
+  'pipeline.TelemetryOptions': 'interval_ms? u32; metrics string[]; roles Metric.Role[]; port_units string[]',
   'pipeline.OpenCaptureStreamRequest':
     'node_id; run_id; component; side servicegrpc.pipeline.OpenCaptureStreamRequest.Side; snap_length? u32',
   'pipeline.CapturedPackets': 'packets servicegrpc.pipeline.CapturedPacket[]; dropped u64; links string[]',

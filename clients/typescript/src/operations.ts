@@ -316,7 +316,7 @@ export function openLogStream(
   return stream(connection, ['GET /v1/streams/nodes/{nodeId}/pipeline-runs/{runId}/logs'], request, options)
 }
 
-/** Sends telemetry samples at regular intervals while the run is active, and ends with ABORTED, "run ended". Of a run that has ended it sends the last sample, then the same; samples are kept as long as the run's log, and the node is up. */
+/** Sends telemetry samples at regular intervals while the run is active, and ends with ABORTED, "run ended". Of a run that has ended it sends the last sample, then the same; samples are kept as long as the run's log, and the node is up. Metrics that one of the options' lists names are sent, all where all lists are empty; KPIs always. */
 export function openTelemetryStream(
   connection: Connection,
   request: OpenTelemetryStreamRequest,

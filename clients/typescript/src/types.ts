@@ -28,11 +28,11 @@ export type FieldChangeReason =
   | 'THREAD'
   | 'LIFECYCLE'
 
+export type MetricRole = 'CREATED' | 'CONSUMED' | 'DROP' | 'INTENDED' | 'OVERFLOW' | 'HELD'
+
 export type MetricKind = 'GAUGE' | 'COUNTER'
 
 export type MetricHistogramPart = 'COUNT' | 'MIN' | 'MAX' | 'MEAN' | 'P50' | 'P90' | 'P99'
-
-export type MetricRole = 'CREATED' | 'CONSUMED' | 'DROP' | 'INTENDED' | 'OVERFLOW' | 'HELD'
 
 export type MetricPortSide = 'INPUT' | 'OUTPUT'
 
@@ -724,6 +724,20 @@ export interface LogOptions {
 export interface OpenTelemetryStreamRequest {
   nodeId: string
   runId: string
+  /** Unset: every sample, whole. */
+  options?: TelemetryOptions | undefined
+}
+
+/** Which samples of a run are sent, and what of them. An extension. */
+export interface TelemetryOptions {
+  /** Milliseconds from one sample to the next; rounded up to a multiple of the node's telemetry.interval. Unset: every sample. */
+  intervalMs?: number | undefined
+  /** Names of metrics that are sent, of all components. */
+  metrics?: string[] | undefined
+  /** Metrics that are sent by what they say of packets. */
+  roles?: MetricRole[] | undefined
+  /** Metrics that are sent by their unit, of those that count what passed a port: "bytes", "packets". */
+  portUnits?: string[] | undefined
 }
 
 export interface OpenCaptureStreamRequest {

@@ -3,7 +3,7 @@ import { openTelemetryStream, type TelemetrySample } from '@penstock/client'
 import { LiveStore, LiveStores, type Reader } from './live.ts'
 import { node } from './session.ts'
 import { SharedStreams } from './shared-stream.ts'
-import { NO_TRAFFIC, type Traffic, trafficAfter } from './traffic.ts'
+import { NO_TRAFFIC, TRAFFIC_OPTIONS, type Traffic, trafficAfter } from './traffic.ts'
 
 const streams = new SharedStreams<TelemetrySample>((key, options) => {
   const [nodeId = '', runId = ''] = key.split('/')
@@ -14,7 +14,13 @@ const traffic = new LiveStores<Traffic>(
   (key, onIdle) =>
     new LiveStore(
       NO_TRAFFIC,
-      (feed) => streams.follow(key, feed, (sample) => feed.set(trafficAfter(feed.get(), sample))),
+      async ({ signal, set, get, opened, lost }) => {
+        const [nodeId = '', runId = ''] = key.split('/')
+        const request = { nodeId, runId, options: TRAFFIC_OPTIONS }
+        for await (const sample of openTelemetryStream(node, request, { signal, onOpen: opened, onBreak: lost })) {
+          set(trafficAfter(get(), sample))
+        }
+      },
       onIdle,
     ),
 )

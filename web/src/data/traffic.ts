@@ -1,8 +1,10 @@
 /** What a run carries and loses per second, from one sample of its telemetry to the next. */
-import type { Metric, MetricRole, TelemetrySample } from '@penstock/client'
+import type { Metric, MetricRole, TelemetryOptions, TelemetrySample } from '@penstock/client'
 
-/** Points kept, a minute's worth at one a second. */
-export const MAX_POINTS = 60
+/** Milliseconds between samples. */
+const INTERVAL = 2_000
+/** Points kept, a minute's worth. */
+export const MAX_POINTS = 60_000 / INTERVAL
 
 interface Rates {
   /** Bits per second on the busiest connection. */
@@ -31,7 +33,15 @@ interface Counts {
 
 export const NO_TRAFFIC: Traffic = { points: [], counts: undefined }
 
-const LOST: ReadonlySet<MetricRole | undefined> = new Set(['DROP', 'INTENDED', 'OVERFLOW'])
+const LOSSES: readonly MetricRole[] = ['DROP', 'INTENDED', 'OVERFLOW']
+const LOST: ReadonlySet<MetricRole | undefined> = new Set(LOSSES)
+
+/** What of telemetry says it. */
+export const TRAFFIC_OPTIONS: TelemetryOptions = {
+  intervalMs: INTERVAL,
+  roles: ['CONSUMED', ...LOSSES],
+  portUnits: ['bytes'],
+}
 
 /** What is known after the next sample. */
 export function trafficAfter({ points, counts: before }: Traffic, sample: TelemetrySample): Traffic {

@@ -5,7 +5,7 @@ export function Failure({ error, title }: { readonly error: PenstockError; reado
   return (
     <div className="failure" role="alert">
       {title !== undefined && <strong>{title}</strong>}
-      <p>{error.message}</p>
+      {error.problems.length === 0 && <p>{error.message}</p>}
       {error.problems.length > 0 && (
         <ul>
           {error.problems.map(({ pointer, message }) => (
