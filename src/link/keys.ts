@@ -14,7 +14,7 @@ export function rawKey(publicKey: KeyObject): Uint8Array {
 }
 
 /** The public key with these 32 bytes. */
-export function publicKeyOf(raw: Uint8Array): KeyObject {
+function publicKeyOf(raw: Uint8Array): KeyObject {
   const x = Buffer.from(raw).toString('base64url')
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
 }
