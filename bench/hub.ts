@@ -1,4 +1,4 @@
-/** hub: nodes on one hub process, each with a proven link over a socket: memory per node, and the time until all are back after the hub was killed. */
+/** hub: nodes on one hub process, each with a proven link over a socket: memory per node, and the time and the CPU until all are back after the hub was killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { dialHub } from '../src/link/dial.ts'
 import { type Identity, nodeIdOf } from '../src/link/identity.ts'
 import type { Intent, LinkSession } from '../src/link/link.ts'
 import { packageRoot } from '../src/package-root.ts'
-import { type Bench, runAlone } from './measure.ts'
+import { type Bench, cpuOf, runAlone } from './measure.ts'
 
 /** PENSTOCK_BENCH_NODES says otherwise; each takes a descriptor here and one in the hub. */
 const NODES = Number(process.env.PENSTOCK_BENCH_NODES ?? 1_000)
@@ -55,6 +55,11 @@ class Hub {
   /** Memory that is in RAM, kB. */
   memory(): number {
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.#child.pid}/status`, 'latin1'))?.[1])
+  }
+
+  /** CPU time used so far by all its threads, s. */
+  cpu(): number {
+    return cpuOf(this.#child.pid as number)
   }
 
   remove(): void {
@@ -172,8 +177,12 @@ export const bench: Bench = async () => {
     const restarted = performance.now()
     await hub.start()
     const up = performance.now()
+    const before = hub.cpu()
+    const ownBefore = process.cpuUsage()
     await back
     const done = performance.now()
+    const used = hub.cpu() - before
+    const own = process.cpuUsage(ownBefore)
     if ((await online(hub)) !== NODES) throw new Error('not every node is back')
     return {
       name: `hub: ${NODES} nodes on one hub process`,
@@ -183,6 +192,8 @@ export const bench: Bench = async () => {
         { label: 'joins by request', value: (NODES - first) / (joined / 1000), unit: '/s' },
         { label: 'hub killed and started again: start', value: (up - restarted) / 1000, unit: 's' },
         { label: 'all nodes back after that', value: (done - up) / 1000, unit: 's' },
+        { label: 'CPU of the hub per returning node', value: (used / NODES) * 1000, unit: 'ms', goal: '≤ 0.8' },
+        { label: 'CPU of the node itself', value: (own.user + own.system) / 1000 / NODES, unit: 'ms' },
       ],
     }
   } finally {

@@ -1,6 +1,6 @@
 /** What every bench is made of: two or more things measured in turn in one run, medians, ratios, a table. */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { packageRoot } from '../src/package-root.ts'
@@ -39,6 +39,16 @@ export async function inTurn<K extends string>(
     for (const name of names) seen[name].push(await candidates[name]())
   }
   return Object.fromEntries(names.map((name) => [name, median(seen[name])])) as Record<K, number>
+}
+
+/** Linux counts CPU time in ticks of this length, s (sysconf(_SC_CLK_TCK) is 100 everywhere). */
+const TICK = 0.01
+
+/** CPU time that all threads of a process have used so far, s. */
+export function cpuOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK
 }
 
 /** Builds the C programs that benches compare with and returns the path of one. */

@@ -6,13 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { packageRoot } from '../../src/package-root.ts'
-import { nativeProgram } from '../measure.ts'
+import { cpuOf, nativeProgram } from '../measure.ts'
 import type { BareAnswers } from './bare.ts'
 
 export const LOAD_CPU = 0
 const SERVER_CPU = 1
-/** Linux counts CPU time in ticks of this length, s (sysconf(_SC_CLK_TCK) is 100 everywhere). */
-const TICK = 0.01
 
 /** A server process. */
 export class Server {
@@ -52,9 +50,7 @@ export class Server {
 
   /** CPU time used so far by all its threads, s. */
   cpu(): number {
-    const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'latin1')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * TICK
+    return cpuOf(this.pid)
   }
 
   /** Memory that is in RAM, bytes. */

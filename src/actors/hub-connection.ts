@@ -4,6 +4,10 @@ import type { SignInRecord } from '../store/sign-in.ts'
 
 export const MIN_BACK_OFF_MS = 500
 export const MAX_BACK_OFF_MS = 30_000
+/** Longest wait of the first attempts in a row: the nodes of a hub that was started again are back within it, and are spread over it. */
+const MAX_EARLY_BACK_OFF_MS = 4_000
+/** How many attempts these are: about the first quarter of a minute. */
+const EARLY_ATTEMPTS = 8
 /** A link that stood this long ends the row of attempts. */
 export const HEALTHY_MS = 10_000
 
@@ -87,9 +91,14 @@ type HubConnectionEmitted =
   /** `link`: the one that is being closed; `error`: why the node is still signed in. */
   | { type: 'leaveEnded'; link: HubLink | null; error?: unknown }
 
-/** Milliseconds before the attempt after `attempts` failed ones: any between 0.5 s and 1 s, 2 s, … 30 s, so that nodes do not come all at once. */
+/**
+ * Milliseconds before the attempt after `attempts` failed ones: any between 0.5 s and 1 s, 2 s, then 4 s six times, 8 s, 16 s, 30 s from then on,
+ * so that nodes do not come all at once.
+ */
 export function reconnectDelay(attempts: number, random: number): number {
-  const most = Math.min(MAX_BACK_OFF_MS, 2 * MIN_BACK_OFF_MS * 2 ** Math.min(attempts, 16))
+  const early = Math.min(MAX_EARLY_BACK_OFF_MS, 2 * MIN_BACK_OFF_MS * 2 ** Math.min(attempts, 16))
+  const late = Math.min(MAX_BACK_OFF_MS, MAX_EARLY_BACK_OFF_MS * 2 ** Math.min(attempts - EARLY_ATTEMPTS + 1, 16))
+  const most = attempts < EARLY_ATTEMPTS ? early : late
   return MIN_BACK_OFF_MS + random * (most - MIN_BACK_OFF_MS)
 }
 

@@ -39,6 +39,8 @@ export class Access {
   readonly allowedOrigins: ReadonlySet<string>
   /** The Host header seen last that names us: nearly always the next one too. */
   #ownHost: string | undefined
+  /** The caller let in last without a token, and not by a proxy: the rules do not change, so the same address is let in again. */
+  #tokenless: Caller | undefined
 
   constructor(options: AccessOptions = {}) {
     const {
@@ -60,6 +62,8 @@ export class Access {
    * passes on (`isForwarded`) comes from elsewhere, whatever the connection's address.
    */
   caller(remoteAddress: string, authorization: string, isForwarded = false): Caller {
+    const known = this.#tokenless
+    if (authorization === '' && !isForwarded && known?.remoteAddress === remoteAddress) return known
     const isLoopback = isLoopbackAddress(remoteAddress) && !isForwarded
     if (authorization !== '') {
       const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
@@ -91,7 +95,9 @@ export class Access {
         'callers from another machine need `Authorization: Bearer TOKEN`; make a token on the node with `penstock token create`',
       )
     }
-    return { remoteAddress, isLoopback }
+    const caller = { remoteAddress, isLoopback }
+    if (!isForwarded) this.#tokenless = caller
+    return caller
   }
 
   /**

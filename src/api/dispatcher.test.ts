@@ -42,12 +42,16 @@ test('authorize comes before any handler', async () => {
       if (name === 'disconnect') throw new ServiceError('PERMISSION_DENIED', 'not for you')
     },
   })
-  await expect(guarded.unary(operation('disconnect'), {}, call)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
+  expect(() => guarded.unary(operation('disconnect'), {}, call)).toThrow(
+    expect.objectContaining({ code: 'PERMISSION_DENIED' }),
+  )
   expect(calls).toBe(0)
 })
 
-test('an operation without a handler is unimplemented, a handler without an operation a mistake', async () => {
-  await expect(dispatcher({}).unary(operation('getNodes'), {}, call)).rejects.toMatchObject({ code: 'UNIMPLEMENTED' })
+test('an operation without a handler is unimplemented, a handler without an operation a mistake', () => {
+  expect(() => dispatcher({}).unary(operation('getNodes'), {}, call)).toThrow(
+    expect.objectContaining({ code: 'UNIMPLEMENTED' }),
+  )
   const stray = { getNodez: async () => ({}) } as unknown as Partial<Handlers>
   expect(() => dispatcher({ handlers: stray })).toThrow('getNodez')
 })

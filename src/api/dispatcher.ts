@@ -59,13 +59,10 @@ export class Dispatcher {
     this.#options.report(error, what)
   }
 
-  unary(operation: Operation, request: unknown, call: CallContext): Promise<unknown> {
-    try {
-      const handler = this.#handler(operation, request, call) as UnaryHandler<unknown, unknown>
-      return handler(request, call)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  /** The response, or a promise of it where it takes time; throws or rejects. */
+  unary(operation: Operation, request: unknown, call: CallContext): unknown {
+    const handler = this.#handler(operation, request, call) as UnaryHandler<unknown, unknown>
+    return handler(request, call)
   }
 
   async stream(operation: Operation, request: unknown, call: CallContext, sink: Sink<unknown>): Promise<void> {

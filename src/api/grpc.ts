@@ -5,7 +5,7 @@ import * as grpc from '@grpc/grpc-js'
 import { ReflectionService } from '@grpc/reflection'
 import { HealthImplementation } from 'grpc-health-check'
 import { decodeBinary } from '../contract/binary-decode.ts'
-import { encodeBinary } from '../contract/binary-encode.ts'
+import { binaryOf, encodeBinary } from '../contract/binary-encode.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { RequestReceiver } from '../contract/handlers.ts'
 import type { Operation } from '../contract/operations.ts'
@@ -207,7 +207,7 @@ export class GrpcListener {
     switch (operation.kind) {
       case 'unary':
         return (call: grpc.ServerUnaryCall<Buffer, Buffer>, callback: grpc.sendUnaryData<Buffer>) =>
-          void this.#unary(operation, call, callback)
+          this.#unary(operation, call, callback)
       case 'server':
         return (stream: grpc.ServerWritableStream<Buffer, Buffer>) => void this.#serverStream(operation, stream)
       case 'bidi':
@@ -225,16 +225,28 @@ export class GrpcListener {
     return this.#options.access.caller(peerAddress(call.getPeer()), header(metadata, 'authorization'), isForwarded)
   }
 
-  async #unary(
+  /** Answers before it returns where the operation does. */
+  #unary(operation: Operation, call: grpc.ServerUnaryCall<Buffer, Buffer>, callback: grpc.sendUnaryData<Buffer>): void {
+    try {
+      const context = this.#context(call)
+      const request = decodeBinary(operation.request, call.request)
+      const response = this.#dispatcher.unary(operation, request, context)
+      if (response instanceof Promise) {
+        call.on('cancelled', () => context.abort())
+        void this.#answerLater(operation, response, callback)
+      } else callback(null, responseBytes(operation, response))
+    } catch (error) {
+      callback(grpcFailure(this.#dispatcher.failure(error, operation)))
+    }
+  }
+
+  async #answerLater(
     operation: Operation,
-    call: grpc.ServerUnaryCall<Buffer, Buffer>,
+    response: Promise<unknown>,
     callback: grpc.sendUnaryData<Buffer>,
   ): Promise<void> {
     try {
-      const context = this.#context(call)
-      call.on('cancelled', () => context.abort())
-      const request = decodeBinary(operation.request, call.request)
-      callback(null, encodeBinary(operation.response, await this.#dispatcher.unary(operation, request, context)))
+      callback(null, responseBytes(operation, await response))
     } catch (error) {
       callback(grpcFailure(this.#dispatcher.failure(error, operation)))
     }
@@ -367,6 +379,10 @@ function insideOf(server: grpc.Server): Inside {
     )
   }
   return inside as Inside
+}
+
+function responseBytes(operation: Operation, response: unknown): Buffer {
+  return binaryOf(operation.response, response as object) as Buffer
 }
 
 function header(metadata: grpc.Metadata, name: string): string {

@@ -2,8 +2,8 @@
  * One HTTP request and its one answer: the only place that touches a response of uWebSockets.js.
  *
  * The library ends the process when a handler returns with a response that is neither complete nor has an abort handler, throws when a
- * response is used after its end, and lets what a handler throws end the process. Here the abort handler is attached before anything else,
- * a response is let go of the moment it is over, and whatever a handler throws, rejects with or forgets becomes an answer.
+ * response is used after its end, and lets what a handler throws end the process. Here the abort handler is attached to whatever a handler has not
+ * answered when it returns, a response is let go of the moment it is over, and whatever a handler throws, rejects with or forgets becomes an answer.
  */
 
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js'
@@ -42,6 +42,8 @@ export class Exchange {
   /** Undefined once it must not be touched any more. */
   #response: HttpResponse | undefined
   #state: 'waiting' | 'streaming' | 'answered' | 'aborted' = 'waiting'
+  /** Whether the library's own handler runs: what is written then leaves together without a cork. */
+  #isWithin = true
   readonly #report: Report
   readonly #verb: string
   /** Headers that every answer has, those given by nobody's hand included. */
@@ -53,17 +55,16 @@ export class Exchange {
     this.#response = response
     this.#verb = verb
     this.#report = report
-    response.onAborted(() => {
-      this.#response = undefined
-      this.#state = 'aborted'
-      this.#guard(() => this.caller?.lose())
-    })
   }
 
-  /** What uWebSockets.js calls for each request of a route. */
-  static handler(handler: RequestHandler, report: Report): (response: HttpResponse, request: HttpRequest) => void {
+  /** What uWebSockets.js calls for each request of a route; `verb` where the route is of that one alone. */
+  static handler(
+    handler: RequestHandler,
+    report: Report,
+    verb?: string,
+  ): (response: HttpResponse, request: HttpRequest) => void {
     return (response, request) => {
-      const exchange = new Exchange(response, verbOf(request), report)
+      const exchange = new Exchange(response, verb ?? verbOf(request), report)
       try {
         const outcome = handler(exchange, request)
         if (outcome === undefined) exchange.#settle()
@@ -76,6 +77,7 @@ export class Exchange {
       } catch (error) {
         exchange.fail(error)
       }
+      exchange.#leave()
     }
   }
 
@@ -95,6 +97,7 @@ export class Exchange {
       } catch (error) {
         exchange.fail(error)
       }
+      exchange.#leave()
     }
   }
 
@@ -122,19 +125,28 @@ export class Exchange {
     this.#response = undefined
     // Not by way of #corked: each closure and call less counts for what every request goes through.
     try {
-      response.cork(() => {
-        this.#writeHead(response, status, headers)
-        if (body === undefined) response.endWithoutBody()
-        else if (this.#verb !== 'HEAD') response.end(body, close)
-        else {
-          // Told the length, the library would wait for a body of it, and serve the connection nothing more.
-          response.writeHeader('content-length', String(Buffer.byteLength(body))).endWithoutBody()
-        }
-      })
+      if (this.#isWithin) this.#writeAnswer(response, status, headers, body, close)
+      else response.cork(() => this.#writeAnswer(response, status, headers, body, close))
     } catch (error) {
       this.#report(error, `HTTP ${this.#verb}`)
     }
     return true
+  }
+
+  #writeAnswer(
+    response: HttpResponse,
+    status: string,
+    headers: HttpAnswer['headers'],
+    body: HttpAnswer['body'],
+    close: boolean,
+  ): void {
+    this.#writeHead(response, status, headers)
+    if (body === undefined) response.endWithoutBody()
+    else if (this.#verb !== 'HEAD') response.end(body, close)
+    else {
+      // Told the length, the library would wait for a body of it, and serve the connection nothing more.
+      response.writeHeader('content-length', String(Buffer.byteLength(body))).endWithoutBody()
+    }
   }
 
   /** Begins an answer of unknown length; as `answer` otherwise, so to HEAD it is the head alone. */
@@ -234,6 +246,16 @@ export class Exchange {
   /** Its handler is done: an answer was given, or has begun. */
   #settle(): void {
     if (this.#state === 'waiting') this.fail(new Error('the handler ended without an answer'))
+  }
+
+  /** The library's handler returns: who goes away from now on, before the answer is complete, is told of by the library. */
+  #leave(): void {
+    this.#isWithin = false
+    this.#response?.onAborted(() => {
+      this.#response = undefined
+      this.#state = 'aborted'
+      this.#guard(() => this.caller?.lose())
+    })
   }
 
   #begin(): HttpResponse | undefined {

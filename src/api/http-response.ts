@@ -15,8 +15,8 @@ export interface HttpAnswer {
 
 const JSON_HEADERS = new FixedHeaders({ 'content-type': 'application/json', 'cache-control': 'no-store' })
 
-/** A JSON text as the answer to a call that succeeded. */
-export function jsonAnswer(body: string): HttpAnswer {
+/** A JSON text, or its UTF-8, as the answer to a call that succeeded. */
+export function jsonAnswer(body: string | Uint8Array): HttpAnswer {
   return { status: '200 OK', headers: JSON_HEADERS, body }
 }
 

@@ -14,8 +14,14 @@ interface Segment {
   readonly routes: Map<string, HttpRoute & { readonly parameters: readonly string[] }>
 }
 
+export interface RouteFound {
+  readonly kind: 'route'
+  readonly route: HttpRoute
+  readonly path: Readonly<Record<string, string>>
+}
+
 export type RouteMatch =
-  | { readonly kind: 'route'; readonly route: HttpRoute; readonly path: Readonly<Record<string, string>> }
+  | RouteFound
   /** The path is known, the method is not: those that are. */
   | { readonly kind: 'method'; readonly allow: readonly string[] }
   | { readonly kind: 'none' }
@@ -30,7 +36,7 @@ const MAX_RECENT_PATH_LENGTH = 256
 export class HttpRoutes {
   readonly #root = segment()
   /** Matches of paths seen lately, by verb, then path: callers ask for the same ones again and again. */
-  readonly #recent = new Map<string, Map<string, RouteMatch>>()
+  readonly #recent = new Map<string, Map<string, RouteFound>>()
 
   /** Throws when two operations claim the same method and path. */
   constructor(operations: readonly Operation[]) {
@@ -62,17 +68,25 @@ export class HttpRoutes {
 
   /** Finds the route of an upper-case verb and a raw path, without its query. A literal segment goes before a parameter. */
   match(verb: string, path: string): RouteMatch {
-    const recent = this.#recent.get(verb)
-    const known = recent?.get(path)
+    const known = this.recent(verb, path)
     if (known !== undefined) return known
     const match = this.#find(verb, path)
-    if (match.kind !== 'route' || path.length > MAX_RECENT_PATH_LENGTH) return match
+    if (match.kind === 'route' && path.length <= MAX_RECENT_PATH_LENGTH) this.#remember(verb, path, match)
+    return match
+  }
+
+  /** What `match` found for the same verb and path lately; undefined: nothing, or it is not remembered. */
+  recent(verb: string, path: string): RouteFound | undefined {
+    return this.#recent.get(verb)?.get(path)
+  }
+
+  #remember(verb: string, path: string, match: RouteFound): void {
+    const recent = this.#recent.get(verb)
     if (recent === undefined) this.#recent.set(verb, new Map([[path, match]]))
     else {
       if (recent.size >= MAX_RECENT_PATHS) recent.clear()
       recent.set(path, match)
     }
-    return match
   }
 
   #find(verb: string, path: string): RouteMatch {

@@ -5,6 +5,7 @@ import { isLoopbackAddress } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
+import { utf8Of } from '../contract/unchanging.ts'
 import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import type { Access, AccessHeaders } from './access.ts'
 import { Call, type Caller } from './call.ts'
@@ -14,7 +15,7 @@ import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
-import { errorAnswer, jsonAnswer, methodAnswer, type Page, pageAnswer } from './http-response.ts'
+import { errorAnswer, type HttpAnswer, jsonAnswer, methodAnswer, type Page, pageAnswer } from './http-response.ts'
 import { type HttpRoute, HttpRoutes } from './http-routes.ts'
 import { HttpServer } from './http-server.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -128,6 +129,9 @@ export class HttpListener {
       }
     }
     const head = this.#head(exchange, request, origin)
+    // Only what is neither a page nor of the dashboard has come to be remembered.
+    const recent = this.#routes.recent(verb, head.path)
+    if (recent !== undefined) return this.#serve(exchange, head, this.#caller(head), recent.route, recent.path)
     const file = verb === 'GET' || verb === 'HEAD' ? this.#options.dashboard?.find(head.path) : undefined
     if (file !== undefined) {
       const header = (name: string): string => request.getHeader(name)
@@ -223,22 +227,31 @@ export class HttpListener {
     await this.#run(exchange, head, call, route, path, body)
   }
 
-  async #run(
+  /** Answers before it returns where the operation does. */
+  #run(
     exchange: Exchange,
     head: RequestHead,
     call: Call,
     route: HttpRoute,
     path: Readonly<Record<string, string>>,
     body: string,
-  ): Promise<void> {
+  ): void | Promise<void> {
     const { operation, binding } = route
     try {
       const request = readRequest(route, path, head.query, body)
-      if (binding.transport === 'sse') await this.#stream(exchange, operation, request, call)
-      else {
-        const response = await this.#dispatcher.unary(operation, request, call)
-        if (!exchange.isOver) exchange.answer(jsonAnswer(jsonEncoder(operation.response)(response)))
-      }
+      if (binding.transport === 'sse') return this.#stream(exchange, operation, request, call)
+      const response = this.#dispatcher.unary(operation, request, call)
+      if (response instanceof Promise) return this.#answerLater(exchange, operation, response)
+      exchange.answer(responseAnswer(operation, response))
+    } catch (error) {
+      exchange.fail(this.#dispatcher.failure(error, operation))
+    }
+  }
+
+  async #answerLater(exchange: Exchange, operation: Operation, response: Promise<unknown>): Promise<void> {
+    try {
+      const answer = responseAnswer(operation, await response)
+      if (!exchange.isOver) exchange.answer(answer)
     } catch (error) {
       // Reported, with the operation's name, even when nobody is left to hear it.
       exchange.fail(this.#dispatcher.failure(error, operation))
@@ -322,6 +335,10 @@ export class HttpListener {
       else sink.end(error)
     }
   }
+}
+
+function responseAnswer(operation: Operation, response: unknown): HttpAnswer {
+  return jsonAnswer(utf8Of(response as object, jsonEncoder(operation.response)))
 }
 
 const HOST = encoded('host')

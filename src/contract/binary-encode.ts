@@ -26,6 +26,11 @@ export function encodeBinary(message: MessageSchema, value: unknown): Buffer {
   return written(encoder(message).write, value)
 }
 
+/** As `encodeBinary`; the bytes of an unchanging value are made once and stay the value's: not to be written to. */
+export function binaryOf(message: MessageSchema, value: object): Uint8Array {
+  return bytesOf(value, (known) => encodeBinary(message, known)) ?? encodeBinary(message, value)
+}
+
 /** Encodes a service object of which only the member `key`, a field of `message`, is set: to `value`. */
 export function encodeMember(message: MessageSchema, key: string, value: unknown): Buffer {
   const write = encoder(message).fields.get(key)

@@ -58,8 +58,8 @@ export interface Sink<M> {
   readonly closed: boolean
 }
 
-/** One request, one response. Throws ServiceError to fail. */
-export type UnaryHandler<Request, Response> = (request: Request, call: CallContext) => Promise<Response>
+/** One request, one response, which is there at once where nothing has to be waited for. Throws, or rejects with, ServiceError to fail. */
+export type UnaryHandler<Request, Response> = (request: Request, call: CallContext) => Response | Promise<Response>
 
 /**
  * One request, many messages. The promise is fulfilled once the subscription stands (the stream stays open until `sink.end`

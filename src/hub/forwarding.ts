@@ -50,8 +50,13 @@ export class Forwarding {
     try {
       const far = this.#forward(operation, request, call) as UnaryHandler<unknown, unknown> | undefined
       if (far === undefined) return undefined
-      const reached: UnaryHandler<unknown, unknown> = (message, context) =>
-        far(message, context).catch(throwUnreachable)
+      const reached: UnaryHandler<unknown, unknown> = async (message, context) => {
+        try {
+          return await far(message, context)
+        } catch (error) {
+          return throwUnreachable(error)
+        }
+      }
       return reached
     } catch (error) {
       return throwUnreachable(error)

@@ -3,7 +3,8 @@ import { Announcements } from '../contract/announcements.ts'
 import { invalidArgument, ServiceError } from '../contract/errors.ts'
 import type { CallContext, Handlers } from '../contract/handlers.ts'
 import { type LocalNode, requireLocal } from '../contract/local-node.ts'
-import type { ConnectionState, Node, StreamConnectionStateResponse } from '../contract/types.ts'
+import type { ConnectionState, GetLocalNodeIdResponse, Node, StreamConnectionStateResponse } from '../contract/types.ts'
+import { unchanging } from '../contract/unchanging.ts'
 import { hubAddress } from '../link/dial.ts'
 import type { LocalDetails } from './local-details.ts'
 import type { Membership } from './membership.ts'
@@ -25,6 +26,7 @@ export type HubClientHandlers = Pick<
 
 export class HubClientService {
   readonly #options: HubClientOptions
+  #identity: GetLocalNodeIdResponse | undefined
   readonly #states = new Announcements<StreamConnectionStateResponse>({ kind: 'bounded', limit: MAX_STATE_BACKLOG })
 
   constructor(options: HubClientOptions) {
@@ -34,10 +36,7 @@ export class HubClientService {
 
   /** The operations, for the dispatcher. */
   readonly handlers: HubClientHandlers = {
-    getLocalNodeId: async () => ({
-      nodeId: this.#options.node.id,
-      isAuthenticated: this.#state() !== 'UNAUTHENTICATED',
-    }),
+    getLocalNodeId: () => this.#localNodeId(),
     getNode: async ({ nodeId }, call) => {
       requireLocal(this.#options.node, nodeId)
       return { node: this.#view(call) }
@@ -75,6 +74,15 @@ export class HubClientService {
   /** Ends the streams. */
   close(): void {
     this.#states.end(new ServiceError('UNAVAILABLE', 'the node is shutting down'))
+  }
+
+  /** The same object until something in it changes. */
+  #localNodeId(): GetLocalNodeIdResponse {
+    const isAuthenticated = this.#state() !== 'UNAUTHENTICATED'
+    if (this.#identity?.isAuthenticated !== isAuthenticated) {
+      this.#identity = unchanging({ nodeId: this.#options.node.id, isAuthenticated })
+    }
+    return this.#identity
   }
 
   #state(): ConnectionState {

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Identity } from './identity.ts'
-import { nodeIdOf } from './identity.ts'
-import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
+import { nodeIdOfRaw } from './identity.ts'
+import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
 import type { Admission, HubPolicy, LinkEvent, LinkSession, NodeRecord } from './link.ts'
 import {
   decodeFrame,
@@ -180,7 +180,7 @@ export class HubHandshake {
     const record = decodeRecord(proof.record)
     this.#messages.push(bytes)
     this.#step = 'decision'
-    const nodeId = nodeIdOf(publicKeyOf(nodeKey))
+    const nodeId = nodeIdOfRaw(nodeKey)
     this.#peerId = nodeId
     this.#markProven()
     this.#decide(nodeId, record)

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { HANDSHAKE_MS, VERSION } from './handshake-hub.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { type Identity, nodeIdOf } from './identity.ts'
-import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
+import { type Identity, nodeIdOfRaw } from './identity.ts'
+import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
 import { type Intent, type LinkEvent, LinkRefused, type LinkSession, LinkUnreachable, type NodeRecord } from './link.ts'
 import {
   decodeFrame,
@@ -219,7 +219,7 @@ class NodeHandshake {
     const { identity, clock, report } = this.#options
     const whole = transcript(...this.#messages)
     const hubKey = this.#hubKey
-    const hubId = nodeIdOf(publicKeyOf(hubKey))
+    const hubId = nodeIdOfRaw(hubKey)
     // Made at once: the hub's first call may be right behind.
     const session = new Session({
       side: 'node',

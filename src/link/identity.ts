@@ -12,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { rawKey } from './keys.ts'
 import { readIfThere } from './read-if-there.ts'
 
 export interface Identity {
@@ -45,8 +46,11 @@ export function loadIdentity(directory: string): Identity {
 
 /** The id of the node with this Ed25519 public key. */
 export function nodeIdOf(publicKey: KeyObject): string {
-  // A SubjectPublicKeyInfo of Ed25519 ends with the 32 raw bytes (RFC 8410, section 4).
-  const raw = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
+  return nodeIdOfRaw(rawKey(publicKey))
+}
+
+/** The id of the node whose Ed25519 public key has these 32 bytes. */
+export function nodeIdOfRaw(raw: Uint8Array): string {
   return base32(createHash('sha256').update(raw).digest().subarray(0, 16))
 }
 

@@ -27,7 +27,7 @@ import {
   type StoredConfig,
   storedConfig,
 } from './pipelines-settings.ts'
-import { PipelineView } from './pipelines-view.ts'
+import { type PipelineAnswer, PipelineView } from './pipelines-view.ts'
 import { planRun } from './run-plan.ts'
 import { changeView, compareSettings, restartNeeded } from './settings-change.ts'
 
@@ -148,6 +148,11 @@ export class HostedPipeline {
 
   /** The pipeline as callers see it. */
   view(): Pipeline {
+    return this.answer().pipeline
+  }
+
+  /** The same object until something in it changes. */
+  answer(): PipelineAnswer {
     return this.#view.show(this.#record, this.#machine.state, () => {
       const { isStopped, run, restarts } = this.#machine
       return { record: this.#record, started: !isStopped, run, restarts: restarts.count, nextAt: restarts.nextAt }

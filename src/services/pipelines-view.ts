@@ -17,19 +17,24 @@ interface Shown {
   readonly nextAt: number | undefined
 }
 
+/** A pipeline as the whole of an answer, of which the same holds as of the pipeline. */
+export interface PipelineAnswer {
+  readonly pipeline: Pipeline
+}
+
 /** One pipeline as callers see it: the same object until something in it changes, so that it is encoded once for all of them. */
 export class PipelineView {
-  #last: { record: PipelineRecord; state: object; of: Shown; pipeline: Pipeline } | undefined
+  #last: { record: PipelineRecord; state: object; of: Shown; answer: PipelineAnswer } | undefined
 
   /** `shown` tells what there is to see, and nothing else as long as `record` and `state` are the same objects. */
-  show(record: PipelineRecord, state: object, shown: () => Shown): Pipeline {
+  show(record: PipelineRecord, state: object, shown: () => Shown): PipelineAnswer {
     const last = this.#last
-    if (last?.record === record && last.state === state) return last.pipeline
+    if (last?.record === record && last.state === state) return last.answer
     const of = shown()
     const isSame = last !== undefined && (Object.keys(of) as (keyof Shown)[]).every((key) => last.of[key] === of[key])
-    const pipeline = isSame ? last.pipeline : unchanging(pipelineView(of))
-    this.#last = { record, state, of, pipeline }
-    return pipeline
+    const answer = isSame ? last.answer : unchanging({ pipeline: unchanging(pipelineView(of)) })
+    this.#last = { record, state, of, answer }
+    return answer
   }
 }
 

@@ -120,8 +120,8 @@ const create = async (settings: Partial<Parameters<typeof service.handlers.creat
     .pipeline as Pipeline
 const get = async (id: string) => (await service.handlers.getPipelineById({ nodeId, id }, call)).pipeline as Pipeline
 const start = async (id: string) => (await service.handlers.startPipeline({ nodeId, id }, call)).runId
-const stop = (id: string) => service.handlers.stopPipeline({ nodeId, id }, call)
-const update = (id: string, changes: Partial<Parameters<typeof service.handlers.updatePipeline>[0]> = {}) =>
+const stop = async (id: string) => service.handlers.stopPipeline({ nodeId, id }, call)
+const update = async (id: string, changes: Partial<Parameters<typeof service.handlers.updatePipeline>[0]> = {}) =>
   service.handlers.updatePipeline(
     {
       nodeId,
@@ -592,7 +592,7 @@ describe('streamPipelines', () => {
 
   test('an event never overtakes the answer that it belongs to', async () => {
     const sink = await follow()
-    const seen = async (operation: Promise<unknown>) => {
+    const seen = async (operation: unknown) => {
       const before = sink.messages.length
       await operation
       // What a transport does with the answer happens in this turn.

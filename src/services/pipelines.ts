@@ -166,9 +166,9 @@ export class PipelinesService implements PipelineHost {
       this.#check(nodeId)
       return { pipelines: [...this.#pipelines.values()].map((hosted) => hosted.view()) }
     },
-    getPipelineById: async ({ nodeId, id }) => {
+    getPipelineById: ({ nodeId, id }) => {
       this.#check(nodeId)
-      return { pipeline: this.#byId(id).view() }
+      return this.#byId(id).answer()
     },
     getPipelineByName: async ({ nodeId, name }) => {
       this.#check(nodeId)

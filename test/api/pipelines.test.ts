@@ -17,6 +17,26 @@ const failure = (status: number, code: keyof typeof codeNumbers, message: string
   body: expect.objectContaining({ code: codeNumbers[code], message: expect.stringContaining(message) }),
 })
 
+test('an answer shows what was answered to have been written before it, on connections that stay open', async () => {
+  const id = await node.create(traffic(), { name: 'turn 0' })
+  for (let turn = 1; turn <= 50; turn++) {
+    const written = await node.call(
+      'PUT',
+      `/pipelines/${id}`,
+      settingsOf(traffic(), { name: `turn ${turn}`, instructionsTimeout: 5 }),
+    )
+    expect(written.body.pipeline.name).toBe(`turn ${turn}`)
+    expect(await node.get(id)).toEqual(written.body.pipeline)
+    expect(await node.get(id), 'and when it is asked for again').toEqual(written.body.pipeline)
+  }
+  await node.call('POST', `/pipelines/${id}/start`)
+  expect(await node.get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
+  await node.call('POST', `/pipelines/${id}/stop`)
+  expect(await node.get(id)).toMatchObject({ started: false })
+  await node.call('DELETE', `/pipelines/${id}`)
+  expect((await node.call('GET', `/pipelines/${id}`)).status).toBe(404)
+})
+
 describe('create', () => {
   test('answers the pipeline with its id and defaults, not started', async () => {
     const settings = settingsOf(traffic(), { name: 'first' })
