@@ -31,8 +31,10 @@ if (!config) throw new Error(JSON.stringify(problems))
 const run = pool.start({ runId: 'flood', config, performanceMode: false, level: 'INFO' }, () => {})
 await run.running
 const reader = new RegionReader(run.region)
+/** Nothing before the run has published for the first time. */
 const metrics = () => {
-  const { values } = reader.snapshot()
+  const { values } = reader.snapshot() ?? {}
+  if (!values) return {}
   const own = reader.entries.filter(({ path }) => path === 'out')
   return Object.fromEntries(own.map(({ name, index }) => [name, values[index]]))
 }
