@@ -7,8 +7,8 @@ import { cpSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { createProgram } from '../dist/src/cli/main.js'
 import { manPages } from '../dist/src/cli/man-pages.js'
+import { createProgram } from '../dist/src/cli/program.js'
 import { buildable, prebuild } from './addon.js'
 import { inScratch, manifest, megabytes, packageDate, root, run } from './steps.js'
 
@@ -47,7 +47,7 @@ export async function packPenstock(out, architectures) {
       cpSync(join(root, path), join(stage, path))
     }
     for (const arch of architectures) await prebuild(arch, stage)
-    const pages = manPages(createProgram(), packageDate())
+    const pages = manPages(await createProgram(), packageDate())
     writeFiles(join(stage, 'man'), pages)
     writeFiles(stage, [['package.json', publishedManifest([...pages.keys()])]])
     const script = (shell) => run(process.execPath, ['bin/penstock.js', 'completion', shell])

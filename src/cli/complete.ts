@@ -1,9 +1,6 @@
 /** `penstock complete`: what completion scripts ask for at a Tab, names that only the node knows. */
-import type { Client, Pipeline } from '@penstock/client'
+import type { Client } from '@penstock/client'
 import type { Command } from 'commander'
-import { components } from '../dataplane/components/registry.ts'
-import { checkPipelineConfig } from '../dataplane/engine/check.ts'
-import { metricNamesOf } from '../dataplane/engine/layout.ts'
 import { pipelinesOf } from './all-nodes.ts'
 import { pause } from './options.ts'
 import { findPipeline, type TargetOptions, targetOf } from './target.ts'
@@ -54,30 +51,14 @@ function joined(words: readonly string[]): string[] {
   return result
 }
 
-function metricsOf({ jsonConfig }: Pipeline): string[] {
-  const { config } = checkPipelineConfig(jsonConfig, components)
-  return config === null ? [] : [...metricNamesOf(config, components).values()].flatMap((names) => [...names])
-}
-
-function variablesOf({ jsonConfig }: Pipeline): string[] {
-  const { config } = checkPipelineConfig(jsonConfig, components)
-  return (config?.variables ?? []).map(({ id }) => `${id}=`)
-}
-
-function componentsOf({ jsonConfig }: Pipeline): string[] {
-  const { config } = checkPipelineConfig(jsonConfig, components)
-  return Object.keys(config?.components ?? {})
-}
-
 /** Names of a kind; `given`: the pipeline that the command line names already. */
 async function namesOf(kind: Kind, client: Client, node: string, given: string | undefined): Promise<string[]> {
   if (kind === 'node') return (await client.getNodes()).nodes.map(({ name, id }) => name || id)
   if (kind === 'token') return (await client.getTokens()).tokens.map(({ name }) => name)
   if (kind === 'component' || kind === 'metric' || kind === 'variable') {
     const meant = given === undefined ? undefined : [await findPipeline(client, node, given)]
-    return (meant ?? (await pipelinesOf(client)(node))).flatMap(
-      { component: componentsOf, metric: metricsOf, variable: variablesOf }[kind],
-    )
+    const { namesIn } = await import('./configuration-names.ts')
+    return (meant ?? (await pipelinesOf(client)(node))).flatMap(({ jsonConfig }) => namesIn(jsonConfig, kind))
   }
   const { pipelines } = await client.getPipelines({ nodeId: node })
   const runs = pipelines.flatMap(({ currentRun }) => (currentRun === undefined ? [] : [currentRun.id]))

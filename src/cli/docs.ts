@@ -10,7 +10,7 @@ import type { AnyComponent } from '../dataplane/engine/component.ts'
 import { packageRoot } from '../package-root.ts'
 import { COMMANDS_PAGE, commandsPage, OUTPUT_DIRECTORY, outputFiles } from './command-reference.ts'
 import { exampleOf } from './component-example.ts'
-import { createProgram } from './main.ts'
+import { createProgram } from './program.ts'
 import { fieldsOf, metricsOf } from './reference.ts'
 
 /** Where the pages are, from the package's root. */
@@ -116,6 +116,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = packageRoot()
   const pages = writeAll(join(root, REFERENCE_DIRECTORY), referencePages())
   const schemas = writeAll(join(root, OUTPUT_DIRECTORY), outputFiles())
-  writeFileSync(join(root, COMMANDS_PAGE), commandsPage(createProgram()))
+  writeFileSync(join(root, COMMANDS_PAGE), commandsPage(await createProgram()))
   process.stdout.write(`written: ${pages} files of components, ${schemas} schemas of output, ${COMMANDS_PAGE}\n`)
 }

@@ -1,21 +1,15 @@
 /** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { components } from '../dataplane/components/registry.ts'
-import { checkPipelineConfig } from '../dataplane/engine/check.ts'
-import type { PipelineConfig } from '../dataplane/engine/config.ts'
-import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { readDuration } from '../text/durations.ts'
 import { messageOf } from '../text/error-message.ts'
 import type { Problem } from '../text/pointer.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
-import { invalid, type Source } from './problems.ts'
 import { paint, writeYaml } from './terminal.ts'
 
 /** For people, or as data, which is then written as JSON or YAML. */
@@ -32,12 +26,12 @@ export function withOutput(command: Command, formats: readonly string[] = ['tabl
     .hook('preAction', (_, called) => settleFormat(called))
 }
 
-function settleFormat(called: Command): void {
+async function settleFormat(called: Command): Promise<void> {
   const { json, output } = called.opts<{ json?: boolean; output: string }>()
   if (json && output !== 'json' && called.getOptionValueSource('output') !== 'default') {
     throw new UsageFailure(`--json and --output ${output} do not go together: give one of them`)
   }
-  if (output === 'yaml') writeYaml()
+  if (output === 'yaml') await writeYaml()
   if (json || output === 'yaml') called.setOptionValue('output', 'json')
 }
 
@@ -97,31 +91,6 @@ export async function readInput(file: string): Promise<string> {
 /** `/engine_config/…: what is wrong`, one problem a line. */
 export function problemLines(problems: readonly Problem[], stream: { isTTY?: boolean } = process.stderr): string {
   return problems.map(({ pointer, message }) => `  ${paint(pointer || '/', 'cyan', stream)}: ${message}`).join('\n')
-}
-
-/** Checks the text of a configuration that stands in `file`, or in standard input, and whose files are relative to that. */
-export function checkPipeline({ file, text }: Source): { config: PipelineConfig | null; problems: readonly Problem[] } {
-  const { config, problems } = checkPipelineConfig(text, components)
-  if (!config) return { config, problems }
-  const placed = withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
-  const faults = pathFaults(placed, components)
-  return { config: faults.length > 0 ? null : placed, problems: faults }
-}
-
-/** The checked configuration of `source`; all problems at once are the failure. */
-export function pipelineIn(source: Source): PipelineConfig {
-  const { config, problems } = checkPipeline(source)
-  if (!config) throw invalid(problems, source)
-  if (config.lifecycle !== undefined) {
-    const label = paint('note:', 'yellow', process.stderr)
-    process.stderr.write(`${label} the commands of lifecycle_handler are not run: only a node runs them\n`)
-  }
-  return config
-}
-
-/** Reads and checks a pipeline configuration, whose files are relative to its own; all problems at once are the failure. */
-export async function loadPipeline(file: string): Promise<PipelineConfig> {
-  return pipelineIn({ file, text: await readInput(file) })
 }
 
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const

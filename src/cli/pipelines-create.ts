@@ -11,7 +11,7 @@ import {
 import { printPipeline } from './pipelines-shown.ts'
 import { inFile, withPlaces } from './problems.ts'
 import { targetOf } from './target.ts'
-import { printVerdict } from './validate.ts'
+import { printVerdict } from './verdict.ts'
 
 export function addCreate(add: AddVerb): void {
   withSettings(add('create', 'create a pipeline; it is not started'))

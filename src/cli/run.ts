@@ -8,21 +8,12 @@ import { LineSelection } from '../telemetry/log-filters.ts'
 import { ProcessMeter } from '../telemetry/process-meter.ts'
 import { Sampler } from '../telemetry/sampler.ts'
 import { messageOf } from '../text/error-message.ts'
+import { loadPipeline } from './checked-pipeline.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { kpisLine, kpisTable } from './kpis-table.ts'
 import { metricsTable, rateOf } from './metrics-table.ts'
-import {
-  duration,
-  type Format,
-  interruption,
-  loadPipeline,
-  logLevel,
-  pause,
-  whole,
-  withAllMetrics,
-  withOutput,
-} from './options.ts'
+import { duration, type Format, interruption, logLevel, pause, whole, withAllMetrics, withOutput } from './options.ts'
 import { RatesReader, ratesLine, ratesTable } from './rates.ts'
 import { LiveRegion, paint, print, printJson } from './terminal.ts'
 

@@ -6,21 +6,12 @@ import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { type Simulated, simulateTogether } from '../dataplane/engine/simulate.ts'
+import { loadPipeline, pipelineIn } from './checked-pipeline.ts'
 import { spanText } from './durations.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { kpisTable } from './kpis-table.ts'
 import { type MetricRow, metricsTable } from './metrics-table.ts'
-import {
-  collect,
-  duration,
-  type Format,
-  loadPipeline,
-  pipelineIn,
-  readInput,
-  whole,
-  withAllMetrics,
-  withOutput,
-} from './options.ts'
+import { collect, duration, type Format, readInput, whole, withAllMetrics, withOutput } from './options.ts'
 import { kpiObserver } from './simulate-run.ts'
 import { MAX_SEED, planSweep, runOf } from './sweep.ts'
 import { valueText } from './sweep-settings.ts'

@@ -2,7 +2,6 @@
 import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
 import stringWidth from 'string-width'
-import { stringify } from 'yaml'
 
 export interface Column {
   title: string
@@ -156,22 +155,22 @@ export function print(text: string): void {
   process.stdout.write(`${harmless(text)}\n`)
 }
 
-let isYaml = false
+/** Absent while what is data is written as JSON. */
+let yaml: ((value: unknown) => string) | undefined
 
-/** What is data is written as YAML from now on, each value of several as a document of its own. */
-export function writeYaml(): void {
-  isYaml = true
+/** What is data is written as YAML from when this resolves, each value of several as a document of its own. */
+export async function writeYaml(): Promise<void> {
+  const { stringify } = await import('yaml')
+  yaml = (value) => stringify(value, { lineWidth: 0 }).trimEnd()
 }
-
-const yaml = (value: unknown): string => stringify(value, { lineWidth: 0 }).trimEnd()
 
 /** Data as the command's one answer. */
 export function printJson(value: unknown): void {
-  print(isYaml ? yaml(value) : JSON.stringify(value, null, 2))
+  print(yaml ? yaml(value) : JSON.stringify(value, null, 2))
 }
 
 /** One of several values that follow each other: a line of JSON, or a document of YAML. */
-export const dataLine = (value: unknown): string => (isYaml ? `---\n${yaml(value)}` : JSON.stringify(value))
+export const dataLine = (value: unknown): string => (yaml ? `---\n${yaml(value)}` : JSON.stringify(value))
 
 /** Prints one of several values that follow each other. */
 export function printDataLine(value: unknown): void {

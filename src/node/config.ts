@@ -25,7 +25,7 @@ import {
   tls,
   whole,
 } from './config-values.ts'
-import { LOG_LEVELS, type NodeLogFormat, type NodeLogLevel } from './log.ts'
+import { LOG_LEVELS, type NodeLogFormat, type NodeLogLevel } from './log-levels.ts'
 
 /** Everything a node is started with; durations in milliseconds. */
 export interface NodeConfig {

@@ -2,10 +2,7 @@
 import { writeSync } from 'node:fs'
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
 import { NotStored } from '../contract/errors.ts'
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
-export type NodeLogLevel = (typeof LOG_LEVELS)[number]
-export type NodeLogFormat = 'text' | 'json'
+import type { NodeLogFormat, NodeLogLevel } from './log-levels.ts'
 
 export interface NodeLogOptions {
   level: NodeLogLevel

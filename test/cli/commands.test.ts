@@ -8,20 +8,20 @@ import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, it } from 'vitest'
 import { COMMAND_EXAMPLES } from '../../src/cli/command-examples.ts'
 import { COMMANDS_PAGE, commandsPage, OUTPUT_DIRECTORY, outputFiles } from '../../src/cli/command-reference.ts'
-import { createProgram } from '../../src/cli/main.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
 import { plainEnvironment, scratch } from './cli.ts'
 import { commandsOf } from './commands.ts'
 import '../harness/slow.ts'
 
-const all = commandsOf(createProgram())
+const all = commandsOf(await createProgram())
 /** Those that do something by themselves, and are shown. */
 const verbs = all.filter(({ path, command }) => command.commands.length === 0 && path !== 'complete')
 
 describe('help', () => {
-  it.each(all.map(({ path }) => path))('of %s fits 80 columns', (path) => {
-    const { command } = commandsOf(createProgram()).find((each) => each.path === path)!
+  it.each(all.map(({ path }) => path))('of %s fits 80 columns', async (path) => {
+    const { command } = commandsOf(await createProgram()).find((each) => each.path === path)!
     let shown = ''
     command.configureOutput({
       writeOut: (given) => {
@@ -33,6 +33,14 @@ describe('help', () => {
     expect(shown).toContain('Usage: penstock')
     expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([])
   })
+
+  it.each(all.filter(({ path }) => !path.includes(' ')).map(({ path }) => path))(
+    'of %s is the same where only that is loaded',
+    async (name) => {
+      const alone = (await createProgram([name])).commands.find((each) => each.name() === name)!
+      expect(alone.helpInformation()).toBe(all.find(({ path }) => path === name)!.command.helpInformation())
+    },
+  )
 
   it('shows the example', () => {
     const { command } = all.find(({ path }) => path === 'pipelines start')!
@@ -48,9 +56,9 @@ describe('help', () => {
 })
 
 describe('the reference: if this fails, run "npm run docs"', () => {
-  it('is up to date', () => {
+  it('is up to date', async () => {
     const root = packageRoot()
-    expect(readFileSync(join(root, COMMANDS_PAGE), 'utf8')).toBe(commandsPage(createProgram()))
+    expect(readFileSync(join(root, COMMANDS_PAGE), 'utf8')).toBe(commandsPage(await createProgram()))
     const files = outputFiles()
     expect(readdirSync(join(root, OUTPUT_DIRECTORY)).sort()).toEqual([...files.keys()].sort())
     for (const [file, schema] of files) {

@@ -1,6 +1,6 @@
 /** What `penstock components KEY --example` prints is a configuration that runs as it is, of every key. */
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
-import { createProgram } from '../../src/cli/main.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../../src/dataplane/engine/check.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
@@ -21,7 +21,7 @@ async function printed(...args: string[]): Promise<string> {
     text += chunk
     return true
   })
-  await createProgram().parseAsync(args, { from: 'user' })
+  await (await createProgram()).parseAsync(args, { from: 'user' })
   vi.restoreAllMocks()
   return text
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { createProgram } from '../../src/cli/main.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { lossy, penstock, scratch, startNode } from './cli.ts'
 import { commandsOf } from './commands.ts'
 
@@ -39,8 +39,8 @@ const OTHER_FORMATS: Record<string, string[]> = {
 }
 
 describe('the format of what is printed', () => {
-  it('is chosen by -o and --json at every command that prints data', () => {
-    for (const { path, command } of commandsOf(createProgram())) {
+  it('is chosen by -o and --json at every command that prints data', async () => {
+    for (const { path, command } of commandsOf(await createProgram())) {
       if (command.commands.length > 0 || WITHOUT_DATA.includes(path)) continue
       const choices = command.options.find(({ long }) => long === '--output')?.argChoices ?? []
       expect({ path, choices }).toEqual({ path, choices: OTHER_FORMATS[path] ?? ['table', 'json', 'yaml'] })

@@ -3,8 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createProgram } from '../../src/cli/main.ts'
 import { documentOf, OUTPUT_SCHEMAS } from '../../src/cli/output-schemas.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
 import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
@@ -191,8 +191,8 @@ describe('the output of', () => {
 
   it('demo', async () => conforms('demo', ['demo', '--duration', '1s']))
 
-  it('every command that prints data has a schema, and was held against it here', () => {
-    const printing = commandsOf(createProgram()).filter(({ command }) =>
+  it('every command that prints data has a schema, and was held against it here', async () => {
+    const printing = commandsOf(await createProgram()).filter(({ command }) =>
       command.options.some(({ long }) => long === '--json'),
     )
     const paths = printing.map(({ path }) => path).filter((path) => path !== 'authentication-requests watch')

@@ -4,7 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
-import { createProgram } from '../../src/cli/main.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { penstock, plainEnvironment, scratch } from './cli.ts'
 import { CommandNode } from './running-node.ts'
@@ -14,8 +14,8 @@ const directory = scratch()
 afterAll(() => directory.dispose())
 const page = readFileSync(join(packageRoot(), 'docs/pipelines.md'), 'utf8')
 const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block as string)
-const verbs = createProgram()
-  .commands.find((command) => command.name() === 'pipelines')!
+const verbs = (await createProgram()).commands
+  .find((command) => command.name() === 'pipelines')!
   .commands.map((command) => command.name())
 
 it('has an example of every verb', () => {

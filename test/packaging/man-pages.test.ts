@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createProgram } from '../../src/cli/main.ts'
 import { manPages } from '../../src/cli/man-pages.ts'
+import { createProgram } from '../../src/cli/program.ts'
 import { scratch } from '../cli/cli.ts'
 import { commandsOf } from '../cli/commands.ts'
 import { has } from './commands.ts'
 
-const program = createProgram()
+const program = await createProgram()
 const pages = manPages(program, new Date('2026-01-31T23:00:00Z'))
 const tops = program.commands.map((command) => command.name()).filter((name) => name !== 'complete')
 
