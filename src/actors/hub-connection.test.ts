@@ -407,7 +407,7 @@ test('a link that stood before counts no more: neither its end nor its removal',
 test('waits grow with failures in a row, and start anew after a healthy link', async () => {
   const machine = rig(signIn)
   const waits: number[] = []
-  for (let i = 0; i < 11; i++) {
+  for (let i = 0; i < 17; i++) {
     unreachable(machine)
     await settle(1)
     const before = machine.clock.now()
@@ -419,7 +419,7 @@ test('waits grow with failures in a row, and start anew after a healthy link', a
   dialled(machine)
   await settle(1)
   machine.clock.increment(HEALTHY_MS - 1)
-  expect(machine.actor.getSnapshot().context.attempts).toBe(11)
+  expect(machine.actor.getSnapshot().context.attempts).toBe(17)
   machine.clock.increment(1)
   expect(machine.actor.getSnapshot().context.attempts).toBe(0)
 })
@@ -438,11 +438,11 @@ test('waits are spread between half a second and their most', () => {
   expect(reconnectDelay(1_000, 1)).toBe(MAX_BACK_OFF_MS)
 })
 
-test('a hub that was away for a quarter of a minute has every attempt within 4 s; of one away for longer they come ever less often', () => {
-  const most = Array.from({ length: 14 }, (_, attempts) => reconnectDelay(attempts, 1) / 1000)
-  expect(most).toEqual([1, 2, 4, 4, 4, 4, 4, 4, 8, 16, 30, 30, 30, 30])
-  const shortest = most.findIndex((wait) => wait > 4) * (MIN_BACK_OFF_MS / 1000)
+test('a hub that was away for a quarter of a minute has every attempt within 2 s; of one away for longer they come ever less often', () => {
+  const most = Array.from({ length: 19 }, (_, attempts) => reconnectDelay(attempts, 1) / 1000)
+  expect(most).toEqual([1, ...Array(12).fill(2), 4, 8, 16, 30, 30, 30])
+  const shortest = most.findIndex((wait) => wait > 2) * (MIN_BACK_OFF_MS / 1000)
   expect(shortest, 'however the chances fall').toBeGreaterThanOrEqual(4)
-  const mean = most.slice(0, 8).reduce((sum, wait) => sum + (wait + MIN_BACK_OFF_MS / 1000) / 2, 0)
+  const mean = most.slice(0, 13).reduce((sum, wait) => sum + (wait + MIN_BACK_OFF_MS / 1000) / 2, 0)
   expect(mean).toBeGreaterThan(15)
 })

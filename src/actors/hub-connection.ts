@@ -5,9 +5,9 @@ import type { SignInRecord } from '../store/sign-in.ts'
 export const MIN_BACK_OFF_MS = 500
 export const MAX_BACK_OFF_MS = 30_000
 /** Longest wait of the first attempts in a row: the nodes of a hub that was started again are back within it, and are spread over it. */
-const MAX_EARLY_BACK_OFF_MS = 4_000
+const MAX_EARLY_BACK_OFF_MS = 2_000
 /** How many attempts these are: about the first quarter of a minute. */
-const EARLY_ATTEMPTS = 8
+const EARLY_ATTEMPTS = 13
 /** A link that stood this long ends the row of attempts. */
 export const HEALTHY_MS = 10_000
 
@@ -92,7 +92,7 @@ type HubConnectionEmitted =
   | { type: 'leaveEnded'; link: HubLink | null; error?: unknown }
 
 /**
- * Milliseconds before the attempt after `attempts` failed ones: any between 0.5 s and 1 s, 2 s, then 4 s six times, 8 s, 16 s, 30 s from then on,
+ * Milliseconds before the attempt after `attempts` failed ones: any between 0.5 s and 1 s, then 2 s twelve times, 4 s, 8 s, 16 s, 30 s from then on,
  * so that nodes do not come all at once.
  */
 export function reconnectDelay(attempts: number, random: number): number {
