@@ -226,6 +226,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         remote: { address: device ? '10.64.0.2' : address, port: get('port') & 0xffff || 9 },
       }),
       ...(random.chance(0.1) && { interface: 'lo' }),
+      ...(random.chance(0.3) && { arrivalTimes: random.chance(0.8) }),
       ...(random.chance(0.3) && { bufferBytes: random.pick([0, 4096, 1 << 20]) }),
       ...(random.chance(0.1) && { multicastGroup: '239.1.2.3', multicastTtl: 0 }),
     }

@@ -12,11 +12,14 @@ export interface RunClock {
   readonly now: number
   /** Nanoseconds since the Unix epoch at `now` = 0; the virtual clock says 0. */
   readonly epoch: number
+  /** What arrived after it came while this breath waited, or since: no earlier breath has seen it. */
+  readonly waitedFrom: number
 }
 
 /** CLOCK_MONOTONIC from the moment of construction. */
 export class MonotonicClock implements RunClock {
   now = 0
+  waitedFrom = 0
   readonly epoch: number
   /** Zero of this clock on `native.now()`. */
   readonly origin: number
@@ -29,19 +32,22 @@ export class MonotonicClock implements RunClock {
 
   /** Takes the time. */
   tick(): number {
+    this.waitedFrom = this.now
     this.now = native.now() - this.origin
     return this.now
   }
 
-  /** A packet has arrived at `time`, which was read from the same clock and is not before `now`. */
+  /** A packet has arrived at `time`, on this clock. */
   arrived(time: number): void {
-    this.now = time
+    if (time > this.now) this.now = time
   }
 }
 
 /** Stands still until it is told to move. */
 export class VirtualClock implements RunClock {
   now = 0
+  /** Packets arrive when they are taken. */
+  readonly waitedFrom = Number.POSITIVE_INFINITY
   readonly epoch = 0
 
   /** Moves to `time`, never backwards. */

@@ -167,6 +167,8 @@ export interface ComponentDefinition<
    * methods and no length changed: their bytes need not be summed up again.
    */
   readonly passes?: boolean
+  /** True when it counts from when the kernel took a packet in: sockets of the run ask for that time. */
+  readonly fromArrival?: boolean
   /** Most bytes of a packet that this component brings in; absent: it only passes on. */
   mtu?(config: Static<S>): number
   /** Rules over several fields. */

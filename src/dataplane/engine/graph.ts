@@ -44,8 +44,8 @@ type AnyInstance = Instance<Record<string, never>> & Record<string, unknown>
 export interface GraphEnvironment {
   clock: RunClock
   io: Io
-  /** Told of the run's packets before any component is created. */
-  attach(packets: Packets): void
+  /** Told before any component is created of the run's packets, and whether they are to carry the kernel's times of arrival. */
+  attach(packets: Packets, arrivalTimes: boolean): void
   /** Draws the seed of a component that has none. */
   drawSeed(): number
   entropy(bytes: number): Uint8Array
@@ -54,6 +54,11 @@ export interface GraphEnvironment {
   log(level: LogLevel, component: string, message: string, fields?: Record<string, string | number | boolean>): void
   /** A component ends the run. */
   end(error?: Error): void
+}
+
+/** Whether any component asks when the kernel took a packet in. */
+function countsFromArrival(config: PipelineConfig, available: Registry): boolean {
+  return Object.values(config.components).some(({ key }) => (available.get(key) as AnyComponent).fromArrival === true)
 }
 
 /** Slot size follows the largest packet that any component brings in, and what the others write around it. */
@@ -154,7 +159,7 @@ export class Graph {
     const places = this.layout.declared.get(ENGINE_PATH) as Map<string, number>
     this.engine = bindMetrics(engineMetrics, places, this.values, this.histograms) as Metrics<typeof engineMetrics>
     this.packets = packetsFor(config, available, onward)
-    environment.attach(this.packets)
+    environment.attach(this.packets, countsFromArrival(config, available))
     const { outlets: outletsByName } = this
     for (const { name, from } of connections) {
       const counters = this.layout.counters.get(name) as number

@@ -58,6 +58,7 @@ export class NativeIo implements Io, NativeIoParts {
   /** Packets were taken since it was last reset. */
   private taken = false
   private arrival: Float64Array = new Float64Array(0)
+  private arrivalTimes = false
   readonly networks: RunNetworks
   /** By `networks.ports`. */
   private readonly readers: (IoEvents['readable'] | undefined)[] = []
@@ -72,7 +73,8 @@ export class NativeIo implements Io, NativeIoParts {
     native.pollerAdd(this.poller, this.command, COMMAND_TOKEN)
   }
 
-  attach(packets: Packets): void {
+  attach(packets: Packets, arrivalTimes: boolean): void {
+    this.arrivalTimes = arrivalTimes
     this.memory = native.memoryOpen(packets)
     this.arrival = packets.arrival
     this.networks.packets = packets
@@ -119,6 +121,7 @@ export class NativeIo implements Io, NativeIoParts {
         native.udpOpen(this.owner, {
           backend,
           mtu,
+          arrivalTimes: this.arrivalTimes,
           family: local?.family ?? remote?.family ?? 4,
           ...(local && { local: { address: local.address, port: local.port } }),
           ...(remote && { remote: { address: remote.address, port: remote.port } }),

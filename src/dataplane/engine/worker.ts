@@ -158,7 +158,7 @@ class Run {
     const environment: GraphEnvironment = {
       clock: this.clock,
       io: this.io,
-      attach: (packets) => this.io.attach(packets),
+      attach: (packets, arrivalTimes) => this.io.attach(packets, arrivalTimes),
       owner: this.task.owner,
       drawSeed: () => randomInt(0x7fffffff),
       entropy: (bytes) => new Uint8Array(randomBytes(bytes)),

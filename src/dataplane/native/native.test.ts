@@ -567,6 +567,7 @@ describe('wrong arguments', () => {
     const refuse = (change: Record<string, unknown>, message: RegExp) =>
       expect(() => native.udpOpen(owner, { ...base, ...change } as never)).toThrow(message)
     refuse({ backend: 3 }, /backend/)
+    refuse({ arrivalTimes: 1 }, /arrivalTimes/)
     refuse({ mtu: 0 }, /mtu/)
     refuse({ family: 'four' }, /family/)
     refuse({ local: { address: 'localhost', port: 1 } }, /localhost/)

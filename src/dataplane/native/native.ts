@@ -62,6 +62,8 @@ export interface UdpOpenOptions {
   multicastTtl?: number
   /** Longest datagram taken; longer ones are dropped and counted by `udpReceive`. */
   mtu: number
+  /** Of the backend 2: packets that come alone carry the time at which the kernel took them in, not that of the call that brings them. */
+  arrivalTimes?: boolean
 }
 
 export interface TcpOptions {

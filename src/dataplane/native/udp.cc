@@ -19,6 +19,7 @@ struct Options {
   int buffer = 0;
   int ttl = -1;
   int32_t mtu = 0;
+  bool arrivalTimes = false;
 };
 
 bool endpoint(Arguments& arguments, napi_value options, const char* name, sockaddr_storage* out, socklen_t* length,
@@ -45,6 +46,7 @@ Options readOptions(Arguments& arguments, napi_value value) {
   options.hasRemote = endpoint(arguments, value, "remote", &options.remote, &options.remoteLength, &options.remoteText);
   const double family = arguments.propertyNumber(value, "family", 4, 6);
   options.mtu = static_cast<int32_t>(arguments.propertyNumber(value, "mtu", 1, 65535));
+  if (arguments.has(value, "arrivalTimes")) options.arrivalTimes = arguments.propertyBoolean(value, "arrivalTimes");
   if (arguments.has(value, "interface")) options.interface = arguments.propertyString(value, "interface", IFNAMSIZ - 1);
   if (arguments.has(value, "bufferBytes"))
     options.buffer = static_cast<int>(arguments.propertyNumber(value, "bufferBytes", 0, 1073741823));
@@ -189,6 +191,9 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   udp->family = options.family;
   udp->connected = options.hasRemote;
   udp->mtu = options.mtu;
+  // A kernel that has no such times is no reason not to open: packets carry the time of the call then.
+  const int on = 1;
+  udp->arrivalTimes = options.arrivalTimes && setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
   return adopt(arguments, owner, std::move(udp));
 }
 

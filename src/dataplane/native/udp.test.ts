@@ -393,3 +393,57 @@ test('multicast reaches a member of the group', () => {
   const [handle] = receiveAll(member, id, 1, counters)
   expect(Buffer.compare(bytesOf(memory, handle!), pattern(60, 3))).toBe(0)
 })
+
+describe('arrivalTimes', () => {
+  /** Waits until `since` is so many milliseconds ago, by the clock that arrivals have. */
+  const passed = (since: number, milliseconds: number) => {
+    while (native.now() - since < milliseconds * 1e6);
+  }
+  const open = () =>
+    native.udpOpen(owner, {
+      backend: 2,
+      family: 4,
+      local: { address: '127.0.0.1', port: 0 },
+      mtu: 1500,
+      arrivalTimes: true,
+    })
+
+  test('a datagram that comes alone has the time at which the kernel took it in, however late it is read', () => {
+    const memory = packetMemory(64)
+    const id = register(memory)
+    const receiver = open()
+    const sender = connected(4, 2, receiver)
+    const counters = ioCounters()
+    for (const [i, bytes] of [100, 1200, 1].entries()) {
+      const before = native.now()
+      sendAll(sender, id, [packetOf(memory, pattern(bytes, i))], counters)
+      const after = native.now()
+      passed(after, 5)
+      const [handle] = receiveAll(receiver, id, 1, counters)
+      expect(memory.arrival[handle!]).toBeGreaterThanOrEqual(before - ORIGIN)
+      // What reading two clocks takes, one after the other.
+      expect(memory.arrival[handle!]).toBeLessThan(after - ORIGIN + 1e6)
+    }
+  })
+
+  test('one that waited longer than anybody waits, and a train, have the time at which they were read', () => {
+    const memory = packetMemory(64)
+    const id = register(memory)
+    const receiver = open()
+    const sender = connected(4, 2, receiver)
+    const counters = ioCounters()
+    for (const [packets, milliseconds] of [
+      [1, 25],
+      [8, 5],
+    ] as const) {
+      const handles = Array.from({ length: packets }, (_, i) => packetOf(memory, pattern(500, i)))
+      sendAll(sender, id, handles, counters)
+      const sent = native.now()
+      passed(sent, milliseconds)
+      const taken = receiveAll(receiver, id, packets, counters)
+      for (const handle of taken) {
+        expect(memory.arrival[handle]).toBeGreaterThanOrEqual(sent + milliseconds * 1e6 - ORIGIN)
+      }
+    }
+  })
+})

@@ -16,6 +16,8 @@ constexpr int kMaxErrors = 16;  // pending socket errors read in one call
 /** Packets that are worth a breath of their own: a call that has them may leave it to the next whether there are more. */
 constexpr int32_t kMinPackets = 32;
 constexpr int32_t kMaxUnasked = 15;
+/** A datagram that the kernel says to have waited for longer counts as arrived now: somebody may have set the clock. */
+constexpr int64_t kMaxWaitNs = 20000000;
 
 /** One receive call in progress. */
 struct Receive {
@@ -36,6 +38,13 @@ struct Receive {
 
   /** The kernel has just handed something over: it had arrived by now. A time read before could be earlier than its arrival. */
   void stamp() { now = static_cast<double>(monotonic()) - origin; }
+
+  /** The same of a datagram that the kernel took in at `taken` on CLOCK_REALTIME. The order of the clocks makes no arrival too early. */
+  void stampAt(int64_t taken) {
+    const int64_t waited = realtime() - taken;
+    stamp();
+    if (waited > 0 && waited <= kMaxWaitNs) now -= static_cast<double>(waited);
+  }
 
   /** Takes one free slot; -1 when there is none or the stack is damaged. */
   int32_t pop() {
@@ -135,6 +144,18 @@ int32_t segmentOf(msghdr& message) {
       int size;
       memcpy(&size, CMSG_DATA(part), sizeof size);
       return size;
+    }
+  }
+  return 0;
+}
+
+/** When the kernel took in what `message` brought, ns on CLOCK_REALTIME; 0: it does not say. Of a train that is its first datagram. */
+int64_t takenAt(msghdr& message) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
+      timespec time;
+      memcpy(&time, CMSG_DATA(part), sizeof time);
+      return nanoseconds(time);
     }
   }
   return 0;
@@ -269,13 +290,18 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
       if (next == Next::go) continue;
       return next;
     }
-    receive.stamp();
     receive.trains++;
     writeRemote(from, remote);
     int32_t segment = segmentOf(message);
     const int32_t size = static_cast<int32_t>(bytes);
     if (segment <= 0 || segment >= size) segment = size;
     const int32_t segments = size > segment ? (size + segment - 1) / segment : 1;
+    const int64_t taken = socket.arrivalTimes && segments == 1 ? takenAt(message) : 0;
+    if (taken > 0) {
+      receive.stampAt(taken);
+    } else {
+      receive.stamp();
+    }
 
     if (want > 0 && (segments > 1 ? segment == piece : size <= piece)) {
       const int32_t direct = std::min(segments, want);

@@ -4,7 +4,7 @@ import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Bool, Milliseconds, Optional, Seed } from '../../engine/schema.ts'
-import { DelayLines, type DelayModel, delayMetrics } from './delay-line.ts'
+import { DelayLines, type DelayModel, delayMetrics, NEVER_EARLY } from './delay-line.ts'
 import { Flows } from './flows.ts'
 
 export const delayConstant = defineComponent({
@@ -13,7 +13,7 @@ export const delayConstant = defineComponent({
   summary: 'Holds every packet for a delay, give or take a jitter.',
   details:
     'Jitter is uniform in ± its value, the sum never below zero. Within a flow order is kept, a packet waiting for the ' +
-    'one before it, unless allow_reordering is set. No packet leaves early, counted from when it was taken from the kernel. Packets held take slots of the run.',
+    `one before it, unless allow_reordering is set. ${NEVER_EARLY} Packets held take slots of the run.`,
   config: Type.Object({
     flows: Flows(),
     delay: Milliseconds('Time that every packet is held.'),
@@ -21,6 +21,7 @@ export const delayConstant = defineComponent({
     allow_reordering: Bool('Let a packet overtake one that jitter holds longer.', { default: false }),
     seed: Optional(Seed()),
   }),
+  fromArrival: true,
   metrics: delayMetrics,
   live: ['delay', 'jitter', 'allow_reordering'],
   create(config, context) {

@@ -39,6 +39,7 @@ export const delayDynamic = defineComponent({
     'packet is held for the delay of the phase in which it comes. Jitter is uniform in ± its value, the sum never below zero. ' +
     'Within a flow order is kept, also when the delay falls, unless allow_reordering is set. Packets held take slots of the run.',
   config,
+  fromArrival: true,
   metrics: { ...delayMetrics, phase: gauge('Index of the phase that holds, from 0.') },
   live: ['phases', 'allow_reordering'],
   create(given, context) {

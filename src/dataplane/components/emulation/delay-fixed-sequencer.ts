@@ -31,6 +31,7 @@ export const delayFixedSequencer = defineComponent({
     `${SEQUENCE_DETAILS} A packet is held for the delay of the interval in which it comes. Order is kept, also when the delay ` +
     'falls. Packets held take slots of the run.',
   config,
+  fromArrival: true,
   metrics: { ...delayMetrics, phase: gauge('Index of the interval that holds, from 0.') },
   live: ['delays', 'intervals', 'repeat'],
   check: (given) => unequalLists(given, ['delays']),

@@ -3,20 +3,19 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Int32Milliseconds, Output } from '../../engine/schema.ts'
-import { DelayLines, type DelayModel, delayMetrics } from './delay-line.ts'
+import { DelayLines, type DelayModel, delayMetrics, NEVER_EARLY } from './delay-line.ts'
 
 export const delayFixed = defineComponent({
   key: 'delay_fixed',
   family: 'emulation',
   summary: 'Holds every packet for the same time.',
-  details:
-    'Order is kept, also when the delay is lowered while packets wait. No packet leaves early, counted from when it was taken ' +
-    'from the kernel. Packets held take slots of the run.',
+  details: `Order is kept, also when the delay is lowered while packets wait. ${NEVER_EARLY} Packets held take slots of the run.`,
   config: Type.Object({
     input: Input(),
     output: Output(),
     delay: Int32Milliseconds('Time that every packet is held.'),
   }),
+  fromArrival: true,
   metrics: delayMetrics,
   live: ['delay'],
   create(config, context) {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Int32Milliseconds, Optional, Output, Seed } from '../../engine/schema.ts'
-import { DelayLines, type DelayModel, delayMetrics } from './delay-line.ts'
+import { DelayLines, type DelayModel, delayMetrics, NEVER_EARLY } from './delay-line.ts'
 
 export const delayJitter = defineComponent({
   key: 'delay_jitter',
@@ -11,7 +11,7 @@ export const delayJitter = defineComponent({
   summary: 'Holds every packet for a delay of its own, which may reorder them.',
   details:
     'Each delay is uniform in `delay` ± `jitter`, never below zero. A packet overtakes those before it that are held longer; ' +
-    'delay_constant keeps the order. No packet leaves early, counted from when it was taken from the kernel. Packets held take slots of the run.',
+    `delay_constant keeps the order. ${NEVER_EARLY} Packets held take slots of the run.`,
   config: Type.Object({
     input: Input(),
     output: Output(),
@@ -19,6 +19,7 @@ export const delayJitter = defineComponent({
     jitter: Int32Milliseconds('Largest deviation from the delay, either way.'),
     seed: Optional(Seed()),
   }),
+  fromArrival: true,
   metrics: delayMetrics,
   live: ['delay', 'jitter'],
   create(config, context) {

@@ -11,6 +11,11 @@ import type { Timer } from '../../engine/timers.ts'
 import { entryOf, notificationOf } from './flows.ts'
 import { Heap, Ring, type Waiting } from './waiting.ts'
 
+/** Of the reference page of those whose delay is for single packets. */
+export const NEVER_EARLY =
+  'No packet leaves early: its time counts from when the kernel took it in, where that is known (udp and udp_local with the LINUX ' +
+  'backend, datagrams that come alone), otherwise from when it was read from the kernel.'
+
 /** How long to hold; shared by the lines of one component, may change at any time. */
 export interface DelayModel {
   /** ns */
@@ -82,9 +87,13 @@ class DelayLine {
       this.outlet.send(batch)
       return
     }
-    const centre = this.clock.now + model.delay
+    const { now, waitedFrom } = this.clock
+    const { arrival } = this.packets
     for (let i = 0; i < length; i++) {
-      let due = model.jitter === 0 || random === null ? centre : this.jittered(random)
+      // What another component has held does not count from its arrival.
+      const since = arrival[handles[i]]
+      const start = since > waitedFrom && since < now ? since : now
+      let due = start + (model.jitter === 0 || random === null ? model.delay : this.jittered(random))
       if (ordered) {
         if (due < this.floor) due = this.floor
         this.floor = due
@@ -97,7 +106,7 @@ class DelayLine {
 
   private jittered(random: Random): number {
     const { delay, jitter } = this.model
-    return this.clock.now + Math.max(0, delay + (2 * random.float() - 1) * jitter)
+    return Math.max(0, delay + (2 * random.float() - 1) * jitter)
   }
 
   /** A notification keeps its place among the packets. */
