@@ -1,8 +1,9 @@
 /** A port that speaks HTTP (uWebSockets.js): its handlers see exchanges and sockets, never the library's app or responses. */
-import * as uWS from 'uWebSockets.js'
+import type { TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior } from 'uWebSockets.js'
 import type { SocketHost, Upgrade, UpgradeRequest } from '../link/link.ts'
 import type { Report } from './errors.ts'
 import { Exchange, type RequestHandler } from './http-exchange.ts'
+import { uWS } from './http-library.ts'
 
 /** What the type declarations of uWebSockets.js leave out. */
 const { DISABLED, LIBUS_LISTEN_EXCLUSIVE_PORT } = uWS as unknown as {
@@ -14,7 +15,7 @@ type Listen = (
   host: string,
   port: number,
   options: number,
-  callback: (socket: uWS.us_listen_socket | false) => void,
+  callback: (socket: us_listen_socket | false) => void,
 ) => void
 
 export interface HttpServerOptions {
@@ -24,7 +25,7 @@ export interface HttpServerOptions {
 }
 
 export class HttpServer implements SocketHost {
-  readonly #app: uWS.TemplatedApp
+  readonly #app: TemplatedApp
   readonly #report: Report
 
   constructor({ tls, report }: HttpServerOptions) {
@@ -41,7 +42,7 @@ export class HttpServer implements SocketHost {
 
   webSocket<Data extends object>(
     path: string,
-    behavior: uWS.WebSocketBehavior<Data>,
+    behavior: WebSocketBehavior<Data>,
     accept: (request: UpgradeRequest) => Upgrade<Data>,
   ): void {
     this.#app.ws<Data>(path, {
@@ -70,10 +71,10 @@ export class HttpServer implements SocketHost {
   }
 }
 
-type SocketCallback = (socket: uWS.WebSocket<unknown>, ...others: unknown[]) => unknown
+type SocketCallback = (socket: WebSocket<unknown>, ...others: unknown[]) => unknown
 
 /** The same behavior, whose callbacks never throw: what one throws, or rejects with, is reported and closes its socket with 1011. */
-function guarded<Data>(behavior: uWS.WebSocketBehavior<Data>, report: Report): uWS.WebSocketBehavior<Data> {
+function guarded<Data>(behavior: WebSocketBehavior<Data>, report: Report): WebSocketBehavior<Data> {
   const safe: Record<string, unknown> = { ...behavior }
   for (const [name, value] of Object.entries(behavior)) {
     if (typeof value !== 'function') continue
@@ -95,5 +96,5 @@ function guarded<Data>(behavior: uWS.WebSocketBehavior<Data>, report: Report): u
       }
     }) satisfies SocketCallback
   }
-  return safe as uWS.WebSocketBehavior<Data>
+  return safe as WebSocketBehavior<Data>
 }

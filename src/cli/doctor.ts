@@ -31,10 +31,20 @@ function read(file: string): string | null {
 
 function nodeVersion(): Finding {
   const [major, minor] = process.versions.node.split('.').map(Number)
-  const supported = (major === 20 && minor >= 19) || major === 21 || major === 22
+  const supported = major > 20 || (major === 20 && minor >= 19)
   const found = `Node.js ${process.versions.node}`
   if (supported) return { check: 'node', grade: 'ok', found }
-  return { check: 'node', grade: 'fail', found, advice: 'use Node.js 20.19 or later, below 23' }
+  return { check: 'node', grade: 'fail', found, advice: 'use Node.js 20.19 or later' }
+}
+
+async function http(): Promise<Finding> {
+  try {
+    await import('../api/http-library.ts')
+    return { check: 'http', grade: 'ok', found: 'uWebSockets.js loaded' }
+  } catch (error) {
+    const advice = `run, simulate and impair work without it; for the rest: ${messageOf(error)}`
+    return { check: 'http', grade: 'fail', found: 'uWebSockets.js does not load', advice }
+  }
 }
 
 function kernel(): Finding {
@@ -192,7 +202,7 @@ function aead(native: Native, advise: typeof aeadAdvice): Finding {
 }
 
 async function examine(): Promise<Finding[]> {
-  const findings = [nodeVersion(), kernel()]
+  const findings = [nodeVersion(), kernel(), await http()]
   let native: Native
   try {
     native = (await import('../dataplane/native/native.ts')).native

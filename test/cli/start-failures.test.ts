@@ -241,3 +241,30 @@ describe('a crypto backend that is not there', () => {
     expect(advice).toContain('apt-get install libipsec-mb1')
   })
 })
+
+describe('a Node.js for which there is no binary of uWebSockets.js', () => {
+  const hooks = `export const resolve = (name, context, next) => {
+    if (name === 'uWebSockets.js') throw new Error('Cannot find module ./bin/uws_linux_x64_999.node')
+    return next(name, context)
+  }`
+  const hooked = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hooks)}`)})`
+  const env = { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooked)}` }
+  const run = (args: string[]) =>
+    spawnSync(launcher[0] as string, [...launcher.slice(1), ...args], { encoding: 'utf8', env })
+
+  test('up says what to type', () => {
+    const { status, stderr } = run(['up', '--data-dir', join(directory.path, 'no-http')])
+    expect(stderr).toContain(`no binary for Node.js ${process.versions.node}`)
+    expect(stderr).toContain("npm pkg set 'overrides[uWebSockets.js]=")
+    expect(status).toBe(1)
+  })
+
+  test('doctor says so, and what works without it does', () => {
+    const { status, stdout } = run(['doctor', '--json'])
+    const { grade, advice } = JSON.parse(stdout).find(({ check }: { check: string }) => check === 'http')
+    expect(grade).toBe('fail')
+    expect(advice).toContain("npm pkg set 'overrides[uWebSockets.js]=")
+    expect(status).toBe(1)
+    expect(run(['simulate', join(packageRoot(), 'examples/generator.json'), '-d', '1s']).status).toBe(0)
+  })
+})
