@@ -414,15 +414,21 @@ describe('arrivalTimes', () => {
     const receiver = open()
     const sender = connected(4, 2, receiver)
     const counters = ioCounters()
-    for (const [i, bytes] of [100, 1200, 1].entries()) {
+    let seen = 0
+    for (let round = 0; seen < 3; round++) {
       const before = native.now()
-      sendAll(sender, id, [packetOf(memory, pattern(bytes, i))], counters)
+      sendAll(sender, id, [packetOf(memory, pattern(100 + round, round))], counters)
       const after = native.now()
       passed(after, 5)
       const [handle] = receiveAll(receiver, id, 1, counters)
-      expect(memory.arrival[handle!]).toBeGreaterThanOrEqual(before - ORIGIN)
-      // What reading two clocks takes, one after the other.
-      expect(memory.arrival[handle!]).toBeLessThan(after - ORIGIN + 1e6)
+      const end = native.now()
+      const arrival = memory.arrival[handle!]!
+      freePacket(memory, handle!)
+      expect(arrival).toBeGreaterThanOrEqual(before - ORIGIN)
+      // The machine has held this thread up for longer than the time that is taken for a wait.
+      if (end - before > 19e6) continue
+      seen++
+      expect(arrival).toBeLessThanOrEqual(end - ORIGIN - 5e6)
     }
   })
 
