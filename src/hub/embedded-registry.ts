@@ -6,7 +6,7 @@ import type { Node } from '../contract/types.ts'
 import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
 import type { NodeCollection, StoredNode } from '../store/nodes.ts'
 import { sameFacts } from './node-records.ts'
-import type { MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
+import type { Claim, MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
 
 export interface EmbeddedRegistryOptions {
   selfId: string
@@ -27,6 +27,9 @@ interface Member {
   /** That of the last acceptance since the start; none when there was none. */
   place: MemberPlace | undefined
 }
+
+/** Who is connected is noted when the link stands: there is nobody else to tell. */
+const CLAIM: Claim = {}
 
 const CHANGES = ['authenticated', 'deauthenticated', 'connected', 'disconnected', 'updated'] as const
 
@@ -69,10 +72,6 @@ export class EmbeddedRegistry implements NodeRegistry {
     return link === null ? { kind: 'offline' } : { kind: 'session', session: link as LinkSession }
   }
 
-  isMember(nodeId: string): boolean {
-    return this.#members.has(nodeId)
-  }
-
   async admit({ nodeId, key, record }: JoiningNode): Promise<MemberPlace> {
     return await this.#inTurn(nodeId, async () => {
       const known = this.#members.get(nodeId)
@@ -96,6 +95,10 @@ export class EmbeddedRegistry implements NodeRegistry {
     const member = this.#members.get(place.nodeId)
     if (member === undefined) return false
     return await this.#forget(member, { type: 'REMOVE', answerFirst: false }, () => member.place === place)
+  }
+
+  claim(nodeId: string): Claim | undefined {
+    return this.#members.has(nodeId) ? CLAIM : undefined
   }
 
   connect(session: LinkSession, record: NodeRecord): void {

@@ -23,6 +23,12 @@ export interface MemberPlace extends Place {
   readonly nodeId: string
 }
 
+/** That a member has been noted as connected here, for a link that is about to stand: it goes to `connect`, or is given back. */
+export interface Claim {
+  /** Gives it back when no session comes of it; nothing where there is nothing to undo. */
+  readonly release?: () => void
+}
+
 /**
  * Everything the hub server knows. The embedded one (embedded-registry.ts) keeps it in memory and on disk; the same interface is what a
  * distributed engine would serve so that several hub servers share one hub, with sessions of the other servers' nodes as routes.
@@ -35,13 +41,17 @@ export interface NodeRegistry {
   /** Hears of every later change, in the one order in which they happen: `nodes()` just before and what is told just after leave no gap. */
   follow(listener: (event: NodeEvent) => void): void
   route(nodeId: string): NodeRoute
-  isMember(nodeId: string): boolean
   /** Lets a node in, with its key; resolves, once that is on disk, to its place: `isNew` when it was not on the list. */
   admit(joiner: JoiningNode): Promise<MemberPlace>
   /** Takes a node off the list again, as `remove` does, unless it has been let in anew since or is gone already. */
   expel(place: MemberPlace): Promise<boolean>
-  /** A link of a member stands: it is online until the session closes. A node that is no member any more is cut off. */
-  connect(session: LinkSession, record: NodeRecord): void
+  /**
+   * A node has proven its key and is about to be welcomed: notes where it is from now on. Undefined: it is certain that it is no member.
+   * Throws ServiceError UNAVAILABLE when neither can be made certain now; a registry that needs to ask nobody answers at once.
+   */
+  claim(nodeId: string, record: NodeRecord): Claim | undefined | Promise<Claim | undefined>
+  /** The link of a claim stands: the node is online until the session closes. One that is no member any more is cut off. */
+  connect(session: LinkSession, record: NodeRecord, claim: Claim): void
   /** A node has said over its session that its details have changed. */
   update(session: LinkSession, record: NodeRecord): void
   /**

@@ -214,7 +214,7 @@ export class HubHandshake {
           : 'the TLS certificate you see is not that of the hub: something between ends the encryption'
       return { admitted: false, reason: 'WRONG_CERTIFICATE', message }
     }
-    if (intent === 'CONNECT') return await policy.admit(nodeId, record)
+    if (intent === 'CONNECT') return await policy.admit(nodeId, record, this.#withdrawn.signal)
     this.#heartbeat = new Heartbeat({
       clock: this.#options.clock,
       ping: (sequence) => this.#transport.send(encodeFrame('ping', { sequence })),

@@ -95,6 +95,7 @@ test.each([
   'TIMED_OUT',
   'NO_AUTHENTICATION_BY_REQUEST',
   'WITHDRAWN',
+  'UNAVAILABLE',
 ] as const)('a refusal with %s arrives, signed', async (reason) => {
   const no: Admission = { admitted: false, reason, message: 'not today' }
   const hub = new TestHub({ admit: () => no, join: async () => no })

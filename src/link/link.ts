@@ -146,6 +146,8 @@ export type RefusalReason =
   | 'NO_AUTHENTICATION_BY_REQUEST'
   | 'WITHDRAWN'
   | 'PROTOCOL'
+  /** The hub cannot tell now whether the node is on it: try again. */
+  | 'UNAVAILABLE'
   /** TLS ends somewhere else than at the hub, or the certificate is not the pinned one. */
   | 'WRONG_CERTIFICATE'
   /** The hub's key is not the pinned one. Said by dialHub only. */
@@ -159,8 +161,8 @@ export type Admission =
 
 /** Who is let in, asked after a peer has proven its key. */
 export interface HubPolicy {
-  /** CONNECT: a member or why not. */
-  admit(nodeId: string, record: NodeRecord): Admission | Promise<Admission>
+  /** CONNECT: a member or why not. `withdrawn` aborts when the node goes away before a session stands. */
+  admit(nodeId: string, record: NodeRecord, withdrawn: AbortSignal): Admission | Promise<Admission>
   /**
    * JOIN: settles when the operator has answered, the request has timed out, … `withdrawn` aborts when the joiner goes away. `key`:
    * 32 bytes, Ed25519.
