@@ -1,0 +1,172 @@
+/** A server's connection to NATS JetStream: opened, checked, and opened anew whenever it breaks; nothing is kept for a connection that comes later. */
+import { connect, credsAuthenticator, errors, type NatsConnection, type TlsOptions } from '@nats-io/transport-node'
+import type { Timers } from '../../contract/clock.ts'
+import { messageOf } from '../../text/error-message.ts'
+import { type BucketOptions, type Buckets, EngineUnfit, openBuckets, REQUEST_MS } from './buckets.ts'
+
+/** Between attempts to connect, milliseconds. */
+const MIN_RETRY_MS = 100
+const MAX_RETRY_MS = 2_000
+/** A NATS server that answers no ping is given up after two of these, milliseconds. */
+const PING_MS = 2_000
+/** How long a server that starts waits for an engine that is there but has no leader yet, milliseconds. */
+const START_MS = 10_000
+
+export interface EngineOptions extends BucketOptions {
+  /** `host:port`, or `nats://` and `tls://` addresses. */
+  readonly servers: readonly string[]
+  /** What is in the credentials file. */
+  readonly credentials?: Uint8Array
+  readonly tls?: TlsOptions
+  /** What this server is called in the NATS servers' lists of connections. */
+  readonly connectionName: string
+  readonly timers: Timers
+  readonly onFact?: (fact: EngineFact) => void
+}
+
+export type EngineFact =
+  | { readonly kind: 'connected'; readonly server: string }
+  | { readonly kind: 'lost'; readonly server: string; readonly error: unknown }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** One connection, for as long as it lasts. */
+export interface EngineSession extends Buckets {
+  readonly closed: Promise<unknown>
+}
+
+export class Engine {
+  readonly #options: EngineOptions
+  readonly #listeners: ((session: EngineSession | undefined) => void)[] = []
+  #connection: NatsConnection | undefined
+  #session: EngineSession | undefined
+  /** The buckets as they were opened last. */
+  #known: Buckets | undefined
+  #retry: unknown
+  #isClosed = false
+
+  private constructor(options: EngineOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Connects, checks and makes the buckets. Throws EngineUnfit when the engine is reached and is not what it should be, nothing having been
+   * written, or when it is not reached within START_MS.
+   */
+  static async open(options: EngineOptions): Promise<Engine> {
+    const engine = new Engine(options)
+    const { timers } = options
+    let isLate = false
+    const timer = timers.setTimeout(() => {
+      isLate = true
+    }, START_MS)
+    try {
+      for (;;) {
+        try {
+          await engine.#connect()
+          return engine
+        } catch (error) {
+          if (error instanceof EngineUnfit) throw error
+          const { servers } = options
+          if (isLate) {
+            throw new EngineUnfit(
+              `no NATS server with JetStream answers at ${servers.join(', ')}: ${messageOf(error)}`,
+              { cause: error },
+            )
+          }
+        }
+        await new Promise<void>((resolve) => timers.setTimeout(resolve, MIN_RETRY_MS))
+      }
+    } finally {
+      timers.clearTimeout(timer)
+    }
+  }
+
+  /** The connection there is. */
+  get session(): EngineSession | undefined {
+    return this.#session
+  }
+
+  /** Hears of every connection that stands from now on, and of its end. */
+  follow(listener: (session: EngineSession | undefined) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Gives the connection up for another. */
+  reconnect(): void {
+    void this.#connection?.close()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#options.timers.clearTimeout(this.#retry)
+    await this.#connection?.close()
+  }
+
+  async #connect(): Promise<void> {
+    const connection = await this.#dial()
+    let buckets: Buckets
+    try {
+      buckets = await openBuckets(connection, this.#options, this.#known)
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+    if (this.#isClosed || connection.isClosed()) {
+      await connection.close()
+      throw new Error('the connection was closed while it was being set up')
+    }
+    const closed = connection.closed().then((error) => {
+      this.#lost(connection, error ?? undefined)
+      return error ?? undefined
+    })
+    this.#connection = connection
+    this.#known = buckets
+    this.#session = { ...buckets, closed }
+    this.#options.onFact?.({ kind: 'connected', server: connection.getServer() })
+    for (const listener of this.#listeners) listener(this.#session)
+  }
+
+  async #dial(): Promise<NatsConnection> {
+    const { servers, credentials, tls, connectionName } = this.#options
+    try {
+      return await connect({
+        servers: [...servers],
+        name: connectionName,
+        // What is sent while there is no connection would be sent on the next one: a late write.
+        reconnect: false,
+        timeout: REQUEST_MS,
+        pingInterval: PING_MS,
+        maxPingOut: 2,
+        ...(credentials === undefined ? {} : { authenticator: credsAuthenticator(credentials) }),
+        ...(tls === undefined ? {} : { tls }),
+      })
+    } catch (error) {
+      if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
+        throw new EngineUnfit(
+          `the NATS servers at ${servers.join(', ')} do not accept this server's credentials (${messageOf(error)}): see hubServer.cluster.credentialsFile`,
+          { cause: error },
+        )
+      }
+      throw error
+    }
+  }
+
+  #lost(connection: NatsConnection, error: unknown): void {
+    this.#connection = undefined
+    this.#session = undefined
+    if (this.#isClosed) return
+    this.#options.onFact?.({ kind: 'lost', server: connection.getServer(), error })
+    for (const listener of this.#listeners) listener(undefined)
+    this.#tryAgain(MIN_RETRY_MS)
+  }
+
+  #tryAgain(wait: number): void {
+    this.#retry = this.#options.timers.setTimeout(() => {
+      this.#connect().catch((error: unknown) => {
+        if (this.#isClosed) return
+        this.#options.onFact?.({ kind: 'failed', error })
+        this.#tryAgain(Math.min(2 * wait, MAX_RETRY_MS))
+      })
+    }, wait)
+  }
+}

@@ -1,0 +1,162 @@
+/** What a server finds where its hub's state should be: buckets that it makes, or a clear error and nothing written. */
+import { jetstreamManager } from '@nats-io/jetstream'
+import { Kvm } from '@nats-io/kv'
+import { connect } from '@nats-io/transport-node'
+import { afterEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/contract/clock.ts'
+import { Engine, type EngineOptions } from '../../src/hub/cluster/engine.ts'
+import { encodeHub } from '../../src/hub/cluster/entries.ts'
+import { Nats, NatsProxy } from '../harness/nats.ts'
+import { until } from '../harness/waiting.ts'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function start(nats: Promise<Nats>): Promise<Nats> {
+  const started = await nats
+  closing.push(() => started.close())
+  return started
+}
+
+const hubId = new Uint8Array(32).fill(1)
+const options = (servers: string[], more: Partial<EngineOptions> = {}): EngineOptions => ({
+  servers,
+  name: 'tests',
+  hubId,
+  replicas: 1,
+  connectionName: 'test',
+  timers: systemClock,
+  ...more,
+})
+
+async function open(servers: string[], more: Partial<EngineOptions> = {}): Promise<Engine> {
+  const engine = await Engine.open(options(servers, more))
+  closing.push(() => engine.close())
+  return engine
+}
+
+/** The streams there are, by name, and how many messages each has. */
+async function streams(address: string): Promise<Record<string, number>> {
+  const connection = await connect({ servers: address })
+  const found: Record<string, number> = {}
+  for await (const { config, state } of (await jetstreamManager(connection)).streams.list()) {
+    found[config.name] = state.messages
+  }
+  await connection.close()
+  return found
+}
+
+/** Makes a bucket by hand. */
+async function bucket(address: string, name: string, settings: object, hub?: Uint8Array): Promise<void> {
+  const connection = await connect({ servers: address })
+  const made = await new Kvm(connection).create(name, { allow_direct: false, history: 1, ...settings })
+  if (hub !== undefined) await made.put('hub', hub)
+  await connection.close()
+}
+
+test('the first server makes both buckets, the second finds them', async () => {
+  const nats = await start(Nats.alone())
+  const first = await open(nats.addresses)
+  const second = await open(nats.addresses)
+  expect(second.session?.hub).toMatchObject({ layout: 1, requestBase: 0n })
+  const status = await first.session?.members.status()
+  expect(status?.streamInfo.config).toMatchObject({ storage: 'file', max_msgs_per_subject: 1, allow_direct: false })
+  const presence = await first.session?.presence.status()
+  expect(presence?.streamInfo.config).toMatchObject({ storage: 'memory', max_msgs_per_subject: 1, allow_direct: false })
+  expect(await streams(nats.addresses[0]!)).toEqual({ KV_penstock_tests_members: 1, KV_penstock_tests_presence: 1 })
+})
+
+test('three NATS servers as a cluster: three replicas; a connection that breaks is opened to another of them', async () => {
+  const nats = await start(Nats.three())
+  const lost: unknown[] = []
+  const connected: string[] = []
+  const engine = await open(nats.addresses, {
+    replicas: 3,
+    onFact: (fact) => {
+      if (fact.kind === 'lost') lost.push(fact)
+      if (fact.kind === 'connected') connected.push(fact.server)
+    },
+  })
+  const { config } = (await engine.session!.members.status()).streamInfo
+  expect(config.num_replicas).toBe(3)
+  await nats.servers.find(({ address }) => connected[0]!.endsWith(address))!.kill()
+  await until(() => connected.length === 2)
+  expect(lost).toHaveLength(1)
+  expect(connected[1]).not.toBe(connected[0])
+  await until(async () => (await engine.session?.members.get('hub').catch(() => null)) != null)
+})
+
+test('wrong credentials', async () => {
+  const nats = await start(
+    Nats.alone(
+      (store) => `jetstream { store_dir: "${store}" }\nauthorization { users: [{ user: "hub", password: "right" }] }`,
+    ),
+  )
+  await expect(open(nats.addresses)).rejects.toThrow(/do not accept this server's credentials/)
+})
+
+test('an engine without JetStream, and an account without it', async () => {
+  const without = await start(Nats.alone(() => 'max_payload: 1MB'))
+  await expect(open(without.addresses)).rejects.toThrow(/runs without JetStream: start it with jetstream/)
+  const noAccount = await start(
+    Nats.alone(
+      (store) =>
+        `jetstream { store_dir: "${store}" }\nno_auth_user: u\naccounts { A { users: [{ user: "u", password: "p" }] }, B { jetstream: enabled } }`,
+    ),
+  )
+  await expect(open(noAccount.addresses)).rejects.toThrow(/answers no JetStream request in this account/)
+})
+
+test('an engine that is too old', async () => {
+  const nats = await start(Nats.alone())
+  const proxy = await NatsProxy.before(nats.addresses[0]!, (text) =>
+    text.replace(/"version":"[^"]*"/, '"version":"2.8.4"'),
+  )
+  closing.push(() => proxy.close())
+  await expect(open([proxy.address])).rejects.toThrow(/is version 2\.8\.4: .* needs 2\.9\.0 or later/)
+  expect(await streams(nats.addresses[0]!)).toEqual({})
+})
+
+test.each([
+  ['another hub', { layout: 1, hubId: new Uint8Array(32).fill(2), requestBase: 0n }, /is that of another hub/],
+  [
+    'a later layout',
+    { layout: 2, hubId, requestBase: 0n },
+    /has layout 2, and this version of penstock knows layout 1/,
+  ],
+])('a bucket of %s', async (_, hub, message) => {
+  const nats = await start(Nats.alone())
+  const [address] = nats.addresses as [string]
+  for (const name of ['members', 'presence'] as const) {
+    const other = `x${name}`
+    await bucket(
+      address,
+      `penstock_${other}_${name}`,
+      { storage: name === 'members' ? 'file' : 'memory' },
+      encodeHub(hub),
+    )
+    const before = await streams(address)
+    await expect(open([address], { name: other })).rejects.toThrow(message)
+    expect(await streams(address)).toEqual(before)
+  }
+})
+
+test.each([
+  [{ storage: 'memory' }, /has storage memory, and this hub needs file/],
+  [{ storage: 'file', history: 5 }, /has history 5, and this hub needs 1/],
+  [{ storage: 'file', allow_direct: true }, /has direct reads on, and this hub needs off/],
+])('a bucket with %o', async (settings, message) => {
+  const nats = await start(Nats.alone())
+  const [address] = nats.addresses as [string]
+  await bucket(address, 'penstock_tests_members', settings)
+  await expect(open([address])).rejects.toThrow(message)
+  expect(await streams(address)).toEqual({ KV_penstock_tests_members: 0 })
+})
+
+test('fewer replicas than the configuration asks for', async () => {
+  const nats = await start(Nats.alone())
+  await open(nats.addresses)
+  await expect(open(nats.addresses, { replicas: 3 })).rejects.toThrow(/has replicas 1, and this hub needs 3/)
+})

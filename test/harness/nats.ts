@@ -1,0 +1,196 @@
+/** NATS servers as processes, alone or as one cluster, for tests that kill, stop and start them. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect as connectSocket, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from './waiting.ts'
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  return port
+}
+
+interface NatsServerOptions {
+  readonly name: string
+  readonly directory: string
+  readonly port: number
+  readonly settings: string
+}
+
+/** One nats-server. */
+export class NatsServer {
+  readonly #options: NatsServerOptions
+  #child: ChildProcess | undefined
+
+  constructor(options: NatsServerOptions) {
+    this.#options = options
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.#options.port}`
+  }
+
+  /** Starts it, again with what it has on disk; resolves once it listens. */
+  async start(): Promise<void> {
+    const { name, directory, port, settings } = this.#options
+    const file = join(directory, `${name}.conf`)
+    writeFileSync(file, `server_name: ${name}\nlisten: 127.0.0.1:${port}\n${settings}\n`)
+    const child = spawn('nats-server', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+    this.#child = child
+    let said = ''
+    child.stderr?.on('data', (text: Buffer) => {
+      said = `${said}${text}`.slice(-4_096)
+    })
+    let failure: unknown
+    child.on('error', (error) => {
+      failure = error
+    })
+    await until(
+      async () => {
+        if (failure !== undefined) throw failure
+        if (child.exitCode !== null) throw new Error(`nats-server has ended: ${said}`)
+        return await listens(port)
+      },
+      () => `a NATS server that listens: ${said}`,
+    )
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child?.kill(signal)
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  }
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connectSocket(port, '127.0.0.1')
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
+    socket.on('connect', () => socket.destroy())
+  })
+}
+
+/** NATS servers with a directory of their own. */
+export class Nats {
+  readonly servers: readonly NatsServer[]
+  readonly #directory: string
+
+  private constructor(servers: readonly NatsServer[], directory: string) {
+    this.servers = servers
+    this.#directory = directory
+  }
+
+  /** One server, with JetStream in the directory given; `settings` makes the other lines of its configuration. */
+  static async alone(settings = (store: string) => `jetstream { store_dir: "${store}" }`): Promise<Nats> {
+    const directory = mkdtempSync(join(tmpdir(), 'penstock-nats-'))
+    const port = await freePort()
+    const lines = settings(join(directory, 'store'))
+    return await Nats.#start([new NatsServer({ name: 'n1', directory, port, settings: lines })], directory)
+  }
+
+  /** Three servers as one cluster. */
+  static async three(): Promise<Nats> {
+    const directory = mkdtempSync(join(tmpdir(), 'penstock-nats-'))
+    const names = ['n1', 'n2', 'n3']
+    const routes = await Promise.all(names.map(freePort))
+    const servers = names.map(async (name, i) => {
+      const all = routes.map((port) => `nats://127.0.0.1:${port}`).join(', ')
+      const settings = [
+        `jetstream { store_dir: "${join(directory, name)}" }`,
+        `cluster { name: tests, listen: "127.0.0.1:${routes[i]}", routes: [${all}] }`,
+      ].join('\n')
+      return new NatsServer({ name, directory, port: await freePort(), settings })
+    })
+    return await Nats.#start(await Promise.all(servers), directory)
+  }
+
+  static async #start(servers: readonly NatsServer[], directory: string): Promise<Nats> {
+    const nats = new Nats(servers, directory)
+    await Promise.all(servers.map((server) => server.start()))
+    return nats
+  }
+
+  get addresses(): string[] {
+    return this.servers.map(({ address }) => address)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.kill()))
+    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+/** A TCP proxy in front of a NATS server that can be cut and opened again, and may change what the server says. */
+export class NatsProxy {
+  readonly address: string
+  readonly #sockets: Set<Socket>
+  readonly #close: () => void
+  /** Whether what either side sends goes on; without it nothing arrives, and nothing is closed. */
+  #isOpen = true
+
+  private constructor(port: number, sockets: Set<Socket>, close: () => void) {
+    this.address = `127.0.0.1:${port}`
+    this.#sockets = sockets
+    this.#close = close
+  }
+
+  static async before(target: string, change: (fromServer: string) => string = (text) => text): Promise<NatsProxy> {
+    const sockets = new Set<Socket>()
+    const server = createServer((client) => {
+      const [host, port] = target.split(':') as [string, string]
+      const far = connectSocket(Number(port), host)
+      let isFirst = true
+      for (const socket of [client, far]) {
+        sockets.add(socket)
+        socket.setNoDelay(true)
+        socket.on('error', () => socket.destroy())
+        socket.on('close', () => {
+          sockets.delete(socket)
+          client.destroy()
+          far.destroy()
+        })
+        if (!proxy.#isOpen) socket.pause()
+      }
+      client.on('data', (bytes) => far.write(bytes))
+      far.on('data', (bytes: Buffer) => {
+        client.write(isFirst ? change(bytes.toString('latin1')) : bytes, 'latin1')
+        isFirst = false
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    const proxy: NatsProxy = new NatsProxy(port, sockets, () => server.close())
+    return proxy
+  }
+
+  /** Nothing goes through any more, as on a path that drops everything. */
+  cut(): void {
+    this.#isOpen = false
+    for (const socket of this.#sockets) socket.pause()
+  }
+
+  /** What was held goes on. */
+  open(): void {
+    this.#isOpen = true
+    for (const socket of this.#sockets) socket.resume()
+  }
+
+  close(): void {
+    this.#close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}
