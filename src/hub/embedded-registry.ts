@@ -5,7 +5,7 @@ import { SerialQueue } from '../contract/serial-queue.ts'
 import type { Node } from '../contract/types.ts'
 import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
 import type { NodeCollection, StoredNode } from '../store/nodes.ts'
-import { sameFacts } from './node-records.ts'
+import { nodeView, sameFacts } from './node-records.ts'
 import type { Claim, MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
 
 export interface EmbeddedRegistryOptions {
@@ -211,12 +211,6 @@ export class EmbeddedRegistry implements NodeRegistry {
       if (changes.isIdle) this.#changes.delete(id)
     })
   }
-}
-
-/** A node as callers see it; `lastSeen` in milliseconds since the epoch. */
-export function nodeView(id: string, record: NodeRecord, online: boolean, lastSeen: number): Node {
-  const { name, metadata, services } = record
-  return { id, name, metadata, online, services: [...services], lastSeen: new Date(lastSeen) }
 }
 
 function isOnline({ actor }: Member): boolean {

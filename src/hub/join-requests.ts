@@ -12,8 +12,8 @@ import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
 import type { Admission, JoiningNode, LinkSession } from '../link/link.ts'
-import { nodeView } from './embedded-registry.ts'
 import type { FactCaller, HubFact } from './facts.ts'
+import { nodeView } from './node-records.ts'
 import type { MemberPlace } from './registry.ts'
 
 /** Requests pending at once, at most. */

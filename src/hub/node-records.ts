@@ -8,6 +8,12 @@ import { below } from '../text/pointer.ts'
 /** Longest name and all metadata of a node, bytes of UTF-8 and values: a record has to fit into one message of the handshake. */
 const MAX_DETAILS_BYTES = 8 * 1024
 
+/** A node as callers see it; `lastSeen` in milliseconds since the epoch. */
+export function nodeView(id: string, record: NodeRecord, online: boolean, lastSeen: number): Node {
+  const { name, metadata, services } = record
+  return { id, name, metadata, online, services: [...services], lastSeen: new Date(lastSeen) }
+}
+
 /** Whether two items have the same type and equal values. */
 function sameItem(a: NodeMetadataItem, b: NodeMetadataItem): boolean {
   if (a.bytesValue !== undefined && b.bytesValue !== undefined) {

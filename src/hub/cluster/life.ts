@@ -1,0 +1,137 @@
+/** One life of this server: its lease in the engine, renewed every second until it is lost. */
+import { randomBytes } from 'node:crypto'
+import type { KV } from '@nats-io/kv'
+import { type ActorRefFrom, createActor } from 'xstate'
+import { isHeld, type OwnLeaseEvent, ownLease } from '../../actors/own-lease.ts'
+import type { Clock } from '../../contract/clock.ts'
+import { classify, write } from './changes.ts'
+import type { Engine } from './engine.ts'
+import { decodeLease, encodeLease, type Revision } from './entries.ts'
+
+/** From one renewal to the next, milliseconds; as long an answer may take. */
+const RENEWAL_MS = 1_000
+/** A connection on which no renewal was answered for that long is given up for another, milliseconds. */
+const MAX_SILENCE_MS = 2_000
+/** Renewals whose time of sending is remembered until they come back in the watch. */
+const MAX_REMEMBERED = 16
+
+export const leaseKey = (life: string): string => `server.${life}`
+
+export interface LifeOptions {
+  readonly engine: Engine
+  readonly clock: Clock
+  /** Node id of this server. */
+  readonly server: string
+  /** What the others need to reach it. */
+  readonly details: () => Uint8Array
+  readonly onHeld: () => void
+  /** A renewal was acknowledged. */
+  readonly onRenewed: () => void
+  readonly onLost: () => void
+}
+
+export class Life {
+  /** 16 random bytes as hexadecimal text. */
+  readonly name = randomBytes(16).toString('hex')
+  readonly #options: LifeOptions
+  readonly #actor: ActorRefFrom<typeof ownLease>
+  /** When each renewal was sent, by its number; the newest ones. */
+  readonly #sent = new Map<bigint, number>()
+  #renewal = 0n
+  #revision: Revision = 0
+  #isOver = false
+  #answeredAt: number
+
+  /** Begins at once; `onHeld` tells when the lease is. */
+  constructor(options: LifeOptions) {
+    const { clock, onHeld, onLost } = options
+    this.#options = options
+    this.#answeredAt = clock.now()
+    this.#actor = createActor(ownLease, { input: { now: () => clock.now() }, clock })
+    this.#actor.on('held', onHeld)
+    this.#actor.on('lost', () => {
+      this.#isOver = true
+      onLost()
+    })
+    this.#actor.start()
+    void this.#renew()
+  }
+
+  get isHeld(): boolean {
+    const snapshot = this.#actor.getSnapshot()
+    return snapshot.value === 'held' && isHeld(snapshot.context)
+  }
+
+  /** The revision of the lease as it was acknowledged last. */
+  get revision(): Revision {
+    return this.#revision
+  }
+
+  /** When this server sent a renewal, if it is one of the last. */
+  sentAt(renewal: bigint): number | undefined {
+    return this.#sent.get(renewal)
+  }
+
+  /** Gives the lease up, so that the others see its end at once. */
+  async close(): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    const session = this.#options.engine.session
+    this.#tell({ type: 'CLOSE' })
+    if (session !== undefined && this.#revision > 0) {
+      await session.presence.delete(leaseKey(this.name), { previousSeq: this.#revision })
+    }
+  }
+
+  /** Sends one renewal, and sees to the next. */
+  async #renew(): Promise<void> {
+    const { engine, clock } = this.#options
+    if (this.#isOver) return
+    const sentAt = clock.now()
+    const { session } = engine
+    if (session !== undefined) {
+      try {
+        await this.#send(session.presence, sentAt)
+      } catch {
+        // Asked again below; what goes on for too long is the lease's end, which is told.
+      }
+      if (clock.now() - this.#answeredAt > MAX_SILENCE_MS && engine.session === session) engine.reconnect()
+    } else this.#answeredAt = sentAt
+    if (this.#isOver) return
+    clock.setTimeout(() => void this.#renew(), Math.max(RENEWAL_MS / 10, sentAt + RENEWAL_MS - clock.now()))
+  }
+
+  async #send(presence: KV, sentAt: number): Promise<void> {
+    const renewal = ++this.#renewal
+    this.#sent.set(renewal, sentAt)
+    for (const old of this.#sent.keys()) if (this.#sent.size > MAX_REMEMBERED) this.#sent.delete(old)
+    const { server, details } = this.#options
+    const key = leaseKey(this.name)
+    try {
+      const value = encodeLease({ server, renewal, details: details() })
+      this.#acknowledge(await write(presence, key, value, this.#revision, RENEWAL_MS), sentAt)
+    } catch (error) {
+      if (classify(error) !== 'changed') throw error
+      // Nobody else writes it: an answer was lost, or the others have ended this life.
+      const found = await presence.get(key)
+      if (found?.operation !== 'PUT') {
+        this.#tell({ type: 'TAKEN' })
+        return
+      }
+      const at = this.#sent.get(decodeLease(found.value).renewal)
+      if (at === undefined) this.#revision = found.revision
+      else this.#acknowledge(found.revision, at)
+    }
+  }
+
+  #acknowledge(revision: Revision, sentAt: number): void {
+    this.#revision = revision
+    this.#answeredAt = this.#options.clock.now()
+    this.#tell({ type: 'ACKNOWLEDGED', sentAt })
+    if (!this.#isOver) this.#options.onRenewed()
+  }
+
+  #tell(event: OwnLeaseEvent): void {
+    if (this.#actor.getSnapshot().status === 'active') this.#actor.send(event)
+  }
+}

@@ -1,0 +1,93 @@
+/** The other servers of the hub, by their leases. */
+import { type ActorRefFrom, createActor } from 'xstate'
+import { seenLease } from '../../actors/seen-lease.ts'
+import type { HubServer } from '../registry.ts'
+import { decodeLease, type LeaseEntry } from './entries.ts'
+import type { WatchedKey } from './watch.ts'
+
+const LEASE_PREFIX = 'server.'
+
+interface Seen {
+  readonly actor: ActorRefFrom<typeof seenLease>
+  entry: LeaseEntry
+}
+
+export interface ServersOptions {
+  /** Monotonic, milliseconds. */
+  readonly now: () => number
+  /** A lease stands that did not before. */
+  readonly onStanding: (life: string, server: string) => void
+  readonly onEnded: (life: string, server: string) => void
+}
+
+export class Servers {
+  readonly #options: ServersOptions
+  readonly #seen = new Map<string, Seen>()
+
+  constructor(options: ServersOptions) {
+    this.#options = options
+  }
+
+  /** The life that a key of the bucket of presence is the lease of; undefined for other keys. */
+  static lifeOfKey(key: string): string | undefined {
+    return key.startsWith(LEASE_PREFIX) ? key.slice(LEASE_PREFIX.length) : undefined
+  }
+
+  stands(life: string): boolean {
+    return this.#seen.has(life)
+  }
+
+  /** Names of the lives whose leases stand. */
+  lives(): string[] {
+    return [...this.#seen.keys()]
+  }
+
+  serverOf(life: string): string | undefined {
+    return this.#seen.get(life)?.entry.server
+  }
+
+  lifeOf(server: string): string | undefined {
+    for (const [life, { entry }] of this.#seen) if (entry.server === server) return life
+    return undefined
+  }
+
+  list(): HubServer[] {
+    return Array.from(this.#seen.values(), ({ entry: { server, details } }) => ({ nodeId: server, details }))
+  }
+
+  take(life: string, { value }: WatchedKey): void {
+    const seen = this.#seen.get(life)
+    if (value === undefined) {
+      seen?.actor.send({ type: 'DELETED' })
+      return
+    }
+    const entry = decodeLease(value)
+    const at = this.#options.now()
+    if (seen !== undefined) {
+      seen.entry = entry
+      seen.actor.send({ type: 'RENEWED', at })
+      return
+    }
+    const actor = createActor(seenLease, { input: { at } })
+    actor.on('ended', () => {
+      this.#seen.delete(life)
+      this.#options.onEnded(life, entry.server)
+    })
+    actor.start()
+    this.#seen.set(life, { actor, entry })
+    this.#options.onStanding(life, entry.server)
+  }
+
+  /** All that the engine took before that moment has been seen. */
+  current(asOf: number): void {
+    for (const { actor } of [...this.#seen.values()]) actor.send({ type: 'CURRENT', asOf })
+  }
+
+  /** This server has read everything anew; leases whose keys are gone have ended. */
+  resumed(keys: ReadonlySet<string>): void {
+    const at = this.#options.now()
+    for (const [life, { actor }] of [...this.#seen]) {
+      actor.send(keys.has(`${LEASE_PREFIX}${life}`) ? { type: 'RESUMED', at } : { type: 'DELETED' })
+    }
+  }
+}

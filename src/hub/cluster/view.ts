@@ -1,0 +1,183 @@
+/** Keeps the picture: both buckets watched over each connection there is, read anew when it breaks, and known to be whole. */
+import type { Clock } from '../../contract/clock.ts'
+import { REQUEST_MS } from './buckets.ts'
+import { NotConnected } from './changes.ts'
+import type { Engine, EngineSession } from './engine.ts'
+import { decodeLease, type Revision } from './entries.ts'
+import { type Life, leaseKey } from './life.ts'
+import type { Picture } from './picture.ts'
+import { Servers } from './servers.ts'
+import { BARRIER_KEY, Watch, type WatchedKey } from './watch.ts'
+
+/** A renewal that has not come back after that long says that the watch is broken, milliseconds. */
+const MAX_LAG_MS = 2_000
+/** Everything is read within that, milliseconds. */
+const MAX_READING_MS = 60_000
+
+export interface ViewOptions {
+  readonly engine: Engine
+  readonly picture: Picture
+  readonly servers: Servers
+  /** This server's life. */
+  readonly life: () => Life | undefined
+  readonly clock: Clock
+  /** Hears of each node that may have changed. */
+  readonly onNode: (nodeId: string) => void
+  /** Everything has been read over this connection, and the lease is held. */
+  readonly onWhole: () => void
+  readonly onError: (message: string, error: unknown) => void
+}
+
+/** What is watched over one connection. */
+interface Reading {
+  readonly session: EngineSession
+  readonly members: Watch
+  readonly presence: Watch
+}
+
+export class View {
+  readonly #options: ViewOptions
+  #reading: Reading | undefined
+  #isWhole = false
+  #presenceMade = ''
+  /** When the newest of this server's renewals that has come back was sent; when reading began, before that. */
+  #currentAsOf = 0
+
+  constructor(options: ViewOptions) {
+    this.#options = options
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
+  begin(): void {
+    const { engine } = this.#options
+    engine.follow((session) => this.#follow(session))
+    this.#follow(engine.session)
+  }
+
+  /** A new lease is held: what has been read is read up to it. */
+  lifeHeld(): void {
+    const reading = this.#reading
+    if (reading !== undefined) this.#complete(reading).catch((error: unknown) => this.#failed(reading.session, error))
+  }
+
+  /** A renewal was acknowledged: this server's others should have come back by now. */
+  renewed(): void {
+    const { engine, clock } = this.#options
+    const limit = this.#isWhole ? MAX_LAG_MS : MAX_READING_MS
+    if (engine.session !== undefined && clock.now() - this.#currentAsOf > limit) engine.reconnect()
+  }
+
+  /** Writes a barrier and waits until the watch has passed it. */
+  async current(): Promise<void> {
+    const reading = this.#require()
+    const revision = await reading.session.members.put(BARRIER_KEY, new Uint8Array(0), { timeout: REQUEST_MS })
+    await reading.members.passed(revision)
+    if (!this.#isWhole) throw new Error('the state of the hub is being read')
+  }
+
+  /** Resolves when a change that was acknowledged has been told here, or the connection breaks. */
+  async membersPassed(revision: Revision): Promise<void> {
+    await this.#reading?.members.passed(revision).catch(() => undefined)
+  }
+
+  async presencePassed(revision: Revision): Promise<void> {
+    await this.#reading?.presence.passed(revision).catch(() => undefined)
+  }
+
+  #require(): Reading {
+    if (this.#reading === undefined) throw new NotConnected()
+    return this.#reading
+  }
+
+  #follow(session: EngineSession | undefined): void {
+    const { picture, clock } = this.#options
+    this.#reading = undefined
+    this.#isWhole = false
+    picture.beginReading()
+    if (session === undefined) return
+    if (session.presenceMade !== this.#presenceMade) picture.forgetPresence()
+    this.#presenceMade = session.presenceMade
+    this.#currentAsOf = clock.now()
+    this.#read(session).catch((error: unknown) => this.#failed(session, error))
+  }
+
+  #failed(session: EngineSession, error: unknown): void {
+    const { engine, onError } = this.#options
+    if (engine.session !== session) return
+    onError('the state of the hub could not be read', error)
+    engine.reconnect()
+  }
+
+  async #read(session: EngineSession): Promise<void> {
+    const { engine } = this.#options
+    const isNow = () => engine.session === session
+    const onEnd = () => {
+      if (isNow()) engine.reconnect()
+    }
+    const members = await Watch.begin(session.members, (key) => isNow() && this.#onMember(key), onEnd)
+    const presence = await Watch.begin(session.presence, (key) => isNow() && this.#onPresence(key), onEnd)
+    if (!isNow()) return
+    const reading = { session, members, presence }
+    this.#reading = reading
+    await this.#complete(reading)
+  }
+
+  /** Once both watches have passed what was written after they began, and the lease is held, the picture is whole. */
+  async #complete(reading: Reading): Promise<void> {
+    const { life, picture, servers, onWhole, onNode } = this.#options
+    const { session, members, presence } = reading
+    const own = life()
+    if (own?.isHeld !== true) return
+    const barrier = await session.members.put(BARRIER_KEY, new Uint8Array(0), { timeout: REQUEST_MS })
+    await Promise.all([members.passed(barrier), presence.passed(own.revision)])
+    if (this.#reading !== reading || life() !== own) return
+    if (!this.#isWhole) {
+      this.#isWhole = true
+      const leases = presence.takeSeen()
+      servers.resumed(leases)
+      picture.endReading(members.takeSeen(), leases)
+      for (const { id } of picture.nodes()) onNode(id)
+    }
+    onWhole()
+  }
+
+  #onMember(key: WatchedKey): void {
+    this.#changed(() => this.#options.picture.takeMember(key), key)
+  }
+
+  #onPresence(key: WatchedKey): void {
+    const { servers, picture } = this.#options
+    const life = Servers.lifeOfKey(key.key)
+    if (life === undefined) this.#changed(() => picture.takePresence(key), key)
+    else if (key.key === this.#ownLeaseKey()) this.#onOwnLease(key)
+    else servers.take(life, key)
+  }
+
+  #changed(take: () => string | undefined, { key }: WatchedKey): void {
+    const { picture, onNode, onError } = this.#options
+    try {
+      const nodeId = take()
+      if (nodeId === undefined) return
+      picture.refresh(nodeId)
+      if (this.#isWhole) onNode(nodeId)
+    } catch (error) {
+      onError(`the key ${key} of the hub's state cannot be read, and counts for nothing`, error)
+    }
+  }
+
+  #ownLeaseKey(): string | undefined {
+    const name = this.#options.life()?.name
+    return name === undefined ? undefined : leaseKey(name)
+  }
+
+  #onOwnLease({ value }: WatchedKey): void {
+    const { life, servers } = this.#options
+    const sentAt = value === undefined ? undefined : life()?.sentAt(decodeLease(value).renewal)
+    if (sentAt === undefined) return
+    this.#currentAsOf = sentAt
+    if (this.#isWhole) servers.current(sentAt)
+  }
+}
