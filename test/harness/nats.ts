@@ -137,9 +137,11 @@ export class Nats {
 export class NatsProxy {
   readonly address: string
   readonly #sockets: Set<Socket>
+  readonly #fromServers = new Set<Socket>()
   readonly #close: () => void
   /** Whether what either side sends goes on; without it nothing arrives, and nothing is closed. */
   #isOpen = true
+  #areAnswersHeld = false
 
   private constructor(port: number, sockets: Set<Socket>, close: () => void) {
     this.address = `127.0.0.1:${port}`
@@ -159,10 +161,12 @@ export class NatsProxy {
         socket.on('error', () => socket.destroy())
         socket.on('close', () => {
           sockets.delete(socket)
+          proxy.#fromServers.delete(socket)
           client.destroy()
           far.destroy()
         })
-        if (!proxy.#isOpen) socket.pause()
+        if (!proxy.#isOpen || (proxy.#areAnswersHeld && socket === far)) socket.pause()
+        if (socket === far) proxy.#fromServers.add(socket)
       }
       client.on('data', (bytes) => far.write(bytes))
       far.on('data', (bytes: Buffer) => {
@@ -187,6 +191,18 @@ export class NatsProxy {
   open(): void {
     this.#isOpen = true
     for (const socket of this.#sockets) socket.resume()
+  }
+
+  /** What the server says does not arrive any more; what is said to it does. */
+  holdAnswers(): void {
+    this.#areAnswersHeld = true
+    for (const socket of this.#fromServers) socket.pause()
+  }
+
+  /** Breaks all connections, with what was held in them; new ones go through. */
+  break(): void {
+    this.#areAnswersHeld = false
+    for (const socket of this.#sockets) socket.destroy()
   }
 
   close(): void {
