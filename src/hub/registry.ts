@@ -13,8 +13,8 @@ export interface NodeEvent {
 export type NodeRoute =
   | { readonly kind: 'self' }
   | { readonly kind: 'session'; readonly session: LinkSession }
-  /** Connected to another server of the hub, whose node id that is. */
-  | { readonly kind: 'server'; readonly serverId: string }
+  /** Its link is with another server of the hub, whose id this is. */
+  | { readonly kind: 'server'; readonly server: string }
   /** On the hub, with no live link. */
   | { readonly kind: 'offline' }
   /** Not on the hub. */
@@ -23,13 +23,6 @@ export type NodeRoute =
 /** A node's place on the list, as the request has it that was accepted last; a later acceptance of the same node makes a new one. */
 export interface MemberPlace extends Place {
   readonly nodeId: string
-}
-
-/** A server of the hub. */
-export interface HubServer {
-  readonly nodeId: string
-  /** What the others need to reach it, as it was given to that server's registry. */
-  readonly details: Uint8Array
 }
 
 /** That a member has been noted as connected here, for a link that is about to stand: it goes to `connect`, or is given back. */

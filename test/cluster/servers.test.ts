@@ -1,6 +1,7 @@
 /** Several servers of one hub on NATS JetStream: what each sees of the others' nodes, and what becomes of it when something breaks. */
 import { afterEach, expect, test } from 'vitest'
-import type { ClusterFact } from '../../src/hub/cluster/cluster-registry.ts'
+import type { ClusterFact, ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
+import type { Directory } from '../../src/hub/cluster/directory.ts'
 import type { Identity } from '../../src/link/identity.ts'
 import type { LinkSession } from '../../src/link/link.ts'
 import { newIdentity } from '../../src/link/testing.ts'
@@ -65,8 +66,8 @@ test('what one server answers the other shows: nodes, servers, and where each is
   const { node, session } = await a.join(recordOf('north'))
   await until(() => isOnline(b, node))
   expect(routes(a, node).kind).toBe('session')
-  expect(routes(b, node)).toEqual({ kind: 'server', serverId: a.identity.nodeId })
-  expect(routes(b, a.identity)).toEqual({ kind: 'server', serverId: a.identity.nodeId })
+  expect(routes(b, node)).toEqual({ kind: 'server', server: a.identity.nodeId })
+  expect(routes(b, a.identity)).toEqual({ kind: 'server', server: a.identity.nodeId })
   session.sendRecord(recordOf('renamed'))
   await until(() => b.listed(node.nodeId)?.name === 'renamed')
   expect(await b.registry.remove(node.nodeId)).toBe(true)
@@ -109,6 +110,37 @@ test('a node that comes to another server is replaced at the first; its end ther
   await until(() => !isOnline(a, node) && !isOnline(b, node))
 })
 
+test('what a server lets the others know, and whether it is in touch', async () => {
+  const nats = await start()
+  const a = await server(nats, 'a')
+  const b = await server(nats, 'b')
+  const [one, other] = [a, b].map(({ registry }) => (registry as ClusterRegistry).directory) as [Directory, Directory]
+  const known = () => other.servers().map(({ id, details }) => [id, Buffer.from(details).toString()])
+  let changes = 0
+  other.followServers(() => changes++)
+  one.publish(Buffer.from('first'))
+  await until(() => changes === 1)
+  expect(known()).toEqual([
+    [b.identity.nodeId, ''],
+    [a.identity.nodeId, 'first'],
+  ])
+  one.publish(Buffer.from('second'))
+  await until(() => changes === 2)
+  expect(known()).toEqual([
+    [b.identity.nodeId, ''],
+    [a.identity.nodeId, 'second'],
+  ])
+  const touch: boolean[] = []
+  one.followTouch(() => touch.push(one.isInTouch))
+  expect(one.isInTouch).toBe(true)
+  a.proxy.cut()
+  await until(() => changes === 3)
+  expect(known()).toEqual([[b.identity.nodeId, '']])
+  a.proxy.open()
+  await until(() => one.isInTouch && known().length === 2)
+  expect(touch).toEqual([false, true])
+})
+
 test('a server that closes: its nodes are offline at once, and so is it', async () => {
   const nats = await start()
   const a = await server(nats, 'a')
@@ -140,11 +172,16 @@ test('cut off: past its lease UNAVAILABLE, links stay; the others see its nodes 
   await until(() => !isOnline(b, node) && !isOnline(b, a.identity))
   expect(isOnline(a, node)).toBe(true)
   expect(a.told().filter((event) => event.startsWith('dis'))).toEqual([])
+  session.sendRecord(recordOf('renamed'))
   a.proxy.open()
-  await until(() => isOnline(b, node) && routes(b, node).kind === 'server')
+  await until(() => isOnline(b, node) && routes(b, node).kind === 'server' && b.listed(node.nodeId)?.name === 'renamed')
   expect(end.reason).toBe('')
   expect(routes(a, node).kind).toBe('session')
-  expect(b.told().filter((event) => event.endsWith('node'))).toEqual(['disconnected node', 'connected node'])
+  expect(b.told().filter((event) => /node|renamed/.test(event))).toEqual([
+    'disconnected node',
+    'updated renamed',
+    'connected renamed',
+  ])
 })
 
 test('cut off while its node goes elsewhere: back, it lets the node go', async () => {

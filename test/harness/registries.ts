@@ -119,7 +119,6 @@ export async function clusterServer(options: ClusterServerOptions): Promise<HubS
     selfKey: rawKey(identity.publicKey),
     self: serverRecord(name),
     engine: { servers, name: 'tests', hubId: new Uint8Array(32).fill(1), replicas, connectionName: name },
-    details: () => Buffer.from(name),
     clock: systemClock,
     onFact: onFact ?? (() => {}),
     onError: onError ?? ((message, error) => console.error(message, error)),

@@ -4,15 +4,17 @@ import { ServiceError } from '../../contract/errors.ts'
 import type { Node } from '../../contract/types.ts'
 import type { JoiningNode, LinkSession, NodeRecord } from '../../link/link.ts'
 import { sameFacts } from '../node-records.ts'
-import type { Claim, HubServer, MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from '../registry.ts'
+import type { Claim, MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from '../registry.ts'
 import { Changes, unavailable } from './changes.ts'
+import { Directory } from './directory.ts'
 import { Engine, type EngineFact, type EngineOptions } from './engine.ts'
-import type { MemberEntry, NodeEntry } from './entries.ts'
-import { Life, leaseKey } from './life.ts'
 import { Links } from './links.ts'
-import { nodeKey, Picture } from './picture.ts'
+import { Members } from './members.ts'
+import { OwnLives } from './own-lives.ts'
+import { Picture } from './picture.ts'
 import { PresenceWriter } from './presence-writer.ts'
 import { Servers } from './servers.ts'
+import { Sweeper } from './sweeper.ts'
 import { View } from './view.ts'
 
 export interface ClusterRegistryOptions {
@@ -21,8 +23,6 @@ export interface ClusterRegistryOptions {
   readonly selfKey: Uint8Array
   readonly self: NodeRecord
   readonly engine: Omit<EngineOptions, 'timers' | 'onFact'>
-  /** What the other servers need to reach this one. */
-  readonly details: () => Uint8Array
   readonly clock: Clock
   readonly onFact: (fact: ClusterFact) => void
   /** What nobody waits for has failed. */
@@ -40,19 +40,18 @@ interface ClusterPlace extends MemberPlace {
 
 export class ClusterRegistry implements NodeRegistry {
   readonly selfId: string
+  /** The servers of the hub. */
+  readonly directory: Directory
   readonly #options: ClusterRegistryOptions
-  readonly #now: () => number
   readonly #engine: Engine
-  readonly #changes: Changes
-  readonly #writer: PresenceWriter
+  readonly #members: Members
   readonly #picture: Picture
   readonly #servers: Servers
   readonly #view: View
   readonly #links: Links
   readonly #listeners: ((event: NodeEvent) => void)[] = []
-  /** This server's life, and those before it whose links have yet to be noted again. */
-  readonly #ownLives = new Set<string>()
-  #life: Life | undefined
+  readonly #lives: OwnLives
+  readonly #sweeper: Sweeper
   #self: NodeRecord
   #isClosed = false
   #ready!: () => void
@@ -76,43 +75,77 @@ export class ClusterRegistry implements NodeRegistry {
     this.selfId = selfId
     this.#options = options
     this.#self = self
-    this.#now = now
     this.#engine = engine
-    const mayWrite = () => this.#mayWrite()
-    this.#changes = new Changes({ engine, clock, mayWrite })
-    this.#writer = new PresenceWriter({ engine, clock, mayWrite })
+    const { onFact } = options
+    this.#lives = new OwnLives({
+      engine,
+      clock,
+      server: selfId,
+      details: () => this.directory.details,
+      onRenewed: () => this.#view.renewed(),
+      onHeld: () => {
+        onFact({ kind: 'lease held' })
+        this.#view.lifeHeld()
+        this.directory.touchChanged()
+      },
+      onLost: () => {
+        onFact({ kind: 'lease lost' })
+        this.directory.touchChanged()
+      },
+    })
+    const mayWrite = () => this.#lives.mayWrite()
+    const writer = new PresenceWriter({ engine, clock, mayWrite })
     this.#servers = new Servers({
       now: () => clock.now(),
       onStanding: (life, server) => this.#onLease(life, server),
+      onChanged: () => this.directory.serversChanged(),
       onEnded: (life, server) => {
         this.#onLease(life, server)
-        this.#endLease(life)
-        this.#sweep()
+        this.#sweeper.ended(life)
       },
     })
+    this.directory = new Directory({ selfId, servers: this.#servers, isInTouch: () => this.#isInTouch })
     this.#picture = new Picture({
       stands: (life) => this.#stands(life),
       isServer: (nodeId) => nodeId === selfId || this.#servers.lifeOf(nodeId) !== undefined,
       tell: (event) => this.#tell(event),
       now,
     })
+    this.#sweeper = new Sweeper({
+      engine,
+      picture: this.#picture,
+      writer,
+      servers: this.#servers,
+      lives: this.#lives,
+      isInTouch: () => this.#isInTouch,
+      onError: options.onError,
+    })
+    this.#members = new Members({
+      changes: new Changes({ engine, clock, mayWrite }),
+      picture: this.#picture,
+      passed: (revision) => this.#view.membersPassed(revision),
+      current: () => this.current(),
+      now,
+    })
     this.#links = new Links({
       picture: this.#picture,
-      writer: this.#writer,
-      life: () => (this.#life as Life).name,
-      isOwn: (life) => this.#ownLives.has(life),
+      writer,
+      life: () => this.#lives.name,
+      isOwn: (life) => this.#lives.has(life),
       stands: (life) => this.#stands(life),
-      leave: (nodeId) => this.#forget(nodeId),
+      leave: (nodeId) => this.#members.forget(nodeId),
+      noteRecord: (nodeId, record) => this.#members.note(nodeId, record),
       onError: options.onError,
     })
     this.#view = new View({
       engine,
       picture: this.#picture,
       servers: this.#servers,
-      life: () => this.#life,
+      life: () => this.#lives.current,
       clock,
       onNode: (nodeId) => this.#links.settle(nodeId),
       onWhole: () => this.#onWhole(),
+      onBroken: () => this.directory.touchChanged(),
       onError: options.onError,
     })
   }
@@ -127,26 +160,23 @@ export class ClusterRegistry implements NodeRegistry {
     this.#listeners.push(listener)
   }
 
-  /** The servers of the hub whose leases stand, this one excepted. */
-  servers(): HubServer[] {
-    return this.#servers.list()
-  }
-
   route(nodeId: string): NodeRoute {
     if (nodeId === this.selfId) return { kind: 'self' }
     if (this.#picture.member(nodeId) === undefined) return { kind: 'unknown' }
     const { entry } = this.#picture.presence(nodeId)
     const link = this.#links.get(nodeId)
-    if (link !== undefined && entry?.session === link.id) return { kind: 'session', session: link.session }
-    if (this.#servers.lifeOf(nodeId) !== undefined) return { kind: 'server', serverId: nodeId }
+    // Its presence may be missing for a moment, after this server was away.
+    const isElsewhere = entry !== undefined && entry.session !== link?.id && this.#stands(entry.life)
+    if (link !== undefined && !isElsewhere) return { kind: 'session', session: link.session }
+    if (this.#servers.lifeOf(nodeId) !== undefined) return { kind: 'server', server: nodeId }
     if (entry === undefined || !this.#picture.isOnline(nodeId)) return { kind: 'offline' }
-    const serverId = this.#servers.serverOf(entry.life)
-    return serverId === undefined ? { kind: 'offline' } : { kind: 'server', serverId }
+    const server = this.#servers.serverOf(entry.life)
+    return server === undefined ? { kind: 'offline' } : { kind: 'server', server }
   }
 
   /** Resolves when everything that was answered anywhere before has been seen here. Throws UNAVAILABLE. */
   async current(): Promise<void> {
-    this.#mayWrite()
+    this.#lives.mayWrite()
     try {
       await this.#view.current()
     } catch (error) {
@@ -155,15 +185,12 @@ export class ClusterRegistry implements NodeRegistry {
   }
 
   async admit({ nodeId, key, record }: JoiningNode): Promise<ClusterPlace> {
-    const { revision, before } = await this.#change(nodeId, ({ member }) => ({
-      member: { key, record, joined: member?.joined ?? 0, admission: 0, lastSeen: new Date(this.#now()) },
-    }))
-    return { nodeId, isNew: before.entry.member === undefined, admission: revision as number }
+    return { nodeId, ...(await this.#members.admit(nodeId, key, record)) }
   }
 
   async expel(place: MemberPlace): Promise<boolean> {
     const { admission } = place as ClusterPlace
-    return await this.#forget(place.nodeId, (member) => member.admission === admission)
+    return await this.#members.forget(place.nodeId, (member) => member.admission === admission)
   }
 
   async remove(nodeId: string, { answerFirst = false } = {}): Promise<boolean> {
@@ -174,20 +201,20 @@ export class ClusterRegistry implements NodeRegistry {
       )
     }
     const link = this.#links.get(nodeId)
-    if (!answerFirst || link === undefined) return await this.#forget(nodeId)
+    if (!answerFirst || link === undefined) return await this.#members.forget(nodeId)
     return await this.#links.keep(nodeId, async () => {
-      const wasMember = await this.#forget(nodeId)
+      const wasMember = await this.#members.forget(nodeId)
       if (wasMember) setImmediate(() => link.session.close('REMOVED', 'the node was removed from the hub'))
       return wasMember
     })
   }
 
   async claim(nodeId: string, record: NodeRecord): Promise<Claim | undefined> {
-    this.#mayWrite()
+    this.#lives.mayWrite()
     if (this.#picture.member(nodeId) === undefined) await this.current()
     const member = this.#picture.member(nodeId)
     if (member === undefined) return undefined
-    if (!sameFacts(member.record, record)) await this.#noteRecord(nodeId, () => record)
+    if (!sameFacts(member.record, record)) await this.#members.note(nodeId, () => record)
     const { claim, revision } = await this.#links.claim(nodeId, member)
     await this.#view.presencePassed(revision)
     return claim
@@ -203,23 +230,25 @@ export class ClusterRegistry implements NodeRegistry {
     const link = this.#links.get(nodeId)
     if (link?.session !== session) return
     link.record = record
-    this.#noteRecord(nodeId, () => link.record).catch((error: unknown) =>
-      this.#options.onError(`the changed details of node ${nodeId} could not be stored`, error),
-    )
+    this.#members
+      .note(nodeId, () => link.record)
+      .catch((error: unknown) => {
+        // Who is away does so when it is back, with the other links.
+        if (this.#isInTouch) this.#options.onError(`the changed details of node ${nodeId} could not be stored`, error)
+      })
   }
 
   setSelf(record: NodeRecord): void {
+    if (sameFacts(this.#self, record)) return
     this.#self = record
-    this.#noteRecord(this.selfId, () => this.#self).catch((error: unknown) =>
-      this.#options.onError('the changed details of this node could not be stored', error),
-    )
+    this.#noteSelfInBackground()
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
     try {
-      await this.#life?.close()
+      await this.#lives.close()
     } catch (error) {
       this.#options.onError('the lease of this server could not be given up; the others wait for its end', error)
     }
@@ -230,124 +259,54 @@ export class ClusterRegistry implements NodeRegistry {
     const ready = new Promise<void>((resolve) => {
       this.#ready = resolve
     })
-    this.#newLife()
+    this.#lives.begin()
     this.#view.begin()
     await ready
-    const { selfKey, onError } = this.#options
-    const key = selfKey
-    await this.#change(this.selfId, ({ member }) => {
-      if (member !== undefined && sameFacts(member.record, this.#self)) return undefined
-      const lastSeen = new Date(this.#now())
-      return { member: { key, record: this.#self, joined: 0, admission: 0, ...member, lastSeen } }
-    }).catch((error: unknown) => {
-      onError('this server could not note itself as a node of its hub', error)
-      throw error
-    })
+    await this.#noteSelf()
   }
 
-  #mayWrite(): void {
-    if (this.#life?.isHeld === true && !this.#isClosed) return
-    throw new ServiceError(
-      'UNAVAILABLE',
-      'this server is cut off from the state of its hub (NATS JetStream), and changes nothing until it is back: try again, or at another server of the hub',
-    )
+  /** This server is a node of its hub. */
+  async #noteSelf(): Promise<void> {
+    await this.#members.noteServer(this.selfId, this.#options.selfKey, () => this.#self)
   }
 
-  #newLife(): void {
-    const { clock, selfId, details, onFact } = this.#options
-    const life: Life = new Life({
-      engine: this.#engine,
-      clock,
-      server: selfId,
-      details,
-      onRenewed: () => this.#view.renewed(),
-      onHeld: () => {
-        onFact({ kind: 'lease held' })
-        this.#view.lifeHeld()
-      },
-      onLost: () => {
-        if (this.#isClosed || this.#life !== life) return
-        onFact({ kind: 'lease lost' })
-        this.#newLife()
-      },
+  #noteSelfInBackground(): void {
+    this.#noteSelf().catch((error: unknown) => {
+      // Who is away does so when it is back.
+      if (this.#isInTouch) this.#options.onError('the details of this node could not be stored', error)
     })
-    this.#ownLives.add(life.name)
-    this.#life = life
   }
 
   /** Everything has been read, and the lease is held: every link of this server is noted for this life. */
   #onWhole(): void {
     this.#ready()
-    const life = (this.#life as Life).name
+    this.directory.touchChanged()
+    const life = this.#lives.name
     this.#links.settleAll()
+    if (this.#picture.member(this.selfId) !== undefined) this.#noteSelfInBackground()
     this.#links
       .noteAll()
       .then(async () => {
-        const over = [...this.#ownLives].filter((name) => name !== life)
-        if (this.#life?.name !== life) return
-        for (const name of over) this.#ownLives.delete(name)
-        this.#sweep()
-        await Promise.all(over.map((name) => this.#engine.session?.presence.delete(leaseKey(name))))
+        await this.#lives.keepOnly(life)
+        this.#sweeper.sweep()
       })
       .catch((error: unknown) => this.#options.onError('the links of this server could not all be noted again', error))
   }
 
-  async #change(nodeId: string, next: (entry: NodeEntry) => { member: MemberEntry | undefined } | undefined) {
-    const changed = await this.#changes.change(nodeKey(nodeId), this.#picture.versioned(nodeId), next)
-    await this.#view.membersPassed(changed.revision ?? changed.before.revision)
-    return changed
-  }
-
-  async #noteRecord(nodeId: string, record: () => NodeRecord): Promise<void> {
-    await this.#change(nodeId, ({ member }) =>
-      member === undefined || sameFacts(member.record, record())
-        ? undefined
-        : { member: { ...member, record: record(), lastSeen: new Date(this.#now()) } },
-    )
-  }
-
-  async #forget(nodeId: string, isMeant: (member: MemberEntry) => boolean = () => true): Promise<boolean> {
-    this.#mayWrite()
-    // Not on the list as this server sees it: that may have changed.
-    if (this.#picture.member(nodeId) === undefined) await this.current()
-    const { revision } = await this.#change(nodeId, ({ member }) =>
-      member === undefined || !isMeant(member) ? undefined : { member: undefined },
-    )
-    return revision !== undefined
+  /** Whether this server sees the state of its hub and may change it. */
+  get #isInTouch(): boolean {
+    return this.#lives.isHeld && this.#view.isWhole
   }
 
   #stands(life: string): boolean {
-    return this.#ownLives.has(life) || this.#servers.stands(life)
+    return this.#lives.has(life) || this.#servers.stands(life)
   }
 
   /** What the lease of a server says about its own node and those it has. */
   #onLease(life: string, server: string): void {
     this.#picture.refresh(server)
     for (const nodeId of this.#picture.presentIn((name) => name === life)) this.#picture.refresh(nodeId)
-  }
-
-  /** A server that others count as dead is to know it, should it come back. */
-  #endLease(life: string): void {
-    const { session } = this.#engine
-    if (session === undefined || this.#life?.isHeld !== true) return
-    session.presence
-      .delete(leaseKey(life))
-      .catch((error: unknown) => this.#options.onError('the lease of a dead server could not be ended', error))
-  }
-
-  /** Takes away what lives that have ended left behind, where this server is the one to do it. */
-  #sweep(): void {
-    const own = this.#life?.name
-    if (own === undefined || !this.#view.isWhole || this.#servers.lives().some((life) => life < own)) return
-    const left = this.#picture.presentIn((life) => !this.#stands(life))
-    const deletions = left.map(async (nodeId) => {
-      const seen = this.#picture.presence(nodeId)
-      await this.#writer.delete(nodeId, seen.entry?.session ?? '', seen)
-    })
-    // What is left counts for nothing, and somebody sweeps again at the end of the next lease.
-    Promise.all(deletions).catch((error: unknown) =>
-      this.#options.onError('what a server left behind could not be taken away', error),
-    )
+    this.directory.serversChanged()
   }
 
   #tell(event: NodeEvent): void {

@@ -1,8 +1,10 @@
 /** The links that this server has: claimed before they stand, noted again for each of its lives, cut when their node is elsewhere or no member. */
 import { ServiceError } from '../../contract/errors.ts'
 import type { LinkSession, NodeRecord } from '../../link/link.ts'
+import { sameFacts } from '../node-records.ts'
 import type { Claim } from '../registry.ts'
 import type { MemberEntry, PresenceEntry } from './entries.ts'
+import { inTurns } from './in-turns.ts'
 import type { Picture } from './picture.ts'
 import { PresenceWriter } from './presence-writer.ts'
 
@@ -29,6 +31,8 @@ export interface LinksOptions {
   readonly stands: (life: string) => boolean
   /** Takes the node off the hub, by its own wish. */
   readonly leave: (nodeId: string) => Promise<unknown>
+  /** Writes what a node says of itself now. */
+  readonly noteRecord: (nodeId: string, record: () => NodeRecord) => Promise<void>
   readonly onError: (message: string, error: unknown) => void
 }
 
@@ -105,16 +109,19 @@ export class Links {
 
   /** Notes every link for this server's life as it is now. */
   async noteAll(): Promise<void> {
-    await Promise.all(Array.from(this.#links, ([nodeId, link]) => this.#note(nodeId, link)))
+    await inTurns([...this.#links], ([nodeId, link]) => this.#note(nodeId, link))
   }
 
-  async #note(nodeId: string, { id }: Link): Promise<void> {
-    const { picture, writer, life, isOwn, stands } = this.#options
+  async #note(nodeId: string, link: Link): Promise<void> {
+    const { picture, writer, life, isOwn, stands, noteRecord } = this.#options
+    const { id } = link
     const { member } = picture.versioned(nodeId).entry
     const seen = picture.presence(nodeId)
     const isFree = (found: PresenceEntry | undefined) =>
       found === undefined || isOwn(found.life) || found.session === id || !stands(found.life)
-    if (member === undefined || seen.entry?.life === life() || !isFree(seen.entry)) return
+    if (member === undefined || !isFree(seen.entry)) return
+    if (!sameFacts(member.record, link.record)) await noteRecord(nodeId, () => link.record)
+    if (seen.entry?.life === life()) return
     await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
   }
 

@@ -1,11 +1,17 @@
 /** The other servers of the hub, by their leases. */
 import { type ActorRefFrom, createActor } from 'xstate'
 import { seenLease } from '../../actors/seen-lease.ts'
-import type { HubServer } from '../registry.ts'
 import { decodeLease, type LeaseEntry } from './entries.ts'
 import type { WatchedKey } from './watch.ts'
 
 const LEASE_PREFIX = 'server.'
+
+/** A server whose lease stands, with what it has let the others know of itself. */
+export interface PublishedServer {
+  /** Id of its node. */
+  readonly id: string
+  readonly details: Uint8Array
+}
 
 interface Seen {
   readonly actor: ActorRefFrom<typeof seenLease>
@@ -18,6 +24,8 @@ export interface ServersOptions {
   /** A lease stands that did not before. */
   readonly onStanding: (life: string, server: string) => void
   readonly onEnded: (life: string, server: string) => void
+  /** What a server lets the others know is something else now. */
+  readonly onChanged: () => void
 }
 
 export class Servers {
@@ -51,8 +59,8 @@ export class Servers {
     return undefined
   }
 
-  list(): HubServer[] {
-    return Array.from(this.#seen.values(), ({ entry: { server, details } }) => ({ nodeId: server, details }))
+  list(): PublishedServer[] {
+    return Array.from(this.#seen.values(), ({ entry: { server, details } }) => ({ id: server, details }))
   }
 
   take(life: string, { value }: WatchedKey): void {
@@ -64,8 +72,10 @@ export class Servers {
     const entry = decodeLease(value)
     const at = this.#options.now()
     if (seen !== undefined) {
+      const isSame = Buffer.compare(seen.entry.details, entry.details) === 0
       seen.entry = entry
       seen.actor.send({ type: 'RENEWED', at })
+      if (!isSame) this.#options.onChanged()
       return
     }
     const actor = createActor(seenLease, { input: { at } })

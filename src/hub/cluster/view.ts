@@ -25,6 +25,8 @@ export interface ViewOptions {
   readonly onNode: (nodeId: string) => void
   /** Everything has been read over this connection, and the lease is held. */
   readonly onWhole: () => void
+  /** The connection has broken, or there is none. */
+  readonly onBroken: () => void
   readonly onError: (message: string, error: unknown) => void
 }
 
@@ -93,10 +95,11 @@ export class View {
   }
 
   #follow(session: EngineSession | undefined): void {
-    const { picture, clock } = this.#options
+    const { picture, clock, onBroken } = this.#options
     this.#reading = undefined
     this.#isWhole = false
     picture.beginReading()
+    onBroken()
     if (session === undefined) return
     if (session.presenceMade !== this.#presenceMade) picture.forgetPresence()
     this.#presenceMade = session.presenceMade

@@ -1,0 +1,73 @@
+/** Who is on the hub, changed: each change is one write, and seen here before its caller hears of it. */
+import type { NodeRecord } from '../../link/link.ts'
+import { sameFacts } from '../node-records.ts'
+import type { Changes } from './changes.ts'
+import type { MemberEntry, NodeEntry, Revision } from './entries.ts'
+import { nodeKey, type Picture } from './picture.ts'
+
+export interface MembersOptions {
+  readonly changes: Changes
+  readonly picture: Picture
+  /** Resolves when the change has been told here, or cannot be for now. */
+  readonly passed: (revision: Revision) => Promise<void>
+  /** Resolves when everything that was answered anywhere has been seen here. Throws UNAVAILABLE. */
+  readonly current: () => Promise<void>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export class Members {
+  readonly #options: MembersOptions
+
+  constructor(options: MembersOptions) {
+    this.#options = options
+  }
+
+  /** Lets a node in; `admission` is the revision of that. Throws UNAVAILABLE and UNKNOWN, as all of these. */
+  async admit(nodeId: string, key: Uint8Array, record: NodeRecord): Promise<{ isNew: boolean; admission: Revision }> {
+    const { revision, before } = await this.#change(nodeId, ({ member }) => ({
+      member: { key, record, joined: member?.joined ?? 0, admission: 0, lastSeen: this.#date() },
+    }))
+    return { isNew: before.entry.member === undefined, admission: revision as Revision }
+  }
+
+  /** Takes a node off the hub, if that `isMeant`; resolves to whether it was taken off. */
+  async forget(nodeId: string, isMeant: (member: MemberEntry) => boolean = () => true): Promise<boolean> {
+    const { picture, current } = this.#options
+    // Not on the list as this server sees it: that may have changed.
+    if (picture.member(nodeId) === undefined) await current()
+    const { revision } = await this.#change(nodeId, ({ member }) =>
+      member === undefined || !isMeant(member) ? undefined : { member: undefined },
+    )
+    return revision !== undefined
+  }
+
+  /** What a member says of itself now; `record` is asked at every attempt. */
+  async note(nodeId: string, record: () => NodeRecord): Promise<void> {
+    await this.#change(nodeId, ({ member }) =>
+      member === undefined || sameFacts(member.record, record())
+        ? undefined
+        : { member: { ...member, record: record(), lastSeen: this.#date() } },
+    )
+  }
+
+  /** As `note`, for a node that is a member from now on, if it was none: a server of the hub. */
+  async noteServer(nodeId: string, key: Uint8Array, record: () => NodeRecord): Promise<void> {
+    await this.#change(nodeId, ({ member }) =>
+      member !== undefined && sameFacts(member.record, record())
+        ? undefined
+        : { member: { joined: 0, admission: 0, ...member, key, record: record(), lastSeen: this.#date() } },
+    )
+  }
+
+  async #change(nodeId: string, next: (entry: NodeEntry) => { member: MemberEntry | undefined } | undefined) {
+    const { changes, picture, passed } = this.#options
+    const changed = await changes.change(nodeKey(nodeId), picture.versioned(nodeId), next)
+    await passed(changed.revision ?? changed.before.revision)
+    return changed
+  }
+
+  #date(): Date {
+    return new Date(this.#options.now())
+  }
+}

@@ -1,0 +1,82 @@
+/** The lives of this server: the one it has, and those before it whose links have yet to be noted again. */
+import type { Clock } from '../../contract/clock.ts'
+import { ServiceError } from '../../contract/errors.ts'
+import type { Engine } from './engine.ts'
+import { Life, leaseKey } from './life.ts'
+
+export interface OwnLivesOptions {
+  readonly engine: Engine
+  readonly clock: Clock
+  readonly server: string
+  readonly details: () => Uint8Array
+  readonly onRenewed: () => void
+  readonly onHeld: () => void
+  /** A life has ended, and another has begun. */
+  readonly onLost: () => void
+}
+
+export class OwnLives {
+  readonly #options: OwnLivesOptions
+  readonly #names = new Set<string>()
+  #current: Life | undefined
+  #isClosed = false
+
+  constructor(options: OwnLivesOptions) {
+    this.#options = options
+  }
+
+  get current(): Life | undefined {
+    return this.#current
+  }
+
+  /** The name of the current life; there is one once it has begun. */
+  get name(): string {
+    return (this.#current as Life).name
+  }
+
+  get isHeld(): boolean {
+    return this.#current?.isHeld === true && !this.#isClosed
+  }
+
+  has(life: string): boolean {
+    return this.#names.has(life)
+  }
+
+  /** Throws UNAVAILABLE when this server may not write now. */
+  mayWrite(): void {
+    if (this.isHeld) return
+    throw new ServiceError(
+      'UNAVAILABLE',
+      'this server is cut off from the state of its hub (NATS JetStream), and changes nothing until it is back: try again, or at another server of the hub',
+    )
+  }
+
+  begin(): void {
+    const { onLost, onHeld, ...options } = this.#options
+    const life: Life = new Life({
+      ...options,
+      onHeld,
+      onLost: () => {
+        if (this.#isClosed || this.#current !== life) return
+        this.begin()
+        onLost()
+      },
+    })
+    this.#names.add(life.name)
+    this.#current = life
+  }
+
+  /** Every link has been noted for `life`: those before it are over for everybody. */
+  async keepOnly(life: string): Promise<void> {
+    if (this.#current?.name !== life) return
+    const over = [...this.#names].filter((name) => name !== life)
+    for (const name of over) this.#names.delete(name)
+    await Promise.all(over.map((name) => this.#options.engine.session?.presence.delete(leaseKey(name))))
+  }
+
+  /** Gives the lease up, so that the others see its end at once. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#current?.close()
+  }
+}
