@@ -10,7 +10,7 @@ const MAX_RETRY_MS = 2_000
 /** A NATS server that answers no ping is given up after two of these, milliseconds. */
 const PING_MS = 2_000
 /** How long a server that starts waits for an engine that is there but has no leader yet, milliseconds. */
-const START_MS = 10_000
+const START_MS = 30_000
 
 export interface EngineOptions extends BucketOptions {
   /** `host:port`, or `nats://` and `tls://` addresses. */

@@ -41,6 +41,7 @@ export class View {
   readonly #options: ViewOptions
   #reading: Reading | undefined
   #isWhole = false
+  #isChecking = false
   #presenceMade = ''
   /** When the newest of this server's renewals that has come back was sent; when reading began, before that. */
   #currentAsOf = 0
@@ -70,6 +71,24 @@ export class View {
     const { engine, clock } = this.#options
     const limit = this.#isWhole ? MAX_LAG_MS : MAX_READING_MS
     if (engine.session !== undefined && clock.now() - this.#currentAsOf > limit) engine.reconnect()
+    else if (this.#isWhole) void this.#checkMembers(this.#require())
+  }
+
+  /** Nothing of this server's comes back in the watch of members: what the stream has is to have come. */
+  async #checkMembers(reading: Reading): Promise<void> {
+    const { engine, clock } = this.#options
+    if (this.#isChecking) return
+    this.#isChecking = true
+    try {
+      const { streamInfo } = await reading.session.members.status()
+      const isBroken = () => this.#reading === reading && engine.reconnect()
+      const timer = clock.setTimeout(isBroken, MAX_LAG_MS)
+      await reading.members.passed(streamInfo.state.last_seq).finally(() => clock.clearTimeout(timer))
+    } catch {
+      // The renewals of the lease tell whether the engine answers; a watch that has ended is begun anew anyway.
+    } finally {
+      this.#isChecking = false
+    }
   }
 
   /** Writes a barrier and waits until the watch has passed it. */

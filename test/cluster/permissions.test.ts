@@ -1,0 +1,58 @@
+/** What an account has to be allowed on the NATS servers: no more than this, and that is enough. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect } from '@nats-io/transport-node'
+import { afterEach, expect, test } from 'vitest'
+import { packageRoot } from '../../src/package-root.ts'
+import { Nats } from '../harness/nats.ts'
+import { clusterServer } from '../harness/registries.ts'
+import { until } from '../harness/waiting.ts'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+/** The permissions that the page shows, for the hub `tests`. */
+function permissions(): string {
+  const page = readFileSync(join(packageRoot(), 'docs/cluster-internals.md'), 'utf8')
+  const [, block] = /```\n(permissions \{[\s\S]*?\n\})\n```/.exec(page) ?? []
+  if (block === undefined) throw new Error('the page shows no permissions')
+  return block.replaceAll('NAME', 'tests')
+}
+
+async function restricted(): Promise<Nats> {
+  const nats = await Nats.alone(
+    (store) =>
+      `jetstream { store_dir: "${store}" }\nno_auth_user: hub\naccounts { HUBS { jetstream: enabled, users: [{ user: hub, password: hub, ${permissions()} }] } }`,
+  )
+  closing.push(() => nats.close())
+  return nats
+}
+
+test('two servers of a hub need no more than the permissions that the page shows', async () => {
+  const nats = await restricted()
+  const a = await clusterServer({ name: 'a', servers: nats.addresses })
+  closing.push(() => a.close())
+  const b = await clusterServer({ name: 'b', servers: nats.addresses })
+  closing.push(() => b.close())
+  const { node, session } = await a.join()
+  await until(() => b.listed(node.nodeId)?.online === true)
+  session.close('SHUTDOWN', 'the end')
+  await until(() => b.listed(node.nodeId)?.online === false)
+  expect(await b.registry.remove(node.nodeId)).toBe(true)
+  await until(() => a.listed(node.nodeId) === undefined)
+})
+
+test('they allow nothing about the streams of others', async () => {
+  const nats = await restricted()
+  const connection = await connect({ servers: nats.addresses })
+  closing.push(() => connection.close())
+  for (const subject of [
+    '$JS.API.STREAM.CREATE.other',
+    '$JS.API.STREAM.DELETE.KV_penstock_tests_members',
+    '$KV.other.x',
+  ]) {
+    await expect(connection.request(subject, '{}', { timeout: 2_000 }), subject).rejects.toThrow(/[Pp]ermissions/)
+  }
+})
