@@ -208,7 +208,7 @@ export class Membership {
           return
         }
         this.#serve(session, address.href)
-        const pin = certificate === undefined || certificate.trust === 'CA' ? {} : pinOf(certificate)
+        const pin = certificate?.trust === 'FIRST_USE' ? pinOf(certificate) : {}
         tell({
           type: 'ACCEPTED',
           request,

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { Heartbeat } from './heartbeat.ts'
+import type { HubSigner } from './hub-key.ts'
 import type { Identity } from './identity.ts'
 import { nodeIdOfRaw } from './identity.ts'
 import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
@@ -22,8 +23,9 @@ import {
 import { Session } from './session.ts'
 import { type CloseCode, closeCodes, deaf, type LinkTransport } from './transport.ts'
 
-/** Version of the protocol that this implementation speaks. */
+/** Version of the protocol that this implementation speaks with everybody, and the newest that it speaks. */
 export const VERSION = 1
+export const NEWEST_VERSION = 2
 /** Time for a handshake up to the proof, and on the node's side to the hub's first answer to it; milliseconds. */
 export const HANDSHAKE_MS = 10_000
 /** What may wait on the transport before a peer that asks to join counts as dead, bytes: it has been sent pings and pongs only. */
@@ -38,6 +40,8 @@ export interface HubOptions {
    * it that end TLS. Undefined or empty: plain HTTP only.
    */
   readonly certificates?: (() => readonly Uint8Array[]) | undefined
+  /** Of a hub with a hub key, which this is a server of. Absent: the key of `identity` is the hub's. */
+  readonly signer?: HubSigner | undefined
   readonly report: (event: LinkEvent) => void
 }
 
@@ -154,17 +158,24 @@ export class HubHandshake {
   }
 
   #onHello(hello: Hello, bytes: Uint8Array): void {
-    const { identity } = this.#options
+    const { identity, signer } = this.#options
     if (hello.version !== VERSION) {
       throw new Violation(`version ${hello.version} of the protocol is not spoken here, only ${VERSION}`)
     }
     if (hello.intent !== 'JOIN' && hello.intent !== 'CONNECT') {
       throw new Violation('a hello without a known intent')
     }
-    const hubKey = rawKey(identity.publicKey)
-    if (Buffer.compare(hello.nodeKey, hubKey) === 0) throw new Violation('a node with the key of this hub')
+    // A node that reads no statements would take the hub key for one that this server has to hold.
+    if (signer !== undefined && (hello.newestVersion ?? 0) < NEWEST_VERSION) {
+      throw new Violation('this hub speaks version 2 of the protocol, as it has a hub key: update the node')
+    }
+    const serverKey = rawKey(identity.publicKey)
+    const hubKey = signer?.key ?? serverKey
+    if ([serverKey, hubKey].some((key) => Buffer.compare(hello.nodeKey, key) === 0)) {
+      throw new Violation('a node with the key of this hub')
+    }
     this.#hello = hello
-    const body = encodeHubHelloBody({ hubKey, nonce: randomBytes(32) })
+    const body = encodeHubHelloBody({ hubKey, nonce: randomBytes(32), statement: signer?.statement() })
     const signature = signAs('hub', identity.privateKey, transcript(bytes, body))
     const answer = encodeFrame('hubHello', { body, signature })
     this.#messages = [bytes, answer]

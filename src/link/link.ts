@@ -251,13 +251,13 @@ export class LinkUnreachable extends Error {
   override readonly name = 'LinkUnreachable'
 }
 
-/** How the hub's certificate was found good: by a CA, by being the pinned one, or because it was the first one seen. */
+/** How the hub's certificate was found good: by a CA, by being the pinned one, by the word of the hub key, or because it was the first one seen. */
 export interface SeenCertificate {
   /** SHA-256 of the certificate (DER), lowercase hex. */
   readonly fingerprint: string
   /** SHA-256 of its public key (SubjectPublicKeyInfo, DER), lowercase hex: what stays when the certificate is renewed. */
   readonly key: string
-  readonly trust: 'CA' | 'PINNED' | 'FIRST_USE'
+  readonly trust: 'CA' | 'PINNED' | 'HUB_KEY' | 'FIRST_USE'
 }
 
 export type Intent = 'JOIN' | 'CONNECT'
@@ -267,7 +267,8 @@ export interface Dialled {
   readonly session: LinkSession
   /** 32 bytes, Ed25519: pin it after a JOIN. */
   readonly hubKey: Uint8Array
+  /** The id of that key; the id of the server that answered is the session's `peerId`. */
   readonly hubId: string
-  /** Undefined on plain HTTP. Pin the fingerprint unless a CA vouches for it. */
+  /** Undefined on plain HTTP. Pin the fingerprint when it was seen for the first time. */
   readonly certificate: SeenCertificate | undefined
 }

@@ -21,16 +21,20 @@ const nonce = new Uint8Array(32).fill(2)
 const signature = new Uint8Array(64).fill(3)
 const [keyHex, nonceHex, signatureHex] = ['01'.repeat(32), '02'.repeat(32), '03'.repeat(64)]
 
-/** Recorded from version 1 of the protocol as it first was: the member, its value, its frame. */
+/** Recorded from versions 1 and 2 of the protocol as they first were: the member, its value, its frame. */
 const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly [Frames[Name], string])[] } = {
   hello: [
     [
-      { version: 1, nodeKey: key, nonce, intent: 'JOIN', certificateFingerprint: new Uint8Array(0) },
+      { version: 1, nodeKey: key, nonce, intent: 'JOIN', certificateFingerprint: new Uint8Array(0), newestVersion: 0 },
       `0a4808011220${keyHex}1a20${nonceHex}2001`,
     ],
     [
-      { version: 1, nodeKey: key, nonce, intent: 'CONNECT', certificateFingerprint: nonce },
+      { version: 1, nodeKey: key, nonce, intent: 'CONNECT', certificateFingerprint: nonce, newestVersion: 0 },
       `0a6a08011220${keyHex}1a20${nonceHex}20022a20${nonceHex}`,
+    ],
+    [
+      { version: 1, nodeKey: key, nonce, intent: 'JOIN', certificateFingerprint: new Uint8Array(0), newestVersion: 2 },
+      `0a4a08011220${keyHex}1a20${nonceHex}20013002`,
     ],
   ],
   hubHello: [[{ body: key, signature }, `12640a20${keyHex}1240${signatureHex}`]],

@@ -40,10 +40,12 @@ export interface Hello {
   /** A number when it is none that this version knows. */
   readonly intent: Intent | number
   readonly certificateFingerprint: Uint8Array
+  /** 0 or absent: that of `version`. */
+  readonly newestVersion?: number
 }
 
 /** Bytes that are signed as they are. */
-export interface Signed {
+export interface SignedBody {
   readonly body: Uint8Array
   readonly signature: Uint8Array
 }
@@ -51,6 +53,16 @@ export interface Signed {
 export interface HubHelloBody {
   readonly hubKey: Uint8Array
   readonly nonce: Uint8Array
+  readonly statement?: SignedBody | undefined
+}
+
+/** What a hub key says of one of its servers. */
+export interface ServerStatement {
+  readonly serverKey: Uint8Array
+  /** Empty on plain HTTP. */
+  readonly certificateKey: Uint8Array
+  /** Milliseconds since the Unix epoch. */
+  readonly expiresAt: bigint
 }
 
 interface Refused {
@@ -97,10 +109,10 @@ type Empty = Record<string, never>
 /** The members of a frame, by name; exactly one is there. */
 export interface Frames {
   hello: Hello
-  hubHello: Signed
+  hubHello: SignedBody
   proof: { readonly record: Uint8Array; readonly signature: Uint8Array }
   pending: Empty
-  verdict: Signed
+  verdict: SignedBody
   open: Open
   message: Message
   halfClose: { readonly stream: number }
@@ -128,6 +140,7 @@ const schemaOf = (name: string): MessageSchema => messages.get(`penstock.link.${
 const FRAME = schemaOf('Frame')
 const HUB_HELLO_BODY = schemaOf('HubHelloBody')
 const VERDICT_BODY = schemaOf('VerdictBody')
+const SERVER_STATEMENT = schemaOf('ServerStatement')
 const RECORD = schemaOf('NodeRecord')
 
 /** The frame with this one member, encoded. */
@@ -264,7 +277,19 @@ export function decodeHubHelloBody(bytes: Uint8Array): HubHelloBody {
   const body = decode(HUB_HELLO_BODY, bytes, 'HubHelloBody') as unknown as HubHelloBody
   length('hub_key', body.hubKey, KEY_BYTES)
   length('nonce', body.nonce, HASH_BYTES)
+  if (body.statement !== undefined) length('signature', body.statement.signature, SIGNATURE_BYTES)
   return body
+}
+
+export function encodeServerStatement(statement: ServerStatement): Uint8Array {
+  return encodeBinary(SERVER_STATEMENT, statement)
+}
+
+export function decodeServerStatement(bytes: Uint8Array): ServerStatement {
+  const statement = decode(SERVER_STATEMENT, bytes, 'ServerStatement') as unknown as ServerStatement
+  length('server_key', statement.serverKey, KEY_BYTES)
+  if (statement.certificateKey.length > 0) length('certificate_key', statement.certificateKey, HASH_BYTES)
+  return statement
 }
 
 export function encodeVerdictBody(body: VerdictBody): Uint8Array {
