@@ -113,6 +113,11 @@ export class Membership {
     return link === null ? undefined : sessionOf(link)
   }
 
+  /** Whether the node with this id serves the hub that this node is on: the only server of it, or the one that the link is with. */
+  isHubServer(nodeId: string): boolean {
+    return nodeId === this.#options.signIn.get()?.hubId || nodeId === this.session?.peerId
+  }
+
   onChange(listener: (state: ConnectionState) => void): void {
     this.#listeners.push(listener)
   }

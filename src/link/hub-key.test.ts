@@ -6,11 +6,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { acceptLink } from './handshake-hub.ts'
 import { joinLink } from './handshake-node.ts'
 import { HubSigner, readHubKey, STATEMENT_MS, stateServer, writeHubKey } from './hub-key.ts'
+import { newIdentity } from './identity.ts'
 import { rawKey, signAs, transcript } from './keys.ts'
 import { LinkRefused, LinkUnreachable } from './link.ts'
 import { decodeFrame, encodeFrame, encodeHubHelloBody, type SignedBody } from './messages.ts'
 import { connectPair, MemoryTransport } from './pair.ts'
-import { newIdentity, record, TestHub } from './testing.ts'
+import { record, TestHub } from './testing.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const none = new Uint8Array(0)

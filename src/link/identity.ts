@@ -1,8 +1,8 @@
 /** Who a node is: an Ed25519 key pair made at first start, and the id that follows from the public key. */
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { placeNewKey, readKey } from './key-file.ts'
+import { placeKey, readKey } from './key-file.ts'
 import { rawKey } from './keys.ts'
 
 export interface Identity {
@@ -35,9 +35,14 @@ export function identityOf(privateKey: KeyObject): Identity {
   return { nodeId: nodeIdOf(publicKey), publicKey, privateKey }
 }
 
+/** Somebody that has not been before. */
+export function newIdentity(): Identity {
+  return identityOf(generateKeyPairSync('ed25519').privateKey)
+}
+
 /** Of two nodes starting at once one wins. */
 function newKey(path: string): KeyObject {
-  placeNewKey(path)
+  placeKey(path, newIdentity().privateKey)
   return readKey(path) as KeyObject
 }
 

@@ -1,5 +1,5 @@
 /** Ed25519 keys in files: PKCS #8 in PEM, for their owner alone to read. */
-import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { readIfThere } from './read-if-there.ts'
@@ -18,11 +18,6 @@ export function readKey(path: string): KeyObject | undefined {
     throw new Error(`${path} holds a key of type ${key.asymmetricKeyType}, not ed25519`)
   }
   return key
-}
-
-/** As `placeKey`, with a key that is made for it. */
-export function placeNewKey(path: string): boolean {
-  return placeKey(path, generateKeyPairSync('ed25519').privateKey)
 }
 
 /**

@@ -1,17 +1,11 @@
 /** Hubs, nodes and sessions for tests of the link. */
-import { generateKeyPairSync } from 'node:crypto'
 import { SimulatedClock } from 'xstate'
 import type { HubOptions } from './handshake-hub.ts'
 import type { NodeHandshakeOptions } from './handshake-node.ts'
-import { type Identity, nodeIdOf } from './identity.ts'
+import { newIdentity } from './identity.ts'
 import type { Admission, HubPolicy, LinkEvent, LinkSession, LinkStatus, LinkStream, NodeRecord } from './link.ts'
 import { MemoryTransport } from './pair.ts'
 import { Session, type SessionOptions } from './session.ts'
-
-export function newIdentity(): Identity {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  return { nodeId: nodeIdOf(publicKey), publicKey, privateKey }
-}
 
 export const record: NodeRecord = {
   name: 'north',

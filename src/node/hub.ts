@@ -46,6 +46,8 @@ export interface HubPart {
   readonly policy: HubPolicy | undefined
   readonly registry: NodeRegistry | undefined
   readonly membership: Membership | undefined
+  /** Whether the node with this id serves the hub that this node has joined. */
+  isHubServer(nodeId: string): boolean
   /** Begins to connect to the hub this node is signed in to. */
   start(): void
   /** Ends streams and links, brings the nodes' times to disk; the store must still be open. */
@@ -77,6 +79,7 @@ function createMember(options: HubPartOptions): HubPart {
     policy: undefined,
     registry: undefined,
     membership,
+    isHubServer: (id) => membership.isHubServer(id),
     start: () => membership.start(),
     close: async () => {
       client.close()
@@ -122,6 +125,7 @@ function createHub(options: HubPartOptions, { requestTimeout }: NonNullable<HubP
     }),
     registry,
     membership: undefined,
+    isHubServer: () => false,
     start: () => {},
     close: async () => {
       server.close()

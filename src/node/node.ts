@@ -18,6 +18,7 @@ import { useAeadBackend } from '../dataplane/native/aead-backends.ts'
 import { openRunPool } from '../dataplane/product.ts'
 import { autoCertificate } from '../link/certificate.ts'
 import { dialHub } from '../link/dial.ts'
+import type { HubSigner } from '../link/hub-key.ts'
 import { type Identity, loadIdentity } from '../link/identity.ts'
 import type { LinkEvent, LinkServer } from '../link/link.ts'
 import { createLinkServer } from '../link/link-server.ts'
@@ -34,6 +35,7 @@ import { claimDataDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
 import { logPipeline } from './facts.ts'
 import { createHubPart, type HubPart } from './hub.ts'
+import { hubSigner } from './hub-key.ts'
 import { createLog } from './log.ts'
 import { readTls, type Tls } from './tls.ts'
 import { keepTokenFile } from './token-file.ts'
@@ -83,6 +85,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     opened.push(() => store.close())
     const identity = loadIdentity(config.dataDirectory)
     const node = { id: identity.nodeId }
+    const tls = tlsOf(config, log)
+    const signer = hubSigner(config, identity, tls)
     const pool =
       options.pool ??
       openRunPool({ onError: (error) => log.error({ err: error }, 'a thread kept ready for the next runs died') })
@@ -100,7 +104,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       trust: new Trust({
         files: join(config.dataDirectory, 'files'),
         trusted: config['pipelines.trusted'],
-        hubServer: () => store.signIn.get()?.hubId,
+        isHubServer: (id) => hub.isHubServer(id),
       }),
       runLogs: new RunLogs({
         directory: join(config.dataDirectory, 'logs'),
@@ -130,8 +134,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       verifyToken: tokens.verify,
     })
     await guardLoopback(config, tokens, log, options.isLoopbackChosen)
-    const tls = tlsOf(config, log)
-    const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
+    const links = linkServer(hub, { identity, signer, tls, log, clock: options.clock ?? systemClock })
     const pages = new Map<string, Page>([
       ['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }],
       ...documentPages(),
@@ -241,12 +244,14 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
 /** The hub's end of the links to its nodes. */
 function linkServer(
   { policy }: HubPart,
-  { identity, tls, log, clock }: { identity: Identity; tls: Tls | undefined; log: Logger; clock: Clock },
+  needs: { identity: Identity; signer: HubSigner | undefined; tls: Tls | undefined; log: Logger; clock: Clock },
 ): LinkServer | undefined {
+  const { identity, signer, tls, log, clock } = needs
   if (policy === undefined) return undefined
   const certificates = tls === undefined ? [] : [Buffer.from(tls.fingerprint.replaceAll(':', ''), 'hex')]
   return createLinkServer({
     identity,
+    signer,
     policy,
     clock,
     certificates: () => certificates,
