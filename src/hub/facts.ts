@@ -44,6 +44,8 @@ export type MembershipFact = { readonly hub: string } & (
   | { readonly kind: 'certificate renewed'; readonly fingerprint: string }
   /** That could not be written to the disk. */
   | { readonly kind: 'certificate not pinned'; readonly error: unknown }
+  /** Where the hub's servers are could not be written to the disk. */
+  | { readonly kind: 'servers not kept'; readonly error: unknown }
 )
 
 /** The caller as a log names it; never the secret of a token. */

@@ -1,17 +1,18 @@
 /** This node on its hub: joining, coming back after every loss of the link, leaving. */
 import { type ActorRefFrom, createActor, type EventObject, fromCallback, fromPromise, toPromise } from 'xstate'
+import { hubConnection } from '../actors/hub-connection.ts'
 import {
   type AskEvent,
   type Asked,
+  type Attempt,
   type HubConnectionEvent,
   type HubLink,
-  hubConnection,
+  type HubNews,
   type JoinOutcome,
   NotAMember,
-} from '../actors/hub-connection.ts'
+} from '../actors/hub-connection-parts.ts'
 import type { Timers } from '../contract/clock.ts'
-import { type Code, ServiceError } from '../contract/errors.ts'
-import { SerialQueue } from '../contract/serial-queue.ts'
+import { ServiceError } from '../contract/errors.ts'
 import type { ConnectionState } from '../contract/types.ts'
 import {
   type Dialled,
@@ -20,10 +21,11 @@ import {
   type LinkSession,
   LinkUnreachable,
   type NodeRecord,
-  type SeenCertificate,
 } from '../link/link.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
 import type { MembershipFact } from './facts.ts'
+import { goingDown, requireJoined, signedInAlready } from './join-outcome.ts'
+import { pinOf, StoredSignIn } from './stored-sign-in.ts'
 
 /** One attempt to open a link. */
 export interface DialRequest {
@@ -60,8 +62,7 @@ export class Membership {
   readonly #actor: ActorRefFrom<typeof hubConnection>
   readonly #listeners: ((state: ConnectionState) => void)[] = []
   #state: ConnectionState
-  /** Changes of the sign-in on disk wait for one another. */
-  readonly #changes = new SerialQueue()
+  readonly #stored: StoredSignIn
   /** Requests to join so far. */
   #requests = 0
   #isStarted = false
@@ -69,16 +70,19 @@ export class Membership {
   /** Signed in when the disk says so; connects once `start` is called. */
   constructor(options: MembershipOptions) {
     this.#options = options
+    this.#stored = new StoredSignIn(options)
     const { signIn, random = Math.random, clock } = options
     const machine = hubConnection.provide({
       actors: {
         ask: fromCallback<EventObject, Asked, AskEvent>(({ input, sendBack }) => this.#ask(input, sendBack)),
-        signIn: fromPromise<void, SignInRecord>(({ input }) => this.#changes.run(() => signIn.put(input))),
-        signOut: fromPromise<void>(() => this.#changes.run(() => this.#signOut())),
-        dial: fromPromise<HubLink, SignInRecord>(({ input, signal }) => this.#connect(input, signal)),
+        signIn: fromPromise<void, SignInRecord>(({ input }) => this.#stored.put(input)),
+        signOut: fromPromise<void>(() => this.#stored.signOut()),
+        dial: fromPromise<HubLink, Attempt>(({ input, signal }) => this.#connect(input, signal)),
+        hear: fromCallback<EventObject, HubLink, HubNews>(({ input, sendBack }) => sessionOf(input).onNews(sendBack)),
       },
       actions: {
-        forget: () => this.#forget(),
+        forget: () => this.#stored.forget(),
+        keepServers: (_, record) => this.#stored.keepServers(record),
         confirm: (_, accepted) => {
           options.onFact({ kind: 'signed in', hub: accepted.signIn.hubAddress })
           sessionOf(accepted.link).sendRecord(options.record())
@@ -113,9 +117,14 @@ export class Membership {
     return link === null ? undefined : sessionOf(link)
   }
 
-  /** Whether the node with this id serves the hub that this node is on: the only server of it, or the one that the link is with. */
+  /** Whether the node with this id serves the hub that this node is on: the only server of it, the one that the link is with, or one that it has told of. */
   isHubServer(nodeId: string): boolean {
-    return nodeId === this.#options.signIn.get()?.hubId || nodeId === this.session?.peerId
+    const signIn = this.#options.signIn.get()
+    return (
+      nodeId === signIn?.hubId ||
+      nodeId === this.session?.peerId ||
+      signIn?.servers?.servers.some(({ id }) => id === nodeId) === true
+    )
   }
 
   onChange(listener: (state: ConnectionState) => void): void {
@@ -227,22 +236,14 @@ export class Membership {
     return () => withdrawal.abort()
   }
 
-  async #signOut(): Promise<void> {
-    const { signIn, onFact } = this.#options
-    const hub = signIn.get()?.hubAddress
-    await signIn.remove()
-    if (hub !== undefined) onFact({ kind: 'signed out', hub })
-  }
-
-  async #connect(signIn: SignInRecord, signal: AbortSignal): Promise<LinkSession> {
+  async #connect({ signIn, address }: Attempt, signal: AbortSignal): Promise<LinkSession> {
     const { dial, onFact } = this.#options
     const record = this.#options.record()
     // On disk is what was pinned last: the actor knows the sign-in as it began.
-    const { hubAddress, hubKey, certificate, certificateKey } = this.#options.signIn.get() ?? signIn
+    const { hubKey, certificate, certificateKey } = this.#options.signIn.get() ?? signIn
     try {
-      const address = new URL(hubAddress)
       const { session, certificate: shown } = await dial({
-        address,
+        address: new URL(address),
         intent: 'CONNECT',
         record,
         hubKey,
@@ -254,33 +255,17 @@ export class Membership {
         session.close('SHUTDOWN', 'the node does not need the link any more')
         throw new LinkUnreachable('not needed any more')
       }
-      this.#serve(session, hubAddress)
-      if (shown?.trust === 'PINNED') this.#repin(signIn, shown)
+      this.#serve(session, address)
+      if (shown?.trust === 'PINNED') this.#stored.repin(signIn, shown)
       if (this.#options.record() !== record) session.sendRecord(this.#options.record())
       return session
     } catch (error) {
       if (signal.aborted) throw error
-      onFact({ kind: 'link failed', hub: hubAddress, error })
+      onFact({ kind: 'link failed', hub: address, error })
       const isOut =
         error instanceof LinkRefused && error.signed && (error.reason === 'NOT_A_MEMBER' || error.reason === 'REMOVED')
       throw isOut ? new NotAMember(error.message) : error
     }
-  }
-
-  /** The hub has proven itself: what it shows now is pinned from here on. */
-  #repin({ hubId, hubAddress: hub }: SignInRecord, shown: SeenCertificate): void {
-    const { signIn, onFact } = this.#options
-    this.#changes
-      .run(async () => {
-        const record = signIn.get()
-        if (record?.hubId !== hubId) return
-        if (record.certificate === shown.fingerprint && record.certificateKey === shown.key) return
-        if (record.certificate !== shown.fingerprint) {
-          onFact({ kind: 'certificate renewed', hub, fingerprint: shown.fingerprint })
-        }
-        await signIn.put({ ...record, ...pinOf(shown) })
-      })
-      .catch((error: unknown) => onFact({ kind: 'certificate not pinned', hub, error }))
   }
 
   #serve(session: LinkSession, hub: string): void {
@@ -292,19 +277,6 @@ export class Membership {
       if (end.reason === 'REPLACED' && end.byPeer) onFact({ kind: 'replaced', hub })
     })
   }
-
-  #forget(): void {
-    const { onFact, signIn } = this.#options
-    const hub = signIn.get()?.hubAddress ?? ''
-    onFact({ kind: 'removed', hub })
-    this.#changes
-      .run(() => signIn.remove())
-      .catch((error: unknown) => onFact({ kind: 'sign-in not deleted', hub, error }))
-  }
-}
-
-function pinOf({ fingerprint, key }: SeenCertificate) {
-  return { certificate: fingerprint, certificateKey: key }
 }
 
 /** Whoever asks another hub, or the same anew, is what it was until the sign-in is on disk. */
@@ -316,50 +288,4 @@ function stateOf({ context: { signIn, link } }: { context: { signIn: unknown; li
 /** The links of the machine are sessions: `#ask` and `#connect` give it no others. */
 function sessionOf(link: HubLink): LinkSession {
   return link as LinkSession
-}
-
-const REFUSALS: Partial<Record<LinkRefused['reason'], Code>> = {
-  REJECTED: 'UNAUTHENTICATED',
-  TIMED_OUT: 'DEADLINE_EXCEEDED',
-  TOO_MANY: 'RESOURCE_EXHAUSTED',
-  NO_AUTHENTICATION_BY_REQUEST: 'NOT_FOUND',
-  NOT_A_HUB: 'NOT_FOUND',
-  WITHDRAWN: 'CANCELLED',
-}
-
-/** Throws what became of a request that has not ended in a sign-in. */
-function requireJoined(outcome: JoinOutcome, address: URL): void {
-  switch (outcome.kind) {
-    case 'joined':
-      return
-    case 'signed in already':
-      throw signedInAlready(outcome.hubAddress)
-    case 'withdrawn':
-      throw new ServiceError('CANCELLED', 'the caller went away; the request is withdrawn')
-    case 'closed':
-      throw goingDown()
-    case 'failed':
-      throw joinFailure(outcome.error, address)
-  }
-}
-
-function signedInAlready(hubAddress: string): ServiceError {
-  return new ServiceError(
-    'ALREADY_EXISTS',
-    `this node is on the hub at ${hubAddress} already: disconnect it there first`,
-  )
-}
-
-function goingDown(): ServiceError {
-  return new ServiceError('UNAVAILABLE', 'the node is shutting down')
-}
-
-function joinFailure(error: unknown, { href }: URL): unknown {
-  if (error instanceof LinkRefused) {
-    return new ServiceError(REFUSALS[error.reason] ?? 'UNAVAILABLE', `the hub at ${href}: ${error.message}`)
-  }
-  if (error instanceof LinkUnreachable) {
-    return new ServiceError('UNAVAILABLE', `the hub at ${href} cannot be reached: ${error.message}`)
-  }
-  return error
 }

@@ -17,6 +17,7 @@ import {
   type Frames,
   type Hello,
   MAX_HANDSHAKE_FRAME_BYTES,
+  type SignedBody,
   type VerdictBody,
   Violation,
 } from './messages.ts'
@@ -42,6 +43,8 @@ export interface HubOptions {
   readonly certificates?: (() => readonly Uint8Array[]) | undefined
   /** Of a hub with a hub key, which this is a server of. Absent: the key of `identity` is the hub's. */
   readonly signer?: HubSigner | undefined
+  /** The same: where all its servers are now, as it has signed it. */
+  readonly servers?: (() => SignedBody | undefined) | undefined
   readonly report: (event: LinkEvent) => void
 }
 
@@ -239,7 +242,7 @@ export class HubHandshake {
   #conclude(nodeId: string, record: NodeRecord, admission: Admission): void {
     if (this.#step !== 'decision') return
     if (admission.admitted) {
-      const messages = this.#sendVerdict({ welcome: {} })
+      const messages = this.#sendVerdict({ welcome: { servers: this.#options.servers?.() } })
       this.#establish(nodeId, record, messages, admission)
       return
     }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { HANDSHAKE_MS, NEWEST_VERSION, VERSION } from './handshake-hub.ts'
 import { Heartbeat } from './heartbeat.ts'
-import { readStatement } from './hub-key.ts'
+import { readServerList, readStatement } from './hub-key.ts'
 import { type Identity, nodeIdOfRaw } from './identity.ts'
 import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
 import { type Intent, type LinkEvent, LinkRefused, type LinkSession, LinkUnreachable, type NodeRecord } from './link.ts'
@@ -79,6 +79,8 @@ class NodeHandshake {
   #hubKey: Uint8Array = new Uint8Array(0)
   /** What signs here and now: the hub key itself, or that of one of the hub's servers. */
   #serverKey: Uint8Array = new Uint8Array(0)
+  /** It has shown a statement of the hub key. */
+  #isServer = false
   #isCertificateStated = false
 
   constructor(
@@ -205,6 +207,7 @@ class NodeHandshake {
     if (server !== undefined) this.#checkCertificate(server.certificateKey)
     if (certificateDoubt !== undefined && !(this.#isCertificateStated && pinnedHubKey !== undefined))
       throw certificateDoubt
+    this.#isServer = server !== undefined
     this.#hubKey = new Uint8Array(hubKey)
     this.#serverKey = new Uint8Array(serverKey)
     this.#messages.push(bytes)
@@ -254,6 +257,8 @@ class NodeHandshake {
       this.#fail(new LinkRefused(name, message, true), closeCodes.REFUSED, 'refused')
       return
     }
+    const list = this.#isServer ? verdict.welcome.servers : undefined
+    const servers = list === undefined ? undefined : readServerList(list, this.#hubKey)
     this.#messages.push(bytes)
     this.#stop()
     const { identity, clock, report } = this.#options
@@ -269,6 +274,7 @@ class NodeHandshake {
       clock,
       heartbeat: this.#heartbeat?.sequence ?? 0,
       signRemoval: () => new Uint8Array(0),
+      ...(this.#isServer ? { readServers: (list) => readServerList(list, hubKey), servers } : {}),
       verifyRemoval: (removal) => verifyAs('removed', serverKey, whole, removal),
       report,
     })

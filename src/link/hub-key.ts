@@ -4,7 +4,15 @@ import { type Identity, identityOf } from './identity.ts'
 import { placeKey, readKey } from './key-file.ts'
 import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
 import { LinkRefused } from './link.ts'
-import { decodeServerStatement, encodeServerStatement, type SignedBody, Violation } from './messages.ts'
+import { type SignedBody, Violation } from './messages.ts'
+import {
+  decodeServerList,
+  decodeServerStatement,
+  encodeServerList,
+  encodeServerStatement,
+  type ServerList,
+  type ServerStatement,
+} from './signed-messages.ts'
 
 /** How long a statement about a server counts, and how old the one that is shown may be: between them is what clocks may differ by. Milliseconds. */
 export const STATEMENT_MS = 48 * 3600 * 1000
@@ -65,13 +73,24 @@ export class HubSigner {
     }
     return this.#statement
   }
+
+  /** Where the hub's servers are, signed. Throws RangeError when there are more than MAX_SERVERS. */
+  list(list: ServerList): SignedBody {
+    const body = encodeServerList(list)
+    return { body, signature: signAs('servers', this.#options.hub.privateKey, transcript(body)) }
+  }
+}
+
+/** The list that the hub key has signed. Throws Violation. */
+export function readServerList({ body, signature }: SignedBody, hubKey: Uint8Array): ServerList {
+  if (!verifyAs('servers', hubKey, transcript(body), signature)) {
+    throw new Violation('a list of servers that the hub key has not signed')
+  }
+  return decodeServerList(body)
 }
 
 /** A statement of the hub key about one of its servers. */
-export function stateServer(
-  { privateKey }: Identity,
-  statement: { serverKey: Uint8Array; certificateKey: Uint8Array; expiresAt: bigint },
-): SignedBody {
+export function stateServer({ privateKey }: Identity, statement: ServerStatement): SignedBody {
   const body = encodeServerStatement(statement)
   return { body, signature: signAs('server', privateKey, transcript(body)) }
 }
@@ -90,7 +109,7 @@ export interface StatementCheck {
 export function readStatement(
   { body, signature }: SignedBody,
   { hubKey, now }: StatementCheck,
-): { serverKey: Uint8Array; certificateKey: Uint8Array } {
+): Omit<ServerStatement, 'expiresAt'> {
   if (!verifyAs('server', hubKey, transcript(body), signature)) {
     throw new Violation('a statement about a server that the hub key has not signed')
   }

@@ -3,6 +3,8 @@ import type { WebSocketBehavior } from 'uWebSockets.js'
 import type { Code } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
 import type { Problem } from '../text/pointer.ts'
+import type { SignedBody } from './messages.ts'
+import type { ServerList } from './signed-messages.ts'
 
 /** What a node says about itself; at most MAX_RECORD_BYTES encoded (messages.ts). */
 export interface NodeRecord {
@@ -125,6 +127,12 @@ export interface LinkSession {
   onRecord(listener: (record: NodeRecord) => void): void
   /** Hub: sets what is done before a leaving node is told that it has left; rejections are ignored, the node leaves anyway. */
   onLeave(listener: () => void | Promise<void>): void
+  /** Server of a hub with a hub key: tells the node where all servers are now, as the hub key has signed it. */
+  sendServers(list: SignedBody): void
+  /** The same: tells the node whether it should have its link with another server. */
+  sendWish(wish: 'LOOK_ELSEWHERE' | 'STAY'): void
+  /** Node: sets who hears of the hub's servers; the last list and the last wish are told at once. */
+  onNews(listener: (news: HubNews) => void): void
   /**
    * Ends the session and all its streams. LEFT (node) tells the hub and waits for its answer, 5 s at most; REMOVED (hub) tells the
    * node in a signed message.
@@ -133,6 +141,14 @@ export interface LinkSession {
   /** Never rejects. */
   readonly closed: Promise<Closed>
 }
+
+/** What a hub with several servers tells its nodes of them. */
+export type HubNews =
+  | { readonly type: 'SERVERS'; readonly servers: ServerList }
+  /** The server cannot tell the others of its nodes now. */
+  | { readonly type: 'LOOK_ELSEWHERE' }
+  /** It can again. */
+  | { readonly type: 'STAY' }
 
 export type RefusalReason =
   /** CONNECT: the node is not on this hub. */

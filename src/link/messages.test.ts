@@ -110,6 +110,9 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
   removed: [[{ signature }, `9a01420a40${signatureHex}`]],
   leave: [[{}, 'a20100']],
   left: [[{}, 'aa0100']],
+  servers: [[{ body: key, signature }, `b201640a20${keyHex}1240${signatureHex}`]],
+  lookElsewhere: [[{}, 'ba0100']],
+  stay: [[{}, 'c20100']],
 }
 
 const frames = Object.entries(recorded).flatMap(([kind, rows]) =>

@@ -27,8 +27,8 @@ export const MAX_STREAMS = 10_000
 
 const MAX_OPERATION_LENGTH = 128
 const MAX_ID_LENGTH = 128
-const KEY_BYTES = 32
-const HASH_BYTES = 32
+export const KEY_BYTES = 32
+export const HASH_BYTES = 32
 const SIGNATURE_BYTES = 64
 const MAX_STATUS_MESSAGE_LENGTH = 8 * 1024
 const MAX_STATUS_DETAILS_LENGTH = 64 * 1024
@@ -56,22 +56,15 @@ export interface HubHelloBody {
   readonly statement?: SignedBody | undefined
 }
 
-/** What a hub key says of one of its servers. */
-export interface ServerStatement {
-  readonly serverKey: Uint8Array
-  /** Empty on plain HTTP. */
-  readonly certificateKey: Uint8Array
-  /** Milliseconds since the Unix epoch. */
-  readonly expiresAt: bigint
-}
-
 interface Refused {
   /** A number when it is none that this version knows. */
   readonly reason: RefusalReason | number
   readonly message: string
 }
 
-export type VerdictBody = { readonly welcome: object } | { readonly refused: Refused }
+export type VerdictBody =
+  | { readonly welcome: { readonly servers?: SignedBody | undefined } }
+  | { readonly refused: Refused }
 
 export interface Open {
   readonly stream: number
@@ -125,6 +118,9 @@ export interface Frames {
   removed: { readonly signature: Uint8Array }
   leave: Empty
   left: Empty
+  servers: SignedBody
+  lookElsewhere: Empty
+  stay: Empty
 }
 
 export type FrameName = keyof Frames
@@ -136,11 +132,11 @@ export class Violation extends Error {
 }
 
 const { messages } = readSchema(['penstock/link/link.proto'], 'penstock.link')
-const schemaOf = (name: string): MessageSchema => messages.get(`penstock.link.${name}`) as MessageSchema
+/** A message of the link's proto file. */
+export const schemaOf = (name: string): MessageSchema => messages.get(`penstock.link.${name}`) as MessageSchema
 const FRAME = schemaOf('Frame')
 const HUB_HELLO_BODY = schemaOf('HubHelloBody')
 const VERDICT_BODY = schemaOf('VerdictBody')
-const SERVER_STATEMENT = schemaOf('ServerStatement')
 const RECORD = schemaOf('NodeRecord')
 
 /** The frame with this one member, encoded. */
@@ -224,7 +220,8 @@ function unpinned(payload: Uint8Array, bytes: Uint8Array): Uint8Array {
   return copy
 }
 
-function decode(message: MessageSchema, bytes: Uint8Array, what: string): Record<string, unknown> {
+/** Throws Violation when the bytes are none; `what`: how the message is called. */
+export function decode(message: MessageSchema, bytes: Uint8Array, what: string): Record<string, unknown> {
   try {
     return decodeFromPeer(message, bytes)
   } catch {
@@ -245,6 +242,7 @@ function check(frame: Frame, size: number): void {
     case 'proof':
     case 'verdict':
     case 'removed':
+    case 'servers':
       length('signature', frame.value.signature, SIGNATURE_BYTES)
       return
     case 'open': {
@@ -265,7 +263,8 @@ function check(frame: Frame, size: number): void {
   }
 }
 
-function length(field: string, bytes: Uint8Array, wanted: number): void {
+/** Throws Violation unless a field has as many bytes as are wanted. */
+export function length(field: string, bytes: Uint8Array, wanted: number): void {
   if (bytes.length !== wanted) throw new Violation(`${field} has ${bytes.length} bytes instead of ${wanted}`)
 }
 
@@ -281,26 +280,17 @@ export function decodeHubHelloBody(bytes: Uint8Array): HubHelloBody {
   return body
 }
 
-export function encodeServerStatement(statement: ServerStatement): Uint8Array {
-  return encodeBinary(SERVER_STATEMENT, statement)
-}
-
-export function decodeServerStatement(bytes: Uint8Array): ServerStatement {
-  const statement = decode(SERVER_STATEMENT, bytes, 'ServerStatement') as unknown as ServerStatement
-  length('server_key', statement.serverKey, KEY_BYTES)
-  if (statement.certificateKey.length > 0) length('certificate_key', statement.certificateKey, HASH_BYTES)
-  return statement
-}
-
 export function encodeVerdictBody(body: VerdictBody): Uint8Array {
   return encodeBinary(VERDICT_BODY, body)
 }
 
 export function decodeVerdictBody(bytes: Uint8Array): VerdictBody {
-  const body = decode(VERDICT_BODY, bytes, 'VerdictBody') as { welcome?: object; refused?: Refused }
+  const body = decode(VERDICT_BODY, bytes, 'VerdictBody') as { welcome?: { servers?: SignedBody }; refused?: Refused }
   if (body.refused !== undefined) return { refused: body.refused }
   if (body.welcome === undefined) throw new Violation('a verdict that says nothing')
-  return { welcome: {} }
+  const { servers } = body.welcome
+  if (servers !== undefined) length('signature', servers.signature, SIGNATURE_BYTES)
+  return { welcome: body.welcome }
 }
 
 /** Encodes a record; throws RangeError when it is longer than MAX_RECORD_BYTES. */

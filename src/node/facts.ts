@@ -112,6 +112,9 @@ export function logMembership(log: FactLog, fact: MembershipFact): void {
     case 'certificate not pinned':
       log.error({ ...about, err: fact.error }, 'the certificate of the hub could not be pinned on the disk')
       break
+    case 'servers not kept':
+      log.error({ ...about, err: fact.error }, "where the hub's servers are could not be written to the disk")
+      break
   }
 }
 

@@ -12,6 +12,10 @@ export interface SignInRecord {
   certificate?: string
   /** SHA-256 of that certificate's public key, lowercase hex: a renewed certificate with the same key is accepted and takes its place. */
   certificateKey?: string
+  /** Where all servers of the hub are, as the hub key has signed it last; a hub with a key of its own tells that. */
+  servers?: { issue: bigint; servers: readonly { id: string; address: string }[] }
+  /** Address of the server that the last link was with, when it is not `hubAddress`. */
+  lastAddress?: string
 }
 
 /** Absent when the node is on no hub. */
