@@ -13,6 +13,8 @@ export interface NodeEvent {
 export type NodeRoute =
   | { readonly kind: 'self' }
   | { readonly kind: 'session'; readonly session: LinkSession }
+  /** Its link is with another server of the hub, whose id this is. */
+  | { readonly kind: 'server'; readonly server: string }
   /** On the hub, with no live link. */
   | { readonly kind: 'offline' }
   /** Not on the hub. */

@@ -21,6 +21,7 @@ import {
   type VerdictBody,
   Violation,
 } from './messages.ts'
+import { isKnownCertificate, mustBeServer } from './peer-checks.ts'
 import { Session } from './session.ts'
 import { type CloseCode, closeCodes, deaf, type LinkTransport } from './transport.ts'
 
@@ -165,7 +166,7 @@ export class HubHandshake {
     if (hello.version !== VERSION) {
       throw new Violation(`version ${hello.version} of the protocol is not spoken here, only ${VERSION}`)
     }
-    if (hello.intent !== 'JOIN' && hello.intent !== 'CONNECT') {
+    if (hello.intent !== 'JOIN' && hello.intent !== 'CONNECT' && (hello.intent !== 'SERVER' || signer === undefined)) {
       throw new Violation('a hello without a known intent')
     }
     // A node that reads no statements would take the hub key for one that this server has to hold.
@@ -187,11 +188,12 @@ export class HubHandshake {
   }
 
   #onProof(proof: Frames['proof'], bytes: Uint8Array): void {
-    const { nodeKey } = this.#hello as Hello
+    const { nodeKey, intent } = this.#hello as Hello
     if (!verifyAs('node', nodeKey, transcript(...this.#messages, proof.record), proof.signature)) {
       throw new Violation('a proof that the key of the hello has not signed')
     }
     const record = decodeRecord(proof.record)
+    if (intent === 'SERVER') mustBeServer(nodeKey, proof.statement, this.#options.signer as HubSigner)
     this.#messages.push(bytes)
     this.#step = 'decision'
     const nodeId = nodeIdOfRaw(nodeKey)
@@ -221,13 +223,14 @@ export class HubHandshake {
   async #decide(nodeId: string, record: NodeRecord): Promise<Admission> {
     const { nodeKey, intent, certificateFingerprint } = this.#hello as Hello
     const { policy, certificates = () => [] } = this.#options
-    if (!isKnown(certificateFingerprint, certificates())) {
+    if (!isKnownCertificate(certificateFingerprint, certificates())) {
       const message =
         certificateFingerprint.length === 0
           ? 'this hub is reached over HTTPS only'
           : 'the TLS certificate you see is not that of the hub: something between ends the encryption'
       return { admitted: false, reason: 'WRONG_CERTIFICATE', message }
     }
+    if (intent === 'SERVER') return { admitted: true }
     if (intent === 'CONNECT') return await policy.admit(nodeId, record)
     this.#heartbeat = new Heartbeat({
       clock: this.#options.clock,
@@ -267,10 +270,12 @@ export class HubHandshake {
     this.#heartbeat?.stop()
     const { identity, clock, report, policy } = this.#options
     const whole = transcript(...messages)
+    const isServerLink = this.#hello?.intent === 'SERVER'
     this.#messages = []
     this.#hello = undefined
     const session = new Session({
       side: 'hub',
+      isServerLink,
       localId: identity.nodeId,
       peerId: nodeId,
       transport: this.#transport,
@@ -282,11 +287,8 @@ export class HubHandshake {
     })
     this.#session = session
     this.#progress.admitted?.(session)
-    policy.established(session, record, admission)
+    if (!isServerLink) policy.established(session, record, admission)
+    else if (policy.serverEstablished === undefined) session.close('SHUTDOWN', 'this server has no links with others')
+    else policy.serverEstablished(session)
   }
-}
-
-function isKnown(fingerprint: Uint8Array, certificates: readonly Uint8Array[]): boolean {
-  if (certificates.length === 0) return fingerprint.length === 0
-  return certificates.some((certificate) => Buffer.compare(certificate, fingerprint) === 0)
 }

@@ -27,6 +27,8 @@ export interface NodeHandshakeOptions {
   readonly intent: Intent
   /** 32 bytes. A hub with another key is refused (WRONG_HUB). */
   readonly pinnedHubKey?: Uint8Array | undefined
+  /** SERVER: that this node is a server of the hub. */
+  readonly statement?: SignedBody | undefined
   /** SHA-256 of the public key of the TLS certificate seen, 32 bytes; absent on plain HTTP. */
   readonly certificateKey?: Uint8Array | undefined
   /** What there is against that certificate: the hub is refused with this, unless its hub key speaks for the certificate. */
@@ -215,6 +217,7 @@ class NodeHandshake {
     const proof = encodeFrame('proof', {
       record: encoded,
       signature: signAs('node', identity.privateKey, transcript(...this.#messages, encoded)),
+      statement: this.#options.statement,
     })
     this.#messages.push(proof)
     this.#step = 'verdict'
@@ -268,6 +271,7 @@ class NodeHandshake {
     // Made at once: the hub's first call may be right behind.
     const session = new Session({
       side: 'node',
+      isServerLink: this.#options.intent === 'SERVER',
       localId: identity.nodeId,
       peerId: nodeIdOfRaw(serverKey),
       transport: this.#transport,

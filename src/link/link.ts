@@ -18,6 +18,8 @@ export interface LinkStatus {
   readonly code: Code | 'OK'
   readonly message: string
   readonly details?: readonly Problem[]
+  /** Between servers of a hub: the node that the call is for has no link with the one that says so, and has heard nothing of the call. */
+  readonly notHere?: boolean
 }
 
 /**
@@ -106,7 +108,10 @@ export interface OpenOptions {
   readonly holder?: Pick<LinkStream, 'hold'> | undefined
 }
 
-/** A proven connection between a node and its hub. */
+/** What opens calls. */
+export type LinkOpener = Pick<LinkSession, 'open'>
+
+/** A proven connection between a node and its hub, or between two servers of one. */
 export interface LinkSession {
   /** Node id of the other side, proven. */
   readonly peerId: string
@@ -184,6 +189,8 @@ export interface HubPolicy {
   join(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission>
   /** A session stands, let in by `admission`, as `admit` or `join` gave it; the handlers (onOpen, onRecord, onLeave) are set before this returns. */
   established(session: LinkSession, record: NodeRecord, admission: Admission): void
+  /** SERVER: the session of another server of the same hub stands. Absent: none is let in. */
+  serverEstablished?(session: LinkSession): void
 }
 
 export interface JoiningNode {
@@ -276,7 +283,8 @@ export interface SeenCertificate {
   readonly trust: 'CA' | 'PINNED' | 'HUB_KEY' | 'FIRST_USE'
 }
 
-export type Intent = 'JOIN' | 'CONNECT'
+/** SERVER: another server of the hub opens a link. */
+export type Intent = 'JOIN' | 'CONNECT' | 'SERVER'
 
 /** A link that the hub has let in. */
 export interface Dialled {

@@ -26,7 +26,7 @@ export const PIECE_BYTES = 512
 export const MAX_STREAMS = 10_000
 
 const MAX_OPERATION_LENGTH = 128
-const MAX_ID_LENGTH = 128
+export const MAX_ID_LENGTH = 128
 export const KEY_BYTES = 32
 export const HASH_BYTES = 32
 const SIGNATURE_BYTES = 64
@@ -88,6 +88,7 @@ export interface End {
   readonly code: number
   readonly message: string
   readonly details: readonly { readonly pointer: string; readonly message: string }[]
+  readonly notHere?: boolean
 }
 
 /** A record as it was sent; services that this version does not know are numbers. */
@@ -103,7 +104,7 @@ type Empty = Record<string, never>
 export interface Frames {
   hello: Hello
   hubHello: SignedBody
-  proof: { readonly record: Uint8Array; readonly signature: Uint8Array }
+  proof: { readonly record: Uint8Array; readonly signature: Uint8Array; readonly statement?: SignedBody | undefined }
   pending: Empty
   verdict: SignedBody
   open: Open
@@ -238,8 +239,11 @@ function check(frame: Frame, size: number): void {
       if (certificateFingerprint.length > 0) length('certificate_fingerprint', certificateFingerprint, HASH_BYTES)
       return
     }
-    case 'hubHello':
     case 'proof':
+      if (frame.value.statement !== undefined) length('signature', frame.value.statement.signature, SIGNATURE_BYTES)
+      length('signature', frame.value.signature, SIGNATURE_BYTES)
+      return
+    case 'hubHello':
     case 'verdict':
     case 'removed':
     case 'servers':
@@ -328,11 +332,13 @@ export function endFrame(stream: number, status: LinkStatus): Uint8Array {
     details.push({ pointer, message })
   }
   const message = status.message.slice(0, MAX_STATUS_MESSAGE_LENGTH)
-  return encodeFrame('end', { stream, code: codeNumbers[status.code], message, details })
+  const { notHere = false } = status
+  return encodeFrame('end', { stream, code: codeNumbers[status.code], message, details, notHere })
 }
 
-export function statusOfEnd({ code, message, details }: End): LinkStatus {
-  const status: LinkStatus = { code: codeName(code), message }
+/** `isServer`: the peer is a server of the same hub, which may say that it does not have the node. */
+export function statusOfEnd({ code, message, details, notHere = false }: End, isServer = false): LinkStatus {
+  const status: LinkStatus = { code: codeName(code), message, ...(isServer && notHere ? { notHere } : {}) }
   return details.length === 0
     ? status
     : { ...status, details: details.map(({ pointer, message }) => ({ pointer, message })) }

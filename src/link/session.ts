@@ -43,6 +43,8 @@ export interface SessionOptions {
   /** Id of this end; the origin of calls that name none. */
   readonly localId: string
   readonly peerId: string
+  /** Both ends are servers of one hub: they carry calls, and nothing else. */
+  readonly isServerLink?: boolean
   readonly transport: LinkTransport
   readonly clock: Clock
   /** The last ping's sequence while the handshake waited. */
@@ -93,6 +95,7 @@ export class Session implements LinkSession {
       side,
       localId,
       peerId,
+      isServerLink: options.isServerLink === true,
       send: (frame) => this.#send(frame),
       usedUp: () => this.#finish('SHUTDOWN', 'the stream ids of this connection are used up', false),
       failed: (operation, error) => this.#report('failed', `${operation}: a handler failed`, error),
@@ -263,6 +266,7 @@ export class Session implements LinkSession {
     if (this.#streams.handle(frame)) return
     if (frame.kind === 'ping') this.#send(encodeFrame('pong', { sequence: frame.value.sequence }))
     else if (frame.kind === 'pong') this.#pong(frame.value.sequence)
+    else if (this.#options.isServerLink) throw new Violation(`a ${frame.kind} frame from a server in a session`)
     else if (this.#options.side === 'hub') this.#handleAtHub(frame)
     else this.#handleAtNode(frame)
   }

@@ -63,8 +63,8 @@ export class TestHub {
   }
 }
 
-/** Two ends of a session without a handshake, and everything either of them reported. */
-export function sessionPair(schedule?: (transport: MemoryTransport) => void) {
+/** Two ends of a session without a handshake, and everything either of them reported; `more`: of both. */
+export function sessionPair(schedule?: (transport: MemoryTransport) => void, more: Partial<SessionOptions> = {}) {
   const clock = new SimulatedClock()
   const events: LinkEvent[] = []
   const [hubTransport, nodeTransport] = MemoryTransport.pair(schedule)
@@ -76,6 +76,7 @@ export function sessionPair(schedule?: (transport: MemoryTransport) => void) {
     report: (event: LinkEvent) => {
       events.push(event)
     },
+    ...more,
   } satisfies Partial<SessionOptions>
   const hub = new Session({ ...common, side: 'hub', localId: 'hub', peerId: 'node', transport: hubTransport })
   const node = new Session({ ...common, side: 'node', localId: 'node', peerId: 'hub', transport: nodeTransport })

@@ -1,5 +1,5 @@
 /** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
-import type { FactCaller, HubFact, LinkEnd, MembershipFact } from '../hub/facts.ts'
+import type { FactCaller, HubFact, LinkEnd, MembershipFact, ServerFact } from '../hub/facts.ts'
 import type { PipelineFact } from '../services/pipeline-facts.ts'
 import { messageOf } from '../text/error-message.ts'
 
@@ -71,6 +71,24 @@ export function logHub(log: FactLog, fact: HubFact): void {
       break
     case 'removed':
       log.info({ ...about, ...callerFields(fact.caller) }, 'node removed from the hub')
+      break
+  }
+}
+
+export function logServer(log: FactLog, fact: ServerFact): void {
+  const about = { server: fact.server, address: fact.address }
+  switch (fact.kind) {
+    case 'server link up':
+      log.info(about, 'link with another server of the hub up')
+      break
+    case 'server link down':
+      log[levelOf(fact.end, 'hub')](
+        { ...about, ...endFields(fact.end, 'server') },
+        'link with another server of the hub down',
+      )
+      break
+    case 'server link failed':
+      log.warn({ ...about, error: messageOf(fact.error) }, 'no link with another server of the hub')
       break
   }
 }

@@ -11,6 +11,11 @@ import { certificateKeyOf, type Tls } from './tls.ts'
 /** What signs for the hub on this server; undefined without `hubServer.keyFile`. Throws an Error that names the setting. */
 export function hubSigner(config: NodeConfig, identity: Identity, tls: Tls | undefined): HubSigner | undefined {
   const file = config['hubServer.keyFile']
+  if (file === '' && config['hubServer.address'] !== '') {
+    throw new Error(
+      'hubServer.address is what the hub key signs for the nodes: set hubServer.keyFile too (--hub-key-file)',
+    )
+  }
   if (file === '') return undefined
   if (!config.hubServer)
     throw new Error('hubServer.keyFile is set, but this node hosts no hub: set hubServer too (--hub)')

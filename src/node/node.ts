@@ -34,8 +34,9 @@ import type { NodeConfig } from './config.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
 import { logPipeline } from './facts.ts'
-import { createHubPart, type HubPart } from './hub.ts'
+import { createHubPart } from './hub.ts'
 import { hubSigner } from './hub-key.ts'
+import type { HubPart, SharedHub } from './hub-part.ts'
 import { createLog } from './log.ts'
 import { readTls, type Tls } from './tls.ts'
 import { keepTokenFile } from './token-file.ts'
@@ -61,6 +62,8 @@ export interface NodeOptions {
   file?: string | undefined
   /** Somebody chose `access.loopback`: that it is open needs no warning. */
   isLoopbackChosen?: boolean
+  /** What the servers of a hub share, as the one with this node id has it; absent: a hub has this server only. Needs `hubServer.keyFile`. */
+  shared?: (nodeId: string) => SharedHub
   /** Drives heartbeats, reconnects and deadlines of links and of requests to join; default: the system's. */
   clock?: Clock
 }
@@ -116,7 +119,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     await pipelines.open()
     opened.push(() => pipelines.close())
-    const hub = hubPart(config, options, { identity, store, log, dispatcher: () => dispatcher })
+    const hub = hubPart(config, options, { identity, signer, store, log, dispatcher: () => dispatcher })
     const tokens = new AccessService({
       tokens: store.tokens,
       onError: (error) => log.error({ err: error }, 'the use of a token could not be noted'),
@@ -198,6 +201,7 @@ function refuseUnavailable(config: NodeConfig): void {
 
 interface HubPartNeeds {
   readonly identity: Identity
+  readonly signer: HubSigner | undefined
   readonly store: Store
   readonly log: Logger
   readonly dispatcher: () => Dispatcher
@@ -206,7 +210,7 @@ interface HubPartNeeds {
 /** This node as the host or a member of a hub. */
 function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds): HubPart {
   const { file, clock = systemClock } = options
-  const { identity, store, log, dispatcher } = needs
+  const { identity, signer, store, log, dispatcher } = needs
   const requestTimeout =
     config['hubServer.authenticationByRequest'] === 'taken'
       ? config['hubServer.authenticationByRequest.timeout']
@@ -217,7 +221,9 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
     name: config['node.name'] || hostname(),
     metadata: config['node.metadata'],
     file,
-    hubServer: config.hubServer ? { requestTimeout } : undefined,
+    hubServer: config.hubServer
+      ? { requestTimeout, signer, address: config['hubServer.address'], shared: options.shared?.(identity.nodeId) }
+      : undefined,
     dial: ({ hubKey, certificate, certificateKey, ...request }) => {
       const { address, intent } = request
       if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
@@ -228,6 +234,7 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
       return dialHub({
         ...request,
         identity,
+        ...(intent === 'SERVER' ? { statement: signer?.statement() } : {}),
         clock,
         pinnedHubKey: hubKey,
         pinnedCertificate: certificate,
@@ -243,7 +250,7 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
 
 /** The hub's end of the links to its nodes. */
 function linkServer(
-  { policy }: HubPart,
+  { policy, servers }: HubPart,
   needs: { identity: Identity; signer: HubSigner | undefined; tls: Tls | undefined; log: Logger; clock: Clock },
 ): LinkServer | undefined {
   const { identity, signer, tls, log, clock } = needs
@@ -252,6 +259,7 @@ function linkServer(
   return createLinkServer({
     identity,
     signer,
+    servers,
     policy,
     clock,
     certificates: () => certificates,

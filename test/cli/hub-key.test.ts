@@ -2,10 +2,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
+import { freeAddress } from '../hub/callers.ts'
 import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
 import '../harness/slow.ts'
 
@@ -29,16 +29,6 @@ async function up(name: string, http: string, ...flags: string[]): Promise<Runni
   nodes.add(process)
   const [, address, id] = await lineOf(process, /^penstock ready http=(\S+) grpc=none node=(\S+)$/)
   return { process, id: id as string, address: address as string }
-}
-
-/** An address to listen on again and again: one that the system chose for a listener is not free at once after its end. */
-async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return `127.0.0.1:${port}`
 }
 
 async function down({ process }: RunningNode): Promise<void> {
