@@ -11,9 +11,10 @@ import {
   type JoinOutcome,
   NotAMember,
 } from '../actors/hub-connection-parts.ts'
-import type { Timers } from '../contract/clock.ts'
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { ConnectionState } from '../contract/types.ts'
+import type { PendingAt } from '../link/handshake-node.ts'
 import {
   type Dialled,
   type Intent,
@@ -23,6 +24,7 @@ import {
   type NodeRecord,
 } from '../link/link.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
+import { askHub } from './asking.ts'
 import type { MembershipFact } from './facts.ts'
 import { goingDown, requireJoined, signedInAlready } from './join-outcome.ts'
 import { pinOf, StoredSignIn } from './stored-sign-in.ts'
@@ -39,6 +41,8 @@ export interface DialRequest {
   /** SHA-256 of the public key that another certificate may have, lowercase hex. */
   readonly certificateKey?: string
   readonly signal: AbortSignal
+  /** JOIN: the request waits for the hub's operator. */
+  readonly onPending?: ((hub: PendingAt) => void) | undefined
 }
 
 export interface MembershipOptions {
@@ -52,7 +56,7 @@ export interface MembershipOptions {
   /** Hears of sign-in and sign-out, and of every link: up, down, not to be had. */
   onFact(fact: MembershipFact): void
   /** Drives its deadlines; absent: the system's timers. */
-  clock?: Timers
+  clock?: Clock
   /** Uniform in [0, 1). */
   random?: () => number
 }
@@ -214,19 +218,19 @@ export class Membership {
 
   #ask({ request, address }: Asked, tell: (event: AskEvent) => void): () => void {
     const withdrawal = new AbortController()
-    this.#options
-      .dial({ address, intent: 'JOIN', record: this.#options.record(), signal: withdrawal.signal })
-      .then(({ session, hubId, hubKey, certificate }) => {
+    const { dial, record, clock, random = Math.random } = this.#options
+    askHub(address, { dial, record, clock, random }, withdrawal.signal)
+      .then(({ session, hubId, hubKey, certificate, address: at }) => {
         if (withdrawal.signal.aborted) {
           session.close('SHUTDOWN', 'the node does not join after all')
           return
         }
-        this.#serve(session, address.href)
+        this.#serve(session, at)
         const pin = certificate?.trust === 'FIRST_USE' ? pinOf(certificate) : {}
         tell({
           type: 'ACCEPTED',
           request,
-          signIn: { hubAddress: address.href, hubId, hubKey, ...pin },
+          signIn: { hubAddress: at, hubId, hubKey, ...pin },
           link: session,
         })
       })

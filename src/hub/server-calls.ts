@@ -1,5 +1,5 @@
 /** Calls for nodes whose link another server of the hub has. */
-import type { Timers } from '../contract/clock.ts'
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { LinkOpener, LinkSession, LinkStatus, LinkStream, OpenOptions, StreamHandlers } from '../link/link.ts'
 import { notOnHub } from './hub-server.ts'
@@ -13,7 +13,7 @@ export const MOVE_MS = 250
 export interface ServerCallsOptions {
   readonly registry: Pick<NodeRegistry, 'route'>
   readonly links: Pick<ServerLinks, 'with'>
-  readonly clock: Timers & { now(): number }
+  readonly clock: Clock
 }
 
 export class ServerCalls {

@@ -237,7 +237,7 @@ export class HubHandshake {
       ping: (sequence) => this.#transport.send(encodeFrame('ping', { sequence })),
       dead: () => this.#cutOff('dead', 'the joining node has gone silent', closeCodes.DEAD),
     })
-    this.#transport.send(encodeFrame('pending', {}))
+    this.#transport.send(encodeFrame('pending', { servers: this.#options.servers?.() }))
     const { remoteAddress } = this.#transport
     return await policy.join({ nodeId, key: new Uint8Array(nodeKey), record, remoteAddress }, this.#withdrawn.signal)
   }

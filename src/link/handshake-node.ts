@@ -19,6 +19,7 @@ import {
   Violation,
 } from './messages.ts'
 import { Session } from './session.ts'
+import type { ServerList } from './signed-messages.ts'
 import { closeCodes, deaf, type LinkTransport } from './transport.ts'
 
 export interface NodeHandshakeOptions {
@@ -41,8 +42,16 @@ export interface NodeHandshakeOptions {
   /** Milliseconds until the hub must have answered (default HANDSHAKE_MS). */
   readonly within?: number
   /** Called when the hub shows the request to its operator (JOIN). */
-  readonly onPending?: (() => void) | undefined
+  readonly onPending?: ((hub: PendingAt) => void) | undefined
   readonly report: (event: LinkEvent) => void
+}
+
+/** The hub that a request to join waits at. */
+export interface PendingAt {
+  /** Raw public key of the hub, 32 bytes. */
+  readonly hubKey: Uint8Array
+  /** Where all its servers are; absent: it has not told. */
+  readonly servers: ServerList | undefined
 }
 
 export interface Joined {
@@ -171,7 +180,7 @@ class NodeHandshake {
       this.#heartbeat?.heard()
       if (this.#step === 'hubHello' && frame.kind === 'hubHello') this.#onHubHello(frame.value, bytes)
       else if (this.#step === 'verdict' && frame.kind === 'pending' && this.#options.intent === 'JOIN')
-        this.#onPending()
+        this.#onPending(frame.value.servers)
       else if ((this.#step === 'verdict' || this.#step === 'pending') && frame.kind === 'verdict') {
         this.#onVerdict(frame.value, bytes)
       } else this.#onOther(frame)
@@ -238,7 +247,8 @@ class NodeHandshake {
     return (this.#options.now ?? Date.now)()
   }
 
-  #onPending(): void {
+  #onPending(list: SignedBody | undefined): void {
+    const servers = list === undefined || !this.#isServer ? undefined : readServerList(list, this.#hubKey)
     this.#step = 'pending'
     this.#options.clock.clearTimeout(this.#timer)
     this.#heartbeat = new Heartbeat({
@@ -246,7 +256,7 @@ class NodeHandshake {
       ping: (sequence) => this.#transport.send(encodeFrame('ping', { sequence })),
       dead: () => this.#fail(new LinkUnreachable('the hub has gone silent'), closeCodes.DEAD, 'nothing was heard'),
     })
-    this.#options.onPending?.()
+    this.#options.onPending?.({ hubKey: this.#hubKey, servers })
   }
 
   #onVerdict({ body, signature }: SignedBody, bytes: Uint8Array): void {

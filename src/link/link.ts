@@ -167,6 +167,8 @@ export type RefusalReason =
   | 'NO_AUTHENTICATION_BY_REQUEST'
   | 'WITHDRAWN'
   | 'PROTOCOL'
+  /** The hub cannot tell now whether the node is on it: try again. */
+  | 'UNAVAILABLE'
   /** TLS ends somewhere else than at the hub, or the certificate is not the pinned one. */
   | 'WRONG_CERTIFICATE'
   /** The hub's key is not the pinned one. Said by dialHub only. */

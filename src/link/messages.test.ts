@@ -89,7 +89,8 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
   ],
   halfClose: [[{ stream: 5 }, '52020805']],
   end: [
-    [{ stream: 7, code: 0, message: '', details: [] }, '5a020807'],
+    [{ stream: 7, code: 0, message: '', details: [], notHere: false }, '5a020807'],
+    [{ stream: 7, code: 14, message: '', details: [], notHere: true }, '5a060807100e2801'],
     [
       {
         stream: 7,
@@ -99,6 +100,7 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
           { pointer: '/id', message: 'unknown' },
           { pointer: '', message: '' },
         ],
+        notHere: false,
       },
       '5a2b080710051a136e6f20706970656c696e6520e2809c78e2809d220e0a032f69641207756e6b6e6f776e2200',
     ],

@@ -105,7 +105,7 @@ export interface Frames {
   hello: Hello
   hubHello: SignedBody
   proof: { readonly record: Uint8Array; readonly signature: Uint8Array; readonly statement?: SignedBody | undefined }
-  pending: Empty
+  pending: { readonly servers?: SignedBody | undefined }
   verdict: SignedBody
   open: Open
   message: Message
@@ -242,6 +242,9 @@ function check(frame: Frame, size: number): void {
     case 'proof':
       if (frame.value.statement !== undefined) length('signature', frame.value.statement.signature, SIGNATURE_BYTES)
       length('signature', frame.value.signature, SIGNATURE_BYTES)
+      return
+    case 'pending':
+      if (frame.value.servers !== undefined) length('signature', frame.value.servers.signature, SIGNATURE_BYTES)
       return
     case 'hubHello':
     case 'verdict':
