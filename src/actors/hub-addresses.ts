@@ -11,7 +11,7 @@ type KnownAddresses = Pick<SignInRecord, 'hubAddress' | 'servers'>
 export function addressesOf({ hubAddress, servers }: KnownAddresses): string[] {
   const isSecure = hubAddress.startsWith('https:')
   const told = (servers?.servers ?? [])
-    .map(({ address }) => new URL(address).href)
+    .flatMap(({ address }) => (address === '' ? [] : [new URL(address).href]))
     .filter((address) => !isSecure || address.startsWith('https:'))
   return [...new Set([new URL(hubAddress).href, ...told])]
 }

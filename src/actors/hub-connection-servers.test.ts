@@ -192,7 +192,7 @@ describe('the order of the servers', () => {
   const list = (...told: string[]) => ({ issue: 1n, servers: told.map((address) => ({ id: address, address })) })
 
   test('has each address once, and no plain one for a node that joined over HTTPS', () => {
-    expect(addressesOf({ ...signIn, servers: list('https://a:1/', 'https://b:1', 'http://c:1') })).toEqual([
+    expect(addressesOf({ ...signIn, servers: list('https://a:1/', '', 'https://b:1', 'http://c:1') })).toEqual([
       'https://a:1/',
       'https://b:1/',
     ])

@@ -226,6 +226,16 @@ export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
   'token create': value(tokenWithSecret),
   'token list': value(list(TOKEN)),
   'token revoke': value(Type.Object({ name: text }, closed)),
+  'hub export': value(Type.Object({ file: text, hubId: text, members: count }, closed)),
+  'hub import': value(
+    Type.Object(
+      {
+        ...{ file: text, hubId: text, members: count },
+        pipelines: Type.Array(Type.Object({ id: text, name: text, node: text }, closed)),
+      },
+      closed,
+    ),
+  ),
   'hub key create': value(Type.Object({ file: text, hubId: text }, closed)),
   'hub key show': value(Type.Object({ file: text, hubId: text }, closed)),
   'hub key adopt': value(

@@ -121,16 +121,6 @@ export class Membership {
     return link === null ? undefined : sessionOf(link)
   }
 
-  /** Whether the node with this id serves the hub that this node is on: the only server of it, the one that the link is with, or one that it has told of. */
-  isHubServer(nodeId: string): boolean {
-    const signIn = this.#options.signIn.get()
-    return (
-      nodeId === signIn?.hubId ||
-      nodeId === this.session?.peerId ||
-      signIn?.servers?.servers.some(({ id }) => id === nodeId) === true
-    )
-  }
-
   onChange(listener: (state: ConnectionState) => void): void {
     this.#listeners.push(listener)
   }

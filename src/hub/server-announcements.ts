@@ -12,7 +12,7 @@ export const KEPT_MS = 600_000
 export interface ServerAnnouncementsOptions {
   readonly directory: ServerDirectory
   readonly signer: HubSigner
-  /** Where nodes reach this server; empty: they are not told of it. */
+  /** Where nodes reach this server; empty: they are not told. */
   readonly address: string
   readonly clock: Clock
   /** What another server has published, or the list of all, cannot be used. */
@@ -47,9 +47,9 @@ export class ServerAnnouncements {
     this.#read()
   }
 
-  /** Where all servers are now, for a welcome; undefined while none has an address. */
-  get signed(): SignedBody | undefined {
-    return this.#signed
+  /** Where all servers are now, for a welcome. */
+  get signed(): SignedBody {
+    return this.#signed as SignedBody
   }
 
   /** The node at the other end hears of changes from now on; what it was told by its welcome is that of this moment. */
@@ -115,7 +115,6 @@ export class ServerAnnouncements {
   #sign(highest: bigint): void {
     const { signer, directory, address } = this.#options
     const servers: HubServer[] = [...this.#known]
-      .filter(([, known]) => known.address !== '')
       .map(([id, known]) => ({ id, address: known.address }))
       .sort((a, b) => (a.id < b.id ? -1 : 1))
     const content = JSON.stringify(servers)
@@ -129,9 +128,9 @@ export class ServerAnnouncements {
       this.#options.onError(most, new RangeError(`a hub has ${MAX_SERVERS} servers at most`))
     }
     const list = { issue: this.#issue, servers: servers.slice(0, MAX_SERVERS) }
-    this.#signed = servers.length === 0 ? undefined : signer.list(list)
+    this.#signed = signer.list(list)
     directory.publish(encodeServerDetails({ address, issue: this.#issue }))
-    if (!isChanged || this.#signed === undefined) return
+    if (!isChanged) return
     for (const session of this.#sessions) session.sendServers(this.#signed)
   }
 }

@@ -16,9 +16,10 @@ export interface ServerStatement {
   readonly expiresAt: bigint
 }
 
-/** A server of a hub, and where nodes reach it: http or https. */
+/** A server of a hub. */
 export interface HubServer {
   readonly id: string
+  /** Where nodes reach it, http or https; empty: they are not told. */
   readonly address: string
 }
 
@@ -67,7 +68,7 @@ export function decodeServerList(bytes: Uint8Array): ServerList {
   if (servers.length > MAX_SERVERS) throw new Violation(`${servers.length} servers, ${MAX_SERVERS} are allowed`)
   for (const { id, address } of servers) {
     if (id.length > MAX_ID_LENGTH) throw new Violation('a server whose id is too long')
-    mustBeAddress(address)
+    if (address !== '') mustBeAddress(address)
   }
   return list
 }

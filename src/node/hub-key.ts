@@ -4,8 +4,8 @@ import { HubSigner, readHubKey, writeHubKey } from '../link/hub-key.ts'
 import { type Identity, identityFile, identityOf, loadIdentity } from '../link/identity.ts'
 import { readKey } from '../link/key-file.ts'
 import { rawKey } from '../link/keys.ts'
-import type { Store } from '../store/store.ts'
 import type { NodeConfig } from './config.ts'
+import { noNode, pipelinesIn, withStore } from './offline.ts'
 import { certificateKeyOf, type Tls } from './tls.ts'
 
 /** What signs for the hub on this server; undefined without `hubServer.keyFile`. Throws an Error that names the setting. */
@@ -41,22 +41,19 @@ export interface AdoptedHubKey {
 }
 
 /**
- * Makes the key of the node whose state is in `directory`, which nobody else uses, the hub key in the new file `file`, and gives the node a new one. Done
+ * Makes the key of the node whose state is in `directory`, and which is down, the hub key in the new file `file`, and gives the node a new one. Done
  * again after it was cut off, it goes on. Throws an Error, and changes nothing, where the node has no key or `file` holds another.
  */
-export function adoptHubKey(directory: string, file: string, { pipelines }: Pick<Store, 'pipelines'>): AdoptedHubKey {
-  const path = identityFile(directory)
-  const key = readKey(path)
-  if (key === undefined) throw new Error(`there is no node in ${directory}: ${path} is missing`)
-  const hub = identityOf(key)
-  if (readKeyIfThere(file)?.nodeId !== hub.nodeId) writeHubKey(file, hub)
-  rmSync(path)
-  const { nodeId } = loadIdentity(directory)
-  return {
-    hubId: hub.nodeId,
-    nodeId,
-    pipelines: pipelines.all().map(({ id, settings }) => ({ id, name: settings.name })),
-  }
+export async function adoptHubKey(directory: string, file: string): Promise<AdoptedHubKey> {
+  return await withStore(directory, async (store) => {
+    const path = identityFile(directory)
+    const key = readKey(path)
+    if (key === undefined) throw noNode(directory)
+    const hub = identityOf(key)
+    if (readKeyIfThere(file)?.nodeId !== hub.nodeId) writeHubKey(file, hub)
+    rmSync(path)
+    return { hubId: hub.nodeId, nodeId: loadIdentity(directory).nodeId, pipelines: pipelinesIn(store) }
+  })
 }
 
 function readKeyIfThere(file: string): Identity | undefined {

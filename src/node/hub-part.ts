@@ -61,8 +61,6 @@ export interface HubPart {
   servers(): SignedBody | undefined
   readonly registry: NodeRegistry | undefined
   readonly membership: Membership | undefined
-  /** Whether the node with this id serves the hub that this node has joined. */
-  isHubServer(nodeId: string): boolean
   /** Begins to connect to the hub this node is signed in to. */
   start(): void
   /** Ends streams and links, brings the nodes' times to disk; the store must still be open. */

@@ -71,7 +71,6 @@ export function createHubServer(options: HubPartOptions, settings: HubServerSett
     servers: () => others?.announcements.signed,
     registry,
     membership: undefined,
-    isHubServer: () => false,
     start: () => others?.links.start(),
     close: async () => {
       server.close()

@@ -32,7 +32,6 @@ function createMember(options: HubPartOptions): HubPart {
     servers: () => undefined,
     registry: undefined,
     membership,
-    isHubServer: (id) => membership.isHubServer(id),
     start: () => membership.start(),
     close: async () => {
       client.close()

@@ -26,6 +26,7 @@ import { packageRoot } from '../package-root.ts'
 import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Trust } from '../services/trust.ts'
+import { isServerOf } from '../store/sign-in.ts'
 import { Store } from '../store/store.ts'
 import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
@@ -107,7 +108,10 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       trust: new Trust({
         files: join(config.dataDirectory, 'files'),
         trusted: config['pipelines.trusted'],
-        isHubServer: (id) => hub.isHubServer(id),
+        isHubServer: (id) => {
+          const signIn = store.signIn.get()
+          return signIn !== undefined && isServerOf(signIn, id)
+        },
       }),
       runLogs: new RunLogs({
         directory: join(config.dataDirectory, 'logs'),

@@ -18,6 +18,11 @@ export interface SignInRecord {
   lastAddress?: string
 }
 
+/** Whether the node with this id serves the hub: its only server, or one of those that it has told of. */
+export function isServerOf({ hubId, servers }: SignInRecord, nodeId: string): boolean {
+  return nodeId === hubId || servers?.servers.some(({ id }) => id === nodeId) === true
+}
+
 /** Absent when the node is on no hub. */
 export class SignIn extends SingleRecord<SignInRecord> {
   constructor(root: RootDatabase) {

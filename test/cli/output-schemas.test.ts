@@ -196,6 +196,9 @@ describe('the output of', () => {
     await conforms('hub key show', ['hub', 'key', 'show', file])
     const first = `${directory.path}/first`
     loadIdentity(first)
+    const members = `${directory.path}/members.jsonl`
+    await conforms('hub export', ['hub', 'export', members, '--data-dir', first])
+    await conforms('hub import', ['hub', 'import', members, '--data-dir', first])
     await conforms('hub key adopt', ['hub', 'key', 'adopt', `${file}.first`, '--data-dir', first])
   })
 

@@ -34,7 +34,7 @@ async function server(): Promise<Running> {
 }
 
 async function member(at: Running): Promise<Running> {
-  const node = await running({})
+  const node = await running({ trusted: 'hub' })
   const { stream, answer } = await at.caller.converse('authenticationByRequests')
   const joined = node.caller.unary('authenticateByRequest', { hubServerAddress: at.address })
   const { requestId } = await stream.next()
@@ -92,7 +92,7 @@ test('nodes at different servers, and the servers, call each other: calls with o
   expect((await one.caller.unary('getNodes', noFilter)).nodes).toHaveLength(6)
 })
 
-test('the node that is called hears which node calls, not which server', async () => {
+test('the node that is called hears which node calls, not which server; one that trusts its hub trusts each server', async () => {
   const [one, , other] = nodes
   const source = { trace_traffic_source: { output: 'a', trace_file: '/etc/hostname' } }
   const { jsonConfig } = settingsOf({ source, sink: { traffic_sink: { input: 'a' } } })
@@ -101,6 +101,10 @@ test('the node that is called hears which node calls, not which server', async (
     .catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(Failed)
   expect((failure as Failed).message).toContain(`node ${one.id} may name files in`)
+  for (const [i, { caller }] of servers.entries()) {
+    const created = await caller.unary('createPipeline', { nodeId: other.id, name: `of server ${i}`, jsonConfig })
+    expect(created.pipeline.name).toBe(`of server ${i}`)
+  }
 })
 
 test('a server that does not have the node says so, and the call is made once more, where it is', async () => {
