@@ -2,10 +2,7 @@
 import { assign, type EventObject, emit, fromCallback, fromPromise, setup } from 'xstate'
 import type { SignInRecord } from '../store/sign-in.ts'
 import { orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
-import { HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
-
-/** While a link stands there is no hurry: the first wait is any of those that come after so many failed attempts. */
-const UNHURRIED_ATTEMPTS = 2
+import { EARLY_ATTEMPTS, HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
 
 /** What the machine needs of a link session. */
 export interface HubLink {
@@ -152,7 +149,8 @@ export const hubConnectionParts = setup({
     // With several servers the nodes of one that is lost come upon the others: they take a little longer.
     backOff: ({ context: { attempts, order, random } }) =>
       reconnectDelay(attempts + (order.length > 1 ? 1 : 0), random()),
-    seek: ({ context }) => reconnectDelay(context.tried + UNHURRIED_ATTEMPTS, context.random()),
+    // While a link stands there is no hurry.
+    seek: ({ context }) => reconnectDelay(context.tried + EARLY_ATTEMPTS, context.random()),
     healthy: HEALTHY_MS,
   },
   guards: {

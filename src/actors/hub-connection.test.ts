@@ -13,7 +13,7 @@ import {
   type HubNews,
   NotAMember,
 } from './hub-connection-parts.ts'
-import { HEALTHY_MS, MAX_BACK_OFF_MS, MIN_BACK_OFF_MS, reconnectDelay } from './reconnect-delay.ts'
+import { EARLY_ATTEMPTS, HEALTHY_MS, MAX_BACK_OFF_MS, MIN_BACK_OFF_MS, reconnectDelay } from './reconnect-delay.ts'
 
 const signIn: SignInRecord = { hubAddress: 'http://hub:1', hubId: 'h', hubKey: new Uint8Array(32) }
 const other: SignInRecord = { hubAddress: 'http://other:1', hubId: 'o', hubKey: new Uint8Array(32) }
@@ -143,7 +143,7 @@ const pass =
 /** Half of the way from the least to the most of the first wait. */
 const firstWait = reconnectDelay(0, 0.5)
 /** The same while a link stands. */
-const unhurriedWait = reconnectDelay(2, 0.5)
+const unhurriedWait = reconnectDelay(EARLY_ATTEMPTS, 0.5)
 
 async function reached(steps: readonly Step[], stored: SignInRecord | null = null): Promise<Rig> {
   const machine = rig(stored)

@@ -5,7 +5,7 @@ export const MAX_BACK_OFF_MS = 30_000
 /** Longest wait of the first attempts in a row: the nodes of a hub that was started again are back within it, and are spread over it. */
 const MAX_EARLY_BACK_OFF_MS = 2_000
 /** How many attempts these are: about the first quarter of a minute. */
-const EARLY_ATTEMPTS = 13
+export const EARLY_ATTEMPTS = 13
 
 /** A link that stood this long ends the row of attempts. */
 export const HEALTHY_MS = 10_000

@@ -19,7 +19,7 @@ export interface Identity {
  */
 export function loadIdentity(directory: string): Identity {
   const path = identityFile(directory)
-  const privateKey = readKey(path) ?? newKey(path)
+  const privateKey = readKey(path, 'restore it, or remove it to let this node become a new one') ?? newKey(path)
   chmodSync(path, 0o600)
   return identityOf(privateKey)
 }

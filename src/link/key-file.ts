@@ -4,15 +4,15 @@ import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeS
 import { dirname } from 'node:path'
 import { readIfThere } from './read-if-there.ts'
 
-/** The key in a file; undefined when there is no such file. Throws when it holds something else: the key must not change by itself. */
-export function readKey(path: string): KeyObject | undefined {
+/** The key in a file; undefined when there is no such file. Throws when it holds something else, saying what to do then. */
+export function readKey(path: string, advice = 'restore it'): KeyObject | undefined {
   const pem = readIfThere(path)
   if (pem === undefined) return undefined
   let key: KeyObject
   try {
     key = createPrivateKey(pem)
   } catch {
-    throw new Error(`${path} holds no private key: restore it, or remove it to let this node become a new one`)
+    throw new Error(`${path} holds no private key: ${advice}`)
   }
   if (key.asymmetricKeyType !== 'ed25519') {
     throw new Error(`${path} holds a key of type ${key.asymmetricKeyType}, not ed25519`)
