@@ -3,18 +3,17 @@ import { describe, expect, test } from 'vitest'
 import { createActor, type EventObject, fromCallback, fromPromise, SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
 import type { SignInRecord } from '../store/sign-in.ts'
+import { hubConnection } from './hub-connection.ts'
 import {
   type AskEvent,
   type Asked,
-  HEALTHY_MS,
+  type Attempt,
   type HubConnectionEvent,
   type HubLink,
-  hubConnection,
-  MAX_BACK_OFF_MS,
-  MIN_BACK_OFF_MS,
+  type HubNews,
   NotAMember,
-  reconnectDelay,
-} from './hub-connection.ts'
+} from './hub-connection-parts.ts'
+import { EARLY_ATTEMPTS, HEALTHY_MS, MAX_BACK_OFF_MS, MIN_BACK_OFF_MS, reconnectDelay } from './reconnect-delay.ts'
 
 const signIn: SignInRecord = { hubAddress: 'http://hub:1', hubId: 'h', hubKey: new Uint8Array(32) }
 const other: SignInRecord = { hubAddress: 'http://other:1', hubId: 'o', hubKey: new Uint8Array(32) }
@@ -48,7 +47,8 @@ interface Settler<T> {
 function rig(stored: SignInRecord | null) {
   const clock = new SimulatedClock()
   const told: string[] = []
-  const dials: (Settler<HubLink> & { signal: AbortSignal })[] = []
+  const dials: (Settler<HubLink> & { signal: AbortSignal; address: string })[] = []
+  let hear: ((news: HubNews) => void) | undefined
   const writes: Settler<void>[] = []
   const removals: Settler<void>[] = []
   const asked = new Map<number, (event: AskEvent) => void>()
@@ -61,12 +61,20 @@ function rig(stored: SignInRecord | null) {
       }),
       signIn: fromPromise<void, SignInRecord>(() => pending(writes)),
       signOut: fromPromise<void>(() => pending(removals)),
-      dial: fromPromise<HubLink, SignInRecord>(
-        ({ signal }) => new Promise((resolve, reject) => dials.push({ resolve, reject, signal })),
+      dial: fromPromise<HubLink, Attempt>(
+        ({ signal, input: { address } }) =>
+          new Promise((resolve, reject) => dials.push({ resolve, reject, signal, address })),
       ),
+      hear: fromCallback<EventObject, HubLink, HubNews>(({ sendBack }) => {
+        hear = sendBack
+        return () => {
+          hear = undefined
+        }
+      }),
     },
     actions: {
       forget: () => void told.push('forget'),
+      keepServers: (_, { servers, lastAddress }) => void told.push(`kept ${servers?.issue} ${lastAddress}`),
       confirm: (_, { link }) => void told.push(`${(link as Link).name} confirmed`),
     },
   })
@@ -82,10 +90,14 @@ function rig(stored: SignInRecord | null) {
   }
   const state = () => {
     const { value } = actor.getSnapshot()
-    return typeof value === 'string' ? value : (Object.values(value)[0] as string)
+    if (typeof value === 'string') return value
+    const [inner] = Object.values(value) as (string | { seeking: string })[]
+    if (typeof inner !== 'string') return inner?.seeking === 'dialling' ? 'dialling' : 'seeking'
+    return inner === 'steady' ? 'connected' : inner
   }
   const newest = () => actor.getSnapshot().context.link as Link | null
-  return { actor, clock, told, dials, writes, removals, asked, link, state, newest }
+  const tell = (news: HubNews) => hear?.(news)
+  return { actor, clock, told, dials, tell, writes, removals, asked, link, state, newest }
 }
 type Rig = ReturnType<typeof rig>
 type Step = (rig: Rig) => void
@@ -118,12 +130,20 @@ const notAMember: Step = ({ dials }) => dials.at(-1)?.reject(new NotAMember('rem
 const lost: Step = ({ newest }) => newest()?.lose()
 const replaced: Step = ({ newest }) => newest()?.lose('REPLACED')
 const expelled: Step = ({ newest }) => newest()?.lose('REMOVED')
+const list = (issue: bigint): Step => {
+  const servers = ['http://hub:1', 'http://b:1', 'http://c:1'].map((address, i) => ({ id: `${i}`, address }))
+  return ({ tell }) => tell({ type: 'SERVERS', servers: { issue, servers } })
+}
+const lookElsewhere: Step = ({ tell }) => tell({ type: 'LOOK_ELSEWHERE' })
+const stay: Step = ({ tell }) => tell({ type: 'STAY' })
 const pass =
   (milliseconds: number): Step =>
   ({ clock }) =>
     void clock.increment(milliseconds)
 /** Half of the way from the least to the most of the first wait. */
 const firstWait = reconnectDelay(0, 0.5)
+/** The same while a link stands. */
+const unhurriedWait = reconnectDelay(EARLY_ATTEMPTS, 0.5)
 
 async function reached(steps: readonly Step[], stored: SignInRecord | null = null): Promise<Rig> {
   const machine = rig(stored)
@@ -156,6 +176,10 @@ describe('transitions', () => {
     'the link is replaced': replaced,
     'the node is removed': expelled,
     'time passes': pass(firstWait),
+    'a list of the servers': list(2n),
+    'an older list': list(1n),
+    'told to look elsewhere': lookElsewhere,
+    'told to stay': stay,
   } as const
   type Name = keyof typeof steps
 
@@ -166,6 +190,8 @@ describe('transitions', () => {
   const waiting = [...connected, lost]
   const connecting = [...waiting, pass(firstWait)]
   const leaving = [...connected, disconnect]
+  const seeking = [...connected, list(1n), lookElsewhere]
+  const dialling = [...seeking, pass(unhurriedWait)]
   // Each state with what is not ignored in it: where it leads, and what is told.
   const table: [string, readonly Step[], Partial<Record<Name, [string, ...string[]]>>][] = [
     ['unauthenticated', [], { JOIN: ['asking'], DISCONNECT: ['leaving'], CLOSE: ['closed'] }],
@@ -211,6 +237,48 @@ describe('transitions', () => {
         'the link breaks': ['waiting'],
         'the link is replaced': ['waiting'],
         'the node is removed': ['asking', 'forget'],
+        'a list of the servers': ['connected', 'kept 2 undefined'],
+        'an older list': ['connected', 'kept 1 undefined'],
+        'told to look elsewhere': ['seeking'],
+      },
+    ],
+    [
+      'seeking',
+      seeking,
+      {
+        JOIN: ['seeking', '7 signed in already'],
+        WITHDRAW: ['seeking', '9 withdrawn'],
+        ACCEPTED: ['signingIn'],
+        'ACCEPTED by another hub': ['seeking', 'link 9 SHUTDOWN', '9 signed in already'],
+        REFUSED: ['seeking', '9 failed'],
+        DISCONNECT: ['leaving'],
+        CLOSE: ['closed', 'link 1 SHUTDOWN', '9 closed'],
+        'the link breaks': ['waiting'],
+        'the link is replaced': ['waiting'],
+        'the node is removed': ['asking', 'forget'],
+        'a list of the servers': ['seeking', 'kept 2 undefined'],
+        'told to stay': ['connected'],
+      },
+    ],
+    [
+      'dialling',
+      dialling,
+      {
+        JOIN: ['dialling', '7 signed in already'],
+        WITHDRAW: ['dialling', '9 withdrawn'],
+        ACCEPTED: ['signingIn'],
+        'ACCEPTED by another hub': ['dialling', 'link 9 SHUTDOWN', '9 signed in already'],
+        REFUSED: ['dialling', '9 failed'],
+        DISCONNECT: ['leaving'],
+        CLOSE: ['closed', 'link 1 SHUTDOWN', '9 closed'],
+        dialled: ['connected', 'kept 1 http://b:1/', 'link 1 REPLACED'],
+        unreachable: ['seeking'],
+        'not a member': ['asking', 'forget', 'link 1 SHUTDOWN'],
+        'the link breaks': ['waiting'],
+        'the link is replaced': ['waiting'],
+        'the node is removed': ['asking', 'forget'],
+        'a list of the servers': ['seeking', 'kept 2 undefined'],
+        'told to stay': ['connected'],
       },
     ],
     [
@@ -238,7 +306,7 @@ describe('transitions', () => {
         REFUSED: ['connecting', '9 failed'],
         DISCONNECT: ['leaving'],
         CLOSE: ['closed', '9 closed'],
-        dialled: ['connected'],
+        dialled: ['connected', 'kept undefined undefined'],
         unreachable: ['waiting'],
         'not a member': ['asking', 'forget'],
       },
@@ -274,14 +342,14 @@ describe('transitions', () => {
     expect([...machine.told].sort()).toEqual(told.sort())
     const { signIn: held, link } = machine.actor.getSnapshot().context
     if (to === 'unauthenticated' || to === 'asking') expect([held, link]).toEqual([null, null])
-    if (to === 'connected') expect([held, link]).toEqual([signIn, expect.any(Link)])
-    if (to === 'waiting' || to === 'connecting') expect([held, link]).toEqual([signIn, null])
+    if (to === 'connected') expect([held, link]).toEqual([expect.objectContaining(signIn), expect.any(Link)])
+    if (to === 'waiting' || to === 'connecting') expect([held, link]).toEqual([expect.objectContaining(signIn), null])
   })
 })
 
 describe('a node that is started', () => {
   test.each<[string, Step[], string, string[]]>([
-    ['the hub answers', [dialled], 'connected', []],
+    ['the hub answers', [dialled], 'connected', ['kept undefined undefined']],
     ['the hub is away', [unreachable], 'waiting', []],
     ['before its time it does not try again', [unreachable, pass(reconnectDelay(1, 0.5) - 1)], 'waiting', []],
     ['in its time it tries again', [unreachable, pass(reconnectDelay(1, 0.5))], 'connecting', []],

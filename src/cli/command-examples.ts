@@ -47,6 +47,12 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   'token create': 'penstock token create laptop',
   'token list': 'penstock token list',
   'token revoke': 'penstock token revoke laptop',
+  'hub export': 'penstock hub export members.jsonl --data-dir ./first-hub',
+  'hub import': `penstock hub import members.jsonl --data-dir ./second-hub \\
+  --hub-key-file hub.key`,
+  'hub key create': 'penstock hub key create hub.key',
+  'hub key show': 'penstock hub key show hub.key',
+  'hub key adopt': 'penstock hub key adopt adopted.key --data-dir ./first-hub',
   demo: 'penstock demo --duration 2s',
   'demo-hub': 'penstock demo-hub',
   'demo-operate': 'penstock demo-operate',

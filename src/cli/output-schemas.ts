@@ -226,6 +226,24 @@ export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
   'token create': value(tokenWithSecret),
   'token list': value(list(TOKEN)),
   'token revoke': value(Type.Object({ name: text }, closed)),
+  'hub export': value(Type.Object({ file: text, hubId: text, members: count }, closed)),
+  'hub import': value(
+    Type.Object(
+      {
+        ...{ file: text, hubId: text, members: count },
+        pipelines: Type.Array(Type.Object({ id: text, name: text, node: text }, closed)),
+      },
+      closed,
+    ),
+  ),
+  'hub key create': value(Type.Object({ file: text, hubId: text }, closed)),
+  'hub key show': value(Type.Object({ file: text, hubId: text }, closed)),
+  'hub key adopt': value(
+    Type.Object(
+      { file: text, hubId: text, nodeId: text, pipelines: Type.Array(Type.Object({ id: text, name: text }, closed)) },
+      closed,
+    ),
+  ),
   'config check': value(Type.Array(Type.Object({ key: text, value: maybe(Type.Unknown()), origin: text }, closed))),
   demo: value(
     Type.Object(

@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   disconnect: async () => (await import('./authenticate.ts')).addAuthenticate,
   'authentication-requests': async () => (await import('./authentication-requests.ts')).addAuthenticationRequests,
   token: async () => (await import('./token.ts')).addToken,
+  hub: async () => (await import('./hub.ts')).addHub,
   config: async () => (await import('./config.ts')).addConfig,
   demo: async () => (await import('./demo.ts')).addDemo,
   'demo-hub': async () => (await import('./demo-hub.ts')).addDemoHub,

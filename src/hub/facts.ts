@@ -29,6 +29,13 @@ export type HubFact = { readonly nodeId: string; readonly name: string } /** It 
   | { readonly kind: 'removed'; readonly caller: FactCaller }
 )
 
+/** Something between two servers of a hub. */
+export type ServerFact = { readonly server: string; readonly address: string } & (
+  | { readonly kind: 'server link up' }
+  | { readonly kind: 'server link down'; readonly end: LinkEnd }
+  | { readonly kind: 'server link failed'; readonly error: unknown }
+)
+
 /** Something between this node and the hub it is on. */
 export type MembershipFact = { readonly hub: string } & (
   | { readonly kind: 'signed in' | 'signed out' }
@@ -44,6 +51,8 @@ export type MembershipFact = { readonly hub: string } & (
   | { readonly kind: 'certificate renewed'; readonly fingerprint: string }
   /** That could not be written to the disk. */
   | { readonly kind: 'certificate not pinned'; readonly error: unknown }
+  /** Where the hub's servers are could not be written to the disk. */
+  | { readonly kind: 'servers not kept'; readonly error: unknown }
 )
 
 /** The caller as a log names it; never the secret of a token. */

@@ -2,10 +2,12 @@
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { BidiHandler, CallContext, StreamHandler, UnaryHandler } from '../contract/handlers.ts'
+import type { LinkOpener } from '../link/link.ts'
 import { notOnHub } from './hub-server.ts'
 import { bidiOver, type Codec, type Destination, streamOver, unaryOver } from './link-calls.ts'
 import type { Membership } from './membership.ts'
-import type { NodeRegistry } from './registry.ts'
+import type { NodeRegistry, NodeRoute } from './registry.ts'
+import type { ServerCalls } from './server-calls.ts'
 
 export const HUB_SERVER_SERVICE = 'servicegrpc.hub.HubServerService'
 
@@ -24,6 +26,8 @@ export interface ForwardingOptions {
   readonly nodeId: string
   /** What this node is to a hub: its host, or a member of one. */
   readonly hub: NodeRegistry | Membership
+  /** Its host, when the hub has several servers. */
+  readonly servers?: ServerCalls | undefined
   readonly clock: Clock
 }
 
@@ -31,10 +35,12 @@ export class Forwarding {
   readonly #nodeId: string
   readonly #registry: NodeRegistry | undefined
   readonly #membership: Membership | undefined
+  readonly #servers: ServerCalls | undefined
   readonly #clock: Clock
 
-  constructor({ nodeId, hub, clock }: ForwardingOptions) {
+  constructor({ nodeId, hub, servers, clock }: ForwardingOptions) {
     this.#nodeId = nodeId
+    this.#servers = servers
     this.#clock = clock
     if ('route' in hub) this.#registry = hub
     else this.#membership = hub
@@ -92,13 +98,22 @@ export class Forwarding {
       return { session: this.#membership.require(`to reach ${called}`), target: nodeId, called }
     }
     const route = (this.#registry as NodeRegistry).route(nodeId)
-    if (route.kind === 'session') return { session: route.session, target: nodeId, called }
-    throw route.kind === 'offline' ? notConnected(nodeId) : notOnHub(nodeId)
+    return { session: openerTo(nodeId, route, this.#servers), target: nodeId, called }
   }
 }
 
+/**
+ * What opens calls for a node, by the way to it. Throws NOT_FOUND for one that is not on the hub, UNAVAILABLE for one without a link, or whose server
+ * cannot be reached.
+ */
+export function openerTo(nodeId: string, route: NodeRoute, servers: ServerCalls | undefined): LinkOpener {
+  if (route.kind === 'session') return route.session
+  if (route.kind === 'server' && servers !== undefined) return servers.opener(nodeId, route.server)
+  throw route.kind === 'unknown' ? notOnHub(nodeId) : notConnected(nodeId)
+}
+
 /** UNAVAILABLE for a node that is on the hub and has no link. */
-export function notConnected(nodeId: string): ServiceError {
+function notConnected(nodeId: string): ServiceError {
   return new ServiceError('UNAVAILABLE', `node ${nodeId} is on this hub, but not connected to it now`)
 }
 

@@ -10,7 +10,7 @@ import type {
   UnaryHandler,
 } from '../contract/handlers.ts'
 import type { UpdatePipelineRequest } from '../contract/types.ts'
-import type { LinkSession, LinkStatus, LinkStream } from '../link/link.ts'
+import type { LinkOpener, LinkStatus, LinkStream } from '../link/link.ts'
 import { Answer, AnswerTurns, MAX_ANSWER_BYTES } from './link-answers.ts'
 import { errorOf, MESSAGE, READY, REFUSED, readRefused, TAKEN } from './link-envelope.ts'
 
@@ -34,7 +34,7 @@ export interface Codec {
 
 /** Where a call goes: over `session`, to `target` ('': the peer itself). */
 export interface Destination {
-  readonly session: LinkSession
+  readonly session: LinkOpener
   readonly target: string
   /** How the far end is called in errors. */
   readonly called: string
@@ -218,9 +218,9 @@ class FarStream implements RequestReceiver<unknown> {
   }
 }
 
-const turns = new WeakMap<LinkSession, AnswerTurns>()
+const turns = new WeakMap<LinkOpener, AnswerTurns>()
 
-function turnsOf(session: LinkSession): AnswerTurns {
+function turnsOf(session: LinkOpener): AnswerTurns {
   let known = turns.get(session)
   if (known === undefined) {
     known = new AnswerTurns()

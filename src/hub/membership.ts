@@ -1,18 +1,20 @@
 /** This node on its hub: joining, coming back after every loss of the link, leaving. */
 import { type ActorRefFrom, createActor, type EventObject, fromCallback, fromPromise, toPromise } from 'xstate'
+import { hubConnection } from '../actors/hub-connection.ts'
 import {
   type AskEvent,
   type Asked,
+  type Attempt,
   type HubConnectionEvent,
   type HubLink,
-  hubConnection,
+  type HubNews,
   type JoinOutcome,
   NotAMember,
-} from '../actors/hub-connection.ts'
-import type { Timers } from '../contract/clock.ts'
-import { type Code, ServiceError } from '../contract/errors.ts'
-import { SerialQueue } from '../contract/serial-queue.ts'
+} from '../actors/hub-connection-parts.ts'
+import type { Clock } from '../contract/clock.ts'
+import { ServiceError } from '../contract/errors.ts'
 import type { ConnectionState } from '../contract/types.ts'
+import type { PendingAt } from '../link/handshake-node.ts'
 import {
   type Dialled,
   type Intent,
@@ -20,10 +22,12 @@ import {
   type LinkSession,
   LinkUnreachable,
   type NodeRecord,
-  type SeenCertificate,
 } from '../link/link.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
+import { askHub } from './asking.ts'
 import type { MembershipFact } from './facts.ts'
+import { goingDown, requireJoined, signedInAlready } from './join-outcome.ts'
+import { pinOf, StoredSignIn } from './stored-sign-in.ts'
 
 /** One attempt to open a link. */
 export interface DialRequest {
@@ -37,6 +41,8 @@ export interface DialRequest {
   /** SHA-256 of the public key that another certificate may have, lowercase hex. */
   readonly certificateKey?: string
   readonly signal: AbortSignal
+  /** JOIN: the request waits for the hub's operator. */
+  readonly onPending?: ((hub: PendingAt) => void) | undefined
 }
 
 export interface MembershipOptions {
@@ -50,7 +56,7 @@ export interface MembershipOptions {
   /** Hears of sign-in and sign-out, and of every link: up, down, not to be had. */
   onFact(fact: MembershipFact): void
   /** Drives its deadlines; absent: the system's timers. */
-  clock?: Timers
+  clock?: Clock
   /** Uniform in [0, 1). */
   random?: () => number
 }
@@ -60,8 +66,7 @@ export class Membership {
   readonly #actor: ActorRefFrom<typeof hubConnection>
   readonly #listeners: ((state: ConnectionState) => void)[] = []
   #state: ConnectionState
-  /** Changes of the sign-in on disk wait for one another. */
-  readonly #changes = new SerialQueue()
+  readonly #stored: StoredSignIn
   /** Requests to join so far. */
   #requests = 0
   #isStarted = false
@@ -69,16 +74,19 @@ export class Membership {
   /** Signed in when the disk says so; connects once `start` is called. */
   constructor(options: MembershipOptions) {
     this.#options = options
+    this.#stored = new StoredSignIn(options)
     const { signIn, random = Math.random, clock } = options
     const machine = hubConnection.provide({
       actors: {
         ask: fromCallback<EventObject, Asked, AskEvent>(({ input, sendBack }) => this.#ask(input, sendBack)),
-        signIn: fromPromise<void, SignInRecord>(({ input }) => this.#changes.run(() => signIn.put(input))),
-        signOut: fromPromise<void>(() => this.#changes.run(() => this.#signOut())),
-        dial: fromPromise<HubLink, SignInRecord>(({ input, signal }) => this.#connect(input, signal)),
+        signIn: fromPromise<void, SignInRecord>(({ input }) => this.#stored.put(input)),
+        signOut: fromPromise<void>(() => this.#stored.signOut()),
+        dial: fromPromise<HubLink, Attempt>(({ input, signal }) => this.#connect(input, signal)),
+        hear: fromCallback<EventObject, HubLink, HubNews>(({ input, sendBack }) => sessionOf(input).onNews(sendBack)),
       },
       actions: {
-        forget: () => this.#forget(),
+        forget: () => this.#stored.forget(),
+        keepServers: (_, record) => this.#stored.keepServers(record),
         confirm: (_, accepted) => {
           options.onFact({ kind: 'signed in', hub: accepted.signIn.hubAddress })
           sessionOf(accepted.link).sendRecord(options.record())
@@ -200,19 +208,19 @@ export class Membership {
 
   #ask({ request, address }: Asked, tell: (event: AskEvent) => void): () => void {
     const withdrawal = new AbortController()
-    this.#options
-      .dial({ address, intent: 'JOIN', record: this.#options.record(), signal: withdrawal.signal })
-      .then(({ session, hubId, hubKey, certificate }) => {
+    const { dial, record, clock, random = Math.random } = this.#options
+    askHub(address, { dial, record, clock, random }, withdrawal.signal)
+      .then(({ session, hubId, hubKey, certificate, address: at }) => {
         if (withdrawal.signal.aborted) {
           session.close('SHUTDOWN', 'the node does not join after all')
           return
         }
-        this.#serve(session, address.href)
-        const pin = certificate === undefined || certificate.trust === 'CA' ? {} : pinOf(certificate)
+        this.#serve(session, at)
+        const pin = certificate?.trust === 'FIRST_USE' ? pinOf(certificate) : {}
         tell({
           type: 'ACCEPTED',
           request,
-          signIn: { hubAddress: address.href, hubId, hubKey, ...pin },
+          signIn: { hubAddress: at, hubId, hubKey, ...pin },
           link: session,
         })
       })
@@ -222,22 +230,14 @@ export class Membership {
     return () => withdrawal.abort()
   }
 
-  async #signOut(): Promise<void> {
-    const { signIn, onFact } = this.#options
-    const hub = signIn.get()?.hubAddress
-    await signIn.remove()
-    if (hub !== undefined) onFact({ kind: 'signed out', hub })
-  }
-
-  async #connect(signIn: SignInRecord, signal: AbortSignal): Promise<LinkSession> {
+  async #connect({ signIn, address }: Attempt, signal: AbortSignal): Promise<LinkSession> {
     const { dial, onFact } = this.#options
     const record = this.#options.record()
     // On disk is what was pinned last: the actor knows the sign-in as it began.
-    const { hubAddress, hubKey, certificate, certificateKey } = this.#options.signIn.get() ?? signIn
+    const { hubKey, certificate, certificateKey } = this.#options.signIn.get() ?? signIn
     try {
-      const address = new URL(hubAddress)
       const { session, certificate: shown } = await dial({
-        address,
+        address: new URL(address),
         intent: 'CONNECT',
         record,
         hubKey,
@@ -249,33 +249,17 @@ export class Membership {
         session.close('SHUTDOWN', 'the node does not need the link any more')
         throw new LinkUnreachable('not needed any more')
       }
-      this.#serve(session, hubAddress)
-      if (shown?.trust === 'PINNED') this.#repin(signIn, shown)
+      this.#serve(session, address)
+      if (shown?.trust === 'PINNED') this.#stored.repin(signIn, shown)
       if (this.#options.record() !== record) session.sendRecord(this.#options.record())
       return session
     } catch (error) {
       if (signal.aborted) throw error
-      onFact({ kind: 'link failed', hub: hubAddress, error })
+      onFact({ kind: 'link failed', hub: address, error })
       const isOut =
         error instanceof LinkRefused && error.signed && (error.reason === 'NOT_A_MEMBER' || error.reason === 'REMOVED')
       throw isOut ? new NotAMember(error.message) : error
     }
-  }
-
-  /** The hub has proven itself: what it shows now is pinned from here on. */
-  #repin({ hubId, hubAddress: hub }: SignInRecord, shown: SeenCertificate): void {
-    const { signIn, onFact } = this.#options
-    this.#changes
-      .run(async () => {
-        const record = signIn.get()
-        if (record?.hubId !== hubId) return
-        if (record.certificate === shown.fingerprint && record.certificateKey === shown.key) return
-        if (record.certificate !== shown.fingerprint) {
-          onFact({ kind: 'certificate renewed', hub, fingerprint: shown.fingerprint })
-        }
-        await signIn.put({ ...record, ...pinOf(shown) })
-      })
-      .catch((error: unknown) => onFact({ kind: 'certificate not pinned', hub, error }))
   }
 
   #serve(session: LinkSession, hub: string): void {
@@ -287,19 +271,6 @@ export class Membership {
       if (end.reason === 'REPLACED' && end.byPeer) onFact({ kind: 'replaced', hub })
     })
   }
-
-  #forget(): void {
-    const { onFact, signIn } = this.#options
-    const hub = signIn.get()?.hubAddress ?? ''
-    onFact({ kind: 'removed', hub })
-    this.#changes
-      .run(() => signIn.remove())
-      .catch((error: unknown) => onFact({ kind: 'sign-in not deleted', hub, error }))
-  }
-}
-
-function pinOf({ fingerprint, key }: SeenCertificate) {
-  return { certificate: fingerprint, certificateKey: key }
 }
 
 /** Whoever asks another hub, or the same anew, is what it was until the sign-in is on disk. */
@@ -311,50 +282,4 @@ function stateOf({ context: { signIn, link } }: { context: { signIn: unknown; li
 /** The links of the machine are sessions: `#ask` and `#connect` give it no others. */
 function sessionOf(link: HubLink): LinkSession {
   return link as LinkSession
-}
-
-const REFUSALS: Partial<Record<LinkRefused['reason'], Code>> = {
-  REJECTED: 'UNAUTHENTICATED',
-  TIMED_OUT: 'DEADLINE_EXCEEDED',
-  TOO_MANY: 'RESOURCE_EXHAUSTED',
-  NO_AUTHENTICATION_BY_REQUEST: 'NOT_FOUND',
-  NOT_A_HUB: 'NOT_FOUND',
-  WITHDRAWN: 'CANCELLED',
-}
-
-/** Throws what became of a request that has not ended in a sign-in. */
-function requireJoined(outcome: JoinOutcome, address: URL): void {
-  switch (outcome.kind) {
-    case 'joined':
-      return
-    case 'signed in already':
-      throw signedInAlready(outcome.hubAddress)
-    case 'withdrawn':
-      throw new ServiceError('CANCELLED', 'the caller went away; the request is withdrawn')
-    case 'closed':
-      throw goingDown()
-    case 'failed':
-      throw joinFailure(outcome.error, address)
-  }
-}
-
-function signedInAlready(hubAddress: string): ServiceError {
-  return new ServiceError(
-    'ALREADY_EXISTS',
-    `this node is on the hub at ${hubAddress} already: disconnect it there first`,
-  )
-}
-
-function goingDown(): ServiceError {
-  return new ServiceError('UNAVAILABLE', 'the node is shutting down')
-}
-
-function joinFailure(error: unknown, { href }: URL): unknown {
-  if (error instanceof LinkRefused) {
-    return new ServiceError(REFUSALS[error.reason] ?? 'UNAVAILABLE', `the hub at ${href}: ${error.message}`)
-  }
-  if (error instanceof LinkUnreachable) {
-    return new ServiceError('UNAVAILABLE', `the hub at ${href} cannot be reached: ${error.message}`)
-  }
-  return error
 }

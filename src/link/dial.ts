@@ -21,10 +21,13 @@ const LOW_WATER = 64 * 1024
 /** How long the closing of a connection may take, milliseconds. */
 const CLOSING_MS = 2_000
 
-export interface DialOptions extends NodeHandshakeOptions {
+export interface DialOptions extends Omit<NodeHandshakeOptions, 'certificateKey' | 'certificateDoubt'> {
   /** See `hubAddress`. */
   readonly address: URL
-  /** Fingerprint (lowercase hex) that the hub's certificate must have; without it and without a CA's word the first one seen is taken. */
+  /**
+   * Fingerprint (lowercase hex) that the hub's certificate must have, unless the pinned hub key speaks for another; without it and without a CA's
+   * word the first one seen is taken.
+   */
   readonly pinnedCertificate?: string | undefined
   /** SHA-256 (lowercase hex) of a public key: with `pinnedCertificate`, another certificate with this key will do. */
   readonly pinnedCertificateKey?: string | undefined
@@ -74,7 +77,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       rejectUnauthorized: false,
       ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
     })
-    let certificate: SeenCertificate | undefined
+    let seen: Judged | undefined
     const settle = (): void => {
       clock.clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
@@ -99,7 +102,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
     socket.on('upgrade', (response: IncomingMessage) => {
       isAnswered = true
       try {
-        if (address.protocol === 'https:') certificate = judge(response.socket as TLSSocket, options)
+        if (address.protocol === 'https:') seen = judge(response.socket as TLSSocket, options)
       } catch (error) {
         fail(error)
       }
@@ -108,29 +111,46 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       if (socket.readyState !== WebSocket.OPEN) return
       settle()
       // At once: nothing that the socket says may be missed.
-      const fingerprint = certificate === undefined ? new Uint8Array(0) : Buffer.from(certificate.fingerprint, 'hex')
+      const fingerprint = seen === undefined ? new Uint8Array(0) : Buffer.from(seen.certificate.fingerprint, 'hex')
       // Who listens but says nothing is as far away as who does not: the time is that of connection and answer together.
       const within = Math.max(0, CONNECT_MS - (clock.now() - begun))
-      const joined = joinLink(new SocketTransport(socket), fingerprint, { ...options, within })
-      resolve(joined.then((result) => ({ ...result, certificate })))
+      const joined = joinLink(new SocketTransport(socket), fingerprint, {
+        ...options,
+        within,
+        certificateKey: seen && Buffer.from(seen.certificate.key, 'hex'),
+        certificateDoubt: seen?.doubt,
+      })
+      resolve(joined.then((result) => ({ ...result, certificate: believed(seen, result.isCertificateStated) })))
     })
   })
 }
 
-function judge(socket: TLSSocket, { address, pinnedCertificate, pinnedCertificateKey }: DialOptions): SeenCertificate {
+/** The certificate seen, and what there is against it. */
+interface Judged {
+  readonly certificate: SeenCertificate
+  readonly doubt?: LinkRefused
+}
+
+function believed(seen: Judged | undefined, isStated: boolean): SeenCertificate | undefined {
+  return seen === undefined || !isStated ? seen?.certificate : { ...seen.certificate, trust: 'HUB_KEY' }
+}
+
+function judge(socket: TLSSocket, { address, pinnedCertificate, pinnedCertificateKey }: DialOptions): Judged {
   const { raw } = socket.getPeerCertificate()
   if (raw === undefined) throw new LinkUnreachable(`${address.host} showed no certificate`)
   const fingerprint = fingerprintOf(raw)
   const key = keyFingerprintOf(raw)
   if (pinnedCertificate !== undefined) {
     // The hub has renewed its certificate: TLS has just proven that whoever shows it holds the same key.
-    if (fingerprint === pinnedCertificate || key === pinnedCertificateKey) return { fingerprint, key, trust: 'PINNED' }
-    throw new LinkRefused(
+    if (fingerprint === pinnedCertificate || key === pinnedCertificateKey)
+      return { certificate: { fingerprint, key, trust: 'PINNED' } }
+    const doubt = new LinkRefused(
       'WRONG_CERTIFICATE',
       `${address.host} shows another certificate (${fingerprint}), with another key, than the one pinned (${pinnedCertificate}); leave and join again if that is meant`,
     )
+    return { certificate: { fingerprint, key, trust: 'FIRST_USE' }, doubt }
   }
-  return { fingerprint, key, trust: socket.authorized ? 'CA' : 'FIRST_USE' }
+  return { certificate: { fingerprint, key, trust: socket.authorized ? 'CA' : 'FIRST_USE' } }
 }
 
 /** `isAnswered`: the upgrade was agreed to, so that the error is what ws has against the answer's headers. */

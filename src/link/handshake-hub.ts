@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { Heartbeat } from './heartbeat.ts'
+import type { HubSigner } from './hub-key.ts'
 import type { Identity } from './identity.ts'
 import { nodeIdOfRaw } from './identity.ts'
 import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
@@ -16,14 +17,17 @@ import {
   type Frames,
   type Hello,
   MAX_HANDSHAKE_FRAME_BYTES,
+  type SignedBody,
   type VerdictBody,
   Violation,
 } from './messages.ts'
+import { isKnownCertificate, mustBeServer } from './peer-checks.ts'
 import { Session } from './session.ts'
 import { type CloseCode, closeCodes, deaf, type LinkTransport } from './transport.ts'
 
-/** Version of the protocol that this implementation speaks. */
+/** Version of the protocol that this implementation speaks with everybody, and the newest that it speaks. */
 export const VERSION = 1
+export const NEWEST_VERSION = 2
 /** Time for a handshake up to the proof, and on the node's side to the hub's first answer to it; milliseconds. */
 export const HANDSHAKE_MS = 10_000
 /** What may wait on the transport before a peer that asks to join counts as dead, bytes: it has been sent pings and pongs only. */
@@ -38,6 +42,10 @@ export interface HubOptions {
    * it that end TLS. Undefined or empty: plain HTTP only.
    */
   readonly certificates?: (() => readonly Uint8Array[]) | undefined
+  /** Of a hub with a hub key, which this is a server of. Absent: the key of `identity` is the hub's. */
+  readonly signer?: HubSigner | undefined
+  /** The same: where all its servers are now, as it has signed it. */
+  readonly servers?: (() => SignedBody | undefined) | undefined
   readonly report: (event: LinkEvent) => void
 }
 
@@ -154,17 +162,24 @@ export class HubHandshake {
   }
 
   #onHello(hello: Hello, bytes: Uint8Array): void {
-    const { identity } = this.#options
+    const { identity, signer } = this.#options
     if (hello.version !== VERSION) {
       throw new Violation(`version ${hello.version} of the protocol is not spoken here, only ${VERSION}`)
     }
-    if (hello.intent !== 'JOIN' && hello.intent !== 'CONNECT') {
+    if (hello.intent !== 'JOIN' && hello.intent !== 'CONNECT' && (hello.intent !== 'SERVER' || signer === undefined)) {
       throw new Violation('a hello without a known intent')
     }
-    const hubKey = rawKey(identity.publicKey)
-    if (Buffer.compare(hello.nodeKey, hubKey) === 0) throw new Violation('a node with the key of this hub')
+    // A node that reads no statements would take the hub key for one that this server has to hold.
+    if (signer !== undefined && (hello.newestVersion ?? 0) < NEWEST_VERSION) {
+      throw new Violation('this hub speaks version 2 of the protocol, as it has a hub key: update the node')
+    }
+    const serverKey = rawKey(identity.publicKey)
+    const hubKey = signer?.key ?? serverKey
+    if ([serverKey, hubKey].some((key) => Buffer.compare(hello.nodeKey, key) === 0)) {
+      throw new Violation('a node with the key of this hub')
+    }
     this.#hello = hello
-    const body = encodeHubHelloBody({ hubKey, nonce: randomBytes(32) })
+    const body = encodeHubHelloBody({ hubKey, nonce: randomBytes(32), statement: signer?.statement() })
     const signature = signAs('hub', identity.privateKey, transcript(bytes, body))
     const answer = encodeFrame('hubHello', { body, signature })
     this.#messages = [bytes, answer]
@@ -173,11 +188,12 @@ export class HubHandshake {
   }
 
   #onProof(proof: Frames['proof'], bytes: Uint8Array): void {
-    const { nodeKey } = this.#hello as Hello
+    const { nodeKey, intent } = this.#hello as Hello
     if (!verifyAs('node', nodeKey, transcript(...this.#messages, proof.record), proof.signature)) {
       throw new Violation('a proof that the key of the hello has not signed')
     }
     const record = decodeRecord(proof.record)
+    if (intent === 'SERVER') mustBeServer(nodeKey, proof.statement, this.#options.signer as HubSigner)
     this.#messages.push(bytes)
     this.#step = 'decision'
     const nodeId = nodeIdOfRaw(nodeKey)
@@ -207,20 +223,21 @@ export class HubHandshake {
   async #decide(nodeId: string, record: NodeRecord): Promise<Admission> {
     const { nodeKey, intent, certificateFingerprint } = this.#hello as Hello
     const { policy, certificates = () => [] } = this.#options
-    if (!isKnown(certificateFingerprint, certificates())) {
+    if (!isKnownCertificate(certificateFingerprint, certificates())) {
       const message =
         certificateFingerprint.length === 0
           ? 'this hub is reached over HTTPS only'
           : 'the TLS certificate you see is not that of the hub: something between ends the encryption'
       return { admitted: false, reason: 'WRONG_CERTIFICATE', message }
     }
+    if (intent === 'SERVER') return { admitted: true }
     if (intent === 'CONNECT') return await policy.admit(nodeId, record, this.#withdrawn.signal)
     this.#heartbeat = new Heartbeat({
       clock: this.#options.clock,
       ping: (sequence) => this.#transport.send(encodeFrame('ping', { sequence })),
       dead: () => this.#cutOff('dead', 'the joining node has gone silent', closeCodes.DEAD),
     })
-    this.#transport.send(encodeFrame('pending', {}))
+    this.#transport.send(encodeFrame('pending', { servers: this.#options.servers?.() }))
     const { remoteAddress } = this.#transport
     return await policy.join({ nodeId, key: new Uint8Array(nodeKey), record, remoteAddress }, this.#withdrawn.signal)
   }
@@ -228,7 +245,7 @@ export class HubHandshake {
   #conclude(nodeId: string, record: NodeRecord, admission: Admission): void {
     if (this.#step !== 'decision') return
     if (admission.admitted) {
-      const messages = this.#sendVerdict({ welcome: {} })
+      const messages = this.#sendVerdict({ welcome: { servers: this.#options.servers?.() } })
       this.#establish(nodeId, record, messages, admission)
       return
     }
@@ -253,10 +270,12 @@ export class HubHandshake {
     this.#heartbeat?.stop()
     const { identity, clock, report, policy } = this.#options
     const whole = transcript(...messages)
+    const isServerLink = this.#hello?.intent === 'SERVER'
     this.#messages = []
     this.#hello = undefined
     const session = new Session({
       side: 'hub',
+      isServerLink,
       localId: identity.nodeId,
       peerId: nodeId,
       transport: this.#transport,
@@ -268,11 +287,8 @@ export class HubHandshake {
     })
     this.#session = session
     this.#progress.admitted?.(session)
-    policy.established(session, record, admission)
+    if (!isServerLink) policy.established(session, record, admission)
+    else if (policy.serverEstablished === undefined) session.close('SHUTDOWN', 'this server has no links with others')
+    else policy.serverEstablished(session)
   }
-}
-
-function isKnown(fingerprint: Uint8Array, certificates: readonly Uint8Array[]): boolean {
-  if (certificates.length === 0) return fingerprint.length === 0
-  return certificates.some((certificate) => Buffer.compare(certificate, fingerprint) === 0)
 }

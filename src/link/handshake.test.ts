@@ -4,11 +4,12 @@ import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { acceptLink } from './handshake-hub.ts'
 import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
+import { newIdentity } from './identity.ts'
 import { rawKey, signAs, transcript } from './keys.ts'
 import { type Admission, LinkRefused, LinkUnreachable } from './link.ts'
 import { decodeFrame, encodeFrame, encodeHubHelloBody, encodeRecord, encodeVerdictBody } from './messages.ts'
 import { connectPair, MemoryTransport } from './pair.ts'
-import { admitted, newIdentity, record, TestHub } from './testing.ts'
+import { admitted, record, TestHub } from './testing.ts'
 import { closeCodes } from './transport.ts'
 
 const none = new Uint8Array(0)

@@ -1,19 +1,9 @@
 /** Who a node is: an Ed25519 key pair made at first start, and the id that follows from the public key. */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
+import { placeKey, readKey } from './key-file.ts'
 import { rawKey } from './keys.ts'
-import { readIfThere } from './read-if-there.ts'
 
 export interface Identity {
   /** First 16 bytes of SHA-256 of the raw public key in lowercase base32 (RFC 4648, no padding): 26 characters. */
@@ -28,20 +18,32 @@ export interface Identity {
  * file holds no Ed25519 key; a node must not change its id by itself.
  */
 export function loadIdentity(directory: string): Identity {
-  const path = join(directory, 'identity.pem')
-  const pem = readIfThere(path) ?? create(path)
-  let privateKey: KeyObject
-  try {
-    privateKey = createPrivateKey(pem)
-  } catch {
-    throw new Error(`${path} holds no private key: restore it, or remove it to let this node become a new one`)
-  }
-  if (privateKey.asymmetricKeyType !== 'ed25519') {
-    throw new Error(`${path} holds a key of type ${privateKey.asymmetricKeyType}, not ed25519`)
-  }
+  const path = identityFile(directory)
+  const privateKey = readKey(path, 'restore it, or remove it to let this node become a new one') ?? newKey(path)
   chmodSync(path, 0o600)
+  return identityOf(privateKey)
+}
+
+/** Where a node whose state is in `directory` keeps its key. */
+export function identityFile(directory: string): string {
+  return join(directory, 'identity.pem')
+}
+
+/** Whoever holds this Ed25519 key. */
+export function identityOf(privateKey: KeyObject): Identity {
   const publicKey = createPublicKey(privateKey)
   return { nodeId: nodeIdOf(publicKey), publicKey, privateKey }
+}
+
+/** Somebody that has not been before. */
+export function newIdentity(): Identity {
+  return identityOf(generateKeyPairSync('ed25519').privateKey)
+}
+
+/** Of two nodes starting at once one wins. */
+function newKey(path: string): KeyObject {
+  placeKey(path, newIdentity().privateKey)
+  return readKey(path) as KeyObject
 }
 
 /** The id of the node with this Ed25519 public key. */
@@ -70,30 +72,4 @@ export function base32(bytes: Uint8Array): string {
     }
   }
   return bits > 0 ? text + ALPHABET[(value << (5 - bits)) & 31] : text
-}
-
-/** The file appears whole or not at all, and of two nodes starting at once one wins. */
-function create(path: string): string {
-  const directory = dirname(path)
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-  const draft = `${path}.${process.pid}`
-  const file = openSync(draft, 'w', 0o600)
-  try {
-    writeSync(file, pem)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  try {
-    linkSync(draft, path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    unlinkSync(draft)
-  }
-  const folder = openSync(directory, 'r')
-  fsyncSync(folder)
-  closeSync(folder)
-  return readFileSync(path, 'utf8')
 }

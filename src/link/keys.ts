@@ -4,7 +4,7 @@ import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:
 const PROTOCOL = 'penstock-link-v1'
 
 /** Who signs what for: part of every signed string, so that no signature can stand for another. */
-export type Role = 'hub' | 'node' | 'verdict' | 'removed'
+export type Role = 'hub' | 'node' | 'verdict' | 'removed' | 'server' | 'servers'
 
 /** The 32 raw bytes of an Ed25519 public key. */
 export function rawKey(publicKey: KeyObject): Uint8Array {

@@ -3,6 +3,8 @@ import type { WebSocketBehavior } from 'uWebSockets.js'
 import type { Code } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
 import type { Problem } from '../text/pointer.ts'
+import type { SignedBody } from './messages.ts'
+import type { ServerList } from './signed-messages.ts'
 
 /** What a node says about itself; at most MAX_RECORD_BYTES encoded (messages.ts). */
 export interface NodeRecord {
@@ -16,6 +18,8 @@ export interface LinkStatus {
   readonly code: Code | 'OK'
   readonly message: string
   readonly details?: readonly Problem[]
+  /** Between servers of a hub: the node that the call is for has no link with the one that says so, and has heard nothing of the call. */
+  readonly notHere?: boolean
 }
 
 /**
@@ -104,7 +108,10 @@ export interface OpenOptions {
   readonly holder?: Pick<LinkStream, 'hold'> | undefined
 }
 
-/** A proven connection between a node and its hub. */
+/** What opens calls. */
+export type LinkOpener = Pick<LinkSession, 'open'>
+
+/** A proven connection between a node and its hub, or between two servers of one. */
 export interface LinkSession {
   /** Node id of the other side, proven. */
   readonly peerId: string
@@ -125,6 +132,12 @@ export interface LinkSession {
   onRecord(listener: (record: NodeRecord) => void): void
   /** Hub: sets what is done before a leaving node is told that it has left; rejections are ignored, the node leaves anyway. */
   onLeave(listener: () => void | Promise<void>): void
+  /** Server of a hub with a hub key: tells the node where all servers are now, as the hub key has signed it. */
+  sendServers(list: SignedBody): void
+  /** The same: tells the node whether it should have its link with another server. */
+  sendWish(wish: 'LOOK_ELSEWHERE' | 'STAY'): void
+  /** Node: sets who hears of the hub's servers; the last list and the last wish are told at once. */
+  onNews(listener: (news: HubNews) => void): void
   /**
    * Ends the session and all its streams. LEFT (node) tells the hub and waits for its answer, 5 s at most; REMOVED (hub) tells the
    * node in a signed message.
@@ -133,6 +146,14 @@ export interface LinkSession {
   /** Never rejects. */
   readonly closed: Promise<Closed>
 }
+
+/** What a hub with several servers tells its nodes of them. */
+export type HubNews =
+  | { readonly type: 'SERVERS'; readonly servers: ServerList }
+  /** The server cannot tell the others of its nodes now. */
+  | { readonly type: 'LOOK_ELSEWHERE' }
+  /** It can again. */
+  | { readonly type: 'STAY' }
 
 export type RefusalReason =
   /** CONNECT: the node is not on this hub. */
@@ -170,6 +191,8 @@ export interface HubPolicy {
   join(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission>
   /** A session stands, let in by `admission`, as `admit` or `join` gave it; the handlers (onOpen, onRecord, onLeave) are set before this returns. */
   established(session: LinkSession, record: NodeRecord, admission: Admission): void
+  /** SERVER: the session of another server of the same hub stands. Absent: none is let in. */
+  serverEstablished?(session: LinkSession): void
 }
 
 export interface JoiningNode {
@@ -253,23 +276,25 @@ export class LinkUnreachable extends Error {
   override readonly name = 'LinkUnreachable'
 }
 
-/** How the hub's certificate was found good: by a CA, by being the pinned one, or because it was the first one seen. */
+/** How the hub's certificate was found good: by a CA, by being the pinned one, by the word of the hub key, or because it was the first one seen. */
 export interface SeenCertificate {
   /** SHA-256 of the certificate (DER), lowercase hex. */
   readonly fingerprint: string
   /** SHA-256 of its public key (SubjectPublicKeyInfo, DER), lowercase hex: what stays when the certificate is renewed. */
   readonly key: string
-  readonly trust: 'CA' | 'PINNED' | 'FIRST_USE'
+  readonly trust: 'CA' | 'PINNED' | 'HUB_KEY' | 'FIRST_USE'
 }
 
-export type Intent = 'JOIN' | 'CONNECT'
+/** SERVER: another server of the hub opens a link. */
+export type Intent = 'JOIN' | 'CONNECT' | 'SERVER'
 
 /** A link that the hub has let in. */
 export interface Dialled {
   readonly session: LinkSession
   /** 32 bytes, Ed25519: pin it after a JOIN. */
   readonly hubKey: Uint8Array
+  /** The id of that key; the id of the server that answered is the session's `peerId`. */
   readonly hubId: string
-  /** Undefined on plain HTTP. Pin the fingerprint unless a CA vouches for it. */
+  /** Undefined on plain HTTP. Pin the fingerprint when it was seen for the first time. */
   readonly certificate: SeenCertificate | undefined
 }

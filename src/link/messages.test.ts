@@ -21,16 +21,20 @@ const nonce = new Uint8Array(32).fill(2)
 const signature = new Uint8Array(64).fill(3)
 const [keyHex, nonceHex, signatureHex] = ['01'.repeat(32), '02'.repeat(32), '03'.repeat(64)]
 
-/** Recorded from version 1 of the protocol as it first was: the member, its value, its frame. */
+/** Recorded from versions 1 and 2 of the protocol as they first were: the member, its value, its frame. */
 const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly [Frames[Name], string])[] } = {
   hello: [
     [
-      { version: 1, nodeKey: key, nonce, intent: 'JOIN', certificateFingerprint: new Uint8Array(0) },
+      { version: 1, nodeKey: key, nonce, intent: 'JOIN', certificateFingerprint: new Uint8Array(0), newestVersion: 0 },
       `0a4808011220${keyHex}1a20${nonceHex}2001`,
     ],
     [
-      { version: 1, nodeKey: key, nonce, intent: 'CONNECT', certificateFingerprint: nonce },
+      { version: 1, nodeKey: key, nonce, intent: 'CONNECT', certificateFingerprint: nonce, newestVersion: 0 },
       `0a6a08011220${keyHex}1a20${nonceHex}20022a20${nonceHex}`,
+    ],
+    [
+      { version: 1, nodeKey: key, nonce, intent: 'JOIN', certificateFingerprint: new Uint8Array(0), newestVersion: 2 },
+      `0a4a08011220${keyHex}1a20${nonceHex}20013002`,
     ],
   ],
   hubHello: [[{ body: key, signature }, `12640a20${keyHex}1240${signatureHex}`]],
@@ -85,7 +89,8 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
   ],
   halfClose: [[{ stream: 5 }, '52020805']],
   end: [
-    [{ stream: 7, code: 0, message: '', details: [] }, '5a020807'],
+    [{ stream: 7, code: 0, message: '', details: [], notHere: false }, '5a020807'],
+    [{ stream: 7, code: 14, message: '', details: [], notHere: true }, '5a060807100e2801'],
     [
       {
         stream: 7,
@@ -95,6 +100,7 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
           { pointer: '/id', message: 'unknown' },
           { pointer: '', message: '' },
         ],
+        notHere: false,
       },
       '5a2b080710051a136e6f20706970656c696e6520e2809c78e2809d220e0a032f69641207756e6b6e6f776e2200',
     ],
@@ -106,6 +112,9 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
   removed: [[{ signature }, `9a01420a40${signatureHex}`]],
   leave: [[{}, 'a20100']],
   left: [[{}, 'aa0100']],
+  servers: [[{ body: key, signature }, `b201640a20${keyHex}1240${signatureHex}`]],
+  lookElsewhere: [[{}, 'ba0100']],
+  stay: [[{}, 'c20100']],
 }
 
 const frames = Object.entries(recorded).flatMap(([kind, rows]) =>

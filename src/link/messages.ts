@@ -26,9 +26,9 @@ export const PIECE_BYTES = 512
 export const MAX_STREAMS = 10_000
 
 const MAX_OPERATION_LENGTH = 128
-const MAX_ID_LENGTH = 128
-const KEY_BYTES = 32
-const HASH_BYTES = 32
+export const MAX_ID_LENGTH = 128
+export const KEY_BYTES = 32
+export const HASH_BYTES = 32
 const SIGNATURE_BYTES = 64
 const MAX_STATUS_MESSAGE_LENGTH = 8 * 1024
 const MAX_STATUS_DETAILS_LENGTH = 64 * 1024
@@ -40,10 +40,12 @@ export interface Hello {
   /** A number when it is none that this version knows. */
   readonly intent: Intent | number
   readonly certificateFingerprint: Uint8Array
+  /** 0 or absent: that of `version`. */
+  readonly newestVersion?: number
 }
 
 /** Bytes that are signed as they are. */
-export interface Signed {
+export interface SignedBody {
   readonly body: Uint8Array
   readonly signature: Uint8Array
 }
@@ -51,6 +53,7 @@ export interface Signed {
 export interface HubHelloBody {
   readonly hubKey: Uint8Array
   readonly nonce: Uint8Array
+  readonly statement?: SignedBody | undefined
 }
 
 interface Refused {
@@ -59,7 +62,9 @@ interface Refused {
   readonly message: string
 }
 
-export type VerdictBody = { readonly welcome: object } | { readonly refused: Refused }
+export type VerdictBody =
+  | { readonly welcome: { readonly servers?: SignedBody | undefined } }
+  | { readonly refused: Refused }
 
 export interface Open {
   readonly stream: number
@@ -83,6 +88,7 @@ export interface End {
   readonly code: number
   readonly message: string
   readonly details: readonly { readonly pointer: string; readonly message: string }[]
+  readonly notHere?: boolean
 }
 
 /** A record as it was sent; services that this version does not know are numbers. */
@@ -97,10 +103,10 @@ type Empty = Record<string, never>
 /** The members of a frame, by name; exactly one is there. */
 export interface Frames {
   hello: Hello
-  hubHello: Signed
-  proof: { readonly record: Uint8Array; readonly signature: Uint8Array }
-  pending: Empty
-  verdict: Signed
+  hubHello: SignedBody
+  proof: { readonly record: Uint8Array; readonly signature: Uint8Array; readonly statement?: SignedBody | undefined }
+  pending: { readonly servers?: SignedBody | undefined }
+  verdict: SignedBody
   open: Open
   message: Message
   halfClose: { readonly stream: number }
@@ -113,6 +119,9 @@ export interface Frames {
   removed: { readonly signature: Uint8Array }
   leave: Empty
   left: Empty
+  servers: SignedBody
+  lookElsewhere: Empty
+  stay: Empty
 }
 
 export type FrameName = keyof Frames
@@ -124,7 +133,8 @@ export class Violation extends Error {
 }
 
 const { messages } = readSchema(['penstock/link/link.proto'], 'penstock.link')
-const schemaOf = (name: string): MessageSchema => messages.get(`penstock.link.${name}`) as MessageSchema
+/** A message of the link's proto file. */
+export const schemaOf = (name: string): MessageSchema => messages.get(`penstock.link.${name}`) as MessageSchema
 const FRAME = schemaOf('Frame')
 const HUB_HELLO_BODY = schemaOf('HubHelloBody')
 const VERDICT_BODY = schemaOf('VerdictBody')
@@ -211,7 +221,8 @@ function unpinned(payload: Uint8Array, bytes: Uint8Array): Uint8Array {
   return copy
 }
 
-function decode(message: MessageSchema, bytes: Uint8Array, what: string): Record<string, unknown> {
+/** Throws Violation when the bytes are none; `what`: how the message is called. */
+export function decode(message: MessageSchema, bytes: Uint8Array, what: string): Record<string, unknown> {
   try {
     return decodeFromPeer(message, bytes)
   } catch {
@@ -228,10 +239,17 @@ function check(frame: Frame, size: number): void {
       if (certificateFingerprint.length > 0) length('certificate_fingerprint', certificateFingerprint, HASH_BYTES)
       return
     }
-    case 'hubHello':
     case 'proof':
+      if (frame.value.statement !== undefined) length('signature', frame.value.statement.signature, SIGNATURE_BYTES)
+      length('signature', frame.value.signature, SIGNATURE_BYTES)
+      return
+    case 'pending':
+      if (frame.value.servers !== undefined) length('signature', frame.value.servers.signature, SIGNATURE_BYTES)
+      return
+    case 'hubHello':
     case 'verdict':
     case 'removed':
+    case 'servers':
       length('signature', frame.value.signature, SIGNATURE_BYTES)
       return
     case 'open': {
@@ -252,7 +270,8 @@ function check(frame: Frame, size: number): void {
   }
 }
 
-function length(field: string, bytes: Uint8Array, wanted: number): void {
+/** Throws Violation unless a field has as many bytes as are wanted. */
+export function length(field: string, bytes: Uint8Array, wanted: number): void {
   if (bytes.length !== wanted) throw new Violation(`${field} has ${bytes.length} bytes instead of ${wanted}`)
 }
 
@@ -264,6 +283,7 @@ export function decodeHubHelloBody(bytes: Uint8Array): HubHelloBody {
   const body = decode(HUB_HELLO_BODY, bytes, 'HubHelloBody') as unknown as HubHelloBody
   length('hub_key', body.hubKey, KEY_BYTES)
   length('nonce', body.nonce, HASH_BYTES)
+  if (body.statement !== undefined) length('signature', body.statement.signature, SIGNATURE_BYTES)
   return body
 }
 
@@ -272,10 +292,12 @@ export function encodeVerdictBody(body: VerdictBody): Uint8Array {
 }
 
 export function decodeVerdictBody(bytes: Uint8Array): VerdictBody {
-  const body = decode(VERDICT_BODY, bytes, 'VerdictBody') as { welcome?: object; refused?: Refused }
+  const body = decode(VERDICT_BODY, bytes, 'VerdictBody') as { welcome?: { servers?: SignedBody }; refused?: Refused }
   if (body.refused !== undefined) return { refused: body.refused }
   if (body.welcome === undefined) throw new Violation('a verdict that says nothing')
-  return { welcome: {} }
+  const { servers } = body.welcome
+  if (servers !== undefined) length('signature', servers.signature, SIGNATURE_BYTES)
+  return { welcome: body.welcome }
 }
 
 /** Encodes a record; throws RangeError when it is longer than MAX_RECORD_BYTES. */
@@ -313,11 +335,13 @@ export function endFrame(stream: number, status: LinkStatus): Uint8Array {
     details.push({ pointer, message })
   }
   const message = status.message.slice(0, MAX_STATUS_MESSAGE_LENGTH)
-  return encodeFrame('end', { stream, code: codeNumbers[status.code], message, details })
+  const { notHere = false } = status
+  return encodeFrame('end', { stream, code: codeNumbers[status.code], message, details, notHere })
 }
 
-export function statusOfEnd({ code, message, details }: End): LinkStatus {
-  const status: LinkStatus = { code: codeName(code), message }
+/** `isServer`: the peer is a server of the same hub, which may say that it does not have the node. */
+export function statusOfEnd({ code, message, details, notHere = false }: End, isServer = false): LinkStatus {
+  const status: LinkStatus = { code: codeName(code), message, ...(isServer && notHere ? { notHere } : {}) }
   return details.length === 0
     ? status
     : { ...status, details: details.map(({ pointer, message }) => ({ pointer, message })) }

@@ -1,6 +1,6 @@
 /** Carries a call from one session to another: payloads unread, credit and cancellation end to end. */
 import { ServiceError } from '../contract/errors.ts'
-import type { LinkSession, LinkStream } from './link.ts'
+import type { LinkOpener, LinkStream } from './link.ts'
 
 /**
  * Serves `incoming` by calling the same operation on `outgoing`, with the same target, origin and deadline. The sender of either end waits
@@ -8,7 +8,7 @@ import type { LinkSession, LinkStream } from './link.ts'
  * The caller hears UNAVAILABLE when `outgoing` is or gets lost, RESOURCE_EXHAUSTED when too much is held for it. Takes the handlers of
  * `incoming`.
  */
-export function relay(incoming: LinkStream, request: Uint8Array | undefined, outgoing: LinkSession): void {
+export function relay(incoming: LinkStream, request: Uint8Array | undefined, outgoing: LinkOpener): void {
   const { operation, target, origin, deadlineMs } = incoming
   let call: LinkStream
   try {

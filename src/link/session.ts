@@ -4,8 +4,27 @@ import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { InFlight } from './in-flight.ts'
-import type { Closed, CloseReason, LinkEvent, LinkSession, LinkStream, NodeRecord, OpenOptions } from './link.ts'
-import { decodeFrame, encodeFrame, encodeRecordFrame, type Frame, readRecord, Violation } from './messages.ts'
+import type {
+  Closed,
+  CloseReason,
+  HubNews,
+  LinkEvent,
+  LinkSession,
+  LinkStream,
+  NodeRecord,
+  OpenOptions,
+} from './link.ts'
+import {
+  decodeFrame,
+  encodeFrame,
+  encodeRecordFrame,
+  type Frame,
+  readRecord,
+  type SignedBody,
+  Violation,
+} from './messages.ts'
+import { News } from './news.ts'
+import type { ServerList } from './signed-messages.ts'
 import { type OpenListener, Streams } from './streams.ts'
 import { closeCodes, deaf, type LinkTransport } from './transport.ts'
 
@@ -24,6 +43,8 @@ export interface SessionOptions {
   /** Id of this end; the origin of calls that name none. */
   readonly localId: string
   readonly peerId: string
+  /** Both ends are servers of one hub: they carry calls, and nothing else. */
+  readonly isServerLink?: boolean
   readonly transport: LinkTransport
   readonly clock: Clock
   /** The last ping's sequence while the handshake waited. */
@@ -32,6 +53,10 @@ export interface SessionOptions {
   readonly signRemoval: () => Uint8Array
   /** Node: whether this is the hub's signature of the notice of removal. */
   readonly verifyRemoval: (signature: Uint8Array) => boolean
+  /** Node, of a hub with a hub key: the list that it has signed; throws Violation. */
+  readonly readServers?: ((list: SignedBody) => ServerList) | undefined
+  /** Node: what the hub's welcome said of its servers. */
+  readonly servers?: ServerList | undefined
   readonly report: (event: LinkEvent) => void
 }
 
@@ -48,6 +73,7 @@ export class Session implements LinkSession {
   #isClosed = false
   #leaving: { message: string; timer: unknown } | undefined
   #lastRecord: NodeRecord | undefined
+  readonly #news = new News()
   #recordListener: ((record: NodeRecord) => void) | undefined
   #leaveListener: (() => void | Promise<void>) | undefined
 
@@ -69,10 +95,12 @@ export class Session implements LinkSession {
       side,
       localId,
       peerId,
+      isServerLink: options.isServerLink === true,
       send: (frame) => this.#send(frame),
       usedUp: () => this.#finish('SHUTDOWN', 'the stream ids of this connection are used up', false),
       failed: (operation, error) => this.#report('failed', `${operation}: a handler failed`, error),
     })
+    if (options.servers !== undefined) this.#news.tell({ type: 'SERVERS', servers: options.servers })
     this.#transport.handlers = {
       message: (bytes) => this.#receive(bytes),
       foreign: (what) => this.#violated(new Violation(what)),
@@ -117,6 +145,18 @@ export class Session implements LinkSession {
     const last = this.#lastRecord
     this.#lastRecord = undefined
     if (last !== undefined) listener(last)
+  }
+
+  sendServers(list: SignedBody): void {
+    this.#send(encodeFrame('servers', list))
+  }
+
+  sendWish(wish: 'LOOK_ELSEWHERE' | 'STAY'): void {
+    this.#send(encodeFrame(wish === 'STAY' ? 'stay' : 'lookElsewhere', {}))
+  }
+
+  onNews(listener: (news: HubNews) => void): void {
+    this.#news.listen(listener)
   }
 
   onLeave(listener: () => void | Promise<void>): void {
@@ -226,6 +266,7 @@ export class Session implements LinkSession {
     if (this.#streams.handle(frame)) return
     if (frame.kind === 'ping') this.#send(encodeFrame('pong', { sequence: frame.value.sequence }))
     else if (frame.kind === 'pong') this.#pong(frame.value.sequence)
+    else if (this.#options.isServerLink) throw new Violation(`a ${frame.kind} frame from a server in a session`)
     else if (this.#options.side === 'hub') this.#handleAtHub(frame)
     else this.#handleAtNode(frame)
   }
@@ -240,11 +281,16 @@ export class Session implements LinkSession {
   }
 
   #handleAtNode(frame: Frame): void {
+    const { readServers } = this.#options
     if (frame.kind === 'removed') {
       if (!this.#options.verifyRemoval(frame.value.signature))
         throw new Violation('a removal that the hub has not signed')
       this.#finish('REMOVED', 'the hub has removed this node', true)
     } else if (frame.kind === 'left' && this.#leaving !== undefined) this.#finish('LEFT', this.#leaving.message, false)
+    else if (readServers === undefined) throw new Violation(`a ${frame.kind} frame from a hub in a session`)
+    else if (frame.kind === 'servers') this.#news.tell({ type: 'SERVERS', servers: readServers(frame.value) })
+    else if (frame.kind === 'lookElsewhere') this.#news.tell({ type: 'LOOK_ELSEWHERE' })
+    else if (frame.kind === 'stay') this.#news.tell({ type: 'STAY' })
     else throw new Violation(`a ${frame.kind} frame from a hub in a session`)
   }
 

@@ -27,6 +27,8 @@ export interface StreamsOptions {
   /** Id of this end; the origin of calls that name none. */
   readonly localId: string
   readonly peerId: string
+  /** Both ends are servers of one hub: each says for which node it calls. */
+  readonly isServerLink: boolean
   /** Sends one frame. */
   send(frame: Uint8Array): void
   /** The stream ids of this connection are used up. */
@@ -133,7 +135,7 @@ export class Streams implements StreamHost<Stream> {
         return true
       case 'end':
         this.#table.mustBe('own', frame.value.stream, 'ended')
-        this.#table.find(frame.value.stream)?.receiveOver(statusOfEnd(frame.value))
+        this.#table.find(frame.value.stream)?.receiveOver(statusOfEnd(frame.value, this.#options.isServerLink))
         return true
     }
     return false
@@ -213,11 +215,12 @@ export class Streams implements StreamHost<Stream> {
   #opened(open: Open): void {
     const { stream: id } = open
     this.#table.mayOpen(id, this.#others)
-    const { side, peerId } = this.#options
+    const { side, peerId, isServerLink } = this.#options
+    const isNode = side === 'hub' && !isServerLink
     const stream = new Stream(this, false, {
       operation: open.operation,
       target: open.target,
-      origin: side === 'hub' ? peerId : open.origin,
+      origin: isNode ? peerId : open.origin,
       deadlineMs: open.deadlineMs === 0 ? undefined : open.deadlineMs,
     })
     this.#others++

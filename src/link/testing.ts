@@ -1,17 +1,11 @@
 /** Hubs, nodes and sessions for tests of the link. */
-import { generateKeyPairSync } from 'node:crypto'
 import { SimulatedClock } from 'xstate'
 import type { HubOptions } from './handshake-hub.ts'
 import type { NodeHandshakeOptions } from './handshake-node.ts'
-import { type Identity, nodeIdOf } from './identity.ts'
+import { newIdentity } from './identity.ts'
 import type { Admission, HubPolicy, LinkEvent, LinkSession, LinkStatus, LinkStream, NodeRecord } from './link.ts'
 import { MemoryTransport } from './pair.ts'
 import { Session, type SessionOptions } from './session.ts'
-
-export function newIdentity(): Identity {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  return { nodeId: nodeIdOf(publicKey), publicKey, privateKey }
-}
 
 export const record: NodeRecord = {
   name: 'north',
@@ -69,8 +63,8 @@ export class TestHub {
   }
 }
 
-/** Two ends of a session without a handshake, and everything either of them reported. */
-export function sessionPair(schedule?: (transport: MemoryTransport) => void) {
+/** Two ends of a session without a handshake, and everything either of them reported; `more`: of both. */
+export function sessionPair(schedule?: (transport: MemoryTransport) => void, more: Partial<SessionOptions> = {}) {
   const clock = new SimulatedClock()
   const events: LinkEvent[] = []
   const [hubTransport, nodeTransport] = MemoryTransport.pair(schedule)
@@ -82,6 +76,7 @@ export function sessionPair(schedule?: (transport: MemoryTransport) => void) {
     report: (event: LinkEvent) => {
       events.push(event)
     },
+    ...more,
   } satisfies Partial<SessionOptions>
   const hub = new Session({ ...common, side: 'hub', localId: 'hub', peerId: 'node', transport: hubTransport })
   const node = new Session({ ...common, side: 'node', localId: 'node', peerId: 'hub', transport: nodeTransport })

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { acceptLink } from './handshake-hub.ts'
 import { joinLink } from './handshake-node.ts'
+import { newIdentity } from './identity.ts'
 import type { LinkEvent, LinkStream } from './link.ts'
 import {
   decodeFrame,
@@ -20,7 +21,7 @@ import {
 } from './messages.ts'
 import { MemoryTransport } from './pair.ts'
 import { MAX_BACKLOG_BYTES, Session } from './session.ts'
-import { newIdentity, record, TestHub } from './testing.ts'
+import { record, TestHub } from './testing.ts'
 import { closeCodes } from './transport.ts'
 
 /** One real end of a session; the other is played by the test. */

@@ -1,6 +1,8 @@
 /** The kinds of values in the node's configuration: how each is read and what is said when it cannot be. */
 import { resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
+import { hubAddress } from '../link/dial.ts'
+import { MAX_ADDRESS_LENGTH } from '../link/signed-messages.ts'
 import { readDuration, writeDuration } from '../text/durations.ts'
 import { isObject } from '../text/json-object.ts'
 import { readSize, writeSize } from '../text/sizes.ts'
@@ -92,6 +94,19 @@ export const address = kind<string>('text', (value) => {
   const match = typeof value === 'string' ? /^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+):(\d{1,5})$/.exec(value) : null
   if (match === null || Number(match[2]) > 65_535) return bad('must be host:port, as in 127.0.0.1:8769, or none')
   return { value: value as string }
+})
+
+/** `https://hub.example:8769`, perhaps with the path of a proxy. */
+export const hubUrl = kind<string>('text', (value) => {
+  if (typeof value !== 'string') return bad('must be an address, as in https://hub.example:8769')
+  try {
+    const { href } = hubAddress(value)
+    return href.length > MAX_ADDRESS_LENGTH
+      ? bad(`must have ${MAX_ADDRESS_LENGTH} characters at most`)
+      : { value: href }
+  } catch (error) {
+    return bad((error as TypeError).message)
+  }
 })
 
 /** `500ms`, `10s`, `5m`, `1h30m`, as milliseconds within [least, most]. */

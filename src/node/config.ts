@@ -12,6 +12,7 @@ import {
   boolean,
   duration,
   type Form,
+  hubUrl,
   type Kind,
   list,
   metadata,
@@ -48,6 +49,10 @@ export interface NodeConfig {
   /** Whether nodes may ask to join it; they have no other way in. */
   'hubServer.authenticationByRequest': 'taken' | 'none'
   'hubServer.authenticationByRequest.timeout': number
+  /** The file with the hub key; empty: the key of this node is the hub's. */
+  'hubServer.keyFile': string
+  /** Where nodes reach this server of the hub, http or https; empty: they are not told. */
+  'hubServer.address': string
   /** Whose pipeline configurations may name files outside the directory `files` of the data directory. */
   'pipelines.trusted': Trusted
   /** Runs of a pipeline whose logs are kept. */
@@ -133,6 +138,20 @@ export const settings: readonly Setting[] = [
     'how long a request to join waits for its answer',
     duration(1_000, 86_400_000),
     () => 300_000,
+  ),
+  setting(
+    'hubServer.keyFile',
+    'hub-key-file',
+    "the hub key of a hub with several servers (default: this node's own)",
+    path,
+    () => '',
+  ),
+  setting(
+    'hubServer.address',
+    'hub-address',
+    'where nodes reach this server, as in https://hub.example:8769; with a hub key they are told',
+    hubUrl,
+    () => '',
   ),
   setting(
     'pipelines.trusted',

@@ -1,5 +1,5 @@
 /** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
-import type { FactCaller, HubFact, LinkEnd, MembershipFact } from '../hub/facts.ts'
+import type { FactCaller, HubFact, LinkEnd, MembershipFact, ServerFact } from '../hub/facts.ts'
 import type { PipelineFact } from '../services/pipeline-facts.ts'
 import { messageOf } from '../text/error-message.ts'
 
@@ -75,6 +75,24 @@ export function logHub(log: FactLog, fact: HubFact): void {
   }
 }
 
+export function logServer(log: FactLog, fact: ServerFact): void {
+  const about = { server: fact.server, address: fact.address }
+  switch (fact.kind) {
+    case 'server link up':
+      log.info(about, 'link with another server of the hub up')
+      break
+    case 'server link down':
+      log[levelOf(fact.end, 'hub')](
+        { ...about, ...endFields(fact.end, 'server') },
+        'link with another server of the hub down',
+      )
+      break
+    case 'server link failed':
+      log.warn({ ...about, error: messageOf(fact.error) }, 'no link with another server of the hub')
+      break
+  }
+}
+
 export function logMembership(log: FactLog, fact: MembershipFact): void {
   const about = { hub: fact.hub }
   switch (fact.kind) {
@@ -111,6 +129,9 @@ export function logMembership(log: FactLog, fact: MembershipFact): void {
       break
     case 'certificate not pinned':
       log.error({ ...about, err: fact.error }, 'the certificate of the hub could not be pinned on the disk')
+      break
+    case 'servers not kept':
+      log.error({ ...about, err: fact.error }, "where the hub's servers are could not be written to the disk")
       break
   }
 }

@@ -18,6 +18,7 @@ import { useAeadBackend } from '../dataplane/native/aead-backends.ts'
 import { openRunPool } from '../dataplane/product.ts'
 import { autoCertificate } from '../link/certificate.ts'
 import { dialHub } from '../link/dial.ts'
+import type { HubSigner } from '../link/hub-key.ts'
 import { type Identity, loadIdentity } from '../link/identity.ts'
 import type { LinkEvent, LinkServer } from '../link/link.ts'
 import { createLinkServer } from '../link/link-server.ts'
@@ -25,6 +26,7 @@ import { packageRoot } from '../package-root.ts'
 import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Trust } from '../services/trust.ts'
+import { isServerOf } from '../store/sign-in.ts'
 import { Store } from '../store/store.ts'
 import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
@@ -33,7 +35,9 @@ import type { NodeConfig } from './config.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
 import { logPipeline } from './facts.ts'
-import { createHubPart, type HubPart } from './hub.ts'
+import { createHubPart } from './hub.ts'
+import { hubSigner } from './hub-key.ts'
+import type { HubPart, SharedHub } from './hub-part.ts'
 import { createLog } from './log.ts'
 import { readTls, type Tls } from './tls.ts'
 import { keepTokenFile } from './token-file.ts'
@@ -59,6 +63,8 @@ export interface NodeOptions {
   file?: string | undefined
   /** Somebody chose `access.loopback`: that it is open needs no warning. */
   isLoopbackChosen?: boolean
+  /** What the servers of a hub share, as the one with this node id has it; absent: a hub has this server only. Needs `hubServer.keyFile`. */
+  shared?: (nodeId: string) => SharedHub
   /** Drives heartbeats, reconnects and deadlines of links and of requests to join; default: the system's. */
   clock?: Clock
 }
@@ -83,6 +89,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     opened.push(() => store.close())
     const identity = loadIdentity(config.dataDirectory)
     const node = { id: identity.nodeId }
+    const tls = tlsOf(config, log)
+    const signer = hubSigner(config, identity, tls)
     const pool =
       options.pool ??
       openRunPool({ onError: (error) => log.error({ err: error }, 'a thread kept ready for the next runs died') })
@@ -100,7 +108,10 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       trust: new Trust({
         files: join(config.dataDirectory, 'files'),
         trusted: config['pipelines.trusted'],
-        hubServer: () => store.signIn.get()?.hubId,
+        isHubServer: (id) => {
+          const signIn = store.signIn.get()
+          return signIn !== undefined && isServerOf(signIn, id)
+        },
       }),
       runLogs: new RunLogs({
         directory: join(config.dataDirectory, 'logs'),
@@ -112,7 +123,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     await pipelines.open()
     opened.push(() => pipelines.close())
-    const hub = hubPart(config, options, { identity, store, log, dispatcher: () => dispatcher })
+    const hub = hubPart(config, options, { identity, signer, store, log, dispatcher: () => dispatcher })
     const tokens = new AccessService({
       tokens: store.tokens,
       onError: (error) => log.error({ err: error }, 'the use of a token could not be noted'),
@@ -130,8 +141,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       verifyToken: tokens.verify,
     })
     await guardLoopback(config, tokens, log, options.isLoopbackChosen)
-    const tls = tlsOf(config, log)
-    const links = linkServer(hub, { identity, tls, log, clock: options.clock ?? systemClock })
+    const links = linkServer(hub, { identity, signer, tls, log, clock: options.clock ?? systemClock })
     const pages = new Map<string, Page>([
       ['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }],
       ...documentPages(),
@@ -195,6 +205,7 @@ function refuseUnavailable(config: NodeConfig): void {
 
 interface HubPartNeeds {
   readonly identity: Identity
+  readonly signer: HubSigner | undefined
   readonly store: Store
   readonly log: Logger
   readonly dispatcher: () => Dispatcher
@@ -203,7 +214,7 @@ interface HubPartNeeds {
 /** This node as the host or a member of a hub. */
 function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds): HubPart {
   const { file, clock = systemClock } = options
-  const { identity, store, log, dispatcher } = needs
+  const { identity, signer, store, log, dispatcher } = needs
   const requestTimeout =
     config['hubServer.authenticationByRequest'] === 'taken'
       ? config['hubServer.authenticationByRequest.timeout']
@@ -214,7 +225,9 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
     name: config['node.name'] || hostname(),
     metadata: config['node.metadata'],
     file,
-    hubServer: config.hubServer ? { requestTimeout } : undefined,
+    hubServer: config.hubServer
+      ? { requestTimeout, signer, address: config['hubServer.address'], shared: options.shared?.(identity.nodeId) }
+      : undefined,
     dial: ({ hubKey, certificate, certificateKey, ...request }) => {
       const { address, intent } = request
       if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
@@ -225,6 +238,7 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
       return dialHub({
         ...request,
         identity,
+        ...(intent === 'SERVER' ? { statement: signer?.statement() } : {}),
         clock,
         pinnedHubKey: hubKey,
         pinnedCertificate: certificate,
@@ -240,13 +254,16 @@ function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds):
 
 /** The hub's end of the links to its nodes. */
 function linkServer(
-  { policy }: HubPart,
-  { identity, tls, log, clock }: { identity: Identity; tls: Tls | undefined; log: Logger; clock: Clock },
+  { policy, servers }: HubPart,
+  needs: { identity: Identity; signer: HubSigner | undefined; tls: Tls | undefined; log: Logger; clock: Clock },
 ): LinkServer | undefined {
+  const { identity, signer, tls, log, clock } = needs
   if (policy === undefined) return undefined
   const certificates = tls === undefined ? [] : [Buffer.from(tls.fingerprint.replaceAll(':', ''), 'hex')]
   return createLinkServer({
     identity,
+    signer,
+    servers,
     policy,
     clock,
     certificates: () => certificates,

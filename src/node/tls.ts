@@ -1,6 +1,7 @@
 /** The certificate and key that the node's listeners show, read and checked before anything listens. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { keyFingerprintOf } from '../link/certificate.ts'
 
 export interface Tls {
   readonly certFile: string
@@ -46,6 +47,11 @@ export function readTls(files: { certificate: string; key: string }, now = Date.
     fingerprint: certificate.fingerprint256,
     ...(warning === undefined ? {} : { warning }),
   }
+}
+
+/** SHA-256 of the public key of the node's own certificate, 32 bytes. */
+export function certificateKeyOf({ cert }: Tls): Uint8Array {
+  return Buffer.from(keyFingerprintOf(cert), 'hex')
 }
 
 function read(what: string, file: string): Buffer {

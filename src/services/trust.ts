@@ -20,26 +20,26 @@ export interface TrustOptions {
   /** Where files are that every configuration may name, an absolute path. */
   readonly files: string
   readonly trusted: Trusted
-  /** Id of the node that serves the hub which this node is on now. */
-  hubServer(): string | undefined
+  /** Whether the node with this id serves the hub which this node is on now. */
+  isHubServer(nodeId: string): boolean
 }
 
 export class Trust {
   /** Where relative names of files lead. */
   readonly files: string
   readonly #trusted: Trusted
-  readonly #hubServer: () => string | undefined
+  readonly #isHubServer: (nodeId: string) => boolean
 
-  constructor({ files, trusted, hubServer }: TrustOptions) {
+  constructor({ files, trusted, isHubServer }: TrustOptions) {
     this.files = files
     this.#trusted = trusted
-    this.#hubServer = hubServer
+    this.#isHubServer = isHubServer
   }
 
   /** What a checked configuration asks for that its author is not trusted with, each with its place; empty when all is well. */
   refusals(config: PipelineConfig, registry: Registry, author: Author): Problem[] {
     if (this.#trusts(author)) return []
-    const setting = `pipelines.trusted: ${author === this.#hubServer() ? 'hub' : 'members'}`
+    const setting = `pipelines.trusted: ${author !== undefined && this.#isHubServer(author) ? 'hub' : 'members'}`
     const files = filesOutside(config, registry, this.files).map(({ pointer, name }) => ({
       pointer,
       message:
@@ -53,6 +53,6 @@ export class Trust {
 
   #trusts(author: Author): boolean {
     if (author === undefined || this.#trusted === 'members') return true
-    return this.#trusted === 'hub' && author !== '' && author === this.#hubServer()
+    return this.#trusted === 'hub' && author !== '' && this.#isHubServer(author)
   }
 }

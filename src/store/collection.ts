@@ -39,6 +39,13 @@ export class RecordCollection<R> {
     await durable(this.#root, this.#records.put(keyOf(record), record))
   }
 
+  /** As `put`, as part of a transaction that the caller has begun. */
+  putWithin(record: R): void {
+    const { keyOf, bytesOf } = this.#options
+    if (bytesOf !== undefined) roomFor(this.#root, bytesOf(record))
+    void this.#records.put(keyOf(record), record)
+  }
+
   /** Resolves once none of the records is on disk any more; those that are not there count as removed. Rejects as `put` does. */
   async remove(keys: string | readonly string[]): Promise<void> {
     await durable(this.#root, ...[keys].flat().map((key) => this.#records.remove(key)))
@@ -64,6 +71,11 @@ export class SingleRecord<R> {
   /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */
   async put(record: R): Promise<void> {
     await durable(this.#root, this.#records.put(this.#key, record))
+  }
+
+  /** As `put`, as part of a transaction that the caller has begun. */
+  putWithin(record: R): void {
+    void this.#records.put(this.#key, record)
   }
 
   /** Resolves once the removal is on disk. Rejects as `put` does. */

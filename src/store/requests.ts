@@ -29,6 +29,19 @@ export class RequestIds {
     return this.#next++
   }
 
+  /** The first id that is certain not to have been given out. */
+  get unused(): number {
+    return this.#reserved
+  }
+
+  /** Gives out no id below `first` any more; part of a transaction that the caller has begun. */
+  skipWithin(first: number): void {
+    if (first <= this.#reserved) return
+    this.#onDisk.putWithin(first)
+    this.#next = first
+    this.#reserved = first
+  }
+
   async #reserve(): Promise<void> {
     const reserved = this.#reserved + BLOCK
     await this.#onDisk.put(reserved)

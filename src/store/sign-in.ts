@@ -12,6 +12,15 @@ export interface SignInRecord {
   certificate?: string
   /** SHA-256 of that certificate's public key, lowercase hex: a renewed certificate with the same key is accepted and takes its place. */
   certificateKey?: string
+  /** Where all servers of the hub are, as the hub key has signed it last; a hub with a key of its own tells that. */
+  servers?: { issue: bigint; servers: readonly { id: string; address: string }[] }
+  /** Address of the server that the last link was with, when it is not `hubAddress`. */
+  lastAddress?: string
+}
+
+/** Whether the node with this id serves the hub: its only server, or one of those that it has told of. */
+export function isServerOf({ hubId, servers }: SignInRecord, nodeId: string): boolean {
+  return nodeId === hubId || servers?.servers.some(({ id }) => id === nodeId) === true
 }
 
 /** Absent when the node is on no hub. */

@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { DetailsRecord } from './details.ts'
-import { quiet } from './durable.ts'
-import { NodeCollection } from './nodes.ts'
+import { durable, quiet } from './durable.ts'
+import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
 import { type Reserve, reserveWith } from './room.ts'
@@ -50,6 +50,19 @@ export class Store {
     this.signIn = new SignIn(this.#root)
     this.nodes = new NodeCollection(this.#root)
     this.requestIds = new RequestIds(this.#root)
+  }
+
+  /**
+   * Puts these nodes on the hub, and gives out no request id below `requestIds` any more: all of it is on disk when this resolves, or nothing of it. For a
+   * store whose ids nobody has asked for yet.
+   */
+  async importHub(nodes: readonly StoredNode[], requestIds: number): Promise<void> {
+    const write = async () =>
+      this.#root.transactionSync(() => {
+        for (const node of nodes) this.nodes.putWithin(node)
+        this.requestIds.skipWithin(requestIds)
+      })
+    await durable(this.#root, write())
   }
 
   /** Brings everything to disk. */

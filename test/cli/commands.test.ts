@@ -71,8 +71,16 @@ describe('the reference: if this fails, run "npm run docs"', () => {
   })
 })
 
-/** Their own tests run them: demo-hub.test.ts, demo-operate.test.ts, node.test.ts, readme.test.ts. */
-const RUN_ELSEWHERE = ['demo', 'demo-hub', 'demo-operate', 'authentication-requests watch']
+/** Their own tests run them: demo-hub.test.ts, demo-operate.test.ts, hub-key.test.ts, hub-move.test.ts, node.test.ts, readme.test.ts. */
+const RUN_ELSEWHERE = [
+  'demo',
+  'demo-hub',
+  'demo-operate',
+  'authentication-requests watch',
+  'hub key adopt',
+  'hub export',
+  'hub import',
+]
 
 describe('examples', () => {
   const directory = scratch()

@@ -5,6 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { documentOf, OUTPUT_SCHEMAS } from '../../src/cli/output-schemas.ts'
 import { createProgram } from '../../src/cli/program.ts'
+import { loadIdentity } from '../../src/link/identity.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { until } from '../harness/waiting.ts'
 import { lineOf, lossy, penstock, scratch, start } from './cli.ts'
@@ -187,6 +188,18 @@ describe('the output of', () => {
     await conforms('token list', ['token', 'list'])
     await conforms('token revoke', ['token', 'revoke', 'laptop'])
     await conforms('status', ['status'])
+  })
+
+  it('the key of a hub', async () => {
+    const file = `${directory.path}/hub.key`
+    await conforms('hub key create', ['hub', 'key', 'create', file])
+    await conforms('hub key show', ['hub', 'key', 'show', file])
+    const first = `${directory.path}/first`
+    loadIdentity(first)
+    const members = `${directory.path}/members.jsonl`
+    await conforms('hub export', ['hub', 'export', members, '--data-dir', first])
+    await conforms('hub import', ['hub', 'import', members, '--data-dir', first])
+    await conforms('hub key adopt', ['hub', 'key', 'adopt', `${file}.first`, '--data-dir', first])
   })
 
   it('demo', async () => conforms('demo', ['demo', '--duration', '1s']))

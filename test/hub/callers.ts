@@ -12,7 +12,7 @@ import { jsonEncoder } from '../../src/contract/json-encode.ts'
 import { loadOperations, type Operation } from '../../src/contract/operations.ts'
 import { type ConfigSources, loadConfig } from '../../src/node/config.ts'
 import { createLog } from '../../src/node/log.ts'
-import { startNode } from '../../src/node/node.ts'
+import { type NodeOptions, startNode } from '../../src/node/node.ts'
 import { RunningNode } from '../api/running-node.ts'
 import { registry, testPool } from '../dataplane/running.ts'
 
@@ -40,6 +40,7 @@ export async function startReal(
   directory: string,
   flags: Record<string, string> = {},
   file?: ConfigSources['file'],
+  more: Pick<NodeOptions, 'shared'> = {},
 ): Promise<RunningNode> {
   const { config, file: configFile } = loadConfig({
     ...(file === undefined ? {} : { file }),
@@ -48,7 +49,10 @@ export async function startReal(
   const lines: string[] = []
   const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
   return new RunningNode(
-    await startNode(config, { log, pool: testPool({ warm: 0 }), registry, file: configFile, isLoopbackChosen: true }),
+    await startNode(config, {
+      ...{ log, pool: testPool({ warm: 0 }), registry, file: configFile, isLoopbackChosen: true },
+      ...more,
+    }),
     lines,
   )
 }

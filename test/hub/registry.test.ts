@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Node } from '../../src/contract/types.ts'
 import type { NodeEvent } from '../../src/hub/registry.ts'
 import type { Identity } from '../../src/link/identity.ts'
-import { newIdentity } from '../../src/link/testing.ts'
+import { newIdentity } from '../../src/link/identity.ts'
 import { clusterState, embeddedState, type HubServerRig, type HubState, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
 

@@ -1,0 +1,135 @@
+/** `penstock hub`: the key of a hub, and its members as a file. */
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { HubFileError } from '../hub/hub-file.ts'
+import { readHubKey, writeHubKey } from '../link/hub-key.ts'
+import { newIdentity } from '../link/identity.ts'
+import { defaultDataDirectory } from '../node/config.ts'
+import { adoptHubKey } from '../node/hub-key.ts'
+import { exportHub, importHub } from '../node/move-hub.ts'
+import { messageOf } from '../text/error-message.ts'
+import { Failure } from './failure.ts'
+import { type Format, readInput, withOutput } from './options.ts'
+import { print, printJson, table } from './terminal.ts'
+
+export function addHub(program: Command): void {
+  const hub = program
+    .command('hub')
+    .summary('the key of a hub, and its members as a file')
+    .description('Works on files of this machine; no node is called.')
+  addMoving(hub)
+  const key = hub
+    .command('key')
+    .summary('the key by which nodes know all servers of a hub')
+    .description(
+      'A hub of several servers has a key that is none of theirs. Each server reads it from a file (hubServer.keyFile) and signs with it what ' +
+        'it is to the hub; nodes keep the public half. Whoever holds it can pose as the hub: hand it to the servers and to nobody else.',
+    )
+
+  withOutput(key.command('create'))
+    .summary('make a hub key')
+    .description('Makes a hub key in a new file that only its owner can read.')
+    .argument('<file>', 'a file that is not there yet')
+    .action((file: string, { output }: { output: Format }) => {
+      const made = newIdentity()
+      writeHubKey(resolve(file), made)
+      show({ file, hubId: made.nodeId }, output)
+    })
+
+  withOutput(key.command('show'))
+    .summary('show the id of a hub key')
+    .description('Shows the id of the hub, as its nodes see it, that has the key in a file.')
+    .argument('<file>', 'the file with the key')
+    .action((file: string, { output }: { output: Format }) => {
+      show({ file, hubId: readHubKey(resolve(file)).nodeId }, output)
+    })
+
+  withOutput(key.command('adopt'))
+    .summary("make the key of a hub's only server the hub key")
+    .description(
+      'Makes the key of the node that has been the hub until now the hub key, in a new file, and gives the node another key, and with it another id. ' +
+        'The nodes of the hub know it by that key and stay on it. The node must be down. Its pipelines are found under its new id from then on.',
+    )
+    .argument('<file>', 'a file that is not there yet')
+    .option('--data-dir <dir>', 'where the node keeps its state', defaultDataDirectory())
+    .action(async (file: string, { output, dataDir }: { output: Format; dataDir: string }) => {
+      const adopted = await adoptHubKey(resolve(dataDir), resolve(file))
+      if (output === 'json') {
+        printJson({ file, ...adopted })
+        return
+      }
+      show({ file, hubId: adopted.hubId }, output)
+      print(`the node is ${adopted.nodeId} from now on`)
+      if (adopted.pipelines.length === 0) return
+      print('its pipelines, found under that id:')
+      print(
+        table(
+          [{ title: 'ID' }, { title: 'NAME' }],
+          adopted.pipelines.map(({ id, name }) => [id, name]),
+        ),
+      )
+    })
+}
+
+interface Moving {
+  output: Format
+  dataDir: string
+  hubKeyFile?: string
+}
+
+function addMoving(hub: Command): void {
+  const withDirectory = (usage: string): Command =>
+    withOutput(hub.command(usage))
+      .option('--data-dir <dir>', 'where the node that hosts the hub keeps its state', defaultDataDirectory())
+      .option('--hub-key-file <file>', "the hub key (default: that node's own)")
+  const directoryOf = ({ dataDir, hubKeyFile }: Moving) => ({
+    directory: resolve(dataDir),
+    keyFile: hubKeyFile === undefined ? undefined : resolve(hubKeyFile),
+  })
+
+  withDirectory('export')
+    .summary('write the members of a hub to a file')
+    .description(
+      'Writes the members of a hub, with their keys and records, to a new file that "penstock hub import" takes. The node that hosts it must be down. The ' +
+        "file names the node's pipelines; they stay with the node.",
+    )
+    .argument('<file>', 'a file that is not there yet')
+    .action(async (file: string, options: Moving) => {
+      const { text, hubId, members } = await exportHub(directoryOf(options))
+      await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+        throw new Failure(`cannot write ${file}: ${messageOf(error)}`)
+      })
+      if (options.output === 'json') printJson({ file, hubId, members })
+      else print(`${members} members of hub ${hubId} written to ${file}`)
+    })
+
+  withDirectory('import')
+    .summary('take the members of a hub from a file')
+    .description(
+      'Puts the members in a file on the hub of a node that is down, all of them or, where anything is wrong, none. It must have the key of the hub that ' +
+        'they were on, and no members yet.',
+    )
+    .argument('<file>', 'as penstock hub export writes it')
+    .action(async (file: string, options: Moving) => {
+      const text = await readInput(file)
+      const { hubId, members, pipelines } = await importHub(text, directoryOf(options)).catch((error: unknown) => {
+        if (!(error instanceof HubFileError)) throw error
+        throw new Failure(`${file} is not taken:\n  ${error.faults.join('\n  ')}`)
+      })
+      if (options.output === 'json') {
+        printJson({ file, hubId, members, pipelines })
+        return
+      }
+      print(`${members} members of hub ${hubId} taken from ${file}`)
+      if (pipelines.length === 0) return
+      print('pipelines of the node that it was exported on, and the node on which each is now:')
+      const rows = pipelines.map(({ id, name, node }) => [id, name, node])
+      print(table([{ title: 'ID' }, { title: 'NAME' }, { title: 'NODE' }], rows))
+    })
+}
+
+function show(facts: { file: string; hubId: string }, output: Format): void {
+  if (output === 'json') printJson(facts)
+  else print(`hub ${facts.hubId}, key in ${facts.file}`)
+}

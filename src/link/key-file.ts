@@ -1,0 +1,51 @@
+/** Ed25519 keys in files: PKCS #8 in PEM, for their owner alone to read. */
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { readIfThere } from './read-if-there.ts'
+
+/** The key in a file; undefined when there is no such file. Throws when it holds something else, saying what to do then. */
+export function readKey(path: string, advice = 'restore it'): KeyObject | undefined {
+  const pem = readIfThere(path)
+  if (pem === undefined) return undefined
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch {
+    throw new Error(`${path} holds no private key: ${advice}`)
+  }
+  if (key.asymmetricKeyType !== 'ed25519') {
+    throw new Error(`${path} holds a key of type ${key.asymmetricKeyType}, not ed25519`)
+  }
+  return key
+}
+
+/**
+ * Writes the key to a new file (mode 0600; the directory is made, 0700), which appears whole or not at all and is on disk before this returns.
+ * False, and nothing is changed, when there is a file already.
+ */
+export function placeKey(path: string, key: KeyObject): boolean {
+  const directory = dirname(path)
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const pem = key.export({ type: 'pkcs8', format: 'pem' }) as string
+  const draft = `${path}.${process.pid}`
+  const file = openSync(draft, 'w', 0o600)
+  try {
+    writeSync(file, pem)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
+  } finally {
+    unlinkSync(draft)
+  }
+  const folder = openSync(directory, 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+  return true
+}

@@ -1,0 +1,21 @@
+/** What a hub checks of a peer beside its proof. */
+import { type HubSigner, readStatement } from './hub-key.ts'
+import { LinkRefused } from './link.ts'
+import { type SignedBody, Violation } from './messages.ts'
+
+/** Throws Violation unless the hub key says that the node with this key, which it has proven, is a server of the hub. */
+export function mustBeServer(nodeKey: Uint8Array, statement: SignedBody | undefined, signer: HubSigner): void {
+  if (statement === undefined) throw new Violation('a server without a statement of the hub key')
+  try {
+    const { serverKey } = readStatement(statement, { hubKey: signer.key, now: signer.now() })
+    if (Buffer.compare(serverKey, nodeKey) !== 0) throw new Violation('a statement about another server')
+  } catch (error) {
+    throw error instanceof LinkRefused ? new Violation(error.message) : error
+  }
+}
+
+/** Whether the certificate that the node sees is one of the hub's; without any it must see none. */
+export function isKnownCertificate(fingerprint: Uint8Array, certificates: readonly Uint8Array[]): boolean {
+  if (certificates.length === 0) return fingerprint.length === 0
+  return certificates.some((certificate) => Buffer.compare(certificate, fingerprint) === 0)
+}

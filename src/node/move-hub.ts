@@ -1,0 +1,76 @@
+/** Taking a hub's members out of the data directory of the node that hosts it, and into that of another. */
+import { HubFileError, hubFileText, readHubFile } from '../hub/hub-file.ts'
+import { readHubKey } from '../link/hub-key.ts'
+import { identityFile, identityOf } from '../link/identity.ts'
+import { readKey } from '../link/key-file.ts'
+import { noNode, pipelinesIn, withStore } from './offline.ts'
+
+export interface HubDirectory {
+  /** The data directory of a node that is down. */
+  readonly directory: string
+  /** The file with the hub key; absent: the node's own key is the hub's. */
+  readonly keyFile?: string | undefined
+}
+
+export interface ExportedHub {
+  readonly text: string
+  readonly hubId: string
+  readonly members: number
+}
+
+/** The members of the hub, as `importHub` takes them. Throws an Error that says what is missing. */
+export async function exportHub(of: HubDirectory): Promise<ExportedHub> {
+  return await withStore(of.directory, async (store) => {
+    const { hubId, server } = idsOf(of)
+    const members = store.nodes.all()
+    const requestIds = store.requestIds.unused
+    return {
+      text: hubFileText({ hubId, server, requestIds, pipelines: pipelinesIn(store), members }),
+      hubId,
+      members: members.length,
+    }
+  })
+}
+
+export interface ImportedHub {
+  readonly hubId: string
+  readonly members: number
+  /** What was on the node that the hub was exported on, each with the node on which it is found from now on. */
+  readonly pipelines: readonly { readonly id: string; readonly name: string; readonly node: string }[]
+}
+
+/**
+ * Puts the members in `text` on the hub of this data directory, all of them or none. Throws HubFileError where the text is none, an Error where it is
+ * another hub's or this one has members.
+ */
+export async function importHub(text: string, into: HubDirectory): Promise<ImportedHub> {
+  const { hubId, server: from, pipelines, members, requestIds } = readHubFile(text)
+  return await withStore(into.directory, async (store) => {
+    const { hubId: own, server } = idsOf(into)
+    if (hubId !== own) {
+      throw new Error(
+        `its members know the hub by the key ${hubId}, and this one has ${own}: give the key of that hub (--hub-key-file)`,
+      )
+    }
+    const itself = members.findIndex(({ id }) => id === server)
+    if (itself >= 0)
+      throw new HubFileError([`the node of this data directory, ${server}, is a member of the hub: let it leave first`])
+    const there = store.nodes.all().length
+    if (there > 0) throw new Error(`this hub has ${there} members: what is imported goes into a hub without any`)
+    await store.importHub(members, requestIds)
+    const here = new Set(pipelinesIn(store).map(({ id }) => id))
+    return {
+      hubId,
+      members: members.length,
+      pipelines: pipelines.map((each) => ({ ...each, node: here.has(each.id) ? server : from })),
+    }
+  })
+}
+
+/** The id by which members know the hub, and that of its node. */
+function idsOf({ directory, keyFile }: HubDirectory): { hubId: string; server: string } {
+  const key = readKey(identityFile(directory))
+  if (key === undefined) throw noNode(directory)
+  const server = identityOf(key).nodeId
+  return { hubId: keyFile === undefined ? server : readHubKey(keyFile).nodeId, server }
+}
