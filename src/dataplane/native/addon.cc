@@ -29,6 +29,7 @@ static const Export kExports[] = {
     {"openDescriptors", openDescriptors},
     {"memoryOpen", memoryOpen},
     {"memoryClose", memoryClose},
+    {"fillStack", fillStack},
     {"eventOpen", eventOpen},
     {"eventSignal", eventSignal},
     {"eventClear", eventClear},

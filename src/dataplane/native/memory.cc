@@ -143,6 +143,16 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value fillStack(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "fillStack", 1);
+  const Span<int32_t> stack = arguments.int32s(0, "stack", 1);
+  if (arguments.failed()) return nullptr;
+  const int32_t count = static_cast<int32_t>(stack.length) - 1;
+  stack.data[0] = count;
+  for (int32_t i = 0; i < count; i++) stack.data[i + 1] = count - 1 - i;
+  return nullptr;
+}
+
 void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32_t handle) {
   throwRange(arguments.env(), "%s: handles[%zu] = %d is no packet: its offset and length must stay in its slot (of %d) or train",
              arguments.function(), index, handle, memory.slots);
