@@ -5,8 +5,8 @@ import { components } from './components/registry.ts'
 import { createRunPool, type RunPoolOptions } from './engine/pool.ts'
 import type { RunPool } from './engine/run.ts'
 
-/** Threads run built code, also when the main thread runs the sources (tests). */
-const THREAD = join(packageRoot(), 'dist/src/dataplane/thread.js')
+/** `thread.ts`, bundled. Threads run built code, also when the main thread runs the sources (tests). */
+const THREAD = join(packageRoot(), 'dist/thread/run.cjs')
 
 /** Opens a pool for runs of the product's components. */
 export function openRunPool(options: Omit<RunPoolOptions, 'registry' | 'thread'> = {}): RunPool {
