@@ -29,7 +29,10 @@ const PARTS: ((a: string, b: string) => Record<string, unknown>)[] = [
     rlnc_encoder: { input: a, output: `${b}x`, symbols: 16, repair: 4 },
     rlnc_decoder: { input: `${b}x`, output: b },
   }),
-  (a, b) => ({ rely_encoder: { input: a, output: `${b}x`, repair_target_rate: 0.2 }, rely_decoder: { input: `${b}x`, output: b } }),
+  (a, b) => ({
+    rely_encoder: { input: a, output: `${b}x`, repair_target_rate: 0.2 },
+    rely_decoder: { input: `${b}x`, output: b },
+  }),
 ]
 
 function chain(random: Random): Record<string, Record<string, unknown>> {

@@ -411,6 +411,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     },
     memoryClose: () => [memories.size > 1 ? memoryId() : -1],
     fillStack: () => [new Int32Array(random.below(1_000))],
+    trimHeap: () => [],
     eventOpen: () => [owner()],
     eventSignal: () => [get('event')],
     eventClear: () => [get('event')],

@@ -1,6 +1,7 @@
 /** The threads of a run pool: Piscina's, those kept ready, those that have run and give their memory back. */
 import type { Transferable } from 'node:worker_threads'
 import { Piscina } from 'piscina'
+import { native } from '../native/native.ts'
 import { type CompiledCode, LOADER, ThreadLoads } from './thread-loading.ts'
 
 /** What to do about a start that the system had no means for. */
@@ -8,6 +9,9 @@ export const LIMITS = "stop other runs, or raise the process's limit of open fil
 
 /** How long a thread that has run waits for its next run before it ends, milliseconds. */
 const IDLE_MS = 10_000
+
+/** How long after the end of a thread what it had freed goes back to the system, milliseconds. */
+const TRIM_MS = 1_000
 
 /** A bound, MiB, for the newly made objects of a thread: while packets flow none is made, and V8 would let them grow to 48. */
 const YOUNG_GENERATION_MB = 8
@@ -58,6 +62,8 @@ export class Threads {
   /** Ids of threads that are told to end. */
   private readonly ending = new Set<number>()
 
+  private readonly trim = setTimeout(() => native.trimHeap(), TRIM_MS).unref()
+
   constructor({ thread, warm, maximum, onError }: ThreadsOptions) {
     this.loads = new ThreadLoads(thread)
     this.piscina = new Piscina({
@@ -78,6 +84,7 @@ export class Threads {
         return chosen
       },
     })
+    this.piscina.on('workerDestroy', () => this.trim.refresh())
     this.piscina.on('message', (made: CompiledCode) => this.loads.learn(made))
     this.piscina.on('error', (error: Error) => {
       const [longest] = this.waiting
@@ -137,6 +144,7 @@ export class Threads {
 
   /** Ends all threads; there must be no run any more. */
   async close(): Promise<void> {
+    clearTimeout(this.trim)
     for (const { timer } of this.used.values()) clearTimeout(timer)
     await this.loaded()
     await this.piscina.destroy()

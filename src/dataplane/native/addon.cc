@@ -30,6 +30,7 @@ static const Export kExports[] = {
     {"memoryOpen", memoryOpen},
     {"memoryClose", memoryClose},
     {"fillStack", fillStack},
+    {"trimHeap", trimHeap},
     {"eventOpen", eventOpen},
     {"eventSignal", eventSignal},
     {"eventClear", eventClear},

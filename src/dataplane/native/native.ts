@@ -154,6 +154,8 @@ export interface Native {
   memoryClose(memory: number): void
   /** Makes `stack` one like `PacketMemory.free` that holds every handle, the lowest on top. */
   fillStack(stack: Int32Array): void
+  /** Gives back to the system what threads that have ended had allocated and freed: glibc keeps it for the next ones (malloc_trim(3)). */
+  trimHeap(): void
 
   /** eventfd: `eventSignal` from any thread makes the poller it was added to ready until `eventClear`. */
   eventOpen(owner: number): number
