@@ -93,7 +93,7 @@ function nameSources(files: ReadonlyMap<string, unknown>): void {
   }
 }
 
-type Task = (task: unknown, built?: () => void) => unknown
+type Task = (task: unknown, begun?: () => void) => unknown
 
 Atomics.add(loads, 0, 1)
 try {

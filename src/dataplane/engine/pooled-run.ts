@@ -10,7 +10,7 @@ import { createRegion } from './metrics.ts'
 import type { NetworkChange } from './network.ts'
 import type { NetworkRegistry } from './network-registry.ts'
 import { type Capture, type LogLine, type RunEnd, type RunHandle, type RunOptions, RunOver } from './run.ts'
-import { LIMITS, type Threads } from './threads.ts'
+import { LIMITS, type ThreadSource } from './threads.ts'
 import {
   type CaptureMessage,
   COMMAND_GO,
@@ -52,7 +52,7 @@ export class PooledRun implements RunHandle {
   private asking: boolean
   private stopped = false
   private readonly networks: NetworkRegistry
-  private readonly threads: Threads
+  private readonly threads: ThreadSource
   /** Its number in `networks`, 0 before it takes a thread. */
   private member = 0
 
@@ -61,7 +61,7 @@ export class PooledRun implements RunHandle {
    * open, when the descriptors are used up.
    */
   constructor(
-    threads: Threads,
+    threads: ThreadSource,
     turn: () => Promise<void>,
     options: RunOptions,
     cpus: number[],

@@ -10,6 +10,9 @@ export const LIMITS = "stop other runs, or raise the process's limit of open fil
 /** How long a thread that has run waits for its next run before it ends, milliseconds. */
 const IDLE_MS = 10_000
 
+/** How long nothing must have been started before a thread is made ready for the next run, milliseconds: those that start have the CPU. */
+const QUIET_MS = 100
+
 /** How long after the end of a thread what it had freed goes back to the system, milliseconds. */
 const TRIM_MS = 1_000
 
@@ -22,9 +25,18 @@ export interface Waiting {
   kill(cause: string): void
 }
 
+/** Where a run gets its thread. */
+export interface ThreadSource {
+  /** Gives a task to a thread, as soon as one can be had; resolves with what it returns, rejects when its thread dies. */
+  run(task: object, who: Waiting, options: { transferList: Transferable[]; signal: AbortSignal }): Promise<unknown>
+  /** Resolves once no thread is loading its module: only then may one be ended. */
+  loaded(): Promise<void>
+}
+
 /** Which thread a task was given, and what ends that one some time after the task. */
 interface Placement {
   readonly who: Waiting
+  readonly isRehearsal: boolean
   thread?: number
   timer?: NodeJS.Timeout
 }
@@ -37,10 +49,12 @@ interface Placeable {
 export interface ThreadsOptions {
   /** JavaScript module that each thread loads. */
   thread: string
-  /** Threads kept ready. */
-  warm: number
+  /** Threads kept ready beside those that have a run. */
+  ready: number
   /** Most threads at once. */
   maximum: number
+  /** Does in a thread of the source, once, what every run does; whether that went well. */
+  rehearse: (threads: ThreadSource) => Promise<boolean>
   /** Told when a thread dies that no run is hurt by. */
   onError: (error: Error) => void
 }
@@ -49,86 +63,136 @@ export interface ThreadsOptions {
  * Piscina starts a thread for a task that finds none free, but leaves the task in its queue when that thread dies while it starts (it needs
  * some dozen descriptors), and only emits the error: the task must not wait for ever, nor the process end by an error that nobody listens for.
  *
+ * The first run of a thread takes ten times as long to start as its second, so threads are kept ready that have had a rehearsal. They are
+ * made one at a time and while nothing else starts.
+ *
  * A thread that has run keeps what its runs have made it grow to, and one that waits collects no garbage: unless its next run comes
  * soon it ends, and a fresh one takes its place among those kept ready.
  */
-export class Threads {
+export class Threads implements ThreadSource {
   private readonly piscina: Piscina
+  private readonly options: ThreadsOptions
   /** Longest first. */
   private readonly waiting = new Set<Waiting>()
   private readonly loads: ThreadLoads
   /** By the id of a thread that has run, the last time it did. */
   private readonly used = new Map<number, Placement>()
+  /** Ids of threads that have had their rehearsal and no run yet. */
+  private readonly ready = new Set<number>()
+  /** Ids of threads that have a task. */
+  private readonly busy = new Set<number>()
   /** Ids of threads that are told to end. */
   private readonly ending = new Set<number>()
-
+  private isRehearsing = false
+  private isClosing = false
   private readonly trim = setTimeout(() => native.trimHeap(), TRIM_MS).unref()
+  private readonly quiet = setTimeout(() => this.prepare(), QUIET_MS).unref()
 
-  constructor({ thread, warm, maximum, onError }: ThreadsOptions) {
-    this.loads = new ThreadLoads(thread)
+  constructor(options: ThreadsOptions) {
+    this.options = options
+    this.loads = new ThreadLoads(options.thread)
     this.piscina = new Piscina({
       filename: LOADER,
       workerData: this.loads.data,
-      minThreads: warm,
-      maxThreads: maximum,
-      idleTimeout: IDLE_MS,
+      minThreads: 0,
+      maxThreads: options.maximum,
+      idleTimeout: Number.POSITIVE_INFINITY,
       concurrentTasksPerWorker: 1,
       recordTiming: false,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       loadBalancer: (task, workers) => {
+        const placement = (task as unknown as Placeable)[Piscina.queueOptionsSymbol]
         const free = workers.filter(({ id, currentUsage }) => currentUsage === 0 && !this.ending.has(id))
         // A thread that has run holds memory; one that has not stays small.
-        const chosen = free.find(({ id }) => this.used.has(id)) ?? free[0]
+        const chosen = placement.isRehearsal
+          ? free.find(({ id }) => !this.used.has(id) && !this.ready.has(id))
+          : (free.find(({ id }) => this.used.has(id)) ?? free.find(({ id }) => this.ready.has(id)) ?? free[0])
         if (chosen === undefined) return null
-        this.place((task as unknown as Placeable)[Piscina.queueOptionsSymbol], chosen.id)
+        this.place(placement, chosen.id)
         return chosen
       },
     })
-    this.piscina.on('workerDestroy', () => this.trim.refresh())
+    this.piscina.on('workerDestroy', () => {
+      this.trim.refresh()
+      this.quiet.refresh()
+    })
     this.piscina.on('message', (made: CompiledCode) => this.loads.learn(made))
     this.piscina.on('error', (error: Error) => {
       const [longest] = this.waiting
       // More tasks in the queue than threads on their way.
       if (longest !== undefined && this.piscina.queueSize > 0) {
         longest.kill(`no thread could be started for the run: ${error.message}; ${LIMITS}`)
-      } else onError(error)
+      } else options.onError(error)
     })
+    setImmediate(() => this.prepare())
   }
 
-  /** Gives a task to a thread, as soon as one can be had; resolves with what it returns, rejects when its thread dies. */
-  async run<T extends object>(
-    task: T,
-    who: Waiting,
+  run(task: object, who: Waiting, options: { transferList: Transferable[]; signal: AbortSignal }): Promise<unknown> {
+    return this.give(task, { who, isRehearsal: false }, options)
+  }
+
+  private async give(
+    task: object,
+    placement: Placement,
     options: { transferList: Transferable[]; signal: AbortSignal },
   ): Promise<unknown> {
-    const placement: Placement = { who }
-    this.waiting.add(who)
+    this.waiting.add(placement.who)
     try {
       return await this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, options)
     } finally {
-      this.waiting.delete(who)
+      this.waiting.delete(placement.who)
       this.rest(placement)
     }
   }
 
   private place(placement: Placement, thread: number): void {
     clearTimeout(this.used.get(thread)?.timer)
+    this.ready.delete(thread)
     this.used.set(thread, placement)
+    this.busy.add(thread)
     placement.thread = thread
     this.waiting.delete(placement.who)
+    if (!placement.isRehearsal) this.quiet.refresh()
   }
 
-  /** The thread has no run any more, unless it was given the next one already. */
+  /** The thread has no task any more, unless it was given the next one already. */
   private rest(placement: Placement): void {
     const { thread } = placement
     if (thread === undefined || this.used.get(thread) !== placement) return
+    this.busy.delete(thread)
+    if (placement.isRehearsal) {
+      this.used.delete(thread)
+      this.ready.add(thread)
+      return
+    }
     placement.timer = setTimeout(() => {
       this.used.delete(thread)
       this.end(thread)
     }, IDLE_MS).unref()
+    this.quiet.refresh()
   }
 
-  /** Ends a thread that has no run; Piscina starts another when too few are left. */
+  /** Has one more thread rehearse where fewer than wanted are ready, and then the next. */
+  private prepare(): void {
+    const { ready, maximum, rehearse } = this.options
+    if (this.isClosing || this.isRehearsing || this.waiting.size > 0) return
+    const ids = this.piscina.threads.map(({ threadId }) => threadId).filter((id) => !this.ending.has(id))
+    const free = ids.filter((id) => !this.busy.has(id))
+    if (free.filter((id) => this.used.has(id) || this.ready.has(id)).length >= ready) return
+    if (free.length === 0 && ids.length >= maximum) return
+    this.isRehearsing = true
+    const source: ThreadSource = {
+      run: (task, who, options) => this.give(task, { who, isRehearsal: true }, options),
+      loaded: () => this.loaded(),
+    }
+    void rehearse(source).then((isReady) => {
+      this.isRehearsing = false
+      // One that could not be made ready is tried again after the next run.
+      if (isReady) this.prepare()
+    })
+  }
+
+  /** Ends a thread that has no run. */
   private end(id: number): void {
     const thread = this.piscina.threads.find(({ threadId }) => threadId === id)
     if (thread === undefined) return
@@ -137,13 +201,19 @@ export class Threads {
     void thread.terminate()
   }
 
-  /** Resolves once no thread is loading its module: only then may one be ended. */
   loaded(): Promise<void> {
     return this.loads.settled()
   }
 
+  /** Makes no more threads ready. */
+  stopPreparing(): void {
+    this.isClosing = true
+    clearTimeout(this.quiet)
+  }
+
   /** Ends all threads; there must be no run any more. */
   async close(): Promise<void> {
+    this.stopPreparing()
     clearTimeout(this.trim)
     for (const { timer } of this.used.values()) clearTimeout(timer)
     await this.loaded()

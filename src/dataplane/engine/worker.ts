@@ -182,10 +182,11 @@ class Run {
     }
   }
 
-  /** Runs until it is stopped, complete, ended by a component, or a component throws. */
-  loop(): RunEnd {
+  /** Runs until it is stopped, complete, ended by a component, or a component throws. Calls `begun` once it has said that packets flow. */
+  loop(begun?: () => void): RunEnd {
     const isLetGo = !this.task.hold || this.waitForGo()
     if (isLetGo) this.tellRunning()
+    begun?.()
     let outcome: RunEnd
     try {
       const stopped = !isLetGo || this.breathe()
@@ -328,12 +329,12 @@ class Run {
 }
 
 /**
- * What a thread does with a task, for the module that Piscina loads in it. Calls `built` once the graph stands. Never rejects: what goes
- * wrong is the run's end.
+ * What a thread does with a task, for the module that Piscina loads in it. Calls `begun` once the run has said that packets flow. Never rejects:
+ * what goes wrong is the run's end.
  */
-export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, built?: () => void) => Promise<RunEnd> {
+export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, begun?: () => void) => Promise<RunEnd> {
   const components = new Map<string, AnyComponent>()
-  return async (task, built) => {
+  return async (task, begun) => {
     let pinned = false
     try {
       if (task.cpus.length > 0) {
@@ -341,9 +342,7 @@ export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, built?
         pinned = true
       }
       await loadComponents(task, loaders, components)
-      const run = new Run(task, components)
-      built?.()
-      return run.loop()
+      return new Run(task, components).loop(begun)
     } catch (error) {
       return { outcome: 'FAILED', error: (error as Error).message }
     } finally {
