@@ -2,6 +2,7 @@
 import type { Transferable } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { native } from '../native/native.ts'
+import { collectGarbage } from './garbage.ts'
 import { type CompiledCode, LOADER, ThreadLoads } from './thread-loading.ts'
 
 /** What to do about a start that the system had no means for. */
@@ -13,7 +14,7 @@ const IDLE_MS = 10_000
 /** How long nothing must have been started before a thread is made ready for the next run, milliseconds: those that start have the CPU. */
 const QUIET_MS = 100
 
-/** How long after the end of a thread what it had freed goes back to the system, milliseconds. */
+/** How long after the end of a thread what it has left goes back to the system, milliseconds. */
 const TRIM_MS = 1_000
 
 /** A bound, MiB, for the newly made objects of a thread: while packets flow none is made, and V8 would let them grow to 48. */
@@ -85,7 +86,7 @@ export class Threads implements ThreadSource {
   private readonly ending = new Set<number>()
   private isRehearsing = false
   private isClosing = false
-  private readonly trim = setTimeout(() => native.trimHeap(), TRIM_MS).unref()
+  private trim: NodeJS.Timeout | undefined
   private readonly quiet = setTimeout(() => this.prepare(), QUIET_MS).unref()
 
   constructor(options: ThreadsOptions) {
@@ -113,7 +114,9 @@ export class Threads implements ThreadSource {
       },
     })
     this.piscina.on('workerDestroy', () => {
-      this.trim.refresh()
+      if (this.isClosing) return
+      clearTimeout(this.trim)
+      this.trim = setTimeout(() => this.giveBack(), TRIM_MS).unref()
       this.quiet.refresh()
     })
     this.piscina.on('message', (made: CompiledCode) => this.loads.learn(made))
@@ -201,20 +204,27 @@ export class Threads implements ThreadSource {
     void thread.terminate()
   }
 
+  /** What ended threads have left goes back to the system. */
+  private giveBack(): void {
+    // While something runs, callers are not made to wait for it.
+    if (this.busy.size === 0) collectGarbage()
+    native.trimHeap()
+  }
+
   loaded(): Promise<void> {
     return this.loads.settled()
   }
 
-  /** Makes no more threads ready. */
+  /** Makes no more threads ready, before the runs are ended. */
   stopPreparing(): void {
     this.isClosing = true
     clearTimeout(this.quiet)
+    clearTimeout(this.trim)
   }
 
   /** Ends all threads; there must be no run any more. */
   async close(): Promise<void> {
     this.stopPreparing()
-    clearTimeout(this.trim)
     for (const { timer } of this.used.values()) clearTimeout(timer)
     await this.loaded()
     await this.piscina.destroy()
