@@ -7,7 +7,7 @@ import { until } from '../harness/waiting.ts'
 import { RunningNode, temporaryDirectory } from './running-node.ts'
 
 /** A start has ten seconds, also on a machine that does much else. */
-const MANY = 40
+const MANY = 16
 const pipeline = {
   in: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
   sink: { traffic_sink: { input: 'a' } },
