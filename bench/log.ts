@@ -31,7 +31,7 @@ export const bench: Bench = async () => {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-bench-'))
   const { config } = loadConfig({ flags: { 'data-dir': directory, http: '127.0.0.1:0', grpc: 'none' } })
   const thread = fileURLToPath(new URL('./support/talking-thread.js', import.meta.url))
-  const pool = createRunPool({ registry: talkative, thread, warm: 1 })
+  const pool = createRunPool({ registry: talkative, thread })
   const log = createLog({ level: 'error', format: 'text' })
   const node = await startNode(config, { log, pool, registry: talkative })
   const base = `http://${node.http}/v1/nodes/${node.id}`

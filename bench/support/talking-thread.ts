@@ -2,4 +2,4 @@
 import { threadTask } from '../../src/dataplane/engine/worker.ts'
 import { talkative } from './talker.ts'
 
-export default threadTask(talkative)
+export default threadTask(Object.fromEntries([...talkative].map(([key, definition]) => [key, async () => definition])))

@@ -32,7 +32,7 @@ export class SimulationPool {
   readonly #jobs: number
   readonly #signal: AbortSignal
   readonly #onDone: (done: number) => void
-  readonly #loads = new ThreadLoads()
+  readonly #loads = new ThreadLoads(THREAD)
   readonly #piscina: Piscina<SimulationTask, SimulationResult>
   /** Resolves when the signal comes, rejects when a thread cannot be had: Piscina keeps its task in the queue then. */
   readonly #broken: Promise<void>
@@ -44,7 +44,7 @@ export class SimulationPool {
     this.#onDone = onDone
     this.#piscina = new Piscina({
       filename: LOADER,
-      workerData: { thread: THREAD, loads: this.#loads.loads },
+      workerData: this.#loads.data,
       minThreads: 0,
       maxThreads: jobs,
       idleTimeout: 10_000,

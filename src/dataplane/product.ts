@@ -2,13 +2,25 @@
 import { join } from 'node:path'
 import { packageRoot } from '../package-root.ts'
 import { components } from './components/registry.ts'
+import type { PipelineConfig } from './engine/config.ts'
 import { createRunPool, type RunPoolOptions } from './engine/pool.ts'
 import type { RunPool } from './engine/run.ts'
 
-/** Threads run built code, also when the main thread runs the sources (tests). */
-const THREAD = join(packageRoot(), 'dist/src/dataplane/thread.js')
+/** `thread.ts`, bundled. Threads run built code, also when the main thread runs the sources (tests). */
+const THREAD = join(packageRoot(), 'dist/thread/run.cjs')
+
+/** Ends at once: one packet, from a source to a sink. */
+const REHEARSAL: PipelineConfig = {
+  version: 1,
+  components: {
+    source: { key: 'uniform_traffic_source', config: { output: 'packets', total_packets: 1, interval: 0, seed: 1 } },
+    sink: { key: 'traffic_sink', config: { input: 'packets', mtu: 0, latency_budget: 100, timeout_ms: 10_000 } },
+  },
+  logFilters: [],
+  variables: [],
+}
 
 /** Opens a pool for runs of the product's components. */
-export function openRunPool(options: Omit<RunPoolOptions, 'registry' | 'thread'> = {}): RunPool {
-  return createRunPool({ ...options, registry: components, thread: THREAD })
+export function openRunPool(options: Omit<RunPoolOptions, 'registry' | 'thread' | 'rehearsal'> = {}): RunPool {
+  return createRunPool({ ...options, registry: components, thread: THREAD, rehearsal: REHEARSAL })
 }

@@ -1,5 +1,5 @@
-/** What each thread of the product's run pool loads: runs of all its components. */
-import { components } from './components/registry.ts'
+/** What each thread of the product's run pool loads, bundled (packaging/thread.js): the engine, and of the components those that its runs name. */
+import { componentLoaders } from './components/loaders.ts'
 import { threadTask } from './engine/worker.ts'
 
-export default threadTask(components)
+export default threadTask(componentLoaders)

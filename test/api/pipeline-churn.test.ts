@@ -74,7 +74,7 @@ test(
       flags: { 'data-dir': temporaryDirectory(), http: '127.0.0.1:0', grpc: '127.0.0.1:0' },
     })
     const before = native.openDescriptors()
-    const { pool, active } = watched(testPool({ warm: 2 }))
+    const { pool, active } = watched(testPool())
     const lines: string[] = []
     const log = createLog({ level: 'warn', format: 'json', destination: { write: (line) => void lines.push(line) } })
     const running = new RunningNode(await startNode(config, { log, pool, registry, isLoopbackChosen: true }), lines)

@@ -21,7 +21,7 @@ export async function runNode(dataDirectory: string, flags: Record<string, strin
   })
   const lines: string[] = []
   const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
-  return new RunningNode(await startNode(config, { log, pool: testPool({ warm: 1 }), registry }), lines)
+  return new RunningNode(await startNode(config, { log, pool: testPool(), registry }), lines)
 }
 
 export interface Answer {

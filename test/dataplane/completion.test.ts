@@ -7,7 +7,7 @@ import { conservation } from '../harness/component.ts'
 import { until } from '../harness/waiting.ts'
 import { configure, Peer, startRun, type TestRun, testPool } from './running.ts'
 
-const pool = testPool({ warm: 1 })
+const pool = testPool()
 const peers: Peer[] = []
 const runs: TestRun[] = []
 

@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
 import { Peer, startRun, testPool } from './running.ts'
 
-const pool = testPool({ warm: 1 })
+const pool = testPool()
 afterAll(() => pool.close())
 
 const DELAY_MS = 40

@@ -5,7 +5,7 @@ import { Simulation } from '../../src/dataplane/engine/simulate.ts'
 import type { Pipeline } from '../harness/component.ts'
 import { configure, registry, startRun, testPool } from './running.ts'
 
-const pool = testPool({ warm: 1 })
+const pool = testPool()
 afterAll(() => pool.close())
 
 const PACKETS = 400

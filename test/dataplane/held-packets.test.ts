@@ -16,7 +16,7 @@ const pipeline = (delay: number) => ({
 
 let pool: RunPool
 beforeAll(() => {
-  pool = testPool({ warm: 1 })
+  pool = testPool()
 })
 afterAll(() => pool.close())
 

@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
 import { Peer, startRun, testPool } from './running.ts'
 
-const pool = testPool({ warm: 1 })
+const pool = testPool()
 afterAll(() => pool.close())
 
 /** An IPv4 packet of nothing but its header, between hosts of 10.0.0.0/24. */

@@ -16,6 +16,12 @@ import { type Pipeline, Refused } from '../harness/component.ts'
 import { until } from '../harness/waiting.ts'
 import extra from './extra.mjs'
 
+/** The product's components and those of the tests. */
+export const registry: Registry = new Map([
+  ...components,
+  ...extra.map((definition) => [definition.key, definition] as const),
+])
+
 /** A checked configuration of these components; throws `Refused` with what is wrong. */
 export function configure(pipeline: Pipeline): PipelineConfig {
   const json = JSON.stringify({ version: 1, engine_config: { pipeline } })
@@ -24,15 +30,13 @@ export function configure(pipeline: Pipeline): PipelineConfig {
   return config
 }
 
-/** The product's components and those of the tests. */
-export const registry: Registry = new Map([
-  ...components,
-  ...extra.map((definition) => [definition.key, definition] as const),
-])
+/** For threads that are kept ready: ends at once. */
+export const rehearsal = configure({ bomb: { bomb: { delay: 0, poison: 'NONE' } } })
 
-/** A pool whose threads know the test components. */
+/** A pool whose threads know the test components. None is kept ready unless a rehearsal is given, so that nothing is open but what runs open. */
 export function testPool(options: Omit<RunPoolOptions, 'registry' | 'thread'> = {}): RunPool {
-  return createRunPool({ ...options, registry, thread: fileURLToPath(new URL('./thread.mjs', import.meta.url)) })
+  const thread = fileURLToPath(new URL('./thread.mjs', import.meta.url))
+  return createRunPool({ ...options, registry, thread })
 }
 
 /** A run with its log and its metrics at hand. */

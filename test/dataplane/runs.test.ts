@@ -116,7 +116,7 @@ describe('starting', () => {
   })
 
   it('is over at once, without a thread, when it is stopped or killed while a name is asked for', async () => {
-    const silent = testPool({ warm: 0, hostNames: new HostNames(() => new Promise(() => {})) })
+    const silent = testPool({ hostNames: new HostNames(() => new Promise(() => {})) })
     const pipeline = { out: { udp: { remote_address: 'slow.example:5000', input: 'a' } }, ...feed }
     const [stopped, killed, closed] = [1, 2, 3].map(() => new TestRun(silent, pipeline)) as [TestRun, TestRun, TestRun]
     stopped.handle.stop()
@@ -237,7 +237,7 @@ describe('ending', () => {
 
   it('before it gets a thread: a run that waits for one can be stopped or killed', () =>
     withPeer(async (peer) => {
-      const small = testPool({ warm: 1, maximum: 1 })
+      const small = testPool({ maximum: 1 })
       const first = await startRun(small, forward(peer))
       const killed = new TestRun(small, forward(peer))
       const stopped = new TestRun(small, forward(peer))

@@ -3,4 +3,5 @@ import { components } from '../../dist/src/dataplane/components/registry.js'
 import { threadTask } from '../../dist/src/dataplane/engine/worker.js'
 import extra from './extra.mjs'
 
-export default threadTask(new Map([...components, ...extra.map((definition) => [definition.key, definition])]))
+const definitions = [...components.values(), ...extra]
+export default threadTask(Object.fromEntries(definitions.map((definition) => [definition.key, async () => definition])))

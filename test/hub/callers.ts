@@ -50,7 +50,7 @@ export async function startReal(
   const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
   return new RunningNode(
     await startNode(config, {
-      ...{ log, pool: testPool({ warm: 0 }), registry, file: configFile, isLoopbackChosen: true },
+      ...{ log, pool: testPool(), registry, file: configFile, isLoopbackChosen: true },
       ...more,
     }),
     lines,

@@ -36,7 +36,12 @@ describe('the tarball', () => {
     expect(files).toEqual(
       expect.arrayContaining([
         ...['package.json', 'LICENSE', 'README.md', 'CHANGELOG.md', 'bin/penstock.js', 'binding.gyp'],
-        ...['dist/src/cli/main.js', 'dist/src/dataplane/thread.js', 'dist/src/dataplane/engine/load-thread.cjs'],
+        ...[
+          'dist/src/cli/main.js',
+          'dist/thread/run.cjs',
+          'dist/thread/run.cjs.map',
+          'dist/src/dataplane/engine/load-thread.cjs',
+        ],
         ...[
           'dist/web/index.html',
           'proto/servicegrpc/pipeline/pipelines.proto',

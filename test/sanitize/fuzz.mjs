@@ -410,6 +410,8 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       return [memory]
     },
     memoryClose: () => [memories.size > 1 ? memoryId() : -1],
+    fillStack: () => [new Int32Array(random.below(1_000))],
+    trimHeap: () => [],
     eventOpen: () => [owner()],
     eventSignal: () => [get('event')],
     eventClear: () => [get('event')],

@@ -196,3 +196,6 @@ export type AnyComponent = ComponentDefinition<any, any, any>
 
 /** The components there are, by key; whoever composes a node, a command or a test hands them in. */
 export type Registry = ReadonlyMap<string, AnyComponent>
+
+/** By key, what loads a component: a thread has those in its memory that its runs have named. */
+export type ComponentLoaders = Readonly<Record<string, () => Promise<AnyComponent>>>

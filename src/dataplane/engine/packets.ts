@@ -1,5 +1,5 @@
 /** The packets of one run: a slab cut in slots, handles into it, and their annotations in parallel arrays. */
-import { type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from '../native/native.ts'
+import { native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from '../native/native.ts'
 
 export interface PacketsOptions {
   /** How many packets can exist at once. */
@@ -88,12 +88,8 @@ export class Packets implements PacketMemory {
   }
 
   private freeAll(): void {
-    const { slots, free, trainFree } = this
-    const trains = trainFree.length - 1
-    free[0] = slots
-    for (let i = 0; i < slots; i++) free[i + 1] = slots - 1 - i
-    trainFree[0] = trains
-    for (let i = 0; i < trains; i++) trainFree[i + 1] = trains - 1 - i
+    native.fillStack(this.free)
+    native.fillStack(this.trainFree)
     this.trainReferences.fill(0)
     this.train.fill(-1)
   }

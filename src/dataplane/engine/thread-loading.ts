@@ -1,6 +1,7 @@
-/** Threads whose module load-thread.cts loads: which file Piscina starts them with, and the wait for those that are in the midst of it. */
+/** Threads whose module load-thread.cts loads: what Piscina starts them with, and the wait for those that are in the midst of it. */
 import { join } from 'node:path'
 import { packageRoot } from '../../package-root.ts'
+import { addonFile } from '../native/native.ts'
 
 /** What Piscina starts each thread with. Threads run built code, also when the main thread runs the sources (tests). */
 export const LOADER = join(packageRoot(), 'dist/src/dataplane/engine/load-thread.cjs')
@@ -8,10 +9,35 @@ export const LOADER = join(packageRoot(), 'dist/src/dataplane/engine/load-thread
 /** How long the end of threads waits for one that is loading; whoever was ended in the midst of it is never done. */
 const MAX_LOAD_MS = 5_000
 
-/** How many threads of a pool have begun to load their module, and how many are done. */
+/** By the path of a file, its code as V8 has compiled it (`cachedData` of vm.Script). */
+export type CompiledCode = ReadonlyMap<string, SharedArrayBuffer>
+
+/** `workerData` of each thread. */
+export interface ThreadData {
+  /** The module that does the tasks. */
+  readonly thread: string
+  /** How many threads of the pool have begun to load it, and how many are done. */
+  readonly loads: Int32Array
+  /** The file of the native addon. */
+  readonly addon: string
+  /** What threads before have compiled. */
+  readonly compiled: CompiledCode
+}
+
+/** What the threads of a pool are given, and what they have said of their loading. */
 export class ThreadLoads {
-  /** Both, in memory that the threads share: a part of their `workerData`. */
-  readonly loads = new Int32Array(new SharedArrayBuffer(8))
+  readonly data: ThreadData
+  private readonly loads = new Int32Array(new SharedArrayBuffer(8))
+  private readonly compiled = new Map<string, SharedArrayBuffer>()
+
+  constructor(thread: string) {
+    this.data = { thread, loads: this.loads, addon: addonFile, compiled: this.compiled }
+  }
+
+  /** A thread has compiled files: for those that begin from now on. */
+  learn(made: CompiledCode): void {
+    for (const [file, code] of made) this.compiled.set(file, code)
+  }
 
   /** Waits until no thread is loading its module, `MAX_LOAD_MS` at most: only then may one be ended. */
   async settled(): Promise<void> {

@@ -1,10 +1,11 @@
 /** The run loop in its worker thread: one Piscina task is one run, from creating the graph to closing everything. */
-import { randomBytes, randomInt } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import type { CaptureOptions } from './capture.ts'
 import { MonotonicClock, NS_PER_MS } from './clock.ts'
-import type { Registry } from './component.ts'
+import type { AnyComponent, ComponentLoaders, Registry } from './component.ts'
 import { ComponentError, causeOf, refusedBySystem } from './component-error.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
 import type { ResolvedConfig, ResolvedHost } from './host-names.ts'
@@ -77,6 +78,9 @@ const PUBLISH_NS = 10 * NS_PER_MS
 const MAX_LINES_PER_SECOND = 10_000
 /** Lines sent in one message, at most: those of one breath go together. */
 const MAX_LINES_PER_MESSAGE = 256
+
+/** Loaded where it is needed, which takes 2 ms: most runs draw nothing. */
+const crypto = (): typeof import('node:crypto') => createRequire(import.meta.url)('node:crypto')
 
 class LogLineSender {
   private readonly port: MessagePort
@@ -160,8 +164,8 @@ class Run {
       io: this.io,
       attach: (packets, arrivalTimes) => this.io.attach(packets, arrivalTimes),
       owner: this.task.owner,
-      drawSeed: () => randomInt(0x7fffffff),
-      entropy: (bytes) => new Uint8Array(randomBytes(bytes)),
+      drawSeed: () => crypto().randomInt(0x7fffffff),
+      entropy: (bytes) => new Uint8Array(crypto().randomBytes(bytes)),
       log: (level, component, message, fields) => this.log.write(level, component, message, fields),
       end: (error) => {
         this.ending = true
@@ -178,10 +182,11 @@ class Run {
     }
   }
 
-  /** Runs until it is stopped, complete, ended by a component, or a component throws. */
-  loop(): RunEnd {
+  /** Runs until it is stopped, complete, ended by a component, or a component throws. Calls `begun` once it has said that packets flow. */
+  loop(begun?: () => void): RunEnd {
     const isLetGo = !this.task.hold || this.waitForGo()
     if (isLetGo) this.tellRunning()
+    begun?.()
     let outcome: RunEnd
     try {
       const stopped = !isLetGo || this.breathe()
@@ -323,22 +328,49 @@ class Run {
   }
 }
 
-/** What a thread does with a task, for the module that Piscina loads in it. Never rejects: what goes wrong is the run's end. */
-export function threadTask(components: Registry): (task: WorkerTask) => RunEnd {
-  return (task) => {
+/**
+ * What a thread does with a task, for the module that Piscina loads in it. Calls `begun` once the run has said that packets flow. Never rejects:
+ * what goes wrong is the run's end.
+ */
+export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, begun?: () => void) => Promise<RunEnd> {
+  const components = new Map<string, AnyComponent>()
+  return async (task, begun) => {
     let pinned = false
     try {
       if (task.cpus.length > 0) {
         native.setAffinity(task.cpus)
         pinned = true
       }
-      return new Run(task, components).loop()
+      await loadComponents(task, loaders, components)
+      return new Run(task, components).loop(begun)
     } catch (error) {
       return { outcome: 'FAILED', error: (error as Error).message }
     } finally {
       if (pinned) unpin(task)
       task.port.postMessage({ type: 'ended' } satisfies WorkerMessage)
       task.port.close()
+    }
+  }
+}
+
+/** Adds the components that the task names to `components`. Rejects with which of them could not be loaded, and why. */
+async function loadComponents(
+  { config, port, level }: WorkerTask,
+  loaders: ComponentLoaders,
+  components: Map<string, AnyComponent>,
+): Promise<void> {
+  for (const [name, { key }] of Object.entries(config.components)) {
+    if (components.has(key)) continue
+    const load = loaders[key]
+    try {
+      if (load === undefined) throw new Error('threads do not have it')
+      components.set(key, await load())
+    } catch (error) {
+      const message = `${key} could not be loaded: ${messageOf(error)}; the installation is incomplete or damaged: install it again`
+      const log = new LogLineSender(port, level)
+      log.write('ERROR', name, message)
+      log.flush()
+      throw new Error(`component "${name}": ${message}`, { cause: error })
     }
   }
 }

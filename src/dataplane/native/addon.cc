@@ -29,6 +29,8 @@ static const Export kExports[] = {
     {"openDescriptors", openDescriptors},
     {"memoryOpen", memoryOpen},
     {"memoryClose", memoryClose},
+    {"fillStack", fillStack},
+    {"trimHeap", trimHeap},
     {"eventOpen", eventOpen},
     {"eventSignal", eventSignal},
     {"eventClear", eventClear},

@@ -1,6 +1,7 @@
 /** Registering packet memory with a thread, and finding its packets again with every access checked. */
 #include "memory.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -140,6 +141,24 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   giveBack(memory->remote, static_cast<size_t>(memory->slots) * kRemoteBytes);
   auto& memories = arguments.state().memories;
   memories.erase(memories.begin() + (memory - memories.data()));
+  return nullptr;
+}
+
+napi_value fillStack(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "fillStack", 1);
+  const Span<int32_t> stack = arguments.int32s(0, "stack", 1);
+  if (arguments.failed()) return nullptr;
+  const int32_t count = static_cast<int32_t>(stack.length) - 1;
+  stack.data[0] = count;
+  for (int32_t i = 0; i < count; i++) stack.data[i + 1] = count - 1 - i;
+  return nullptr;
+}
+
+napi_value trimHeap(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "trimHeap", 0);
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
   return nullptr;
 }
 

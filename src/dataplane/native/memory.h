@@ -243,5 +243,7 @@ void throwFreeStack(Arguments& arguments);
 
 napi_value memoryOpen(napi_env env, napi_callback_info info);
 napi_value memoryClose(napi_env env, napi_callback_info info);
+napi_value fillStack(napi_env env, napi_callback_info info);
+napi_value trimHeap(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

@@ -416,6 +416,7 @@ describe('wrong arguments', () => {
       ownerRelease: [owner],
       memoryOpen: [memory],
       memoryClose: [id],
+      fillStack: [ints],
       eventOpen: [owner],
       eventSignal: [event],
       eventClear: [event],
@@ -502,6 +503,7 @@ describe('wrong arguments', () => {
         'openDescriptors',
         'ownerOpen',
         'threadCpuTime',
+        'trimHeap',
       ].sort(),
     )
     const openBefore = native.openDescriptors()

@@ -1,5 +1,6 @@
 /** Typed face of the native addon: batched sockets and TUN, epoll, CPU affinity, GF(2^8) kernels, AEAD and ChaCha in batches. */
 import { createRequire } from 'node:module'
+import { workerData } from 'node:worker_threads'
 import { packageRoot } from '../../package-root.ts'
 
 /**
@@ -151,6 +152,10 @@ export interface Native {
   memoryOpen(memory: PacketMemory): number
   /** The pages of slab, arrival times and remote records go back to the system at once and read as zeros from then on. */
   memoryClose(memory: number): void
+  /** Makes `stack` one like `PacketMemory.free` that holds every handle, the lowest on top. */
+  fillStack(stack: Int32Array): void
+  /** Gives back to the system what threads that have ended had allocated and freed: glibc keeps it for the next ones (malloc_trim(3)). */
+  trimHeap(): void
 
   /** eventfd: `eventSignal` from any thread makes the poller it was added to ready until `eventClear`. */
   eventOpen(owner: number): number
@@ -587,4 +592,10 @@ export interface Native {
   watchHangup(fd: number, callback: () => void): boolean
 }
 
-export const native: Native = createRequire(import.meta.url)('node-gyp-build')(packageRoot())
+const load = createRequire(import.meta.url)
+
+/** The file of the addon: a thread is told by who has started it (`addon` of its `workerData`), since finding it takes 2 ms. */
+export const addonFile: string =
+  (workerData as { addon?: string } | null)?.addon ?? load('node-gyp-build').path(packageRoot())
+
+export const native: Native = load(addonFile)

@@ -1,0 +1,43 @@
+/**
+ * `node packaging/thread.js`: what the threads of runs load, into dist/thread: run.cjs and a file for each component and what several have
+ * in common, so that a thread reads a few files in place of some hundred. A part of `npm run build`.
+ */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const out = join(root, 'dist/thread')
+
+const TYPEBOX = '@sinclair/typebox'
+
+/** Of TypeBox only what builds schemas is called in a thread; as a namespace whose members are known, the rest of it is left out. */
+const onlyUsedTypes = {
+  name: 'only-used-types',
+  resolveId: (id) => (id === TYPEBOX ? `\0${TYPEBOX}` : null),
+  load: (id) =>
+    id === `\0${TYPEBOX}`
+      ? `export * as Type from ${JSON.stringify(join(root, `node_modules/${TYPEBOX}/build/esm/type/type/type.mjs`))}`
+      : null,
+}
+
+const bundle = await rolldown({
+  input: { run: join(root, 'src/dataplane/thread.ts') },
+  cwd: root,
+  platform: 'node',
+  plugins: [onlyUsedTypes],
+  treeshake: { moduleSideEffects: (id) => !id.includes(TYPEBOX) },
+})
+rmSync(out, { recursive: true, force: true })
+await bundle.write({
+  dir: out,
+  format: 'cjs',
+  exports: 'named',
+  comments: false,
+  sourcemap: true,
+  sourcemapExcludeSources: true,
+  entryFileNames: 'run.cjs',
+  chunkFileNames: '[name]-[hash].cjs',
+})
+await bundle.close()

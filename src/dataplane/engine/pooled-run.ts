@@ -1,0 +1,238 @@
+/** A run in its thread, seen from the main thread. */
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { native } from '../native/native.ts'
+import { type CaptureOptions, CaptureReader, createCapture } from './capture.ts'
+import type { Registry } from './component.ts'
+import type { PipelineConfig } from './config.ts'
+import { type Answers, type HostNames, hasHostNames, type ResolvedConfig } from './host-names.ts'
+import { layoutOf } from './layout.ts'
+import { createRegion } from './metrics.ts'
+import type { NetworkChange } from './network.ts'
+import type { NetworkRegistry } from './network-registry.ts'
+import { type Capture, type LogLine, type RunEnd, type RunHandle, type RunOptions, RunOver } from './run.ts'
+import { LIMITS, type ThreadSource } from './threads.ts'
+import {
+  type CaptureMessage,
+  COMMAND_GO,
+  COMMAND_MESSAGE,
+  COMMAND_STOP,
+  type NetworkMessage,
+  type ReconfigureMessage,
+  type UncaptureMessage,
+  type WorkerMessage,
+  type WorkerTask,
+} from './worker.ts'
+
+/** A run in its thread; see `RunHandle`. */
+export class PooledRun implements RunHandle {
+  readonly id: string
+  readonly region: SharedArrayBuffer
+  readonly built: Promise<void>
+  readonly running: Promise<void>
+  readonly ended: Promise<RunEnd>
+  private readonly command = new SharedArrayBuffer(4)
+  private readonly abort = new AbortController()
+  private readonly owner: number
+  private readonly event: number
+  private readonly port: MessagePort
+  private readonly waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>()
+  private readonly onLog: (lines: LogLine[]) => void
+  private markBuilt!: () => void
+  private markRunning!: () => void
+  private markFailed!: (error: Error) => void
+  private markHeard!: () => void
+  private killed: string | null = null
+  private over = false
+  private serial = 0
+  private readonly resolve: (config: PipelineConfig) => Promise<ResolvedConfig>
+  /** Ends the wait for the addresses of host names. */
+  private cancel!: (error: Error) => void
+  /** The changes so far, so that none overtakes another whose names are still asked for. */
+  private changes: Promise<unknown> = Promise.resolve()
+  private asking: boolean
+  private stopped = false
+  private readonly networks: NetworkRegistry
+  private readonly threads: ThreadSource
+  /** Its number in `networks`, 0 before it takes a thread. */
+  private member = 0
+
+  /**
+   * `turn` is called once the host names have their addresses, and resolves when the run may take a thread. Throws, with nothing left
+   * open, when the descriptors are used up.
+   */
+  constructor(
+    threads: ThreadSource,
+    turn: () => Promise<void>,
+    options: RunOptions,
+    cpus: number[],
+    { registry, hostNames, networks }: { registry: Registry; hostNames: HostNames; networks: NetworkRegistry },
+    onLog: (lines: LogLine[]) => void,
+  ) {
+    this.id = options.runId
+    this.onLog = onLog
+    this.networks = networks
+    this.threads = threads
+    this.region = createRegion(layoutOf(options.config, registry).metrics)
+    this.owner = native.ownerOpen()
+    try {
+      this.event = native.eventOpen(this.owner)
+    } catch (error) {
+      native.ownerRelease(this.owner)
+      throw new Error(`the run could not be started: ${(error as Error).message}; ${LIMITS}`, { cause: error })
+    }
+    const { port1, port2 } = new MessageChannel()
+    this.port = port1
+    port1.on('message', (message: WorkerMessage) => this.hear(message))
+    // The task's result does not travel in line with what the run had to say: its last message does.
+    const heardOut = new Promise<void>((resolve) => {
+      this.markHeard = resolve
+    })
+    const closed = new Promise<void>((resolve) => {
+      port1.once('close', () => {
+        resolve()
+      })
+    })
+    this.built = new Promise((resolve) => {
+      this.markBuilt = resolve
+    })
+    this.running = new Promise((resolve, reject) => {
+      this.markRunning = resolve
+      this.markFailed = reject
+    })
+    this.running.catch(() => {})
+    const known = new Map<string, Answers>()
+    this.resolve = (config) => hostNames.resolve(config, registry, known)
+    this.asking = hasHostNames(options.config, registry)
+    const cancelled = new Promise<never>((_, reject) => {
+      this.cancel = reject
+    })
+    cancelled.catch(() => {})
+    const task: Omit<WorkerTask, 'place' | keyof ResolvedConfig> = {
+      region: this.region,
+      command: this.command,
+      owner: this.owner,
+      port: port2,
+      cpus,
+      performanceMode: options.performanceMode,
+      level: options.level,
+      hold: options.hold ?? false,
+    }
+    const done = Promise.race([this.resolve(options.config), ...(this.asking ? [cancelled] : [])]).then(
+      async (resolved) => {
+        this.asking = false
+        await turn()
+        const { run, present } = networks.enter((change) => this.tell(change))
+        this.member = run
+        const place = { run, event: this.event, present }
+        const { signal } = this.abort
+        const whole = { ...task, ...resolved, place } satisfies WorkerTask
+        return (await threads.run(whole, this, { transferList: [port2], signal })) as RunEnd
+      },
+    )
+    this.ended = done.then(
+      async (end) => {
+        await heardOut
+        return this.finish(end)
+      },
+      async (error: Error) => {
+        port2.close() // still here when the task never reached a thread
+        await closed // by the end of the thread, which may be inside of the addon until then
+        if (this.stopped && this.asking && this.killed === null) return this.finish({ outcome: 'STOPPED' })
+        const cause = this.asking ? error.message : `the run's thread died: ${error.message}`
+        return this.finish({ outcome: 'FAILED', error: this.killed ?? cause })
+      },
+    )
+  }
+
+  private hear(message: WorkerMessage): void {
+    if (message.type === 'log') this.onLog(message.lines)
+    else if (message.type === 'running') {
+      this.networks.join(this.member, message.networks, message.members)
+      this.markRunning()
+    } else if (message.type === 'built') this.markBuilt()
+    else if (message.type === 'ended') this.markHeard()
+    else {
+      const caller = this.waiting.get(message.serial)
+      this.waiting.delete(message.serial)
+      if (message.error === undefined) caller?.resolve()
+      else caller?.reject(new Error(message.error))
+    }
+  }
+
+  /** Others have come to simulated networks, or gone. */
+  private tell(change: NetworkChange): void {
+    if (this.over) return
+    this.port.postMessage({ type: 'network', ...change } satisfies NetworkMessage)
+    this.signal(COMMAND_MESSAGE)
+  }
+
+  /** The thread is done with the run and was heard out: close what it left open. */
+  private finish(end: RunEnd): RunEnd {
+    this.over = true
+    this.port.close()
+    this.networks.leave(this.member)
+    native.ownerRelease(this.owner)
+    const gone = new RunOver(end.error ?? 'the run ended')
+    this.markFailed(gone)
+    for (const { reject } of this.waiting.values()) reject(gone)
+    this.waiting.clear()
+    return end
+  }
+
+  private signal(bit: number): void {
+    if (this.over) return
+    const command = new Int32Array(this.command)
+    Atomics.or(command, 0, bit)
+    native.eventSignal(this.event)
+    Atomics.notify(command, 0) // a run that waits for COMMAND_GO does so in the word itself
+  }
+
+  go(): void {
+    this.signal(COMMAND_GO)
+  }
+
+  stop(): void {
+    this.stopped = true
+    this.cancel(new RunOver('the run was stopped'))
+    this.signal(COMMAND_STOP)
+  }
+
+  capture(options: CaptureOptions): Capture {
+    const ring = createCapture()
+    const id = ++this.serial
+    const tell = (message: CaptureMessage | UncaptureMessage) => {
+      if (this.over) return
+      this.port.postMessage(message)
+      this.signal(COMMAND_MESSAGE)
+    }
+    tell({ type: 'capture', id, options, ring })
+    return { reader: new CaptureReader(ring), close: () => tell({ type: 'uncapture', id }) }
+  }
+
+  kill(cause: string): void {
+    if (this.over) return
+    this.killed ??= cause
+    this.cancel(new RunOver(cause))
+    void this.threads.loaded().then(() => {
+      if (this.over) return
+      this.abort.abort()
+      native.eventSignal(this.event) // a thread that sleeps in the poller ends once it wakes
+    })
+  }
+
+  reconfigure(config: PipelineConfig): Promise<void> {
+    const resolved = this.changes.then(() => this.resolve(config))
+    this.changes = resolved.catch(() => {})
+    return resolved.then((change) => this.send(change))
+  }
+
+  private send(change: ResolvedConfig): Promise<void> {
+    if (this.over) return Promise.reject(new RunOver('the run has ended'))
+    const serial = ++this.serial
+    return new Promise((resolve, reject) => {
+      this.waiting.set(serial, { resolve, reject })
+      this.port.postMessage({ type: 'reconfigure', serial, ...change } satisfies ReconfigureMessage)
+      this.signal(COMMAND_MESSAGE)
+    })
+  }
+}

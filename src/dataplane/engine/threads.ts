@@ -1,0 +1,232 @@
+/** The threads of a run pool: Piscina's, those kept ready, those that have run and give their memory back. */
+import type { Transferable } from 'node:worker_threads'
+import { Piscina } from 'piscina'
+import { native } from '../native/native.ts'
+import { collectGarbage } from './garbage.ts'
+import { type CompiledCode, LOADER, ThreadLoads } from './thread-loading.ts'
+
+/** What to do about a start that the system had no means for. */
+export const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
+
+/** How long a thread that has run waits for its next run before it ends, milliseconds. */
+const IDLE_MS = 10_000
+
+/** How long nothing must have been started before a thread is made ready for the next run, milliseconds: those that start have the CPU. */
+const QUIET_MS = 100
+
+/** How long after the end of a thread what it has left goes back to the system, milliseconds. */
+const TRIM_MS = 1_000
+
+/** A bound, MiB, for the newly made objects of a thread: while packets flow none is made, and V8 would let them grow to 48. */
+const YOUNG_GENERATION_MB = 8
+
+/** Who waits for a thread. */
+export interface Waiting {
+  /** No thread can be had. */
+  kill(cause: string): void
+}
+
+/** Where a run gets its thread. */
+export interface ThreadSource {
+  /** Gives a task to a thread, as soon as one can be had; resolves with what it returns, rejects when its thread dies. */
+  run(task: object, who: Waiting, options: { transferList: Transferable[]; signal: AbortSignal }): Promise<unknown>
+  /** Resolves once no thread is loading its module: only then may one be ended. */
+  loaded(): Promise<void>
+}
+
+/** Which thread a task was given, and what ends that one some time after the task. */
+interface Placement {
+  readonly who: Waiting
+  readonly isRehearsal: boolean
+  thread?: number
+  timer?: NodeJS.Timeout
+}
+
+/** A task for who hands it to a thread; threads do not see how. */
+interface Placeable {
+  [Piscina.queueOptionsSymbol]: Placement
+}
+
+export interface ThreadsOptions {
+  /** JavaScript module that each thread loads. */
+  thread: string
+  /** Threads kept ready beside those that have a run. */
+  ready: number
+  /** Most threads at once. */
+  maximum: number
+  /** Does in a thread of the source, once, what every run does; whether that went well. */
+  rehearse: (threads: ThreadSource) => Promise<boolean>
+  /** Told when a thread dies that no run is hurt by. */
+  onError: (error: Error) => void
+}
+
+/**
+ * Piscina starts a thread for a task that finds none free, but leaves the task in its queue when that thread dies while it starts (it needs
+ * some dozen descriptors), and only emits the error: the task must not wait for ever, nor the process end by an error that nobody listens for.
+ *
+ * The first run of a thread takes ten times as long to start as its second, so threads are kept ready that have had a rehearsal. They are
+ * made one at a time and while nothing else starts.
+ *
+ * A thread that has run keeps what its runs have made it grow to, and one that waits collects no garbage: unless its next run comes
+ * soon it ends, and a fresh one takes its place among those kept ready.
+ */
+export class Threads implements ThreadSource {
+  private readonly piscina: Piscina
+  private readonly options: ThreadsOptions
+  /** Longest first. */
+  private readonly waiting = new Set<Waiting>()
+  private readonly loads: ThreadLoads
+  /** By the id of a thread that has run, the last time it did. */
+  private readonly used = new Map<number, Placement>()
+  /** Ids of threads that have had their rehearsal and no run yet. */
+  private readonly ready = new Set<number>()
+  /** Ids of threads that have a task. */
+  private readonly busy = new Set<number>()
+  /** Ids of threads that are told to end. */
+  private readonly ending = new Set<number>()
+  private isRehearsing = false
+  private isClosing = false
+  private trim: NodeJS.Timeout | undefined
+  private readonly quiet = setTimeout(() => this.prepare(), QUIET_MS).unref()
+
+  constructor(options: ThreadsOptions) {
+    this.options = options
+    this.loads = new ThreadLoads(options.thread)
+    this.piscina = new Piscina({
+      filename: LOADER,
+      workerData: this.loads.data,
+      minThreads: 0,
+      maxThreads: options.maximum,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      concurrentTasksPerWorker: 1,
+      recordTiming: false,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+      loadBalancer: (task, workers) => {
+        const placement = (task as unknown as Placeable)[Piscina.queueOptionsSymbol]
+        const free = workers.filter(({ id, currentUsage }) => currentUsage === 0 && !this.ending.has(id))
+        // A thread that has run holds memory; one that has not stays small.
+        const chosen = placement.isRehearsal
+          ? free.find(({ id }) => !this.used.has(id) && !this.ready.has(id))
+          : (free.find(({ id }) => this.used.has(id)) ?? free.find(({ id }) => this.ready.has(id)) ?? free[0])
+        if (chosen === undefined) return null
+        this.place(placement, chosen.id)
+        return chosen
+      },
+    })
+    this.piscina.on('workerDestroy', () => {
+      if (this.isClosing) return
+      clearTimeout(this.trim)
+      this.trim = setTimeout(() => this.giveBack(), TRIM_MS).unref()
+      this.quiet.refresh()
+    })
+    this.piscina.on('message', (made: CompiledCode) => this.loads.learn(made))
+    this.piscina.on('error', (error: Error) => {
+      const [longest] = this.waiting
+      // More tasks in the queue than threads on their way.
+      if (longest !== undefined && this.piscina.queueSize > 0) {
+        longest.kill(`no thread could be started for the run: ${error.message}; ${LIMITS}`)
+      } else options.onError(error)
+    })
+    setImmediate(() => this.prepare())
+  }
+
+  run(task: object, who: Waiting, options: { transferList: Transferable[]; signal: AbortSignal }): Promise<unknown> {
+    return this.give(task, { who, isRehearsal: false }, options)
+  }
+
+  private async give(
+    task: object,
+    placement: Placement,
+    options: { transferList: Transferable[]; signal: AbortSignal },
+  ): Promise<unknown> {
+    this.waiting.add(placement.who)
+    try {
+      return await this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, options)
+    } finally {
+      this.waiting.delete(placement.who)
+      this.rest(placement)
+    }
+  }
+
+  private place(placement: Placement, thread: number): void {
+    clearTimeout(this.used.get(thread)?.timer)
+    this.ready.delete(thread)
+    this.used.set(thread, placement)
+    this.busy.add(thread)
+    placement.thread = thread
+    this.waiting.delete(placement.who)
+    if (!placement.isRehearsal) this.quiet.refresh()
+  }
+
+  /** The thread has no task any more, unless it was given the next one already. */
+  private rest(placement: Placement): void {
+    const { thread } = placement
+    if (thread === undefined || this.used.get(thread) !== placement) return
+    this.busy.delete(thread)
+    if (placement.isRehearsal) {
+      this.used.delete(thread)
+      this.ready.add(thread)
+      return
+    }
+    placement.timer = setTimeout(() => {
+      this.used.delete(thread)
+      this.end(thread)
+    }, IDLE_MS).unref()
+    this.quiet.refresh()
+  }
+
+  /** Has one more thread rehearse where fewer than wanted are ready, and then the next. */
+  private prepare(): void {
+    const { ready, maximum, rehearse } = this.options
+    if (this.isClosing || this.isRehearsing || this.waiting.size > 0) return
+    const ids = this.piscina.threads.map(({ threadId }) => threadId).filter((id) => !this.ending.has(id))
+    const free = ids.filter((id) => !this.busy.has(id))
+    if (free.filter((id) => this.used.has(id) || this.ready.has(id)).length >= ready) return
+    if (free.length === 0 && ids.length >= maximum) return
+    this.isRehearsing = true
+    const source: ThreadSource = {
+      run: (task, who, options) => this.give(task, { who, isRehearsal: true }, options),
+      loaded: () => this.loaded(),
+    }
+    void rehearse(source).then((isReady) => {
+      this.isRehearsing = false
+      // One that could not be made ready is tried again after the next run.
+      if (isReady) this.prepare()
+    })
+  }
+
+  /** Ends a thread that has no run. */
+  private end(id: number): void {
+    const thread = this.piscina.threads.find(({ threadId }) => threadId === id)
+    if (thread === undefined) return
+    this.ending.add(id)
+    thread.once('exit', () => this.ending.delete(id))
+    void thread.terminate()
+  }
+
+  /** What ended threads have left goes back to the system. */
+  private giveBack(): void {
+    // While something runs, callers are not made to wait for it.
+    if (this.busy.size === 0) collectGarbage()
+    native.trimHeap()
+  }
+
+  loaded(): Promise<void> {
+    return this.loads.settled()
+  }
+
+  /** Makes no more threads ready, before the runs are ended. */
+  stopPreparing(): void {
+    this.isClosing = true
+    clearTimeout(this.quiet)
+    clearTimeout(this.trim)
+  }
+
+  /** Ends all threads; there must be no run any more. */
+  async close(): Promise<void> {
+    this.stopPreparing()
+    for (const { timer } of this.used.values()) clearTimeout(timer)
+    await this.loaded()
+    await this.piscina.destroy()
+  }
+}

@@ -1,0 +1,176 @@
+/** What the threads of runs load, and when: the product's bundle, components as configurations name them. */
+import { fileURLToPath } from 'node:url'
+import { BroadcastChannel } from 'node:worker_threads'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { componentLoaders } from '../../src/dataplane/components/loaders.ts'
+import { components } from '../../src/dataplane/components/registry.ts'
+import { createRunPool } from '../../src/dataplane/engine/pool.ts'
+import type { LogLine, RunPool } from '../../src/dataplane/engine/run.ts'
+import { openRunPool } from '../../src/dataplane/product.ts'
+import type { Pipeline } from '../harness/component.ts'
+import { until } from '../harness/waiting.ts'
+import { configure, rehearsal, testPool } from './running.ts'
+
+const finite: Pipeline = {
+  source: { uniform_traffic_source: { output: 'a', total_packets: 10, seed: 1 } },
+  sink: { traffic_sink: { input: 'a' } },
+}
+
+const endless: Pipeline = {
+  in: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+  sink: { traffic_sink: { input: 'a' } },
+}
+
+const pools: RunPool[] = []
+afterEach(async () => {
+  for (const pool of pools.splice(0)) await pool.close()
+})
+
+function opened(pool: RunPool): RunPool {
+  pools.push(pool)
+  return pool
+}
+
+/** Starts a run; its log is complete once it has ended. */
+function start(pool: RunPool, pipeline: Pipeline, runId = 'test') {
+  const log: LogLine[] = []
+  const options = { runId, config: configure(pipeline), performanceMode: false, level: 'INFO' as const }
+  const handle = pool.start(options, (lines) => log.push(...lines))
+  return { handle, log }
+}
+
+describe('the components of threads', () => {
+  it('are those of the main thread', async () => {
+    const loaded = await Promise.all(Object.entries(componentLoaders).map(async ([key, load]) => [key, await load()]))
+    expect(loaded).toEqual([...components])
+    for (const [key, definition] of loaded) expect(definition).toBe(components.get(key as string))
+  })
+
+  it('end the run with what, where and why when one cannot be loaded, and only that run', async () => {
+    const thread = fileURLToPath(new URL('./broken-thread.mjs', import.meta.url))
+    const pool = opened(createRunPool({ registry: components, thread, maximum: 1 }))
+    const broken = start(pool, finite)
+    await expect(broken.handle.running).rejects.toThrow(
+      /component "source": uniform_traffic_source could not be loaded: .*no-such-file.*install it again/,
+    )
+    expect((await broken.handle.ended).outcome).toBe('FAILED')
+    expect(broken.log.map(({ level, component }) => [level, component])).toContainEqual(['ERROR', 'source'])
+    const whole = start(pool, { bomb: { bomb: { delay: 0, poison: 'NONE' } } })
+    expect(await whole.handle.ended).toEqual({ outcome: 'COMPLETED' })
+  })
+})
+
+describe('the threads kept ready', () => {
+  const thread = fileURLToPath(new URL('./told-thread.mjs', import.meta.url))
+  /** The number of the thread and what it ran: the rehearsal is a bomb, runs are endless. */
+  const done: { thread: number; what: string }[] = []
+  const channel = new BroadcastChannel('told-thread')
+  channel.onmessage = (event) => {
+    const { thread, components } = (event as MessageEvent).data
+    done.push({ thread, what: components[0] === 'bomb' ? 'rehearsal' : 'run' })
+  }
+  const threadsOf = (what: string) => done.filter((entry) => entry.what === what).map((entry) => entry.thread)
+  const rehearsed = (count: number) => until(() => threadsOf('rehearsal').length === count, `${count} rehearsals`)
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  beforeEach(async () => {
+    await turn() // what threads have told that have ended is heard by then
+    done.length = 0
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('have had a rehearsal each, and those that runs take are replaced', async () => {
+    const pool = opened(createRunPool({ registry: components, thread, rehearsal, warm: 2 }))
+    await rehearsed(2)
+    const first = threadsOf('rehearsal')
+    const runs = [start(pool, endless), start(pool, endless)]
+    for (const { handle } of runs) await handle.running
+    await rehearsed(4)
+    const all = threadsOf('rehearsal')
+    expect(new Set(all).size).toBe(4)
+    expect(new Set(threadsOf('run'))).toEqual(new Set(first))
+    // A third finds one of the new.
+    await start(pool, endless).handle.running
+    expect(all.slice(2)).toContain(threadsOf('run')[2])
+  })
+
+  it('are never more, with those that have a run, than there may be threads', async () => {
+    const pool = opened(createRunPool({ registry: components, thread, rehearsal, warm: 2, maximum: 1 }))
+    await rehearsed(1)
+    const run = start(pool, endless)
+    await run.handle.running
+    run.handle.stop()
+    await run.handle.ended
+    const next = start(pool, endless)
+    await next.handle.running
+    expect(new Set(done.map((entry) => entry.thread)).size).toBe(1)
+  })
+
+  it('are the one that has just run, until it has been without a run for ten seconds and is ended', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const pool = opened(createRunPool({ registry: components, thread, rehearsal, warm: 1 }))
+    const run = async () => {
+      const { handle } = start(pool, endless)
+      await handle.running
+      return handle
+    }
+    const again = async () => {
+      const handle = await run()
+      handle.stop()
+      await handle.ended
+    }
+    while (threadsOf('rehearsal').length < 1) await turn()
+    await again()
+    await again()
+    const [first, second] = threadsOf('run')
+    expect(second).toBe(first)
+    vi.advanceTimersByTime(10_000)
+    while (threadsOf('rehearsal').length < 2) {
+      vi.advanceTimersByTime(100)
+      await turn()
+    }
+    await again()
+    expect(threadsOf('run')[2]).toBe(threadsOf('rehearsal')[1])
+    expect(threadsOf('run')[2]).not.toBe(first)
+  })
+
+  it('that cannot be made are told of, and runs go on without', async () => {
+    const errors: string[] = []
+    const broken = {
+      ...rehearsal,
+      components: { bomb: { key: 'bomb', config: { delay: 0, poison: 'THROW_EXCEPTION' } } },
+    }
+    const pool = opened(testPool({ rehearsal: broken, onError: (error) => errors.push(error.message) }))
+    await until(() => errors.length === 1)
+    expect(errors).toEqual([expect.stringMatching(/^no thread could be made ready for the next run: .*bomb/)])
+    await start(pool, endless).handle.running
+  })
+})
+
+describe('the bundle', () => {
+  it('runs, in a first thread and in those that take what it has compiled', async () => {
+    const pool = opened(openRunPool({ warm: 1 }))
+    const first = start(pool, finite)
+    expect(await first.handle.ended).toEqual({ outcome: 'COMPLETED' })
+    const others = [1, 2, 3].map((n) => start(pool, finite, `test-${n}`))
+    for (const { handle } of others) expect(await handle.ended).toEqual({ outcome: 'COMPLETED' })
+  })
+
+  it('runs 200 pipelines whose starts come at once', async () => {
+    const pool = opened(openRunPool())
+    const runs = Array.from({ length: 200 }, (_, n) => start(pool, endless, `test-${n}`).handle)
+    await Promise.all(runs.map(({ running }) => running))
+    for (const run of runs) run.stop()
+    expect(await Promise.all(runs.map(({ ended }) => ended))).toEqual(runs.map(() => ({ outcome: 'STOPPED' })))
+  }, 120_000)
+
+  it('names the sources in what a component throws', async () => {
+    const pool = opened(openRunPool({ warm: 1 }))
+    const { handle, log } = start(pool, { bomb: { bomb: { delay: 0, poison: 'THROW_EXCEPTION' } } })
+    expect((await handle.ended).outcome).toBe('FAILED')
+    const [thrown] = log.filter(({ level, component }) => level === 'ERROR' && component === 'bomb')
+    expect(thrown?.message).toMatch(/at explode \(.*\/src\/dataplane\/components\/routing\/bomb\.ts:\d+:\d+\)/)
+    expect(thrown?.message).not.toMatch(/\.cjs:/)
+  })
+})
