@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
 import { close, describeInBrowser, open } from './browser.ts'
-import { lossy } from './pipelines.ts'
+import { connectionsOf, lossy, type Stored, storedAt } from './pipelines.ts'
 
 let node: RunningNode
 beforeAll(async () => {
@@ -12,31 +12,6 @@ beforeAll(async () => {
 afterAll(() => node.node.close())
 
 const address = (rest: string): string => `http://${node.node.http}/#/nodes/${node.node.id}/${rest}`
-
-interface Stored {
-  readonly id: string
-  readonly name: string
-  readonly jsonConfig: string
-  readonly started: boolean
-}
-
-async function stored(name: string): Promise<Stored | undefined> {
-  const { body } = await node.call('GET', '/pipelines')
-  return (body.pipelines as Stored[]).find((pipeline) => pipeline.name === name)
-}
-
-/** Which component feeds which, by the kinds of both. */
-function connectionsOf({ jsonConfig }: Stored): string[] {
-  const { pipeline } = JSON.parse(jsonConfig).engine_config
-  const ends = new Map<string, { from?: string; to?: string }>()
-  for (const component of Object.values<Record<string, { input?: string; output?: string }>>(pipeline)) {
-    for (const [key, { input, output }] of Object.entries(component)) {
-      if (output !== undefined) ends.set(output, { ...ends.get(output), from: key })
-      if (input !== undefined) ends.set(input, { ...ends.get(input), to: key })
-    }
-  }
-  return [...ends.values()].map(({ from, to }) => `${from} ${to}`).sort()
-}
 
 const CONNECTED = ['throughput_traffic_source uniform_loss', 'uniform_loss traffic_sink']
 
@@ -93,7 +68,7 @@ describeInBrowser('a pipeline', () => {
     await keyboard.press('Enter')
     await page.getByRole('heading', { name: 'typed' }).waitFor()
     await page.getByText('running', { exact: true }).waitFor()
-    expect(connectionsOf((await stored('typed')) as Stored)).toEqual(CONNECTED)
+    expect(connectionsOf((await storedAt(node, 'typed')) as Stored)).toEqual(CONNECTED)
     await close(view)
   })
 
@@ -131,7 +106,7 @@ describeInBrowser('a pipeline', () => {
     }
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
-    expect(await stored('held')).toBeDefined()
+    expect(await storedAt(node, 'held')).toBeDefined()
     await close(view)
   })
 })
