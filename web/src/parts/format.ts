@@ -33,7 +33,12 @@ export function agoText(then: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - then) / 1000))
   const [step, unit] = SPANS.find(([step]) => seconds >= step) ?? [1, 'second']
   const count = Math.floor(seconds / step)
-  return count === 0 ? 'just now' : `${count} ${unit}${count === 1 ? '' : 's'} ago`
+  return count === 0 ? 'just now' : `${countText(count, unit)} ago`
+}
+
+/** `1 problem`, `2 problems`. */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** A fingerprint in groups of four, to be compared by eye. */

@@ -1,5 +1,6 @@
 /** A component on the canvas: its name and kind, its connection points, whether something is wrong with it. */
 import { Handle, type Node, type NodeProps, Position } from '@xyflow/react'
+import { countText } from '../../parts/format.ts'
 import type { Component } from './model-graph.ts'
 import { idOf, labelOf, type Port } from './model-ports.ts'
 
@@ -18,7 +19,7 @@ export function Box({ data: { component, problems }, selected }: NodeProps<BoxNo
       <header>
         <strong title={name}>{name}</strong>
         {problems > 0 && (
-          <span className="faulty" title={problems === 1 ? '1 problem' : `${problems} problems`}>
+          <span className="faulty" title={countText(problems, 'problem')}>
             ! {problems}
           </span>
         )}

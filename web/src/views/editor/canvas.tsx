@@ -35,7 +35,7 @@ interface Size {
 }
 
 /** Where the whole drawing is looked at. */
-const FIT = { padding: 0.15, maxZoom: 1 }
+export const FIT = { padding: 0.08, maxZoom: 1 }
 
 const types = { box: Box }
 const handleOf = (port: Port): string => `${port.side} ${idOf(port)}`
@@ -54,6 +54,8 @@ export function Canvas({ editing, faults }: Props) {
   const [dragged, setDragged] = useState<ReadonlyMap<string, Point>>(new Map())
   const [sizes, setSizes] = useState<ReadonlyMap<string, Size>>(new Map())
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  /** A drawing that is begun here stays where its boxes are dropped. */
+  const [isFitted] = useState(graph.components.length > 0)
 
   const nodes = useMemo(
     () =>
@@ -73,14 +75,17 @@ export function Canvas({ editing, faults }: Props) {
     () =>
       graph.connections.map(({ name, from, to }): Edge => {
         const id = `${from.component}\n${idOf(from)}\n${to.component}\n${idOf(to)}`
+        const isBack = (places.get(to.component)?.x ?? 0) < (places.get(from.component)?.x ?? 0)
         return {
           ...{ id, source: from.component, target: to.component, selected: chosen.has(id) },
+          // One that goes on in the next row takes the way between the rows.
+          ...(isBack ? { type: 'smoothstep' } : {}),
           ...(chosen.has(id) ? { label: name } : {}),
           ...{ sourceHandle: handleOf(from), targetHandle: handleOf(to), markerEnd: { type: MarkerType.ArrowClosed } },
           ariaLabel: `${name}: ${from.component} to ${to.component}`,
         }
       }),
-    [graph, chosen],
+    [graph, places, chosen],
   )
 
   const onNodesChange = (changes: NodeChange<BoxNode>[]): void => {
@@ -162,7 +167,7 @@ export function Canvas({ editing, faults }: Props) {
         deleteKeyCode={['Delete', 'Backspace']}
         multiSelectionKeyCode={['Shift', 'Control', 'Meta']}
         connectionRadius={28}
-        fitView={nodes.length > 0}
+        fitView={isFitted}
         fitViewOptions={FIT}
         minZoom={0.2}
         maxZoom={1.6}
