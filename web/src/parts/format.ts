@@ -45,3 +45,10 @@ export function countText(count: number, noun: string): string {
 export function groupsOf(fingerprint: string): string {
   return fingerprint.match(/.{1,4}/g)?.join(' ') ?? ''
 }
+
+const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
+/** A name for use within a sentence: one with marks of writing direction (Unicode TR 9) turns nothing around but itself. */
+export function nameText(name: string): string {
+  return DIRECTION_MARKS.test(name) ? `\u2068${name.replaceAll('\u2069', '')}\u2069` : name
+}

@@ -6,7 +6,14 @@ import { bracketMatching, foldGutter, foldKeymap, forceParsing, indentOnInput } 
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
 import { EditorState } from '@codemirror/state'
-import { EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from '@codemirror/view'
+import {
+  EditorView,
+  highlightActiveLine,
+  highlightSpecialChars,
+  hoverTooltip,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view'
 import type { SettingsProblem } from '@penstock/client'
 import { useEffect, useRef } from 'react'
 import type { Schema } from '../editor/model-schema.ts'
@@ -90,6 +97,8 @@ function stateOf(latest: Latest): EditorState {
       bracketMatching(),
       closeBrackets(),
       highlightActiveLine(),
+      // Marks that turn the writing direction around are shown, not followed.
+      highlightSpecialChars(),
       highlightSelectionMatches(),
       autocompletion({ override: [completeFrom(schema)] }),
       hoverTooltip(({ state }, pos) => {

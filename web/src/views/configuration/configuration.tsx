@@ -5,6 +5,7 @@ import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { settingsOf } from '../../data/settings.ts'
 import { useValidation } from '../../data/validation.ts'
+import { nameText } from '../../parts/format.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
 import { tell } from '../../parts/toasts.tsx'
 import { CodeEditor } from './code-editor.tsx'
@@ -80,7 +81,7 @@ export default function Configuration({ nodeId, pipeline }: Props) {
             setUpdating(false)
             setText(jsonConfig)
             setBase(jsonConfig)
-            tell(`${name} is updated`)
+            tell(`${nameText(name)} is updated`)
           }}
           onClose={() => setUpdating(false)}
         />

@@ -52,7 +52,9 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
   }
   return (
     <dialog ref={dialog} className="dialog update" aria-labelledby="update-title" onClose={onClose}>
-      <h2 id="update-title">Update {settings.name}</h2>
+      <h2 id="update-title">
+        Update <span>{settings.name}</span>
+      </h2>
       {isStale && (
         <p className="notice">
           The pipeline was changed meanwhile by somebody else. This update replaces what they stored.
