@@ -1,8 +1,8 @@
-/** A pipeline is built and run, in a browser, with the keyboard alone. */
-import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+/** All of the dashboard with the keyboard alone: what there is to do is reached, its focus is seen, dialogs hold it; a pipeline is built and run. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
 import { close, describeInBrowser, open } from './browser.ts'
+import { focusedName, isOutside, tabThrough, tabTo } from './keyboard.ts'
 import { connectionsOf, lossy, type Stored, storedAt } from './pipelines.ts'
 
 let node: RunningNode
@@ -15,24 +15,8 @@ const address = (rest: string): string => `http://${node.node.http}/#/nodes/${no
 
 const CONNECTED = ['throughput_traffic_source uniform_loss', 'uniform_loss traffic_sink']
 
-/** Goes on with Tab until what has the focus is so called. */
-async function tabTo(page: Page, name: RegExp): Promise<void> {
-  const seen: string[] = []
-  for (let presses = 0; presses < 150; presses++) {
-    const focused = await page.evaluate(() => {
-      const element = document.activeElement as HTMLElement
-      const label = (element as HTMLInputElement).labels?.[0]?.textContent
-      return element.getAttribute('aria-label') ?? label ?? element.textContent ?? ''
-    })
-    if (name.test(focused)) return
-    seen.push(focused)
-    await page.keyboard.press('Tab')
-  }
-  throw new Error(`Tab does not lead to ${name}, but to ${seen.join(' | ')}`)
-}
-
-describeInBrowser('a pipeline', () => {
-  test('is built with the keyboard alone', async () => {
+describeInBrowser('the keyboard', () => {
+  test('builds a pipeline and starts it', async () => {
     const view = await open(address('editor'))
     const { page } = view
     const { keyboard } = page
@@ -72,41 +56,71 @@ describeInBrowser('a pipeline', () => {
     await close(view)
   })
 
-  test('has every action at the keyboard, its focus seen; a dialog holds the focus and closes with Escape', async () => {
-    await node.create(lossy(), { name: 'held' })
-    const view = await open(`http://${node.node.http}/`)
-    const { page } = view
-    await page.getByRole('link', { name: 'held' }).waitFor()
-    const count = await page.locator('a[href]:visible, button:visible:enabled').count()
-    const reached = new Set<string>()
-    for (let presses = 0; presses < count + 5; presses++) {
-      await page.keyboard.press('Tab')
-      const focused = await page.evaluate(() => {
-        const element = document.activeElement as HTMLElement
-        if (element === document.body) return undefined
-        const all = [...document.querySelectorAll('a[href], button')]
-        return { place: String(all.indexOf(element)), outline: getComputedStyle(element).outlineStyle }
-      })
-      if (focused === undefined) continue
-      expect(focused.outline).not.toBe('none')
-      reached.add(focused.place)
-    }
-    expect(reached.size).toBeGreaterThanOrEqual(count)
-    const row = page.getByRole('listitem').filter({ hasText: 'held' })
-    await row.getByRole('button', { name: 'Delete' }).press('Enter')
-    const dialog = page.getByRole('dialog')
-    await dialog.waitFor()
-    for (let presses = 0; presses < 5; presses++) {
-      await page.keyboard.press('Tab')
-      const isHeld = await page.evaluate(() => {
-        const element = document.activeElement
-        return element === document.body || document.querySelector('dialog')?.contains(element) === true
-      })
-      expect(isHeld).toBe(true)
-    }
-    await page.keyboard.press('Escape')
-    await dialog.waitFor({ state: 'detached' })
-    expect(await storedAt(node, 'held')).toBeDefined()
-    await close(view)
+  describe('of a view', () => {
+    let id: string
+    beforeAll(async () => {
+      const paths = ['/engine_config/pipeline/loss/uniform_loss/loss_prob']
+      const variables = [{ id: 'loss', label: 'Loss of the link', paths }]
+      const jsonConfig = JSON.stringify({ engine_config: { pipeline: lossy() }, variables }, null, 2)
+      id = await node.create({}, { name: 'held', jsonConfig })
+      await node.start(id)
+    })
+
+    test.each([
+      ['overview', '', '.traffic .number'],
+      ['graph', 'pipelines/ID', '.rate b'],
+      ['charts', 'pipelines/ID/charts', '.picker'],
+      ['log', 'pipelines/ID/log', '.log-lines li'],
+      ['variables', 'pipelines/ID/variables', '.variable'],
+      ['configuration', 'pipelines/ID/configuration', '.cm-line'],
+      ['impair', 'pipelines/ID/impair', '.legend'],
+      ['editor', 'pipelines/ID/edit', '.react-flow__node'],
+    ])('%s: Tab leads to everything that can be done, and its focus is seen', async (_name, path, ready) => {
+      const view = await open(path === '' ? `http://${node.node.http}/` : address(path.replace('ID', id)))
+      const { page } = view
+      await page.locator(ready).first().waitFor()
+      expect(await tabThrough(page)).toEqual({ missed: [], unseen: [] })
+      await close(view)
+    })
+
+    test.each([
+      ['deletes', 'pipelines/ID', 'Delete', undefined],
+      ['updates', 'pipelines/ID/configuration', 'Update', /^Configuration, JSON/],
+      ['saves', 'pipelines/ID/edit', 'Save', /^Name of the pipeline/],
+      ['leaves what is not saved', 'pipelines/ID/edit', 'Close', /^Name of the pipeline/],
+    ])(
+      'a dialog that %s holds the focus, closes with Escape or Cancel, and gives the focus back',
+      async (...dialogOf) => {
+        const [, path, button, field] = dialogOf
+        const view = await open(address(path.replace('ID', id)))
+        const { page } = view
+        const { keyboard } = page
+        await page.getByText(button, { exact: true }).first().waitFor()
+        if (field !== undefined) {
+          await tabTo(page, field)
+          await keyboard.press('End')
+          await keyboard.type(' ')
+        }
+        for (const way of ['Escape', 'Cancel']) {
+          await tabTo(page, new RegExp(`^${button}$`))
+          await keyboard.press('Enter')
+          const dialog = page.getByRole('dialog')
+          await dialog.waitFor()
+          for (let presses = 0; presses < 5; presses++) {
+            await keyboard.press('Tab')
+            expect(await isOutside(page)).toBe(false)
+          }
+          if (way === 'Escape') await keyboard.press('Escape')
+          else {
+            await tabTo(page, /^Cancel$/)
+            await keyboard.press('Enter')
+          }
+          await dialog.waitFor({ state: 'detached' })
+          expect(await focusedName(page)).toBe(button)
+        }
+        expect(await storedAt(node, 'held')).toBeDefined()
+        await close(view)
+      },
+    )
   })
 })

@@ -117,7 +117,7 @@ function stateOf(latest: Latest): EditorState {
         ...defaultKeymap,
       ]),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ 'aria-label': 'Configuration, JSON' }),
+      EditorView.contentAttributes.of({ 'aria-label': 'Configuration, JSON', tabindex: '0' }),
       EditorView.updateListener.of(({ docChanged, state }) => {
         const text = state.doc.toString()
         if (docChanged && text !== latest.current.text) latest.current.onChange(text)

@@ -44,6 +44,8 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
     setFailure(undefined)
     try {
       const { pipeline } = await updatePipeline(node, { nodeId, id, ...settings, forceRestart: restarts })
+      // Closed by itself it gives the focus back.
+      dialog.current?.close()
       if (pipeline !== undefined) onUpdated(pipeline)
     } catch (error) {
       setFailure(failureOf(error))
@@ -64,7 +66,7 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
       {plan !== undefined && <Plan plan={plan} />}
       {failure !== undefined && <Failure error={failure} title="It was not updated" />}
       <div className="actions">
-        <button type="button" className="button" onClick={onClose}>
+        <button type="button" className="button" onClick={() => dialog.current?.close()}>
           Cancel
         </button>
         <button
