@@ -106,13 +106,20 @@ export class ReplayingProxy {
     for (const socket of [page, node]) this.#sockets.add(socket)
     node.on('message', (data, isBinary) => {
       const { result } = JSON.parse(String(data))
-      if (stream?.first !== undefined && result !== undefined) return
-      if (stream !== undefined) stream.first = result
+      if (stream !== undefined && result !== undefined) {
+        if (stream.first !== undefined) return
+        stream.first = result
+      }
       page.send(data, { binary: isBinary })
     })
     page.on('message', (data, isBinary) => node.send(data, { binary: isBinary }))
     node.on('error', () => page.terminate())
-    node.on('close', () => page.close())
-    page.on('close', () => node.close())
+    node.on('close', (code, reason) => (isSendable(code) ? page.close(code, reason) : page.terminate()))
+    page.on('close', (code, reason) => (isSendable(code) ? node.close(code, reason) : node.terminate()))
   }
+}
+
+/** Whether an end of a WebSocket may say so: codes below are told by nobody (RFC 6455, section 7.4). */
+function isSendable(code: number): boolean {
+  return code === 1000 || code >= 3000
 }

@@ -1,9 +1,9 @@
 /** Where the editor puts the components of chains of every length. */
 import { describe, expect, test } from 'vitest'
 import { pipelineConfigSchema } from '../../src/node/config-schema.ts'
+import { catalogueOf, type Schema } from '../../web/src/data/schema.ts'
 import { type Graph, graphOf } from '../../web/src/views/editor/model-graph.ts'
 import { laidOut } from '../../web/src/views/editor/model-layout.ts'
-import { catalogueOf, type Schema } from '../../web/src/views/editor/model-schema.ts'
 
 const catalogue = catalogueOf(pipelineConfigSchema() as Schema)
 

@@ -16,7 +16,7 @@ import {
 } from '@codemirror/view'
 import type { SettingsProblem } from '@penstock/client'
 import { useEffect, useRef } from 'react'
-import type { Schema } from '../editor/model-schema.ts'
+import type { Schema } from '../../data/schema.ts'
 import { codeTheme } from './code-theme.ts'
 import { completeFrom, helpAt } from './completion.ts'
 import { faultIn, placeOf, wholeTree } from './json-places.ts'

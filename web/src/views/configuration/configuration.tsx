@@ -9,6 +9,7 @@ import { nameText } from '../../parts/format.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
 import { tell } from '../../parts/toasts.tsx'
 import { CodeEditor } from './code-editor.tsx'
+import { CreateAnew } from './create-anew.tsx'
 import { ProblemList, ValidationBadge } from './problem-list.tsx'
 import { StoredChange } from './stored-change.tsx'
 import { TextTools } from './text-tools.tsx'
@@ -18,9 +19,11 @@ import './configuration.css'
 interface Props {
   readonly nodeId: string
   readonly pipeline: Pipeline
+  /** It was deleted. */
+  readonly isGone: boolean
 }
 
-export default function Configuration({ nodeId, pipeline }: Props) {
+export default function Configuration({ nodeId, pipeline, isGone }: Props) {
   const { value: schema } = useLive(configSchema)
   const stored = pipeline.jsonConfig
   const [text, setText] = useState(stored)
@@ -28,7 +31,8 @@ export default function Configuration({ nodeId, pipeline }: Props) {
   const [base, setBase] = useState(stored)
   const [isUpdating, setUpdating] = useState(false)
   const [goTo, setGoTo] = useState<{ readonly pointer: string }>()
-  const isDirty = text !== base
+  const [isCreated, setCreated] = useState(false)
+  const isDirty = text !== base && !isCreated
   const hasMoved = stored !== base
   useLeaveGuard(isDirty)
 
@@ -54,9 +58,18 @@ export default function Configuration({ nodeId, pipeline }: Props) {
           <button type="button" className="button small" disabled={!isDirty} onClick={take}>
             Discard changes
           </button>
-          <button type="button" className="button small primary" disabled={!isDirty} onClick={() => setUpdating(true)}>
-            Update
-          </button>
+          {isGone ? (
+            <CreateAnew nodeId={nodeId} settings={settings} onCreated={() => setCreated(true)} />
+          ) : (
+            <button
+              type="button"
+              className="button small primary"
+              disabled={!isDirty}
+              onClick={() => setUpdating(true)}
+            >
+              Update
+            </button>
+          )}
         </span>
       </header>
       {hasMoved && isDirty && (

@@ -1,7 +1,7 @@
 /** Where boxes stand that nobody has placed: in layers from left to right (Sugiyama, Tagawa and Toda 1981), by dagre; long drawings in rows. */
 import { Graph as Drawing, layout } from '@dagrejs/dagre'
+import type { JsonObject } from '../../data/json.ts'
 import { coordinatesOf, type Graph, type Point } from './model-graph.ts'
-import type { JsonObject } from './model-json.ts'
 
 const BOX_WIDTH = 210
 const HEAD = 46

@@ -73,6 +73,21 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
   )
 }
 
+/** In its place once the pipeline is deleted. */
+export function GoneHead({ name }: { readonly name: string }) {
+  return (
+    <header className="pipeline-head">
+      <div className="about">
+        <h1>{name}</h1>
+        <Badge tone="warn">deleted</Badge>
+        <p className="quiet small" role="status">
+          The pipeline was deleted meanwhile. What is typed here is kept. <a href="#/">Go to the overview</a>
+        </p>
+      </div>
+    </header>
+  )
+}
+
 function RunFacts({ pipeline: { started, currentRun, restarts } }: { readonly pipeline: Pipeline }) {
   const now = useMinute()
   if (currentRun === undefined) return null
