@@ -13,7 +13,7 @@ const isLong = inputs !== undefined || process.env.PENSTOCK_TEST_LONG !== undefi
 const UPDATES = isLong ? Number(inputs ?? 864_000) : 16_000
 /** Updates after which the page is waited for, so that none of them lie in the browser. */
 const STEP = 4_000
-const LIMIT_MS = isLong ? 1_800_000 : 30_000
+const LIMIT_MS = isLong ? 1_800_000 : 90_000
 
 /** Milliseconds between samples. */
 const INTERVAL = 100
