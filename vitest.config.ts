@@ -1,12 +1,25 @@
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+
+const limits = { testTimeout: 30_000, hookTimeout: 30_000, pool: 'forks' } as const
+
+const BROWSER = 'test/browser/**/*.test.ts'
+
+const projects: TestProjectInlineConfiguration[] = [
+  {
+    test: {
+      ...limits,
+      name: 'node',
+      include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/src/**/*.test.ts'],
+      exclude: [BROWSER],
+    },
+  },
+  { test: { ...limits, name: 'browser', include: [BROWSER], globalSetup: 'test/browser/server.ts' } },
+]
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/src/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    projects,
     globalSetup: 'test/harness/temporary.ts',
-    pool: 'forks',
     maxWorkers: 2,
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.vitest/results.json' }]] : ['default'],
   },

@@ -1,7 +1,7 @@
 /**
  * `npm run test:long [-- --seconds N] [--inputs N] [--seed N] [NAME …]`: the rounds that find more the longer they last, one after the
  * other, N seconds each (PENSTOCK_LONG_SECONDS, else 600). With --inputs each decoder or parser of a round gets that many, however long it
- * takes, or for as long as --seconds says.
+ * takes, or for as long as --seconds says; dashboard-heap as many updates, which are those of a day without it.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +12,7 @@ const ROUNDS = {
   storm: { script: 'storm/storm.mjs' },
   'http-fuzz': { script: 'api/http-fuzz.mjs' },
   'pipeline-churn': { script: 'api/pipeline-churn.mjs' },
+  'dashboard-heap': { script: 'fuzz.mjs', args: ['browser/heap'], countsInputs: true },
   'decoder-fuzz': { script: 'fuzz.mjs', args: ['dataplane/decoder-fuzz'], countsInputs: true },
   'aead-fuzz': { script: 'fuzz.mjs', args: ['dataplane/aead-fuzz'], countsInputs: true },
   'capture-fuzz': { script: 'fuzz.mjs', args: ['dataplane/capture-fuzz'], countsInputs: true },

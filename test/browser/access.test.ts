@@ -63,7 +63,7 @@ describeInBrowser('a page of another origin', () => {
   test('can neither read nor act', async () => {
     const id = await node.create(lossy(), { name: 'kept' })
     const base = `http://${node.node.http}`
-    const { page } = await open(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`)
+    const { page } = await open(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`, { isForeign: true })
     const asked = { base, nodeId: node.node.id, id }
     const got = await page.evaluate(async ({ base, nodeId, id }) => {
       const outcome = (promise: Promise<unknown>) =>

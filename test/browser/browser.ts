@@ -1,46 +1,29 @@
-/** Chromium for tests of the dashboard: one of a test file, a context of its own for each page, and what must never happen in any. */
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+/** Chromium for tests of the dashboard: a context of its own for each page, and what must never happen in any. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject } from 'vitest'
 
 /** Far above what a loaded machine takes, below the time limit of a test. */
 const DEADLINE_MS = 25_000
 
-/** Debian's chromium; undefined where there is none. */
-const program = (process.env.PATH ?? '')
-  .split(delimiter)
-  .map((directory) => join(directory, 'chromium'))
-  .find((path) => {
-    try {
-      accessSync(path, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-
 let browser: Browser | undefined
 
-/** As `describe`, with a browser; skipped, and said so, where there is no chromium. */
+/** What the pages of this test file did that no page may do. */
+const all: string[] = []
+
+/** As `describe`, with a browser; skipped, and said so, where there is no chromium. No page that was opened in it may have had a fault. */
 export function describeInBrowser(name: string, tests: () => void): void {
-  if (program === undefined) console.warn(`skipped, for want of chromium on the PATH: ${name}`)
-  describe.skipIf(program === undefined)(name, () => {
+  const endpoint = inject('chromium')
+  if (endpoint === undefined) console.warn(`skipped, for want of chromium on the PATH: ${name}`)
+  describe.skipIf(endpoint === undefined)(name, () => {
     beforeAll(async () => {
-      browser = await startBrowser()
+      browser = await chromium.connect(endpoint as string)
     })
     afterAll(async () => {
       await browser?.close()
+      expect(all).toEqual([])
     })
     tests()
   })
-}
-
-/** Throws where there is no chromium. */
-function startBrowser(): Promise<Browser> {
-  if (program === undefined) throw new Error('there is no chromium on the PATH; install it (Debian: chromium)')
-  // Neither its sandbox nor its crash handler run as root in a container.
-  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 }
 
 export interface Watched {
@@ -52,14 +35,17 @@ export interface Watched {
 interface PageOptions extends BrowserContextOptions {
   /** Whether requests of the page may fail, as where the node is away or refuses a token. */
   readonly failsRequests?: boolean
+  /** Whether it is another one's page, which may do what it likes. */
+  readonly isForeign?: boolean
 }
 
 /** Opens `url` in a context of its own. */
-export async function open(url: string, { failsRequests = false, ...options }: PageOptions = {}): Promise<Watched> {
-  const context = await (browser as Browser).newContext({ viewport: { width: 1280, height: 900 }, ...options })
+export async function open(url: string, options: PageOptions = {}): Promise<Watched> {
+  const { failsRequests = false, isForeign = false, ...contextOptions } = options
+  const context = await (browser as Browser).newContext({ viewport: { width: 1280, height: 900 }, ...contextOptions })
   context.setDefaultTimeout(DEADLINE_MS)
   const page = await context.newPage()
-  const faults = await watch(page, new URL(url).host, failsRequests)
+  const faults = isForeign ? [] : await watch(page, new URL(url).host, failsRequests)
   await page.goto(url)
   return { page, faults }
 }
@@ -75,6 +61,10 @@ const FAILED_REQUEST = /^(Failed to load resource|WebSocket connection to)/
 
 async function watch(page: Page, host: string, failsRequests: boolean): Promise<readonly string[]> {
   const faults: string[] = []
+  const add = (fault: string): void => {
+    faults.push(fault)
+    all.push(fault)
+  }
   await page.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
       console.error(`policy: ${violatedDirective} refused ${blockedURI}`)
@@ -82,17 +72,18 @@ async function watch(page: Page, host: string, failsRequests: boolean): Promise<
   })
   page.on('console', (message) => {
     if (message.type() !== 'error' || (failsRequests && FAILED_REQUEST.test(message.text()))) return
-    faults.push(`console: ${message.text()}`)
+    add(`console: ${message.text()}`)
   })
-  page.on('pageerror', (error) => faults.push(`script: ${error.message}`))
+  page.on('pageerror', (error) => add(`script: ${error.message}`))
   page.on('dialog', (dialog) => {
     // A page that is left with something unsaved asks by itself.
-    if (dialog.type() !== 'beforeunload') faults.push(`dialog: ${dialog.message()}`)
+    if (dialog.type() !== 'beforeunload') add(`dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
+  page.on('popup', (popup) => add(`window: ${popup.url()}`))
   page.on('request', (request) => {
     const { protocol, host: asked } = new URL(request.url())
-    if (protocol !== 'data:' && protocol !== 'blob:' && asked !== host) faults.push(`request: ${request.url()}`)
+    if (protocol !== 'data:' && protocol !== 'blob:' && asked !== host) add(`request: ${request.url()}`)
   })
   return faults
 }

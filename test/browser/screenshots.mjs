@@ -1,4 +1,4 @@
-/** `npm run docs:images`: the pictures of docs/dashboard.md, made of a hub and a node with traffic: every view, light and dark, and one as a phone has it. */
+/** `npm run docs:images`: the pictures of docs/dashboard.md, made of a hub and a node with traffic: every view, light and dark, and one as a phone has it. Wants `npm run build` first. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
+import { chromiumOptions } from '../../dist/bench/support/chromium.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const images = join(root, 'docs/images')
@@ -89,16 +90,14 @@ try {
   const node = await startNode('site-a')
   const id = await startPipeline(node, 'video uplink', 6, 0.03)
   await startPipeline(node, 'telephony', 1, 0.01)
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox'],
-  })
+  browser = await chromium.launch(chromiumOptions())
   const own = `#/nodes/${node.nodeId}/pipelines/${id}`
   const views = [
     ['overview', '#/', '.traffic .number'],
     ['pipeline', own, '.react-flow__node'],
     ['charts', `${own}/charts`, '.kpi canvas'],
     ['log', `${own}/log`, '.log-lines li'],
+    ['configuration', `${own}/configuration`, '.cm-line'],
     ['impair', `${own}/impair`, 'input[type="range"]'],
     ['editor', `${own}/edit`, '.react-flow__node'],
   ]

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { AxeResults, RunOptions } from 'axe-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
@@ -29,27 +30,39 @@ describeInBrowser('the views', () => {
   beforeAll(async () => {
     node = await runNode(temporaryDirectory(), { 'node-name': 'lone' })
     const metrics = [{ id: 'rate', label: 'Rate', value_over_time: { expression: 'rate({sink/input_bytes}) * 8' } }]
-    const jsonConfig = JSON.stringify({ engine_config: { pipeline: lossy(0.02) }, kpis: { metrics } })
+    const paths = ['/engine_config/pipeline/loss/uniform_loss/loss_prob']
+    const variables = [{ id: 'loss', label: 'Loss of the link', description: 'As a share.', paths }]
+    const jsonConfig = JSON.stringify(
+      { engine_config: { pipeline: lossy(0.02) }, kpis: { metrics }, variables },
+      null,
+      2,
+    )
     id = await node.create({}, { name: 'uplink', jsonConfig })
     await node.start(id)
   })
   afterAll(() => node.node.close())
 
-  /** Serious and critical faults: the rule and the first element. */
-  async function faultsOf(url: string, ready: string, colorScheme: 'light' | 'dark'): Promise<string[]> {
-    const view = await open(url, { colorScheme, failsRequests: true })
-    const { page } = view
+  const COLOURS = ['light', 'dark'] as const
+
+  /** Serious and critical faults of a view in both colours: the rule and the elements. */
+  async function faultsOf(page: Page, ready: string): Promise<string[]> {
     await page.locator(ready).first().waitFor()
     // Evaluated by the debugger, which the page's policy does not bind.
     await page.evaluate(axe)
-    const { violations } = await page.evaluate(
-      (options) => (globalThis as unknown as { axe: { run(o: RunOptions): Promise<AxeResults> } }).axe.run(options),
-      { resultTypes: ['violations' as const] },
-    )
-    await close(view)
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join('  ')}`)
+    const faults: string[] = []
+    for (const colorScheme of COLOURS) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.locator(`html[data-theme="${colorScheme}"]`).waitFor()
+      const { violations } = await page.evaluate(
+        (options) => (globalThis as unknown as { axe: { run(o: RunOptions): Promise<AxeResults> } }).axe.run(options),
+        { resultTypes: ['violations' as const] },
+      )
+      for (const { impact, id, nodes } of violations) {
+        if (impact !== 'serious' && impact !== 'critical') continue
+        faults.push(`${colorScheme} ${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join('  ')}`)
+      }
+    }
+    return faults
   }
 
   test.each([
@@ -57,20 +70,23 @@ describeInBrowser('the views', () => {
     ['graph', '/pipelines/ID', '.react-flow__node'],
     ['charts', '/pipelines/ID/charts', '.kpi'],
     ['log', '/pipelines/ID/log', '.log-lines li'],
+    ['variables', '/pipelines/ID/variables', '.variable'],
+    ['configuration', '/pipelines/ID/configuration', '.cm-line'],
     ['impair', '/pipelines/ID/impair', 'input[type="range"]'],
     ['editor', '/pipelines/ID/edit', '.react-flow__node'],
+    ['empty editor', '/editor', '.palette'],
   ])('%s has no serious fault', async (_name, path, ready) => {
     const hash = path === '' ? '#/' : `#/nodes/${node.node.id}${path.replace('ID', id)}`
-    for (const scheme of ['light', 'dark'] as const) {
-      expect([scheme, await faultsOf(`http://${node.node.http}/${hash}`, ready, scheme)]).toEqual([scheme, []])
-    }
+    const view = await open(`http://${node.node.http}/${hash}`)
+    expect(await faultsOf(view.page, ready)).toEqual([])
+    await close(view)
   })
 
   test('sign-in has no serious fault', async () => {
     const locked = await startReal(temporaryDirectory(), { loopback: 'token' })
-    for (const scheme of ['light', 'dark'] as const) {
-      expect([scheme, await faultsOf(`http://${locked.node.http}/`, '.sign-in', scheme)]).toEqual([scheme, []])
-    }
+    const view = await open(`http://${locked.node.http}/`, { failsRequests: true })
+    expect(await faultsOf(view.page, '.sign-in')).toEqual([])
+    await close(view)
     await locked.node.close()
   })
 })

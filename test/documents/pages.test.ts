@@ -113,10 +113,21 @@ test('what a query can say is a parameter', async () => {
   expect(inQuery('/v1/nodes')).toEqual(['serviceFilters'])
 })
 
-test('every stream is a channel of the AsyncAPI document', async () => {
+test('every stream is a channel of the AsyncAPI document, an event stream a WebSocket besides', async () => {
   const { channels, operations } = await get('/v1/asyncapi.json')
   const streams = loadOperations().filter(({ kind }) => kind !== 'unary')
-  expect(Object.keys(channels).sort()).toEqual(streams.map(({ name }) => name).sort())
+  const names = streams.flatMap(({ name, kind }) => (kind === 'server' ? [name, `${name}Socket`] : [name]))
+  expect(Object.keys(channels).sort()).toEqual(names.sort())
+  expect(channels.streamNodesSocket).toMatchObject({
+    address: '/v1/streams/nodes',
+    servers: [{ $ref: '#/servers/socket' }],
+    messages: { message: { $ref: '#/components/messages/streamNodesFrame' } },
+  })
+  expect(operations.streamNodesSocket).toMatchObject({
+    action: 'receive',
+    channel: { $ref: '#/channels/streamNodesSocket' },
+    messages: [{ $ref: '#/channels/streamNodesSocket/messages/message' }],
+  })
   for (const { name, http } of streams) expect(channels[name].address).toBe(camel(http[0]!.path))
   expect(operations.authenticationByRequestsSend.action).toBe('send')
 })

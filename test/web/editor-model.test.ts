@@ -3,6 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { pipelineConfigSchema } from '../../src/node/config-schema.ts'
+import type { JsonObject } from '../../web/src/data/json.ts'
+import type { Port } from '../../web/src/data/ports.ts'
+import { catalogueOf, kindsOf, type Schema } from '../../web/src/data/schema.ts'
 import { withConnection, withoutConnection } from '../../web/src/views/editor/model-connect.ts'
 import {
   withComponent,
@@ -20,10 +23,7 @@ import {
   othersOf,
   pipelineOf,
 } from '../../web/src/views/editor/model-graph.ts'
-import type { JsonObject } from '../../web/src/views/editor/model-json.ts'
 import { placesOf } from '../../web/src/views/editor/model-layout.ts'
-import type { Port } from '../../web/src/views/editor/model-ports.ts'
-import { catalogueOf, kindsOf, type Schema } from '../../web/src/views/editor/model-schema.ts'
 
 const catalogue = catalogueOf(pipelineConfigSchema() as Schema)
 const kinds = kindsOf(catalogue).map(({ key }) => key)

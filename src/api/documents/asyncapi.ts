@@ -17,13 +17,16 @@ export function asyncApi({ schema, operations, version }: Omit<DocumentParts, 'c
     channels[stream.name] = channel(stream)
     actions[stream.name] = action(stream, 'receive', 'message')
     if (stream.kind === 'bidi') actions[`${stream.name}Send`] = action(stream, 'send', 'request')
+    if (!isBoth(stream)) continue
+    channels[socketName(stream)] = socketChannel(stream)
+    actions[socketName(stream)] = action(stream, 'receive', 'message', socketName(stream))
   }
   const document = {
     asyncapi: '3.0.0',
     info: info(version),
     servers: {
       events: { host: '127.0.0.1:8769', protocol: 'http', description: 'Server-sent events.' },
-      socket: { host: '127.0.0.1:8769', protocol: 'ws', description: 'The WebSocket.' },
+      socket: { host: '127.0.0.1:8769', protocol: 'ws', description: 'WebSockets.' },
     },
     defaultContentType: 'application/json',
     channels,
@@ -34,7 +37,10 @@ export function asyncApi({ schema, operations, version }: Omit<DocumentParts, 'c
       messages: Object.fromEntries(
         streams.flatMap((stream) => {
           const answer = messages.answer(stream.response)
-          if (stream.kind === 'server') return [[`${stream.name}Event`, eventMessage(stream, answer)]]
+          if (stream.kind === 'server') {
+            const event = [`${stream.name}Event`, eventMessage(stream, answer)]
+            return isBoth(stream) ? [event, [`${stream.name}Frame`, streamFrame(stream, answer)]] : [event]
+          }
           return [
             [`${stream.name}Frame`, frameMessage(stream, answer)],
             [`${stream.name}Request`, { title: 'Frame to the node', payload: messages.request(stream.request) }],
@@ -52,6 +58,26 @@ function referencesAlone(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if ('$ref' in value) return { $ref: value.$ref }
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, referencesAlone(item)]))
+}
+
+/** Whether it is an event stream that is a WebSocket too, for whoever asks with an upgrade. */
+function isBoth({ kind, http }: Operation): boolean {
+  return kind === 'server' && http[0]?.verb === 'GET'
+}
+
+function socketName({ name }: Operation): string {
+  return `${name}Socket`
+}
+
+/** The channel of an event stream as a WebSocket. */
+function socketChannel(stream: Operation): JsonSchema {
+  return {
+    ...channel(stream),
+    title: `${stream.name} as a WebSocket`,
+    servers: [{ $ref: '#/servers/socket' }],
+    messages: { message: { $ref: `#/components/messages/${stream.name}Frame` } },
+    bindings: { ws: { method: 'GET' } },
+  }
 }
 
 function channel({ name, kind, request, http, comment }: Operation): JsonSchema {
@@ -76,12 +102,17 @@ function channel({ name, kind, request, http, comment }: Operation): JsonSchema 
   }
 }
 
-function action({ name, comment }: Operation, kind: 'receive' | 'send', message: string): JsonSchema {
+function action(
+  { name, comment }: Operation,
+  kind: 'receive' | 'send',
+  message: string,
+  channelName: string = name,
+): JsonSchema {
   return {
     action: kind,
-    channel: { $ref: `#/channels/${name}` },
+    channel: { $ref: `#/channels/${channelName}` },
     ...(comment === '' ? {} : { summary: words(comment).split(/(?<=\.)\s/)[0] as string }),
-    messages: [{ $ref: `#/channels/${name}/messages/${message}` }],
+    messages: [{ $ref: `#/channels/${channelName}/messages/${message}` }],
     security: [{ $ref: '#/components/securitySchemes/bearer' }],
   }
 }
@@ -101,17 +132,28 @@ function frameMessage({ name }: Operation, answer: JsonSchema): JsonSchema {
     title: 'Frame of the node',
     summary:
       'An error stands for a frame that was refused, or, before the close code 4000 + code, for the failure of the whole.',
-    payload: {
-      oneOf: [
-        { type: 'object', properties: { result: answer }, required: ['result'], additionalProperties: false },
-        {
-          type: 'object',
-          properties: { error: { $ref: `${SCHEMAS}Error` } },
-          required: ['error'],
-          additionalProperties: false,
-        },
-      ],
-    },
+    payload: { oneOf: [holding('result', answer), holding('error', { $ref: `${SCHEMAS}Error` })] },
     examples: [{ payload: { result: answerExample(name) } }],
   }
+}
+
+/** A frame of an event stream that is read as a WebSocket. */
+function streamFrame({ name }: Operation, answer: JsonSchema): JsonSchema {
+  return {
+    title: 'Frame of the node',
+    summary:
+      'An empty one says that the stream stands: the first, and one after 15 s of silence. An error is the last, before the close code 4000 + code.',
+    payload: {
+      oneOf: [
+        holding('result', answer),
+        holding('error', { $ref: `${SCHEMAS}Error` }),
+        { type: 'object', additionalProperties: false },
+      ],
+    },
+    examples: [{ payload: {} }, { payload: { result: answerExample(name) } }],
+  }
+}
+
+function holding(key: string, schema: JsonSchema): JsonSchema {
+  return { type: 'object', properties: { [key]: schema }, required: [key], additionalProperties: false }
 }

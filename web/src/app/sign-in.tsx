@@ -4,6 +4,7 @@ import { useId, useState } from 'react'
 import { failureOf } from '../data/live.ts'
 import { forgetToken, hasToken, keepToken } from '../data/session.ts'
 import { Failure } from '../parts/failure.tsx'
+import './sign-in.css'
 
 export function SignIn({ error, onToken }: { readonly error: PenstockError; readonly onToken: () => void }) {
   const [refusal, setRefusal] = useState(hasToken() ? error : undefined)

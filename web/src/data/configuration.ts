@@ -1,26 +1,12 @@
 /** A pipeline's configuration as views need it: its components, what connects them, where they are drawn. */
 
-/** A part of the schema of configurations; what `x-…` say is in docs/api.md. */
-export interface FieldSchema {
-  readonly type?: string | readonly string[]
-  readonly description?: string
-  readonly default?: unknown
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly exclusiveMinimum?: number
-  readonly properties?: Readonly<Record<string, FieldSchema>>
-  readonly items?: FieldSchema
-  readonly anyOf?: readonly FieldSchema[]
-  readonly 'x-family'?: string
-  readonly 'x-live'?: boolean
-  readonly 'x-port'?: 'input' | 'output'
-  readonly 'x-secret'?: boolean
-  readonly 'x-unit'?: string
-}
+import { camelCase, type Json } from './json.ts'
+import { portsOf } from './ports.ts'
+import type { Schema } from './schema.ts'
 
 export interface ConfigSchema {
   /** By component key. */
-  readonly $defs: Readonly<Record<string, FieldSchema>>
+  readonly $defs: Readonly<Record<string, Schema>>
 }
 
 interface Port {
@@ -35,7 +21,7 @@ export interface Component {
   readonly name: string
   readonly key: string
   readonly family: string
-  readonly schema: FieldSchema
+  readonly schema: Schema
   /** As they are given, whose keys are in either casing; `memberOf` finds them. */
   readonly fields: Fields
   /** Way to the fields from the top of the configuration, as it is given. */
@@ -70,15 +56,10 @@ export interface Configuration {
 
 type Fields = Readonly<Record<string, unknown>>
 
-const UNKNOWN: FieldSchema = {}
+const UNKNOWN: Schema = {}
 
 export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null
-}
-
-/** `lossProb` of `loss_prob`. */
-function camelCase(name: string): string {
-  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
 
 /** The key under which `fields` have `name`, in whichever casing they are written; undefined when they do not. */
@@ -104,7 +85,8 @@ export function readConfiguration(text: string, { $defs }: ConfigSchema): Config
     const schema = $defs[key] ?? UNKNOWN
     const family = schema['x-family'] ?? ''
     const path = [engine, 'pipeline', name, given]
-    return { name, key, family, schema, fields: isFields(fields) ? fields : {}, path, ports: portsOf(schema, fields) }
+    const ports = connectedPorts(name, schema, fields as Json)
+    return { name, key, family, schema, fields: isFields(fields) ? fields : {}, path, ports }
   })
   const meta = fieldOf(top, 'meta')
   return {
@@ -114,18 +96,10 @@ export function readConfiguration(text: string, { $defs }: ConfigSchema): Config
   }
 }
 
-/** The ports in `value`, in the order of the schema. */
-function portsOf(schema: FieldSchema, value: unknown, steps: readonly (string | number)[] = []): readonly Port[] {
-  const side = schema['x-port']
-  if (side !== undefined) {
-    return typeof value === 'string' ? [{ name: steps.join('_'), side, connection: value }] : []
-  }
-  if (schema.items !== undefined && Array.isArray(value)) {
-    const { items } = schema
-    return value.flatMap((item, i) => portsOf(items, item, [...steps, i]))
-  }
-  return Object.entries(schema.properties ?? {}).flatMap(([name, child]) =>
-    portsOf(child, fieldOf(value, name), [...steps, name]),
+/** The ports that are connected, in the order of the schema. */
+function connectedPorts(component: string, schema: Schema, fields: Json): readonly Port[] {
+  return portsOf(component, schema, fields).flatMap(({ side, path, connection }) =>
+    connection === undefined ? [] : [{ name: path.join('_'), side, connection }],
   )
 }
 

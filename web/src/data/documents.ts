@@ -1,8 +1,8 @@
 /** Documents that the node serves beside its API: the schema of configurations, and links to emulate. */
 import { PenstockError } from '@penstock/client'
-import type { Schema } from '../views/editor/model-schema.ts'
 import type { ConfigSchema } from './configuration.ts'
 import { LiveStore } from './live.ts'
+import type { Schema } from './schema.ts'
 import { node } from './session.ts'
 
 /** One emulation component without its connections: `{ key: fields }`. */

@@ -1,6 +1,7 @@
 /** The emulated links of a pipeline: components of the family emulation that follow each other, with what of them can be set while a run is on. */
-import { type Component, type Configuration, type FieldSchema, fieldOf, isFields, memberOf } from './configuration.ts'
+import { type Component, type Configuration, fieldOf, isFields, memberOf } from './configuration.ts'
 import { pointerOf } from './places.ts'
+import type { Schema } from './schema.ts'
 
 /** A number or a truth that a run takes over. */
 export interface LiveField {
@@ -8,7 +9,7 @@ export interface LiveField {
   readonly pointer: string
   /** Its name in the component's schema; within a list, the steps to it: `phases`, `0`, `delay`. */
   readonly steps: readonly string[]
-  readonly schema: FieldSchema
+  readonly schema: Schema
   /** Undefined: it is not given, and has no default. */
   readonly value: number | boolean | undefined
 }
@@ -98,7 +99,7 @@ function emulationOf(component: Component): Emulation {
   return { component, live, fixed }
 }
 
-function hasPort(schema: FieldSchema): boolean {
+function hasPort(schema: Schema): boolean {
   const below = [...Object.values(schema.properties ?? {}), ...(schema.items === undefined ? [] : [schema.items])]
   return schema['x-port'] !== undefined || below.some(hasPort)
 }
@@ -106,7 +107,7 @@ function hasPort(schema: FieldSchema): boolean {
 /** The numbers and truths at and below the last of `steps`, which `holder` has. */
 function fieldsIn(
   component: Component,
-  schema: FieldSchema,
+  schema: Schema,
   holder: unknown,
   steps: readonly string[],
 ): readonly LiveField[] {

@@ -42,15 +42,22 @@ export function ConfirmDialog() {
     if (question !== undefined) dialog.current?.showModal()
   }, [question])
   if (question === undefined) return null
+  // Closed by itself it gives the focus back to where it was, and tells what it was closed with; Escape closes with nothing.
+  const close = (result: string): void => dialog.current?.close(result)
   return (
-    <dialog ref={dialog} className="dialog" aria-labelledby="confirm-title" onClose={() => answer(false)}>
+    <dialog
+      ref={dialog}
+      className="dialog"
+      aria-labelledby="confirm-title"
+      onClose={({ currentTarget }) => answer(currentTarget.returnValue === 'yes')}
+    >
       <h2 id="confirm-title">{question.title}</h2>
       <p>{question.text}</p>
       <div className="actions">
-        <button type="button" className="button" onClick={() => answer(false)}>
+        <button type="button" className="button" onClick={() => close('')}>
           Cancel
         </button>
-        <button type="button" className="button danger" onClick={() => answer(true)}>
+        <button type="button" className="button danger" onClick={() => close('yes')}>
           {question.action}
         </button>
       </div>

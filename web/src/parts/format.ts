@@ -33,10 +33,22 @@ export function agoText(then: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - then) / 1000))
   const [step, unit] = SPANS.find(([step]) => seconds >= step) ?? [1, 'second']
   const count = Math.floor(seconds / step)
-  return count === 0 ? 'just now' : `${count} ${unit}${count === 1 ? '' : 's'} ago`
+  return count === 0 ? 'just now' : `${countText(count, unit)} ago`
+}
+
+/** `1 problem`, `2 problems`. */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** A fingerprint in groups of four, to be compared by eye. */
 export function groupsOf(fingerprint: string): string {
   return fingerprint.match(/.{1,4}/g)?.join(' ') ?? ''
+}
+
+const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
+/** A name for use within a sentence: one with marks of writing direction (Unicode TR 9) turns nothing around but itself. */
+export function nameText(name: string): string {
+  return DIRECTION_MARKS.test(name) ? `\u2068${name.replaceAll('\u2069', '')}\u2069` : name
 }

@@ -6,10 +6,17 @@ import { bracketMatching, foldGutter, foldKeymap, forceParsing, indentOnInput } 
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
 import { EditorState } from '@codemirror/state'
-import { EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from '@codemirror/view'
+import {
+  EditorView,
+  highlightActiveLine,
+  highlightSpecialChars,
+  hoverTooltip,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view'
 import type { SettingsProblem } from '@penstock/client'
 import { useEffect, useRef } from 'react'
-import type { Schema } from '../editor/model-schema.ts'
+import type { Schema } from '../../data/schema.ts'
 import { codeTheme } from './code-theme.ts'
 import { completeFrom, helpAt } from './completion.ts'
 import { faultIn, placeOf, wholeTree } from './json-places.ts'
@@ -90,6 +97,8 @@ function stateOf(latest: Latest): EditorState {
       bracketMatching(),
       closeBrackets(),
       highlightActiveLine(),
+      // Marks that turn the writing direction around are shown, not followed.
+      highlightSpecialChars(),
       highlightSelectionMatches(),
       autocompletion({ override: [completeFrom(schema)] }),
       hoverTooltip(({ state }, pos) => {
@@ -108,7 +117,7 @@ function stateOf(latest: Latest): EditorState {
         ...defaultKeymap,
       ]),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ 'aria-label': 'Configuration, JSON' }),
+      EditorView.contentAttributes.of({ 'aria-label': 'Configuration, JSON', tabindex: '0' }),
       EditorView.updateListener.of(({ docChanged, state }) => {
         const text = state.doc.toString()
         if (docChanged && text !== latest.current.text) latest.current.onChange(text)

@@ -3,7 +3,7 @@ import { json } from '@codemirror/lang-json'
 import { ensureSyntaxTree } from '@codemirror/language'
 import { EditorState } from '@codemirror/state'
 import { expect, test } from 'vitest'
-import type { Schema } from '../editor/model-schema.ts'
+import type { Schema } from '../../data/schema.ts'
 import { completeFrom, helpAt } from './completion.ts'
 
 const schema: Schema = {

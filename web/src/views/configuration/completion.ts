@@ -7,7 +7,7 @@ import {
 } from '@codemirror/autocomplete'
 import type { EditorState } from '@codemirror/state'
 import type { SyntaxNode } from '@lezer/common'
-import { resolved, type Schema } from '../editor/model-schema.ts'
+import { resolved, type Schema } from '../../data/schema.ts'
 import { nameOf, pathTo, wholeTree } from './json-places.ts'
 import { beginningOf, rangeOf, schemaAt } from './schema-places.ts'
 

@@ -5,9 +5,11 @@ import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { settingsOf } from '../../data/settings.ts'
 import { useValidation } from '../../data/validation.ts'
+import { nameText } from '../../parts/format.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
 import { tell } from '../../parts/toasts.tsx'
 import { CodeEditor } from './code-editor.tsx'
+import { CreateAnew } from './create-anew.tsx'
 import { ProblemList, ValidationBadge } from './problem-list.tsx'
 import { StoredChange } from './stored-change.tsx'
 import { TextTools } from './text-tools.tsx'
@@ -17,9 +19,11 @@ import './configuration.css'
 interface Props {
   readonly nodeId: string
   readonly pipeline: Pipeline
+  /** It was deleted. */
+  readonly isGone: boolean
 }
 
-export default function Configuration({ nodeId, pipeline }: Props) {
+export default function Configuration({ nodeId, pipeline, isGone }: Props) {
   const { value: schema } = useLive(configSchema)
   const stored = pipeline.jsonConfig
   const [text, setText] = useState(stored)
@@ -27,7 +31,8 @@ export default function Configuration({ nodeId, pipeline }: Props) {
   const [base, setBase] = useState(stored)
   const [isUpdating, setUpdating] = useState(false)
   const [goTo, setGoTo] = useState<{ readonly pointer: string }>()
-  const isDirty = text !== base
+  const [isCreated, setCreated] = useState(false)
+  const isDirty = text !== base && !isCreated
   const hasMoved = stored !== base
   useLeaveGuard(isDirty)
 
@@ -53,9 +58,18 @@ export default function Configuration({ nodeId, pipeline }: Props) {
           <button type="button" className="button small" disabled={!isDirty} onClick={take}>
             Discard changes
           </button>
-          <button type="button" className="button small primary" disabled={!isDirty} onClick={() => setUpdating(true)}>
-            Update
-          </button>
+          {isGone ? (
+            <CreateAnew nodeId={nodeId} settings={settings} onCreated={() => setCreated(true)} />
+          ) : (
+            <button
+              type="button"
+              className="button small primary"
+              disabled={!isDirty}
+              onClick={() => setUpdating(true)}
+            >
+              Update
+            </button>
+          )}
         </span>
       </header>
       {hasMoved && isDirty && (
@@ -80,7 +94,7 @@ export default function Configuration({ nodeId, pipeline }: Props) {
             setUpdating(false)
             setText(jsonConfig)
             setBase(jsonConfig)
-            tell(`${name} is updated`)
+            tell(`${nameText(name)} is updated`)
           }}
           onClose={() => setUpdating(false)}
         />

@@ -2,7 +2,7 @@
 import { ensureSyntaxTree, syntaxTree } from '@codemirror/language'
 import type { EditorState } from '@codemirror/state'
 import type { SyntaxNode, Tree } from '@lezer/common'
-import { camelCase, type Path, stepsOf } from '../editor/model-json.ts'
+import { camelCase, type Path, stepsOf } from '../../data/json.ts'
 
 /** Milliseconds that reading a text to its end may take. */
 const PARSE_MS = 200

@@ -2,6 +2,7 @@
 import type { SettingsProblem } from '@penstock/client'
 import type { Validation } from '../../data/validation.ts'
 import { Badge } from '../../parts/badge.tsx'
+import { countText } from '../../parts/format.ts'
 import './configuration.css'
 
 interface Props {
@@ -40,8 +41,8 @@ export function ValidationBadge({
 }) {
   if (error !== undefined) return <Badge tone="warn">not checked</Badge>
   const [n, w] = [problems.length, warnings.length]
-  if (n > 0) return <Badge tone="bad">{n === 1 ? '1 problem' : `${n} problems`}</Badge>
+  if (n > 0) return <Badge tone="bad">{countText(n, 'problem')}</Badge>
   if (isPending) return <Badge tone="idle">checking</Badge>
-  if (w > 0) return <Badge tone="warn">{w === 1 ? '1 warning' : `${w} warnings`}</Badge>
+  if (w > 0) return <Badge tone="warn">{countText(w, 'warning')}</Badge>
   return <Badge tone="good">valid</Badge>
 }

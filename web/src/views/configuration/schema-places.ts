@@ -1,6 +1,6 @@
 /** What the schema of configurations says about a place in one. */
-import type { Json, Path } from '../editor/model-json.ts'
-import { type Bounds, boundsOf, propertyOf, resolved, type Schema } from '../editor/model-schema.ts'
+import type { Json, Path } from '../../data/json.ts'
+import { type Bounds, boundsOf, propertyOf, resolved, type Schema } from '../../data/schema.ts'
 
 /** The schema of the value that `path` leads to; undefined: it is not known. */
 export function schemaAt(root: Schema, path: Path): Schema | undefined {

@@ -44,6 +44,8 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
     setFailure(undefined)
     try {
       const { pipeline } = await updatePipeline(node, { nodeId, id, ...settings, forceRestart: restarts })
+      // Closed by itself it gives the focus back.
+      dialog.current?.close()
       if (pipeline !== undefined) onUpdated(pipeline)
     } catch (error) {
       setFailure(failureOf(error))
@@ -52,7 +54,9 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
   }
   return (
     <dialog ref={dialog} className="dialog update" aria-labelledby="update-title" onClose={onClose}>
-      <h2 id="update-title">Update {settings.name}</h2>
+      <h2 id="update-title">
+        Update <span>{settings.name}</span>
+      </h2>
       {isStale && (
         <p className="notice">
           The pipeline was changed meanwhile by somebody else. This update replaces what they stored.
@@ -62,7 +66,7 @@ export function UpdateDialog({ nodeId, id, settings, isStale, onUpdated, onClose
       {plan !== undefined && <Plan plan={plan} />}
       {failure !== undefined && <Failure error={failure} title="It was not updated" />}
       <div className="actions">
-        <button type="button" className="button" onClick={onClose}>
+        <button type="button" className="button" onClick={() => dialog.current?.close()}>
           Cancel
         </button>
         <button

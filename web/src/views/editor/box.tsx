@@ -1,7 +1,8 @@
 /** A component on the canvas: its name and kind, its connection points, whether something is wrong with it. */
 import { Handle, type Node, type NodeProps, Position } from '@xyflow/react'
+import { idOf, labelOf, type Port } from '../../data/ports.ts'
+import { countText } from '../../parts/format.ts'
 import type { Component } from './model-graph.ts'
-import { idOf, labelOf, type Port } from './model-ports.ts'
 
 interface BoxData extends Record<string, unknown> {
   readonly component: Component
@@ -18,7 +19,7 @@ export function Box({ data: { component, problems }, selected }: NodeProps<BoxNo
       <header>
         <strong title={name}>{name}</strong>
         {problems > 0 && (
-          <span className="faulty" title={problems === 1 ? '1 problem' : `${problems} problems`}>
+          <span className="faulty" title={countText(problems, 'problem')}>
             ! {problems}
           </span>
         )}

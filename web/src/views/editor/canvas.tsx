@@ -14,13 +14,14 @@ import '@xyflow/react/dist/style.css'
 import './canvas.css'
 import { type DragEvent, useCallback, useMemo, useRef, useState } from 'react'
 import { useTheme } from '../../app/theme.ts'
+import { idOf, type Port } from '../../data/ports.ts'
 import { Box, type BoxNode } from './box.tsx'
+import { boxId, nameOfBox } from './box-ids.ts'
 import type { Editing } from './editing.ts'
 import { withConnection, withoutConnection } from './model-connect.ts'
 import { withComponent, withCoordinates, withoutComponents } from './model-edits.ts'
 import { type Point, portOf } from './model-graph.ts'
 import { placesOf } from './model-layout.ts'
-import { idOf, type Port } from './model-ports.ts'
 import { KIND_TYPE } from './palette.tsx'
 
 interface Props {
@@ -35,7 +36,7 @@ interface Size {
 }
 
 /** Where the whole drawing is looked at. */
-const FIT = { padding: 0.15, maxZoom: 1 }
+export const FIT = { padding: 0.08, maxZoom: 1 }
 
 const types = { box: Box }
 const handleOf = (port: Port): string => `${port.side} ${idOf(port)}`
@@ -54,13 +55,15 @@ export function Canvas({ editing, faults }: Props) {
   const [dragged, setDragged] = useState<ReadonlyMap<string, Point>>(new Map())
   const [sizes, setSizes] = useState<ReadonlyMap<string, Size>>(new Map())
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  /** A drawing that is begun here stays where its boxes are dropped. */
+  const [isFitted] = useState(graph.components.length > 0)
 
   const nodes = useMemo(
     () =>
       graph.components.map((component): BoxNode => {
         const { name, kind } = component
         return {
-          ...{ id: name, type: 'box', selected: selected.has(name) },
+          ...{ id: boxId(name), type: 'box', selected: selected.has(name) },
           ...(sizes.has(name) ? { measured: sizes.get(name) as Size } : {}),
           position: dragged.get(name) ?? places.get(name) ?? { x: 0, y: 0 },
           data: { component, problems: faults.get(name)?.length ?? 0 },
@@ -72,15 +75,19 @@ export function Canvas({ editing, faults }: Props) {
   const edges = useMemo(
     () =>
       graph.connections.map(({ name, from, to }): Edge => {
-        const id = `${from.component}\n${idOf(from)}\n${to.component}\n${idOf(to)}`
+        const [source, target] = [boxId(from.component), boxId(to.component)]
+        const id = `${source}\n${idOf(from)}\n${target}\n${idOf(to)}`
+        const isBack = (places.get(to.component)?.x ?? 0) < (places.get(from.component)?.x ?? 0)
         return {
-          ...{ id, source: from.component, target: to.component, selected: chosen.has(id) },
+          ...{ id, source, target, selected: chosen.has(id) },
+          // One that goes on in the next row takes the way between the rows.
+          ...(isBack ? { type: 'smoothstep' } : {}),
           ...(chosen.has(id) ? { label: name } : {}),
           ...{ sourceHandle: handleOf(from), targetHandle: handleOf(to), markerEnd: { type: MarkerType.ArrowClosed } },
           ariaLabel: `${name}: ${from.component} to ${to.component}`,
         }
       }),
-    [graph, chosen],
+    [graph, places, chosen],
   )
 
   const onNodesChange = (changes: NodeChange<BoxNode>[]): void => {
@@ -90,16 +97,18 @@ export function Canvas({ editing, faults }: Props) {
     const removed = new Set<string>()
     const measured = new Map(sizes)
     for (const change of changes) {
-      if (change.type === 'select') change.selected ? next.add(change.id) : next.delete(change.id)
-      if (change.type === 'remove') removed.add(change.id)
-      if (change.type === 'dimensions' && change.dimensions !== undefined) measured.set(change.id, change.dimensions)
+      if (change.type === 'add' || change.type === 'replace') continue
+      const name = nameOfBox(change.id)
+      if (change.type === 'select') change.selected ? next.add(name) : next.delete(name)
+      if (change.type === 'remove') removed.add(name)
+      if (change.type === 'dimensions' && change.dimensions !== undefined) measured.set(name, change.dimensions)
       if (change.type !== 'position') continue
-      const at = change.position ?? moving.get(change.id)
+      const at = change.position ?? moving.get(name)
       if (at === undefined) continue
-      if (change.dragging === true) moving.set(change.id, at)
+      if (change.dragging === true) moving.set(name, at)
       else {
-        moving.delete(change.id)
-        moved.set(change.id, at)
+        moving.delete(name)
+        moved.set(name, at)
       }
     }
     for (const name of removed) next.delete(name)
@@ -122,15 +131,15 @@ export function Canvas({ editing, faults }: Props) {
       if (change.type === 'select') change.selected ? next.add(change.id) : next.delete(change.id)
       if (change.type !== 'remove') continue
       const edge = edges.find(({ id }) => id === change.id)
-      const port = edge === undefined ? undefined : portOf(graph, edge.target, portId(edge.targetHandle))
+      const port = edge === undefined ? undefined : portOf(graph, nameOfBox(edge.target), portId(edge.targetHandle))
       if (port !== undefined) edit((config) => withoutConnection(config, catalogue, port))
     }
     setChosen(next)
   }
 
   const onConnect = ({ source, target, sourceHandle, targetHandle }: Drawn): void => {
-    const from = portOf(graph, source, portId(sourceHandle))
-    const to = portOf(graph, target, portId(targetHandle))
+    const from = portOf(graph, nameOfBox(source), portId(sourceHandle))
+    const to = portOf(graph, nameOfBox(target), portId(targetHandle))
     if (from !== undefined && to !== undefined) edit((config) => withConnection(config, catalogue, from, to))
   }
 
@@ -162,10 +171,11 @@ export function Canvas({ editing, faults }: Props) {
         deleteKeyCode={['Delete', 'Backspace']}
         multiSelectionKeyCode={['Shift', 'Control', 'Meta']}
         connectionRadius={28}
-        fitView={nodes.length > 0}
+        fitView={isFitted}
         fitViewOptions={FIT}
         minZoom={0.2}
         maxZoom={1.6}
+        proOptions={{ hideAttribution: true }}
       >
         <Background gap={20} />
         <Controls showInteractive={false} fitViewOptions={FIT} />

@@ -1,8 +1,9 @@
 /** What is being edited: the settings of a pipeline, and its configuration as text and, where it can be drawn, as a value. */
+
+import type { Json, JsonObject } from '../../data/json.ts'
 import type { Settings } from '../../data/settings.ts'
 import { formatted } from '../configuration/text-tools.tsx'
 import { hasPipeline } from './model-graph.ts'
-import type { Json, JsonObject } from './model-json.ts'
 
 export interface Draft {
   /** Its `jsonConfig` is the text. */

@@ -1,11 +1,11 @@
 /** The state of the editor: the draft with its history, and which components are selected. */
 import { useCallback, useMemo, useState } from 'react'
+import type { JsonObject } from '../../data/json.ts'
+import type { Catalogue } from '../../data/schema.ts'
 import type { Settings } from '../../data/settings.ts'
 import { type Draft, draftOf, withConfig } from './draft.ts'
 import { type Graph, graphOf } from './model-graph.ts'
 import { after, type History, historyOf, redone, undone } from './model-history.ts'
-import type { JsonObject } from './model-json.ts'
-import type { Catalogue } from './model-schema.ts'
 
 export interface Editing {
   readonly draft: Draft

@@ -4,8 +4,8 @@ import { useMemo, useState } from 'react'
 import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
+import { catalogueOf, type Schema } from '../../data/schema.ts'
 import { Failure } from '../../parts/failure.tsx'
-import { catalogueOf, type Schema } from './model-schema.ts'
 import { Workbench } from './workbench.tsx'
 
 interface Props {

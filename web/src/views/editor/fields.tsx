@@ -1,34 +1,16 @@
 /** The fields of a component as a form, made from its schema. */
-import type { SettingsProblem } from '@penstock/client'
 import { useId } from 'react'
+import { fieldOf } from '../../data/json.ts'
+import { skeletonOf } from '../../data/ports.ts'
+import { isRequired } from '../../data/schema.ts'
 import { rangeOf } from '../configuration/schema-places.ts'
-import { fieldOf, isList, type Json, type Path } from './model-json.ts'
-import { skeletonOf } from './model-ports.ts'
-import { isRequired, type Schema } from './model-schema.ts'
+import { type FieldProps, Problems, type ValueProps } from './form.tsx'
+import { ListField } from './list-field.tsx'
 import { PortField } from './port-field.tsx'
-import { problemsAt } from './problems.ts'
 import { ValueInput } from './value-input.tsx'
 
-/** What all fields of a component's form share. */
-export interface Form {
-  /** Name of the component. */
-  readonly component: string
-  /** Sets a field, or takes it away. */
-  readonly set: (path: Path, value: Json | undefined) => void
-  /** A name for a connection point that is made. */
-  readonly nameOf: (path: Path) => string
-  readonly problems: readonly SettingsProblem[]
-}
-
-interface Props {
-  readonly form: Form
-  readonly schema: Schema
-  readonly value: Json | undefined
-  readonly path: Path
-}
-
 /** The fields of an object, those of a choice behind a list of what can be chosen. */
-export function ObjectFields({ form, schema, value, path }: Props) {
+export function ObjectFields({ form, schema, value, path }: ValueProps) {
   const choice = schema['x-one-of'] ?? []
   const entries = Object.entries(schema.properties ?? {})
   return (
@@ -52,7 +34,7 @@ export function ObjectFields({ form, schema, value, path }: Props) {
 }
 
 /** Fields of which exactly one is set. */
-function Choice({ form, schema, value, path, names }: Props & { readonly names: readonly string[] }) {
+function Choice({ form, schema, value, path, names }: ValueProps & { readonly names: readonly string[] }) {
   const id = useId()
   const given = names.filter((name) => fieldOf(value, name) !== undefined)
   const choose = (name: string): void => {
@@ -86,11 +68,6 @@ function Choice({ form, schema, value, path, names }: Props & { readonly names: 
       <Problems form={form} path={path} />
     </fieldset>
   )
-}
-
-interface FieldProps extends Props {
-  readonly name: string
-  readonly isNeeded: boolean
 }
 
 function Field({ form, schema, value, path, name, isNeeded }: FieldProps) {
@@ -145,86 +122,5 @@ function GroupField({ form, schema, value, path, name, isNeeded }: FieldProps) {
       {isThere && <ObjectFields form={form} schema={schema} value={value} path={path} />}
       <Problems form={form} path={path} />
     </fieldset>
-  )
-}
-
-function ListField({ form, schema, value, path, name, isNeeded }: FieldProps) {
-  const items = isList(value) ? value : []
-  const item = schema.items ?? {}
-  const isFull = items.length >= (schema.maxItems ?? Number.POSITIVE_INFINITY)
-  const add = (): void => {
-    const at = [...path, items.length]
-    const isPlain = item.properties === undefined && item['x-port'] === undefined
-    form.set(at, isPlain ? firstOf(item) : skeletonOf(item, at, form.nameOf))
-  }
-  return (
-    <fieldset>
-      <legend>
-        {name} <span className="about">{isNeeded ? 'required' : items.length === 0 ? 'unset' : ''}</span>
-      </legend>
-      <p className="help">{schema.description}</p>
-      {items.map((each, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: items have no other identity
-        <div className="item" key={i}>
-          <ItemFields form={form} schema={item} value={each} path={[...path, i]} label={`${name}[${i}]`} />
-          <button
-            type="button"
-            className="button small plain"
-            aria-label={`Remove ${name}[${i}]`}
-            onClick={() => form.set([...path, i], undefined)}
-          >
-            Remove
-          </button>
-        </div>
-      ))}
-      <button type="button" className="button small" disabled={isFull} onClick={add}>
-        Add {name}[{items.length}]
-      </button>
-      <Problems form={form} path={path} />
-    </fieldset>
-  )
-}
-
-function ItemFields({ form, schema, value, path, label }: Props & { readonly label: string }) {
-  const id = useId()
-  if (schema['x-port'] !== undefined) return <PortField form={form} path={path} label={label} isNeeded />
-  if (schema.properties !== undefined) {
-    return (
-      <fieldset>
-        <legend>{label}</legend>
-        <ObjectFields form={form} schema={schema} value={value} path={path} />
-        <Problems form={form} path={path} />
-      </fieldset>
-    )
-  }
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <ValueInput
-        id={id}
-        schema={schema}
-        value={value}
-        isNeeded
-        onChange={(next) => form.set(path, next ?? firstOf(schema))}
-      />
-      <Problems form={form} path={path} />
-    </div>
-  )
-}
-
-function firstOf(schema: Schema): Json {
-  if (schema.enum?.[0] !== undefined) return schema.enum[0]
-  return schema.type === 'string' ? '' : Math.max(0, schema.minimum ?? 0)
-}
-
-export function Problems({ form, path }: Pick<Props, 'form' | 'path'>) {
-  const found = problemsAt(form.problems, path)
-  if (found.length === 0) return null
-  return (
-    <ul className="wrong" role="alert">
-      {found.map(({ message }) => (
-        <li key={message}>⚠ {message}</li>
-      ))}
-    </ul>
   )
 }

@@ -1,7 +1,9 @@
 /** What is selected: a component's form, or the settings of the pipeline. */
 import type { SettingsProblem } from '@penstock/client'
+import { pointerOf } from '../../data/json.ts'
 import type { Editing } from './editing.ts'
-import { ObjectFields, Problems } from './fields.tsx'
+import { ObjectFields } from './fields.tsx'
+import { Problems } from './form.tsx'
 import {
   connectionNames,
   portName,
@@ -11,7 +13,6 @@ import {
   withoutComponents,
 } from './model-edits.ts'
 import type { Component } from './model-graph.ts'
-import { pointerOf } from './model-json.ts'
 import { NameInput } from './name-input.tsx'
 import { SettingsForm } from './settings-form.tsx'
 import './inspector.css'

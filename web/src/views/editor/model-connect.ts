@@ -1,9 +1,10 @@
 /** Connecting and disconnecting: a connection has one writer and one reader, and what loses its other end is left open. */
+
+import { type Json, type JsonObject, type Path, valueAt } from '../../data/json.ts'
+import { idOf, type Port, skeletonOf } from '../../data/ports.ts'
+import type { Catalogue, Schema } from '../../data/schema.ts'
 import { connectionNames, portName, withFieldOf } from './model-edits.ts'
 import { componentOf, type Graph, graphOf, othersOf, pipelineOf } from './model-graph.ts'
-import { type Json, type JsonObject, type Path, valueAt } from './model-json.ts'
-import { idOf, type Port, skeletonOf } from './model-ports.ts'
-import type { Catalogue, Schema } from './model-schema.ts'
 
 /**
  * Connects an output with an input, either of which may be connected already: the ends that it was connected with are left open. Both

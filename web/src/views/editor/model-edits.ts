@@ -1,5 +1,5 @@
 /** Changes of a configuration's components: each makes a new configuration and leaves everything else in it as it was. */
-import { type Component, componentOf, coordinatesOf, graphOf, type Point, pipelineOf } from './model-graph.ts'
+
 import {
   isObject,
   type Json,
@@ -9,10 +9,11 @@ import {
   withMember,
   withRenamed,
   withValueAt,
-} from './model-json.ts'
-import { skeletonOf, withPortNames } from './model-ports.ts'
+} from '../../data/json.ts'
+import { skeletonOf, withPortNames } from '../../data/ports.ts'
+import type { Catalogue } from '../../data/schema.ts'
+import { type Component, componentOf, coordinatesOf, graphOf, type Point, pipelineOf } from './model-graph.ts'
 import { withReferences } from './model-references.ts'
-import type { Catalogue } from './model-schema.ts'
 
 const PIPELINE: Path = ['engine_config', 'pipeline']
 const COORDINATES: Path = ['meta', 'component_display_coordinates']

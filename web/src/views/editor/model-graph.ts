@@ -1,7 +1,7 @@
 /** What a configuration looks like as a drawing: its components, and who is connected with whom. */
-import { fieldOf, isObject, type Json, type JsonObject } from './model-json.ts'
-import { idOf, type Port, portsOf } from './model-ports.ts'
-import type { Catalogue, Kind } from './model-schema.ts'
+import { fieldOf, isObject, type Json, type JsonObject } from '../../data/json.ts'
+import { idOf, type Port, portsOf } from '../../data/ports.ts'
+import type { Catalogue, Kind } from '../../data/schema.ts'
 
 export interface Point {
   readonly x: number

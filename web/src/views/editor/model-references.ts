@@ -1,5 +1,5 @@
 /** Where a configuration speaks of a component by its name outside the pipeline: variables, KPIs, log filters. */
-import { fieldOf, isList, isObject, type Json, type JsonObject, pointerOf, withValueAt } from './model-json.ts'
+import { fieldOf, isList, isObject, type Json, type JsonObject, pointerOf, withValueAt } from '../../data/json.ts'
 
 /** `config` with everything that meant the component `from` meaning `to`. */
 export function withReferences(config: JsonObject, from: string, to: string): JsonObject {

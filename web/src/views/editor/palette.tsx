@@ -1,6 +1,6 @@
 /** All kinds of components by family: dragged onto the canvas, or added by Enter or a click. */
 import { useMemo, useState } from 'react'
-import { type Catalogue, type Kind, kindsOf } from './model-schema.ts'
+import { type Catalogue, type Kind, kindsOf } from '../../data/schema.ts'
 
 /** What a dragged kind is carried as. */
 export const KIND_TYPE = 'application/x-penstock-component'

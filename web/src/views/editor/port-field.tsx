@@ -1,12 +1,12 @@
 /** A connection point in the form: with what it is connected, and what the connection is called. */
 import { createContext, useContext, useId } from 'react'
+import type { Path } from '../../data/json.ts'
+import { idOf, labelOf, type Port } from '../../data/ports.ts'
 import type { Editing } from './editing.ts'
-import { type Form, Problems } from './fields.tsx'
+import { type Form, Problems } from './form.tsx'
 import { withConnection, withoutConnection } from './model-connect.ts'
 import { withConnectionName } from './model-edits.ts'
 import { othersOf, portOf } from './model-graph.ts'
-import type { Path } from './model-json.ts'
-import { idOf, labelOf, type Port } from './model-ports.ts'
 import { NameInput } from './name-input.tsx'
 
 /** What is being edited, for the fields that are about other components too. */

@@ -1,6 +1,6 @@
 /** Which component and which of its fields a problem is about. */
 import type { SettingsProblem } from '@penstock/client'
-import { camelCase, type Path, stepsOf } from './model-json.ts'
+import { camelCase, type Path, stepsOf } from '../../data/json.ts'
 
 /** Name of the component that a problem is about; undefined: it is about something else. */
 export function componentAt(pointer: string): string | undefined {

@@ -6,6 +6,7 @@ import { go, hashOf } from '../../app/routes.ts'
 import { failureOf } from '../../data/live.ts'
 import { node } from '../../data/session.ts'
 import type { Settings } from '../../data/settings.ts'
+import { nameText } from '../../parts/format.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { UpdateDialog } from '../configuration/update-dialog.tsx'
 
@@ -32,7 +33,7 @@ export function Saving({ nodeId, pipeline, settings, isDirty, isStale, onStored 
     try {
       const { pipeline: made } = await createPipeline(node, { nodeId, ...settings })
       if (made === undefined) return
-      tell(`${settings.name} is created`)
+      tell(`${nameText(settings.name)} is created`)
       if (isStarted) await start(nodeId, made)
       leave(made.id)
     } catch (error) {
@@ -71,7 +72,7 @@ export function Saving({ nodeId, pipeline, settings, isDirty, isStale, onStored 
           isStale={isStale}
           onUpdated={({ name }) => {
             setUpdating(undefined)
-            tell(`${name} is updated`)
+            tell(`${nameText(name)} is updated`)
             leave(pipeline.id)
           }}
           onClose={() => setUpdating(undefined)}
@@ -89,8 +90,8 @@ function tellRefusal(error: PenstockError): void {
 async function start(nodeId: string, { id, name }: Pipeline): Promise<void> {
   try {
     await startPipeline(node, { nodeId, id })
-    tell(`${name} is running`)
+    tell(`${nameText(name)} is running`)
   } catch (error) {
-    tellFailure(`${name} is created, but was not started`, error)
+    tellFailure(`${nameText(name)} is created, but was not started`, error)
   }
 }

@@ -1,8 +1,10 @@
 /** What is edited, how it is shown, and what can be done with it as a whole. */
+import { useReactFlow } from '@xyflow/react'
 import { type ReactNode, useId } from 'react'
 import type { Validation } from '../../data/validation.ts'
 import { ValidationBadge } from '../configuration/problem-list.tsx'
 import { FileTools, TextTools } from '../configuration/text-tools.tsx'
+import { FIT } from './canvas.tsx'
 import type { Editing } from './editing.ts'
 import { withCoordinates } from './model-edits.ts'
 import { laidOut } from './model-layout.ts'
@@ -23,6 +25,11 @@ export function Toolbar({ editing, view, onView, validation, isNew, children }: 
   const { draft, graph, edit, setSettings, undo, redo } = editing
   const { settings } = draft
   const id = useId()
+  const { fitView } = useReactFlow()
+  const arrange = (): void => {
+    edit((config) => withCoordinates(config, laidOut(graph)))
+    void fitView(FIT)
+  }
   const setText = (jsonConfig: string): void => setSettings({ ...settings, jsonConfig })
   const tools = { text: settings.jsonConfig, name: settings.name, onChange: setText }
   return (
@@ -64,12 +71,7 @@ export function Toolbar({ editing, view, onView, validation, isNew, children }: 
           Redo
         </button>
         {view === 'graph' && (
-          <button
-            type="button"
-            className="button small"
-            disabled={graph.components.length === 0}
-            onClick={() => edit((config) => withCoordinates(config, laidOut(graph)))}
-          >
+          <button type="button" className="button small" disabled={graph.components.length === 0} onClick={arrange}>
             Arrange
           </button>
         )}

@@ -1,7 +1,7 @@
 /** One value of a configuration: a number, a text, a choice, yes or no. */
 import { useEffect, useState } from 'react'
-import type { Json } from './model-json.ts'
-import type { Schema } from './model-schema.ts'
+import type { Json } from '../../data/json.ts'
+import type { Schema } from '../../data/schema.ts'
 
 interface Props {
   readonly id: string

@@ -2,8 +2,10 @@
 import type { Pipeline, SettingsProblem } from '@penstock/client'
 import { ReactFlowProvider } from '@xyflow/react'
 import { lazy, Suspense, useMemo, useState } from 'react'
+import type { Catalogue, Schema } from '../../data/schema.ts'
 import { isSame, type Settings, settingsOf } from '../../data/settings.ts'
 import { useValidation } from '../../data/validation.ts'
+import { countText } from '../../parts/format.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
 import { ProblemList } from '../configuration/problem-list.tsx'
 import { StoredChange } from '../configuration/stored-change.tsx'
@@ -12,7 +14,6 @@ import { NEW } from './draft.ts'
 import { type Editing, useEditing } from './editing.ts'
 import { Inspector } from './inspector.tsx'
 import { withComponent } from './model-edits.ts'
-import type { Catalogue, Schema } from './model-schema.ts'
 import { EditingContext } from './port-field.tsx'
 import { byComponent, componentAt } from './problems.ts'
 import { Saving } from './saving.tsx'
@@ -70,57 +71,63 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
   }
   return (
     <EditingContext value={editing}>
-      <div className="editor">
-        <Toolbar editing={editing} view={shown} onView={setView} validation={validation} isNew={pipeline === undefined}>
-          <Saving
-            nodeId={nodeId}
-            pipeline={isGone ? undefined : pipeline}
-            settings={draft.settings}
-            isDirty={isDirty}
-            isStale={hasMoved}
-            onStored={() => setStored(true)}
-          />
-        </Toolbar>
-        {isGone && (
-          <p className="notice">
-            The pipeline was deleted meanwhile. What you have here is kept: Create makes a new one of it.
-          </p>
-        )}
-        {hasMoved && isDirty && (
-          <StoredChange
-            stored={stored.jsonConfig}
-            edited={draft.settings.jsonConfig}
-            onTake={take}
-            onKeep={() => setBase(stored)}
-          />
-        )}
-        {shown === 'graph' ? (
-          <div className="panes">
-            <SidePanel editing={editing} problems={problems} onAdd={add} />
-            <ReactFlowProvider>
+      <ReactFlowProvider>
+        <div className="editor">
+          <Toolbar
+            editing={editing}
+            view={shown}
+            onView={setView}
+            validation={validation}
+            isNew={pipeline === undefined}
+          >
+            <Saving
+              nodeId={nodeId}
+              pipeline={isGone ? undefined : pipeline}
+              settings={draft.settings}
+              isDirty={isDirty}
+              isStale={hasMoved}
+              onStored={() => setStored(true)}
+            />
+          </Toolbar>
+          {isGone && (
+            <p className="notice">
+              The pipeline was deleted meanwhile. What you have here is kept: Create makes a new one of it.
+            </p>
+          )}
+          {hasMoved && isDirty && (
+            <StoredChange
+              stored={stored.jsonConfig}
+              edited={draft.settings.jsonConfig}
+              onTake={take}
+              onKeep={() => setBase(stored)}
+            />
+          )}
+          {shown === 'graph' ? (
+            <div className="panes">
+              <SidePanel editing={editing} problems={problems} onAdd={add} />
               <Canvas editing={editing} faults={problems} />
-            </ReactFlowProvider>
-            <Inspector editing={editing} problems={problems} />
-          </div>
-        ) : (
-          <TextPane editing={editing}>
-            <Suspense fallback={<p className="quiet">Loading…</p>}>
-              <CodeEditor
-                text={draft.settings.jsonConfig}
-                onChange={(jsonConfig) => setSettings({ ...draft.settings, jsonConfig }, 'text')}
-                schema={schema}
-                problems={validation.problems}
-                warnings={validation.warnings}
-                goTo={goTo}
-              />
-            </Suspense>
-          </TextPane>
-        )}
-        <ProblemList validation={validation} onGo={show} />
-        <p className="visually-hidden" role="status">
-          {graph.components.length} components, {graph.connections.length} connections
-        </p>
-      </div>
+              <Inspector editing={editing} problems={problems} />
+            </div>
+          ) : (
+            <TextPane editing={editing}>
+              <Suspense fallback={<p className="quiet">Loading…</p>}>
+                <CodeEditor
+                  text={draft.settings.jsonConfig}
+                  onChange={(jsonConfig) => setSettings({ ...draft.settings, jsonConfig }, 'text')}
+                  schema={schema}
+                  problems={validation.problems}
+                  warnings={validation.warnings}
+                  goTo={goTo}
+                />
+              </Suspense>
+            </TextPane>
+          )}
+          <ProblemList validation={validation} onGo={show} />
+          <p className="visually-hidden" role="status">
+            {countText(graph.components.length, 'component')}, {countText(graph.connections.length, 'connection')}
+          </p>
+        </div>
+      </ReactFlowProvider>
     </EditingContext>
   )
 }

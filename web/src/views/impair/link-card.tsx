@@ -4,6 +4,7 @@ import type { Values } from '../../data/applier.ts'
 import type { Profile } from '../../data/documents.ts'
 import type { Emulation, Link } from '../../data/emulation.ts'
 import { type ProfilePlan, planOf } from '../../data/link-profiles.ts'
+import { nameText } from '../../parts/format.ts'
 import { FieldInput } from './field-input.tsx'
 import { LinkCharts } from './link-charts.tsx'
 
@@ -28,7 +29,7 @@ const DIRECTIONS: readonly (readonly [Direction, string])[] = [
 export function LinkCard({ nodeId, runId, link, direction: first, profiles, waiting, onSet }: Props) {
   const [direction, setDirection] = useState(first)
   const [last, setLast] = useState<{ readonly profile: Profile; readonly plan: ProfilePlan }>()
-  const title = link.emulations.map(({ component }) => component.name).join(' → ')
+  const title = link.emulations.map(({ component }) => nameText(component.name)).join(' → ')
   const take = (profile: Profile): void => {
     const plan = planOf(link, profile[direction])
     setLast({ profile, plan })

@@ -1,5 +1,5 @@
 /** How a slider stands for a value: the values that links have lie close together where they are small. */
-import type { FieldSchema } from '../../data/configuration.ts'
+import type { Schema } from '../../data/schema.ts'
 
 /** Steps of a slider from end to end. */
 export const STEPS = 1_000
@@ -16,7 +16,7 @@ const REACH: Readonly<Record<string, number>> = { ms: 1_000, 'Mbit/s': 1_000, pa
 const DEFAULT_REACH = 1_000
 
 /** The scale of a number; `now` is what it is set to, which is on the slider in any case. */
-export function scaleOf(schema: FieldSchema, now: number | undefined): Scale {
+export function scaleOf(schema: Schema, now: number | undefined): Scale {
   const unit = schema['x-unit'] ?? ''
   const least = Math.max(0, schema.minimum ?? schema.exclusiveMinimum ?? 0)
   const reach = unit === 'probability' ? 1 : (REACH[unit] ?? DEFAULT_REACH)
@@ -25,7 +25,7 @@ export function scaleOf(schema: FieldSchema, now: number | undefined): Scale {
   return cubic(least, most, isWhole(schema))
 }
 
-function isWhole({ type, anyOf = [] }: FieldSchema): boolean {
+function isWhole({ type, anyOf = [] }: Schema): boolean {
   return type === 'integer' || anyOf.some((each) => each.type === 'integer')
 }
 

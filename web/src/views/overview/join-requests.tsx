@@ -18,7 +18,9 @@ export function JoinRequests() {
       {waiting.map(({ requestId, node }) => (
         <section className="card request" key={requestId} aria-label={`Request to join of ${node?.name}`}>
           <div>
-            <h2>{node?.name || 'A node without a name'} asks to join the hub</h2>
+            <h2>
+              <span>{node?.name || 'A node without a name'}</span> asks to join the hub
+            </h2>
             <p className="small">
               Fingerprint of its key: <code>{groupsOf(node?.id ?? '')}</code>
             </p>

@@ -7,7 +7,7 @@ import { node as api } from '../../data/session.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { confirm } from '../../parts/confirm.tsx'
 import { Failure } from '../../parts/failure.tsx'
-import { agoText } from '../../parts/format.ts'
+import { agoText, nameText } from '../../parts/format.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useMinute } from '../../parts/use-minute.ts'
 import { PipelineRow } from './pipeline-row.tsx'
@@ -60,7 +60,8 @@ function LastSeen({ node: { lastSeen } }: { readonly node: Node }) {
   )
 }
 
-async function remove(nodeId: string, name: string): Promise<void> {
+async function remove(nodeId: string, nodeName: string): Promise<void> {
+  const name = nameText(nodeName)
   const text = 'It leaves the hub at once and keeps its pipelines. To come back it has to ask to join again.'
   if (!(await confirm({ title: `Remove ${name} from the hub?`, text, action: 'Remove' }))) return
   try {

@@ -5,13 +5,15 @@ import { hashOf } from '../../app/routes.ts'
 import { node } from '../../data/session.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { confirm } from '../../parts/confirm.tsx'
+import { nameText } from '../../parts/format.ts'
 import { stateOf } from '../../parts/pipeline-state.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useVisible } from '../../parts/use-visible.ts'
 import { RunTraffic } from './traffic.tsx'
 
 export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; readonly pipeline: Pipeline }) {
-  const { id, name, started } = pipeline
+  const { id, started } = pipeline
+  const name = nameText(pipeline.name)
   const [isBusy, setBusy] = useState(false)
   const [tone, text] = stateOf(pipeline)
   const act = async (call: () => Promise<unknown>, done: string, failed: string): Promise<void> => {
@@ -38,7 +40,7 @@ export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; rea
   return (
     <li ref={row}>
       <a className="name" href={hashOf({ view: 'pipeline', nodeId, pipelineId: id })}>
-        {name}
+        {pipeline.name}
       </a>
       <span className="state">
         <Badge tone={tone}>{text}</Badge>

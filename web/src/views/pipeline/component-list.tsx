@@ -3,7 +3,7 @@ import type { Configuration } from '../../data/configuration.ts'
 import { useLive } from '../../data/live.ts'
 import type { ComponentRates } from '../../data/rates.ts'
 import { type RunMetrics, runMetricsOf } from '../../data/run-metrics.ts'
-import { bitRateText } from '../../parts/format.ts'
+import { bitRateText, nameText } from '../../parts/format.ts'
 import { numberText } from '../../parts/quantity.ts'
 import { chiefFigures } from './chief-figures.ts'
 import { FamilySign, familyClass, familyTitle } from './families.tsx'
@@ -48,7 +48,7 @@ function Table({
                   <button type="button" className={`plain-link ${familyClass(family)}`} onClick={() => onSelect(name)}>
                     <FamilySign family={family} />
                     <span>
-                      {name}{' '}
+                      <span>{name}</span>{' '}
                       <small className="quiet">
                         {key}, {familyTitle(family).toLowerCase()}
                       </small>
@@ -76,7 +76,7 @@ function Table({
 }
 
 function targetsOf({ connections }: Configuration, name: string): string {
-  return connections.flatMap(({ from, to }) => (from.component === name ? [to.component] : [])).join(', ')
+  return connections.flatMap(({ from, to }) => (from.component === name ? [nameText(to.component)] : [])).join(', ')
 }
 
 function passing(rate: ComponentRates['in'] | undefined): string {

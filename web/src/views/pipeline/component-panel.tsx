@@ -1,10 +1,11 @@
 /** All of one component: what it is set to, and its metrics as they are now. */
 import type { Metric } from '@penstock/client'
 import { useState } from 'react'
-import { type Component, type FieldSchema, fieldOf, isFields } from '../../data/configuration.ts'
+import { type Component, fieldOf, isFields } from '../../data/configuration.ts'
 import { numberOf } from '../../data/history.ts'
 import { useLive } from '../../data/live.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
+import type { Schema } from '../../data/schema.ts'
 import { numberText, quantityText } from '../../parts/quantity.ts'
 import { FamilySign, familyClass, familyTitle } from './families.tsx'
 
@@ -46,14 +47,14 @@ export function ComponentPanel({ nodeId, runId, component, onClose }: Props) {
 }
 
 /** A value of the configuration; keys are not shown. */
-function valueText(schema: FieldSchema, value: unknown): string {
+function valueText(schema: Schema, value: unknown): string {
   if (value === undefined)
     return schema.default === undefined ? 'not set' : `${plain(schema.default, schema)} (default)`
   if (schema['x-secret']) return '•••••• (not shown)'
   return plain(value, schema)
 }
 
-function plain(value: unknown, schema: FieldSchema): string {
+function plain(value: unknown, schema: Schema): string {
   if (Array.isArray(value)) {
     return value.map((item) => (schema.items === undefined ? String(item) : valueText(schema.items, item))).join('; ')
   }

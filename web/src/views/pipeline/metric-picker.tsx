@@ -32,7 +32,9 @@ export function MetricPicker({ sample, chosen, onAdd }: Props) {
           >
             <option value="">All</option>
             {sample.metricCollections.map(({ path }) => (
-              <option key={path}>{path}</option>
+              <option key={path} value={path}>
+                {path}
+              </option>
             ))}
           </select>
         </label>

@@ -6,7 +6,7 @@ import { pipelinesOf } from '../../data/pipelines.ts'
 import { node } from '../../data/session.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { confirm } from '../../parts/confirm.tsx'
-import { agoText } from '../../parts/format.ts'
+import { agoText, countText, nameText } from '../../parts/format.ts'
 import { stateOf } from '../../parts/pipeline-state.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useMinute } from '../../parts/use-minute.ts'
@@ -18,7 +18,8 @@ interface Props {
 }
 
 export function PipelineHead({ nodeId, pipeline }: Props) {
-  const { id, name } = pipeline
+  const { id } = pipeline
+  const name = nameText(pipeline.name)
   const [busy, setBusy] = useState<string>()
   const [tone, text] = stateOf(pipeline)
   const can = actionsOf(pipeline)
@@ -55,7 +56,7 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
   return (
     <header className="pipeline-head">
       <div className="about">
-        <h1>{name}</h1>
+        <h1>{pipeline.name}</h1>
         <Badge tone={tone}>{text}</Badge>
         <RunFacts pipeline={pipeline} />
       </div>
@@ -67,6 +68,21 @@ export function PipelineHead({ nodeId, pipeline }: Props) {
           Edit
         </a>
         {button('Delete', can.has('delete'), remove, 'plain')}
+      </div>
+    </header>
+  )
+}
+
+/** In its place once the pipeline is deleted. */
+export function GoneHead({ name }: { readonly name: string }) {
+  return (
+    <header className="pipeline-head">
+      <div className="about">
+        <h1>{name}</h1>
+        <Badge tone="warn">deleted</Badge>
+        <p className="quiet small" role="status">
+          The pipeline was deleted meanwhile. What is typed here is kept. <a href="#/">Go to the overview</a>
+        </p>
       </div>
     </header>
   )
@@ -89,7 +105,7 @@ function RunFacts({ pipeline: { started, currentRun, restarts } }: { readonly pi
           </>
         )}
         {started && cpu !== undefined && <>On CPU {cpu}. </>}
-        {restarts !== undefined && <>Restarted {restarts.count} times in a row. </>}
+        {restarts !== undefined && <>Restarted {countText(restarts.count, 'time')} in a row. </>}
         Run <code title={id}>{id.slice(0, 8)}</code>
       </p>
       {error !== undefined && <p className="cause small">{error}</p>}

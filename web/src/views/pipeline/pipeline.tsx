@@ -1,6 +1,6 @@
 /** One pipeline: how it is and what can be done with it, and tabs that show its graph, its figures, its log. */
 import type { Pipeline } from '@penstock/client'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { hashOf } from '../../app/routes.ts'
 import { readConfiguration } from '../../data/configuration.ts'
 import { configSchema } from '../../data/documents.ts'
@@ -9,7 +9,7 @@ import { pipelinesOf } from '../../data/pipelines.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
 import { seenRuns } from '../../data/seen-runs.ts'
 import { Failure } from '../../parts/failure.tsx'
-import { PipelineHead } from './pipeline-head.tsx'
+import { GoneHead, PipelineHead } from './pipeline-head.tsx'
 import { type TabProps, tabsOf } from './tabs.ts'
 import './pipeline.css'
 
@@ -21,9 +21,15 @@ interface Props {
 
 export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
   const { value, status, error } = useLive(pipelinesOf(nodeId))
-  const pipeline = value.get(pipelineId)
-  if (status === 'failed' && error !== undefined) return <Failure error={error} title="The pipeline is not known" />
+  const found = value.get(pipelineId)
+  /** What is shown stays, with what is typed into it, whatever becomes of the stream and the pipeline. */
+  const [pipeline, setPipeline] = useState(found)
+  if (found !== undefined && found !== pipeline) setPipeline(found)
+  const failure = status === 'failed' && error !== undefined && (
+    <Failure error={error} title="The pipeline is not known" />
+  )
   if (pipeline === undefined) {
+    if (failure !== false) return failure
     if (status === 'opening') return <p className="quiet">Loading…</p>
     return (
       <p>
@@ -31,10 +37,12 @@ export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
       </p>
     )
   }
+  const isGone = status === 'live' && found === undefined
   return (
     <>
-      <PipelineHead nodeId={nodeId} pipeline={pipeline} />
-      <Tabs nodeId={nodeId} pipeline={pipeline} chosen={tab} />
+      {isGone ? <GoneHead name={pipeline.name} /> : <PipelineHead nodeId={nodeId} pipeline={pipeline} />}
+      {failure}
+      <Tabs nodeId={nodeId} pipeline={pipeline} isGone={isGone} chosen={tab} />
     </>
   )
 }
@@ -42,10 +50,11 @@ export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
 interface TabsProps {
   readonly nodeId: string
   readonly pipeline: Pipeline
+  readonly isGone: boolean
   readonly chosen: string | undefined
 }
 
-function Tabs({ nodeId, pipeline, chosen }: TabsProps) {
+function Tabs({ nodeId, pipeline, isGone, chosen }: TabsProps) {
   const { value: schema, status, error } = useLive(configSchema)
   const configuration = useMemo(
     () => (schema === undefined ? undefined : readConfiguration(pipeline.jsonConfig, schema)),
@@ -56,7 +65,8 @@ function Tabs({ nodeId, pipeline, chosen }: TabsProps) {
     return <p className="quiet">Loading…</p>
   }
   const { id, currentRun } = pipeline
-  const props: TabProps = { nodeId, pipeline, configuration, runId: currentRun?.id, runs: seenRuns(pipeline) }
+  const runs = seenRuns(pipeline)
+  const props: TabProps = { nodeId, pipeline, isGone, configuration, runId: currentRun?.id, runs }
   const tabs = tabsOf(props)
   const open = chosen === undefined ? tabs[0] : tabs.find((tab) => tab.id === chosen)
   return (

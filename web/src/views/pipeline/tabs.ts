@@ -12,6 +12,8 @@ import { VariablesTab } from './variables-tab.tsx'
 export interface TabProps {
   readonly nodeId: string
   readonly pipeline: Pipeline
+  /** It was deleted; what is typed stays. */
+  readonly isGone: boolean
   readonly configuration: Configuration
   /** The current run, or the last one; undefined: there was none. */
   readonly runId: string | undefined

@@ -1,5 +1,5 @@
 /** The catalogue of components, read out of the JSON Schema of configurations that a node publishes. */
-import { camelCase, type Json } from './model-json.ts'
+import { camelCase, type Json } from './json.ts'
 
 /** A part of that schema: what of JSON Schema it uses, and its own keywords. */
 export interface Schema {

@@ -1,6 +1,6 @@
 /** The connection points of a component: those that its configuration has, and those that it can have besides. */
-import { fieldOf, isList, isObject, type Json, type Path } from './model-json.ts'
-import { isRequired, propertyOf, type Schema } from './model-schema.ts'
+import { fieldOf, isList, isObject, type Json, type Path } from './json.ts'
+import { isRequired, propertyOf, type Schema } from './schema.ts'
 
 export interface Port {
   readonly component: string

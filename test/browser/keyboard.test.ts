@@ -1,0 +1,126 @@
+/** All of the dashboard with the keyboard alone: what there is to do is reached, its focus is seen, dialogs hold it; a pipeline is built and run. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
+import { close, describeInBrowser, open } from './browser.ts'
+import { focusedName, isOutside, tabThrough, tabTo } from './keyboard.ts'
+import { connectionsOf, lossy, type Stored, storedAt } from './pipelines.ts'
+
+let node: RunningNode
+beforeAll(async () => {
+  node = await runNode(temporaryDirectory(), { 'telemetry-interval': '200ms' })
+})
+afterAll(() => node.node.close())
+
+const address = (rest: string): string => `http://${node.node.http}/#/nodes/${node.node.id}/${rest}`
+
+const CONNECTED = ['throughput_traffic_source uniform_loss', 'uniform_loss traffic_sink']
+
+describeInBrowser('the keyboard', () => {
+  test('builds a pipeline and starts it', async () => {
+    const view = await open(address('editor'))
+    const { page } = view
+    const { keyboard } = page
+    await page.getByLabel('Search components').waitFor()
+    await tabTo(page, /^Name of the pipeline$/)
+    await keyboard.type('typed')
+    await tabTo(page, /^Search components$/)
+    for (const kind of ['throughput_traffic_source', 'uniform_loss', 'traffic_sink']) {
+      await keyboard.press('Control+A')
+      await keyboard.type(kind)
+      await keyboard.press('Enter')
+    }
+    await page.getByText('3 components').waitFor({ state: 'attached' })
+    // The sink was added last: its form is open.
+    await tabTo(page, /^input/)
+    await keyboard.type('uniform')
+    await page.getByText('1 connection').waitFor({ state: 'attached' })
+    await page.keyboard.press('Shift+Tab')
+    await tabTo(page, /^throughput_traffic_source, throughput_traffic_source$/)
+    await keyboard.press('Enter')
+    await tabTo(page, /^output/)
+    await keyboard.type('uniform')
+    await page.getByText('2 connections').waitFor({ state: 'attached' })
+    await tabTo(page, /^throughput_mbit/)
+    await keyboard.type('1')
+    await tabTo(page, /^payload_size/)
+    await keyboard.type('500')
+    await tabTo(page, /^uniform_loss, uniform_loss$/)
+    await keyboard.press('Enter')
+    await tabTo(page, /^loss_prob/)
+    await keyboard.type('0')
+    await tabTo(page, /^Create and start$/)
+    await keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'typed' }).waitFor()
+    await page.getByText('running', { exact: true }).waitFor()
+    expect(connectionsOf((await storedAt(node, 'typed')) as Stored)).toEqual(CONNECTED)
+    await close(view)
+  })
+
+  describe('of a view', () => {
+    let id: string
+    beforeAll(async () => {
+      const paths = ['/engine_config/pipeline/loss/uniform_loss/loss_prob']
+      const variables = [{ id: 'loss', label: 'Loss of the link', paths }]
+      const jsonConfig = JSON.stringify({ engine_config: { pipeline: lossy() }, variables }, null, 2)
+      id = await node.create({}, { name: 'held', jsonConfig })
+      await node.start(id)
+    })
+
+    test.each([
+      ['overview', '', '.traffic .number'],
+      ['graph', 'pipelines/ID', '.rate b'],
+      ['charts', 'pipelines/ID/charts', '.picker'],
+      ['log', 'pipelines/ID/log', '.log-lines li'],
+      ['variables', 'pipelines/ID/variables', '.variable'],
+      ['configuration', 'pipelines/ID/configuration', '.cm-line'],
+      ['impair', 'pipelines/ID/impair', '.legend'],
+      ['editor', 'pipelines/ID/edit', '.react-flow__node'],
+    ])('%s: Tab leads to everything that can be done, and its focus is seen', async (_name, path, ready) => {
+      const view = await open(path === '' ? `http://${node.node.http}/` : address(path.replace('ID', id)))
+      const { page } = view
+      await page.locator(ready).first().waitFor()
+      expect(await tabThrough(page)).toEqual({ missed: [], unseen: [] })
+      await close(view)
+    })
+
+    test.each([
+      ['deletes', 'pipelines/ID', 'Delete', undefined],
+      ['updates', 'pipelines/ID/configuration', 'Update', /^Configuration, JSON/],
+      ['saves', 'pipelines/ID/edit', 'Save', /^Name of the pipeline/],
+      ['leaves what is not saved', 'pipelines/ID/edit', 'Close', /^Name of the pipeline/],
+    ])(
+      'a dialog that %s holds the focus, closes with Escape or Cancel, and gives the focus back',
+      async (...dialogOf) => {
+        const [, path, button, field] = dialogOf
+        const view = await open(address(path.replace('ID', id)))
+        const { page } = view
+        const { keyboard } = page
+        await page.getByText(button, { exact: true }).first().waitFor()
+        if (field !== undefined) {
+          await tabTo(page, field)
+          await keyboard.press('End')
+          await keyboard.type(' ')
+        }
+        for (const way of ['Escape', 'Cancel']) {
+          await tabTo(page, new RegExp(`^${button}$`))
+          await keyboard.press('Enter')
+          const dialog = page.getByRole('dialog')
+          await dialog.waitFor()
+          for (let presses = 0; presses < 5; presses++) {
+            await keyboard.press('Tab')
+            expect(await isOutside(page)).toBe(false)
+          }
+          if (way === 'Escape') await keyboard.press('Escape')
+          else {
+            await tabTo(page, /^Cancel$/)
+            await keyboard.press('Enter')
+          }
+          await dialog.waitFor({ state: 'detached' })
+          expect(await focusedName(page)).toBe(button)
+        }
+        expect(await storedAt(node, 'held')).toBeDefined()
+        await close(view)
+      },
+    )
+  })
+})

@@ -1,0 +1,40 @@
+/** What all fields of a component's form share, and what is wrong with one. */
+import type { SettingsProblem } from '@penstock/client'
+import type { Json, Path } from '../../data/json.ts'
+import type { Schema } from '../../data/schema.ts'
+import { problemsAt } from './problems.ts'
+
+export interface Form {
+  /** Name of the component. */
+  readonly component: string
+  /** Sets a field, or takes it away. */
+  readonly set: (path: Path, value: Json | undefined) => void
+  /** A name for a connection point that is made. */
+  readonly nameOf: (path: Path) => string
+  readonly problems: readonly SettingsProblem[]
+}
+
+/** The value at a path of a component, and what it may be. */
+export interface ValueProps {
+  readonly form: Form
+  readonly schema: Schema
+  readonly value: Json | undefined
+  readonly path: Path
+}
+
+export interface FieldProps extends ValueProps {
+  readonly name: string
+  readonly isNeeded: boolean
+}
+
+export function Problems({ form, path }: Pick<ValueProps, 'form' | 'path'>) {
+  const found = problemsAt(form.problems, path)
+  if (found.length === 0) return null
+  return (
+    <ul className="wrong" role="alert">
+      {found.map(({ message }) => (
+        <li key={message}>⚠ {message}</li>
+      ))}
+    </ul>
+  )
+}
