@@ -22,6 +22,7 @@
         "src/dataplane/native/affinity.cc",
         "src/dataplane/native/files.cc",
         "src/dataplane/native/block_headers.cc",
+        "src/dataplane/native/block_recovery.cc",
         "src/dataplane/native/cauchy.cc",
         "src/dataplane/native/gf256.cc",
         "src/dataplane/native/gf256_packets.cc",

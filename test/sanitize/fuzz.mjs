@@ -487,6 +487,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfMultiplyPackets: packetProductArguments,
     gfRandomPackets: randomPacketArguments,
     gfRecover: recoverArguments,
+    gfRecoverRandom: recoverArguments,
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
     blockHeaders: () => {

@@ -457,6 +457,7 @@ describe('wrong arguments', () => {
       gfMultiplyPackets: [id, bytes, handles, 1, 2, 2, 0],
       gfRandomPackets: [id, ints, handles, 1, 2, 2, 0, 4],
       gfRecover: [id, Int32Array.of(1, 0, 2), 0, 2, 1, 2, 8, 0, ints],
+      gfRecoverRandom: [id, Int32Array.of(1, 0, 2), 0, 2, 1, 2, 8, 0, ints],
       gfRandomMultiply: [id, ints, ints, 2, 2, 10, null],
       gfSolve: [id, Int32Array.from([2, 2, 2, 0, 0, 0, 1, 10, ...new Int32Array(100)])],
       blockHeaders: [id, handles, 1, Int32Array.of(0xb0, 0xb1, 12, 255, 0), ints],

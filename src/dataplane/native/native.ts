@@ -390,6 +390,22 @@ export interface Native {
     like: number,
     made: Int32Array,
   ): number
+  /**
+   * As `gfRecover` for a block of random combinations (`gfRandomMultiply`) of its first `wanted` sources, at most 255 repairs; the seed of each
+   * stands in the four bytes in front of its packet (big-endian). All repairs at hand are looked at; -2, with nothing made, where too many of them
+   * follow from others.
+   */
+  gfRecoverRandom(
+    memory: number,
+    symbols: Int32Array,
+    from: number,
+    k: number,
+    r: number,
+    wanted: number,
+    bytes: number,
+    like: number,
+    made: Int32Array,
+  ): number
   /** As `gfMatrixMultiply` on plain arrays: `sources` holds k rows and `targets` m rows of `bytes` bytes, `stride` apart. */
   gfMultiplyRows(
     matrix: Uint8Array,
