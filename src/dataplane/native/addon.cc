@@ -81,6 +81,7 @@ static const Export kExports[] = {
     {"gfRecoverRandom", gfRecoverRandom},
     {"gfSolve", gfSolve},
     {"blockHeaders", blockHeaders},
+    {"blocksPass", blocksPass},
     {"xorAdd", xorAdd},
     {"slidingOpen", slidingOpen},
     {"slidingClose", slidingClose},

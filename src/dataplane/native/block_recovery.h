@@ -60,5 +60,6 @@ int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockCode code,
 
 napi_value gfRecover(napi_env env, napi_callback_info info);
 napi_value gfRecoverRandom(napi_env env, napi_callback_info info);
+napi_value blocksPass(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

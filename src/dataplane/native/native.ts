@@ -447,10 +447,33 @@ export interface Native {
    *
    * `headers` gets a word for each packet: its index, 256 times its closing byte, plus `SOURCE_PACKET` for a source and `BEGINS_RUN` where
    * another block, session or shape begins than that of the last packet with a header; -1 where it has none, and nothing is cut off.
-   * Behind those words follow three for each that begins: 256 k + r, the session, the block. It has room for 4 · count words. Throws, with
-   * nothing changed, where a handle is no packet.
+   * Behind those words follow eight for each that begins, a run of packets: 256 k + r, the session, the block, how many packets and how many
+   * sources come, how many sources the block has, bytes of the longest source's symbol and of the last repair's. How many it has is 0 unless as many symbols
+   * are in the run, sources in their order before repairs in theirs, with nothing else between them, and go together. It has room
+   * for 9 · count words. Throws, with nothing changed, where a handle is no packet.
    */
   blockHeaders(memory: number, packets: Int32Array, count: number, format: Int32Array, headers: Int32Array): void
+  /**
+   * Passes blocks on of which enough has come in one batch. `blocks` has eight words for each of `count`: the index of its first packet in `packets`,
+   * how many packets, how many of them, the first, are sources, how many sources it has, bytes of its repairs' symbols, the index in `symbols` and `shapes`
+   * at which its k sources stand, followed by its repairs, k, and 1 where a recovered source that others have overtaken is REPLACED (block-window.ts). `packets`
+   * and `headers` are those of `blockHeaders`; `random` says which code it is, as `gfRecover` or `gfRecoverRandom` have it.
+   *
+   * `out` gets the packets of each block's payloads, its sources as they came, then those that were recovered, with the annotations of its last packet; its
+   * repairs are released, and `symbols` and `shapes` say what has come, where nothing had. Returns how many blocks were passed on. The one
+   * behind them is as it was: slots are too few, its repairs follow from each other, or contradict its sources.
+   */
+  blocksPass(
+    memory: number,
+    random: boolean,
+    packets: Int32Array,
+    headers: Int32Array,
+    blocks: Int32Array,
+    count: number,
+    symbols: Int32Array,
+    shapes: Int32Array,
+    out: Int32Array,
+  ): number
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
    * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many

@@ -19,7 +19,9 @@ export abstract class BlockRecovery {
   /** Most shapes of repairs of one block that it weighs against each other. */
   abstract readonly mostShapes: number
   protected readonly packets: Packets
-  protected readonly memory: number
+  readonly memory: number
+  /** Whether repairs are random combinations. */
+  abstract readonly random: boolean
   /** Whether repairs are over the first sources of their block, not all over the whole of it. */
   protected readonly progressive: boolean
   /** Of each source that was computed its index, its packet, and its payload's length: what `native.gfRecover` writes. */

@@ -8,6 +8,7 @@ import { type BlockWindow, UNSEEN } from './block-window.ts'
 const MAX_SHAPES = 4
 
 export class CauchyRecovery extends BlockRecovery {
+  readonly random = false
   readonly mostShapes = MAX_SHAPES
   /** Symbols of a block of which some repairs do not count. */
   private readonly picked = new Int32Array(MAX_SYMBOLS)

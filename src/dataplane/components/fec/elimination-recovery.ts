@@ -6,6 +6,7 @@ import { type BlockWindow, UNSEEN } from './block-window.ts'
 import { type BlockElimination, EliminationPool } from './elimination-pool.ts'
 
 export class EliminationRecovery extends BlockRecovery {
+  readonly random = true
   /** All repairs go into one system of equations, however many shapes they have. */
   readonly mostShapes = MAX_BLOCK
   private readonly pool = new EliminationPool()
