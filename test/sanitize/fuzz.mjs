@@ -513,6 +513,32 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
     blocksPass: passArguments,
+    blockFrame: () => {
+      const id = memoryId()
+      const list = packets(id)
+      const [sources, stride, blocks] = [1 + random.below(8), random.below(10), 1 + random.below(5)]
+      const state = [
+        ints(1)[0],
+        ints(1)[0],
+        ints(1)[0],
+        random.below(sources),
+        random.pick([14, 18, 200]),
+        sources,
+        0,
+        stride,
+        blocks,
+        0,
+        0,
+      ]
+      return [
+        id,
+        Int32Array.from(list),
+        0,
+        list.length,
+        Int32Array.from(state),
+        new Int32Array(blocks * stride + sources),
+      ]
+    },
     blockHeaders: () => {
       const id = memoryId()
       const list = packets(id)

@@ -80,6 +80,7 @@ static const Export kExports[] = {
     {"gfRecover", gfRecover},
     {"gfRecoverRandom", gfRecoverRandom},
     {"gfSolve", gfSolve},
+    {"blockFrame", blockFrame},
     {"blockHeaders", blockHeaders},
     {"blocksPass", blocksPass},
     {"xorAdd", xorAdd},

@@ -1,14 +1,12 @@
 /** The headers of block codes' packets, those of a batch in one call. */
 #include "block_headers.h"
 
-#include <string.h>
-
 #include "memory.h"
 
 namespace penstock {
 
-/** Kind, k, r, index, session and closing byte, block: what precedes the symbol of a source, which begins with its payload's length. */
-static constexpr int32_t kSymbolAt = 12;
+/** A source's symbol begins with its payload's length. */
+static constexpr int32_t kSymbolAt = kBlockHeaderBytes;
 static constexpr int32_t kLengthBytes = 2;
 /** Of the word of a packet above its index and closing byte. */
 static constexpr int32_t kSource = 1 << 16;
@@ -155,6 +153,64 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
   }
   if (begun) run.end();
   return nullptr;
+}
+
+/** What framing goes on from, and where it is afterwards. */
+struct Framing {
+  enum { kFirstWord, kSender, kBlock, kIndex, kFront, kSources, kAt, kStride, kBlocks, kPrevious, kNoRoom, kWords };
+};
+
+/** Writes the header of a source in front of its payload, of which there are `front` bytes at least; false where there is no room. */
+static bool frame(const Memory& memory, Packet packet, int32_t front, uint32_t first, uint32_t sender, uint32_t block) {
+  if (packet.length > 0xffff || !memory.settle(&packet)) return false;
+  if (packet.data - memory.slot(packet.handle) < front) return false;
+  uint8_t* at = packet.data - kSymbolAt - kLengthBytes;
+  writeBlockHeader(at, first, sender, block);
+  at[kSymbolAt] = static_cast<uint8_t>(packet.length >> 8);
+  at[kSymbolAt + 1] = static_cast<uint8_t>(packet.length);
+  memory.offset[packet.handle] = static_cast<int32_t>(at - memory.data);
+  memory.length[packet.handle] = packet.length + kSymbolAt + kLengthBytes;
+  return true;
+}
+
+napi_value blockFrame(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "blockFrame", 6);
+  const Memory* memory = memoryArgument(arguments, 0);
+  const auto end = static_cast<size_t>(arguments.integer(3, "end", 0, memory ? memory->slots : 0));
+  auto from = static_cast<size_t>(arguments.integer(2, "from", 0, static_cast<int64_t>(end)));
+  const Span<int32_t> handles = arguments.int32s(1, "packets", end);
+  const Span<int32_t> state = arguments.int32s(4, "state", Framing::kWords);
+  const Span<int32_t> symbols = arguments.int32s(5, "symbols", 0);
+  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, end - from)) return nullptr;
+  int32_t word[Framing::kWords];
+  for (size_t n = 0; n < Framing::kWords; n++) word[n] = loadOnce(state.data + n);
+  const int32_t front = word[Framing::kFront], sources = word[Framing::kSources];
+  const bool isRight = front >= kSymbolAt + kLengthBytes && front <= memory->slotBytes && sources >= 1 && sources <= 255 && word[Framing::kIndex] >= 0 &&
+                       word[Framing::kIndex] < sources && word[Framing::kAt] >= 0 && word[Framing::kStride] >= 0 && word[Framing::kBlocks] >= 1;
+  const int64_t most = word[Framing::kAt] + static_cast<int64_t>(word[Framing::kBlocks] - 1) * word[Framing::kStride] + sources;
+  if (!isRight || most > static_cast<int64_t>(symbols.length)) {
+    throwRange(env, "blockFrame: state has numbers that cannot be, or symbols no room for them");
+    return nullptr;
+  }
+  word[Framing::kNoRoom] = 0;
+  const Packet* packet = arguments.state().packets.data();
+  for (; from < end && word[Framing::kBlocks] > 0; from++, packet++) {
+    const auto index = static_cast<uint32_t>(word[Framing::kIndex]), block = static_cast<uint32_t>(word[Framing::kBlock]);
+    if (!frame(*memory, *packet, front, static_cast<uint32_t>(word[Framing::kFirstWord]) | index, static_cast<uint32_t>(word[Framing::kSender]), block)) {
+      memory->release(packet->handle);
+      word[Framing::kNoRoom]++;
+      continue;
+    }
+    symbols.data[word[Framing::kAt] + word[Framing::kIndex]++] = packet->handle;
+    if (word[Framing::kIndex] < sources) continue;
+    if (--word[Framing::kBlocks] == 0) continue;
+    word[Framing::kIndex] = 0;
+    word[Framing::kBlock] = static_cast<int32_t>(block + 1);
+    word[Framing::kAt] += word[Framing::kStride];
+    word[Framing::kSender] = static_cast<int32_t>(static_cast<uint32_t>(word[Framing::kSender]) & ~255u) | (word[Framing::kPrevious] & 255);
+  }
+  for (size_t n = 0; n < Framing::kWords; n++) state.data[n] = word[n];
+  return toInteger(env, static_cast<int32_t>(from));
 }
 
 }  // namespace penstock

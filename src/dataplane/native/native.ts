@@ -342,6 +342,9 @@ export interface Native {
    * Symbols made are as long as the longest of their block, or `bytes` (0: not given); shorter sources count as padded with zeros,
    * longer ones as far as that. They lie in their slots where the longest source does, or behind headroom where that lies in a train.
    *
+   * With `header`, three words (docs/wire-formats.md), each is written one in the first 12 bytes: product j of block b that with j added to the first word and b to
+   * the third.
+   *
    * Returns how many were made: fewer than blocks · m where slots run out, the last ones missing. Throws, with nothing made, where
    * a source is no packet or shorter than `skip`, or a symbol would not fit a slot.
    */
@@ -355,10 +358,12 @@ export interface Native {
     skip: number,
     bytes?: number,
     like?: number,
+    header?: Int32Array,
   ): number
   /**
    * As `gfMultiplyPackets` with random coefficients, as `gfRandomMultiply` has them: product j of block b is that of `seeds[b · m + j]`.
-   * There are `more` bytes more in front of the symbol of what is made than in front of a source's. k and m are at most 255.
+   * There are `more` bytes more in front of the symbol of what is made than in front of a source's. k and m are at most 255. With `header`, as
+   * `gfMultiplyPackets` has it, the seed is written in front of the symbol too.
    */
   gfRandomPackets(
     memory: number,
@@ -369,6 +374,7 @@ export interface Native {
     m: number,
     skip: number,
     more: number,
+    header?: Int32Array,
   ): number
   /**
    * Makes packets of the missing sources of a block of the systematic Cauchy code (codes/cauchy.ts). `symbols` has of the block's k sources
@@ -440,6 +446,22 @@ export interface Native {
    * first on, each is one of. Then, this function's, r pivots and r rows of (c + r) bytes, rounded up to 64. `Elimination` keeps all that.
    */
   gfSolve(memory: number, table: Int32Array): number
+  /**
+   * Writes the headers of sources of block codes (docs/wire-formats.md) in front of `packets[from..end)`, and puts their handles into `symbols`, until the packets
+   * or the blocks end. `state`: the first word without the index, session and closing byte, block, index of the next source; bytes that have to be free in front
+   * of a payload; sources of a block; where in `symbols` the block's begin, and how far behind it those of the next do; how many blocks may become full;
+   * the closing byte behind a full block. All of that is brought up to date, but where the last of those blocks is full the index stays as
+   * many as sources. A packet without room, or longer than 65,535 bytes, is released; one word more says how many were. Returns the index of the first packet that was not
+   * taken. Throws, with nothing changed, where a handle is no packet or `state` cannot be.
+   */
+  blockFrame(
+    memory: number,
+    packets: Int32Array,
+    from: number,
+    end: number,
+    state: Int32Array,
+    symbols: Int32Array,
+  ): number
   /**
    * Reads the headers of `count` packets of a block code (docs/wire-formats.md) and cuts them off, up to their symbols. `format`: the
    * first bytes of source and repair packets, bytes of a repair in front of its symbol, most sources and repairs of a block together, and 1

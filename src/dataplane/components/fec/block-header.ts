@@ -44,26 +44,6 @@ export function headerBytes({ repairSymbolAt }: BlockFormat): number {
   return repairSymbolAt + LENGTH_BYTES
 }
 
-/**
- * Writes the bytes before the symbol, or the seed, at `at`: kind, k, r, index, and the session (24 bits) with the closing byte (in a repair
- * packet the number of sources that it is over), then the block.
- */
-export function writeBlockHeader(
-  view: DataView,
-  at: number,
-  kind: number,
-  k: number,
-  r: number,
-  index: number,
-  session: number,
-  closing: number,
-  block: number,
-): void {
-  view.setInt32(at, (kind << 24) | (k << 16) | (r << 8) | index)
-  view.setInt32(at + 4, (session << 8) | closing)
-  view.setInt32(at + 8, block)
-}
-
 /** Of each run of packets in the words of the headers, as `native.blockHeaders` writes them. */
 export const RUN_SESSION = 1
 export const RUN_BLOCK = 2
