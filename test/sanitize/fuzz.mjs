@@ -273,6 +273,28 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [id, symbols, from, k, r, wanted, bytes, random.below(SLOTS), new Int32Array(3 * Math.min(wanted, r))]
   }
 
+  /** Blocks of the packets at hand, one after the other, each with some sources and some repairs. */
+  function passArguments() {
+    const id = memoryId()
+    const list = packets(id)
+    const headers = new Int32Array(list.length)
+    const k = 1 + random.below(6)
+    const jobs = []
+    for (let at = 0; at < list.length && jobs.length < 8 * 8; ) {
+      const wanted = 1 + random.below(k)
+      const sources = 1 + random.below(wanted)
+      const count = Math.min(list.length - at, sources + random.below(4))
+      if (count < sources) break
+      for (let n = 0; n < count; n++) headers[at + n] = n < sources ? n : n - sources
+      const bytes = random.pick([2, 64, 500, 1400, SLOT_BYTES])
+      jobs.push(at, count, sources, wanted, bytes, (jobs.length / 8) * (k + 8), k, random.below(2))
+      at += count
+    }
+    const places = (jobs.length / 8) * (k + 8)
+    const lists = [new Int32Array(places), new Int32Array(places), new Int32Array(6 * list.length)]
+    return [id, random.chance(0.5), Int32Array.from(list), headers, Int32Array.from(jobs), jobs.length / 8, ...lists]
+  }
+
   function randomArguments() {
     const [id, , places, k, m, bytes, lengths] = gfArguments()
     return [id, ints(m).map(() => random.below(2 ** 31)), places, k, m, bytes, lengths]
@@ -489,8 +511,36 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfMultiplyPackets: packetProductArguments,
     gfRandomPackets: randomPacketArguments,
     gfRecover: recoverArguments,
+    gfRecoverRandom: recoverArguments,
     gfRandomMultiply: randomArguments,
     gfSolve: solveArguments,
+    blocksPass: passArguments,
+    blockFrame: () => {
+      const id = memoryId()
+      const list = packets(id)
+      const [sources, stride, blocks] = [1 + random.below(8), random.below(10), 1 + random.below(5)]
+      const state = [
+        ints(1)[0],
+        ints(1)[0],
+        ints(1)[0],
+        random.below(sources),
+        random.pick([14, 18, 200]),
+        sources,
+        0,
+        stride,
+        blocks,
+        0,
+        0,
+      ]
+      return [
+        id,
+        Int32Array.from(list),
+        0,
+        list.length,
+        Int32Array.from(state),
+        new Int32Array(blocks * stride + sources),
+      ]
+    },
     blockHeaders: () => {
       const id = memoryId()
       const list = packets(id)
@@ -501,7 +551,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         random.below(600),
         random.below(2),
       ]
-      return [id, Int32Array.from(list), list.length, Int32Array.from(format), new Int32Array(4 * list.length)]
+      return [id, Int32Array.from(list), list.length, Int32Array.from(format), new Int32Array(9 * list.length)]
     },
     xorAdd: () => {
       const count = random.below(20)

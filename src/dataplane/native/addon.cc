@@ -5,6 +5,7 @@
 #include "aead_backend.h"
 #include "affinity.h"
 #include "block_headers.h"
+#include "block_recovery.h"
 #include "chacha.h"
 #include "connection.h"
 #include "crc32c.h"
@@ -79,8 +80,11 @@ static const Export kExports[] = {
     {"gfRandomMultiply", gfRandomMultiply},
     {"gfRandomPackets", gfRandomPackets},
     {"gfRecover", gfRecover},
+    {"gfRecoverRandom", gfRecoverRandom},
     {"gfSolve", gfSolve},
+    {"blockFrame", blockFrame},
     {"blockHeaders", blockHeaders},
+    {"blocksPass", blocksPass},
     {"xorAdd", xorAdd},
     {"slidingOpen", slidingOpen},
     {"slidingClose", slidingClose},

@@ -57,7 +57,7 @@ test.each([1, 2, 3, 4])('of a batch are read, and cut off those that are right, 
       return { ...header, bytes: pick([0, 1, 2, 3, 5, 60]) }
     })
     const handles = Int32Array.from(arriving, (one) => packetOf(memory, packet(one, one.bytes)))
-    const words = new Int32Array(4 * count)
+    const words = new Int32Array(9 * count)
     native.blockHeaders(id, handles, count, Int32Array.of(SOURCE, REPAIR, symbolAt, most, progressive ? 1 : 0), words)
     let run = -1
     let before = ''
@@ -76,7 +76,7 @@ test.each([1, 2, 3, 4])('of a batch are read, and cut off those that are right, 
       if (begins) {
         run++
         seen.runs++
-        expect([...words.subarray(count + 3 * run, count + 3 * run + 3)]).toEqual([k * 256 + r, session, block | 0])
+        expect([...words.subarray(count + 8 * run, count + 8 * run + 3)]).toEqual([k * 256 + r, session, block | 0])
       }
       const isSource = one.kind === SOURCE
       const wanted = one.index + 256 * one.closing + (isSource ? SOURCE_PACKET : 0) + (begins ? BEGINS_RUN : 0)
@@ -88,19 +88,63 @@ test.each([1, 2, 3, 4])('of a batch are read, and cut off those that are right, 
   expect(Math.min(seen.right, seen.wrong, seen.runs)).toBeGreaterThan(400)
 })
 
+/** What a run of these packets says: how many of them, how many sources, how many the block has, and the bytes of the longest source and of the last repair. */
+function runOf(arriving: readonly { kind: number; index: number; closing?: number; bytes: number }[], progressive = 0) {
+  const memory = packetMemory(16, 256)
+  const id = native.memoryOpen(memory)
+  const header = { k: 4, r: 3, session: 7, block: 1, closing: 0 }
+  const handles = Int32Array.from(arriving, (one) => packetOf(memory, packet({ ...header, ...one }, one.bytes)))
+  const { length } = handles
+  const words = new Int32Array(9 * length)
+  native.blockHeaders(id, handles, length, Int32Array.of(SOURCE, REPAIR, 12, 255, progressive), words)
+  native.memoryClose(id)
+  return [...words.subarray(length + 3, length + 8)]
+}
+const source = (index: number, bytes = 9) => ({ kind: SOURCE, index, bytes })
+const repair = (index: number, closing = 4, bytes = 9) => ({ kind: REPAIR, index, closing, bytes })
+
+test.each([
+  ['all sources', [source(0), source(1), source(2), source(3, 20)], [4, 4, 4, 20, 0]],
+  ['all sources and a repair', [source(0), source(1), source(2), source(3), repair(0)], [5, 4, 4, 9, 9]],
+  ['repairs for those that are missing', [source(0), source(3), repair(0), repair(2)], [4, 2, 4, 9, 9]],
+  ['a block that ended early', [source(1), repair(1, 2)], [2, 1, 2, 9, 9]],
+  ['too few sources', [source(0), source(1), source(2)], [3, 3, 0, 9, 0]],
+  ['too few repairs', [source(0), source(1), repair(0)], [3, 2, 0, 9, 9]],
+  ['repairs only', [repair(0), repair(1), repair(2)], [3, 0, 0, 0, 9]],
+  ['a source again', [source(0), source(1), source(1), source(3)], [4, 4, 0, 9, 0]],
+  ['a source overtaken', [source(1), source(0), source(2), source(3)], [4, 4, 0, 9, 0]],
+  ['a source behind a repair', [source(0), source(1), repair(0), source(3)], [4, 3, 0, 9, 9]],
+  ['a repair again', [source(0), source(1), repair(0), repair(0)], [4, 2, 0, 9, 9]],
+  ['repairs over fewer sources than came', [source(0), source(3), repair(0, 3)], [3, 2, 0, 9, 9]],
+  ['repairs that differ in what they are over', [source(0), source(1), repair(0, 3), repair(1)], [4, 2, 0, 9, 9]],
+  ['repairs that differ in length', [source(0), source(1), repair(0, 4, 12), repair(1)], [4, 2, 0, 9, 9]],
+  ['a repair shorter than a source', [source(0), source(1), source(2, 20), repair(0)], [4, 3, 0, 20, 9]],
+  [
+    'no header in between',
+    [source(0), source(1), { kind: 0x45, index: 0, bytes: 9 }, source(2), source(3)],
+    [4, 4, 0, 9, 0],
+  ],
+])('a run of %s says what its block has', (_what, arriving, said) => {
+  expect(runOf(arriving)).toEqual(said)
+})
+
+test('a run of a code whose repairs are over parts of a block says nothing of it', () => {
+  expect(runOf([source(0), source(1), source(2), source(3)], 1)).toEqual([4, 4, 0, 9, 0])
+})
+
 test('a handle that is no packet is refused before any other is changed', () => {
   const memory = packetMemory(4)
   const id = native.memoryOpen(memory)
   const header = { kind: SOURCE, k: 2, r: 1, index: 0, session: 1, closing: 0, block: 0 }
   const handles = Int32Array.of(packetOf(memory, packet(header, 10)), 9)
   const before = memory.offset.slice()
-  const read = (format: number[], words = 8) =>
+  const read = (format: number[], words = 18) =>
     native.blockHeaders(id, handles, 2, Int32Array.from(format), new Int32Array(words))
   expect(() => read([SOURCE, REPAIR, 12, 255, 0])).toThrow(/handles\[1\] = 9/)
   handles[1] = handles[0]
   expect(() => read([SOURCE, REPAIR, 11, 255, 0])).toThrow(/format\[2\] = 11/)
   expect(() => read([SOURCE, REPAIR, 12, 255])).toThrow(/format/)
-  expect(() => read([SOURCE, REPAIR, 12, 255, 0], 7)).toThrow(/headers/)
+  expect(() => read([SOURCE, REPAIR, 12, 255, 0], 17)).toThrow(/headers/)
   expect(memory.offset).toEqual(before)
   native.memoryClose(id)
 })

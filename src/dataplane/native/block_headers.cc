@@ -1,20 +1,64 @@
 /** The headers of block codes' packets, those of a batch in one call. */
 #include "block_headers.h"
 
-#include <string.h>
-
 #include "memory.h"
 
 namespace penstock {
 
-/** Kind, k, r, index, session and closing byte, block: what precedes the symbol of a source, which begins with its payload's length. */
-static constexpr int32_t kSymbolAt = 12;
+/** A source's symbol begins with its payload's length. */
+static constexpr int32_t kSymbolAt = kBlockHeaderBytes;
 static constexpr int32_t kLengthBytes = 2;
 /** Of the word of a packet above its index and closing byte. */
 static constexpr int32_t kSource = 1 << 16;
 static constexpr int32_t kBegins = 1 << 17;
 static constexpr int32_t kNoHeader = -1;
-static constexpr size_t kRunWords = 3;
+/** Packets of one block that follow each other: in the words of the headers, and what they say of the block. */
+struct Run {
+  enum { kShape, kSession, kBlock, kPackets, kSources, kWanted, kLongest, kRepairBytes, kWords };
+  int32_t* words;
+  /** Whether the sources come one after the other, then the repairs, which say the same of their block. */
+  bool orderly = false;
+  int32_t nextSource = 0, nextRepair = 0, packets = 0, sources = 0, closing = 0, longest = 0, repairBytes = 0;
+
+  explicit Run(int32_t* at) : words(at) {}
+  void begin(uint32_t shape, uint32_t session, uint32_t block, bool isOrderly) {
+    words[kShape] = static_cast<int32_t>(shape);
+    words[kSession] = static_cast<int32_t>(session);
+    words[kBlock] = static_cast<int32_t>(block);
+    orderly = isOrderly;
+    nextSource = nextRepair = packets = sources = closing = longest = repairBytes = 0;
+  }
+  void addSource(int32_t index, int32_t bytes) {
+    orderly &= nextRepair == 0 && index >= nextSource;
+    nextSource = index + 1;
+    if (bytes > longest) longest = bytes;
+    packets++;
+    sources++;
+  }
+  void addRepair(int32_t index, int32_t over, int32_t bytes) {
+    orderly &= index >= nextRepair && (packets == sources || (over == closing && bytes == repairBytes));
+    nextRepair = index + 1;
+    closing = over;
+    repairBytes = bytes;
+    packets++;
+  }
+  /** How many sources the block has, where that many symbols are there which go together; 0 otherwise. */
+  int32_t wanted() const {
+    const int32_t k = words[kShape] >> 8;
+    if (!orderly || sources == 0) return 0;
+    if (packets == sources) return sources == k ? k : 0;
+    return closing >= nextSource && repairBytes >= longest && packets >= closing ? closing : 0;
+  }
+  /** Writes what there is to say, and goes on to the words of the next. */
+  void end() {
+    words[kPackets] = packets;
+    words[kSources] = sources;
+    words[kWanted] = wanted();
+    words[kLongest] = longest;
+    words[kRepairBytes] = repairBytes;
+    words += kWords;
+  }
+};
 
 static uint32_t wordAt(const uint8_t* at) {
   uint32_t word;
@@ -67,7 +111,7 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
   const Memory* memory = memoryArgument(arguments, 0);
   const auto count = static_cast<size_t>(arguments.integer(2, "count", 0, memory ? memory->slots : 0));
   const Span<int32_t> handles = arguments.int32s(1, "packets", count);
-  const Span<int32_t> out = arguments.int32s(4, "headers", count * (1 + kRunWords));
+  const Span<int32_t> out = arguments.int32s(4, "headers", count * (1 + Run::kWords));
   Format format;
   if (arguments.failed() || !formatArgument(arguments, 3, *memory, &format)) return nullptr;
   if (!packetsArgument(arguments, *memory, handles, 0, count)) return nullptr;
@@ -75,32 +119,98 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
   // They were written elsewhere, most of them: what is not waited for one by one is there when it is read.
   for (size_t n = 0; n < count; n++) __builtin_prefetch(packets[n].data);
   uint32_t shape = 0, session = 0, block = 0;
-  int32_t* run = out.data + count;
+  Run run(out.data + count);
   bool begun = false;
   for (size_t n = 0; n < count; n++) {
     const Packet& packet = packets[n];
     out.data[n] = kNoHeader;
-    if (packet.length < kSymbolAt + kLengthBytes) continue;
-    const uint32_t first = wordAt(packet.data), sender = wordAt(packet.data + 4), id = wordAt(packet.data + 8);
-    int32_t word = format.read(packet, first, sender);
-    if (word == kNoHeader) continue;
+    const bool isLongEnough = packet.length >= kSymbolAt + kLengthBytes;
+    const uint32_t first = isLongEnough ? wordAt(packet.data) : 0, sender = isLongEnough ? wordAt(packet.data + 4) : 0;
+    int32_t word = isLongEnough ? format.read(packet, first, sender) : kNoHeader;
+    if (word == kNoHeader) {
+      run.orderly = false;
+      continue;
+    }
+    const uint32_t id = wordAt(packet.data + 8);
     if (!begun || (first >> 8 & 0xffff) != shape || sender >> 8 != session || id != block) {
+      if (begun) run.end();
       begun = true;
       shape = first >> 8 & 0xffff;
       session = sender >> 8;
       block = id;
-      run[0] = static_cast<int32_t>(shape);
-      run[1] = static_cast<int32_t>(session);
-      run[2] = static_cast<int32_t>(block);
-      run += kRunWords;
+      run.begin(shape, session, block, !format.progressive);
       word |= kBegins;
     }
     out.data[n] = word;
     const int32_t skipped = word & kSource ? kSymbolAt : format.repairSymbolAt;
     memory->offset[packet.handle] = static_cast<int32_t>(packet.data - memory->data) + skipped;
     memory->length[packet.handle] = packet.length - skipped;
+    if (word & kSource) {
+      run.addSource(word & 255, packet.length - skipped);
+    } else {
+      run.addRepair(word & 255, word >> 8 & 255, packet.length - skipped);
+    }
   }
+  if (begun) run.end();
   return nullptr;
+}
+
+/** What framing goes on from, and where it is afterwards. */
+struct Framing {
+  enum { kFirstWord, kSender, kBlock, kIndex, kFront, kSources, kAt, kStride, kBlocks, kPrevious, kNoRoom, kWords };
+};
+
+/** Writes the header of a source in front of its payload, of which there are `front` bytes at least; false where there is no room. */
+static bool frame(const Memory& memory, Packet packet, int32_t front, uint32_t first, uint32_t sender, uint32_t block) {
+  if (packet.length > 0xffff || !memory.settle(&packet)) return false;
+  if (packet.data - memory.slot(packet.handle) < front) return false;
+  uint8_t* at = packet.data - kSymbolAt - kLengthBytes;
+  writeBlockHeader(at, first, sender, block);
+  at[kSymbolAt] = static_cast<uint8_t>(packet.length >> 8);
+  at[kSymbolAt + 1] = static_cast<uint8_t>(packet.length);
+  memory.offset[packet.handle] = static_cast<int32_t>(at - memory.data);
+  memory.length[packet.handle] = packet.length + kSymbolAt + kLengthBytes;
+  return true;
+}
+
+napi_value blockFrame(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "blockFrame", 6);
+  const Memory* memory = memoryArgument(arguments, 0);
+  const auto end = static_cast<size_t>(arguments.integer(3, "end", 0, memory ? memory->slots : 0));
+  auto from = static_cast<size_t>(arguments.integer(2, "from", 0, static_cast<int64_t>(end)));
+  const Span<int32_t> handles = arguments.int32s(1, "packets", end);
+  const Span<int32_t> state = arguments.int32s(4, "state", Framing::kWords);
+  const Span<int32_t> symbols = arguments.int32s(5, "symbols", 0);
+  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, end - from)) return nullptr;
+  int32_t word[Framing::kWords];
+  for (size_t n = 0; n < Framing::kWords; n++) word[n] = loadOnce(state.data + n);
+  const int32_t front = word[Framing::kFront], sources = word[Framing::kSources];
+  const bool isRight = front >= kSymbolAt + kLengthBytes && front <= memory->slotBytes && sources >= 1 && sources <= 255 && word[Framing::kIndex] >= 0 &&
+                       word[Framing::kIndex] < sources && word[Framing::kAt] >= 0 && word[Framing::kStride] >= 0 && word[Framing::kBlocks] >= 1;
+  const int64_t most = word[Framing::kAt] + static_cast<int64_t>(word[Framing::kBlocks] - 1) * word[Framing::kStride] + sources;
+  if (!isRight || most > static_cast<int64_t>(symbols.length)) {
+    throwRange(env, "blockFrame: state has numbers that cannot be, or symbols no room for them");
+    return nullptr;
+  }
+  word[Framing::kNoRoom] = 0;
+  const Packet* packet = arguments.state().packets.data();
+  for (; from < end && word[Framing::kBlocks] > 0; from++, packet++) {
+    const auto index = static_cast<uint32_t>(word[Framing::kIndex]), block = static_cast<uint32_t>(word[Framing::kBlock]);
+    if (!frame(*memory, *packet, front, static_cast<uint32_t>(word[Framing::kFirstWord]) | index, static_cast<uint32_t>(word[Framing::kSender]), block)) {
+      memory->release(packet->handle);
+      word[Framing::kNoRoom]++;
+      continue;
+    }
+    symbols.data[word[Framing::kAt] + word[Framing::kIndex]++] = packet->handle;
+    if (word[Framing::kIndex] < sources) continue;
+    if (--word[Framing::kBlocks] == 0) continue;
+    word[Framing::kIndex] = 0;
+    word[Framing::kBlock] = static_cast<int32_t>(block + 1);
+    word[Framing::kAt] += word[Framing::kStride];
+    word[Framing::kSender] = static_cast<int32_t>(static_cast<uint32_t>(word[Framing::kSender]) & ~255u) | (word[Framing::kPrevious] & 255);
+  }
+  for (size_t n = 0; n < Framing::kWords; n++) state.data[n] = word[n];
+  return toInteger(env, static_cast<int32_t>(from));
 }
 
 }  // namespace penstock

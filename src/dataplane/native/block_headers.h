@@ -1,9 +1,26 @@
-/** The headers of block codes' packets. */
+/** The headers of block codes' packets (docs/wire-formats.md). */
 #pragma once
 #include <node_api.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 namespace penstock {
 
+/** Kind, k, r, index, session and closing byte, block: what precedes the symbol of a source, or the seed of a random combination. */
+constexpr int32_t kBlockHeaderBytes = 12;
+
+inline void writeWord(uint8_t* at, uint32_t word) {
+  word = __builtin_bswap32(word);
+  memcpy(at, &word, sizeof word);
+}
+inline void writeBlockHeader(uint8_t* at, uint32_t first, uint32_t sender, uint32_t block) {
+  writeWord(at, first);
+  writeWord(at + 4, sender);
+  writeWord(at + 8, block);
+}
+
+napi_value blockFrame(napi_env env, napi_callback_info info);
 napi_value blockHeaders(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

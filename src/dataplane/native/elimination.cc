@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gf256.h"
 #include "memory.h"
@@ -141,6 +142,53 @@ size_t eliminate(const RowSystem& system, size_t fresh, size_t count) {
     to++;
   }
   return kept;
+}
+
+/** Puts sums of the rows that are solved in the place of the unknowns that these are for. */
+static void substitute(uint8_t* own, const uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count, const uint8_t* rowOf,
+                       const bool* solved) {
+  const AddMultiples addMultiples = addMultiplesInUse();
+  uint8_t factors[kMaxColumns];
+  for (size_t u = 0; u < count; u++) {
+    if (solved[u]) factors[u] = std::exchange(own[unknowns[u]], 0);
+  }
+  for (size_t u = 0; u < count; u++) {
+    if (solved[u]) addMultiples(own, stride, 1, rows + rowOf[u] * stride, factors + u, bytes);
+  }
+}
+
+bool solveInPlace(uint8_t* rows, size_t stride, size_t bytes, size_t rowCount, const uint8_t* unknowns, size_t count, uint8_t* rowOf,
+                  uint8_t* combined) {
+  const AddMultiples addMultiples = addMultiplesInUse();
+  uint8_t factors[kMaxColumns];
+  bool solved[kMaxColumns];
+  std::fill_n(solved, count, false);
+  size_t next = count;
+  for (size_t row = 0; row < count; row++) {
+    uint8_t* own = rows + row * stride;
+    const auto pivot = [&] {
+      size_t u = 0;
+      while (u < count && (solved[u] || own[unknowns[u]] == 0)) u++;
+      return u;
+    };
+    size_t combination = row, u = pivot();
+    for (; u == count; u = pivot()) {
+      if (next >= rowCount) return false;
+      combination = next++;
+      memcpy(own, rows + combination * stride, bytes);
+      substitute(own, rows, stride, bytes, unknowns, count, rowOf, solved);
+    }
+    solved[u] = true;
+    rowOf[u] = static_cast<uint8_t>(row);
+    combined[u] = static_cast<uint8_t>(combination);
+    const size_t column = unknowns[u];
+    const uint8_t* times = gfTables.product[gfTables.inverse[own[column]]];
+    for (size_t j = 0; j < count; j++) factors[j] = times[std::exchange(rows[j * stride + column], 0)];
+    own[column] = 1;
+    factors[row] = times[1] ^ 1;
+    addMultiples(rows, stride, count, own, factors, bytes);
+  }
+  return true;
 }
 
 }  // namespace penstock

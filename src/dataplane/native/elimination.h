@@ -37,6 +37,15 @@ struct RowSystem {
 size_t eliminate(const RowSystem& system, size_t fresh, size_t count);
 
 /**
+ * Solves `count` equations for as many unknown sources, in place. A row has the coefficients of a combination of sources, `bytes` of them, a
+ * multiple of 64; the unknown ones have columns `unknowns`. Afterwards row `rowOf[u]` says of what unknown u is the sum: the column of
+ * unknown v stands for combination `combined[v]` then. Of `rowCount` rows those from `count` on take the place of rows that follow from others. False
+ * when there are too few for that.
+ */
+bool solveInPlace(uint8_t* rows, size_t stride, size_t bytes, size_t rowCount, const uint8_t* unknowns, size_t count, uint8_t* rowOf,
+                  uint8_t* combined);
+
+/**
  * Writes `count` rows of random bytes, `stride` apart, the row of each seed: the stream of xoshiro128** 1.1, seeded by
  * SplitMix32(seed), as src/dataplane/engine/random.ts has it. Of a row `bytes` rounded up to a multiple of `kRandomBytes` are written.
  */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "memory.h"
@@ -68,7 +69,7 @@ void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_
   }
 }
 
-static const Kernel scalar = {"scalar", multiplyScalar, addMultiplesScalar, [] { return true; }, false};
+static const Kernel scalar = {"scalar", multiplyScalar, addMultiplesScalar, [] { return true; }, false, false};
 
 static const Kernel* kernelAt(size_t index) { return index < archKernelCount ? &archKernels[index] : &scalar; }
 
@@ -140,11 +141,11 @@ void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t 
   if (m == 0 || bytes == 0) return;
   const Kernel* kernel = current().load(std::memory_order_relaxed);
   const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
-  kernel->multiply({matrix, k, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, coefficients});
+  productByLine(state, {matrix, k, k, m, nullptr, nullptr, padded, nullptr, bytes, coefficients});
 }
 
 void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded) {
-  gfProduct({matrix, stride, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, nullptr});
+  productByLine(state, {matrix, stride, k, m, nullptr, nullptr, padded, nullptr, bytes, nullptr});
 }
 
 AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
@@ -192,6 +193,40 @@ bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places,
 void gfProduct(const Product& product) {
   if (product.m == 0 || product.bytes == 0) return;
   current().load(std::memory_order_relaxed)->multiply(product);
+}
+
+/** Symbols shorter than a few lines gain less than another pass over their sources costs. */
+static constexpr size_t kFewLines = 4 * 64;
+
+/** Bytes in front of the first line, where sources and targets have as many; 0 otherwise. */
+static size_t headOf(const Product& product) {
+  const auto within = [](const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) & 63; };
+  const size_t first = within(product.targets[0]);
+  size_t differ = 0;
+  for (size_t j = 0; j < product.m; j++) differ |= within(product.targets[j]) ^ first;
+  for (size_t i = 0; i < product.k; i++) differ |= within(product.sources[i]) ^ first;
+  return differ ? 0 : (64 - first) & 63;
+}
+
+void productByLine(State& state, Product product) {
+  product.sources = state.sources.data();
+  product.lengths = state.lengths.data();
+  product.targets = state.targets.data();
+  const bool isWorthIt = product.m > 0 && product.bytes >= kFewLines && current().load(std::memory_order_relaxed)->masks;
+  const size_t head = isWorthIt ? headOf(product) : 0;
+  if (head > 0) {
+    const auto bytes = static_cast<int32_t>(head);
+    const size_t body = product.bytes - head;
+    product.bytes = head;
+    gfProduct(product);
+    for (size_t i = 0; i < product.k; i++) {
+      state.sources[i] += std::min(bytes, state.lengths[i]);
+      state.lengths[i] = std::max(state.lengths[i] - bytes, 0);
+    }
+    for (size_t j = 0; j < product.m; j++) state.targets[j] += head;
+    product.bytes = body;
+  }
+  gfProduct(product);
 }
 
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {

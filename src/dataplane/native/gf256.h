@@ -36,6 +36,8 @@ struct Kernel {
   bool (*supported)();
   /** Whether coefficients that are at hand save it work. */
   bool coefficients;
+  /** Whether fewer columns than a vector has cost it a vector, not each its own look-up. */
+  bool masks;
 };
 
 struct GfTables {
@@ -85,6 +87,11 @@ bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places,
 
 /** Computes `product` with the kernel in use. */
 void gfProduct(const Product& product);
+/**
+ * The same with k sources and m targets of `state`. Where all of them lie across cache lines alike, what is in front of the first whole line
+ * goes first, so that no vector of the rest lies across two. Leaves `state.sources`, `lengths` and `targets` changed.
+ */
+void productByLine(State& state, Product product);
 
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);
@@ -93,6 +100,5 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info);
 napi_value gfMultiplyRows(napi_env env, napi_callback_info info);
 napi_value gfMultiplyPackets(napi_env env, napi_callback_info info);
 napi_value gfRandomPackets(napi_env env, napi_callback_info info);
-napi_value gfRecover(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

@@ -1,10 +1,14 @@
 /** GF(2^8) products of packets: the packets that a block code makes of others, many blocks a call. */
 #include <algorithm>
 
+#include "block_headers.h"
 #include "gf256.h"
 #include "memory.h"
 
 namespace penstock {
+
+/** Between the header of a random combination and its symbol. */
+static constexpr int64_t kSeedBytes = 4;
 
 /** What the packets of one call have in common. */
 struct Shape {
@@ -16,7 +20,15 @@ struct Shape {
   int64_t bytes;
   /** The packet whose annotations the products get, -1: the last source of their block. */
   int64_t like;
+  /** The three words of the header of the first product of the first block, JavaScript's; nullptr: headers are the caller's to write. */
+  const int32_t* header;
 };
+
+/** Writes the header of product `j` of a block. */
+static void writeHeader(const Shape& shape, uint8_t* at, size_t block, size_t j) {
+  const auto word = [&](size_t n) { return static_cast<uint32_t>(loadOnce(shape.header + n)); };
+  writeBlockHeader(at, word(0) + static_cast<uint32_t>(j), word(1), word(2) + static_cast<uint32_t>(block));
+}
 
 /**
  * Checks the sources of a block and puts them into `state.packets`; where in their slots its products go, and their
@@ -79,6 +91,7 @@ static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* ou
     memory.offset[handle] = static_cast<int32_t>(at - memory.data);
     memory.length[handle] = static_cast<int32_t>(shape.front + symbol);
     memory.annotateAs(handle, annotated);
+    if (shape.header) writeHeader(shape, at, block, j);
     out[j] = handle;
   }
   if (count == 0) return 0;
@@ -92,6 +105,17 @@ static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* ou
   }
   multiply(block, count, static_cast<size_t>(symbol), padded);
   return static_cast<int64_t>(count);
+}
+
+/** The header at argument `index`, with room for which products need `front` bytes in front; nullptr where it is not given. */
+static const int32_t* headerArgument(Arguments& arguments, size_t index, int64_t front, int64_t needed) {
+  if (arguments.failed() || arguments.given() <= index) return nullptr;
+  if (front < needed) {
+    throwRange(arguments.env(), "%s: %lld bytes in front of a symbol are too few for a header of %lld", arguments.function(),
+               static_cast<long long>(front), static_cast<long long>(needed));
+    arguments.fail();
+  }
+  return arguments.int32s(index, "header", 3).data;
 }
 
 /** Makes the packets of all blocks; `multiply(block, m, bytes, padded)` runs the product of one. */
@@ -132,8 +156,9 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   const int64_t like = arguments.given() > 8 ? arguments.integer(8, "like", -1, memory->slots - 1) : -1;
   const Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
+  const int32_t* header = headerArgument(arguments, 9, skip, kBlockHeaderBytes);
   if (arguments.failed()) return nullptr;
-  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like},
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like, header},
                     [&](size_t, size_t count, size_t symbol, bool padded) {
                       runProduct(arguments.state(), matrix.data, k, count, symbol, padded);
                     });
@@ -150,81 +175,15 @@ napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
   const int64_t more = arguments.integer(7, "more", 0, memory->slotBytes);
   const Span<int32_t> seeds = arguments.int32s(1, "seeds", blocks * m);
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
+  const int32_t* header = headerArgument(arguments, 8, skip + more, kBlockHeaderBytes + kSeedBytes);
   if (arguments.failed()) return nullptr;
-  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1},
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1, header},
                     [&](size_t block, size_t count, size_t symbol, bool padded) {
-                      runRandomProduct(arguments.state(), seeds.data + block * m, k, count, symbol, padded);
+                      const int32_t* own = seeds.data + block * m;
+                      State& state = arguments.state();
+                      for (size_t j = 0; header && j < count; j++) writeWord(state.targets[j] - kSeedBytes, static_cast<uint32_t>(loadOnce(own + j)));
+                      runRandomProduct(state, own, k, count, symbol, padded);
                     });
-}
-
-/**
- * Looks which of the first `k` of a block's symbols are missing and which of its `r` repairs replace them; the packets of those at hand go
- * into `state.block`. False after throwing.
- */
-static bool takeErasures(Arguments& arguments, const int32_t* symbols, size_t sources, size_t r, Erasures* erasures) {
-  std::vector<int32_t>& block = arguments.state().block;
-  block.resize(2 * erasures->k);
-  size_t atHand = 0;
-  size_t missing = 0;
-  for (size_t i = 0; i < erasures->k; i++) {
-    const int32_t symbol = loadOnce(symbols + i);
-    // Which are at hand is anyone's guess: a branch would be mispredicted at every second gap.
-    const bool has = symbol > 0;
-    block[atHand] = symbol - 1;
-    erasures->missing[missing] = static_cast<uint8_t>(i);
-    atHand += has;
-    missing += !has;
-  }
-  erasures->count = missing;
-  size_t replaced = 0;
-  for (size_t j = 0; j < r && replaced < missing; j++) {
-    const int32_t symbol = loadOnce(symbols + sources + j);
-    if (symbol <= 0) continue;
-    erasures->repairs[replaced++] = static_cast<uint8_t>(j);
-    block[atHand++] = symbol - 1;
-  }
-  std::fill(block.begin() + static_cast<ptrdiff_t>(atHand), block.end(), -1);
-  if (replaced == missing) return true;
-  throwRange(arguments.env(), "%s: %zu symbols are at hand, %zu are needed", arguments.function(), atHand, erasures->k);
-  return false;
-}
-
-napi_value gfRecover(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "gfRecover", 9);
-  Memory* memory = memoryArgument(arguments, 0);
-  if (!memory) return nullptr;
-  const auto from = static_cast<size_t>(arguments.integer(2, "from", 0, 0x7fffffff));
-  const auto k = static_cast<size_t>(arguments.integer(3, "k", 1, kMaxSymbols));
-  const auto r = static_cast<size_t>(arguments.integer(4, "r", 0, kMaxSymbols - static_cast<int64_t>(k)));
-  const auto wanted = static_cast<size_t>(arguments.integer(5, "wanted", 1, static_cast<int64_t>(k)));
-  const int64_t bytes = arguments.integer(6, "bytes", 2, memory->slotBytes);
-  const int64_t like = arguments.integer(7, "like", 0, memory->slots - 1);
-  const Span<int32_t> symbols = arguments.int32s(1, "symbols", from + k + r);
-  const Span<int32_t> made = arguments.int32s(8, "made", 3 * std::min(wanted, r));
-  if (arguments.failed()) return nullptr;
-  Erasures erasures;
-  erasures.k = wanted;
-  if (!takeErasures(arguments, symbols.data + from, k, r, &erasures)) return nullptr;
-  const int32_t available = memory->freeCount();
-  if (available < 0) {
-    throwFreeStack(arguments);
-    return nullptr;
-  }
-  if (static_cast<size_t>(available) < erasures.count) return toInteger(env, -1);
-  State& state = arguments.state();
-  const DecodingMatrices::Matrix& matrix = state.decodingMatrices.get(erasures);
-  const uint64_t* coefficients = matrix.coefficients.empty() ? nullptr : matrix.coefficients.data();
-  const auto multiply = [&](size_t, size_t count, size_t symbol, bool padded) {
-    gfProduct({matrix.rows.data(), wanted, wanted, count, state.sources.data(), state.lengths.data(), padded, state.targets.data(), symbol, coefficients});
-  };
-  if (!makeBlocks(arguments, *memory, state.block.data(), 1, {wanted, erasures.count, 0, 0, bytes, like}, multiply)) return nullptr;
-  int32_t count = 0;
-  for (size_t m = 0; m < erasures.count && state.block[wanted + m] >= 0; m++, count++) {
-    made.data[3 * m] = erasures.missing[m];
-    made.data[3 * m + 1] = state.block[wanted + m];
-    made.data[3 * m + 2] = state.targets[m][0] << 8 | state.targets[m][1];
-  }
-  return toInteger(env, count);
 }
 
 }  // namespace penstock

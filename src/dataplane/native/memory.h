@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "block_recovery.h"
 #include "cauchy.h"
 #include "elimination.h"
 
@@ -24,13 +25,6 @@ constexpr size_t kRemoteBytes = 32;
 inline int32_t loadOnce(const int32_t* at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 
 constexpr size_t kTrainBytes = 65536;
-
-/** A packet whose place was checked: its bytes lie inside its own slot, or inside the train it belongs to. */
-struct Packet {
-  uint8_t* data;
-  int32_t length;
-  int32_t handle;
-};
 
 struct Memory {
   int32_t id = 0;
@@ -217,8 +211,7 @@ struct State {
   std::vector<uint64_t> coefficients;
   EliminationScratch elimination;
   DecodingMatrices decodingMatrices;
-  /** Packets of the block that is recovered. */
-  std::vector<int32_t> block;
+  RecoveryScratch recovery;
   std::unordered_map<int32_t, std::shared_ptr<SlidingWindow>> slidingWindows;
   int32_t lastSlidingWindow = 0;
   /** Where bytes go that no slot was predicted for, and where a mispredicted train is put together again. */

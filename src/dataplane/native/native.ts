@@ -347,6 +347,9 @@ export interface Native {
    * Symbols made are as long as the longest of their block, or `bytes` (0: not given); shorter sources count as padded with zeros,
    * longer ones as far as that. They lie in their slots where the longest source does, or behind headroom where that lies in a train.
    *
+   * With `header`, three words (docs/wire-formats.md), each is written one in the first 12 bytes: product j of block b that with j added to the first word and b to
+   * the third.
+   *
    * Returns how many were made: fewer than blocks · m where slots run out, the last ones missing. Throws, with nothing made, where
    * a source is no packet or shorter than `skip`, or a symbol would not fit a slot.
    */
@@ -360,10 +363,12 @@ export interface Native {
     skip: number,
     bytes?: number,
     like?: number,
+    header?: Int32Array,
   ): number
   /**
    * As `gfMultiplyPackets` with random coefficients, as `gfRandomMultiply` has them: product j of block b is that of `seeds[b · m + j]`.
-   * There are `more` bytes more in front of the symbol of what is made than in front of a source's. k and m are at most 255.
+   * There are `more` bytes more in front of the symbol of what is made than in front of a source's. k and m are at most 255. With `header`, as
+   * `gfMultiplyPackets` has it, the seed is written in front of the symbol too.
    */
   gfRandomPackets(
     memory: number,
@@ -374,6 +379,7 @@ export interface Native {
     m: number,
     skip: number,
     more: number,
+    header?: Int32Array,
   ): number
   /**
    * Makes packets of the missing sources of a block of the systematic Cauchy code (codes/cauchy.ts). `symbols` has of the block's k sources
@@ -385,6 +391,22 @@ export interface Native {
    * are; -1, with nothing made, where there are too few slots. Throws where fewer than `wanted` symbols are at hand, or one is no packet.
    */
   gfRecover(
+    memory: number,
+    symbols: Int32Array,
+    from: number,
+    k: number,
+    r: number,
+    wanted: number,
+    bytes: number,
+    like: number,
+    made: Int32Array,
+  ): number
+  /**
+   * As `gfRecover` for a block of random combinations (`gfRandomMultiply`) of its first `wanted` sources, at most 255 repairs; the seed of each
+   * stands in the four bytes in front of its packet (big-endian). All repairs at hand are looked at; -2, with nothing made, where too many of them
+   * follow from others.
+   */
+  gfRecoverRandom(
     memory: number,
     symbols: Int32Array,
     from: number,
@@ -430,16 +452,55 @@ export interface Native {
    */
   gfSolve(memory: number, table: Int32Array): number
   /**
+   * Writes the headers of sources of block codes (docs/wire-formats.md) in front of `packets[from..end)`, and puts their handles into `symbols`, until the packets
+   * or the blocks end. `state`: the first word without the index, session and closing byte, block, index of the next source; bytes that have to be free in front
+   * of a payload; sources of a block; where in `symbols` the block's begin, and how far behind it those of the next do; how many blocks may become full;
+   * the closing byte behind a full block. All of that is brought up to date, but where the last of those blocks is full the index stays as
+   * many as sources. A packet without room, or longer than 65,535 bytes, is released; one word more says how many were. Returns the index of the first packet that was not
+   * taken. Throws, with nothing changed, where a handle is no packet or `state` cannot be.
+   */
+  blockFrame(
+    memory: number,
+    packets: Int32Array,
+    from: number,
+    end: number,
+    state: Int32Array,
+    symbols: Int32Array,
+  ): number
+  /**
    * Reads the headers of `count` packets of a block code (docs/wire-formats.md) and cuts them off, up to their symbols. `format`: the
    * first bytes of source and repair packets, bytes of a repair in front of its symbol, most sources and repairs of a block together, and 1
    * where a source's closing byte says how many the block before has.
    *
    * `headers` gets a word for each packet: its index, 256 times its closing byte, plus `SOURCE_PACKET` for a source and `BEGINS_RUN` where
    * another block, session or shape begins than that of the last packet with a header; -1 where it has none, and nothing is cut off.
-   * Behind those words follow three for each that begins: 256 k + r, the session, the block. It has room for 4 · count words. Throws, with
-   * nothing changed, where a handle is no packet.
+   * Behind those words follow eight for each that begins, a run of packets: 256 k + r, the session, the block, how many packets and how many
+   * sources come, how many sources the block has, bytes of the longest source's symbol and of the last repair's. How many it has is 0 unless as many symbols
+   * are in the run, sources in their order before repairs in theirs, with nothing else between them, and go together. It has room
+   * for 9 · count words. Throws, with nothing changed, where a handle is no packet.
    */
   blockHeaders(memory: number, packets: Int32Array, count: number, format: Int32Array, headers: Int32Array): void
+  /**
+   * Passes blocks on of which enough has come in one batch. `blocks` has eight words for each of `count`: the index of its first packet in `packets`,
+   * how many packets, how many of them, the first, are sources, how many sources it has, bytes of its repairs' symbols, the index in `symbols` and `shapes`
+   * at which its k sources stand, followed by its repairs, k, and 1 where a recovered source that others have overtaken is REPLACED (block-window.ts). `packets`
+   * and `headers` are those of `blockHeaders`; `random` says which code it is, as `gfRecover` or `gfRecoverRandom` have it.
+   *
+   * `out` gets the packets of each block's payloads, its sources as they came, then those that were recovered, with the annotations of its last packet; its
+   * repairs are released, and `symbols` and `shapes` say what has come, where nothing had. Returns how many blocks were passed on. The one
+   * behind them is as it was: slots are too few, its repairs follow from each other, or contradict its sources.
+   */
+  blocksPass(
+    memory: number,
+    random: boolean,
+    packets: Int32Array,
+    headers: Int32Array,
+    blocks: Int32Array,
+    count: number,
+    symbols: Int32Array,
+    shapes: Int32Array,
+    out: Int32Array,
+  ): number
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
    * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many

@@ -40,6 +40,27 @@ describe.each(native.gfKernels())('packets of random combinations with %s', (ker
   )
 })
 
+test('headers and seeds are written where the first of them is given', () => {
+  const { memory, list, id } = blocksOf([[8], [9]], 20)
+  const header = Int32Array.of(0xb3040200 | 0, 7 * 256 + 1, 0xffffffff | 0)
+  expect(native.gfRandomPackets(id, Int32Array.from(SEEDS), list, 2, 1, 2, SKIP, MORE, header)).toBe(4)
+  const words = (made: number) => {
+    const view = new DataView(bytesOf(memory, made).slice().buffer)
+    return [0, 4, 8, 12].map((at) => view.getInt32(at))
+  }
+  const first = header[0]
+  expect([1, 2, 4, 5].map((at) => words(list[at]))).toEqual([
+    [first, header[1], -1, SEEDS[0]],
+    [first + 1, header[1], -1, SEEDS[1]],
+    [first, header[1], 0, SEEDS[2]],
+    [first + 1, header[1], 0, SEEDS[3]],
+  ])
+  expect(() => native.gfRandomPackets(id, Int32Array.from(SEEDS), list, 1, 1, 1, 8, MORE, header)).toThrow(
+    /12 bytes in front .* header of 16/,
+  )
+  native.memoryClose(id)
+})
+
 test('where slots run out the last ones are not made', () => {
   const { memory, list, id } = blocksOf([[8], [9]], 5)
   expect(native.gfRandomPackets(id, Int32Array.from(SEEDS), list, 2, 1, 2, SKIP, MORE)).toBe(3)

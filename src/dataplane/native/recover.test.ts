@@ -1,5 +1,7 @@
-/** The missing sources of Reed-Solomon blocks, made as packets by every kernel, against the mathematics. */
+/** The missing sources of Reed-Solomon blocks and of random combinations, made as packets by every kernel, against the mathematics. */
 import { afterEach, describe, expect, test } from 'vitest'
+import { coefficients, seededCombination } from '../../../test/harness/coefficients.ts'
+import { determined } from '../codes/linear.ts'
 import { encode } from '../codes/reed-solomon.ts'
 import { Random } from '../engine/random.ts'
 import { bytesOf, freePacket, packetMemory, packetOf, pattern } from './fixture.ts'
@@ -66,6 +68,90 @@ describe.each(native.gfKernels())('recovery with %s', (kernel) => {
     }
     native.memoryClose(id)
   })
+})
+
+/** As `blockOf` with repairs that are random combinations, each behind its seed. */
+function randomBlockOf(
+  memory: PacketMemory,
+  sources: readonly Uint8Array[],
+  seeds: readonly number[],
+  lost: ReadonlySet<number>,
+) {
+  const repairs = seeds.map((seed) =>
+    Uint8Array.of(seed >> 24, seed >> 16, seed >> 8, seed, ...seededCombination(sources, seed)),
+  )
+  return Int32Array.from([...sources, ...repairs], (bytes, n) => {
+    if (lost.has(n)) return 0
+    const packet = packetOf(memory, bytes)
+    if (n >= sources.length) {
+      memory.offset[packet] += 4
+      memory.length[packet] -= 4
+    }
+    return packet + 1
+  })
+}
+
+describe.each(native.gfKernels())('recovery of random combinations with %s', (kernel) => {
+  test.each([1, 2, 3])(
+    'gives back what was lost where repairs suffice, and says where they do not, seed %i',
+    (seed) => {
+      native.gfUse(kernel)
+      const random = new Random(seed)
+      const memory = packetMemory(256, 768)
+      const id = native.memoryOpen(memory)
+      let [dependent, spared] = [0, 0]
+      for (let round = 0; round < 150; round++) {
+        const [k, r] = [1 + random.below(80), random.below(20)]
+        const sources = Array.from({ length: k }, (_, i) => symbolOf(random.below(400), round * 50 + i))
+        const bytes = Math.max(...sources.map(({ length }) => length))
+        // Seeds that come again make equations that follow from others.
+        const seeds = Array.from({ length: r }, () => (random.chance(0.2) ? 7 : random.bits()))
+        const lost = someOf(random, k + r, random.below(r + 1))
+        const missing = [...lost].filter((n) => n < k).sort((a, b) => a - b)
+        const rows = seeds.filter((_, j) => !lost.has(k + j)).map((own) => coefficients(own, k))
+        const symbols = randomBlockOf(memory, sources, seeds, lost)
+        const like = packetOf(memory, Uint8Array.of(1))
+        memory.arrival[like] = round + 0.5
+        const made = new Int32Array(3 * Math.min(k, r))
+        const count = native.gfRecoverRandom(id, symbols, 0, k, r, k, bytes, like, made)
+        const follows = determined(rows, missing).length === missing.length
+        expect(count).toBe(follows ? missing.length : -2)
+        if (!follows) dependent++
+        else if (
+          rows.length > missing.length &&
+          determined(rows.slice(0, missing.length), missing).length < missing.length
+        )
+          spared++
+        missing.slice(0, Math.max(count, 0)).forEach((i, n) => {
+          const [index, packet, length] = made.subarray(3 * n)
+          expect([index, length]).toEqual([i, sources[i].length - 2])
+          const whole = new Uint8Array(bytes)
+          whole.set(sources[i])
+          expect(bytesOf(memory, packet)).toEqual(whole)
+          expect(memory.arrival[packet]).toBe(round + 0.5)
+          freePacket(memory, packet)
+        })
+        for (const entry of symbols) if (entry > 0) freePacket(memory, entry - 1)
+        freePacket(memory, like)
+        expect(memory.free[0]).toBe(256)
+      }
+      // Both kinds of blocks were there, and some in which a repair took the place of one that says nothing new.
+      expect(dependent).toBeGreaterThan(0)
+      expect(spared).toBeGreaterThan(0)
+      native.memoryClose(id)
+    },
+  )
+})
+
+test('a repair whose seed is not in the slab throws', () => {
+  const memory = packetMemory(4, 512)
+  const id = native.memoryOpen(memory)
+  const repair = packetOf(memory, pattern(9, 1))
+  expect(repair).toBe(0)
+  memory.offset[repair] = 2
+  expect(() => native.gfRecoverRandom(id, Int32Array.of(0, 1), 0, 1, 1, 1, 9, 0, new Int32Array(3))).toThrow(/seed/)
+  expect(memory.free[0]).toBe(3)
+  native.memoryClose(id)
 })
 
 test('patterns that come again after many others are recovered as they were', () => {

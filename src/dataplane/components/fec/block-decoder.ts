@@ -5,19 +5,29 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { BEGINS_RUN, SOURCE_PACKET } from '../../native/native.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
-import { type BlockHeaders, LENGTH_BYTES, MAX_BLOCK } from './block-header.ts'
+import {
+  type BlockHeaders,
+  LENGTH_BYTES,
+  MAX_BLOCK,
+  RUN_BLOCK,
+  RUN_PACKETS,
+  RUN_SESSION,
+  RUN_WORDS,
+} from './block-header.ts'
 import { type BlockRecovery, CONTRADICTED, NO_MORE, NO_SLOT, WHOLE } from './block-recovery.ts'
 import { BlockRepairs } from './block-repairs.ts'
 import { BlockRetention } from './block-retention.ts'
 import { BlockSessions, LATE } from './block-sessions.ts'
 import { BlockWindow, DONE, OPEN, RECOVERED, REPLACED, SEEN, UNKNOWN, UNSEEN } from './block-window.ts'
+import { WholeBlocks } from './whole-blocks.ts'
 
-/** In the words of the headers, of each run: its shape, its session, its block. */
-const RUN_WORDS = 3
+/** What `findRun` says of a run that has begun. */
+const ONE_BY_ONE = 0
 
 /**
  * Packets of one block that follow each other in a batch make a run. At its end what follows is computed from the packets where they
- * lie, and when the block is not complete its new sources are copied and leave, since whoever comes next may change them.
+ * lie, and when the block is not complete its new sources are copied and leave, since whoever comes next may change them. Runs of whole blocks
+ * wait for each other and are passed on in one call.
  *
  * A source that came leaves, once, whatever repairs say: those may be cut short or made up. Where they contradict the sources, or each
  * other, they are dropped.
@@ -41,6 +51,9 @@ export class BlockDecoder {
   private freshCount = 0
   /** One of those by another one of its block. */
   private overtaken = false
+  /** The packets of the batch at hand, and its blocks that wait for one call. */
+  private handles = new Int32Array(0)
+  private readonly whole: WholeBlocks
   /** The last packet taken, whose annotations recovered packets get. */
   private last = -1
 
@@ -63,6 +76,7 @@ export class BlockDecoder {
       recovery.forget(window, place),
     )
     this.repairs = new BlockRepairs(packets, counters, this.retention, progressive, recovery.mostShapes)
+    this.whole = new WholeBlocks(packets, recovery.memory, recovery.random, counters, this.retention, outlet)
     this.sessions = new BlockSessions(sessions, (window) => this.retention.leave(window, counters.spent_packets))
   }
 
@@ -93,6 +107,7 @@ export class BlockDecoder {
     const { handles, length } = batch
     const { headers } = this
     const { words } = headers
+    this.handles = handles
     headers.read(batch)
     let run = length - RUN_WORDS
     for (let i = 0; i < length; i++) {
@@ -106,11 +121,18 @@ export class BlockDecoder {
         run += RUN_WORDS
       }
       const isSource = (word & SOURCE_PACKET) !== 0
-      if (!this.inRun && !this.findRun(handles[i], isSource, run)) continue
+      if (!this.inRun) {
+        const found = this.findRun(i, isSource, run)
+        if (found !== ONE_BY_ONE) {
+          i += found - 1
+          continue
+        }
+      }
       if (isSource) i = this.takeSources(handles, i, length)
       else this.takeRepair(handles[i], word)
     }
     this.endRun()
+    this.passWhole()
     this.outlet.flush()
   }
 
@@ -173,16 +195,27 @@ export class BlockDecoder {
     if (this.repairs.take(this.window, this.place, packet, word & 255, (word >> 8) & 255)) this.last = packet
   }
 
-  /** Begins the run of a packet; false: no window takes it, and it has gone. */
-  private findRun(packet: number, isSource: boolean, run: number): boolean {
+  /**
+   * Begins the run of the packet at `i`, which `ONE_BY_ONE` says; or returns how many packets are taken: all of a run that waits with others, or one that no window
+   * takes.
+   */
+  private findRun(i: number, isSource: boolean, run: number): number {
     const { words } = this.headers
     const shape = words[run]
-    const block = words[run + 2]
-    const found = this.sessions.find(words[run + 1], shape >> 8, shape & 255, block, isSource)
+    const session = words[run + RUN_SESSION]
+    const block = words[run + RUN_BLOCK]
+    if (!this.whole.continues(words, run, session, shape)) this.passWhole()
+    const found = this.sessions.find(session, shape >> 8, shape & 255, block, isSource)
     if (typeof found !== 'number') {
+      this.retention.makeRoom(this.sessions.windows)
+      found.begin(block)
+      if ((words[i] & BEGINS_RUN) !== 0 && this.whole.add(words, run, found, i)) return words[run + RUN_PACKETS]
+      this.passWhole()
       this.beginRun(found, block)
-      return true
+      return ONE_BY_ONE
     }
+    this.passWhole()
+    const packet = this.handles[i]
     if (found === LATE) this.discard(packet, this.counters.late_packets)
     else if (!isSource) this.discard(packet, this.counters.unfollowed_repair_packets)
     else {
@@ -190,16 +223,31 @@ export class BlockDecoder {
       this.counters.unfollowed_packets.add(1)
       this.outlet.push(packet)
     }
-    return false
+    return 1
   }
 
   private beginRun(window: BlockWindow, block: number): void {
-    this.retention.makeRoom(this.sessions.windows)
     this.window = window
     this.block = block
     this.place = window.place(block)
-    window.begin(block)
     this.inRun = true
+  }
+
+  /** Passes on the blocks that wait; one of which what is missing cannot be made at once is taken packet by packet. */
+  private passWhole(): void {
+    const { whole, handles } = this
+    const { words } = this.headers
+    while (whole.count > 0) {
+      const at = whole.pass(handles, words)
+      if (at < 0) return
+      const end = at + whole.size
+      this.beginRun(whole.owner, whole.block)
+      for (let i = at; i < end; i++) {
+        if ((words[i] & SOURCE_PACKET) !== 0) i = this.takeSources(handles, i, end)
+        else this.takeRepair(handles[i], words[i])
+      }
+      this.endRun()
+    }
   }
 
   /** `packet` begins with its symbol; `previous`: sources of the block before, 0 where that is not said. */

@@ -20,11 +20,11 @@ interface DecodingContext {
 export function blockDecoding(
   { packets, outlets, metrics, memory }: DecodingContext,
   format: BlockFormat,
-  Recovery: new (packets: Packets, memory: number) => BlockRecovery,
+  Recovery: new (packets: Packets, memory: number, format: BlockFormat) => BlockRecovery,
   sessions: number,
 ) {
   const headers = new BlockHeaders(memory(), format)
-  const recovery = new Recovery(packets, memory())
+  const recovery = new Recovery(packets, memory(), format)
   const decoder = new BlockDecoder(packets, outlets.output, metrics, headers, recovery, sessions)
   const instance = {
     input: (batch: Batch) => decoder.input(batch),

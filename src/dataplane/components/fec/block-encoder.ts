@@ -5,7 +5,8 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
 import type { BlockEncoderCounters } from './block-counters.ts'
-import { type BlockFormat, headerBytes, LENGTH_BYTES, SYMBOL_AT, writeBlockHeader } from './block-header.ts'
+import { BlockFraming } from './block-framing.ts'
+import type { BlockFormat } from './block-header.ts'
 import type { RepairMaker } from './repair-maker.ts'
 
 /** Repairs that are made when so many sources of a block have come. */
@@ -51,7 +52,9 @@ export class BlockEncoder {
   private readonly counters: BlockEncoderCounters
   private readonly maker: RepairMaker
   private readonly format: BlockFormat
-  private readonly front: number
+  private readonly framing: BlockFraming
+  /** The header of the first repair of those that are made. */
+  private readonly header = new Int32Array(3)
   private readonly schedule: readonly RepairPoint[]
   private readonly k: number
   private readonly r: number
@@ -81,7 +84,7 @@ export class BlockEncoder {
   private lastAt = 0
 
   constructor(
-    { packets, clock, timer }: BlockEncoderContext,
+    { packets, clock, memory, timer }: BlockEncoderContext,
     outlet: Outlet,
     counters: BlockEncoderCounters,
     maker: RepairMaker,
@@ -94,7 +97,6 @@ export class BlockEncoder {
     this.counters = counters
     this.maker = maker
     this.format = format
-    this.front = headerBytes(format)
     this.schedule = schedule
     const last = schedule[schedule.length - 1]
     this.k = last.sources
@@ -103,6 +105,7 @@ export class BlockEncoder {
     this.earlierRepairs = this.r - last.repairs
     this.session = session & 0xffffff
     const stride = this.k + last.repairs
+    this.framing = new BlockFraming(memory(), format, this.session, this.k, this.r, stride)
     this.mostWaiting = Math.max(1, Math.floor(WAITING_SYMBOLS / stride))
     this.symbols = new Int32Array(this.mostWaiting * stride + this.k + this.r)
     this.closeAfter(silence, age)
@@ -120,9 +123,7 @@ export class BlockEncoder {
   /** Takes the packets of a batch; they leave at once, each repair behind the last source that it is over. */
   input(batch: Batch): void {
     const { handles, length } = batch
-    for (let i = 0; i < length; i++) {
-      if (this.frame(handles[i]) && this.count === this.schedule[this.point].sources) this.reachPoint()
-    }
+    for (let i = 0; i < length; ) i = this.frame(handles, i, length)
     this.sendWaiting()
     if (this.count > 0) {
       this.copyAndSend()
@@ -170,28 +171,26 @@ export class BlockEncoder {
     else this.flush()
   }
 
-  private frame(packet: number): boolean {
-    const { packets, k, r, front } = this
-    const payload = packets.length[packet]
-    const room = payload > 0xffff ? -1 : packets.prepend(packet, front)
-    if (room < 0) {
-      packets.release(packet)
-      this.counters.no_room_packets.add(1)
-      return false
-    }
-    // The room that the longer header of a repair takes stays free in front of a source.
-    const spare = front - SYMBOL_AT - LENGTH_BYTES
-    const at = room + spare
-    packets.offset[packet] = at
-    packets.length[packet] -= spare
-    const index = this.count++
-    if (index === 0) this.firstAt = this.clock.now
-    const { view } = packets
-    const closing = this.format.progressive ? this.previous : 0
-    writeBlockHeader(view, at, this.format.source, k, r, index, this.session, closing, this.block)
-    view.setUint16(at + SYMBOL_AT, payload)
-    this.symbols[this.waiting * (k + this.lastRepairs) + index] = packet
-    return true
+  /** Frames packets from the `i`th on until a point of the schedule is reached or no more full blocks can wait; returns how far it came. */
+  private frame(handles: Int32Array, i: number, length: number): number {
+    const { framing, schedule, symbols } = this
+    const { sources } = schedule[this.point]
+    const blocks = schedule.length === 1 ? this.mostWaiting - this.waiting : 1
+    framing.goOn(this.block, this.count, this.previous, this.waiting)
+    const next = framing.frame(handles, i, length, sources, blocks, symbols)
+    this.counters.no_room_packets.add(framing.refused)
+    for (let full = (framing.block - this.block) | 0; full > 0; full--) this.fill(this.k)
+    if (framing.count > 0 && this.count === 0) this.firstAt = this.clock.now
+    this.count = framing.count
+    if (this.count === sources) this.reachPoint()
+    return next
+  }
+
+  /** A block of so many sources is full, and waits. */
+  private fill(sources: number): void {
+    this.count = sources
+    this.nextBlock()
+    this.waiting++
   }
 
   /** A point of the schedule is reached. */
@@ -201,18 +200,17 @@ export class BlockEncoder {
       this.sendEarly()
       return
     }
-    this.nextBlock()
-    if (++this.waiting === this.mostWaiting) this.sendWaiting()
+    this.fill(this.k)
+    if (this.waiting === this.mostWaiting) this.sendWaiting()
   }
 
   /** Sends the sources at hand and repairs over all of the block, which goes on. */
   private sendEarly(): void {
     const { count, symbols, outlet, counters, block } = this
     const wanted = this.schedule[this.point].repairs
-    const repairs = wanted === 0 ? 0 : this.maker.make(symbols, 1, count, wanted)
+    const repairs = wanted === 0 ? 0 : this.make(1, count, wanted, this.made, block)
     counters.repair_packets.add(repairs)
     counters.unsent_repair_packets.add(wanted - repairs)
-    this.finishRepairs(count, repairs, count, this.made, block, 0)
     // Those that could not be made have their indices nevertheless: they are as good as lost.
     this.made += wanted
     this.covered = count
@@ -240,7 +238,7 @@ export class BlockEncoder {
   private send(blocks: number, sources: number, repairs: number, index: number, first: number): void {
     const { symbols, counters, outlet, sent } = this
     const wanted = blocks * repairs
-    let left = wanted === 0 ? 0 : this.maker.make(symbols, blocks, sources, repairs)
+    let left = wanted === 0 ? 0 : this.make(blocks, sources, repairs, index, first)
     counters.repair_packets.add(left)
     counters.unsent_repair_packets.add(wanted - left)
     counters.source_packets.add(blocks * sources - sent)
@@ -248,20 +246,17 @@ export class BlockEncoder {
       const made = Math.min(repairs, left)
       const end = n * (sources + repairs) + sources
       left -= made
-      this.finishRepairs(end, made, sources, index, (first + n) | 0, n * repairs)
       for (let at = n === 0 ? sent : end - sources; at < end + made; at++) outlet.push(symbols[at])
     }
   }
 
-  /** Writes the headers of the repairs from `at` on, of which the first is that of `index`, and the `nth` of those made last. */
-  private finishRepairs(at: number, count: number, closing: number, index: number, block: number, nth: number): void {
-    const { packets, symbols, format, k, r, session, maker } = this
-    const { view, offset } = packets
-    for (let j = 0; j < count; j++) {
-      const from = offset[symbols[at + j]]
-      writeBlockHeader(view, from, format.repair, k, r, index + j, session, closing, block)
-      maker.finish(view, from + SYMBOL_AT, nth + j)
-    }
+  /** Makes repairs, from index `index` on, of each of the first `blocks` blocks, of which `first` is the first; how many. */
+  private make(blocks: number, sources: number, repairs: number, index: number, first: number): number {
+    const { header, format, k, r, session, symbols } = this
+    header[0] = (format.repair << 24) | (k << 16) | (r << 8) | index
+    header[1] = (session << 8) | sources
+    header[2] = first
+    return this.maker.make(symbols, blocks, sources, repairs, header)
   }
 
   /** The block goes on: its new sources are copied before they leave. Without slots for that it ends here. */

@@ -44,31 +44,22 @@ export function headerBytes({ repairSymbolAt }: BlockFormat): number {
   return repairSymbolAt + LENGTH_BYTES
 }
 
-/**
- * Writes the bytes before the symbol, or the seed, at `at`: kind, k, r, index, and the session (24 bits) with the closing byte (in a repair
- * packet the number of sources that it is over), then the block.
- */
-export function writeBlockHeader(
-  view: DataView,
-  at: number,
-  kind: number,
-  k: number,
-  r: number,
-  index: number,
-  session: number,
-  closing: number,
-  block: number,
-): void {
-  view.setInt32(at, (kind << 24) | (k << 16) | (r << 8) | index)
-  view.setInt32(at + 4, (session << 8) | closing)
-  view.setInt32(at + 8, block)
-}
+/** Of each run of packets in the words of the headers, as `native.blockHeaders` writes them. */
+export const RUN_SESSION = 1
+export const RUN_BLOCK = 2
+export const RUN_PACKETS = 3
+export const RUN_SOURCES = 4
+/** How many sources its block has, where enough of them and of its repairs are there in their order; 0 otherwise. */
+export const RUN_WANTED = 5
+export const RUN_LONGEST = 6
+export const RUN_REPAIR_BYTES = 7
+export const RUN_WORDS = 8
 
 /** The headers of the packets of a batch. */
 export class BlockHeaders {
   readonly format: BlockFormat
   /** What `native.blockHeaders` writes. */
-  readonly words = new Int32Array(4 * BATCH_CAPACITY)
+  readonly words = new Int32Array((1 + RUN_WORDS) * BATCH_CAPACITY)
   private readonly memory: number
   private readonly shape: Int32Array
 

@@ -1,8 +1,8 @@
 /** What every recovery of the missing sources of a block has in common: what it says, what it has made, how that is known again. */
 import type { Packets } from '../../engine/packets.ts'
 import { native } from '../../native/native.ts'
-import { LENGTH_BYTES, MAX_BLOCK } from './block-header.ts'
-import { type BlockWindow, RECOVERED, REPLACED } from './block-window.ts'
+import { type BlockFormat, LENGTH_BYTES, MAX_BLOCK } from './block-header.ts'
+import { type BlockWindow, RECOVERED, REPLACED, UNSEEN } from './block-window.ts'
 
 /** What came of it: what follows was recovered, which may be nothing; so the block is whole; the repairs contradict what arrived, or each other; or slots have run out. */
 export const NO_MORE = 0
@@ -19,11 +19,18 @@ export abstract class BlockRecovery {
   /** Most shapes of repairs of one block that it weighs against each other. */
   abstract readonly mostShapes: number
   protected readonly packets: Packets
-  protected readonly memory: number
+  readonly memory: number
+  /** Whether repairs are random combinations. */
+  abstract readonly random: boolean
+  /** Whether repairs are over the first sources of their block, not all over the whole of it. */
+  protected readonly progressive: boolean
+  /** Of each source that was computed its index, its packet, and its payload's length: what `native.gfRecover` writes. */
+  protected readonly made = new Int32Array(3 * MAX_BLOCK)
 
-  constructor(packets: Packets, memory: number) {
+  constructor(packets: Packets, memory: number, { progressive }: BlockFormat) {
     this.packets = packets
     this.memory = memory
+    this.progressive = progressive
   }
 
   /**
@@ -34,6 +41,32 @@ export abstract class BlockRecovery {
 
   /** Symbols of a block are no longer at hand. */
   abstract forget(window: BlockWindow, place: number): void
+
+  /**
+   * All that is missing of the `wanted` sources of a block was computed, `count` packets, from repairs of `bytes` bytes that say it has that
+   * many: delivers them, unless that cannot be. Returns WHOLE or CONTRADICTED.
+   */
+  protected takeMade(window: BlockWindow, place: number, count: number, wanted: number, bytes: number): number {
+    const { made, packets } = this
+    this.count = 0
+    // Repairs are as long as their block's longest symbol: none is longer, and with all of them there one is as long.
+    let most = window.longest[place] - LENGTH_BYTES
+    for (let n = 0; n < count; n++) if (made[3 * n + 2] > most) most = made[3 * n + 2]
+    if (most !== bytes - LENGTH_BYTES) {
+      for (let n = 0; n < count; n++) packets.release(made[3 * n + 1])
+      this.wrongShape = bytes * 256 + wanted
+      return CONTRADICTED
+    }
+    for (let n = 0; n < count; n++) {
+      const packet = made[3 * n + 1]
+      // It came, and there was no slot to keep it, or it followed from fewer symbols.
+      if (window.symbols[place * window.stride + made[3 * n]] !== UNSEEN) packets.release(packet)
+      else this.deliver(window, place, made[3 * n], packet, packets.offset[packet] + LENGTH_BYTES, made[3 * n + 2])
+    }
+    window.repairBytes[place] = bytes
+    window.closing[place] = wanted
+    return WHOLE
+  }
 
   /** Puts the recovered source `index` of a block, whose payload of `bytes` bytes lies at `at`, among the recovered. */
   protected deliver(

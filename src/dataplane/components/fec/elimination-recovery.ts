@@ -1,10 +1,12 @@
 /** Computes each missing source of a block of random linear combinations as soon as it follows from the symbols at hand. */
+import { native } from '../../native/native.ts'
 import { LENGTH_BYTES, MAX_BLOCK, SEED_BYTES } from './block-header.ts'
 import { BlockRecovery, CONTRADICTED, NO_MORE } from './block-recovery.ts'
 import { type BlockWindow, UNSEEN } from './block-window.ts'
 import { type BlockElimination, EliminationPool } from './elimination-pool.ts'
 
 export class EliminationRecovery extends BlockRecovery {
+  readonly random = true
   /** All repairs go into one system of equations, however many shapes they have. */
   readonly mostShapes = MAX_BLOCK
   private readonly pool = new EliminationPool()
@@ -27,8 +29,26 @@ export class EliminationRecovery extends BlockRecovery {
   }
 
   run(window: BlockWindow, place: number, like: number): number {
+    const outcome = this.recoverAll(window, place, like)
+    return outcome === NO_MORE ? this.recoverWhatFollows(window, place, like) : outcome
+  }
+
+  /** Where there are as many symbols as sources, and all repairs say the same of them, all that is missing is one product. */
+  private recoverAll(window: BlockWindow, place: number, like: number): number {
+    const { k, r, symbols } = window
+    const wanted = window.closing[place]
+    if (this.progressive || window.mixed[place] !== 0 || window.kept[place] < wanted) return NO_MORE
+    const { made, memory } = this
+    const bytes = window.repairBytes[place]
+    const count = native.gfRecoverRandom(memory, symbols, place * window.stride, k, r, wanted, bytes, like, made)
+    return count < 0 ? NO_MORE : this.takeMade(window, place, count, wanted, bytes)
+  }
+
+  /** Each missing source that follows from what has come, which may be fewer symbols than sources. */
+  private recoverWhatFollows(window: BlockWindow, place: number, like: number): number {
     const one = this.pool.of(window, place)
     this.count = 0
+    this.wrongShape = 0
     this.takeRepairs(one, window, place)
     const missing = this.knowSources(one, window, place)
     if (missing === 0 || this.repairs === 0) return NO_MORE

@@ -7,12 +7,10 @@ import { SEED_BYTES, SYMBOL_AT } from './block-header.ts'
 export interface RepairMaker {
   /**
    * Makes `repairs` repair packets of each of `blocks` blocks. `symbols` has, block by block, the handles of `sources` source packets and room
-   * for those of its repairs. Returns how many there are, those of the first blocks first; fewer than wanted when slots have run out. Of
-   * the new packets' headers nothing is written.
+   * for those of its repairs. `header` has the three words of the header of the first repair of the first block. Returns how many there are, those of
+   * the first blocks first; fewer than wanted when slots have run out.
    */
-  make(symbols: Int32Array, blocks: number, sources: number, repairs: number): number
-  /** Writes at `at` what stands between header and symbol of the nth of the repairs made last. */
-  finish(view: DataView, at: number, n: number): void
+  make(symbols: Int32Array, blocks: number, sources: number, repairs: number, header: Int32Array): number
 }
 
 /** Reed-Solomon's: repair j of a block is that of row j of the Cauchy matrix. */
@@ -30,12 +28,10 @@ export class CauchyRepairs implements RepairMaker {
     this.shortMatrix = new Uint8Array(k * r)
   }
 
-  make(symbols: Int32Array, blocks: number, sources: number, repairs: number): number {
+  make(symbols: Int32Array, blocks: number, sources: number, repairs: number, header: Int32Array): number {
     const matrix = sources === this.k ? this.matrix : this.shortened(sources, repairs)
-    return native.gfMultiplyPackets(this.memory, matrix, symbols, blocks, sources, repairs, SYMBOL_AT)
+    return native.gfMultiplyPackets(this.memory, matrix, symbols, blocks, sources, repairs, SYMBOL_AT, 0, -1, header)
   }
-
-  finish(): void {}
 
   /** The encoding matrix for as many sources. */
   private shortened(sources: number, repairs: number): Uint8Array {
@@ -60,13 +56,9 @@ export class RandomRepairs implements RepairMaker {
     this.seeds = new Int32Array(most)
   }
 
-  make(symbols: Int32Array, blocks: number, sources: number, repairs: number): number {
+  make(symbols: Int32Array, blocks: number, sources: number, repairs: number, header: Int32Array): number {
     const { memory, seeds, random } = this
     for (let n = 0; n < blocks * repairs; n++) seeds[n] = random.bits()
-    return native.gfRandomPackets(memory, seeds, symbols, blocks, sources, repairs, SYMBOL_AT, SEED_BYTES)
-  }
-
-  finish(view: DataView, at: number, n: number): void {
-    view.setInt32(at, this.seeds[n])
+    return native.gfRandomPackets(memory, seeds, symbols, blocks, sources, repairs, SYMBOL_AT, SEED_BYTES, header)
   }
 }

@@ -1,0 +1,99 @@
+/** Headers of block codes' sources, written by the addon, against what docs/wire-formats.md draws. */
+import { expect, test } from 'vitest'
+import { bytesOf, packetMemory, packetOf, pattern } from './fixture.ts'
+import { native } from './native.ts'
+
+const [K, R, SESSION] = [3, 2, 0xabcdef]
+const STRIDE = K + R
+const FRONT = 18
+
+/** Where the next source stands: block and index; how many blocks may become full; what a block's closing byte is behind a full one. */
+const stateOf = ({ block = 5, index = 0, sources = K, blocks = 4, closing = 0, previous = 0 } = {}) =>
+  Int32Array.of(
+    0xb2000000 | (K << 16) | (R << 8),
+    (SESSION << 8) | closing,
+    block,
+    index,
+    FRONT,
+    sources,
+    0,
+    STRIDE,
+    blocks,
+    previous,
+    0,
+  )
+
+function framed(sizes: readonly number[], state: Int32Array) {
+  const memory = packetMemory(32, 512)
+  const id = native.memoryOpen(memory)
+  const handles = Int32Array.from(sizes, (size, n) => packetOf(memory, pattern(size, n)))
+  const symbols = new Int32Array(4 * STRIDE).fill(-9)
+  const next = native.blockFrame(id, handles, 0, handles.length, state, symbols)
+  native.memoryClose(id)
+  return { memory, handles, symbols, next }
+}
+
+test('each source gets the header of its place, block after block, and stands there', () => {
+  const sizes = [20, 0, 7, 30, 5]
+  const { memory, handles, symbols, next } = framed(sizes, stateOf({ block: -1, index: 1 }))
+  expect(next).toBe(5)
+  const places = [
+    [-1, 1],
+    [-1, 2],
+    [0, 0],
+    [0, 1],
+    [0, 2],
+  ]
+  handles.forEach((handle, n) => {
+    const bytes = bytesOf(memory, handle)
+    const view = new DataView(bytes.slice().buffer)
+    const [block, index] = places[n]
+    expect([...bytes.subarray(0, 4)]).toEqual([0xb2, K, R, index])
+    expect([view.getUint32(4), view.getInt32(8), view.getUint16(12)]).toEqual([SESSION * 256, block, sizes[n]])
+    expect([...bytes.subarray(14)]).toEqual([...pattern(sizes[n], n)])
+  })
+  expect([...symbols.subarray(0, 8)]).toEqual([-9, handles[0], handles[1], -9, -9, handles[2], handles[3], handles[4]])
+})
+
+test('a full block is the last where no other may become full, and its sources stay counted', () => {
+  const state = stateOf({ blocks: 1 })
+  const { next } = framed([1, 2, 3, 4], state)
+  expect([next, state[2], state[3], state[8]]).toEqual([3, 5, 3, 0])
+})
+
+test('behind a full block sources say how many it had', () => {
+  const { memory, handles } = framed([1, 2, 3, 4], stateOf({ closing: 2, previous: 3 }))
+  expect([...handles].map((handle) => bytesOf(memory, handle)[7])).toEqual([2, 2, 2, 3])
+})
+
+test('a packet without room in front is released and counted, and takes no place', () => {
+  const memory = packetMemory(8, 512)
+  const id = native.memoryOpen(memory)
+  const handles = Int32Array.from([4, 5, 6], (size) => packetOf(memory, pattern(size, size)))
+  memory.offset[handles[1]] = handles[1] * memory.slotBytes + FRONT - 1
+  const state = stateOf()
+  const symbols = new Int32Array(4 * STRIDE)
+  const free = memory.free[0]
+  expect(native.blockFrame(id, handles, 0, 3, state, symbols)).toBe(3)
+  expect([state[3], state[10], memory.free[0] - free]).toEqual([2, 1, 1])
+  expect([...symbols.subarray(0, 2)]).toEqual([handles[0], handles[2]])
+  native.memoryClose(id)
+})
+
+test('what cannot be is refused before any packet is changed', () => {
+  const memory = packetMemory(4, 512)
+  const id = native.memoryOpen(memory)
+  const handles = Int32Array.of(packetOf(memory, pattern(4, 1)), 99)
+  const before = memory.offset.slice()
+  const frame =
+    (state: Int32Array, end: number, places = 20) =>
+    () =>
+      native.blockFrame(id, handles, 0, end, state, new Int32Array(places))
+  expect(frame(stateOf(), 2)).toThrow(/handles\[1\] = 99/)
+  expect(frame(stateOf({ index: 3 }), 1)).toThrow(/state/)
+  expect(frame(stateOf({ blocks: 0 }), 1)).toThrow(/state/)
+  expect(frame(stateOf(), 1, 17)).toThrow(/room/)
+  expect(frame(stateOf().subarray(1), 1)).toThrow(/state/)
+  expect(memory.offset).toEqual(before)
+  native.memoryClose(id)
+})
