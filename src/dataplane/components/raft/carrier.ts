@@ -292,6 +292,7 @@ export class Carrier implements Candidate {
     this.arrivals.reset()
     this.loss = 0
     this.pathLoss = 0
+    this.probes.unanswered = 0
   }
 
   observe(): void {

@@ -116,6 +116,21 @@ describe('an end that nobody answers', () => {
     near.stop()
     far.stop()
   })
+
+  test('leaves none for what was not answered before there was another end', () => {
+    const near = end(1)
+    near.send('in', payload(100, 1))
+    near.advance(3000 * MS)
+    for (const i of [0, 1]) near.take(`go ${i}`)
+    const far = end(2)
+    for (let n = 0; n < 300; n++) {
+      near.send('in', payload(100, n))
+      exchange(near, far)
+    }
+    expect([counterOf(near, 'carriers_0_times_left'), counterOf(near, 'carriers_1_times_left')]).toEqual([0, 0])
+    near.stop()
+    far.stop()
+  })
 })
 
 describe('a piece that says something else than its sender wrote', () => {

@@ -29,7 +29,8 @@ export const raft = defineComponent({
     'fixed_replication has neither: every packet of it goes on every carrier. Payloads longer than max_packet_bytes less 36 go in pieces.\n\n' +
     'A realtime packet is useful for its timeout, counted from when it came in, on top of the least time that any packet took in the last minute. A transit ' +
     'stream holds packets that came out of order until those before them are there, but for bonding_delay at most; what comes after ' +
-    'that is handed over as it is.\n\n' +
+    'that is handed over as it is. One that would wait to be sent for longer than 100 ms, by what the carriers are measured to deliver, is dropped, so that TCP slows down; in a burst that has not lasted ' +
+    '200 ms yet, longer than 200 ms.\n\n' +
     'A carrier is left when what was sent on it is not reported for 1.5 round trips and a report interval, 60 ms at least, though a report came since that should tell of it (60 ms ' +
     'later if none did), and that is more than is hardly ever lost in a row; what is unreported goes again on others. Every 100 ms a probe asks whether it is back; after three answers it is ' +
     'used again. The last one in use is not left, nor is any before the other end is heard.\n\n' +
