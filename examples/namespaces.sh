@@ -116,11 +116,11 @@ iperf() {
   end_jobs "$server"
 }
 
-# goodput: of the last iperf, in Mbit/s, and the longest time in which nothing came, ms.
+# goodput: of the last iperf without what -O omits, in Mbit/s, and the longest time in which nothing came, ms.
 goodput() {
   node -e '
     const { intervals } = JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8"))
-    const sums = intervals.map(({ sum }) => sum).filter(({ seconds }) => seconds > 0.05)
+    const sums = intervals.map(({ sum }) => sum).filter(({ omitted, seconds }) => !omitted && seconds > 0.05)
     const bytes = sums.reduce((total, { bytes }) => total + bytes, 0)
     const time = sums.reduce((total, { seconds }) => total + seconds, 0)
     let none = 0

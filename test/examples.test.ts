@@ -1,6 +1,9 @@
-/** Every example configuration is valid, is named in the table, and those without sockets run. */
+/** Every example configuration is valid, is named in the table, and those without sockets run. What scripts share counts what it says. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { components } from '../src/dataplane/components/registry.ts'
@@ -69,5 +72,29 @@ describe('examples', () => {
     expect(metrics.sink.loss).toBeGreaterThan(0.015)
     expect(metrics.sink.loss).toBeLessThan(0.025)
     expect(metrics.sink.packets + metrics.loss.emulated_loss).toBe(metrics.source.output_packets)
+  })
+})
+
+describe('namespaces.sh', () => {
+  /** What `goodput` makes of intervals of 100 ms with this many bytes each; those in front are omitted. */
+  function goodput(omitted: readonly number[], counted: readonly number[]): string {
+    const interval = (bytes: number, isOmitted: boolean) => ({ sum: { bytes, seconds: 0.1, omitted: isOmitted } })
+    const intervals = [
+      ...omitted.map((bytes) => interval(bytes, true)),
+      ...counted.map((bytes) => interval(bytes, false)),
+    ]
+    const directory = mkdtempSync(join(tmpdir(), 'penstock-goodput-'))
+    writeFileSync(join(directory, 'iperf'), JSON.stringify({ intervals }))
+    const script = `source ${fileURLToPath(new URL('namespaces.sh', folder))}; rm -r "$work"; work=${directory}; goodput`
+    try {
+      return execFileSync('bash', ['-c', script], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+
+  it('counts the goodput and the longest silence without what iperf3 was told to omit', () => {
+    expect(goodput([], [100_000, 100_000])).toBe('8.00 0')
+    expect(goodput([0, 0, 0, 20_000], [100_000, 0, 0, 300_000])).toBe('8.00 200')
   })
 })

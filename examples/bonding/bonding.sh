@@ -32,7 +32,8 @@ for path in '0 20' '1 10'; do
     tc -n "$namespace" qdisc add dev "path$number" root tbf rate "${mbit}mbit" burst 16kb latency 50ms 2>/dev/null || rates=emulated
   done
 done
-options=(--live-seconds $((seconds + 12)))
+# The stream ends before the nodes do: what is on its way then is not lost.
+options=(--live-seconds $((seconds + 8)))
 [[ $rates == tbf ]] || options+=(--emulated-rates)
 mkdir "$work/tunnel" "$work/live"
 node "$here/configure.mjs" "$work/tunnel" ${options[2]:+"${options[2]}"}

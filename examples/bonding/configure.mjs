@@ -84,7 +84,7 @@ function both(end) {
         throughput_mbit: 2,
         payload_size: 1000,
         duration_ms: liveSeconds * 1000,
-        seed: 1,
+        seed: 3,
       },
     }
     streams.push({ ...live, input: 'live' })

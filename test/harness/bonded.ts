@@ -67,6 +67,8 @@ function ends(streams: readonly Record<string, unknown>[], carriers: readonly Re
 
 export class Bonded {
   readonly bench: Bench
+  /** What was changed of the paths so far. */
+  private readonly changes: Pipeline = {}
 
   /** Streams as in the configuration, without their ports: at the left end `left N` goes in and `right N` comes out at the right one, and back. */
   constructor(streams: readonly Record<string, unknown>[], paths: readonly Path[], options: DriveOptions = {}) {
@@ -91,12 +93,18 @@ export class Bonded {
 
   /** Cuts a path, both ways, or mends it. */
   cut(path: number, closed = true): void {
-    const changes: Pipeline = {}
     for (const name of [`ab${path}`, `ba${path}`]) {
       const flows = [{ input: `${name} 3`, output: `${name.slice(0, 2)} ${path}` }]
-      changes[`${name} gate`] = { gate: { flows, closed } }
+      this.changes[`${name} gate`] = { gate: { flows, closed } }
     }
-    this.bench.reconfigure(changes)
+    this.bench.reconfigure(this.changes)
+  }
+
+  /** Makes one way of a path this long, ms, while it runs: `ab0` is that of path 0 from a to b, `ba0` the way back. */
+  delay(way: string, delay: number): void {
+    const { flows, jitter, allow_reordering, seed } = this.bench.config.components[`${way} delay`].config
+    this.changes[`${way} delay`] = { delay_constant: { flows, delay, jitter, allow_reordering, seed } }
+    this.bench.reconfigure(this.changes)
   }
 
   /** Metrics of an end. */

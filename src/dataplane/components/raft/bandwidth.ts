@@ -29,7 +29,8 @@ const CRUISE_WHILES = 3
 const ROUNDS = 4
 /** In flight at most, in products of rate and round trip: what is more waits in the path's queue, which is seldom long. */
 const WINDOW_GAIN = 1
-const STARTUP_WINDOW_GAIN = 1.5
+/** While the rate is looked for it has to grow; much more overflows the queue of a long path. */
+const STARTUP_WINDOW_GAIN = 1.2
 /** For reports that come a little late, and packets that are lost without being known to be, ns. */
 const MARGIN_NS = 12e6
 /** Bytes in flight that are always allowed, and bytes per ns (10 Mbit/s) while the rate is looked for. */

@@ -66,8 +66,10 @@ export class Carrier implements Candidate {
   /** When what is before `lossBound` and still unreported counts as lost, ns. */
   lossAt = Number.POSITIVE_INFINITY
   lossBound = 0
-  /** Packets lost since something was heard of it. */
+  /** Packets lost since something was heard of it, and the shares that were lost until then. */
   private unheard = 0
+  private heardLoss = 0
+  private heardPathLoss = 0
   private tokens = MIN_BURST
   private filledAt = 0
 
@@ -123,6 +125,11 @@ export class Carrier implements Candidate {
   private get isWindowFull(): boolean {
     const { bandwidth, rtt, inFlight } = this
     return inFlight.bytes >= bandwidth.window(rtt.least, reportInterval(rtt.least)) * this.surplus
+  }
+
+  /** Whether only its pace leaves it without room, if it has none. */
+  get isPaced(): boolean {
+    return !(this.settings.measured && this.isWindowFull)
   }
 
   get room(): number {
@@ -212,7 +219,17 @@ export class Carrier implements Candidate {
   /** Something was reported of what was sent, or a probe answered. */
   heard(): void {
     this.unheard = 0
+    this.heardLoss = this.loss
+    this.heardPathLoss = this.pathLoss
     this.probes.unanswered = 0
+  }
+
+  /** It is left, and all that is unreported is lost; a dead path loses all, which says nothing of what it loses when it is back. */
+  leave(): void {
+    this.handle('silent')
+    this.inFlight.loseBefore(this.inFlight.next)
+    this.loss = this.heardLoss
+    this.pathLoss = this.heardPathLoss
   }
 
   /** What is unreported though a later packet was reported counts as lost after a while; RFC 8985 waits a fourth of the round trip, this an eighth. */
@@ -269,10 +286,13 @@ export class Carrier implements Candidate {
     bandwidth.turn(inFlight.bytes, rtt.latest, rtt.least, span, now)
   }
 
-  /** The other end is a new one. */
+  /** The other end is a new one: what was sent before it was there has shown nothing of the path. */
   reset(): void {
     this.handle('reset')
     this.arrivals.reset()
+    this.loss = 0
+    this.pathLoss = 0
+    this.probes.unanswered = 0
   }
 
   observe(): void {

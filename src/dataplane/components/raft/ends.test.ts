@@ -93,6 +93,46 @@ describe('sessions', () => {
   })
 })
 
+describe('an end that nobody answers', () => {
+  test('leaves no carrier, until the other end is heard on another one', () => {
+    const near = end(1)
+    const far = end(2)
+    for (let n = 0; n < 3000; n++) {
+      near.send('in', payload(100, n))
+      near.advance(MS)
+      far.advance(MS)
+    }
+    expect([counterOf(near, 'carriers_0_times_left'), counterOf(near, 'carriers_1_times_left')]).toEqual([0, 0])
+    expect(near.log.filter(({ level }) => level === 'WARN')).toEqual([])
+    for (const i of [0, 1]) near.take(`go ${i}`)
+    for (let n = 0; n < 1000; n++) {
+      near.send('in', payload(100, n))
+      near.take('go 0')
+      exchange(near, far)
+    }
+    expect([counterOf(near, 'carriers_0_used'), counterOf(near, 'carriers_1_used')]).toEqual([0, 1])
+    expect(counterOf(near, 'carriers_1_loss')).toBeLessThan(0.02)
+    expect(far.take('out').length).toBeGreaterThan(850)
+    near.stop()
+    far.stop()
+  })
+
+  test('leaves none for what was not answered before there was another end', () => {
+    const near = end(1)
+    near.send('in', payload(100, 1))
+    near.advance(3000 * MS)
+    for (const i of [0, 1]) near.take(`go ${i}`)
+    const far = end(2)
+    for (let n = 0; n < 300; n++) {
+      near.send('in', payload(100, n))
+      exchange(near, far)
+    }
+    expect([counterOf(near, 'carriers_0_times_left'), counterOf(near, 'carriers_1_times_left')]).toEqual([0, 0])
+    near.stop()
+    far.stop()
+  })
+})
+
 describe('a piece that says something else than its sender wrote', () => {
   /** Three packets of two pieces each that came in at the same time, as they go: first and last piece of each, in turn. */
   function pieces(): Uint8Array[] {

@@ -1,4 +1,4 @@
-/** When a carrier is left, on the virtual clock: soon after it died, and not for what it loses now and then. */
+/** When a carrier is left, on the virtual clock: soon after it died, and not for what it loses now and then, nor when there is no other. */
 import { expect, test } from 'vitest'
 import { Bonded } from '../../../../test/harness/bonded.ts'
 import { payload } from '../../../../test/harness/component.ts'
@@ -37,4 +37,53 @@ test('a path that dies is left within 120 ms, each time', () => {
   expect(bonded.metrics('a').carriers_0_times_left).toBe(2)
   expect(bonded.bench.take('b out 0')).toHaveLength(3000)
   bonded.bench.stop()
+})
+
+test('what is lost while a path dies is not what it loses otherwise', () => {
+  const bonded = new Bonded([REALTIME], [{ delay: 15, loss: 0.02 }, { delay: 40 }])
+  flow(bonded, 4000, 1, (ms) => {
+    if (ms === 3000) bonded.cut(0)
+  })
+  expect(bonded.metrics('a').carriers_0_used).toBe(0)
+  expect(bonded.metrics('a').carriers_0_loss).toBeLessThan(0.06)
+  bonded.bench.stop()
+})
+
+test('the last path in use is not left: what comes late on it goes on no dead one', () => {
+  const bonded = new Bonded([REALTIME], [{ delay: 15 }, { delay: 40 }])
+  const sent = () => bonded.metrics('a').carriers_0_sent_packets as number
+  let before = 0
+  flow(bonded, 6000, 4, (ms) => {
+    if (ms === 2000) bonded.cut(0)
+    if (ms === 3000) {
+      before = sent()
+      bonded.delay('ba1', 400)
+    }
+    if (ms === 3100) bonded.delay('ba1', 40)
+  })
+  bonded.bench.advance(1000 * MS)
+  // Probes, ten a second.
+  expect(sent() - before).toBeLessThan(45)
+  const { carriers_1_times_left, carriers_1_used } = bonded.metrics('a')
+  expect([carriers_1_times_left, carriers_1_used]).toEqual([0, 1])
+  expect(bonded.bench.take('b out 0')).toHaveLength(1500)
+  bonded.bench.stop()
+})
+
+test('when both paths go, the first one that comes back is used', () => {
+  for (const first of [0, 1]) {
+    const bonded = new Bonded([REALTIME], [{ delay: 15 }, { delay: 40 }])
+    flow(bonded, 3000, 4, (ms) => {
+      if (ms === 1000) {
+        bonded.cut(0)
+        bonded.cut(1)
+      }
+      if (ms === 2000) bonded.cut(first, false)
+    })
+    const { used, other } = { used: `carriers_${first}_used`, other: `carriers_${1 - first}_used` }
+    expect([bonded.metrics('a')[used], bonded.metrics('a')[other]]).toEqual([1, 0])
+    const late = bonded.bench.take('b out 0').filter(({ time }) => time > 2500 * MS)
+    expect(late.length).toBeGreaterThanOrEqual(120)
+    bonded.bench.stop()
+  }
 })

@@ -8,8 +8,8 @@ test('without loss, or hardly any, there are no repairs', () => {
   expect(repairRate({ ...CONDITIONS, loss: 0.0004 })).toBe(0)
 })
 
-test('where nothing can be sent again they make up for the loss and three standard deviations of it', () => {
-  const spread = 3 * Math.sqrt((0.05 * 0.95) / 100)
+test('where nothing can be sent again they make up for the loss and five standard deviations of it', () => {
+  const spread = 5 * Math.sqrt((0.05 * 0.95) / 100)
   expect(repairRate(CONDITIONS)).toBeCloseTo((0.05 + spread) / 0.95, 12)
   // A shorter window varies more.
   expect(repairRate({ ...CONDITIONS, window: 10 })).toBeGreaterThan(repairRate(CONDITIONS))

@@ -4,8 +4,8 @@
 const MIN_LOSS = 0.0005
 /** As many repairs as pieces at most. */
 const MAX_RATE = 1
-/** Standard deviations of the number lost in a window that repairs are made for where nothing can be sent again. */
-const DEVIATIONS = 3
+/** Standard deviations of the number lost in a window that repairs are made for where nothing can be sent again: what is lost is repaired soon, not only before its time is over. */
+const DEVIATIONS = 5
 
 /** What the rate of repair follows. */
 export interface Conditions {
@@ -21,7 +21,7 @@ export interface Conditions {
 
 /**
  * Repair packets for each piece. Where nothing can be sent again repairs have to do it all: what is lost of a window on average and
- * three standard deviations more. A realtime stream has as many where pieces can be sent again once, which is lost as well now and then; otherwise as many as are
+ * five standard deviations more. A realtime stream has as many where pieces can be sent again once, which is lost as well now and then; otherwise as many as are
  * lost on average are enough. A transit stream whose pieces can be sent again oftener needs none.
  */
 export function repairRate({ loss, resends, window, realtime }: Conditions): number {

@@ -133,9 +133,9 @@ export class Receiving {
     const { metrics, log, offset } = this.context
     if (this.hasPeer) {
       for (const stream of this.streams.values()) stream?.reset()
-      for (const carrier of this.carriers) carrier.reset()
       offset.reset()
     }
+    for (const carrier of this.carriers) carrier.reset()
     this.peer = session
     log('INFO', this.hasPeer ? 'the other end has begun anew' : 'the other end is heard', { session: session >>> 0 })
     this.hasPeer = true

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Candidate, choose, chooseAgain, mayGoAgain, type Surety } from './scheduler.ts'
+import { type Candidate, choose, chooseAgain, type Surety } from './scheduler.ts'
 
 const carrier = (fields: Partial<Surety>): Surety => ({
   priority: 0,
@@ -7,6 +7,7 @@ const carrier = (fields: Partial<Surety>): Surety => ({
   credit: 0,
   loss: 0,
   rtt: { smoothed: 30e6 },
+  isPaced: false,
   ...fields,
 })
 const all = (carriers: readonly Candidate[]): Uint8Array => new Uint8Array(carriers.length).fill(1)
@@ -58,11 +59,6 @@ describe('a piece that goes again', () => {
     expect(chosen([carrier({ loss: 0.01, ...longer }), carrier({ loss: 0, ...longer })])).toBe(1)
   })
 
-  test('may go once more where the time is enough for there, back, there, and the report', () => {
-    const one = carrier({ rtt: { smoothed: 40e6 } })
-    expect([mayGoAgain(one, 110e6), mayGoAgain(one, 100e6)]).toEqual([true, false])
-  })
-
   test('goes on a lower priority only where the higher has no room', () => {
     expect(chosen([carrier({ loss: 0.05, priority: 1 }), carrier({ loss: 0 })])).toBe(0)
     expect(chosen([carrier({ loss: 0.05, priority: 1, room: 0 }), carrier({ loss: 0 })])).toBe(1)
@@ -70,5 +66,12 @@ describe('a piece that goes again', () => {
 
   test('goes where there is room', () => {
     expect(chosen([carrier({ loss: 0.05 }), carrier({ loss: 0, room: 0 })])).toBe(0)
+  })
+
+  test('waits for the best carrier where only its pace leaves that without room', () => {
+    const slow = carrier({ rtt: { smoothed: 100e6 } })
+    expect(chosen([carrier({ room: 0, isPaced: true }), slow])).toBe(-1)
+    expect(chosen([carrier({ room: 0 }), slow])).toBe(1)
+    expect(chosen([carrier({ room: 1, isPaced: true }), slow])).toBe(0)
   })
 })

@@ -47,22 +47,24 @@ export interface Surety extends Candidate {
   readonly loss: number
   /** Its round trip, ns. */
   readonly rtt: { readonly smoothed: number }
+  /** Whether room comes with time alone, soon; otherwise something has to be reported first. */
+  readonly isPaced: boolean
 }
 
 /** Round trips until a piece that is lost has come after all: there, the report of those after it, and there again, with an eighth for those that were only reordered. */
 const ROUNDS_OF_A_LOSS = 1.625
 
 /**
- * The index of the carrier for a piece that others wait for, -1 when none has room: of those of the highest priority the one on which it is there
- * soonest on average.
+ * The index of the carrier for a piece that others wait for: of those of the highest priority the one on which it is there soonest on average. -1 when
+ * none has room, or that one has it in a moment.
  */
 export function chooseAgain(carriers: readonly Surety[], usable: Uint8Array): number {
   let chosen = -1
   for (let i = 0; i < carriers.length; i++) {
-    if (usable[i] === 0 || carriers[i].room <= 0) continue
+    if (usable[i] === 0 || (carriers[i].room <= 0 && !carriers[i].isPaced)) continue
     if (chosen < 0 || isBetter(carriers[i], carriers[chosen])) chosen = i
   }
-  return chosen
+  return chosen >= 0 && carriers[chosen].room > 0 ? chosen : -1
 }
 
 function isBetter(one: Surety, other: Surety): boolean {
@@ -71,9 +73,6 @@ function isBetter(one: Surety, other: Surety): boolean {
 
 /** When a piece is there on average, ns: what is lost goes again. */
 const onAverage = ({ loss, rtt }: Surety): number => rtt.smoothed * (0.5 + ROUNDS_OF_A_LOSS * loss)
-
-/** Whether there is time, of `left` ns, to send a piece once more when it is lost on this carrier. */
-export const mayGoAgain = ({ rtt }: Surety, left: number): boolean => left > rtt.smoothed * (1 + ROUNDS_OF_A_LOSS)
 
 /** Beside those without limit, which share alike, those with one get nothing. */
 function shareOf(room: number, rooms: number, unlimited: number): number {

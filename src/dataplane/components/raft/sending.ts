@@ -17,7 +17,7 @@ import {
   writeHeader,
   writeRepair,
 } from './packet.ts'
-import { choose, chooseAgain, mayGoAgain } from './scheduler.ts'
+import { choose, chooseAgain } from './scheduler.ts'
 import { ahead } from './serial.ts'
 import type { StreamSender } from './stream-sender.ts'
 
@@ -32,7 +32,7 @@ export interface SendingContext {
 }
 
 export class Sending {
-  /** Carriers that packets go on: those in use, or all when none is. */
+  /** Carriers that packets go on: those in use, of which there is always one. */
   readonly usable: Uint8Array
   private readonly context: SendingContext
   private readonly carriers: readonly Carrier[]
@@ -63,9 +63,7 @@ export class Sending {
   /** Takes note of which carriers may be used. */
   refresh(): void {
     const { carriers, usable } = this
-    let used = 0
-    for (let i = 0; i < carriers.length; i++) if (carriers[i].used) used++
-    for (let i = 0; i < carriers.length; i++) usable[i] = used === 0 || carriers[i].used ? 1 : 0
+    for (let i = 0; i < carriers.length; i++) usable[i] = carriers[i].used ? 1 : 0
   }
 
   /** Bytes per ns that all usable carriers are good for. */
@@ -97,7 +95,8 @@ export class Sending {
 
   /** What realtime streams have to send comes before all that transit streams have. False: there was no room for all. */
   private sendAll(realtime: boolean): boolean {
-    return this.sendAgain(realtime) && this.sendRepairs(realtime) && this.sendNew(realtime)
+    const isAgainDone = this.sendAgain(realtime)
+    return this.sendRepairs(realtime) && this.sendNew(realtime) && isAgainDone
   }
 
   private sendAgain(realtime: boolean): boolean {
@@ -109,21 +108,20 @@ export class Sending {
         const chosen = chooseAgain(this.carriers, this.usable)
         if (chosen < 0) return false
         const carrier = this.carriers[chosen]
-        const isLastChance = !mayGoAgain(carrier, stream.timeLeft)
         const piece = stream.takeAgain()
-        if (piece >= 0 && isLastChance) this.sendOnOthers(index, piece, carrier)
+        if (piece >= 0 && stream.againLosses > 1) this.sendOnOthers(index, piece, carrier)
         if (piece >= 0) this.sendPiece(index, piece, stream.againSequence, FLAG_AGAIN, carrier)
       }
     }
     return true
   }
 
-  /** What cannot be sent once more goes on the other usable carriers too. */
+  /** What was lost twice goes on the other usable carriers too, with room or not: it is little, and much waits for it. */
   private sendOnOthers(index: number, piece: number, chosen: Carrier): void {
     const { carriers, context, usable } = this
     for (let i = 0; i < carriers.length; i++) {
       const carrier = carriers[i]
-      if (carrier === chosen || usable[i] === 0 || carrier.priority < chosen.priority || carrier.room <= 0) continue
+      if (carrier === chosen || usable[i] === 0 || carrier.priority < chosen.priority) continue
       const copy = context.packets.clone(piece)
       if (copy < 0) return
       context.metrics.created_packets.add(1)

@@ -18,6 +18,8 @@ export class SentPieces {
   /** One more than the copy; 0: there is none. */
   private readonly copies = new Int32Array(MAX_SENT_PIECES)
   private readonly times = new Float64Array(MAX_SENT_PIECES)
+  /** How often a piece was lost; one that goes on several carriers may be lost on each. */
+  private readonly losses = new Uint8ClampedArray(MAX_SENT_PIECES)
   private readonly packets: Packets
   private readonly ended: Counter
 
@@ -33,6 +35,7 @@ export class SentPieces {
     const sequence = this.next
     this.copies[sequence & MASK] = copy + 1
     this.times[sequence & MASK] = time
+    this.losses[sequence & MASK] = 0
     if (copy >= 0) this.held++
     this.next = following(sequence)
     this.pass()
@@ -47,6 +50,16 @@ export class SentPieces {
   /** When the piece, which is kept, came in, ns. */
   timeOf(sequence: number): number {
     return this.times[sequence & MASK]
+  }
+
+  /** The piece, which is kept, was lost once more. */
+  lose(sequence: number): void {
+    this.losses[sequence & MASK]++
+  }
+
+  /** How often the piece, which is kept, was lost. */
+  lossesOf(sequence: number): number {
+    return this.losses[sequence & MASK]
   }
 
   /** The piece is not needed any more. */

@@ -9,7 +9,7 @@ import { DATA_HEADER_BYTES } from './packet.ts'
 const DEFAULT_PACKET_BYTES = 1472
 const MIN_PACKET_BYTES = 128
 const DEFAULT_TIMEOUT_MS = 100
-/** A transit packet that would wait longer to be sent is dropped: in a queue that stands, and in a burst, such as follows when what a lost packet has held up is acknowledged at once. */
+/** A transit packet that would wait longer to be sent is dropped: in a queue that stands, and in a burst, such as follows when what a lost packet has held up is acknowledged at once. With 100 ms for both TCP has 0.75 of what the paths of examples/bonding deliver, with these 0.87. */
 export const MAX_TRANSIT_QUEUE_NS = 100 * NS_PER_MS
 export const MAX_TRANSIT_BURST_NS = 200 * NS_PER_MS
 

@@ -82,6 +82,18 @@ describe('a realtime stream', () => {
     bonded.bench.stop()
   })
 
+  test('over two paths that lose one in twenty waits for repairs hardly ever longer than a round trip', () => {
+    const path = { delay: 25, loss: 0.05 }
+    const bonded = new Bonded([{ realtime_stream: { timeout: 100 } }], [path, path])
+    flow(bonded, 30_000, MS, 500)
+    const received = bonded.bench.take('b out 0')
+    expect(received).toHaveLength(30_000)
+    const delays = received.map(({ time }, n) => time - n * MS).sort((one, other) => one - other)
+    expect(delays[0.5 * 30_000]).toBeLessThan(26 * MS)
+    expect(delays[0.99 * 30_000]).toBeLessThan(55 * MS)
+    bonded.bench.stop()
+  })
+
   test('is repaired by repair packets alone where there is no time to send again', () => {
     const bonded = new Bonded([{ realtime_stream: { timeout: 40 } }], [{ delay: 40, loss: 0.03 }])
     flow(bonded, 20_000, 0.5 * MS, 400)
@@ -151,6 +163,15 @@ describe('a transit stream', () => {
     expect(new Set(numbers).size).toBe(2000)
     expect(inOrder(numbers)).toBe(false)
     expect(bonded.metrics('b').streams_0_late_pieces).toBeGreaterThan(500)
+    bonded.bench.stop()
+  })
+
+  test('waits for next to nothing in vain where a path loses what goes again as well: what was lost twice goes on all', () => {
+    const bonded = new Bonded([{ transit_stream: { bonding_delay: 150 } }], [{ loss: 0.3 }, { delay: 40 }])
+    flow(bonded, 10_000, MS, 500)
+    expect(new Set(numbersOf(bonded.bench.take('b out 0'))).size).toBe(10_000)
+    // On the first path alone twenty and more come too late for their turn.
+    expect(bonded.metrics('b').streams_0_lost_pieces).toBeLessThan(5)
     bonded.bench.stop()
   })
 

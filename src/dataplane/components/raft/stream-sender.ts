@@ -52,8 +52,9 @@ export class StreamSender {
   repairFirst = 0
   repairCount = 0
   repairKey = 0
-  /** The sequence that the last `takeAgain` gave. */
+  /** The sequence that the last `takeAgain` gave, and how often that piece was lost. */
   againSequence = 0
+  againLosses = 0
 
   constructor(context: StreamSenderContext, settings: StreamSettings, metrics: StreamMetrics, pieceBytes: number) {
     this.context = context
@@ -233,7 +234,9 @@ export class StreamSender {
 
   /** Sequence `sequence` was lost: it goes again while its time is not over. */
   lose(sequence: number): void {
-    if (this.sent.copyOf(sequence) >= 0) this.again.push(sequence, 0)
+    if (this.sent.copyOf(sequence) < 0) return
+    this.sent.lose(sequence)
+    this.again.push(sequence, 0)
   }
 
   /** Payload bytes of the next piece to send again, -1 when none waits; those that came or are too old are left out. */
@@ -247,16 +250,11 @@ export class StreamSender {
     return -1
   }
 
-  /** For how long the next piece to send again is waited for yet, as far as this end can tell, ns. There must be one. */
-  get timeLeft(): number {
-    const { again, sent, context, settings } = this
-    return sent.timeOf(again.handle) + settings.hold - context.clock.now
-  }
-
-  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets `againSequence`. There must be one. */
+  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets `againSequence` and `againLosses`. There must be one. */
   takeAgain(): number {
     const { again, sent, context } = this
     this.againSequence = again.handle
+    this.againLosses = sent.lossesOf(again.handle)
     again.shift()
     const piece = context.packets.clone(sent.copyOf(this.againSequence))
     if (piece < 0) return -1

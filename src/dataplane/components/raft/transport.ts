@@ -244,9 +244,9 @@ export class Transport {
         inFlight.loseBefore(carrier.lossBound)
         carrier.watch(now)
       }
-      if (carrier.used && carrier.leftAt(this.receiving.toldUntil) <= now && carrier.isDead(now)) this.leave(carrier)
-      // Also while it is used for want of a better one.
-      if (!carrier.used && carrier.silentAt <= now) inFlight.loseBefore(inFlight.next)
+      if (this.mayBeLeft(carrier)) {
+        if (carrier.leftAt(this.receiving.toldUntil) <= now && carrier.isDead(now)) this.leave(carrier)
+      } else if (!this.isLast(carrier) && carrier.silentAt <= now) inFlight.loseBefore(inFlight.next)
       if (carrier.probeAt <= now) this.control.probe(carrier)
     }
     for (const stream of this.streams) stream.expire()
@@ -257,16 +257,27 @@ export class Transport {
   }
 
   private leave(carrier: Carrier): void {
-    carrier.handle('silent')
     const { inFlight, settings } = carrier
     const details = { carrier: settings.handle >>> 0, unreported: inFlight.packets }
     this.context.log('WARN', 'a carrier is left: what was sent on it is not reported', details)
-    inFlight.loseBefore(inFlight.next)
+    carrier.leave()
+  }
+
+  private mayBeLeft(carrier: Carrier): boolean {
+    return this.receiving.hasPeer && carrier.used && !this.isLast(carrier)
+  }
+
+  /** Whether it is the only one in use with the other end: none is known to be better, and what is unreported may be late. */
+  private isLast(carrier: Carrier): boolean {
+    if (!this.receiving.hasPeer || !carrier.used) return false
+    for (const other of this.carriers) if (other !== carrier && other.used) return false
+    return true
   }
 
   /** When something has to be done about what is not reported, ns. */
   private overdueAt(carrier: Carrier): number {
-    return carrier.used ? carrier.leftAt(this.receiving.toldUntil) : carrier.silentAt
+    if (this.mayBeLeft(carrier)) return carrier.leftAt(this.receiving.toldUntil)
+    return this.isLast(carrier) ? Number.POSITIVE_INFINITY : carrier.silentAt
   }
 
   private checkAt(): number {

@@ -1,0 +1,41 @@
+/** The offset between the clocks of two ends: the least that was seen in the last minute, and no wrong one. */
+import { expect, test } from 'vitest'
+import { ClockOffset } from './clock-offset.ts'
+
+const S = 1e9
+/** Microseconds by which the other clock is ahead or behind; anything, since they have nothing in common. */
+const APART = -123_456_789
+
+/** Takes what took `us` microseconds and came at `at`, ns. */
+const take = (offset: ClockOffset, us: number, at: number): boolean =>
+  offset.sample(Math.floor(at / 1000) | 0, (Math.floor(at / 1000) - us - APART) | 0, at)
+
+test('is the least that was seen, for a minute', () => {
+  const offset = new ClockOffset()
+  for (const us of [40_000, 15_000, 60_000]) take(offset, us, 1 * S)
+  expect(offset.least - APART).toBe(15_000)
+  for (let at = 2; at <= 55; at++) take(offset, 50_000, at * S)
+  expect(offset.least - APART).toBe(15_000)
+  for (let at = 56; at <= 75; at++) take(offset, 50_000, at * S)
+  expect(offset.least - APART).toBe(50_000)
+})
+
+test('does not fall by more than a second for one packet, but for eight in a row', () => {
+  const offset = new ClockOffset()
+  take(offset, 2_000_000, 1 * S)
+  for (let n = 0; n < 7; n++) expect(take(offset, 1000, 1 * S)).toBe(false)
+  // One that fits begins the count anew.
+  expect(take(offset, 2_000_000, 1 * S)).toBe(true)
+  for (let n = 0; n < 7; n++) expect(take(offset, 1000, 1 * S)).toBe(false)
+  expect(offset.least - APART).toBe(2_000_000)
+  expect(take(offset, 1000, 1 * S)).toBe(true)
+  expect(offset.least - APART).toBe(1000)
+})
+
+test('of another end is another one', () => {
+  const offset = new ClockOffset()
+  take(offset, 1000, 1 * S)
+  offset.reset()
+  take(offset, 900_000, 1 * S)
+  expect(offset.least - APART).toBe(900_000)
+})
