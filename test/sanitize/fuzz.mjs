@@ -530,16 +530,16 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     aeadUse: () => [random.pick(['auto', 'openssl', 'ipsec-mb', 'none', 'x'.repeat(100)])],
     aeadSealBytes: bytesArguments,
     aeadOpenBytes: bytesArguments,
-    aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
+    aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32])), new Uint8Array(8)],
     aeadSeal: () => {
       const id = memoryId()
       const handles = packets(id, 20)
-      return [get('aead'), id, handles, handles.length, new Uint8Array(8), Float64Array.of(random.below(1e6)), ints(20)]
+      return [get('aead'), id, handles, handles.length, Float64Array.of(random.below(1e6)), ints(20)]
     },
     aeadOpenPackets: () => {
       const id = memoryId()
       const handles = packets(id, 20)
-      return [get('aead'), id, handles, handles.length, new Float64Array(20)]
+      return [get('aead'), id, handles, random.below(handles.length + 1), handles.length, new Uint8Array(20)]
     },
     chachaUse: () => [random.pick([...native.chachaKernels(), 'none', 'x'.repeat(100)])],
     chachaOpen: () => {
