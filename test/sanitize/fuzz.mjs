@@ -558,6 +558,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       return [get('chacha'), id, handles, handles.length, ints(20)]
     },
     crc32c: () => [memoryId(), random.below(SLOTS * SLOT_BYTES), random.below(5000)],
+    onesSumOf: () => [new Uint8Array(random.below(2000)), 1 + random.below(64)],
   }
   const names = Object.keys(native)
   // What carries packets is called more often, what closes things less.

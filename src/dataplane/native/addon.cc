@@ -7,6 +7,7 @@
 #include "block_headers.h"
 #include "chacha.h"
 #include "connection.h"
+#include "checksum.h"
 #include "crc32c.h"
 #include "descriptors.h"
 #include "elimination.h"
@@ -106,6 +107,7 @@ static const Export kExports[] = {
     {"chachaEncrypt", chachaEncrypt},
     {"chachaDecrypt", chachaDecrypt},
     {"crc32c", crc32c},
+    {"onesSumOf", onesSumOf},
     {"watchHangup", watchHangup},
 };
 

@@ -483,6 +483,7 @@ describe('wrong arguments', () => {
       chachaEncrypt: [chacha, id, handles, 1, bytes, new Float64Array(1), ints],
       chachaDecrypt: [chacha, id, handles, 1, ints],
       crc32c: [id, 0, 1],
+      onesSumOf: [bytes, 64],
       watchHangup: [0, () => {}],
     }
     const functions = native as unknown as Record<string, (...values: unknown[]) => unknown>

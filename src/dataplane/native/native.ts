@@ -592,6 +592,11 @@ export interface Native {
 
   /** CRC-32C of `bytes` bytes at `at` in the slab, seeded with 0 (iSCSI's: initial and final inversion included). */
   crc32c(memory: number, at: number, bytes: number): number
+  /**
+   * The ones' complement sum of RFC 1071, of 16-bit words as they lie in memory, with vectors of at most `widest` bytes (1 to 64; for tests:
+   * checksums of packets take the widest that the CPU has).
+   */
+  onesSumOf(bytes: Uint8Array, widest: number): number
 
   /**
    * Calls back, once, when whoever reads the pipe or socket `fd` has gone; at once if that has happened. False when `fd` is neither: nothing
