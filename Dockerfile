@@ -7,6 +7,10 @@ COPY . .
 RUN npm ci && node packaging/tree.js /out && rm -rf /out/man /out/completions
 
 FROM node:22-bookworm-slim AS runtime
+# With it encryption is several times faster; Debian has it for amd64.
+RUN if [ "$(dpkg --print-architecture)" = amd64 ]; then \
+    apt-get update -q && apt-get install -qy --no-install-recommends libipsec-mb1 && rm -rf /var/lib/apt/lists/*; \
+  fi
 COPY --from=builder /out /usr/lib/penstock
 RUN ln -s ../lib/penstock/bin/penstock.js /usr/bin/penstock \
   && groupadd --gid 10001 penstock \

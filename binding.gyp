@@ -15,6 +15,7 @@
         "src/dataplane/native/udp_send.cc",
         "src/dataplane/native/interface.cc",
         "src/dataplane/native/segments.cc",
+        "src/dataplane/native/checksum.cc",
         "src/dataplane/native/tun.cc",
         "src/dataplane/native/connection.cc",
         "src/dataplane/native/tcp.cc",

@@ -235,6 +235,17 @@ function hasVaes(): boolean {
 }
 
 export async function bench(): Promise<BenchResult> {
+  // The CPUs of a shared machine differ by more than what is told apart here. The C loops inherit it.
+  const cpus = native.affinity()
+  native.setAffinity(cpus.slice(-1))
+  try {
+    return await measured()
+  } finally {
+    native.setAffinity(cpus)
+  }
+}
+
+async function measured(): Promise<BenchResult> {
   const evp = nativeProgram('evp')
   const [fast] = native.aeadBackends()
   const ipsecMb = fast?.obstacle === undefined ? nativeProgram('ipsec_mb') : undefined

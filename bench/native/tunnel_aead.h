@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #if __has_include(<intel-ipsec-mb.h>)
+#define LINUX /* without it the header does not align the keys that the library loads */
 #include <intel-ipsec-mb.h>
 #define HAS_IPSEC_MB 1
 #endif

@@ -84,6 +84,10 @@ describe.skipIf(missing.length > 0)('the Debian package', () => {
     )
   })
 
+  it('recommends the library for fast encryption where there is one', () => {
+    expect(field('Recommends')).toBe(field('Architecture') === 'amd64' ? 'libipsec-mb1 (<< 1.4~)' : '')
+  })
+
   it('runs where it is unpacked, with settings that it takes', () => {
     const program = join(unpacked, 'usr/lib/penstock/bin/penstock.js')
     const penstock = (...args: string[]) => spawnSync(process.execPath, [program, ...args], { encoding: 'utf8' })

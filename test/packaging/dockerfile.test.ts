@@ -79,6 +79,22 @@ describe('the Dockerfile', () => {
     }
   })
 
+  it('has the library for fast encryption where there is one, and no lists of packages', () => {
+    const step = last.find((each) => each.getArgumentsContent()?.includes('libipsec-mb1'))?.getArgumentsContent()
+    /** What the step does on an architecture, a line for each command (bash takes functions of such names). */
+    const commands = (architecture: string): string[] => {
+      const answers = `dpkg() { echo ${architecture}; }; apt-get() { echo "apt-get $*"; }; rm() { echo "rm $*"; }; `
+      const { status, stdout } = spawnSync('bash', ['-c', answers + step], { encoding: 'utf8' })
+      expect(status).toBe(0)
+      return stdout.split('\n').filter((line) => line !== '')
+    }
+    expect(commands('arm64')).toEqual([])
+    const [update, install, remove] = commands('amd64')
+    expect(update).toMatch(/^apt-get update\b/)
+    expect(install).toMatch(/^apt-get install .*-\w*y.* libipsec-mb1$/)
+    expect(remove).toMatch(/^rm -rf \/var\/lib\/apt\/lists\//)
+  })
+
   it('is given settings that a node takes', () => {
     const variables = Object.fromEntries(
       [...(lastOf('ENV') as string).matchAll(/(PENSTOCK_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),

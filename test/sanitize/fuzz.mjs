@@ -582,16 +582,16 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     aeadUse: () => [random.pick(['auto', 'openssl', 'ipsec-mb', 'none', 'x'.repeat(100)])],
     aeadSealBytes: bytesArguments,
     aeadOpenBytes: bytesArguments,
-    aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32]))],
+    aeadOpen: () => [owner(), random.below(4), new Uint8Array(random.pick([16, 32, 32])), new Uint8Array(8)],
     aeadSeal: () => {
       const id = memoryId()
       const handles = packets(id, 20)
-      return [get('aead'), id, handles, handles.length, new Uint8Array(8), Float64Array.of(random.below(1e6)), ints(20)]
+      return [get('aead'), id, handles, handles.length, Float64Array.of(random.below(1e6)), ints(20)]
     },
     aeadOpenPackets: () => {
       const id = memoryId()
       const handles = packets(id, 20)
-      return [get('aead'), id, handles, handles.length, new Float64Array(20)]
+      return [get('aead'), id, handles, random.below(handles.length + 1), handles.length, new Uint8Array(20)]
     },
     chachaUse: () => [random.pick([...native.chachaKernels(), 'none', 'x'.repeat(100)])],
     chachaOpen: () => {
@@ -610,6 +610,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       return [get('chacha'), id, handles, handles.length, ints(20)]
     },
     crc32c: () => [memoryId(), random.below(SLOTS * SLOT_BYTES), random.below(5000)],
+    onesSumOf: () => [new Uint8Array(random.below(2000)), 1 + random.below(64)],
   }
   const names = Object.keys(native)
   // What carries packets is called more often, what closes things less.

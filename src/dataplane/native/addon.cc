@@ -8,6 +8,7 @@
 #include "block_recovery.h"
 #include "chacha.h"
 #include "connection.h"
+#include "checksum.h"
 #include "crc32c.h"
 #include "descriptors.h"
 #include "elimination.h"
@@ -112,6 +113,7 @@ static const Export kExports[] = {
     {"chachaEncrypt", chachaEncrypt},
     {"chachaDecrypt", chachaDecrypt},
     {"crc32c", crc32c},
+    {"onesSumOf", onesSumOf},
     {"watchHangup", watchHangup},
 };
 

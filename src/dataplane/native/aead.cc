@@ -5,14 +5,35 @@
 
 #include "aead_backend.h"
 #include "descriptors.h"
+#include "replay_window.h"
 #include "salted.h"
 
 namespace penstock {
 
 static constexpr int kTag = static_cast<int>(kAeadTag);
+/** Header and tag of an empty text. */
+static constexpr int kLeast = kSaltedHeader + kTag;
 
+/** What became of a packet: AEAD_OUTCOMES of native.ts. */
+enum class Outcome : uint8_t { opened, forged, replayed, malformed };
+
+/** 16 bytes written by one store: the cipher reads them at once and right away, which after two stores takes until both are in the cache. */
+typedef uint64_t Words __attribute__((vector_size(16)));
+
+/** 4 bytes of zeros and a counter as its 8 bytes stand in the header. */
+struct alignas(16) Nonce {
+  explicit Nonce(uint64_t big) {
+    const Words words = {big << 32, big >> 32};
+    memcpy(bytes, &words, sizeof words);
+  }
+  uint8_t bytes[16];
+};
+
+/** What a run of a sender has: key and salt, and for its receiver the counters that have come. */
 struct Aead : Descriptor {
-  Aead(bool clear, std::unique_ptr<AeadKey> key) : Descriptor(Kind::aead, -1), clear(clear), key(std::move(key)) {}
+  Aead(bool clear, std::unique_ptr<AeadKey> key, const uint8_t* salt) : Descriptor(Kind::aead, -1), clear(clear), key(std::move(key)) {
+    memcpy(this->salt, salt, sizeof this->salt);
+  }
 
   /** `length` bytes at `text` behind their header and before their tag; in clear they are associated data, as the header is. */
   AeadMessage message(const uint8_t* nonce, const uint8_t* header, uint8_t* text, int length) const {
@@ -21,8 +42,25 @@ struct Aead : Descriptor {
     return {nonce, header, kSaltedHeader, text, bytes, text + length};
   }
 
+  /** Opens `packet`, which has header and tag, and takes note of its counter. */
+  Outcome open(const Memory& memory, const Packet& packet) {
+    uint8_t header[kSaltedHeader];
+    memcpy(header, packet.data, sizeof header);
+    const uint64_t counter = bigAt(header + 8);
+    if (counter >= static_cast<uint64_t>(kCounterEnd)) return Outcome::forged;
+    const Nonce nonce(__builtin_bswap64(counter));
+    uint8_t* text = packet.data + kSaltedHeader;
+    const int length = packet.length - kSaltedHeader - kTag;
+    if (!key->open(message(nonce.bytes, header, text, length))) return Outcome::forged;
+    memory.offset[packet.handle] = static_cast<int32_t>(text - memory.data);
+    memory.length[packet.handle] = length;
+    return window.accept(counter) ? Outcome::opened : Outcome::replayed;
+  }
+
   const bool clear;
   const std::unique_ptr<AeadKey> key;
+  uint8_t salt[kSalt];
+  ReplayWindow window;
 };
 
 /** A key of the suite argument; null after throwing. */
@@ -46,25 +84,26 @@ static std::unique_ptr<AeadKey> keyArgument(Arguments& arguments, size_t index, 
 }
 
 napi_value aeadOpen(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "aeadOpen", 3);
+  Arguments arguments(env, info, "aeadOpen", 4);
   const uint32_t owner = ownerArgument(arguments, 0);
   if (!owner) return nullptr;
   const int64_t suite = arguments.integer(1, "suite", 0, 3);
   std::unique_ptr<AeadKey> key = keyArgument(arguments, 2, suite);
   if (!key) return nullptr;
-  return adopt(arguments, owner, std::make_unique<Aead>(suite == 3, std::move(key)));
+  const Span<uint8_t> salt = arguments.bytes(3, "salt", kSalt);
+  if (arguments.failed()) return nullptr;
+  return adopt(arguments, owner, std::make_unique<Aead>(suite == 3, std::move(key), salt.data));
 }
 
 napi_value aeadSeal(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "aeadSeal", 7);
+  Arguments arguments(env, info, "aeadSeal", 6);
   Lease<Aead> aead(arguments, 0, "aead", Kind::aead, true);
-  const NumberedArguments given(arguments);
+  const NumberedArguments given(arguments, 4);
   uint64_t next;
   if (!given.numbered(arguments, &next)) return nullptr;
   Memory* memory = given.memory;
-  uint8_t nonce[kAeadNonce] = {};
-  uint8_t salted[8];
-  memcpy(salted, given.salt.data, sizeof salted);
+  uint64_t salt;
+  memcpy(&salt, aead->salt, sizeof salt);
   int32_t failures = 0;
   for (size_t i = 0; i < given.count; i++) {
     Packet& packet = arguments.state().packets[i];
@@ -79,12 +118,12 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
       given.failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
-    putBig(nonce + 4, next);
-    memcpy(header, salted, sizeof salted);
-    memcpy(header + 8, nonce + 4, 8);
+    const Words salted = {salt, __builtin_bswap64(next)};
+    memcpy(header, &salted, sizeof salted);
+    const Nonce nonce(salted[1]);
     // The counter is spent whether or not the backend succeeds: a nonce is never used twice.
     next++;
-    if (!aead->key->seal(aead->message(nonce, header, packet.data, packet.length))) {
+    if (!aead->key->seal(aead->message(nonce.bytes, header, packet.data, packet.length))) {
       given.failed.data[failures++] = static_cast<int32_t>(i);
       continue;
     }
@@ -96,33 +135,32 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
 }
 
 napi_value aeadOpenPackets(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "aeadOpenPackets", 5);
+  Arguments arguments(env, info, "aeadOpenPackets", 6);
   Lease<Aead> aead(arguments, 0, "aead", Kind::aead, true);
-  const PacketsArguments given(arguments);
-  Span<double> counters = arguments.float64s(4, "counters", given.count);
-  if (!given.packets(arguments)) return nullptr;
-  Memory* memory = given.memory;
-
-  uint8_t nonce[kAeadNonce] = {};
-  int32_t opened = 0;
-  for (size_t i = 0; i < given.count; i++) {
-    const Packet& packet = arguments.state().packets[i];
-    counters.data[i] = -1;
-    if (packet.length < kSaltedHeader + kTag) continue;
-    uint8_t* text = packet.data + kSaltedHeader;
-    const int length = packet.length - kSaltedHeader - kTag;
-    uint8_t header[kSaltedHeader];
-    memcpy(header, packet.data, kSaltedHeader);
-    memcpy(nonce + 4, header + 8, 8);
-    const uint64_t counter = bigAt(header + 8);
-    if (counter >= static_cast<uint64_t>(kCounterEnd)) continue;
-    if (!aead->key->open(aead->message(nonce, header, text, length))) continue;
-    memory->offset[packet.handle] = static_cast<int32_t>(text - memory->data);
-    memory->length[packet.handle] = length;
-    counters.data[i] = static_cast<double>(counter);
-    opened++;
+  Memory* memory = memoryArgument(arguments, 1);
+  const Span<int32_t> handles = arguments.int32s(2, "handles", 0);
+  const auto end = static_cast<size_t>(arguments.integer(4, "end", 0, static_cast<int64_t>(handles.length)));
+  const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, static_cast<int64_t>(end)));
+  const Span<uint8_t> outcome = arguments.bytes(5, "outcome", end);
+  if (arguments.failed()) return nullptr;
+  // Only those of the salt are looked up, so that packets of many senders in turn do not cost a look at all behind them each.
+  auto& packets = arguments.state().packets;
+  if (packets.size() < end - from) packets.resize(end - from);
+  size_t stop = from;
+  for (; stop < end; stop++) {
+    Packet& packet = packets[stop - from];
+    const int32_t handle = loadOnce(handles.data + stop);
+    if (!memory->packet(handle, &packet)) {
+      throwPacket(arguments, *memory, stop, handle);
+      return nullptr;
+    }
+    if (packet.length >= kLeast && memcmp(packet.data, aead->salt, kSalt) != 0) break;
   }
-  return toInteger(env, opened);
+  for (size_t i = from; i < stop; i++) {
+    const Packet& packet = packets[i - from];
+    outcome.data[i] = static_cast<uint8_t>(packet.length < kLeast ? Outcome::malformed : aead->open(*memory, packet));
+  }
+  return toInteger(env, static_cast<int32_t>(stop));
 }
 
 /** One message of any nonce and associated data: suite, key, nonce, associated data, text with its tag behind it. */

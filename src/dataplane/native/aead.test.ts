@@ -2,11 +2,12 @@
 import { createCipheriv } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { usableAeadBackends } from '../../../test/harness/aead-backends.ts'
-import { bytesOf, packetMemory, packetOf, pattern } from './fixture.ts'
+import { bytesOf, openPackets, packetMemory, packetOf, pattern } from './fixture.ts'
 import { native } from './native.ts'
 
 const hex = (text: string) => new Uint8Array(Buffer.from(text, 'hex'))
 const NONE = new Uint8Array(0)
+const SALT = pattern(8, 5)
 const zeros = (bytes: number) => '00'.repeat(bytes)
 
 const SUITES = [
@@ -178,20 +179,28 @@ describe.each(PAIRS)('sealed by %s, opened by %s', (one, other) => {
     const id = native.memoryOpen(memory)
     const [sealing, opening] = [one, other].map((backend) => {
       native.aeadUse(backend)
-      return native.aeadOpen(owner, suite, pattern(keyBytes, 9))
+      return native.aeadOpen(owner, suite, pattern(keyBytes, 9), SALT)
     }) as [number, number]
     for (const length of [0, 1, 16, 33]) {
       const first = Int32Array.of(packetOf(memory, pattern(length, 1)))
-      native.aeadSeal(sealing, id, first, 1, pattern(8, 5), Float64Array.of(2 ** 40), new Int32Array(1))
+      native.aeadSeal(sealing, id, first, 1, Float64Array.of(2 ** 40 + length), new Int32Array(1))
       const sealed = bytesOf(memory, first[0]!)
       const wrong = Array.from({ length: sealed.length * 8 }, (_, bit) =>
         sealed.map((byte, i) => (i === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte)),
       )
       wrong.push(sealed.slice(0, -1), sealed.slice(0, 31), sealed.slice(0, 16), NONE)
       const handles = Int32Array.from([...wrong, sealed], (bytes) => packetOf(memory, bytes))
-      const counters = new Float64Array(handles.length)
-      expect(native.aeadOpenPackets(opening, id, handles, handles.length, counters)).toBe(1)
-      expect([...counters]).toEqual([...wrong.map(() => -1), 2 ** 40])
+      const isForeign = (i: number) => i < 8 * SALT.length
+      expect(openPackets(opening, id, handles)).toEqual([
+        ...wrong.map((bytes, i) => (bytes.length < 32 ? 'malformed' : isForeign(i) ? 'foreign' : 'forged')),
+        'opened',
+      ])
+      for (const [i, bytes] of wrong.entries()) {
+        if (!isForeign(i)) continue
+        const other = native.aeadOpen(owner, suite, pattern(keyBytes, 9), bytes.slice(0, 8))
+        expect(openPackets(other, id, handles.subarray(i, i + 1))).toEqual(['forged'])
+        native.close(other)
+      }
       expect(bytesOf(memory, handles.at(-1)!)).toEqual(pattern(length, 1))
       for (const [i, bytes] of wrong.entries()) {
         if (suite === 3 || bytes.length !== sealed.length) continue

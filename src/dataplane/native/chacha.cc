@@ -164,7 +164,8 @@ class Gathering {
 napi_value chachaEncrypt(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "chachaEncrypt", 7);
   Lease<Chacha> chacha(arguments, 0, "chacha", Kind::chacha, true);
-  const NumberedArguments given(arguments);
+  const Span<uint8_t> salt = arguments.bytes(4, "salt", kSalt);
+  const NumberedArguments given(arguments, 5);
   uint64_t next;
   if (!given.numbered(arguments, &next)) return nullptr;
   Memory* memory = given.memory;
@@ -178,8 +179,8 @@ napi_value chachaEncrypt(napi_env env, napi_callback_info info) {
       continue;
     }
     uint8_t* header = packet.data - kSaltedHeader;
-    memcpy(header, given.salt.data, 8);
-    putBig(header + 8, next);
+    memcpy(header, salt.data, kSalt);
+    putBig(header + kSalt, next);
     gathering.add(next++, packet.data, static_cast<size_t>(packet.length));
     memory->offset[packet.handle] = static_cast<int32_t>(header - memory->data);
     memory->length[packet.handle] = packet.length + kSaltedHeader;

@@ -1,5 +1,5 @@
 /** Packet memory and waiting for the addon's tests and benches. */
-import { IO_COUNTERS, native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from './native.ts'
+import { AEAD_OUTCOMES, IO_COUNTERS, native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from './native.ts'
 
 /** Shared packet memory with every slot free; slot 0 is the first to be taken. */
 export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, tailroom = 64, trains = 0): PacketMemory {
@@ -50,6 +50,22 @@ export function freePacket(memory: PacketMemory, handle: number): void {
   const count = memory.free[0]! + 1
   memory.free[count] = handle
   memory.free[0] = count
+}
+
+type Outcome = keyof typeof AEAD_OUTCOMES | 'foreign'
+
+/** Opens packets in place by the context `aead`; what became of each, `foreign` of those with another salt, which stay as they are. */
+export function openPackets(aead: number, memory: number, handles: Int32Array): Outcome[] {
+  const names = Object.keys(AEAD_OUTCOMES) as Outcome[]
+  const codes = new Uint8Array(handles.length)
+  const outcomes: Outcome[] = []
+  while (outcomes.length < handles.length) {
+    const from = outcomes.length
+    const stop = native.aeadOpenPackets(aead, memory, handles, from, handles.length, codes)
+    outcomes.push(...[...codes.subarray(from, stop)].map((code) => names[code] as Outcome))
+    if (stop < handles.length) outcomes.push('foreign')
+  }
+  return outcomes
 }
 
 /** `bytes` bytes that tell which packet and which position they are. */

@@ -21,7 +21,7 @@ const open = {
   event: () => native.eventOpen(owner),
   poller: () => native.pollerOpen(owner),
   udp: () => native.udpOpen(owner, { backend: 2, family: 4, mtu: 1500 }),
-  aead: () => native.aeadOpen(owner, 0, new Uint8Array(16)),
+  aead: () => native.aeadOpen(owner, 0, new Uint8Array(16), new Uint8Array(8)),
   chacha: () => native.chachaOpen(owner, new Uint8Array(32), new Uint8Array(12), new Uint8Array(16), 20),
 }
 
@@ -170,7 +170,7 @@ describe('threads', () => {
       `${load}
       native.udpOpen(workerData, { backend: 2, family: 4, mtu: 1500 })
       native.pollerAdd(native.pollerOpen(workerData), native.eventOpen(workerData), 1)
-      native.aeadOpen(workerData, 0, new Uint8Array(16))
+      native.aeadOpen(workerData, 0, new Uint8Array(16), new Uint8Array(8))
       process.exit(3)`,
       { eval: true, workerData: owner },
     )
@@ -305,8 +305,8 @@ describe('memory', () => {
     const handles = new Int32Array([good, 0])
     const calls = [
       () => native.udpSend(socket, id, handles, 0, 2, ioCounters()),
-      () => native.aeadSeal(aead, id, handles, 2, new Uint8Array(8), new Float64Array(1), new Int32Array(2)),
-      () => native.aeadOpenPackets(aead, id, handles, 2, new Float64Array(2)),
+      () => native.aeadSeal(aead, id, handles, 2, new Float64Array(1), new Int32Array(2)),
+      () => native.aeadOpenPackets(aead, id, handles, 0, 2, new Uint8Array(2)),
       () => native.chachaEncrypt(chacha, id, handles, 2, new Uint8Array(8), new Float64Array(1), new Int32Array(2)),
       () => native.chachaDecrypt(chacha, id, handles, 2, new Int32Array(2)),
     ]
@@ -489,14 +489,15 @@ describe('wrong arguments', () => {
       aeadUse: ['openssl'],
       aeadSealBytes: [0, new Uint8Array(16), new Uint8Array(12), new Uint8Array(3), new Uint8Array(20)],
       aeadOpenBytes: [0, new Uint8Array(16), new Uint8Array(12), new Uint8Array(3), new Uint8Array(20)],
-      aeadOpen: [owner, 0, new Uint8Array(16)],
-      aeadSeal: [aead, id, handles, 1, bytes, new Float64Array(1), ints],
-      aeadOpenPackets: [aead, id, handles, 1, new Float64Array(4)],
+      aeadOpen: [owner, 0, new Uint8Array(16), bytes],
+      aeadSeal: [aead, id, handles, 1, new Float64Array(1), ints],
+      aeadOpenPackets: [aead, id, handles, 0, 1, new Uint8Array(4)],
       chachaUse: ['portable'],
       chachaOpen: [owner, new Uint8Array(32), new Uint8Array(12), new Uint8Array(16), 20],
       chachaEncrypt: [chacha, id, handles, 1, bytes, new Float64Array(1), ints],
       chachaDecrypt: [chacha, id, handles, 1, ints],
       crc32c: [id, 0, 1],
+      onesSumOf: [bytes, 64],
       watchHangup: [0, () => {}],
     }
     const functions = native as unknown as Record<string, (...values: unknown[]) => unknown>

@@ -107,6 +107,12 @@ export interface InterfaceState {
 export const SOURCE_PACKET = 1 << 16
 export const BEGINS_RUN = 1 << 17
 
+/** Packets, the newest of a sender and those before it, among which `aeadOpenPackets` knows what has come. */
+export const REPLAY_WINDOW = 1024
+
+/** What became of a packet, as `aeadOpenPackets` writes it. */
+export const AEAD_OUTCOMES = { opened: 0, forged: 1, replayed: 2, malformed: 3 } as const
+
 /** Counters a receive or send call adds to; a Float64Array of `IO_COUNTERS.length`. */
 export const IO_COUNTERS = [
   'oversize', // datagrams longer than the mtu, dropped
@@ -573,9 +579,9 @@ export interface Native {
   aeadUse(backend: AeadBackendName | 'auto'): void
   /**
    * AEAD context; suite 0 AES-128-GCM, 1 AES-256-GCM, 2 ChaCha20-Poly1305, 3 the same of an empty text: the payload is associated data,
-   * so it stays in clear and the tag signs it. The key is copied and wiped at close.
+   * so it stays in clear and the tag signs it. The key is copied and wiped at close. `salt` has 8 bytes and names who seals with the key.
    */
-  aeadOpen(owner: number, suite: 0 | 1 | 2 | 3, key: Uint8Array): number
+  aeadOpen(owner: number, suite: 0 | 1 | 2 | 3, key: Uint8Array, salt: Uint8Array): number
   /**
    * Seals `handles[0..count)` in place: the packet becomes salt (8) | counter (8, big-endian) | ciphertext | tag (16), the
    * 16-byte header being written into headroom and authenticated as associated data, the tag into tailroom. The nonce is
@@ -587,16 +593,23 @@ export interface Native {
     memory: number,
     handles: Int32Array,
     count: number,
-    salt: Uint8Array,
     counter: Float64Array,
     failed: Int32Array,
   ): number
   /**
-   * Opens `handles[0..count)` in place, after which the packet is the plain text. Writes each packet's counter to
-   * `counters[i]`, or -1 where it was malformed or the tag did not match (a text that was decrypted is zeros then). The caller has
-   * checked that all carry this context's salt. Returns how many opened.
+   * Opens `handles[from..end)` in place, up to the first with another salt than this context's; returns where it stopped. `outcome[i]`
+   * says what became of each. Opened is a packet that is its plain text now and has come for the first time: the context knows
+   * which of the newest `REPLAY_WINDOW` counters it has opened. Replayed is an authentic one that came before, or is older than
+   * those. Forged is one whose tag does not match (a text that was decrypted is zeros then), malformed what is too short for header and tag.
    */
-  aeadOpenPackets(aead: number, memory: number, handles: Int32Array, count: number, counters: Float64Array): number
+  aeadOpenPackets(
+    aead: number,
+    memory: number,
+    handles: Int32Array,
+    from: number,
+    end: number,
+    outcome: Uint8Array,
+  ): number
   /**
    * Seals one message in place, with any nonce of 12 bytes and any associated data, as published vectors have them (for tests).
    * `bytes` is the text and room for the tag of 16 bytes behind it; the key has the bytes of its suite, as `aeadOpen` numbers them.
@@ -645,6 +658,11 @@ export interface Native {
 
   /** CRC-32C of `bytes` bytes at `at` in the slab, seeded with 0 (iSCSI's: initial and final inversion included). */
   crc32c(memory: number, at: number, bytes: number): number
+  /**
+   * The ones' complement sum of RFC 1071, of 16-bit words as they lie in memory, with vectors of at most `widest` bytes (1 to 64; for tests:
+   * checksums of packets take the widest that the CPU has).
+   */
+  onesSumOf(bytes: Uint8Array, widest: number): number
 
   /**
    * Calls back, once, when whoever reads the pipe or socket `fd` has gone; at once if that has happened. False when `fd` is neither: nothing

@@ -7,7 +7,8 @@
 
 namespace penstock {
 
-/** Salt (8), counter (8). */
+constexpr size_t kSalt = 8;
+/** Salt, counter (8). */
 constexpr int kSaltedHeader = 16;
 /** Counters stay below 2^53: exact in a double. */
 constexpr double kCounterEnd = 9007199254740992.0;
@@ -38,13 +39,12 @@ struct PacketsArguments {
   size_t count;
 };
 
-/** The same of a call that numbers its packets: salt, the first counter, and where those go that fail, arguments 4 to 6. */
+/** The same of a call that numbers its packets: the first counter, and where those go that fail, arguments `index` and the next. */
 struct NumberedArguments : PacketsArguments {
-  explicit NumberedArguments(Arguments& arguments)
+  NumberedArguments(Arguments& arguments, size_t index)
       : PacketsArguments(arguments),
-        salt(arguments.bytes(4, "salt", 8)),
-        counter(arguments.float64s(5, "counter", 1)),
-        failed(arguments.int32s(6, "failed", count)) {}
+        counter(arguments.float64s(index, "counter", 1)),
+        failed(arguments.int32s(index + 1, "failed", count)) {}
   /** As `packets`, and the first counter into `next`; throws too when there are not counters enough. */
   bool numbered(Arguments& arguments, uint64_t* next) const {
     if (!packets(arguments)) return false;
@@ -57,7 +57,6 @@ struct NumberedArguments : PacketsArguments {
     *next = static_cast<uint64_t>(first);
     return true;
   }
-  Span<uint8_t> salt;
   Span<double> counter;
   Span<int32_t> failed;
 };

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "checksum.h"
+
 namespace penstock {
 
 static constexpr uint8_t kFin = 0x01, kPsh = 0x08, kAck = 0x10, kCwr = 0x80;
@@ -21,49 +23,12 @@ static void put32(uint8_t* at, uint32_t value) {
   put16(at + 2, value & 0xffff);
 }
 
-/**
- * Ones' complement sum in memory order (RFC 1071: byte order does not matter until the end), unfolded. Both halves of a word are added
- * under a mask, which compilers turn into vector code without unpacking.
- */
-static uint64_t sum(const uint8_t* data, size_t bytes, uint64_t start) {
-  uint64_t total = 0;
-  size_t at = 0;
-  for (; at + 8 <= bytes; at += 8) {
-    uint64_t word;
-    memcpy(&word, data + at, 8);
-    total += (word & 0xffffffff) + (word >> 32);
-  }
-  if (at + 4 <= bytes) {
-    uint32_t word;
-    memcpy(&word, data + at, 4);
-    total += word;
-    at += 4;
-  }
-  if (at + 2 <= bytes) {
-    uint16_t word;
-    memcpy(&word, data + at, 2);
-    total += word;
-    at += 2;
-  }
-  if (at < bytes) {
-    uint16_t word = 0;
-    memcpy(&word, data + at, 1);
-    total += word;
-  }
-  return start + (total & 0xffffffff) + (total >> 32);
-}
-
-static uint16_t fold(uint64_t total) {
-  while (total >> 16) total = (total & 0xffff) + (total >> 16);
-  return static_cast<uint16_t>(total);
-}
-
 static void store(uint8_t* at, uint16_t value) { memcpy(at, &value, 2); }
 
 static uint64_t pseudo(const uint8_t* data, bool six, uint8_t protocol, size_t length) {
   uint8_t tail[8] = {0, 0, 0, 0, 0, 0, 0, protocol};
   put32(tail, static_cast<uint32_t>(length));
-  return sum(tail, 8, six ? sum(data + 8, 32, 0) : sum(data + 12, 8, 0));
+  return onesSumOfFew(tail, 8, six ? onesSumOfFew(data + 8, 32, 0) : onesSumOfFew(data + 12, 8, 0));
 }
 
 static void finishIp(uint8_t* data, bool six, size_t bytes) {
@@ -73,7 +38,7 @@ static void finishIp(uint8_t* data, bool six, size_t bytes) {
   }
   put16(data + 2, bytes);
   put16(data + 10, 0);
-  store(data + 10, static_cast<uint16_t>(~fold(sum(data, static_cast<size_t>(data[0] & 15) * 4, 0))));
+  store(data + 10, static_cast<uint16_t>(~foldOnes(onesSumOfFew(data, static_cast<size_t>(data[0] & 15) * 4, 0))));
 }
 
 Frame openFrame(const VnetHeader& vnet, uint8_t* data, size_t bytes) {
@@ -87,7 +52,7 @@ Frame openFrame(const VnetHeader& vnet, uint8_t* data, size_t bytes) {
       const size_t at = static_cast<size_t>(vnet.checksumStart) + vnet.checksumOffset;
       if (vnet.checksumStart >= bytes || at + 2 > bytes) return frame;
       // The field holds the pseudo-header's sum and is part of what is summed.
-      uint16_t checksum = static_cast<uint16_t>(~fold(sum(data + vnet.checksumStart, bytes - vnet.checksumStart, 0)));
+      uint16_t checksum = static_cast<uint16_t>(~foldOnes(onesSum(data + vnet.checksumStart, bytes - vnet.checksumStart, 0)));
       if (checksum == 0 && vnet.checksumOffset == 6) checksum = 0xffff;
       store(data + at, checksum);
     }
@@ -143,7 +108,7 @@ void writeSegment(const Frame& frame, size_t index, uint8_t* out) {
   }
   put16(checksum, 0);
   uint16_t value = static_cast<uint16_t>(
-      ~fold(sum(header, length, pseudo(out, frame.six, frame.udp ? kUdp : kTcp, length))));
+      ~foldOnes(onesSum(header, length, pseudo(out, frame.six, frame.udp ? kUdp : kTcp, length))));
   if (value == 0 && frame.udp) value = 0xffff;
   store(checksum, value);
 }
@@ -205,9 +170,9 @@ bool continues(const Flow& first, const uint8_t* a, const Flow& next, const uint
 
 bool checksumsHold(const Flow& flow, const uint8_t* data, size_t bytes) {
   // A joined frame gets a header checksum of its own: it would pass a damaged header off as a good one.
-  if (!flow.six && fold(sum(data, flow.transport, 0)) != 0xffff) return false;
+  if (!flow.six && foldOnes(onesSumOfFew(data, flow.transport, 0)) != 0xffff) return false;
   const size_t length = bytes - flow.transport;
-  return fold(sum(data + flow.transport, length, pseudo(data, flow.six, flow.udp ? kUdp : kTcp, length))) == 0xffff;
+  return foldOnes(onesSum(data + flow.transport, length, pseudo(data, flow.six, flow.udp ? kUdp : kTcp, length))) == 0xffff;
 }
 
 VnetHeader joinHeaders(const Flow& first, const uint8_t* firstData, const uint8_t* lastData, size_t payload, uint8_t* out) {
@@ -222,7 +187,7 @@ VnetHeader joinHeaders(const Flow& first, const uint8_t* firstData, const uint8_
     header[13] |= lastData[first.transport + 13] & (kPsh | kFin);
   }
   const uint16_t offset = first.udp ? 6 : 16;
-  store(header + offset, fold(pseudo(out, first.six, first.udp ? kUdp : kTcp, length)));
+  store(header + offset, foldOnes(pseudo(out, first.six, first.udp ? kUdp : kTcp, length)));
   return {kNeedsChecksum,
           first.udp   ? kGsoUdp
           : first.six ? kGsoTcp6

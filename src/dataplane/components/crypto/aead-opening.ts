@@ -6,12 +6,10 @@ import type { Receiver } from '../../engine/flow.ts'
 import { type Counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import { aeadBackendText } from '../../native/aead-backends.ts'
-import { native, REMOTE_BYTES } from '../../native/native.ts'
-import { AeadReceiver, OPENED, REFLECTED, REPLAYED, UNTRIED } from './aead-receiver.ts'
+import { native, REMOTE_BYTES, REPLAY_WINDOW } from '../../native/native.ts'
+import { AeadReceiver, MALFORMED, OPENED, REFLECTED, REPLAYED, UNTRIED } from './aead-receiver.ts'
 import { ownSalts } from './own-salts.ts'
-import { REPLAY_WINDOW } from './replay-window.ts'
-import { type OpenRun, saltedRuns } from './salted-runs.ts'
-import { AEAD_HEADER_BYTES, type SuiteKey, TAG_BYTES } from './suites.ts'
+import type { SuiteKey } from './suites.ts'
 
 /** The newest packets of a run that may still come, as it is written. */
 export const WINDOW = REPLAY_WINDOW.toLocaleString('en')
@@ -59,26 +57,29 @@ export function aeadOpening(
   log('INFO', `opens ${suite.name} by ${aeadBackendText()}`, { backend: native.aeadBackend() })
   const outcome = new Uint8Array(BATCH_CAPACITY)
 
-  const open: OpenRun = (run, count, high, low) => {
-    receiver.open(run, count, high, low, outcome)
+  const input: Receiver = (batch) => {
+    const { handles, length } = batch
+    receiver.open(handles, length, outcome)
     let kept = 0
-    for (let i = 0; i < count; i++) {
-      const packet = run[i]
-      if (outcome[i] === OPENED) run[kept++] = packet
+    for (let i = 0; i < length; i++) {
+      const packet = handles[i]
+      if (outcome[i] === OPENED) handles[kept++] = packet
       else {
         packets.release(packet)
         if (outcome[i] === REPLAYED) metrics.replayed_packets.add(1)
         else if (outcome[i] === UNTRIED) metrics.untried_packets.add(1)
         else if (outcome[i] === REFLECTED) metrics.reflected_packets.add(1)
+        else if (outcome[i] === MALFORMED) metrics.malformed_packets.add(1)
         else metrics.authentication_failures.add(1)
       }
     }
+    batch.length = kept
     opened.add(kept)
-    return kept
+    outlet.send(batch)
   }
 
   return {
-    input: saltedRuns(context, outlet, AEAD_HEADER_BYTES + TAG_BYTES, metrics.malformed_packets, open),
+    input,
     observe: () => metrics.known_runs.set(receiver.admitted),
     stop: () => receiver.close(),
   }

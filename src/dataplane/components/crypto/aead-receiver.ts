@@ -1,21 +1,21 @@
 /** Opens packets of any number of senders and runs that share a key: one derived key and one replay window per salt. */
-import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { native } from '../../native/native.ts'
+import { AEAD_OUTCOMES, native } from '../../native/native.ts'
 import type { OwnSalts } from './own-salts.ts'
-import { ReplayWindow } from './replay-window.ts'
-import { deriveKey, SALT_BYTES, type SuiteKey } from './suites.ts'
+import { AEAD_HEADER_BYTES, deriveKey, SALT_BYTES, type SuiteKey, TAG_BYTES } from './suites.ts'
 import { Trials } from './trials.ts'
 
 /** Salts remembered. */
 export const MAX_SALTS = 64
 /** What became of a packet. */
-export const OPENED = 0
-const FORGED = 1
-export const REPLAYED = 2
-export const UNTRIED = 3
-export const REFLECTED = 4
+export const { opened: OPENED, replayed: REPLAYED, malformed: MALFORMED } = AEAD_OUTCOMES
+const FORGED = AEAD_OUTCOMES.forged
+export const UNTRIED = 4
+export const REFLECTED = 5
+
+/** Shorter packets have no room for header and tag. */
+const LEAST_BYTES = AEAD_HEADER_BYTES + TAG_BYTES
 
 /** Failed trials of one salt after which it is worth a word that nothing of it opens. */
 const TELLING = 3
@@ -24,11 +24,10 @@ const TELLING = 3
 class Sender {
   high = 0
   low = 0
-  /** The addon's handle, -1 while nobody is here. */
+  /** The addon's handle of key and replay window, -1 while nobody is here. */
   aead = -1
   /** When it was last heard, by the receiver's count. */
   used = 0
-  readonly window = new ReplayWindow()
 }
 
 /** A salt of which no packet was authentic when it was tried. */
@@ -66,9 +65,7 @@ export class AeadReceiver {
   private readonly senders = Array.from({ length: MAX_SALTS }, () => new Sender())
   private readonly failures = Array.from({ length: MAX_SALTS }, () => new Failure())
   private warned = false
-  private readonly counters = new Float64Array(BATCH_CAPACITY)
   private readonly salt = new Uint8Array(SALT_BYTES)
-  private readonly one = new Int32Array(1)
   private latest: Sender
   private heard = 0
 
@@ -91,35 +88,35 @@ export class AeadReceiver {
     return count
   }
 
-  /**
-   * Opens `handles[0..count)`, all of the salt (`high`, `low`), in place; `outcome[i]` says what became of each. The packets
-   * have at least header and tag.
-   */
-  open(handles: Int32Array, count: number, high: number, low: number, outcome: Uint8Array): void {
-    let from = 0
-    let sender = this.find(high, low)
-    if (!sender && this.own.reflects(high, low, this.follows)) {
-      outcome.fill(REFLECTED, 0, count)
-      return
+  /** Opens `handles[0..count)` in place; `outcome[i]` says what became of each. */
+  open(handles: Int32Array, count: number, outcome: Uint8Array): void {
+    const { length, offset, view } = this.packets
+    for (let at = 0; at < count; ) {
+      const packet = handles[at]
+      if (length[packet] < LEAST_BYTES) {
+        outcome[at++] = MALFORMED
+        continue
+      }
+      const high = view.getInt32(offset[packet])
+      const low = view.getInt32(offset[packet] + 4)
+      const sender = this.find(high, low)
+      if (sender) {
+        sender.used = ++this.heard
+        at = native.aeadOpenPackets(sender.aead, this.memory, handles, at, count, outcome)
+      } else {
+        outcome[at] = this.openUnknown(handles, at, high, low, outcome)
+        at++
+      }
     }
-    // Unknown: a first authentic packet admits the salt, and the rest goes the usual way.
-    while (!sender && from < count) {
-      if (this.trials.take()) {
-        sender = this.admit(handles[from], high, low)
-        if (!sender) this.noteFailure(handles[from], high, low)
-        outcome[from++] = sender ? OPENED : FORGED
-      } else outcome[from++] = this.hasFailed(high, low) ? FORGED : UNTRIED
-    }
-    if (!sender || from === count) return
-    sender.used = ++this.heard
-    const { window } = sender
-    const { counters } = this
-    const rest = from > 0 ? handles.subarray(from, count) : handles
-    native.aeadOpenPackets(sender.aead, this.memory, rest, count - from, counters)
-    for (let i = from; i < count; i++) {
-      const counter = counters[i - from]
-      outcome[i] = counter < 0 ? FORGED : window.accept(counter) ? OPENED : REPLAYED
-    }
+  }
+
+  /** What becomes of `handles[at]`, whose salt is none that was admitted: being authentic admits it. */
+  private openUnknown(handles: Int32Array, at: number, high: number, low: number, outcome: Uint8Array): number {
+    if (this.own.reflects(high, low, this.follows)) return REFLECTED
+    if (!this.trials.take()) return this.hasFailed(high, low) ? FORGED : UNTRIED
+    if (this.admit(handles, at, high, low, outcome)) return OPENED
+    this.noteFailure(handles[at], high, low)
+    return FORGED
   }
 
   /** Closes every key. */
@@ -172,20 +169,18 @@ export class AeadReceiver {
     this.wrongKey(packet)
   }
 
-  /** Opens `packet` with the key of a salt not known yet; it takes the place of the one longest unheard, if it is authentic. */
-  private admit(packet: number, high: number, low: number): Sender | null {
-    const { salt, one, counters } = this
-    const at = this.packets.offset[packet]
-    salt.set(this.packets.data.subarray(at, at + SALT_BYTES))
+  /** Opens `handles[at]` with the key of its salt, which takes the place of the one longest unheard if that succeeds; whether it did. */
+  private admit(handles: Int32Array, at: number, high: number, low: number, outcome: Uint8Array): boolean {
+    const { salt } = this
+    const from = this.packets.offset[handles[at]]
+    salt.set(this.packets.data.subarray(from, from + SALT_BYTES))
     const key = deriveKey(this.suite, salt)
-    const aead = native.aeadOpen(this.owner, this.suite.code, key)
+    const aead = native.aeadOpen(this.owner, this.suite.code, key, salt)
     key.fill(0)
-    one[0] = packet
-    native.aeadOpenPackets(aead, this.memory, one, 1, counters)
-    const counter = counters[0]
-    if (counter < 0) {
+    native.aeadOpenPackets(aead, this.memory, handles, at, at + 1, outcome)
+    if (outcome[at] !== OPENED) {
       native.close(aead)
-      return null
+      return false
     }
     let sender = this.senders[0]
     for (const other of this.senders) {
@@ -200,9 +195,7 @@ export class AeadReceiver {
     sender.high = high
     sender.low = low
     sender.used = ++this.heard
-    sender.window.reset()
-    sender.window.accept(counter)
     this.latest = sender
-    return sender
+    return true
   }
 }

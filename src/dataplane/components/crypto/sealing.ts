@@ -31,7 +31,6 @@ export function sealing(
   const failed = new Int32Array(BATCH_CAPACITY)
   return (batch) => {
     const { handles, length } = batch
-    for (let i = 0; i < length; i++) packets.settle(handles[i])
     const failures = seal(handles, length, counter, failed)
     if (failures > 0) {
       for (let n = 0; n < failures; n++) {
@@ -58,11 +57,10 @@ export function aeadSealing(
 ): { input: Receiver; stop(): void } {
   const salt = drawSalt(context)
   const key = deriveKey(suite, salt)
-  const aead = native.aeadOpen(context.owner(), suite.code, key)
+  const aead = native.aeadOpen(context.owner(), suite.code, key, salt)
   key.fill(0)
   context.log('INFO', `${suite.verb} with ${suite.name} by ${aeadBackendText()}`, { backend: native.aeadBackend() })
   const slab = context.memory()
-  const seal: Seal = (handles, count, counter, failed) =>
-    native.aeadSeal(aead, slab, handles, count, salt, counter, failed)
+  const seal: Seal = (handles, count, counter, failed) => native.aeadSeal(aead, slab, handles, count, counter, failed)
   return { input: sealing(context, outlet, sealed, noRoom, seal), stop: () => native.close(aead) }
 }

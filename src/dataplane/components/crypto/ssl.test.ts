@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
-import { native } from '../../native/native.ts'
+import { native, REPLAY_WINDOW } from '../../native/native.ts'
 import { MAX_SALTS } from './aead-receiver.ts'
-import { REPLAY_WINDOW, ReplayWindow } from './replay-window.ts'
 import { sslDecrypt } from './ssl-decrypt.ts'
 import { MAX_TRIALS_AT_ONCE, MAX_TRIALS_PER_SECOND } from './trials.ts'
 
@@ -263,33 +262,5 @@ describe('ssl_decrypt', () => {
     bench.send('in', active.slice(0, MAX_SALTS + 10))
     expect(bench.metrics().dec.replayed_packets).toBe(MAX_SALTS + 10)
     bench.stop()
-  })
-})
-
-describe('ReplayWindow', () => {
-  it('behaves as a set of all counters with an age limit', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(fc.constantFrom(0, 1, 2, 1000, 1023, 1024, 5000, 2 ** 31, 2 ** 40), fc.nat(3000)), {
-          maxLength: 300,
-        }),
-        fc.constantFrom(0, 2 ** 31 - 500, 2 ** 32 - 500, 2 ** 52),
-        (steps, start) => {
-          const window = new ReplayWindow()
-          const seen = new Set<number>()
-          let highest = -1
-          let base = start
-          for (const [jump, back] of steps) {
-            base = Math.min(base + jump, 2 ** 53 - 1)
-            const counter = Math.max(0, base - back)
-            const wanted = counter > highest || (highest - counter < 1024 && !seen.has(counter))
-            expect(window.accept(counter)).toBe(wanted)
-            if (wanted) seen.add(counter)
-            highest = Math.max(highest, counter)
-          }
-        },
-      ),
-      { seed: 9, numRuns: 300 },
-    )
   })
 })
