@@ -89,9 +89,11 @@ describe('the threads kept ready', () => {
     await rehearsed(4)
     const all = threadsOf('rehearsal')
     expect(new Set(all).size).toBe(4)
+    await until(() => threadsOf('run').length === 2, 'both runs are told of')
     expect(new Set(threadsOf('run'))).toEqual(new Set(first))
     // A third finds one of the new.
     await start(pool, endless).handle.running
+    await until(() => threadsOf('run').length === 3, 'the third run is told of')
     expect(all.slice(2)).toContain(threadsOf('run')[2])
   })
 
@@ -104,6 +106,7 @@ describe('the threads kept ready', () => {
     await run.handle.ended
     const next = start(pool, endless)
     await next.handle.running
+    await until(() => threadsOf('run').length === 2, 'both runs are told of')
     expect(new Set(done.map((entry) => entry.thread)).size).toBe(1)
   })
 
@@ -116,7 +119,9 @@ describe('the threads kept ready', () => {
       return handle
     }
     const again = async () => {
+      const count = threadsOf('run').length
       const handle = await run()
+      while (threadsOf('run').length === count) await turn()
       handle.stop()
       await handle.ended
     }

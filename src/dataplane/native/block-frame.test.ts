@@ -29,13 +29,15 @@ function framed(sizes: readonly number[], state: Int32Array) {
   const handles = Int32Array.from(sizes, (size, n) => packetOf(memory, pattern(size, n)))
   const symbols = new Int32Array(4 * STRIDE).fill(-9)
   const next = native.blockFrame(id, handles, 0, handles.length, state, symbols)
+  // A memory that is closed gives its pages back.
+  const packets = [...handles].map((handle) => bytesOf(memory, handle))
   native.memoryClose(id)
-  return { memory, handles, symbols, next }
+  return { packets, handles, symbols, next }
 }
 
 test('each source gets the header of its place, block after block, and stands there', () => {
   const sizes = [20, 0, 7, 30, 5]
-  const { memory, handles, symbols, next } = framed(sizes, stateOf({ block: -1, index: 1 }))
+  const { packets, handles, symbols, next } = framed(sizes, stateOf({ block: -1, index: 1 }))
   expect(next).toBe(5)
   const places = [
     [-1, 1],
@@ -44,8 +46,7 @@ test('each source gets the header of its place, block after block, and stands th
     [0, 1],
     [0, 2],
   ]
-  handles.forEach((handle, n) => {
-    const bytes = bytesOf(memory, handle)
+  packets.forEach((bytes, n) => {
     const view = new DataView(bytes.slice().buffer)
     const [block, index] = places[n]
     expect([...bytes.subarray(0, 4)]).toEqual([0xb2, K, R, index])
@@ -62,8 +63,8 @@ test('a full block is the last where no other may become full, and its sources s
 })
 
 test('behind a full block sources say how many it had', () => {
-  const { memory, handles } = framed([1, 2, 3, 4], stateOf({ closing: 2, previous: 3 }))
-  expect([...handles].map((handle) => bytesOf(memory, handle)[7])).toEqual([2, 2, 2, 3])
+  const { packets } = framed([1, 2, 3, 4], stateOf({ closing: 2, previous: 3 }))
+  expect(packets.map((bytes) => bytes[7])).toEqual([2, 2, 2, 3])
 })
 
 test('a packet without room in front is released and counted, and takes no place', () => {
