@@ -11,7 +11,7 @@ import { type Admission, LinkUnreachable } from '../link/link.ts'
 import { MemoryTransport } from '../link/pair.ts'
 import { record, TestHub } from '../link/testing.ts'
 import { askHub, MAX_RESUMING_MS } from './asking.ts'
-import type { DialRequest } from './membership.ts'
+import type { DialRequest } from './dial-request.ts'
 
 const [A, B, C] = ['http://a:1/', 'http://b:1/', 'http://c:1/'] as const
 const hubKey = newIdentity()

@@ -4,7 +4,7 @@ import { reconnectDelay } from '../actors/reconnect-delay.ts'
 import { type Clock, systemClock, type Timers } from '../contract/clock.ts'
 import type { PendingAt } from '../link/handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type NodeRecord } from '../link/link.ts'
-import type { DialRequest } from './membership.ts'
+import type { DialRequest } from './dial-request.ts'
 
 /** How long a node looks for a server that takes its request up again, milliseconds. */
 export const MAX_RESUMING_MS = 30_000

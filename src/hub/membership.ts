@@ -14,36 +14,13 @@ import {
 import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { ConnectionState } from '../contract/types.ts'
-import type { PendingAt } from '../link/handshake-node.ts'
-import {
-  type Dialled,
-  type Intent,
-  LinkRefused,
-  type LinkSession,
-  LinkUnreachable,
-  type NodeRecord,
-} from '../link/link.ts'
+import { type Dialled, LinkRefused, type LinkSession, LinkUnreachable, type NodeRecord } from '../link/link.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
 import { askHub } from './asking.ts'
+import type { DialRequest } from './dial-request.ts'
 import type { MembershipFact } from './facts.ts'
 import { goingDown, requireJoined, signedInAlready } from './join-outcome.ts'
 import { pinOf, StoredSignIn } from './stored-sign-in.ts'
-
-/** One attempt to open a link. */
-export interface DialRequest {
-  readonly address: URL
-  readonly intent: Intent
-  readonly record: NodeRecord
-  /** CONNECT: the hub must prove this key, 32 bytes. */
-  readonly hubKey?: Uint8Array
-  /** SHA-256 of the one certificate accepted, lowercase hex. */
-  readonly certificate?: string
-  /** SHA-256 of the public key that another certificate may have, lowercase hex. */
-  readonly certificateKey?: string
-  readonly signal: AbortSignal
-  /** JOIN: the request waits for the hub's operator. */
-  readonly onPending?: ((hub: PendingAt) => void) | undefined
-}
 
 export interface MembershipOptions {
   signIn: SignIn

@@ -1,4 +1,5 @@
 /** The lists of servers that the servers of a hub sign: which of two is newer, on all of them, whatever their clocks say. */
+
 import { expect, test, vi } from 'vitest'
 import { SimulatedClock } from 'xstate'
 import { SharedDirectory } from '../../test/harness/shared-directory.ts'
@@ -6,7 +7,8 @@ import { HubSigner, readServerList } from '../link/hub-key.ts'
 import { newIdentity } from '../link/identity.ts'
 import { rawKey } from '../link/keys.ts'
 import type { LinkSession } from '../link/link.ts'
-import { encodeServerDetails, MAX_SERVERS, type ServerList } from '../link/signed-messages.ts'
+import type { ServerList } from '../link/signed.ts'
+import { encodeServerDetails, MAX_SERVERS } from '../link/signed-messages.ts'
 import { KEPT_MS, ServerAnnouncements } from './server-announcements.ts'
 import { aloneInDirectory } from './server-directory.ts'
 

@@ -1,9 +1,11 @@
 /** What a server of a hub tells its nodes of the hub's servers: where they are, signed, and whether to have their links elsewhere. */
+
 import type { Clock } from '../contract/clock.ts'
 import type { HubSigner } from '../link/hub-key.ts'
 import type { LinkSession } from '../link/link.ts'
-import { type SignedBody, Violation } from '../link/messages.ts'
-import { decodeServerDetails, encodeServerDetails, type HubServer, MAX_SERVERS } from '../link/signed-messages.ts'
+import { Violation } from '../link/messages.ts'
+import type { HubServer, SignedBody } from '../link/signed.ts'
+import { decodeServerDetails, encodeServerDetails, MAX_SERVERS } from '../link/signed-messages.ts'
 import type { PublishedServer, ServerDirectory } from './server-directory.ts'
 
 /** How long nodes are still told of a server that is gone: it may be about to come back, milliseconds. */

@@ -1,4 +1,5 @@
 /** The hub's end of a handshake: who is there, do they hold their key, are they let in. */
+
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { Heartbeat } from './heartbeat.ts'
@@ -17,12 +18,12 @@ import {
   type Frames,
   type Hello,
   MAX_HANDSHAKE_FRAME_BYTES,
-  type SignedBody,
   type VerdictBody,
   Violation,
 } from './messages.ts'
 import { isKnownCertificate, mustBeServer } from './peer-checks.ts'
 import { Session } from './session.ts'
+import type { SignedBody } from './signed.ts'
 import { type CloseCode, closeCodes, deaf, type LinkTransport } from './transport.ts'
 
 /** Version of the protocol that this implementation speaks with everybody, and the newest that it speaks. */

@@ -15,11 +15,10 @@ import {
   encodeRecord,
   type Frame,
   MAX_HANDSHAKE_FRAME_BYTES,
-  type SignedBody,
   Violation,
 } from './messages.ts'
 import { Session } from './session.ts'
-import type { ServerList } from './signed-messages.ts'
+import type { ServerList, SignedBody } from './signed.ts'
 import { closeCodes, deaf, type LinkTransport } from './transport.ts'
 
 export interface NodeHandshakeOptions {

@@ -1,4 +1,5 @@
 /** A hub key: its file, and what it says of servers, as nodes that have pinned it or not take it; and what an attacker makes of that. */
+
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +10,9 @@ import { HubSigner, readHubKey, STATEMENT_MS, stateServer, writeHubKey } from '.
 import { newIdentity } from './identity.ts'
 import { rawKey, signAs, transcript } from './keys.ts'
 import { LinkRefused, LinkUnreachable } from './link.ts'
-import { decodeFrame, encodeFrame, encodeHubHelloBody, type SignedBody } from './messages.ts'
+import { decodeFrame, encodeFrame, encodeHubHelloBody } from './messages.ts'
 import { connectPair, MemoryTransport } from './pair.ts'
+import type { SignedBody } from './signed.ts'
 import { record, TestHub } from './testing.ts'
 
 const NOW = Date.UTC(2026, 0, 1)

@@ -1,18 +1,13 @@
 /** The key of a hub with several servers: what it says of each server, by which nodes know them all as one hub. */
+
 import { statSync } from 'node:fs'
 import { type Identity, identityOf } from './identity.ts'
 import { placeKey, readKey } from './key-file.ts'
 import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
 import { LinkRefused } from './link.ts'
-import { type SignedBody, Violation } from './messages.ts'
-import {
-  decodeServerList,
-  decodeServerStatement,
-  encodeServerList,
-  encodeServerStatement,
-  type ServerList,
-  type ServerStatement,
-} from './signed-messages.ts'
+import { Violation } from './messages.ts'
+import type { ServerList, ServerStatement, SignedBody } from './signed.ts'
+import { decodeServerList, decodeServerStatement, encodeServerList, encodeServerStatement } from './signed-messages.ts'
 
 /** How long a statement about a server counts, and how old the one that is shown may be: between them is what clocks may differ by. Milliseconds. */
 export const STATEMENT_MS = 48 * 3600 * 1000

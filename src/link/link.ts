@@ -3,8 +3,7 @@ import type { WebSocketBehavior } from 'uWebSockets.js'
 import type { Code } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
 import type { Problem } from '../text/pointer.ts'
-import type { SignedBody } from './messages.ts'
-import type { ServerList } from './signed-messages.ts'
+import type { ServerList, SignedBody } from './signed.ts'
 
 /** What a node says about itself; at most MAX_RECORD_BYTES encoded (messages.ts). */
 export interface NodeRecord {

@@ -1,10 +1,12 @@
 /** The frames of the link as bytes: encoded from and decoded into the messages of proto/penstock/link/link.proto, sizes checked. */
+
 import { decodeFromPeer } from '../contract/binary-decode.ts'
 import { encodeBinary, encodeMember } from '../contract/binary-encode.ts'
 import { codeName, codeNumbers } from '../contract/errors.ts'
 import { type MessageSchema, readSchema } from '../contract/schema.ts'
 import type { NodeMetadata } from '../contract/types.ts'
 import type { Intent, LinkStatus, NodeRecord, RefusalReason } from './link.ts'
+import type { SignedBody } from './signed.ts'
 
 /** Longest frame, bytes. */
 export const MAX_FRAME_BYTES = 128 * 1024
@@ -42,12 +44,6 @@ export interface Hello {
   readonly certificateFingerprint: Uint8Array
   /** 0 or absent: that of `version`. */
   readonly newestVersion?: number
-}
-
-/** Bytes that are signed as they are. */
-export interface SignedBody {
-  readonly body: Uint8Array
-  readonly signature: Uint8Array
 }
 
 export interface HubHelloBody {

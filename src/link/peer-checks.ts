@@ -1,7 +1,9 @@
 /** What a hub checks of a peer beside its proof. */
+
 import { type HubSigner, readStatement } from './hub-key.ts'
 import { LinkRefused } from './link.ts'
-import { type SignedBody, Violation } from './messages.ts'
+import { Violation } from './messages.ts'
+import type { SignedBody } from './signed.ts'
 
 /** Throws Violation unless the hub key says that the node with this key, which it has proven, is a server of the hub. */
 export function mustBeServer(nodeKey: Uint8Array, statement: SignedBody | undefined, signer: HubSigner): void {

@@ -1,12 +1,14 @@
 /** Links between the servers of one hub: who is let in as a server, what they carry, and what is believed of whom. */
+
 import { describe, expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { HubSigner, STATEMENT_MS, stateServer } from './hub-key.ts'
 import { newIdentity } from './identity.ts'
 import { rawKey } from './keys.ts'
 import { LinkRefused, type LinkSession, type LinkStream } from './link.ts'
-import { encodeFrame, type SignedBody } from './messages.ts'
+import { encodeFrame } from './messages.ts'
 import { connectPair } from './pair.ts'
+import type { SignedBody } from './signed.ts'
 import { Recorder, sessionPair, TestHub } from './testing.ts'
 
 const NOW = Date.UTC(2026, 0, 1)

@@ -14,17 +14,9 @@ import type {
   NodeRecord,
   OpenOptions,
 } from './link.ts'
-import {
-  decodeFrame,
-  encodeFrame,
-  encodeRecordFrame,
-  type Frame,
-  readRecord,
-  type SignedBody,
-  Violation,
-} from './messages.ts'
+import { decodeFrame, encodeFrame, encodeRecordFrame, type Frame, readRecord, Violation } from './messages.ts'
 import { News } from './news.ts'
-import type { ServerList } from './signed-messages.ts'
+import type { ServerList, SignedBody } from './signed.ts'
 import { type OpenListener, Streams } from './streams.ts'
 import { closeCodes, deaf, type LinkTransport } from './transport.ts'
 

@@ -1,41 +1,13 @@
 /** What the hub key signs: what it says of a server, and where all servers are. */
+
 import { encodeBinary } from '../contract/binary-encode.ts'
 import { decode, HASH_BYTES, KEY_BYTES, length, MAX_ID_LENGTH, schemaOf, Violation } from './messages.ts'
+import type { ServerDetails, ServerList, ServerStatement } from './signed.ts'
 
 /** Servers of a hub, at most: their list travels in a frame of the handshake. */
 export const MAX_SERVERS = 32
 /** Longest address of a server, characters. */
 export const MAX_ADDRESS_LENGTH = 256
-
-/** What a hub key says of one of its servers. */
-export interface ServerStatement {
-  readonly serverKey: Uint8Array
-  /** Empty on plain HTTP. */
-  readonly certificateKey: Uint8Array
-  /** Milliseconds since the Unix epoch. */
-  readonly expiresAt: bigint
-}
-
-/** A server of a hub. */
-export interface HubServer {
-  readonly id: string
-  /** Where nodes reach it, http or https; empty: they are not told. */
-  readonly address: string
-}
-
-/** What a server lets the other servers of its hub know of itself. */
-export interface ServerDetails {
-  /** Where nodes reach it; empty: they are not told. */
-  readonly address: string
-  /** The highest issue of a list that it has signed. */
-  readonly issue: bigint
-}
-
-/** All servers; of two lists the one with the higher `issue` counts. */
-export interface ServerList {
-  readonly issue: bigint
-  readonly servers: readonly HubServer[]
-}
 
 const STATEMENT = schemaOf('ServerStatement')
 const LIST = schemaOf('ServerList')

@@ -8,7 +8,7 @@ import { TimeChart } from '../../parts/time-chart.tsx'
 import { KpiCard } from './kpi-card.tsx'
 import { type ChosenMetric, rateUnit } from './metric-choice.ts'
 import { MetricPicker } from './metric-picker.tsx'
-import type { TabProps } from './tabs.ts'
+import type { TabProps } from './tab-props.ts'
 import './charts.css'
 
 /** The charts of each pipeline, kept while the page is open. */

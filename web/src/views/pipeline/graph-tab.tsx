@@ -5,7 +5,7 @@ import { runMetricsOf } from '../../data/run-metrics.ts'
 import { ComponentList } from './component-list.tsx'
 import { ComponentPanel } from './component-panel.tsx'
 import { Graph } from './graph.tsx'
-import type { TabProps } from './tabs.ts'
+import type { TabProps } from './tab-props.ts'
 import '../../parts/family.css'
 import './graph.css'
 

@@ -7,7 +7,7 @@ import { filtered, LEVELS, speakers } from '../../data/log-filter.ts'
 import { logOf } from '../../data/logs.ts'
 import { Failure } from '../../parts/failure.tsx'
 import { LogLines } from './log-lines.tsx'
-import type { TabProps } from './tabs.ts'
+import type { TabProps } from './tab-props.ts'
 import './log.css'
 
 /** Past lines that are asked for at first. */

@@ -10,7 +10,8 @@ import { runMetricsOf } from '../../data/run-metrics.ts'
 import { seenRuns } from '../../data/seen-runs.ts'
 import { Failure } from '../../parts/failure.tsx'
 import { GoneHead, PipelineHead } from './pipeline-head.tsx'
-import { type TabProps, tabsOf } from './tabs.ts'
+import type { TabProps } from './tab-props.ts'
+import { tabsOf } from './tabs.ts'
 import './pipeline.css'
 
 interface Props {

@@ -1,25 +1,12 @@
 /** The tabs of a pipeline: each has its own address, the first is that of the pipeline. */
-import type { Pipeline, Run } from '@penstock/client'
 import { type ComponentType, lazy } from 'react'
-import type { Configuration } from '../../data/configuration.ts'
 import { variablesOf } from '../../data/variables.ts'
 import { ImpairTab } from '../impair/impair-tab.tsx'
 import { ChartsTab } from './charts-tab.tsx'
 import { GraphTab } from './graph-tab.tsx'
 import { LogTab } from './log-tab.tsx'
+import type { TabProps } from './tab-props.ts'
 import { VariablesTab } from './variables-tab.tsx'
-
-export interface TabProps {
-  readonly nodeId: string
-  readonly pipeline: Pipeline
-  /** It was deleted; what is typed stays. */
-  readonly isGone: boolean
-  readonly configuration: Configuration
-  /** The current run, or the last one; undefined: there was none. */
-  readonly runId: string | undefined
-  /** Those that this page has seen, newest first. */
-  readonly runs: readonly Run[]
-}
 
 interface Tab {
   readonly id: string

@@ -9,7 +9,7 @@ import { typed, type Variable, valueOfText, variablesOf } from '../../data/varia
 import { confirm } from '../../parts/confirm.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { tell } from '../../parts/toasts.tsx'
-import type { TabProps } from './tabs.ts'
+import type { TabProps } from './tab-props.ts'
 
 export function VariablesTab({ nodeId, pipeline }: TabProps) {
   const [failure, setFailure] = useState<PenstockError>()
