@@ -34,7 +34,7 @@ export async function tabTo(page: Page, name: RegExp): Promise<void> {
   throw new Error(`Tab does not lead to ${name}, but to ${seen.join(' | ')}`)
 }
 
-/** Goes all around with Tab: what can be used and was not reached, and what does not show that it has the focus. */
+/** Goes around with Tab until all that can be used was reached: what was not, and what does not show that it has the focus. */
 export async function tabThrough(page: Page): Promise<{ missed: string[]; unseen: string[] }> {
   const unseen = new Set<string>()
   const reached = new Set<number>()
@@ -51,7 +51,7 @@ export async function tabThrough(page: Page): Promise<{ missed: string[]; unseen
     Object.assign(globalThis, { usable })
     return usable.length
   })
-  for (let presses = 0; presses < count + 20; presses++) {
+  for (let presses = 0; presses < count + 20 && reached.size < count; presses++) {
     await page.keyboard.press('Tab')
     const focused = await page.evaluate(async () => {
       let element = document.activeElement as HTMLElement
@@ -69,7 +69,7 @@ export async function tabThrough(page: Page): Promise<{ missed: string[]; unseen
       return { place: usable.indexOf(element), isSeen: isSeen(), html: element.outerHTML.slice(0, 120) }
     })
     if (focused === undefined) continue
-    reached.add(focused.place)
+    if (focused.place >= 0) reached.add(focused.place)
     if (!focused.isSeen) unseen.add(focused.html)
   }
   const missed = await page.evaluate(

@@ -65,7 +65,7 @@ describeInBrowser('the views', () => {
     return faults
   }
 
-  test.each([
+  const VIEWS = [
     ['overview', '', '.traffic .number'],
     ['graph', '/pipelines/ID', '.react-flow__node'],
     ['charts', '/pipelines/ID/charts', '.kpi'],
@@ -75,10 +75,38 @@ describeInBrowser('the views', () => {
     ['impair', '/pipelines/ID/impair', 'input[type="range"]'],
     ['editor', '/pipelines/ID/edit', '.react-flow__node'],
     ['empty editor', '/editor', '.palette'],
-  ])('%s has no serious fault', async (_name, path, ready) => {
-    const hash = path === '' ? '#/' : `#/nodes/${node.node.id}${path.replace('ID', id)}`
-    const view = await open(`http://${node.node.http}/${hash}`)
+  ] as const
+
+  const addressOf = (path: string): string =>
+    `http://${node.node.http}/${path === '' ? '#/' : `#/nodes/${node.node.id}${path.replace('ID', id)}`}`
+
+  test.each(VIEWS)('%s has no serious fault', async (_name, path, ready) => {
+    const view = await open(addressOf(path))
     expect(await faultsOf(view.page, ready)).toEqual([])
+    await close(view)
+  })
+
+  test('on a phone nothing is wider than the screen, and a pipeline that failed keeps its name', async () => {
+    const pipeline = {
+      in: { udp: { local_address: '192.0.2.1:5000', output: 'a' } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+    const failed = await node.create({}, { name: 'away', jsonConfig: JSON.stringify({ engine_config: { pipeline } }) })
+    await node.call('POST', `/pipelines/${failed}/start`)
+    const view = await open(`http://${node.node.http}/`, { viewport: { width: 390, height: 844 } })
+    const { page } = view
+    await page.getByText('failed', { exact: true }).waitFor()
+    const name = await page.getByRole('link', { name: 'away', exact: true }).boundingBox()
+    expect(name?.width).toBeGreaterThan(100)
+    for (const [, path, ready] of VIEWS) {
+      await page.goto(addressOf(path))
+      // A phone has the graph as a list.
+      await page
+        .locator(path === '/pipelines/ID' ? '.components' : ready)
+        .first()
+        .waitFor()
+      expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, 390])
+    }
     await close(view)
   })
 

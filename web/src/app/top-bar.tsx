@@ -24,7 +24,7 @@ export function TopBar({ route }: { readonly route: Route }) {
   const [tone, text] = status === 'lost' ? (['bad', 'not connected'] as const) : state === undefined ? [] : HUB[state]
   return (
     <header className="bar">
-      <a className="brand" href="#/">
+      <a className="brand" href="#/" aria-label="penstock">
         <Logo />
         <span>penstock</span>
       </a>

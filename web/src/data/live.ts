@@ -1,4 +1,4 @@
-/** State that comes in by a stream: open while somebody watches it, published to views once a frame. */
+/** State that comes in by a stream: open while somebody watches it, published to views once a frame or more seldom. */
 import { PenstockError } from '@penstock/client'
 import { useSyncExternalStore } from 'react'
 import { onFrame } from './frame.ts'
@@ -32,7 +32,7 @@ export interface Reader {
 }
 
 export interface Feed<Value> extends Reader {
-  /** Replaces the value; views see the last one of a frame. */
+  /** Replaces the value; views see the last one of a frame, or of what else the store was given. */
   set(value: Value): void
   get(): Value
 }
@@ -47,6 +47,7 @@ export class LiveStore<Value> {
   readonly #initial: Value
   readonly #source: (feed: Feed<Value>) => Promise<void>
   readonly #onIdle: () => void
+  readonly #soon: (publish: () => void) => void
   readonly #listeners = new Set<() => void>()
   /** What came; `#shown` is what views have been told. */
   #state: Live<Value>
@@ -54,11 +55,17 @@ export class LiveStore<Value> {
   #running: AbortController | undefined
   #closing: ReturnType<typeof setTimeout> | undefined
 
-  /** `source` reads until its feed's signal aborts or the stream ends; `onIdle` is called once it is closed. */
-  constructor(initial: Value, source: (feed: Feed<Value>) => Promise<void>, onIdle: () => void = () => {}) {
+  /** `source` reads until its feed's signal aborts or the stream ends; `onIdle` is called once it is closed; `soon` says when views are told. */
+  constructor(
+    initial: Value,
+    source: (feed: Feed<Value>) => Promise<void>,
+    onIdle: () => void = () => {},
+    soon: (publish: () => void) => void = onFrame,
+  ) {
     this.#initial = initial
     this.#source = source
     this.#onIdle = onIdle
+    this.#soon = soon
     this.#state = { status: 'opening', value: initial }
     this.#shown = this.#state
   }
@@ -130,7 +137,7 @@ export class LiveStore<Value> {
 
   #change(state: Live<Value>): void {
     this.#state = state
-    onFrame(this.#publish)
+    this.#soon(this.#publish)
   }
 
   readonly #publish = (): void => {
@@ -158,7 +165,7 @@ export class LiveStores<Value> {
   }
 }
 
-/** What a store holds, for a component: it is drawn again when that changes, once a frame at most. */
+/** What a store holds, for a component: it is drawn again when the store says that it has changed. */
 export function useLive<Value>(store: LiveStore<Value>): Live<Value> {
   return useSyncExternalStore(store.subscribe, store.snapshot)
 }

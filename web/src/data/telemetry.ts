@@ -1,5 +1,6 @@
 /** The telemetry of runs: samples as they come, and what they come to per second. */
 import { openTelemetryStream, type TelemetrySample } from '@penstock/client'
+import { onQuarterSecond } from './frame.ts'
 import { LiveStore, LiveStores, type Reader } from './live.ts'
 import { node } from './session.ts'
 import { SharedStreams } from './shared-stream.ts'
@@ -22,6 +23,7 @@ const traffic = new LiveStores<Traffic>(
         }
       },
       onIdle,
+      onQuarterSecond,
     ),
 )
 

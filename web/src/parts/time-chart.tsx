@@ -111,7 +111,8 @@ function optionsOf(
     font: '11px system-ui, sans-serif',
   }
   return {
-    ...{ width, height, legend: { show: false }, padding: [8, 8, 0, 0] },
+    // On the right there is room for half of the last time.
+    ...{ width, height, legend: { show: false }, padding: [8, 26, 0, 0] },
     cursor: { y: false, points: { show: true }, drag: { x: false, y: false } },
     scales: {
       x: { range: ({ data: [times] }) => spanOf(times) },

@@ -180,7 +180,7 @@ export function Canvas({ editing, faults }: Props) {
         <Background gap={20} />
         <Controls showInteractive={false} fitViewOptions={FIT} />
       </ReactFlow>
-      {nodes.length === 0 && <p className="hint">Drag a component here, or press Enter on one in the list.</p>}
+      {nodes.length === 0 && <p className="hint">Drag a component here, or select one in the list.</p>}
     </div>
   )
 }

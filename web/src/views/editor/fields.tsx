@@ -73,7 +73,7 @@ function Choice({ form, schema, value, path, names }: ValueProps & { readonly na
 function Field({ form, schema, value, path, name, isNeeded }: FieldProps) {
   const id = useId()
   if (schema['x-port'] !== undefined) return <PortField form={form} path={path} label={name} isNeeded={isNeeded} />
-  if (schema.items !== undefined) return <ListField {...{ form, schema, value, path, name, isNeeded }} />
+  if (schema.items !== undefined) return <ListField {...{ form, schema, value, path, name, isNeeded, ObjectFields }} />
   if (schema.properties !== undefined) return <GroupField {...{ form, schema, value, path, name, isNeeded }} />
   const range = rangeOf(schema)
   return (

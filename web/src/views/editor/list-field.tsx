@@ -1,14 +1,18 @@
 /** A list in a component's form: its items, each of which can be taken away, and one more. */
-import { useId } from 'react'
+import { type ComponentType, useId } from 'react'
 import { isList, type Json } from '../../data/json.ts'
 import { skeletonOf } from '../../data/ports.ts'
 import type { Schema } from '../../data/schema.ts'
-import { ObjectFields } from './fields.tsx'
 import { type FieldProps, Problems, type ValueProps } from './form.tsx'
 import { PortField } from './port-field.tsx'
 import { ValueInput } from './value-input.tsx'
 
-export function ListField({ form, schema, value, path, name, isNeeded }: FieldProps) {
+interface ObjectForm {
+  /** The form of an item that has fields. */
+  readonly ObjectFields: ComponentType<ValueProps>
+}
+
+export function ListField({ form, schema, value, path, name, isNeeded, ObjectFields }: FieldProps & ObjectForm) {
   const items = isList(value) ? value : []
   const item = schema.items ?? {}
   const isFull = items.length >= (schema.maxItems ?? Number.POSITIVE_INFINITY)
@@ -26,7 +30,13 @@ export function ListField({ form, schema, value, path, name, isNeeded }: FieldPr
       {items.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: items have no other identity
         <div className="item" key={i}>
-          <ItemFields form={form} schema={item} value={each} path={[...path, i]} label={`${name}[${i}]`} />
+          <ItemFields
+            {...{ form, ObjectFields }}
+            schema={item}
+            value={each}
+            path={[...path, i]}
+            label={`${name}[${i}]`}
+          />
           <button
             type="button"
             className="button small plain"
@@ -45,7 +55,8 @@ export function ListField({ form, schema, value, path, name, isNeeded }: FieldPr
   )
 }
 
-function ItemFields({ form, schema, value, path, label }: ValueProps & { readonly label: string }) {
+function ItemFields(props: ValueProps & ObjectForm & { readonly label: string }) {
+  const { form, schema, value, path, label, ObjectFields } = props
   const id = useId()
   if (schema['x-port'] !== undefined) return <PortField form={form} path={path} label={label} isNeeded />
   if (schema.properties !== undefined) {

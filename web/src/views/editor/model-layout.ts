@@ -1,6 +1,7 @@
 /** Where boxes stand that nobody has placed: in layers from left to right (Sugiyama, Tagawa and Toda 1981), by dagre; long drawings in rows. */
 import { Graph as Drawing, layout } from '@dagrejs/dagre'
 import type { JsonObject } from '../../data/json.ts'
+import { inRows } from '../../parts/rows.ts'
 import { coordinatesOf, type Graph, type Point } from './model-graph.ts'
 
 const BOX_WIDTH = 210
@@ -8,12 +9,8 @@ const HEAD = 46
 const ROW = 22
 /** Pixels between layers, and between boxes of a layer. */
 const GAP = { layers: 72, boxes: 32 }
-/** Pixels between rows of layers: the connection from one to the next runs there. */
-const ROW_GAP = 64
-/** Pixels that a canvas has for a drawing, on a screen of 1,280 by 800. */
-const ROOM = { width: 600, height: 560 }
-/** Zoom below which names in boxes are hard to read. */
-const MIN_ZOOM = 0.7
+/** What a canvas has for a drawing, on a screen of 1,280 by 800. */
+const ROOM = { width: 600, height: 560, rowGap: 64, minZoom: 0.7 }
 
 /** Height of a box in pixels: inputs and outputs stand side by side. */
 function heightOf(inputs: number, outputs: number): number {
@@ -31,47 +28,11 @@ export function laidOut({ components, connections }: Graph): ReadonlyMap<string,
   }
   for (const [i, { from, to }] of connections.entries()) drawing.setEdge(from.component, to.component, {}, String(i))
   layout(drawing)
-  const boxes = components.map(({ name }): Box => {
+  const boxes = components.map(({ name }) => {
     const { x = 0, y = 0, width = 0, height = 0 } = drawing.node(name)
-    return { name, x: x - width / 2, y: y - height / 2, height }
+    return { name, x: x - width / 2, y: y - height / 2, width, height }
   })
-  return inRows(boxes)
-}
-
-interface Box extends Point {
-  readonly name: string
-  readonly height: number
-}
-
-/** The layers in as many rows as show them large enough, else largest: the first ones, below them the next. */
-function inRows(boxes: readonly Box[]): ReadonlyMap<string, Point> {
-  const starts = [...new Set(boxes.map(({ x }) => x))].sort((a, b) => a - b)
-  const layers = starts.map((start) => boxes.filter(({ x }) => x === start))
-  let best: { readonly zoom: number; readonly points: ReadonlyMap<string, Point> } = { zoom: 0, points: new Map() }
-  for (let columns = layers.length; columns > 0; columns--) {
-    const made = rowsOf(layers, columns)
-    if (made.zoom > best.zoom) best = made
-    if (best.zoom >= MIN_ZOOM) break
-  }
-  return best.points
-}
-
-/** The layers in rows of so many, and the zoom at which the canvas has room for them. */
-function rowsOf(layers: readonly (readonly Box[])[], columns: number) {
-  const points = new Map<string, Point>()
-  let [width, bottom] = [0, -ROW_GAP]
-  for (let from = 0; from < layers.length; from += columns) {
-    const row = layers.slice(from, from + columns).flat()
-    const left = Math.min(...row.map(({ x }) => x))
-    const top = Math.min(...row.map(({ y }) => y))
-    const down = bottom + ROW_GAP - top
-    for (const { name, x, y, height } of row) {
-      points.set(name, { x: x - left, y: y + down })
-      width = Math.max(width, x - left + BOX_WIDTH)
-      bottom = Math.max(bottom, y + down + height)
-    }
-  }
-  return { points, zoom: Math.min(1, ROOM.width / width, ROOM.height / bottom) }
+  return inRows(boxes, ROOM)
 }
 
 /**

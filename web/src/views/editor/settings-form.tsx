@@ -31,7 +31,7 @@ export function SettingsForm({ settings, onChange }: Props) {
   const setPolicy = (name: string, maxRestarts: number): void =>
     set({ restartPolicy: name === 'never' ? { never: {} } : { [name]: { maxRestarts } } })
   return (
-    <section className="inspector" aria-label="Settings of the pipeline">
+    <section className="inspector settings" aria-label="Settings of the pipeline">
       <h2>Settings</h2>
       <p className="help">Of the pipeline as a whole. Select a component to see its fields.</p>
       <div className="field">

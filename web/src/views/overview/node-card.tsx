@@ -76,7 +76,14 @@ function Pipelines({ nodeId }: { readonly nodeId: string }) {
   const { value, status, error } = useLive(pipelinesOf(nodeId))
   if (status === 'failed' && error !== undefined) return <Failure error={error} title="Its pipelines are not known" />
   if (status === 'opening' && value.size === 0) return <p className="quiet">Loading…</p>
-  if (value.size === 0) return <p className="quiet">No pipelines yet.</p>
+  if (value.size === 0) {
+    return (
+      <p className="quiet">
+        No pipelines yet. <a href={hashOf({ view: 'editor', nodeId })}>Draw the first one</a>, or give the node one from
+        a file: <code>penstock pipelines create NAME FILE</code>
+      </p>
+    )
+  }
   const shown = [...value.values()].sort((a, b) => a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1))
   return (
     <ul className="pipelines">

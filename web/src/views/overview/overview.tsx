@@ -3,6 +3,7 @@ import { useLive } from '../../data/live.ts'
 import { localNodeId } from '../../data/local-node.ts'
 import { nodes } from '../../data/nodes.ts'
 import { Failure } from '../../parts/failure.tsx'
+import { countText } from '../../parts/format.ts'
 import { JoinRequests } from './join-requests.tsx'
 import { NodeCard } from './node-card.tsx'
 import './overview.css'
@@ -20,7 +21,7 @@ export function Overview() {
         <h1>{value.isHub ? 'Nodes on the hub' : 'This node'}</h1>
         {value.isHub && (
           <p className="quiet">
-            {shown.length}, {online === shown.length ? 'all online' : `${online} online`}
+            {countText(shown.length, 'node')}, {online === shown.length ? 'all online' : `${online} online`}
           </p>
         )}
       </div>

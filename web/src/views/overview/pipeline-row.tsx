@@ -9,7 +9,7 @@ import { nameText } from '../../parts/format.ts'
 import { stateOf } from '../../parts/pipeline-state.ts'
 import { tell, tellFailure } from '../../parts/toasts.tsx'
 import { useVisible } from '../../parts/use-visible.ts'
-import { RunTraffic } from './traffic.tsx'
+import { RunTraffic } from './run-traffic.tsx'
 
 export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; readonly pipeline: Pipeline }) {
   const { id, started } = pipeline
@@ -39,13 +39,13 @@ export function PipelineRow({ nodeId, pipeline }: { readonly nodeId: string; rea
   const [row, isVisible] = useVisible<HTMLLIElement>()
   return (
     <li ref={row}>
-      <a className="name" href={hashOf({ view: 'pipeline', nodeId, pipelineId: id })}>
+      <a className="name" title={pipeline.name} href={hashOf({ view: 'pipeline', nodeId, pipelineId: id })}>
         {pipeline.name}
       </a>
       <span className="state">
         <Badge tone={tone}>{text}</Badge>
-        {!started && currentRun?.error !== undefined && <span className="cause small">{currentRun.error}</span>}
       </span>
+      {!started && currentRun?.error !== undefined && <span className="cause small">{currentRun.error}</span>}
       {isVisible && started && currentRun?.state === 'RUNNING' && <RunTraffic nodeId={nodeId} runId={currentRun.id} />}
       <span className="actions">
         <button type="button" className="button small" disabled={isBusy} onClick={started ? stop : start}>

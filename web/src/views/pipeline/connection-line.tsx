@@ -1,5 +1,5 @@
 /** A connection in the graph, with the packets and bits per second that pass it. */
-import { BaseEdge, EdgeLabelRenderer, type EdgeProps, getBezierPath } from '@xyflow/react'
+import { BaseEdge, EdgeLabelRenderer, type EdgeProps, getBezierPath, getSmoothStepPath, Position } from '@xyflow/react'
 import type { End } from '../../data/configuration.ts'
 import { useLive } from '../../data/live.ts'
 import type { PortRate } from '../../data/rates.ts'
@@ -28,7 +28,9 @@ function Measured(props: EdgeProps) {
 }
 
 function Line({ id, rate, ...ends }: EdgeProps & { readonly rate: PortRate | undefined }) {
-  const [path, x, y] = getBezierPath(ends)
+  // One that goes on in the next row takes the way between the rows.
+  const isBack = ends.sourcePosition === Position.Right && ends.targetX < ends.sourceX
+  const [path, x, y] = isBack ? getSmoothStepPath(ends) : getBezierPath(ends)
   const isFlowing = rate !== undefined && rate.packets > 0
   // A line for kilobits is thin, one for gigabits thick.
   const width = isFlowing ? Math.min(5, 1.5 + Math.log10(1 + rate.bits / 1e5)) : 1.5

@@ -5,6 +5,7 @@ import { runMetricsOf } from '../../data/run-metrics.ts'
 import { ComponentList } from './component-list.tsx'
 import { ComponentPanel } from './component-panel.tsx'
 import { Graph } from './graph.tsx'
+import { NARROW } from './layout.ts'
 import type { TabProps } from './tab-props.ts'
 import '../../parts/family.css'
 import './graph.css'
@@ -17,7 +18,7 @@ const FORMS: readonly (readonly [Form, string])[] = [
 ]
 
 export function GraphTab({ nodeId, pipeline, configuration, runId = '' }: TabProps) {
-  const [form, setForm] = useState<Form>('graph')
+  const [form, setForm] = useState<Form>(innerWidth < NARROW ? 'list' : 'graph')
   const [selected, setSelected] = useState<string>()
   const component = configuration.components.find(({ name }) => name === selected)
   const Shown = form === 'graph' ? Graph : ComponentList

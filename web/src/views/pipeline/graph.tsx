@@ -16,7 +16,7 @@ import type { Configuration } from '../../data/configuration.ts'
 import { ComponentBox } from './component-box.tsx'
 import { ConnectionLine } from './connection-line.tsx'
 import { familyTitle } from './families.tsx'
-import { BOX, type Direction, layoutOf } from './layout.ts'
+import { BOX, type Direction, layoutOf, NARROW } from './layout.ts'
 
 export interface GraphProps {
   readonly nodeId: string
@@ -31,8 +31,6 @@ const NODES = { component: ComponentBox }
 const EDGES = { connection: ConnectionLine }
 /** Components from which on a map of the whole helps. */
 const MAP_FROM = 12
-/** Pixels below which packets are drawn to go down. */
-const NARROW = 640
 const FIT = { padding: 0.08, minZoom: 0.5, maxZoom: 1 }
 
 export function Graph({ nodeId, runId, configuration, selected, onSelect }: GraphProps) {

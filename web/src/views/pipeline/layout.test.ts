@@ -42,6 +42,37 @@ test.each(['right', 'down'] as const)('packets go %s, and no box covers another'
   }
 })
 
+/** A chain of so many. */
+function chain(length: number): Configuration {
+  const names = Array.from({ length }, (_, i) => `c${i}`)
+  return graph(
+    names,
+    names.slice(1).map((name, i) => [`c${i}`, name] as const),
+  )
+}
+
+test.each([
+  [3, 1],
+  [4, 1],
+  [7, 2],
+  [12, 3],
+])('a chain of %i goes to the right in %i rows, each from the left, no wider than a screen', (length, rows) => {
+  const points = [...layoutOf(chain(length), 'right').values()]
+  const lines = [...new Set(points.map(({ y }) => y))]
+  expect(lines).toHaveLength(rows)
+  for (const line of lines) {
+    const row = points.filter(({ y }) => y === line).map(({ x }) => x)
+    expect(row[0]).toBe(0)
+    expect(row).toEqual([...row].sort((a, b) => a - b))
+    expect((row.at(-1) ?? 0) + BOX.width).toBeLessThan(1400)
+  }
+})
+
+test('a chain of any length goes straight down', () => {
+  const points = [...layoutOf(chain(12), 'down').values()]
+  expect(new Set(points.map(({ x }) => x)).size).toBe(1)
+})
+
 test('places that are given are kept, the others come below', () => {
   const points = layoutOf(
     graph(

@@ -1,16 +1,22 @@
 /** Where the boxes of a graph are: along the way of packets, or where the configuration wants them. */
 import dagre from '@dagrejs/dagre'
 import type { Configuration, Point } from '../../data/configuration.ts'
+import { inRows } from '../../parts/rows.ts'
 
 /** Pixels. */
 export const BOX = { width: 188, height: 92 }
 /** Room between boxes along the way, which the figures of a connection stand in, and beside each other. */
 const GAP = { right: 104, down: 64, beside: 36 }
 
+/** What a drawing to the right has, on a screen of 1,280 by 800; between rows stand the figures of the connection that goes on in the next. */
+const ROOM = { width: 1140, height: 440, rowGap: 76, minZoom: 0.85 }
+/** Pixels below which there is no room beside each other. */
+export const NARROW = 640
+
 /** Whether packets go to the right, or down where there is little width. */
 export type Direction = 'right' | 'down'
 
-/** The upper left corners, by component. Boxes whose place is not given come below those whose is. */
+/** The upper left corners, by component; to the right they go in rows where there are many. Boxes whose place is not given come below those whose is. */
 export function layoutOf(
   { components, connections, places }: Configuration,
   direction: Direction,
@@ -34,9 +40,11 @@ export function layoutOf(
     }
   }
   dagre.layout(graph)
-  for (const { name } of free) {
+  const boxes = free.map(({ name }) => {
     const { x, y } = graph.node(name)
-    points.set(name, { x: left + x - BOX.width / 2, y: below + y - BOX.height / 2 })
-  }
+    return { name, x: x - BOX.width / 2, y: y - BOX.height / 2, ...BOX }
+  })
+  const drawn = direction === 'right' ? inRows(boxes, ROOM) : new Map(boxes.map((box) => [box.name, box]))
+  for (const [name, { x, y }] of drawn) points.set(name, { x: left + x, y: below + y })
   return points
 }

@@ -146,7 +146,8 @@ function RunLog({ nodeId, runId }: { readonly nodeId: string; readonly runId: st
       />
       <p className="quiet small">
         {shown.length} of {lines.length} lines{lines.length === MAX_LINES && ', older ones are not kept here'}.{' '}
-        {status === 'ended' && 'The log has ended.'}
+        {status === 'ended' && 'The log has ended. '}
+        {shown.length > 0 && 'Select a line to read all of it.'}
       </p>
     </section>
   )

@@ -15,12 +15,16 @@ export function RunTraffic({ nodeId, runId }: { readonly nodeId: string; readonl
   return (
     <span className="traffic">
       <span className="figure">
-        <Sparkline values={bits} span={MAX_POINTS} least={1} colour="--accent" label="Throughput of the last minute" />
-        <span className="number">{bitRateText(last.bits)}</span>
+        <Sparkline values={bits} span={MAX_POINTS} least={1} label="Throughput of the last minute" />
+        <span className="number" title="On the busiest connection">
+          {bitRateText(last.bits)}
+        </span>
       </span>
       <span className="figure">
-        <Sparkline values={loss} span={MAX_POINTS} least={0.01} colour="--bad" label="Loss of the last minute" />
-        <span className="number">{shareText(last.loss)} lost</span>
+        <Sparkline values={loss} span={MAX_POINTS} least={0.01} isBad label="Loss of the last minute" />
+        <span className="number" title="Of the packets that ended in the last two seconds, dropped by any component">
+          {shareText(last.loss)} lost
+        </span>
       </span>
     </span>
   )
