@@ -5,7 +5,8 @@
 import { spawnSync } from 'node:child_process'
 import { createCipheriv } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { type AeadBackendName, native } from '../src/dataplane/native/native.ts'
+import type { AeadBackendName } from '../src/dataplane/native/cipher-calls.ts'
+import { native } from '../src/dataplane/native/native.ts'
 import { type BenchResult, type BenchRow, inTurn, nativeProgram, runAlone } from './measure.ts'
 import { Stage } from './support/stage.ts'
 

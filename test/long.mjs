@@ -2,6 +2,7 @@
  * `npm run test:long [-- --seconds N] [--inputs N] [--seed N] [NAME …]`: the rounds that find more the longer they last, one after the
  * other, N seconds each (PENSTOCK_LONG_SECONDS, else 600). With --inputs each decoder or parser of a round gets that many, however long it
  * takes, or for as long as --seconds says; dashboard-heap as many updates, which are those of a day without it.
+ * cluster-storm has 50 rounds unless --seconds is given.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +11,7 @@ import { parseArgs } from 'node:util'
 const ROUNDS = {
   sanitize: { script: 'sanitize/sanitize.mjs' },
   storm: { script: 'storm/storm.mjs' },
+  'cluster-storm': { script: 'storm/storm.mjs', args: ['cluster-storm'], rounds: 50 },
   'http-fuzz': { script: 'api/http-fuzz.mjs' },
   'pipeline-churn': { script: 'api/pipeline-churn.mjs' },
   'dashboard-heap': { script: 'fuzz.mjs', args: ['browser/heap'], countsInputs: true },
@@ -33,10 +35,12 @@ if (!isNumber(seconds) || !isNumber(inputs) || names.some((name) => !all.include
   )
   process.exit(2)
 }
-const given = Object.entries({ seconds, inputs, seed }).flatMap(([name, value]) => (value ? [`--${name}`, value] : []))
+const isTimed = values.seconds !== undefined || process.env.PENSTOCK_LONG_SECONDS !== undefined
+const flags = (given) => Object.entries(given).flatMap(([name, value]) => (value ? [`--${name}`, String(value)] : []))
 let failed = false
 for (const name of names) {
-  const { script, args = [] } = ROUNDS[name]
+  const { script, args = [], rounds } = ROUNDS[name]
+  const given = rounds === undefined || isTimed ? flags({ seconds, inputs, seed }) : flags({ rounds, seed })
   const path = fileURLToPath(new URL(script, import.meta.url))
   const round = spawnSync(process.execPath, [path, ...args, ...given], { stdio: 'inherit' })
   console.log(`${name}: ${round.status === 0 ? 'passed' : 'FAILED'}`)

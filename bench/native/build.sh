@@ -29,7 +29,8 @@ libraries() {
 failed=0
 for source in "$here"/*.c; do
   name=$(basename "$source" .c)
-  [ "$out/$name" -nt "$source" ] && continue
+  newest=$(ls -t "$source" "$here"/*.h | head -n 1)
+  [ "$out/$name" -nt "$newest" ] && continue
   # Into a new file, so that a program that is running keeps its own.
   if gcc -O3 -march=native -Wall -Wextra -o "$out/$name.new" "$source" $(libraries "$name"); then
     mv "$out/$name.new" "$out/$name"

@@ -58,8 +58,8 @@ export function encoderStage(
   return { measure, stop: () => stage.stop() }
 }
 
-/** What an encoder makes of one block of `sources` packets of `bytes` bytes. */
-function blockOf(key: string, fields: Record<string, unknown>, sources: number, bytes: number): Uint8Array[] {
+/** What an encoder makes of the blocks that `sources` packets of `bytes` bytes are, no more than a batch. */
+export function blocksOf(key: string, fields: Record<string, unknown>, sources: number, bytes: number): Uint8Array[] {
   const wire: Uint8Array[] = []
   const encoder = new Stage(key, fields)
   encoder.look = ({ handles, length, packets }) => {
@@ -85,7 +85,7 @@ export function decoderStage(
   patterns: readonly ReadonlySet<number>[],
   milliseconds: number,
 ): Measured {
-  const wire = blockOf(`${code}_encoder`, fields, sources, bytes)
+  const wire = blocksOf(`${code}_encoder`, fields, sources, bytes)
   const arriving = patterns.map((lost) => wire.filter((_, n) => !lost.has(n)))
   const size = arriving[0].length
   const stage = new Stage(`${code}_decoder`, {})

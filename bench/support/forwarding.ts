@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { LogLine } from '../../src/dataplane/engine/run.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
-import { inTurn, nativeProgram } from '../measure.ts'
+import { median, nativeProgram } from '../measure.ts'
 import { chainOf, checked, type Link } from './chain.ts'
 import { cpuTime } from './cpu-time.ts'
 
@@ -20,10 +20,17 @@ interface Ports {
   to: number
 }
 
+/** What one flood of less than a second showed. */
+export interface Forwarded {
+  /** Packets a second of CPU time. */
+  readonly perCpuSecond: number
+  /** Packets a second, after a moment in which it warms up. */
+  readonly perSecond: number
+}
+
 /** A forwarder that waits for load; it costs nothing meanwhile. */
 export interface Forwarder {
-  /** Packets a second of CPU time, over one flood of less than a second. */
-  rate(): Promise<number>
+  flood(): Promise<Forwarded>
   close(): Promise<void>
 }
 
@@ -33,8 +40,14 @@ function ports(): Ports {
   return { from, to: from + 1 }
 }
 
-/** Floods a forwarder; how many packets came out of it. */
-async function flood({ from, to }: Ports): Promise<number> {
+/** What flood.c tells of the packets that came out of a forwarder. */
+interface Flooded {
+  readonly total: number
+  readonly received: number
+  readonly seconds: number
+}
+
+async function flood({ from, to }: Ports): Promise<Flooded> {
   const child = spawn(nativeProgram('flood'), [from, to, SECONDS, BYTES, LOAD_CPU].map(String), {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -43,22 +56,22 @@ async function flood({ from, to }: Ports): Promise<number> {
     output += chunk
   })
   await once(child, 'close')
-  return (JSON.parse(output) as { total: number }).total
+  return JSON.parse(output)
 }
 
 /**
  * Other work on the machine takes turns from the forwarder and from the load, but hardly changes what a packet costs; on a quiet
  * machine this is the rate that one CPU forwards.
  */
-async function rateOf(pid: number, at: Ports): Promise<number> {
+async function floodOf(pid: number, at: Ports): Promise<Forwarded> {
   const before = cpuTime(pid)
-  const packets = await flood(at)
-  return packets / ((cpuTime(pid) - before) / 1e9)
+  const { total, received, seconds } = await flood(at)
+  return { perCpuSecond: total / ((cpuTime(pid) - before) / 1e9), perSecond: received / seconds }
 }
 
 function forwarderOf(child: ChildProcess, at: Ports): Forwarder {
   return {
-    rate: () => rateOf(child.pid as number, at),
+    flood: () => floodOf(child.pid as number, at),
     async close() {
       child.kill('SIGKILL')
       await once(child, 'close')
@@ -112,7 +125,7 @@ export async function penstockForwarder(links: readonly Link[], backend: string)
   )
   await run.running
   return {
-    rate: () => rateOf(process.pid, at),
+    flood: () => floodOf(process.pid, at),
     async close() {
       run.stop()
       const end = await run.ended
@@ -122,17 +135,30 @@ export async function penstockForwarder(links: readonly Link[], backend: string)
   }
 }
 
-/** Measures forwarders in turn, `rounds` times each after one that does not count; medians. */
+/** Floods forwarders in turn, `rounds` times each after one time that does not count; what each round showed. */
 export async function race<K extends string>(
   rounds: number,
   forwarders: Record<K, Forwarder>,
-): Promise<Record<K, number>> {
+): Promise<Record<K, Forwarded[]>> {
   const all = Object.entries(forwarders) as [K, Forwarder][]
+  const seen = Object.fromEntries(all.map(([name]) => [name, [] as Forwarded[]])) as Record<K, Forwarded[]>
   try {
-    for (const [, forwarder] of all) await forwarder.rate()
-    const runs = Object.fromEntries(all.map(([name, forwarder]) => [name, () => forwarder.rate()]))
-    return await inTurn(rounds, runs as Record<K, () => Promise<number>>)
+    for (const [, forwarder] of all) await forwarder.flood()
+    for (let round = 0; round < rounds; round++) {
+      for (const [name, forwarder] of all) seen[name].push(await forwarder.flood())
+    }
+    return seen
   } finally {
     for (const [, forwarder] of all) await forwarder.close()
   }
+}
+
+/** The median of what the rounds of one forwarder showed. */
+export function medianOf(rounds: readonly Forwarded[], what: keyof Forwarded): number {
+  return median(rounds.map((round) => round[what]))
+}
+
+/** The median of the ratios of one forwarder to another, each of two floods that followed each other. */
+export function medianRatio(of: readonly Forwarded[], to: readonly Forwarded[], what: keyof Forwarded): number {
+  return median(of.map((round, i) => round[what] / to[i][what]))
 }

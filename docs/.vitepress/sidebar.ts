@@ -71,7 +71,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
     'docs/proxy',
     'docs/limits',
   ]),
-  topic('Hub', ['docs/hub', 'docs/link-protocol', 'docs/cluster-internals']),
+  topic('Hub', ['docs/hub', 'docs/cluster', 'docs/scale', 'docs/link-protocol', 'docs/cluster-internals']),
   topic('API', ['docs/api', 'proto/README', 'clients/typescript/README', 'docs/browser', 'docs/extensions']),
   topic('Internals', ['docs/architecture', 'docs/closing', 'docs/wire-formats']),
   topic('Examples', ['examples/README', ...readmesBelow('examples'), ...pagesOf('examples')], true),

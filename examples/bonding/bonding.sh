@@ -3,10 +3,12 @@
 # and carries ping and iperf3 over each alone and over both with raft. Then a realtime stream of 2 Mbit/s runs beside TCP over
 # both, the faster path is taken down for 5 s, and comes back.
 #
-#   sudo examples/bonding/bonding.sh [seconds of iperf3, default 20]
+#   sudo examples/bonding/bonding.sh [--only tcp|outage] [seconds of iperf3, default 20]
+#
+# --only tcp: nothing but TCP over both; --only outage: nothing but what happens when the faster path goes.
 #
 # Exits 0 only if TCP over both has at least 0.85 of what the two paths deliver after their loss, nothing is without delivery
-# for more than 200 ms when a path goes, and the realtime stream loses less than 0.1 %.
+# for more than 200 ms when a path goes, and the realtime stream loses less than 0.1 %, as far as they were measured.
 #
 # Needs root, and the packages iproute2, iputils-ping and iperf3. Everything happens inside the two namespaces, which are
 # removed at the end, however that comes.
@@ -14,6 +16,12 @@ set -euo pipefail
 
 name=bonding.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../namespaces.sh"
+only=all
+if [[ ${1:-} == --only ]]; then
+  only=${2:-}
+  [[ $only == tcp || $only == outage ]] || fail "--only is tcp or outage, not '$only'"
+  shift 2
+fi
 seconds=${1:-20}
 
 need_root
@@ -39,23 +47,23 @@ mkdir "$work/tunnel" "$work/live"
 node "$here/configure.mjs" "$work/tunnel" ${options[2]:+"${options[2]}"}
 node "$here/configure.mjs" "$work/live" "${options[@]}"
 
-# measure KIND: ping and TCP over the tunnel KIND, into loss_KIND, time_KIND, rate_KIND.
+# measure KIND: ping, unless only TCP is asked for, and TCP over the tunnel KIND, into loss_KIND, time_KIND, rate_KIND.
 measure() {
-  say "$1: 200 pings, then $seconds s of TCP"
+  local pinging='200 pings, then '
+  [[ $only == all ]] || pinging=''
+  say "$1: $pinging$seconds s of TCP"
   start "$a" "$work/tunnel/a-$1.json"
   start "$b" "$work/tunnel/b-$1.json"
-  pings 10.206.0.2 200 0.02
+  if [[ $only == all ]]; then
+    pings 10.206.0.2 200 0.02
+    printf -v "loss_$1" '%s' "$ping_loss"
+    printf -v "time_$1" '%s' "$round_trip"
+  fi
   # The first two seconds are slow start.
   iperf 10.206.0.2 "$seconds" -O 2
   end_nodes
-  printf -v "loss_$1" '%s' "$ping_loss"
-  printf -v "time_$1" '%s' "$round_trip"
   read -r "rate_$1" _ <<<"$(goodput)"
 }
-
-measure fast
-measure slow
-measure both
 
 # field FILE COMPONENT METRIC: a number of the summary that a run has printed.
 field() {
@@ -65,42 +73,60 @@ field() {
   ' "$work/$1.out" "$2" "$3"
 }
 
-say "both: a realtime stream of 2 Mbit/s, pings and $((seconds + 8)) s of TCP, the faster path down from second 4 to 9"
-start "$b" "$work/live/b-both.json"
-start "$a" "$work/live/a-both.json"
-pings 10.206.0.2 $(((seconds + 6) * 50)) 0.02 &
-jobs_running+=("$!")
-(
-  sleep 4
-  ip -n "$a" link set path0 down
-  sleep 5
-  ip -n "$a" link set path0 up
-) &
-jobs_running+=("$!")
-iperf 10.206.0.2 $((seconds + 8))
-read -r rate_cut gap_cut <<<"$(goodput)"
-sleep 2
-end_nodes
-gap_live=$(($(field b-both watch gap_max | cut -d. -f1) / 1000000))
-sent_live=$(field a-both bond streams_1_input_packets)
-lost_live=$((sent_live - $(field b-both screen input_packets)))
-left_live=$(field a-both bond carriers_0_times_left)
-used_live=$(field a-both bond carriers_0_used)
-loss_live=$(node -p "((100 * $lost_live) / $sent_live).toFixed(3)")
+# outage: a realtime stream of 2 Mbit/s beside TCP over both, while the faster path is down for 5 s.
+outage() {
+  say "both: a realtime stream of 2 Mbit/s, pings and $((seconds + 8)) s of TCP, the faster path down from second 4 to 9"
+  start "$b" "$work/live/b-both.json"
+  start "$a" "$work/live/a-both.json"
+  pings 10.206.0.2 $(((seconds + 6) * 50)) 0.02 &
+  jobs_running+=("$!")
+  (
+    sleep 4
+    ip -n "$a" link set path0 down
+    sleep 5
+    ip -n "$a" link set path0 up
+  ) &
+  jobs_running+=("$!")
+  iperf 10.206.0.2 $((seconds + 8))
+  read -r rate_cut gap_cut <<<"$(goodput)"
+  sleep 2
+  end_nodes
+  gap_live=$(($(field b-both watch gap_max | cut -d. -f1) / 1000000))
+  sent_live=$(field a-both bond streams_1_input_packets)
+  lost_live=$((sent_live - $(field b-both screen input_packets)))
+  left_live=$(field a-both bond carriers_0_times_left)
+  used_live=$(field a-both bond carriers_0_used)
+  loss_live=$(node -p "((100 * $lost_live) / $sent_live).toFixed(3)")
+}
 
-printf '\n%-40s %12s %12s %12s\n' '' '20 Mbit/s,' '10 Mbit/s,' 'both,'
-printf '%-40s %12s %12s %12s\n' "rates by $rates" '5 %, 15 ms' '40 ms' 'by raft'
-printf '%-40s %10s %% %10s %% %10s %%\n' 'ping loss' "$loss_fast" "$loss_slow" "$loss_both"
-printf '%-40s %9s ms %9s ms %9s ms\n' 'ping round trip, mean' "${time_fast:--}" "${time_slow:--}" "${time_both:--}"
-printf '%-40s %12s %12s %12s\n' "TCP goodput, Mbit/s ($congestion, $seconds s)" "$rate_fast" "$rate_slow" "$rate_both"
-printf '\nthe faster path down for 5 s:\n'
-printf '%-40s %s Mbit/s, %s ms without delivery at most\n' 'TCP beside the realtime stream' "$rate_cut" "$gap_cut"
-printf '%-40s %s of %s packets lost (%s %%), %s ms without delivery at most\n' \
-  'realtime stream of 2 Mbit/s' "$lost_live" "$sent_live" "$loss_live" "$gap_live"
-printf '%-40s %s, %s\n' 'the faster path: times left, used at the end' "$left_live" "$used_live"
+if [[ $only == all ]]; then
+  measure fast
+  measure slow
+fi
+[[ $only == outage ]] || measure both
+[[ $only == tcp ]] || outage
 
-share=$(node -p "($rate_both / 29).toFixed(2)")
-printf '\nTCP over both has %s of what the paths deliver after their loss (29 Mbit/s)\n' "$share"
+if [[ $only == all ]]; then
+  printf '\n%-40s %12s %12s %12s\n' '' '20 Mbit/s,' '10 Mbit/s,' 'both,'
+  printf '%-40s %12s %12s %12s\n' "rates by $rates" '5 %, 15 ms' '40 ms' 'by raft'
+  printf '%-40s %10s %% %10s %% %10s %%\n' 'ping loss' "$loss_fast" "$loss_slow" "$loss_both"
+  printf '%-40s %9s ms %9s ms %9s ms\n' 'ping round trip, mean' "${time_fast:--}" "${time_slow:--}" "${time_both:--}"
+  printf '%-40s %12s %12s %12s\n' "TCP goodput, Mbit/s ($congestion, $seconds s)" "$rate_fast" "$rate_slow" "$rate_both"
+fi
+if [[ $only != tcp ]]; then
+  printf '\nthe faster path down for 5 s:\n'
+  printf '%-40s %s Mbit/s, %s ms without delivery at most\n' 'TCP beside the realtime stream' "$rate_cut" "$gap_cut"
+  printf '%-40s %s of %s packets lost (%s %%), %s ms without delivery at most\n' \
+    'realtime stream of 2 Mbit/s' "$lost_live" "$sent_live" "$loss_live" "$gap_live"
+  printf '%-40s %s, %s\n' 'the faster path: times left, used at the end' "$left_live" "$used_live"
+fi
+
+# What was not measured has no fault.
+share=1
+if [[ $only != outage ]]; then
+  share=$(node -p "($rate_both / 29).toFixed(2)")
+  printf '\nTCP over both, %s Mbit/s, has %s of what the paths deliver after their loss (29 Mbit/s)\n' "$rate_both" "$share"
+fi
 node -e '
   const [share, gap, loss] = process.argv.slice(1).map(Number)
   const faults = []
@@ -109,4 +135,4 @@ node -e '
   if (!(loss < 0.1)) faults.push(`${loss} % of the realtime stream lost, not less than 0.1`)
   for (const fault of faults) console.error(fault)
   process.exit(faults.length > 0 ? 1 : 0)
-' "$share" "$gap_live" "$loss_live"
+' "$share" "${gap_live:-0}" "${loss_live:-0}"

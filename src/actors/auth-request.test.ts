@@ -2,30 +2,42 @@
 import { describe, expect, test } from 'vitest'
 import { createActor, fromPromise, SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
-import { type AuthRequestEvent, authRequest, type Place } from './auth-request.ts'
+import { ServiceError } from '../contract/errors.ts'
+import { type AuthRequestEvent, authRequest, type Decision, type Place, type Verdict } from './auth-request.ts'
 
 const TIMEOUT = 300_000
 const full = new Error('the disk is full')
+const away = new ServiceError('UNAVAILABLE', 'cut off')
 
-/** What happens outside of the machine: its disk, its clock. */
-const outside = ['written', 'written, was on the list', 'not written', 'taken off', 'not taken off', 'time'] as const
+/** What happens outside of the machine: where its hub's state is kept, its clock. */
+const outside = [
+  'written',
+  'written, was on the list',
+  'another was faster: accepted',
+  'another was faster: rejected',
+  'not written',
+  'away',
+  'taken off',
+  'not taken off',
+  'time',
+] as const
 type Step = AuthRequestEvent | (typeof outside)[number] | number
 
 function rig() {
   const clock = new SimulatedClock()
-  const admits: { resolve: (place: Place) => void; reject: (error: Error) => void }[] = []
+  const writes: { verdict: Verdict; resolve: (decision: Decision) => void; reject: (error: Error) => void }[] = []
   const expels: { place: Place; resolve: () => void; reject: (error: Error) => void }[] = []
   const machine = authRequest.provide({
     actors: {
-      admit: fromPromise<Place, { requestId: bigint }>(
-        () => new Promise((resolve, reject) => admits.push({ resolve, reject })),
+      decide: fromPromise<Decision, { requestId: bigint; verdict: Verdict }>(
+        ({ input: { verdict } }) => new Promise((resolve, reject) => writes.push({ verdict, resolve, reject })),
       ),
       expel: fromPromise<unknown, Place>(
         ({ input }) => new Promise<void>((resolve, reject) => expels.push({ place: input, resolve, reject })),
       ),
     },
   })
-  const actor = createActor(machine, { clock, input: { requestId: 1n, timeout: TIMEOUT } })
+  const actor = createActor(machine, { clock, input: { requestId: 1n, timeout: TIMEOUT, now: () => clock.now() } })
   const told: string[] = []
   actor.on('admitted', () => told.push(`admitted in ${state()}`))
   actor.subscribe({ complete: () => told.push(actor.getSnapshot().output?.outcome ?? '') })
@@ -34,65 +46,136 @@ function rig() {
     const { value } = actor.getSnapshot()
     return typeof value === 'string' ? value : Object.values(value)[0]
   }
+  const wrote = (place: Place) => {
+    const { verdict, resolve } = writes.at(-1) ?? {}
+    if (verdict !== undefined) resolve?.({ verdict, place: verdict === 'accepted' ? place : null, isOwn: true })
+  }
   const take = async (step: Step) => {
     if (step === 'time') clock.increment(TIMEOUT)
     else if (typeof step === 'number') clock.increment(step)
-    else if (step === 'written') admits.at(-1)?.resolve({ isNew: true })
-    else if (step === 'written, was on the list') admits.at(-1)?.resolve({ isNew: false })
-    else if (step === 'not written') admits.at(-1)?.reject(full)
+    else if (step === 'written') wrote({ isNew: true })
+    else if (step === 'written, was on the list') wrote({ isNew: false })
+    else if (step === 'another was faster: accepted') writes.at(-1)?.resolve(acceptedElsewhere)
+    else if (step === 'another was faster: rejected') writes.at(-1)?.resolve(rejectedElsewhere)
+    else if (step === 'not written') writes.at(-1)?.reject(full)
+    else if (step === 'away') writes.at(-1)?.reject(away)
     else if (step === 'taken off') expels.at(-1)?.resolve()
     else if (step === 'not taken off') expels.at(-1)?.reject(full)
     else if (actor.getSnapshot().status === 'active') actor.send(step)
     await settle(1)
   }
-  return { actor, take, told, state, admits, expels }
+  return { actor, take, told, state, writes, expels }
 }
 
+const acceptedElsewhere: Decision = { verdict: 'accepted', place: { isNew: true }, isOwn: false }
+const rejectedElsewhere: Decision = { verdict: 'rejected', place: null, isOwn: false }
+const heardAccepted: AuthRequestEvent = { type: 'DECIDED', decision: acceptedElsewhere }
+const heardRejected: AuthRequestEvent = { type: 'DECIDED', decision: rejectedElsewhere }
 const accept: AuthRequestEvent = { type: 'ANSWER', accept: true }
 const reject: AuthRequestEvent = { type: 'ANSWER', accept: false }
 const withdraw: AuthRequestEvent = { type: 'WITHDRAW' }
+const leaveBehind: AuthRequestEvent = { type: 'LEAVE_BEHIND' }
 const session: AuthRequestEvent = { type: 'SESSION' }
 const confirmed: AuthRequestEvent = { type: 'CONFIRMED' }
 const hungUp: AuthRequestEvent = { type: 'LINK_CLOSED', isHangUp: true }
 const broken: AuthRequestEvent = { type: 'LINK_CLOSED', isHangUp: false }
 const heldByAnother: AuthRequestEvent = { type: 'HELD_BY_ANOTHER' }
 
-const steps: Step[] = [...[accept, reject, withdraw, session, confirmed, hungUp, broken, heldByAnother], ...outside]
+const steps: Step[] = [
+  ...[
+    accept,
+    reject,
+    withdraw,
+    leaveBehind,
+    session,
+    confirmed,
+    hungUp,
+    broken,
+    heldByAnother,
+    heardAccepted,
+    heardRejected,
+  ],
+  ...outside,
+]
 const nameOf = (step: Step) =>
   typeof step === 'object'
-    ? `${step.type}${'accept' in step ? ` ${step.accept}` : 'isHangUp' in step ? ` ${step.isHangUp}` : ''}`
+    ? `${step.type}${'decision' in step ? ` ${step.decision.verdict}` : 'accept' in step ? ` ${step.accept}` : 'isHangUp' in step ? ` ${step.isHangUp}` : ''}`
     : String(step)
 
 describe('transitions', () => {
   // A state, what leads to it, and what each step that is not ignored there leads to.
+  const decidedElsewhere: [Step, string][] = [
+    ['another was faster: accepted', 'waiting'],
+    ['another was faster: rejected', 'rejected'],
+    ['not written', 'failed'],
+  ]
   const table: [string, Step[], [Step, string][]][] = [
     [
       'pending',
       [],
       [
-        [accept, 'wanted'],
-        [reject, 'rejected'],
-        [withdraw, 'withdrawn'],
-        ['time', 'timedOut'],
+        [accept, 'deciding'],
+        [reject, 'deciding'],
+        [withdraw, 'deciding'],
+        ['time', 'deciding'],
+        [heardAccepted, 'waiting'],
+        [heardRejected, 'rejected'],
       ],
     ],
     [
-      'wanted',
+      'deciding',
       [accept],
-      [
-        [withdraw, 'unwanted'],
-        ['written', 'waiting'],
-        ['written, was on the list', 'waiting'],
-        ['not written', 'failed'],
-      ],
+      [...decidedElsewhere, ['written', 'waiting'], ['written, was on the list', 'waiting'], ['away', 'pending']],
     ],
     [
-      'unwanted',
+      'deciding',
       [accept, withdraw],
       [
         ['written', 'expelling'],
         ['written, was on the list', 'gone'],
+        ['another was faster: accepted', 'expelling'],
+        ['another was faster: rejected', 'rejected'],
         ['not written', 'failed'],
+        ['away', 'failed'],
+      ],
+    ],
+    [
+      'deciding',
+      [reject],
+      [...decidedElsewhere, ['written', 'rejected'], ['written, was on the list', 'rejected'], ['away', 'pending']],
+    ],
+    [
+      'deciding',
+      ['time'],
+      [...decidedElsewhere, ['written', 'timedOut'], ['written, was on the list', 'timedOut'], ['away', 'failed']],
+    ],
+    [
+      'deciding',
+      [withdraw],
+      [
+        ['written', 'withdrawn'],
+        ['written, was on the list', 'withdrawn'],
+        ['another was faster: accepted', 'expelling'],
+        ['another was faster: rejected', 'rejected'],
+        ['not written', 'failed'],
+        ['away', 'failed'],
+      ],
+    ],
+    [
+      'deciding',
+      [accept, heardAccepted],
+      [...decidedElsewhere, ['written', 'waiting'], ['written, was on the list', 'waiting'], ['away', 'waiting']],
+    ],
+    [
+      'pending',
+      [accept, 'away'],
+      [
+        [accept, 'deciding'],
+        [reject, 'deciding'],
+        [withdraw, 'deciding'],
+        ['time', 'deciding'],
+        [heardAccepted, 'waiting'],
+        [heardRejected, 'rejected'],
       ],
     ],
     [
@@ -100,6 +183,7 @@ describe('transitions', () => {
       [accept, 'written'],
       [
         [withdraw, 'expelling'],
+        [leaveBehind, 'leftBehind'],
         [session, 'inSession'],
       ],
     ],
@@ -120,27 +204,28 @@ describe('transitions', () => {
         ['not taken off', 'gone'],
       ],
     ],
-    ['rejected', [reject], []],
-    ['timedOut', ['time'], []],
-    ['withdrawn', [withdraw], []],
+    ['rejected', [reject, 'written'], []],
+    ['timedOut', ['time', 'written'], []],
+    ['withdrawn', [withdraw, 'written'], []],
     ['failed', [accept, 'not written'], []],
     ['confirmed', [accept, 'written', session, confirmed], []],
     ['unconfirmed', [accept, 'written', session, broken], []],
     ['gone', [accept, 'written', withdraw, 'taken off'], []],
+    ['leftBehind', [accept, 'written', leaveBehind], []],
   ]
   const rows = table.flatMap(([state, before, leads]) =>
     steps.map((step) => [state, nameOf(step), before, step, leads.find(([which]) => which === step)?.[1]] as const),
   )
   test.each(rows)('%s: %s', async (from, _step, before, step, to) => {
-    const { take, state, admits, expels } = rig()
+    const { take, state, writes, expels } = rig()
     for (const earlier of before) await take(earlier)
     expect(state()).toBe(from)
-    const asked = [admits.length, expels.length]
+    const asked = [writes.length, expels.length]
     await take(step)
     // Whatever has no row is ignored.
     expect(state()).toBe(to ?? from)
-    expect([admits.length - asked[0]!, expels.length - asked[1]!]).toEqual([
-      to === 'wanted' ? 1 : 0,
+    expect([writes.length - asked[0]!, expels.length - asked[1]!]).toEqual([
+      to === 'deciding' ? 1 : 0,
       to === 'expelling' ? 1 : 0,
     ])
   })
@@ -151,7 +236,19 @@ describe('transitions', () => {
     expect(state()).toBe('pending')
     await take(accept)
     await take(1)
-    expect(state()).toBe('wanted')
+    expect(state()).toBe('deciding')
+  })
+
+  test('an answer that could not be written gives the request no more time', async () => {
+    const { take, state, writes } = rig()
+    await take(TIMEOUT - 2)
+    await take(accept)
+    await take(1)
+    await take('away')
+    expect(state()).toBe('pending')
+    await take(1)
+    expect(state()).toBe('deciding')
+    expect(writes.map(({ verdict }) => verdict)).toEqual(['accepted', 'timedOut'])
   })
 })
 
@@ -162,6 +259,7 @@ describe('who is taken off the list: only whom this request had put there', () =
     ['hung up before it was confirmed', [accept, 'written', session, hungUp], true],
     ['the link broke before it was confirmed', [accept, 'written', session, broken], false],
     ['confirmed', [accept, 'written', session, confirmed, hungUp], false],
+    ['left behind', [accept, 'written', leaveBehind], false],
     ['on the list before: withdrawn before it was on disk', [accept, withdraw, 'written, was on the list'], false],
     ['on the list before: withdrawn', [accept, 'written, was on the list', withdraw], false],
     ['on the list before: hung up', [accept, 'written, was on the list', session, hungUp], false],
@@ -179,7 +277,7 @@ describe('who is taken off the list: only whom this request had put there', () =
 
 describe('of events that race, the first decides and there is one outcome', () => {
   const events: [string, Step, string][] = [
-    ['accept', accept, 'wanted'],
+    ['accept', accept, 'accepted'],
     ['reject', reject, 'rejected'],
     ['withdraw', withdraw, 'withdrawn'],
     ['timeout', 'time', 'timedOut'],
@@ -190,11 +288,12 @@ describe('of events that race, the first decides and there is one outcome', () =
       .map((second) => [first[0], second[0], first, second] as const),
   )
   test.each(orders)('%s, then %s', async (_first, _second, first, second) => {
-    const { take, state, told } = rig()
+    const { take, told, writes } = rig()
     await take(first[1])
     await take(second[1])
-    expect(state()).toBe(first[2])
-    expect(told).toEqual(first[1] === accept ? [] : [first[2]])
+    expect(writes.map(({ verdict }) => verdict)).toEqual([first[2]])
+    await take('written')
+    expect(told).toEqual(first[1] === accept ? ['admitted in waiting'] : [first[2]])
   })
 })
 

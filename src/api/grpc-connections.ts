@@ -160,7 +160,9 @@ export class GrpcConnections {
   watch(server: Http2Server): void {
     server.on('session', (session: ServerHttp2Session) => {
       const connection = this.#byPeer.get(`${session.socket.remoteAddress}:${session.socket.remotePort}`)
-      if (connection !== undefined) this.#bySession.set(session, connection)
+      if (connection === undefined) return
+      this.#bySession.set(session, connection)
+      if (ABORTS_WITHIN_READS) destroyBetweenReads(session, connection.socket)
     })
     server.on('sessionError', (error: NodeJS.ErrnoException, session: ServerHttp2Session) => {
       if (error.code === 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES') this.#end(session, 'INVALID_FRAMES')
@@ -320,9 +322,32 @@ export class GrpcConnections {
   }
 }
 
+/**
+ * Node.js 22.23 aborts when a session is destroyed within a piece of bytes that goes on with calls, which a peer can bring about: Node.js
+ * destroys a session for a GOAWAY with an error (https://github.com/nodejs/node/issues/64850). Node.js 20 drops those calls.
+ */
+const ABORTS_WITHIN_READS = !process.versions.node.startsWith('20.')
+
+/** Has a session destroyed, by whomever, once what has been read of `socket` is dealt with; nothing more is read. */
+function destroyBetweenReads(session: ServerHttp2Session, socket: Socket): void {
+  const destroy = session.destroy.bind(session)
+  let isDue = false
+  session.destroy = (error, code) => {
+    if (isDue) return
+    isDue = true
+    handleOf(socket)?.readStop()
+    setImmediate(() => destroy(error, code))
+  }
+}
+
 /** The part of a socket's handle that is used here; Node.js does not declare it. */
-function handleOf(socket: Socket): { readStart(): number } | null | undefined {
-  return (socket as unknown as { _handle?: { readStart(): number } | null })._handle
+interface ReadingHandle {
+  readStart(): number
+  readStop(): number
+}
+
+function handleOf(socket: Socket): ReadingHandle | null | undefined {
+  return (socket as unknown as { _handle?: ReadingHandle | null })._handle
 }
 
 /** Descriptors this process may have open (proc(5)). */

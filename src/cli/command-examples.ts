@@ -54,6 +54,7 @@ export const COMMAND_EXAMPLES: Readonly<Record<string, string>> = {
   'hub key show': 'penstock hub key show hub.key',
   'hub key adopt': 'penstock hub key adopt adopted.key --data-dir ./first-hub',
   demo: 'penstock demo --duration 2s',
+  'demo-cluster': 'penstock demo-cluster',
   'demo-hub': 'penstock demo-hub',
   'demo-operate': 'penstock demo-operate',
 }

@@ -1,7 +1,7 @@
 /** `penstock config check`: the effective configuration of a node, and where each value came from. */
 import type { Command } from 'commander'
-import { settings } from '../node/config.ts'
 import type { Form } from '../node/config-values.ts'
+import { settings } from '../node/settings.ts'
 import { writeDuration } from '../text/durations.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
 import { type Format, withOutput } from './options.ts'

@@ -5,19 +5,10 @@ import type { Command } from 'commander'
 import type { aeadAdvice } from '../dataplane/native/aead-backends.ts'
 import type { Native } from '../dataplane/native/native.ts'
 import { messageOf } from '../text/error-message.ts'
+import type { Finding } from './doctor-finding.ts'
 import { SilentFailure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'
 import { paint, print, printJson, table } from './terminal.ts'
-
-type Grade = 'ok' | 'warn' | 'fail'
-
-interface Finding {
-  check: string
-  grade: Grade
-  found: string
-  /** What to do, when there is something. */
-  advice?: string
-}
 
 const BUFFER_BYTES = 4 << 20
 
@@ -224,8 +215,10 @@ export function addDoctor(program: Command): void {
   withOutput(program.command('doctor'))
     .summary('what this machine can do')
     .description('Looks at what pipelines need of this machine and says what to do about what is missing.')
-    .action(async ({ output }: { output: Format }) => {
+    .option('-c, --config <file>', 'look at the configuration of a node too, and the files that it names for a hub')
+    .action(async ({ output, config }: { output: Format; config?: string }) => {
       const findings = await examine()
+      if (config !== undefined) findings.push(await (await import('./doctor-configuration.ts')).configuration(config))
       if (output === 'json') printJson(findings)
       else {
         const rows = findings.map(({ check, grade, found, advice }) => [

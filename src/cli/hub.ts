@@ -5,11 +5,13 @@ import type { Command } from 'commander'
 import { HubFileError } from '../hub/hub-file.ts'
 import { readHubKey, writeHubKey } from '../link/hub-key.ts'
 import { newIdentity } from '../link/identity.ts'
-import { defaultDataDirectory } from '../node/config.ts'
+import { isInCluster } from '../node/cluster-settings.ts'
 import { adoptHubKey } from '../node/hub-key.ts'
-import { exportHub, importHub } from '../node/move-hub.ts'
+import { exportHub, type HubDirectory, importHub } from '../node/move-hub.ts'
+import { defaultDataDirectory } from '../node/settings.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
+import { loadNodeConfig } from './node-settings.ts'
 import { type Format, readInput, withOutput } from './options.ts'
 import { print, printJson, table } from './terminal.ts'
 
@@ -74,29 +76,42 @@ export function addHub(program: Command): void {
 
 interface Moving {
   output: Format
-  dataDir: string
+  config?: string
+  dataDir?: string
   hubKeyFile?: string
+  replace?: boolean
+}
+
+/** Where the state of the hub is that these options, variables and the configuration file describe. */
+async function placeOf({ config: file, dataDir, hubKeyFile }: Moving): Promise<HubDirectory> {
+  const { config } = await loadNodeConfig({ config: file, dataDir, hubKeyFile })
+  const keyFile = config['hubServer.keyFile']
+  return {
+    directory: config.dataDirectory,
+    keyFile: keyFile === '' ? undefined : keyFile,
+    cluster: isInCluster(config) ? config : undefined,
+  }
 }
 
 function addMoving(hub: Command): void {
-  const withDirectory = (usage: string): Command =>
+  const withPlace = (usage: string): Command =>
     withOutput(hub.command(usage))
-      .option('--data-dir <dir>', 'where the node that hosts the hub keeps its state', defaultDataDirectory())
+      .option('-c, --config <file>', "the node's configuration; with hubServer.cluster the hub's state is in NATS")
+      .option(
+        '--data-dir <dir>',
+        `where the node that hosts the hub keeps its state (default: ${defaultDataDirectory()})`,
+      )
       .option('--hub-key-file <file>', "the hub key (default: that node's own)")
-  const directoryOf = ({ dataDir, hubKeyFile }: Moving) => ({
-    directory: resolve(dataDir),
-    keyFile: hubKeyFile === undefined ? undefined : resolve(hubKeyFile),
-  })
 
-  withDirectory('export')
+  withPlace('export')
     .summary('write the members of a hub to a file')
     .description(
-      'Writes the members of a hub, with their keys and records, to a new file that "penstock hub import" takes. The node that hosts it must be down. The ' +
-        "file names the node's pipelines; they stay with the node.",
+      'Writes the members of a hub, with their keys and records, to a new file that "penstock hub import" takes. A node that hosts it alone must be down, and ' +
+        "the file names that node's pipelines; they stay with the node. Of a hub of several servers it is what NATS has at that moment.",
     )
     .argument('<file>', 'a file that is not there yet')
     .action(async (file: string, options: Moving) => {
-      const { text, hubId, members } = await exportHub(directoryOf(options))
+      const { text, hubId, members } = await exportHub(await placeOf(options))
       await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
         throw new Failure(`cannot write ${file}: ${messageOf(error)}`)
       })
@@ -104,19 +119,22 @@ function addMoving(hub: Command): void {
       else print(`${members} members of hub ${hubId} written to ${file}`)
     })
 
-  withDirectory('import')
+  withPlace('import')
     .summary('take the members of a hub from a file')
     .description(
       'Puts the members in a file on the hub of a node that is down, all of them or, where anything is wrong, none. It must have the key of the hub that ' +
-        'they were on, and no members yet.',
+        'they were on, and no members yet. All servers of a hub of several must be down.',
     )
     .argument('<file>', 'as penstock hub export writes it')
+    .option('--replace', 'in place of the members that are in the data directory')
     .action(async (file: string, options: Moving) => {
       const text = await readInput(file)
-      const { hubId, members, pipelines } = await importHub(text, directoryOf(options)).catch((error: unknown) => {
-        if (!(error instanceof HubFileError)) throw error
-        throw new Failure(`${file} is not taken:\n  ${error.faults.join('\n  ')}`)
-      })
+      const { hubId, members, pipelines } = await importHub(text, await placeOf(options), options).catch(
+        (error: unknown) => {
+          if (!(error instanceof HubFileError)) throw error
+          throw new Failure(`${file} is not taken:\n  ${error.faults.join('\n  ')}`)
+        },
+      )
       if (options.output === 'json') {
         printJson({ file, hubId, members, pipelines })
         return

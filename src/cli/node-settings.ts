@@ -1,7 +1,8 @@
 /** The node's settings as flags, and their effective values with file, environment and flags taken together. */
 import type { Command } from 'commander'
-import { ConfigError, type LoadedConfig, loadConfig, settings } from '../node/config.ts'
+import { ConfigError, type LoadedConfig, loadConfig } from '../node/config.ts'
 import type { Form } from '../node/config-values.ts'
+import { settings } from '../node/settings.ts'
 import { writeDuration } from '../text/durations.ts'
 import { Failure } from './failure.ts'
 import { readInput } from './options.ts'

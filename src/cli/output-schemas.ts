@@ -150,6 +150,7 @@ const status = Type.Object(
   {
     ...{ url: text, fingerprint: maybe(text), nodeId: text, node: text, name: text, isAuthenticated: Type.Boolean() },
     state: Type.Union(['UNAUTHENTICATED', 'DISCONNECTED', 'CONNECTED'].map((each) => Type.Literal(each))),
+    servers: maybe(Type.Array(Type.Object({ id: text, name: text, online: Type.Boolean() }, closed))),
     ...{ hub: maybe(text), nodes: maybe(count), nodesOnline: maybe(count), pipelines: count, running: count, failed },
   },
   closed,

@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   hub: async () => (await import('./hub.ts')).addHub,
   config: async () => (await import('./config.ts')).addConfig,
   demo: async () => (await import('./demo.ts')).addDemo,
+  'demo-cluster': async () => (await import('./demo-cluster.ts')).addDemoCluster,
   'demo-hub': async () => (await import('./demo-hub.ts')).addDemoHub,
   'demo-operate': async () => (await import('./demo-operate.ts')).addDemoOperate,
   doctor: async () => (await import('./doctor.ts')).addDoctor,

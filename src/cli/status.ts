@@ -3,6 +3,7 @@ import {
   type Client,
   type ConnectionState,
   type GetLocalNodeIdResponse,
+  type Node,
   PenstockError,
   type Pipeline,
 } from '@penstock/client'
@@ -20,6 +21,19 @@ const STATES = {
   DISCONNECTED: 'signed in, the link is down',
   CONNECTED: 'connected',
 } as const
+
+/** Of a server of a hub of several. */
+const CUT_OFF = 'hosted here, but cut off from the state that its servers share: it lets nobody in and removes nobody'
+
+/** Of a hub of several servers, which there are. */
+function serverRows(servers: readonly Node[], node: string): string[][] {
+  if (servers.length < 2) return []
+  const shown = servers.map(({ id, name, online }) => {
+    const about = id === node ? ' (this node)' : online ? '' : paint(' (away)', 'yellow')
+    return `${named(name)}${about}`
+  })
+  return [['servers', `${servers.length}, ${servers.filter(({ online }) => online).length} up: ${shown.join(', ')}`]]
+}
 
 /** A pipeline whose last run failed, waiting for its next one included. */
 const hasFailed = ({ currentRun }: Pipeline): boolean => currentRun?.outcome === 'FAILED'
@@ -41,11 +55,12 @@ async function hubOf(client: Client, node: string, { nodeId, isAuthenticated }: 
         },
       )
     : undefined
-  const hub = nodes?.find(({ services }) => services.includes('HUB_SERVER'))
+  const servers = nodes?.filter(({ services }) => services.includes('HUB_SERVER')) ?? []
+  const hub = servers.find(({ id }) => id === node) ?? servers.find(({ online }) => online) ?? servers[0]
   // Another node is asked over the hub, which knows whether that one is there.
   const isOnline = nodes?.find(({ id }) => id === node)?.online === true
   const state = node === nodeId ? await connectionStateOf(client) : isOnline ? 'CONNECTED' : 'DISCONNECTED'
-  return { state, nodes, hub } as const
+  return { state, nodes, hub, servers } as const
 }
 
 function pipelineRows(pipelines: readonly Pipeline[]): string[][] {
@@ -106,18 +121,21 @@ export function addStatus(program: Command): void {
       const local = await client.getLocalNodeId()
       const { nodeId, isAuthenticated } = local
       const { name } = (await client.getNode({ nodeId: node })).node!
-      const { state, nodes, hub } = await hubOf(client, node, local)
+      const { state, nodes, hub, servers } = await hubOf(client, node, local)
       const { pipelines } = await client.getPipelines({ nodeId: node })
       const nodesOnline = nodes?.filter(({ online }) => online).length
       const { url } = client.connection
       const fingerprint = await shownFingerprint(url)
       if (options.output === 'json') {
         const facts = { url, fingerprint, nodeId, node, name, isAuthenticated, state, hub: hub?.id }
-        printJson({ ...facts, nodes: nodes?.length, nodesOnline, ...countsOf(pipelines) })
+        const several =
+          servers.length < 2 ? {} : { servers: servers.map(({ id, name, online }) => ({ id, name, online })) }
+        printJson({ ...facts, ...several, nodes: nodes?.length, nodesOnline, ...countsOf(pipelines) })
         return
       }
       const colour = state === 'CONNECTED' ? 'green' : state === 'DISCONNECTED' ? 'yellow' : 'dim'
       const isHub = hub?.id === node
+      const isCutOff = isHub && state === 'DISCONNECTED'
       const where = hub === undefined ? '' : isHub ? ', which this node hosts' : ` to ${named(hub.name)} ${hub.id}`
       print(
         table(
@@ -128,7 +146,8 @@ export function addStatus(program: Command): void {
             ...(node === nodeId ? [] : [['asked through', nodeId]]),
             ['api', url],
             ...(fingerprint === undefined ? [] : [['certificate', fingerprint]]),
-            ['hub', paint(STATES[state], colour) + where],
+            ['hub', isCutOff ? paint(CUT_OFF, colour) : paint(STATES[state], colour) + where],
+            ...serverRows(servers, node),
             ...(nodes === undefined ? [] : [['nodes', `${nodes.length}, ${nodesOnline} online`]]),
             ...pipelineRows(pipelines),
           ],

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isLoopbackHost } from '../contract/address.ts'
-import { defaultDataDirectory } from '../node/config.ts'
+import { defaultDataDirectory } from '../node/settings.ts'
 import { readTokenFile, TOKEN_FILE, type TokenFile, TokenFileError } from '../node/token-file.ts'
 import { Failure, UsageFailure } from './failure.ts'
 

@@ -20,9 +20,11 @@ export function addUp(program: Command): void {
       goOnUnread()
       const stop = interruption()
       const { startNode } = await import('../node/node.ts')
-      const node = await startNode(config, { file, isLoopbackChosen }).catch((error: unknown) => {
+      const node = await startNode(config, { file, isLoopbackChosen, signal: stop }).catch((error: unknown) => {
+        if (stop.aborted) return undefined
         throw new Failure(`the node did not start: ${messageOf(error)}`)
       })
+      if (node === undefined) return
       print(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)
       if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))
       await node.close()

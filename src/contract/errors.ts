@@ -93,3 +93,8 @@ export class NotStored extends Error {
     this.why = why
   }
 }
+
+/** Whether what was asked cannot be done now, or what became of it is not known; asked again, or elsewhere, it may be. */
+export function isAway(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && (error.code === 'UNAVAILABLE' || error.code === 'UNKNOWN')
+}

@@ -5,14 +5,18 @@ import { SerialQueue } from '../contract/serial-queue.ts'
 import type { Node } from '../contract/types.ts'
 import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
 import type { NodeCollection, StoredNode } from '../store/nodes.ts'
+import type { RequestIds } from '../store/requests.ts'
+import { EmbeddedRequests } from './embedded-requests.ts'
 import { nodeView, sameFacts } from './node-records.ts'
-import type { Claim, MemberPlace, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
+import type { Claim, NodeEvent, NodeRegistry, NodeRoute } from './registry.ts'
+import type { MemberPlace } from './request-store.ts'
 
 export interface EmbeddedRegistryOptions {
   selfId: string
   /** What the hub's own node says about itself; `setSelf` changes it. */
   self: NodeRecord
   store: NodeCollection
+  requestIds: Pick<RequestIds, 'next'>
   /** A write in the background failed. */
   onError(error: unknown): void
   /** Milliseconds since the epoch; default: the system's clock. */
@@ -35,6 +39,7 @@ const CHANGES = ['authenticated', 'deauthenticated', 'connected', 'disconnected'
 
 export class EmbeddedRegistry implements NodeRegistry {
   readonly selfId: string
+  readonly requests: EmbeddedRequests
   readonly #store: NodeCollection
   readonly #onError: (error: unknown) => void
   readonly #now: () => number
@@ -52,6 +57,11 @@ export class EmbeddedRegistry implements NodeRegistry {
     this.#store = options.store
     this.#onError = options.onError
     this.#now = options.now ?? Date.now
+    this.requests = new EmbeddedRequests({
+      nextId: () => options.requestIds.next(),
+      admit: (joiner) => this.admit(joiner),
+      now: this.#now,
+    })
     const stored = this.#store.all().sort((a, b) => a.joinedAt - b.joinedAt || (a.id < b.id ? -1 : 1))
     for (const record of stored) this.#add(record)
   }

@@ -30,10 +30,12 @@ export type HubFact = { readonly nodeId: string; readonly name: string } /** It 
 )
 
 /** Something between two servers of a hub. */
-export type ServerFact = { readonly server: string; readonly address: string } & (
-  | { readonly kind: 'server link up' }
-  | { readonly kind: 'server link down'; readonly end: LinkEnd }
-  | { readonly kind: 'server link failed'; readonly error: unknown }
+export type ServerFact = { readonly server: string } & (
+  | { readonly kind: 'server link up'; readonly address: string }
+  | { readonly kind: 'server link down'; readonly address: string; readonly end: LinkEnd }
+  | { readonly kind: 'server link failed'; readonly address: string; readonly error: unknown }
+  /** Its lease stands from now on, or has ended. */
+  | { readonly kind: 'server up' | 'server gone' }
 )
 
 /** Something between this node and the hub it is on. */

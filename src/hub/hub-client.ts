@@ -6,8 +6,10 @@ import { type LocalNode, requireLocal } from '../contract/local-node.ts'
 import type { ConnectionState, GetLocalNodeIdResponse, Node, StreamConnectionStateResponse } from '../contract/types.ts'
 import { unchanging } from '../contract/unchanging.ts'
 import { hubAddress } from '../link/dial.ts'
+import type { NodeRecord } from '../link/link.ts'
 import type { LocalDetails } from './local-details.ts'
 import type { Membership } from './membership.ts'
+import type { ServerDirectory } from './server-directory.ts'
 
 /** Changes of the connection state that wait for a slow subscriber before its stream ends. */
 const MAX_STATE_BACKLOG = 64
@@ -17,6 +19,8 @@ export interface HubClientOptions {
   details: LocalDetails
   /** Absent on a node that hosts a hub: it is always on that one. */
   membership?: Membership
+  /** On a server of a hub of several: whether it is in touch with what they share. */
+  servers?: Pick<ServerDirectory, 'isInTouch' | 'followTouch'>
 }
 
 export type HubClientHandlers = Pick<
@@ -31,7 +35,9 @@ export class HubClientService {
 
   constructor(options: HubClientOptions) {
     this.#options = options
-    options.membership?.onChange((state) => this.#states.announce({ state }))
+    const { membership, servers } = options
+    membership?.onChange((state) => this.#states.announce({ state }))
+    servers?.followTouch(() => this.#states.announce({ state: this.#state() }))
   }
 
   /** The operations, for the dispatcher. */
@@ -39,14 +45,14 @@ export class HubClientService {
     getLocalNodeId: () => this.#localNodeId(),
     getNode: async ({ nodeId }, call) => {
       requireLocal(this.#options.node, nodeId)
-      return { node: this.#view(call) }
+      return { node: this.#view(this.#options.details.record, call) }
     },
     setNode: async ({ nodeId, name, metadata }, call) => {
       const { node, details, membership } = this.#options
       requireLocal(node, nodeId)
-      await details.set(name, metadata ?? { items: {} })
+      const record = await details.set(name, metadata ?? { items: {} })
       membership?.recordChanged()
-      return { node: this.#view(call) }
+      return { node: this.#view(record, call) }
     },
     authenticateByRequest: async ({ hubServerAddress }, call) => {
       const { membership } = this.#options
@@ -86,12 +92,13 @@ export class HubClientService {
   }
 
   #state(): ConnectionState {
-    return this.#options.membership?.state ?? 'CONNECTED'
+    const { membership, servers } = this.#options
+    if (membership !== undefined) return membership.state
+    return servers?.isInTouch === false ? 'DISCONNECTED' : 'CONNECTED'
   }
 
-  #view(call: CallContext): Node {
-    const { node, details } = this.#options
-    const { name, metadata, services } = details.record
+  #view({ name, metadata, services }: NodeRecord, call: CallContext): Node {
+    const { node } = this.#options
     // A call that came over the link may be ahead of the word that the link is up.
     const online = call.transport === 'link' || this.#state() === 'CONNECTED'
     return { id: node.id, name, metadata, online, services: [...services], lastSeen: new Date() }

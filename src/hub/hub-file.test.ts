@@ -59,6 +59,11 @@ test('what is written is read as it was', () => {
   )
 })
 
+test('minus zero stays minus zero', () => {
+  const given = file([member(0, { metadata: { a: { doubleValue: -0 } } })])
+  expect(readHubFile(hubFileText(given)).members[0]?.metadata).toEqual({ a: { doubleValue: -0 } })
+})
+
 /** Bytes are bytes, whichever class holds them. */
 function plainItems(items: StoredNode['metadata']) {
   return Object.fromEntries(

@@ -46,14 +46,18 @@ export class HubFileError extends Error {
 export function hubFileText({ hubId, server, requestIds, pipelines, members }: HubFile): string {
   const sorted = [...members].sort((a, b) => (a.id < b.id ? -1 : 1))
   const head = { format: FORMAT, version: VERSION, hubId, server, requestIds, pipelines, members: sorted.length }
-  const lines = sorted.map(({ id, key, name, metadata, services, joinedAt, lastSeen }) => ({
-    id,
-    key: Buffer.from(key).toString('base64'),
-    record: JSON.parse(encodeRecord({ name, metadata: { items: metadata }, services })),
-    joinedAt: new Date(joinedAt).toISOString(),
-    lastSeen: new Date(lastSeen).toISOString(),
-  }))
-  return `${[head, ...lines].map((line) => JSON.stringify(line)).join('\n')}\n`
+  const lines = sorted.map(({ id, key, name, metadata, services, joinedAt, lastSeen }) => {
+    const member = {
+      id,
+      key: Buffer.from(key).toString('base64'),
+      joinedAt: new Date(joinedAt).toISOString(),
+      lastSeen: new Date(lastSeen).toISOString(),
+    }
+    // As the encoder writes it: JSON.stringify makes 0 of -0.
+    const record = encodeRecord({ name, metadata: { items: metadata }, services })
+    return `${JSON.stringify(member).slice(0, -1)},"record":${record}}`
+  })
+  return `${[JSON.stringify(head), ...lines].join('\n')}\n`
 }
 
 /** Reads the text of a file, all of it or nothing. Throws HubFileError. */

@@ -1,49 +1,48 @@
 /** The nodes that ask to join: one request a call, shown to every operator; what becomes of each is its machine's to say (actors/auth-request.ts). */
 import { type ActorRefFrom, createActor, fromPromise } from 'xstate'
 import {
+  type AuthOutcome,
   type AuthRequestEvent,
   type AuthRequestOutput,
   authRequest,
+  type Decision,
   holdsNewPlace,
   type Place,
+  type Verdict,
 } from '../actors/auth-request.ts'
 import { networkOf } from '../contract/address.ts'
-import type { Clock } from '../contract/clock.ts'
-import { ServiceError } from '../contract/errors.ts'
+import { type Clock, systemClock } from '../contract/clock.ts'
+import { isAway, ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
 import type { Admission, JoiningNode, LinkSession } from '../link/link.ts'
 import type { FactCaller, HubFact } from './facts.ts'
-import { nodeView } from './node-records.ts'
-import type { MemberPlace } from './registry.ts'
-
-/** Requests pending at once, at most. */
-const MAX_PENDING = 1_000
-/** Of them from one remote address, at most; an IPv6 /64 counts as one. */
-export const MAX_PENDING_PER_ADDRESS = 20
+import { notPending, refusal, refusalOf, wentAway } from './join-refusals.ts'
+import { requestView } from './node-records.ts'
+import { type Asking, tooMany } from './request-limits.ts'
+import type { MemberPlace, RequestDecision, RequestStore, WaitEnd, Waiter } from './request-store.ts'
 
 export interface JoinRequestsOptions {
-  /** Milliseconds. */
+  /** How long a request waits, milliseconds. */
   timeout: number
-  /** Rising ids that no process gives out twice. */
-  nextId(): Promise<number>
-  /** Lets an accepted node in; resolves once that is on disk. */
-  admit(joiner: JoiningNode): Promise<MemberPlace>
-  /** Takes back what `admit` did, unless the node has been let in anew since. */
+  store: RequestStore
+  /** Takes back the place that an acceptance has given, unless the node has been let in anew since. */
   expel(place: MemberPlace): Promise<unknown>
   /** What nobody waits for has failed. */
   onError(message: string, error: unknown): void
-  /** Hears of every request and what became of it. */
+  /** Hears of every request that waits here and what became of it. */
   onFact?(fact: HubFact): void
   clock?: Clock
 }
 
-/** A request that is not over: it waits for its answer, for the disk, or for the node to confirm that it holds its sign-in. */
+/** A request that waits here and is not over: for its answer, until that is written, or for the node to confirm that it holds its sign-in. */
 interface Raised {
-  readonly request: AuthenticationByRequestRequest
+  readonly id: bigint
   readonly joiner: JoiningNode
   readonly actor: ActorRefFrom<typeof authRequest>
   /** What is told to the joiner and, of an acceptance, to the operator; never rejects. */
-  readonly decision: Promise<Decision>
+  readonly outcome: Promise<Outcome>
+  /** The last verdict that was asked for here. */
+  deciding: Promise<Decision>
 }
 
 /** A place with what the registry knows it by. */
@@ -51,8 +50,14 @@ interface HeldPlace extends Place {
   readonly onList: MemberPlace
 }
 
-/** `admitted`: on disk; otherwise how the request ended before that. */
-type Decision = 'admitted' | AuthRequestOutput
+/** `admitted`: for good; otherwise how the request ended before that. */
+type Outcome = 'admitted' | AuthRequestOutput
+
+const WAIT_ENDS: Partial<Record<AuthOutcome, WaitEnd>> = {
+  confirmed: 'confirmed',
+  failed: 'unheard',
+  leftBehind: 'unheard',
+}
 
 /** An accepted request whose node's session stands. */
 export interface AcceptedRequest {
@@ -62,63 +67,85 @@ export interface AcceptedRequest {
 
 export class JoinRequests {
   readonly #options: JoinRequestsOptions
+  readonly #clock: Clock
   /** One for all requests: a machine of its own would cost each of them 34 KB. */
   readonly #machine: typeof authRequest
-  /** By id, oldest first. */
+  /** Those that wait here, oldest first. */
   readonly #raised = new Map<bigint, Raised>()
   /** The requests behind what `join` resolved to. */
   readonly #admitted = new WeakMap<Admission, Raised>()
-  /** Requests raised or being raised, by remote address (`networkOf`); those from inside the process count together. */
-  readonly #byAddress = new Map<string, number>()
-  #count = 0
-  #listener: ((request: AuthenticationByRequestRequest) => void) | undefined
+  /** Whose requests are about to be raised here. */
+  readonly #raising = new Set<Waiter>()
 
   constructor(options: JoinRequestsOptions) {
     this.#options = options
+    this.#clock = options.clock ?? systemClock
     this.#machine = authRequest.provide({
       actors: {
-        admit: fromPromise<Place, { requestId: bigint }>(({ input }) => this.#admit(input.requestId)),
+        decide: fromPromise<Decision, { requestId: bigint; verdict: Verdict }>(({ input: { requestId, verdict } }) => {
+          const raised = this.#raised.get(requestId) as Raised
+          raised.deciding = this.#decide(raised, verdict)
+          return raised.deciding
+        }),
         expel: fromPromise<unknown, Place>(({ input }) => options.expel((input as HeldPlace).onList)),
       },
     })
   }
 
-  /** Sets who hears of every request the moment it is raised. */
+  /** Sets who hears of every request the moment it is raised, at whichever server. */
   onRequest(listener: (request: AuthenticationByRequestRequest) => void): void {
-    this.#listener = listener
+    this.#options.store.follow((request) => listener(requestView(request)))
   }
 
   /** What waits for an answer now, oldest first. */
   pending(): AuthenticationByRequestRequest[] {
-    return Array.from(this.#raised.values())
-      .filter(isPending)
-      .map(({ request }) => request)
+    return Array.from(this.#options.store.open())
+      .filter(({ id }) => {
+        const here = this.#raised.get(id)
+        return here === undefined || isPending(here)
+      })
+      .map(requestView)
   }
 
-  /** Raises a request and waits for its outcome; `withdrawn` aborts when the joiner goes away. */
+  /** Raises a request, or goes on with one, and waits for its outcome; `withdrawn` aborts when the joiner goes away. */
   async join(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission> {
-    const { remoteAddress } = joiner
-    const network = networkOf(remoteAddress)
-    const fromAddress = this.#byAddress.get(network) ?? 0
-    if (this.#count >= MAX_PENDING) return refusal('TOO_MANY', `${MAX_PENDING} requests are pending on this hub`)
-    if (fromAddress >= MAX_PENDING_PER_ADDRESS) {
-      return refusal('TOO_MANY', `${MAX_PENDING_PER_ADDRESS} requests from ${network} are pending on this hub`)
+    const { store, timeout } = this.#options
+    const network = networkOf(joiner.remoteAddress)
+    const refused = tooMany(joiner.nodeId, network, this.#unanswered())
+    if (refused !== undefined) return refusal('TOO_MANY', refused)
+    let raised: Raised | undefined
+    const waiter: Waiter = {
+      joiner,
+      network,
+      timeout,
+      withdrawn,
+      raised: (id, left) => {
+        this.#raising.delete(waiter)
+        raised = this.#start(id, joiner, left, withdrawn)
+      },
+      decided: (decision) => {
+        if (raised === undefined) return
+        const isTaken = isPending(raised)
+        tell(raised, { type: 'DECIDED', decision: isTaken ? this.#held(raised, decision) : withPlace(decision) })
+      },
     }
-    this.#count++
-    this.#byAddress.set(network, fromAddress + 1)
+    this.#raising.add(waiter)
     try {
-      return await this.#raise(joiner, withdrawn)
+      await store.wait(waiter)
+    } catch (error) {
+      if (!isAway(error)) throw error
+      return refusal('UNAVAILABLE', error.message)
     } finally {
-      this.#count--
-      const left = (this.#byAddress.get(network) ?? 1) - 1
-      if (left === 0) this.#byAddress.delete(network)
-      else this.#byAddress.set(network, left)
+      this.#raising.delete(waiter)
     }
+    if (raised === undefined) return refusal('WITHDRAWN', 'the caller went away')
+    return await this.#admission(raised)
   }
 
   /**
-   * Answers a request; resolves once the answer counts, an accepted node being on disk. Throws NOT_FOUND when the request is not pending: never
-   * raised, answered by another, timed out or withdrawn; or when the joiner goes away before the acceptance is on disk.
+   * Answers a request; resolves once the answer counts, an accepted node being on the list for good. Throws NOT_FOUND when the request is not pending: never
+   * raised, answered by another, timed out or withdrawn; or when the joiner goes away before the acceptance is written. UNAVAILABLE and UNKNOWN: it cannot
+   * be answered now, or whether it was is not known.
    */
   async answer(requestId: bigint, accept: boolean, caller: FactCaller): Promise<void> {
     if (requestId === 0n) {
@@ -127,19 +154,14 @@ export class JoinRequests {
       })
     }
     const raised = this.#raised.get(requestId)
-    if (raised === undefined || !isPending(raised)) {
-      throw new ServiceError(
-        'NOT_FOUND',
-        `no request ${requestId} is pending: it was answered, timed out, was withdrawn or never was`,
-      )
-    }
+    if (raised === undefined) return await this.#answerElsewhere(requestId, accept, caller)
+    if (!isPending(raised)) throw notPending(requestId)
     this.#options.onFact?.({ kind: 'answered', ...about(raised.joiner), requestId, accept, caller })
     raised.actor.send({ type: 'ANSWER', accept })
+    const { isOwn } = await raised.deciding
+    if (!isOwn) throw notPending(requestId)
     if (!accept) return
-    const decision = await raised.decision
-    if (decision === 'admitted') return
-    if (decision.outcome === 'failed') throw decision.error
-    throw new ServiceError('NOT_FOUND', wentAway(raised.joiner))
+    if ((await raised.outcome) !== 'admitted') throw new ServiceError('NOT_FOUND', wentAway(raised.joiner))
   }
 
   /** A session stands that was let in by `admission`; undefined when that was no request's. */
@@ -163,86 +185,95 @@ export class JoinRequests {
     }
   }
 
-  async #raise(joiner: JoiningNode, withdrawn: AbortSignal): Promise<Admission> {
-    const id = BigInt(await this.#options.nextId())
-    if (withdrawn.aborted) return refusal('WITHDRAWN', 'the caller went away')
-    const raised = this.#start(id, joiner, withdrawn)
+  /** This server cannot let the node in now: another may. */
+  leaveBehind(admission: Admission): void {
+    const raised = this.#admitted.get(admission)
+    if (raised !== undefined) tell(raised, { type: 'LEAVE_BEHIND' })
+  }
+
+  *#unanswered(): Iterable<Asking> {
+    yield* this.#options.store.open()
+    for (const { joiner, network } of this.#raising) yield { nodeId: joiner.nodeId, network }
+  }
+
+  async #admission(raised: Raised): Promise<Admission> {
+    const { id, joiner } = raised
     const { onFact } = this.#options
-    onFact?.({ kind: 'asked', ...about(joiner), requestId: id, address: joiner.remoteAddress })
-    this.#listener?.(raised.request)
-    const decision = await raised.decision
-    if (decision === 'admitted') {
+    const outcome = await raised.outcome
+    if (outcome === 'admitted') {
       const admission: Admission = { admitted: true }
       this.#admitted.set(admission, raised)
       return admission
     }
-    switch (decision.outcome) {
-      case 'rejected':
-        return refusal('REJECTED', 'the operator of the hub rejected the request')
-      case 'timedOut':
-        onFact?.({ kind: 'timed out', ...about(joiner), requestId: id })
-        return refusal('TIMED_OUT', 'nobody answered the request in time')
-      case 'withdrawn':
-        onFact?.({ kind: 'withdrawn', ...about(joiner), requestId: id })
-        return refusal('WITHDRAWN', 'the caller went away')
-      case 'failed':
-        throw decision.error
-      default:
-        return refusal('WITHDRAWN', wentAway(joiner))
-    }
+    if (outcome.outcome === 'timedOut') onFact?.({ kind: 'timed out', ...about(joiner), requestId: id })
+    if (outcome.outcome === 'withdrawn') onFact?.({ kind: 'withdrawn', ...about(joiner), requestId: id })
+    return refusalOf(outcome, joiner)
   }
 
-  #start(id: bigint, joiner: JoiningNode, withdrawn: AbortSignal): Raised {
-    const { timeout, clock } = this.#options
-    const actor = createActor(this.#machine, {
-      input: { requestId: id, timeout },
-      ...(clock === undefined ? {} : { clock }),
-    })
-    const decision = new Promise<Decision>((resolve) => {
+  #start(id: bigint, joiner: JoiningNode, left: number, withdrawn: AbortSignal): Raised {
+    const clock = this.#clock
+    const input = { requestId: id, timeout: left, now: () => clock.now() }
+    const actor = createActor(this.#machine, { input, clock })
+    const outcome = new Promise<Outcome>((resolve) => {
       actor.on('admitted', () => resolve('admitted'))
       actor.subscribe({ complete: () => resolve(actor.getSnapshot().output as AuthRequestOutput) })
     })
-    // It waits at the door: not online before it is let in, and then by the link it comes back with.
-    const request = { requestId: id, node: nodeView(joiner.nodeId, joiner.record, false, Date.now()) }
-    const raised: Raised = { request, joiner, actor, decision }
+    const deciding = new Promise<never>(() => {})
+    const raised: Raised = { id, joiner, actor, outcome, deciding }
     const withdraw = () => tell(raised, { type: 'WITHDRAW' })
     actor.subscribe({
       complete: () => {
         withdrawn.removeEventListener('abort', withdraw)
-        this.#over(id, raised)
+        this.#over(raised)
       },
     })
     this.#raised.set(id, raised)
     actor.start()
     withdrawn.addEventListener('abort', withdraw)
+    this.#options.onFact?.({ kind: 'asked', ...about(joiner), requestId: id, address: joiner.remoteAddress })
+    if (withdrawn.aborted) withdraw()
     return raised
   }
 
-  /** The node's place, which is this request's from now on: the last one accepted says whether the node stays. */
-  async #admit(id: bigint): Promise<HeldPlace> {
-    const { joiner } = this.#raised.get(id) as Raised
-    const onList = await this.#options.admit(joiner)
-    const before = this.#others(id, joiner.nodeId).filter(({ actor }) => holdsNewPlace(actor.getSnapshot().context))
-    for (const other of before) tell(other, { type: 'HELD_BY_ANOTHER' })
-    return { isNew: onList.isNew || before.length > 0, onList }
+  async #decide(raised: Raised, verdict: Verdict): Promise<Decision> {
+    const decision = await this.#options.store.decide(raised.id, verdict)
+    return this.#held(raised, decision ?? { verdict: 'withdrawn', place: null, isOwn: false })
   }
 
-  #over(id: bigint, { actor, joiner }: Raised): void {
+  /** A request whose node waits at another server. */
+  async #answerElsewhere(requestId: bigint, accept: boolean, caller: FactCaller): Promise<void> {
+    const { store, onFact } = this.#options
+    const request = await store.find(requestId)
+    if (request === undefined) throw notPending(requestId)
+    onFact?.({ kind: 'answered', ...about(request), requestId, accept, caller })
+    const decision = await store.decide(requestId, accept ? 'accepted' : 'rejected')
+    if (decision?.isOwn !== true) throw notPending(requestId)
+  }
+
+  /** The node's place is this request's from now on: the last one accepted says whether the node stays. */
+  #held({ id, joiner }: Raised, decision: RequestDecision): Decision<HeldPlace> {
+    if (decision.place === null) return withPlace(decision)
+    const before = this.#others(id, joiner.nodeId).filter(({ actor }) => holdsNewPlace(actor.getSnapshot().context))
+    for (const other of before) tell(other, { type: 'HELD_BY_ANOTHER' })
+    return withPlace(decision, before.length > 0)
+  }
+
+  #over({ id, actor, joiner }: Raised): void {
+    const { store, onError } = this.#options
     this.#raised.delete(id)
     const { outcome, error } = actor.getSnapshot().output as AuthRequestOutput
+    store.settle(id, WAIT_ENDS[outcome] ?? 'heard')
     if (outcome === 'confirmed') {
       for (const other of this.#others(id, joiner.nodeId)) tell(other, { type: 'HELD_BY_ANOTHER' })
     } else if (outcome === 'gone' && error !== undefined) {
       const what = `node ${joiner.nodeId} went away before it heard that it was accepted, and could not be taken off the list`
-      this.#options.onError(what, error)
+      onError(what, error)
     }
   }
 
-  /** The other requests of the same node that are not over. */
+  /** The other requests of the same node that wait here and are not over. */
   #others(id: bigint, nodeId: string): Raised[] {
-    return Array.from(this.#raised.values()).filter(
-      ({ request, joiner }) => joiner.nodeId === nodeId && request.requestId !== id,
-    )
+    return Array.from(this.#raised.values()).filter((other) => other.joiner.nodeId === nodeId && other.id !== id)
   }
 }
 
@@ -250,19 +281,16 @@ function isPending({ actor }: Raised): boolean {
   return actor.getSnapshot().matches('pending')
 }
 
+/** `isNew`: the place is that of another request that nobody has confirmed. */
+function withPlace({ place, ...decision }: RequestDecision, isNew = false): Decision<HeldPlace> {
+  return { ...decision, place: place && { isNew: place.isNew || isNew, onList: place } }
+}
+
 /** What comes after the end of a request changes nothing. */
 function tell({ actor }: Raised, event: AuthRequestEvent): void {
   if (actor.getSnapshot().status === 'active') actor.send(event)
 }
 
-function wentAway({ nodeId }: JoiningNode): string {
-  return `node ${nodeId} went away while its request was being accepted`
-}
-
-function about({ nodeId, record }: JoiningNode): { nodeId: string; name: string } {
+function about({ nodeId, record }: Pick<JoiningNode, 'nodeId' | 'record'>): { nodeId: string; name: string } {
   return { nodeId, name: record.name }
-}
-
-function refusal(reason: 'REJECTED' | 'TIMED_OUT' | 'TOO_MANY' | 'WITHDRAWN', message: string): Admission {
-  return { admitted: false, reason, message }
 }

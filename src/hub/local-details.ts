@@ -38,8 +38,8 @@ export class LocalDetails {
     this.#listeners.push(listener)
   }
 
-  /** Replaces name and metadata; resolves once they are on disk. */
-  async set(name: string, metadata: NodeMetadata): Promise<void> {
+  /** Replaces name and metadata; resolves, once they are on disk, to the record with them, which another may have followed by then. */
+  async set(name: string, metadata: NodeMetadata): Promise<NodeRecord> {
     const { file } = this.#options
     if (file !== undefined) {
       throw new ServiceError(
@@ -49,7 +49,9 @@ export class LocalDetails {
     }
     checkDetails(name, metadata)
     await this.#options.store.put({ name, metadata: metadata.items })
-    this.#record = { name, metadata, services: this.#options.services }
-    for (const listener of this.#listeners) listener(this.#record)
+    const record = { name, metadata, services: this.#options.services }
+    this.#record = record
+    for (const listener of this.#listeners) listener(record)
+    return record
   }
 }

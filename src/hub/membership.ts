@@ -23,7 +23,7 @@ import { goingDown, requireJoined, signedInAlready } from './join-outcome.ts'
 import { pinOf, StoredSignIn } from './stored-sign-in.ts'
 
 export interface MembershipOptions {
-  signIn: SignIn
+  signIn: Pick<SignIn, 'get' | 'put' | 'remove'>
   /** Rejects with LinkRefused or LinkUnreachable. */
   dial(request: DialRequest): Promise<Dialled>
   /** What this node says about itself now. */

@@ -1,9 +1,16 @@
 /** What nodes say about themselves: comparing it, filtering by it, and how much of it there may be. */
 import { invalidArgument } from '../contract/errors.ts'
 import { refuse } from '../contract/json-decode.ts'
-import type { GetNodesRequest, Node, NodeMetadata, NodeMetadataItem } from '../contract/types.ts'
+import type {
+  AuthenticationByRequestRequest,
+  GetNodesRequest,
+  Node,
+  NodeMetadata,
+  NodeMetadataItem,
+} from '../contract/types.ts'
 import type { NodeRecord } from '../link/link.ts'
 import { below } from '../text/pointer.ts'
+import type { OpenRequest } from './request-store.ts'
 
 /** Longest name and all metadata of a node, bytes of UTF-8 and values: a record has to fit into one message of the handshake. */
 const MAX_DETAILS_BYTES = 8 * 1024
@@ -12,6 +19,11 @@ const MAX_DETAILS_BYTES = 8 * 1024
 export function nodeView(id: string, record: NodeRecord, online: boolean, lastSeen: number): Node {
   const { name, metadata, services } = record
   return { id, name, metadata, online, services: [...services], lastSeen: new Date(lastSeen) }
+}
+
+/** A request to join as operators see it: the node waits at the door, not online before it is let in. */
+export function requestView({ id, nodeId, record, raisedAt }: OpenRequest): AuthenticationByRequestRequest {
+  return { requestId: id, node: nodeView(nodeId, record, false, raisedAt) }
 }
 
 /** Whether two items have the same type and equal values. */

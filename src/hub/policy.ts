@@ -23,7 +23,9 @@ export function hubPolicy({ registry, requests, serve, onFact }: HubPolicyOption
     join: async (joiner, withdrawn) => {
       if (requests !== undefined) {
         const admission = await requests.join(joiner, withdrawn)
-        return await claims.claim(joiner.nodeId, joiner.record, admission, withdrawn)
+        const claimed = await claims.claim(joiner.nodeId, joiner.record, admission, withdrawn)
+        if (!claimed.admitted && claimed.reason === 'UNAVAILABLE') requests.leaveBehind(admission)
+        return claimed
       }
       const message = 'this hub does not accept authentication by request'
       return { admitted: false, reason: 'NO_AUTHENTICATION_BY_REQUEST', message }
@@ -59,7 +61,7 @@ class ClaimedAdmissions {
     admission: Admission,
     withdrawn: AbortSignal,
   ): Admission | Promise<Admission> {
-    if (!admission.admitted) return admission
+    if (!admission.admitted || withdrawn.aborted) return admission
     const claim = this.#registry.claim(nodeId, record)
     if (!(claim instanceof Promise)) return this.#note(claim, admission, withdrawn)
     return claim.then((claimed) => this.#note(claimed, admission, withdrawn), refuseUnavailable)

@@ -1,7 +1,7 @@
 /** The hub's state behind one interface: which nodes there are, which are connected, and how a call reaches one. */
-import type { Place } from '../actors/auth-request.ts'
 import type { Node } from '../contract/types.ts'
 import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
+import type { MemberPlace, RequestStore } from './request-store.ts'
 
 /** One change of one node, which is given as it is after the change. */
 export interface NodeEvent {
@@ -20,11 +20,6 @@ export type NodeRoute =
   /** Not on the hub. */
   | { readonly kind: 'unknown' }
 
-/** A node's place on the list, as the request has it that was accepted last; a later acceptance of the same node makes a new one. */
-export interface MemberPlace extends Place {
-  readonly nodeId: string
-}
-
 /** That a member has been noted as connected here, for a link that is about to stand: it goes to `connect`, or is given back. */
 export interface Claim {
   /** Gives it back when no session comes of it; nothing where there is nothing to undo. */
@@ -38,6 +33,8 @@ export interface Claim {
 export interface NodeRegistry {
   /** The hub's own node. */
   readonly selfId: string
+  /** Who asks to join. */
+  readonly requests: RequestStore
   /** All nodes on the hub, the hub's own first, then in the order they joined. */
   nodes(): Node[]
   /** Hears of every later change, in the one order in which they happen: `nodes()` just before and what is told just after leave no gap. */

@@ -9,7 +9,7 @@ import { rawKey } from '../link/keys.ts'
 import type { LinkSession } from '../link/link.ts'
 import type { ServerList } from '../link/signed.ts'
 import { encodeServerDetails, MAX_SERVERS } from '../link/signed-messages.ts'
-import { KEPT_MS, ServerAnnouncements } from './server-announcements.ts'
+import { GRACE_MS, KEPT_MS, ServerAnnouncements } from './server-announcements.ts'
 import { aloneInDirectory } from './server-directory.ts'
 
 const HOUR = 3600_000
@@ -93,12 +93,15 @@ test('a server that is gone is told of for ten minutes more, and not at all once
   expect(a.list()?.issue).toBeGreaterThan(before)
 })
 
-test('nodes are asked to look elsewhere while the server is out of touch, those that come then too', () => {
+test('nodes are asked to look elsewhere once the server has been out of touch for a while, those that come then too', () => {
   const shared = new SharedDirectory()
   const a = server(shared, 'a')
   const [early, late] = [listener(), listener()]
   a.announcements.serve(early.session)
   shared.touch('a', false)
+  a.clock.increment(GRACE_MS - 1)
+  expect(early.told).toEqual([])
+  a.clock.increment(1)
   a.announcements.serve(late.session)
   expect([early.told, late.told]).toEqual([['LOOK_ELSEWHERE'], ['LOOK_ELSEWHERE']])
   shared.touch('a', true)
@@ -106,6 +109,23 @@ test('nodes are asked to look elsewhere while the server is out of touch, those 
     ['LOOK_ELSEWHERE', 'STAY'],
     ['LOOK_ELSEWHERE', 'STAY'],
   ])
+})
+
+test('a server that is back in touch soon says nothing', () => {
+  const shared = new SharedDirectory()
+  const a = server(shared, 'a')
+  const node = listener()
+  a.announcements.serve(node.session)
+  for (let i = 0; i < 3; i++) {
+    shared.touch('a', false)
+    a.clock.increment(GRACE_MS - 1)
+    shared.touch('a', true)
+  }
+  a.clock.increment(GRACE_MS)
+  shared.touch('a', false)
+  a.announcements.close()
+  a.clock.increment(GRACE_MS)
+  expect(node.told).toEqual([])
 })
 
 test('what another server has published wrongly is reported, and costs that server its place only', () => {

@@ -10,6 +10,8 @@ import type { PublishedServer, ServerDirectory } from './server-directory.ts'
 
 /** How long nodes are still told of a server that is gone: it may be about to come back, milliseconds. */
 export const KEPT_MS = 600_000
+/** How long this server may be out of touch before its nodes are told to look elsewhere, milliseconds: NATS servers change places, and links with them. */
+export const GRACE_MS = 2_000
 
 export interface ServerAnnouncementsOptions {
   readonly directory: ServerDirectory
@@ -39,13 +41,16 @@ export class ServerAnnouncements {
   #issue = 0n
   #content: string | undefined
   #signed: SignedBody | undefined
+  /** Set while this server is out of touch, and its nodes have not been told yet. */
+  #grace: unknown
+  #wish: 'STAY' | 'LOOK_ELSEWHERE' = 'STAY'
   #isClosed = false
 
   constructor(options: ServerAnnouncementsOptions) {
     this.#options = options
     const { directory } = options
     directory.followServers(() => this.#read())
-    directory.followTouch(() => this.#tellWish([...this.#sessions]))
+    directory.followTouch(() => this.#touched())
     this.#read()
   }
 
@@ -58,18 +63,28 @@ export class ServerAnnouncements {
   serve(session: LinkSession): void {
     this.#sessions.add(session)
     void session.closed.then(() => this.#sessions.delete(session))
-    if (!this.#options.directory.isInTouch) this.#tellWish([session])
+    if (this.#wish === 'LOOK_ELSEWHERE') session.sendWish(this.#wish)
   }
 
   close(): void {
     this.#isClosed = true
-    for (const { timer } of this.#known.values()) this.#options.clock.clearTimeout(timer)
+    const { clock } = this.#options
+    clock.clearTimeout(this.#grace)
+    for (const { timer } of this.#known.values()) clock.clearTimeout(timer)
   }
 
-  #tellWish(sessions: readonly LinkSession[]): void {
+  #touched(): void {
+    const { clock, directory } = this.#options
     if (this.#isClosed) return
-    const wish = this.#options.directory.isInTouch ? 'STAY' : 'LOOK_ELSEWHERE'
-    for (const session of sessions) session.sendWish(wish)
+    clock.clearTimeout(this.#grace)
+    if (directory.isInTouch) this.#tellWish('STAY')
+    else this.#grace = clock.setTimeout(() => this.#tellWish('LOOK_ELSEWHERE'), GRACE_MS)
+  }
+
+  #tellWish(wish: 'STAY' | 'LOOK_ELSEWHERE'): void {
+    if (wish === this.#wish) return
+    this.#wish = wish
+    for (const session of this.#sessions) session.sendWish(wish)
   }
 
   #read(): void {

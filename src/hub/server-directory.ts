@@ -25,6 +25,10 @@ export interface ServerDirectory {
   readonly isInTouch: boolean
   /** Hears that `isInTouch` is something else now. */
   followTouch(listener: () => void): void
+  /** Hears of every member that this server has taken off the hub, and of the revision of that: a server that is cut off would not learn of it. */
+  followRemovals(listener: (nodeId: string, revision: number) => void): void
+  /** Another server has taken a member off the hub. */
+  removed(nodeId: string, revision: number): void
 }
 
 /** The directory of a hub that is one process. */
@@ -41,5 +45,7 @@ export function aloneInDirectory(selfId: string): ServerDirectory {
     },
     isInTouch: true,
     followTouch: () => {},
+    followRemovals: () => {},
+    removed: () => {},
   }
 }

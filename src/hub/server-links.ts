@@ -35,7 +35,11 @@ export class ServerLinks {
   }
 
   start(): void {
-    this.#options.directory.followServers(() => this.#read())
+    const { directory } = this.#options
+    directory.followServers(() => this.#read())
+    directory.followRemovals((nodeId, revision) => {
+      for (const session of this.#sessions.values()) session.sendRemoval(nodeId, revision)
+    })
     this.#read()
   }
 
@@ -47,7 +51,7 @@ export class ServerLinks {
   /** A link stands with another server of the hub, whichever of both has dialled; one that stood before is closed. */
   take(session: LinkSession): void {
     const { peerId: server } = session
-    const { onFact, serve } = this.#options
+    const { onFact, serve, directory } = this.#options
     if (this.#isClosed) {
       session.close('SHUTDOWN', 'this server is shutting down')
       return
@@ -55,6 +59,7 @@ export class ServerLinks {
     this.#sessions.get(server)?.close('REPLACED', 'the servers have a newer link')
     this.#sessions.set(server, session)
     serve(session)
+    session.onRemoval((nodeId, revision) => directory.removed(nodeId, revision))
     onFact({ kind: 'server link up', server, address: session.remoteAddress })
     void session.closed.then((end) => {
       if (this.#sessions.get(server) === session) this.#sessions.delete(server)

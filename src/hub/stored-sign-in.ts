@@ -5,7 +5,7 @@ import type { SignIn, SignInRecord } from '../store/sign-in.ts'
 import type { MembershipFact } from './facts.ts'
 
 export interface StoredSignInOptions {
-  signIn: SignIn
+  signIn: Pick<SignIn, 'get' | 'put' | 'remove'>
   /** Hears of changes, and of those that nobody waits for and that could not be written. */
   onFact(fact: MembershipFact): void
 }

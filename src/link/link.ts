@@ -135,6 +135,10 @@ export interface LinkSession {
   sendServers(list: SignedBody): void
   /** The same: tells the node whether it should have its link with another server. */
   sendWish(wish: 'LOOK_ELSEWHERE' | 'STAY'): void
+  /** To another server of the hub: a member was taken off it, by the change with that revision. */
+  sendRemoval(nodeId: string, revision: number): void
+  /** On the link with another server: sets who hears of such. */
+  onRemoval(listener: (nodeId: string, revision: number) => void): void
   /** Node: sets who hears of the hub's servers; the last list and the last wish are told at once. */
   onNews(listener: (news: HubNews) => void): void
   /**

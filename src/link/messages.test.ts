@@ -115,17 +115,18 @@ const recorded: { [Name in Exclude<keyof Frames, 'record'>]: readonly (readonly 
   servers: [[{ body: key, signature }, `b201640a20${keyHex}1240${signatureHex}`]],
   lookElsewhere: [[{}, 'ba0100']],
   stay: [[{}, 'c20100']],
+  memberRemoved: [[{ nodeId: 'n', revision: 300n }, 'ca01060a016e10ac02']],
 }
 
 const frames = Object.entries(recorded).flatMap(([kind, rows]) =>
   rows.map(([value, hex]) => [kind as keyof typeof recorded, value, hex] as const),
 )
 
-test.each(frames)('%s %j is as recorded', (kind, value, hex) => {
+test.each(frames)('%s %o is as recorded', (kind, value, hex) => {
   expect(hexOf(encodeFrame(kind, value as never))).toBe(hex)
 })
 
-test.each(frames)('%s %j is what was encoded', (kind, value, hex) => {
+test.each(frames)('%s %o is what was encoded', (kind, value, hex) => {
   const read = decodeFrame(Buffer.from(hex, 'hex'))
   expect(read.kind).toBe(kind)
   expect(plain(read.value)).toEqual(plain(value))

@@ -97,6 +97,12 @@ export interface DecodedRecord {
 type Empty = Record<string, never>
 
 /** The members of a frame, by name; exactly one is there. */
+/** A member that was taken off the hub by the change with that revision, of which the servers of the hub know the order. */
+interface MemberRemoved {
+  readonly nodeId: string
+  readonly revision: bigint
+}
+
 export interface Frames {
   hello: Hello
   hubHello: SignedBody
@@ -118,6 +124,7 @@ export interface Frames {
   servers: SignedBody
   lookElsewhere: Empty
   stay: Empty
+  memberRemoved: MemberRemoved
 }
 
 export type FrameName = keyof Frames

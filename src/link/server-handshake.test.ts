@@ -1,6 +1,6 @@
 /** Links between the servers of one hub: who is let in as a server, what they carry, and what is believed of whom. */
 
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { HubSigner, STATEMENT_MS, stateServer } from './hub-key.ts'
 import { newIdentity } from './identity.ts'
@@ -106,6 +106,20 @@ describe('on a link between servers', () => {
     const recorder = new Recorder(hub.open('getNode', 'x', none))
     await recorder.over
     expect(recorder.status?.notHere).toBe(isServerLink ? true : undefined)
+  })
+
+  test('either side tells that a member was removed; between a node and its hub that is a violation', async () => {
+    for (const side of ['hub', 'node'] as const) {
+      const other = side === 'hub' ? 'node' : 'hub'
+      const servers = pair(true)
+      const heard: unknown[] = []
+      servers[side].onRemoval((...removal) => heard.push(removal))
+      servers[other].sendRemoval('x', 2 ** 40)
+      await vi.waitFor(() => expect(heard).toEqual([['x', 2 ** 40]]))
+      const nodes = pair(false)
+      nodes[other].sendRemoval('x', 1)
+      expect(await nodes[side].closed).toMatchObject({ reason: 'PROTOCOL' })
+    }
   })
 
   test.each(['leave', 'left', 'removed', 'servers', 'lookElsewhere', 'stay'] as const)(

@@ -68,6 +68,7 @@ export class Session implements LinkSession {
   readonly #news = new News()
   #recordListener: ((record: NodeRecord) => void) | undefined
   #leaveListener: (() => void | Promise<void>) | undefined
+  #removalListener: ((nodeId: string, revision: number) => void) | undefined
 
   constructor(options: SessionOptions) {
     const { side, localId, peerId, transport } = options
@@ -145,6 +146,14 @@ export class Session implements LinkSession {
 
   sendWish(wish: 'LOOK_ELSEWHERE' | 'STAY'): void {
     this.#send(encodeFrame(wish === 'STAY' ? 'stay' : 'lookElsewhere', {}))
+  }
+
+  sendRemoval(nodeId: string, revision: number): void {
+    this.#send(encodeFrame('memberRemoved', { nodeId, revision: BigInt(revision) }))
+  }
+
+  onRemoval(listener: (nodeId: string, revision: number) => void): void {
+    this.#removalListener = listener
   }
 
   onNews(listener: (news: HubNews) => void): void {
@@ -258,9 +267,14 @@ export class Session implements LinkSession {
     if (this.#streams.handle(frame)) return
     if (frame.kind === 'ping') this.#send(encodeFrame('pong', { sequence: frame.value.sequence }))
     else if (frame.kind === 'pong') this.#pong(frame.value.sequence)
-    else if (this.#options.isServerLink) throw new Violation(`a ${frame.kind} frame from a server in a session`)
+    else if (this.#options.isServerLink) this.#handleOfServer(frame)
     else if (this.#options.side === 'hub') this.#handleAtHub(frame)
     else this.#handleAtNode(frame)
+  }
+
+  #handleOfServer(frame: Frame): void {
+    if (frame.kind !== 'memberRemoved') throw new Violation(`a ${frame.kind} frame from a server in a session`)
+    this.#removalListener?.(frame.value.nodeId, Number(frame.value.revision))
   }
 
   #handleAtHub(frame: Frame): void {

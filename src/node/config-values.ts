@@ -20,11 +20,16 @@ export type Form = 'text' | 'duration' | 'switch' | 'yaml'
 export interface Kind<T> {
   readonly form: Form
   readonly read: Read<T>
+  /** The value as others may see it; absent: as it is. */
+  readonly shown?: (value: unknown) => unknown
 }
+
+/** What `hubServer.cluster.name` may be long, characters. */
+const MAX_CLUSTER_NAME_LENGTH = 64
 
 export type TlsSetting = 'none' | 'auto' | { certificate: string; key: string }
 
-const bad = (problem: string) => ({ problem })
+export const bad = (problem: string) => ({ problem })
 
 function kind<T>(form: Form, read: Read<T>): Kind<T> {
   return { form, read }
@@ -87,6 +92,21 @@ export function oneOf<const T extends string>(...choices: readonly T[]): Kind<T>
     return choice === undefined ? bad(`must be one of ${choices.join(', ')}`) : { value: choice }
   })
 }
+
+/** One of a few whole numbers. */
+export function oneOfNumbers<const T extends number>(...choices: readonly T[]): Kind<number> {
+  return kind('yaml', (value) => {
+    const choice = choices.find((known) => known === value)
+    return choice === undefined ? bad(`must be one of ${choices.join(', ')}`) : { value: choice }
+  })
+}
+
+/** Part of the names of streams in NATS, which are subjects and directories there. */
+export const clusterName = kind<string>('text', (value) =>
+  typeof value === 'string' && /^[A-Za-z0-9_-]+$/.test(value) && value.length <= MAX_CLUSTER_NAME_LENGTH
+    ? { value }
+    : bad(`must be 1 to ${MAX_CLUSTER_NAME_LENGTH} letters, digits, - and _`),
+)
 
 /** `127.0.0.1:8769`, `[::1]:8769`, `node.example:8769`, or `none`; port 0 lets the system choose. */
 export const address = kind<string>('text', (value) => {

@@ -1,7 +1,8 @@
 /** Reading the node's configuration from its four sources. */
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type ConfigError, loadConfig, settings } from './config.ts'
+import { type ConfigError, loadConfig } from './config.ts'
+import { settings } from './settings.ts'
 
 const file = (text: string) => ({ name: 'conf/penstock.yaml', text })
 
@@ -164,6 +165,92 @@ test('paths in the file start at the file', () => {
 
 test('$schema is for editors', () => {
   expect(loadConfig({ file: file('$schema: ./node.schema.json\nnode:\n  name: a\n') }).config['node.name']).toBe('a')
+})
+
+describe('a hub of several servers', () => {
+  const own = 'hubServer:\n  keyFile: hub.key\n  address: https://a.example:8769\n  cluster:\n'
+  const cluster = (lines: string, before = own) => ({ file: file(`${before}    ${lines}\n`) })
+  const natsServers = 'natsServers: [nats://n1.example:4222]'
+
+  test('every setting, paths from the file', () => {
+    const text =
+      'name: our-hub_2\n    natsServers: [tls://n1.example, tls://n2.example:4223]\n    credentialsFile: hub.creds\n' +
+      '    tls: { caFile: ca.crt, certificateFile: a.crt, keyFile: /keys/a.key }\n    replicas: 5'
+    expect(
+      loadConfig({ file: { name: '/etc/penstock/penstock.yaml', text: `${own}    ${text}\n` } }).config,
+    ).toMatchObject({
+      'hubServer.cluster.name': 'our-hub_2',
+      'hubServer.cluster.natsServers': ['tls://n1.example', 'tls://n2.example:4223'],
+      'hubServer.cluster.credentialsFile': '/etc/penstock/hub.creds',
+      'hubServer.cluster.tls.caFile': '/etc/penstock/ca.crt',
+      'hubServer.cluster.tls.certificateFile': '/etc/penstock/a.crt',
+      'hubServer.cluster.tls.keyFile': '/keys/a.key',
+      'hubServer.cluster.replicas': 5,
+    })
+  })
+
+  test('the same by flags and variables', () => {
+    const { config } = loadConfig({
+      flags: { hub: true, 'hub-key-file': 'k', 'hub-address': 'http://a.example', 'hub-cluster-name': 'h' },
+      environment: {
+        PENSTOCK_HUB_SERVER_CLUSTER_NATS_SERVERS: 'nats://a:1,nats://b:2',
+        PENSTOCK_HUB_SERVER_CLUSTER_REPLICAS: '1',
+      },
+    })
+    expect(config).toMatchObject({
+      'hubServer.cluster.natsServers': ['nats://a:1', 'nats://b:2'],
+      'hubServer.cluster.replicas': 1,
+    })
+  })
+
+  test('the password is not among the effective values, nor in what is said of it', () => {
+    const servers = 'name: h\n    natsServers: ["nats://hub:geheim@n1.example", "nats://hub:geheim@n2.example:1"]'
+    const { effective, config } = loadConfig(cluster(servers))
+    expect(config['hubServer.cluster.natsServers'][0]).toContain('geheim')
+    expect(JSON.stringify(effective)).not.toContain('geheim')
+    expect(JSON.stringify(effective)).toContain('nats://hub:…@n2.example:1')
+    expect(problemsOf(cluster('name: h\n    natsServers: ["nats://hub:geheim@/"]')).join()).not.toContain('geheim')
+  })
+
+  test.each([
+    ['name: a.b', `${natsServers}`, 'must be 1 to 64 letters, digits, - and _'],
+    [`name: ${'a'.repeat(65)}`, natsServers, 'must be 1 to 64 letters'],
+    ['name: h', 'natsServers: [http://n1.example]', 'number 1: an address of a NATS server is nats://HOST:PORT'],
+    ['name: h', 'natsServers: [nats://a:4222, "nats://b:70000"]', 'number 2: an address of a NATS server'],
+    ['name: h', 'natsServers: ["nats://a/x"]', 'number 1: an address of a NATS server'],
+    ['name: h', 'natsServers: ["nats://u:%zz@a"]', 'number 1: an address of a NATS server'],
+    ['name: h', 'natsServers: ["nats://u:p@a", "nats://b"]', 'the same user and password'],
+    ['name: h', 'natsServers: {}', 'must be a list of addresses'],
+    [
+      'name: h',
+      `${natsServers}\n    replicas: 2`,
+      'conf/penstock.yaml:7: hubServer.cluster.replicas: must be one of 1, 3, 5',
+    ],
+    ['replicas: 3', natsServers, 'hubServer.cluster needs hubServer.cluster.name too'],
+    ['name: h', 'replicas: 3', 'conf/penstock.yaml:5: hubServer.cluster needs hubServer.cluster.natsServers too'],
+    ['name: h', `${natsServers}\n    tls: { keyFile: a }`, 'belong together: give both, or neither'],
+    ['name: h', 'natsServers: ["nats://u:p@a"]\n    credentialsFile: a', 'can be only one of them'],
+    ['name: h', `${natsServers}\n    server: a`, 'unknown key "hubServer.cluster.server"'],
+  ])('%s, %s', (one, two, problem) => {
+    const problems = problemsOf(cluster(`${one}\n    ${two}`))
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toContain(problem)
+  })
+
+  test.each(['cluster:\n', 'cluster: {}\n'])('nothing below %j is no hub of one server', (text) => {
+    expect(problemsOf({ file: file(`hubServer:\n  ${text}`) })).toEqual([
+      'conf/penstock.yaml:2: hubServer.cluster: has nothing below it: give it name and natsServers',
+    ])
+  })
+
+  test('key file, address, and that it is a hub', () => {
+    const problems = problemsOf({ flags: { 'hub-cluster-name': 'h', 'hub-cluster-nats-servers': 'nats://a' } })
+    expect(problems).toEqual([
+      expect.stringContaining('--hub-cluster-name: hubServer.cluster needs hubServer too'),
+      expect.stringContaining('hubServer.cluster needs hubServer.keyFile too'),
+      expect.stringContaining('hubServer.cluster needs hubServer.address too'),
+    ])
+  })
 })
 
 describe('every problem is told with its place', () => {

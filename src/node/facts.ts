@@ -76,8 +76,17 @@ export function logHub(log: FactLog, fact: HubFact): void {
 }
 
 export function logServer(log: FactLog, fact: ServerFact): void {
-  const about = { server: fact.server, address: fact.address }
+  const about = { server: fact.server, ...('address' in fact ? { address: fact.address } : {}) }
   switch (fact.kind) {
+    case 'server up':
+      log.info(about, 'another server of the hub is up')
+      break
+    case 'server gone':
+      log.warn(
+        about,
+        'another server of the hub is gone: its lease has ended, its nodes are offline until they come to others',
+      )
+      break
     case 'server link up':
       log.info(about, 'link with another server of the hub up')
       break

@@ -4,8 +4,8 @@ import { HubSigner, readHubKey, writeHubKey } from '../link/hub-key.ts'
 import { type Identity, identityFile, identityOf, loadIdentity } from '../link/identity.ts'
 import { readKey } from '../link/key-file.ts'
 import { rawKey } from '../link/keys.ts'
-import type { NodeConfig } from './config.ts'
 import { noNode, pipelinesIn, withStore } from './offline.ts'
+import type { NodeConfig } from './settings.ts'
 import { certificateKeyOf, type Tls } from './tls.ts'
 
 /** What signs for the hub on this server; undefined without `hubServer.keyFile`. Throws an Error that names the setting. */

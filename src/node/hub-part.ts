@@ -4,7 +4,7 @@ import type { Dispatcher, Forward } from '../api/dispatcher.ts'
 import { forwardedOperation } from '../api/link.ts'
 import type { Clock } from '../contract/clock.ts'
 import type { Handlers } from '../contract/handlers.ts'
-import type { NodeMetadataItem } from '../contract/types.ts'
+import type { NodeMetadataItem, NodeService } from '../contract/types.ts'
 import type { DialRequest } from '../hub/dial-request.ts'
 import type { Forwarding } from '../hub/forwarding.ts'
 import { LocalDetails } from '../hub/local-details.ts'
@@ -12,7 +12,7 @@ import type { Membership } from '../hub/membership.ts'
 import type { NodeRegistry } from '../hub/registry.ts'
 import type { ServerDirectory } from '../hub/server-directory.ts'
 import type { HubSigner } from '../link/hub-key.ts'
-import type { Dialled, HubPolicy, NodeRecord } from '../link/link.ts'
+import type { Dialled, HubPolicy } from '../link/link.ts'
 import type { SignedBody } from '../link/signed.ts'
 import type { Store } from '../store/store.ts'
 import type { FactLog } from './facts.ts'
@@ -20,10 +20,8 @@ import type { FactLog } from './facts.ts'
 export interface HubPartOptions {
   readonly nodeId: string
   readonly store: Store
-  /** What the configuration calls this node; `file`: it comes from there, and nobody may change it otherwise. */
-  readonly name: string
-  readonly metadata: Record<string, NodeMetadataItem>
-  readonly file?: string | undefined
+  /** What this node says of itself (`detailsOf`). */
+  readonly details: LocalDetails
   /** Present: this node hosts a hub. */
   readonly hubServer: HubServerSettings | undefined
   /** Opens a link to a hub. */
@@ -47,8 +45,8 @@ export interface HubServerSettings {
 
 /** The state of a hub that has several servers, as one of them has it. */
 export interface SharedHub {
-  /** `self`: what this server's own node says of itself. */
-  registry(self: NodeRecord): NodeRegistry
+  /** Closed with the part of the hub. */
+  readonly registry: NodeRegistry
   readonly directory: ServerDirectory
 }
 
@@ -68,8 +66,18 @@ export interface HubPart {
   close(): Promise<void>
 }
 
-export function detailsOf(options: HubPartOptions, services: readonly ('HUB_SERVER' | 'PIPELINES')[]): LocalDetails {
-  const { name, metadata, file, store } = options
+export interface DetailsSettings {
+  readonly store: Store
+  /** What the configuration calls this node; `file`: it comes from there, and nobody may change it otherwise. */
+  readonly name: string
+  readonly metadata: Record<string, NodeMetadataItem>
+  readonly file?: string | undefined
+  readonly isHubServer: boolean
+}
+
+/** Throws INVALID_ARGUMENT when name and metadata are too long. */
+export function detailsOf({ name, metadata, file, store, isHubServer }: DetailsSettings): LocalDetails {
+  const services: NodeService[] = isHubServer ? ['HUB_SERVER', 'PIPELINES'] : ['PIPELINES']
   return new LocalDetails({ name, metadata, file, services, store: store.details })
 }
 

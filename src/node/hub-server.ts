@@ -3,36 +3,36 @@
 import { LinkListener } from '../api/link.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { EmbeddedRegistry } from '../hub/embedded-registry.ts'
-import type { HubFact } from '../hub/facts.ts'
+import type { HubFact, ServerFact } from '../hub/facts.ts'
 import { Forwarding, openerTo } from '../hub/forwarding.ts'
 import { HubClientService } from '../hub/hub-client.ts'
 import { HubServerService } from '../hub/hub-server.ts'
 import { JoinRequests } from '../hub/join-requests.ts'
 import { statusOfError } from '../hub/link-envelope.ts'
-import type { LocalDetails } from '../hub/local-details.ts'
 import { hubPolicy } from '../hub/policy.ts'
 import type { NodeRegistry } from '../hub/registry.ts'
 import { ServerAnnouncements } from '../hub/server-announcements.ts'
+import { tellArrivals } from '../hub/server-arrivals.ts'
 import { ServerCalls } from '../hub/server-calls.ts'
 import { aloneInDirectory } from '../hub/server-directory.ts'
 import { ServerLinks } from '../hub/server-links.ts'
 import type { LinkSession } from '../link/link.ts'
 import { relay } from '../link/relay.ts'
 import { logHub, logServer } from './facts.ts'
-import { detailsOf, forwardBy, type HubPart, type HubPartOptions, type HubServerSettings } from './hub-part.ts'
+import { forwardBy, type HubPart, type HubPartOptions, type HubServerSettings } from './hub-part.ts'
 
 /** Composes it; nothing is connected before `start`. */
 export function createHubServer(options: HubPartOptions, settings: HubServerSettings): HubPart {
-  const { nodeId, store, log, clock } = options
+  const { nodeId, store, details, log, clock } = options
   const { requestTimeout, shared } = settings
-  const details = detailsOf(options, ['HUB_SERVER', 'PIPELINES'])
   const calls = new LinkListener({ dispatcher: options.dispatcher, nodeId, clock })
   const registry =
-    shared?.registry(details.record) ??
+    shared?.registry ??
     new EmbeddedRegistry({
       selfId: nodeId,
       self: details.record,
       store: store.nodes,
+      requestIds: store.requestIds,
       onError: (error) => log.error({ err: error }, 'a change of the node list could not be stored'),
     })
   details.onChange((record) => registry.setSelf(record))
@@ -42,17 +42,16 @@ export function createHubServer(options: HubPartOptions, settings: HubServerSett
       ? undefined
       : new JoinRequests({
           timeout: requestTimeout,
-          nextId: () => store.requestIds.next(),
-          admit: (joiner) => registry.admit(joiner),
+          store: registry.requests,
           expel: (place) => registry.expel(place),
           onError: (message, error) => log.error({ err: error }, message),
           onFact,
           clock,
         })
   const server = new HubServerService({ registry, onFact, ...(requests === undefined ? {} : { requests }) })
-  const client = new HubClientService({ node: { id: nodeId }, details })
+  const client = new HubClientService({ node: { id: nodeId }, details, ...(shared && { servers: shared.directory }) })
   const hubCalls: HubCalls = { nodeId, registry, calls }
-  const others = otherServers(options, settings, details, hubCalls)
+  const others = otherServers(options, settings, hubCalls)
   return {
     handlers: { ...server.handlers, ...client.handlers },
     forward: forwardBy(new Forwarding({ nodeId, hub: registry, servers: others?.calls, clock })),
@@ -84,13 +83,14 @@ export function createHubServer(options: HubPartOptions, settings: HubServerSett
 
 /** What this server has to do with the others of its hub; undefined on a hub without a hub key. */
 function otherServers(
-  { nodeId, log, clock, dial, random }: HubPartOptions,
+  { nodeId, details, log, clock, dial, random }: HubPartOptions,
   { signer, address = '', shared }: HubServerSettings,
-  details: LocalDetails,
   hubCalls: HubCalls,
 ) {
   if (signer === undefined) return undefined
   const directory = shared?.directory ?? aloneInDirectory(nodeId)
+  const onFact = (fact: ServerFact) => logServer(log, fact)
+  tellArrivals(directory, onFact)
   const announcements = new ServerAnnouncements({
     directory,
     signer,
@@ -102,7 +102,7 @@ function otherServers(
     directory,
     dial: (to, signal) => dial({ address: to, intent: 'SERVER', record: details.record, hubKey: signer.key, signal }),
     serve: (session) => serveServer(session, hubCalls),
-    onFact: (fact) => logServer(log, fact),
+    onFact,
     clock,
     ...(random === undefined ? {} : { random }),
   })

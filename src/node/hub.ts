@@ -3,7 +3,7 @@ import { Forwarding } from '../hub/forwarding.ts'
 import { HubClientService } from '../hub/hub-client.ts'
 import { Membership } from '../hub/membership.ts'
 import { logMembership } from './facts.ts'
-import { detailsOf, forwardBy, type HubPart, type HubPartOptions } from './hub-part.ts'
+import { forwardBy, type HubPart, type HubPartOptions } from './hub-part.ts'
 import { createHubServer } from './hub-server.ts'
 
 /** Composes it; nothing is connected before `start`. */
@@ -12,8 +12,7 @@ export function createHubPart(options: HubPartOptions): HubPart {
 }
 
 function createMember(options: HubPartOptions): HubPart {
-  const { nodeId, store, log, dial, clock, random } = options
-  const details = detailsOf(options, ['PIPELINES'])
+  const { nodeId, store, details, log, dial, clock, random } = options
   const calls = new LinkListener({ dispatcher: options.dispatcher, nodeId, clock })
   const membership = new Membership({
     signIn: store.signIn,

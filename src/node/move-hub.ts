@@ -1,15 +1,22 @@
-/** Taking a hub's members out of the data directory of the node that hosts it, and into that of another. */
+/** Taking a hub's members out of where its state is, a data directory or NATS, and putting them into another such place. */
+import { type MovedMembers, readMembers, writeMembers } from '../hub/cluster/moving.ts'
 import { HubFileError, hubFileText, readHubFile } from '../hub/hub-file.ts'
 import { readHubKey } from '../link/hub-key.ts'
 import { identityFile, identityOf } from '../link/identity.ts'
 import { readKey } from '../link/key-file.ts'
+import { rawKey } from '../link/keys.ts'
+import type { Store } from '../store/store.ts'
+import { engineSettings, hubIdOf } from './cluster.ts'
 import { noNode, pipelinesIn, withStore } from './offline.ts'
+import type { NodeConfig } from './settings.ts'
 
 export interface HubDirectory {
   /** The data directory of a node that is down. */
   readonly directory: string
   /** The file with the hub key; absent: the node's own key is the hub's. */
   readonly keyFile?: string | undefined
+  /** The configuration of a server of a hub of several: its state is in NATS. Absent: it is in the data directory. */
+  readonly cluster?: NodeConfig | undefined
 }
 
 export interface ExportedHub {
@@ -20,6 +27,7 @@ export interface ExportedHub {
 
 /** The members of the hub, as `importHub` takes them. Throws an Error that says what is missing. */
 export async function exportHub(of: HubDirectory): Promise<ExportedHub> {
+  if (of.cluster !== undefined) return await exportCluster(of, of.cluster)
   return await withStore(of.directory, async (store) => {
     const { hubId, server } = idsOf(of)
     const members = store.nodes.all()
@@ -32,6 +40,13 @@ export async function exportHub(of: HubDirectory): Promise<ExportedHub> {
   })
 }
 
+/** Also while its servers are up; their pipelines stay where they are. */
+async function exportCluster(of: HubDirectory, config: NodeConfig): Promise<ExportedHub> {
+  const { hubId, server } = idsOf(of)
+  const { members, requestIds } = await readMembers(engineOf(config))
+  return { text: hubFileText({ hubId, server, requestIds, pipelines: [], members }), hubId, members: members.length }
+}
+
 export interface ImportedHub {
   readonly hubId: string
   readonly members: number
@@ -40,10 +55,14 @@ export interface ImportedHub {
 }
 
 /**
- * Puts the members in `text` on the hub of this data directory, all of them or none. Throws HubFileError where the text is none, an Error where it is
- * another hub's or this one has members.
+ * Puts the members in `text` on this hub, all of them or none (into NATS: those that are left, when it is done again). `replace`: in place of those in the data
+ * directory. Throws HubFileError where the text is none, an Error where it is another hub's or this one has members.
  */
-export async function importHub(text: string, into: HubDirectory): Promise<ImportedHub> {
+export async function importHub(
+  text: string,
+  into: HubDirectory,
+  { replace = false }: { replace?: boolean } = {},
+): Promise<ImportedHub> {
   const { hubId, server: from, pipelines, members, requestIds } = readHubFile(text)
   return await withStore(into.directory, async (store) => {
     const { hubId: own, server } = idsOf(into)
@@ -55,9 +74,8 @@ export async function importHub(text: string, into: HubDirectory): Promise<Impor
     const itself = members.findIndex(({ id }) => id === server)
     if (itself >= 0)
       throw new HubFileError([`the node of this data directory, ${server}, is a member of the hub: let it leave first`])
-    const there = store.nodes.all().length
-    if (there > 0) throw new Error(`this hub has ${there} members: what is imported goes into a hub without any`)
-    await store.importHub(members, requestIds)
+    if (into.cluster !== undefined) await writeMembers(engineOf(into.cluster), { members, requestIds })
+    else await importInto(store, { members, requestIds }, replace)
     const here = new Set(pipelinesIn(store).map(({ id }) => id))
     return {
       hubId,
@@ -65,6 +83,20 @@ export async function importHub(text: string, into: HubDirectory): Promise<Impor
       pipelines: pipelines.map((each) => ({ ...each, node: here.has(each.id) ? server : from })),
     }
   })
+}
+
+async function importInto(store: Store, { members, requestIds }: MovedMembers, replace: boolean): Promise<void> {
+  const there = store.nodes.all().length
+  if (there > 0 && !replace) {
+    throw new Error(
+      `this hub has ${there} members: what is imported goes into a hub without any, or in their place (--replace)`,
+    )
+  }
+  await store.importHub(members, requestIds)
+}
+
+function engineOf(config: NodeConfig) {
+  return engineSettings(config, hubIdOf(rawKey(readHubKey(config['hubServer.keyFile']).publicKey)))
 }
 
 /** The id by which members know the hub, and that of its node. */

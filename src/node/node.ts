@@ -1,28 +1,20 @@
 /** A node: everything composed from a configuration, from the store to the listeners, and taken down in reverse. */
-import { isIP } from 'node:net'
-import { hostname, networkInterfaces } from 'node:os'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Access } from '../api/access.ts'
-import { readDashboard } from '../api/dashboard.ts'
 import { Dispatcher } from '../api/dispatcher.ts'
-import { GrpcListener } from '../api/grpc.ts'
-import { HttpListener } from '../api/http.ts'
 import type { Page } from '../api/http-response.ts'
-import { isLoopbackHost, socketAddressText } from '../contract/address.ts'
 import { type Clock, systemClock } from '../contract/clock.ts'
 import { components } from '../dataplane/components/registry.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
 import { useAeadBackend } from '../dataplane/native/aead-backends.ts'
 import { openRunPool } from '../dataplane/product.ts'
-import { autoCertificate } from '../link/certificate.ts'
-import { dialHub } from '../link/dial.ts'
+import type { LocalDetails } from '../hub/local-details.ts'
 import type { HubSigner } from '../link/hub-key.ts'
 import { type Identity, loadIdentity } from '../link/identity.ts'
-import type { LinkEvent, LinkServer } from '../link/link.ts'
-import { createLinkServer } from '../link/link-server.ts'
-import { packageRoot } from '../package-root.ts'
+import type { NodeRecord } from '../link/link.ts'
 import { AccessService } from '../services/access.ts'
 import { PipelinesService } from '../services/pipelines.ts'
 import { Trust } from '../services/trust.ts'
@@ -30,16 +22,19 @@ import { isServerOf } from '../store/sign-in.ts'
 import { Store } from '../store/store.ts'
 import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
-import { ipv6Bytes } from '../text/ipv6-bytes.ts'
-import type { NodeConfig } from './config.ts'
+import { tlsOf } from './certificate.ts'
+import { openCluster } from './cluster.ts'
+import { isInCluster } from './cluster-settings.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
 import { logPipeline } from './facts.ts'
 import { createHubPart } from './hub.ts'
 import { hubSigner } from './hub-key.ts'
-import type { HubPart, SharedHub } from './hub-part.ts'
+import { dialWith, linkServer } from './hub-links.ts'
+import { detailsOf, type HubPart, type SharedHub } from './hub-part.ts'
+import { listenGrpc, listenHttp, servesLoopback } from './listeners.ts'
 import { createLog } from './log.ts'
-import { readTls, type Tls } from './tls.ts'
+import type { NodeConfig } from './settings.ts'
 import { keepTokenFile } from './token-file.ts'
 
 /** A node that is up. */
@@ -63,19 +58,23 @@ export interface NodeOptions {
   file?: string | undefined
   /** Somebody chose `access.loopback`: that it is open needs no warning. */
   isLoopbackChosen?: boolean
-  /** What the servers of a hub share, as the one with this node id has it; absent: a hub has this server only. Needs `hubServer.keyFile`. */
-  shared?: (nodeId: string) => SharedHub
+  /** What the servers of a hub share, as the one with this node id has it; absent: as `hubServer.cluster` says. Needs `hubServer.keyFile`. */
+  shared?: (nodeId: string, self: NodeRecord) => SharedHub | Promise<SharedHub>
+  /** Ends a start that waits for the state of a hub of several servers, with its reason. */
+  signal?: AbortSignal
   /** Drives heartbeats, reconnects and deadlines of links and of requests to join; default: the system's. */
   clock?: Clock
 }
 
 /**
  * Starts a node. Rejects, with everything taken down again, when the data directory is in use (DirectoryInUse) or cannot be used
- * (DirectoryUnusable), an address cannot be listened on, or the configuration asks for what this version or machine does not have.
+ * (DirectoryUnusable), an address cannot be listened on, the state of a hub of several servers is not to be had (EngineUnfit), or the configuration asks
+ * for what this version or machine does not have.
  */
 export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<StartedNode> {
   refuseUnavailable(config)
   useAeadBackend(config['crypto.backend'], 'crypto.backend')
+  const { clock = systemClock } = options
   const log = options.log ?? createLog({ level: config['log.level'], format: config['log.format'] })
   /** What to close, last first. */
   const opened: (() => void | Promise<void>)[] = []
@@ -91,6 +90,15 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     const node = { id: identity.nodeId }
     const tls = tlsOf(config, log)
     const signer = hubSigner(config, identity, tls)
+    const details = detailsOf({
+      store,
+      name: config['node.name'] || hostname(),
+      metadata: config['node.metadata'],
+      file: options.file,
+      isHubServer: config.hubServer,
+    })
+    const common = { identity, signer, details, store, log, clock }
+    let shared: SharedHub | undefined
     const pool =
       options.pool ??
       openRunPool({ onError: (error) => log.error({ err: error }, 'a thread kept ready for the next runs died') })
@@ -110,7 +118,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
         trusted: config['pipelines.trusted'],
         isHubServer: (id) => {
           const signIn = store.signIn.get()
-          return signIn !== undefined && isServerOf(signIn, id)
+          const isOther = shared?.directory.servers().some((server) => server.id === id)
+          return isOther === true || (signIn !== undefined && isServerOf(signIn, id))
         },
       }),
       runLogs: new RunLogs({
@@ -123,7 +132,11 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     })
     await pipelines.open()
     opened.push(() => pipelines.close())
-    const hub = hubPart(config, options, { identity, signer, store, log, dispatcher: () => dispatcher })
+    // The state of the hub may be long in coming, and these need nothing of it.
+    if (isInCluster(config)) pipelines.startWithNode()
+    shared = await openShared(config, options, common)
+    opened.push(() => shared?.registry.close())
+    const hub = hubPart(config, { ...common, shared, dispatcher: () => dispatcher })
     const tokens = new AccessService({
       tokens: store.tokens,
       onError: (error) => log.error({ err: error }, 'the use of a token could not be noted'),
@@ -141,7 +154,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       verifyToken: tokens.verify,
     })
     await guardLoopback(config, tokens, log, options.isLoopbackChosen)
-    const links = linkServer(hub, { identity, signer, tls, log, clock: options.clock ?? systemClock })
+    const links = linkServer(hub, { ...common, tls })
     const pages = new Map<string, Page>([
       ['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }],
       ...documentPages(),
@@ -155,7 +168,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     opened.push(() => links?.close())
     opened.push(() => hub.close())
     hub.start()
-    pipelines.startWithNode()
+    if (!isInCluster(config)) pipelines.startWithNode()
     log.info({ node: node.id, http: http?.text, grpc: grpc?.text, dataDirectory: config.dataDirectory }, 'node is up')
     return {
       id: node.id,
@@ -188,194 +201,57 @@ async function guardLoopback(config: NodeConfig, tokens: AccessService, log: Log
   }
 }
 
-/** Whether callers on this machine reach a listener as such. */
-function servesLoopback(config: NodeConfig): boolean {
-  return (['http.address', 'grpc.address'] as const).some((key) => {
-    if (config[key] === 'none') return false
-    const { address } = hostAndPort(config[key])
-    return isIP(address) === 0 || isLoopbackHost(address) || address === '0.0.0.0' || address === '::'
-  })
-}
-
 function refuseUnavailable(config: NodeConfig): void {
   if (config.hubServer && config['http.address'] === 'none') {
     throw new Error('hubServer: nodes reach a hub over HTTP, so http.address cannot be none')
   }
 }
 
+interface SharedNeeds {
+  readonly identity: Identity
+  readonly signer: HubSigner | undefined
+  readonly details: LocalDetails
+  readonly store: Store
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** What this node shares with the other servers of its hub; undefined: there are none. */
+async function openShared(
+  config: NodeConfig,
+  { shared, signal }: NodeOptions,
+  { signer, details, ...needs }: SharedNeeds,
+): Promise<SharedHub | undefined> {
+  if (shared === undefined && !isInCluster(config)) return undefined
+  if (signer === undefined) {
+    throw new Error('hubServer.keyFile: a hub of several servers needs a hub key (penstock hub key create)')
+  }
+  if (shared !== undefined) return await shared(needs.identity.nodeId, details.record)
+  return await openCluster({ ...needs, config, signer, self: details.record, signal })
+}
+
 interface HubPartNeeds {
   readonly identity: Identity
   readonly signer: HubSigner | undefined
+  readonly details: LocalDetails
+  readonly shared: SharedHub | undefined
   readonly store: Store
   readonly log: Logger
+  readonly clock: Clock
   readonly dispatcher: () => Dispatcher
 }
 
 /** This node as the host or a member of a hub. */
-function hubPart(config: NodeConfig, options: NodeOptions, needs: HubPartNeeds): HubPart {
-  const { file, clock = systemClock } = options
-  const { identity, signer, store, log, dispatcher } = needs
+function hubPart(config: NodeConfig, { shared, ...needs }: HubPartNeeds): HubPart {
+  const { identity, signer } = needs
   const requestTimeout =
     config['hubServer.authenticationByRequest'] === 'taken'
       ? config['hubServer.authenticationByRequest.timeout']
       : undefined
   return createHubPart({
+    ...needs,
     nodeId: identity.nodeId,
-    store,
-    name: config['node.name'] || hostname(),
-    metadata: config['node.metadata'],
-    file,
-    hubServer: config.hubServer
-      ? { requestTimeout, signer, address: config['hubServer.address'], shared: options.shared?.(identity.nodeId) }
-      : undefined,
-    dial: ({ hubKey, certificate, certificateKey, ...request }) => {
-      const { address, intent } = request
-      if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
-        log.warn(
-          `${address.href} is joined without TLS: for trusted networks only; https keeps what is said from others`,
-        )
-      }
-      return dialHub({
-        ...request,
-        identity,
-        ...(intent === 'SERVER' ? { statement: signer?.statement() } : {}),
-        clock,
-        pinnedHubKey: hubKey,
-        pinnedCertificate: certificate,
-        pinnedCertificateKey: certificateKey,
-        report: (event) => reportLink(log, event),
-      })
-    },
-    dispatcher,
-    log,
-    clock,
+    hubServer: config.hubServer ? { requestTimeout, signer, address: config['hubServer.address'], shared } : undefined,
+    dial: dialWith(needs),
   })
-}
-
-/** The hub's end of the links to its nodes. */
-function linkServer(
-  { policy, servers }: HubPart,
-  needs: { identity: Identity; signer: HubSigner | undefined; tls: Tls | undefined; log: Logger; clock: Clock },
-): LinkServer | undefined {
-  const { identity, signer, tls, log, clock } = needs
-  if (policy === undefined) return undefined
-  const certificates = tls === undefined ? [] : [Buffer.from(tls.fingerprint.replaceAll(':', ''), 'hex')]
-  return createLinkServer({
-    identity,
-    signer,
-    servers,
-    policy,
-    clock,
-    certificates: () => certificates,
-    report: (event) => reportLink(log, event),
-  })
-}
-
-function reportLink(log: Logger, { kind, message, remoteAddress, peerId, reason, error }: LinkEvent): void {
-  const fields = { address: remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
-  if (kind === 'failed') log.error(fields, `link: ${message}`)
-  else if (kind === 'violation') log.warn(fields, `link: ${message}`)
-  // The end of the session, or of the request to join, tells the same.
-  else if (kind === 'dead' || reason === 'REJECTED' || reason === 'TIMED_OUT') log.debug(fields, `link: ${message}`)
-  else log.info(fields, `link: ${message}`)
-}
-
-/** The certificate for all listeners; undefined: none. Says what is dangerous about the addresses chosen. */
-function tlsOf(config: NodeConfig, log: Logger): Tls | undefined {
-  if (config['http.tls'] !== 'none') {
-    const tls = readTls(certificateFiles(config, log))
-    if (tls.warning !== undefined) log.warn(tls.warning)
-    log.info({ fingerprint: tls.fingerprint, certificate: tls.certFile }, 'TLS certificate')
-    return tls
-  }
-  for (const key of ['http.address', 'grpc.address'] as const) {
-    if (config[key] === 'none' || isLoopbackHost(hostAndPort(config[key]).address)) continue
-    log.warn(`${key} ${config[key]} is served without TLS: for trusted networks only; see http.tls`)
-  }
-  return undefined
-}
-
-/** The files of `http.tls`; `auto` makes them, for every name that callers are told to use and every address listened on. */
-function certificateFiles(config: NodeConfig, log: Logger): { certificate: string; key: string } {
-  const setting = config['http.tls']
-  if (typeof setting === 'object') return setting
-  const listening = [config['http.address'], config['grpc.address']]
-    .filter((address) => address !== 'none')
-    .map((address) => hostAndPort(address).address)
-  const hostnames = [hostname(), ...config['http.hostnames'], ...listening.flatMap(addressesOf)]
-  const { certFile, keyFile, renewed } = autoCertificate({
-    directory: config.dataDirectory,
-    hostnames: [...new Set(hostnames)],
-    isAnyAddress: listening.some(isEveryAddress),
-  })
-  if (renewed !== undefined) {
-    log.warn(
-      `http.tls: auto has renewed the certificate, for ${renewed}. Its key is the same: nodes that have joined stay. Commands that were given the last one with --ca or --fingerprint take the new one, ${certFile}`,
-    )
-  }
-  return { certificate: certFile, key: keyFile }
-}
-
-function isEveryAddress(host: string): boolean {
-  return host === '0.0.0.0' || (isIP(host) === 6 && !ipv6Bytes(host).some((byte) => byte !== 0))
-}
-
-/** What a listener on `host` can be reached by: of a wildcard, the machine's addresses as they are now. */
-function addressesOf(host: string): string[] {
-  if (!isEveryAddress(host)) return [host]
-  return Object.values(networkInterfaces())
-    .flatMap((addresses) => addresses ?? [])
-    .filter(({ family, scopeid = 0 }) => scopeid === 0 && (family === 'IPv4' || host !== '0.0.0.0'))
-    .map(({ address }) => address)
-}
-
-interface Listeners {
-  readonly dispatcher: Dispatcher
-  readonly access: Access
-  readonly tls: Tls | undefined
-  /** The hub's end of links, served on the HTTP listener. */
-  readonly links: LinkServer | undefined
-  /** Texts served on the HTTP listener. */
-  readonly pages: ReadonlyMap<string, Page>
-  readonly log: Logger
-  readonly opened: (() => void | Promise<void>)[]
-}
-
-async function listenHttp(config: NodeConfig, { dispatcher, access, tls, links, pages, opened }: Listeners) {
-  if (config['http.address'] === 'none') return undefined
-  const at = hostAndPort(config['http.address'])
-  const listener = new HttpListener({
-    dispatcher,
-    access,
-    pages,
-    dashboard: readDashboard(join(packageRoot(), 'dist/web')),
-    ...at,
-    ...(tls === undefined ? {} : { tls }),
-    ...(links === undefined ? {} : { extend: (app) => links.attach(app) }),
-  })
-  const bound = await listener.start()
-  const text = socketAddressText(bound.address, bound.port)
-  opened.push(() => listener.stop())
-  return { listener, text }
-}
-
-async function listenGrpc(config: NodeConfig, { dispatcher, access, tls, log, opened }: Listeners) {
-  if (config['grpc.address'] === 'none') return undefined
-  const at = hostAndPort(config['grpc.address'])
-  const listener = new GrpcListener({
-    dispatcher,
-    access,
-    ...at,
-    ...(tls === undefined ? {} : { tls }),
-    warn: (message, fields) => log.warn(fields ?? {}, message),
-  })
-  const bound = await listener.start()
-  const text = socketAddressText(bound.address, bound.port)
-  opened.push(() => listener.stop())
-  return { listener, text }
-}
-
-function hostAndPort(text: string): { address: string; port: number } {
-  const colon = text.lastIndexOf(':')
-  return { address: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(colon + 1)) }
 }

@@ -17,19 +17,19 @@ export interface Tls {
 
 /**
  * Reads a certificate (PEM, the node's own first, then those between it and its authority) and its key (PEM, not encrypted). Throws an
- * Error that names the file and says what is wrong with it; the key's bytes never appear in one. `now`: milliseconds since the epoch.
+ * Error that names setting and file and says what is wrong with it; the key's bytes never appear in one. `now`: milliseconds since the epoch.
  */
-export function readTls(files: { certificate: string; key: string }, now = Date.now()): Tls {
-  const cert = read('certificate', files.certificate)
-  const key = read('key', files.key)
+export function readTls(files: { certificate: string; key: string }, now = Date.now(), setting = 'http.tls'): Tls {
+  const cert = read(setting, 'certificate', files.certificate)
+  const key = read(setting, 'key', files.key)
   let certificate: X509Certificate
   try {
     certificate = new X509Certificate(cert)
   } catch {
-    throw new Error(`http.tls: ${files.certificate} holds no certificate in PEM form`)
+    throw new Error(`${setting}: ${files.certificate} holds no certificate in PEM form`)
   }
-  if (!certificate.checkPrivateKey(privateKey(files.key, key))) {
-    throw new Error(`http.tls: the key in ${files.key} does not belong to the certificate in ${files.certificate}`)
+  if (!certificate.checkPrivateKey(privateKey(setting, files.key, key))) {
+    throw new Error(`${setting}: the key in ${files.key} does not belong to the certificate in ${files.certificate}`)
   }
   const until = Date.parse(certificate.validTo)
   const from = Date.parse(certificate.validFrom)
@@ -54,7 +54,7 @@ export function certificateKeyOf({ cert }: Tls): Uint8Array {
   return Buffer.from(keyFingerprintOf(cert), 'hex')
 }
 
-function read(what: string, file: string): Buffer {
+function read(setting: string, what: string, file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {
@@ -65,11 +65,11 @@ function read(what: string, file: string): Buffer {
         : code === 'EACCES'
           ? 'this user may not read it'
           : (code ?? 'unreadable')
-    throw new Error(`http.tls: cannot read the ${what} ${file}: ${why}`)
+    throw new Error(`${setting}: cannot read the ${what} ${file}: ${why}`)
   }
 }
 
-function privateKey(file: string, pem: Buffer): KeyObject {
+function privateKey(setting: string, file: string, pem: Buffer): KeyObject {
   try {
     return createPrivateKey(pem)
   } catch (error) {
@@ -77,8 +77,8 @@ function privateKey(file: string, pem: Buffer): KeyObject {
       /ENCRYPTED/.test(pem.toString('latin1')) || (error as NodeJS.ErrnoException).code === 'ERR_MISSING_PASSPHRASE'
     throw new Error(
       isEncrypted
-        ? `http.tls: the key in ${file} is encrypted; store it unencrypted, readable by the node's user only`
-        : `http.tls: ${file} holds no private key in PEM form`,
+        ? `${setting}: the key in ${file} is encrypted; store it unencrypted, readable by the node's user only`
+        : `${setting}: ${file} holds no private key in PEM form`,
     )
   }
 }

@@ -46,6 +46,11 @@ export class RecordCollection<R> {
     void this.#records.put(keyOf(record), record)
   }
 
+  /** As `remove`, as part of a transaction that the caller has begun. */
+  removeWithin(key: string): void {
+    void this.#records.remove(key)
+  }
+
   /** Resolves once none of the records is on disk any more; those that are not there count as removed. Rejects as `put` does. */
   async remove(keys: string | readonly string[]): Promise<void> {
     await durable(this.#root, ...[keys].flat().map((key) => this.#records.remove(key)))

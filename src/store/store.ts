@@ -53,12 +53,13 @@ export class Store {
   }
 
   /**
-   * Puts these nodes on the hub, and gives out no request id below `requestIds` any more: all of it is on disk when this resolves, or nothing of it. For a
+   * Puts these nodes on the hub in place of those there are, and gives out no request id below `requestIds` any more: all of it is on disk when this resolves, or nothing of it. For a
    * store whose ids nobody has asked for yet.
    */
   async importHub(nodes: readonly StoredNode[], requestIds: number): Promise<void> {
     const write = async () =>
       this.#root.transactionSync(() => {
+        for (const { id } of this.nodes.all()) this.nodes.removeWithin(id)
         for (const node of nodes) this.nodes.putWithin(node)
         this.requestIds.skipWithin(requestIds)
       })

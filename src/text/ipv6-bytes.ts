@@ -1,7 +1,10 @@
 /** IPv6 addresses as bytes. */
-import ipaddr from 'ipaddr.js'
+import { createRequire } from 'node:module'
+
+/** Loaded where it is needed: most threads of runs never see an IPv6 address. */
+const ipaddr = (): typeof import('ipaddr.js') => createRequire(import.meta.url)('ipaddr.js')
 
 /** The 16 bytes of an IPv6 address that `net.isIPv6` accepts; a zone (`%eth0`) is none of them. Throws for other text. */
 export function ipv6Bytes(text: string): Uint8Array {
-  return Uint8Array.from(ipaddr.IPv6.parse(text.replace(/%.*/, '')).toByteArray())
+  return Uint8Array.from(ipaddr().IPv6.parse(text.replace(/%.*/, '')).toByteArray())
 }

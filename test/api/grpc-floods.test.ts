@@ -137,7 +137,11 @@ const unknown = headers('/no.Such/method')
 const message = (bytes: Uint8Array = new Uint8Array(0)) =>
   Buffer.concat([Buffer.from([0, 0, 0, 0, bytes.length]), bytes])
 const CANCEL = Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL])
-const { NGHTTP2_ENHANCE_YOUR_CALM: CALM, NGHTTP2_INTERNAL_ERROR: INTERNAL } = constants
+const {
+  NGHTTP2_ENHANCE_YOUR_CALM: CALM,
+  NGHTTP2_INTERNAL_ERROR: INTERNAL,
+  NGHTTP2_PROTOCOL_ERROR: PROTOCOL_ERROR,
+} = constants
 
 const whole = (id: number, block: Buffer) => [frame(FRAME.headers, END_HEADERS | END_STREAM, id, block)]
 const open = (id: number, block: Buffer) => [frame(FRAME.headers, END_HEADERS, id, block)]
@@ -166,23 +170,24 @@ test('a flood over TLS is ended', async () => {
 })
 
 describe.each([
-  ['methods that do not exist', 'REFUSED_CALLS', CALM, calls(unknown, whole)],
-  ['requests that are not gRPC', 'REFUSED_CALLS', CALM, calls(headers('/a', 'text/plain'), whole)],
+  ['methods that do not exist', 'REFUSED_CALLS', [CALM], calls(unknown, whole)],
+  ['requests that are not gRPC', 'REFUSED_CALLS', [CALM], calls(headers('/a', 'text/plain'), whole)],
   [
     'calls with their requests',
     'INVALID_FRAMES',
-    INTERNAL,
+    [INTERNAL],
     calls(known, (id, block) => [...open(id, block), frame(FRAME.data, END_STREAM, id, message())]),
   ],
-  ['calls without an end', 'INVALID_FRAMES', INTERNAL, calls(known, open)],
+  ['calls without an end', 'INVALID_FRAMES', [INTERNAL], calls(known, open)],
   // CVE-2023-44487
   [
     'calls that are cancelled at once',
     'CANCELLED_CALLS',
-    CALM,
+    // The HTTP/2 library ends a thousand of them in one piece by itself, with a code of its own.
+    [CALM, INTERNAL],
     calls(known, (id, block) => [...open(id, block), frame(FRAME.reset, 0, id, CANCEL)]),
   ],
-] as const)('a flood of %s', (_what, reason, code, bytes) => {
+] as const)('a flood of %s', (_what, reason, expected, bytes) => {
   let node: Child
   beforeAll(async () => {
     node = await Child.start()
@@ -199,7 +204,7 @@ describe.each([
     expect(slowest).toBeLessThan(SLOWEST_MS)
     expect(grown).toBeLessThan(MOST_BYTES)
     // What is cut before the GOAWAY was read (the socket is reset by what was still sent) brings none.
-    expect(new Set([...codes, code])).toEqual(new Set([code]))
+    expect(codes.filter((code) => !(expected as readonly number[]).includes(code))).toEqual([])
     await until(() => node.floods.length > 0)
     expect(node.floods).toEqual([
       expect.objectContaining({ level: 'warn', reason, address: '127.0.0.1', connections: 1 }),
@@ -258,6 +263,18 @@ describe('one connection', () => {
     connection.send(...Array.from({ length: 100 }, (_, call) => Buffer.concat(block(2 * (REFUSED_BURST + call) + 1))))
     await connection.closed
     expect(connection.goaways).toEqual([CALM])
+  })
+
+  test('that its client ends with an error amid its calls is ended, and nothing else', async () => {
+    const connection = await RawHttp2.connect(node.grpc)
+    const goaway = frame(FRAME.goaway, 0, 0, Buffer.from([0, 0, 0, 0, 0, 0, 0, PROTOCOL_ERROR]))
+    const some = Array.from({ length: 20 }, (_, call) => {
+      const block = call === 0 ? known.first : known.later
+      return Buffer.concat([...open(2 * call + 1, block), frame(FRAME.data, END_STREAM, 2 * call + 1, message())])
+    })
+    connection.send(PREFACE, some[0], goaway, ...some.slice(1))
+    await connection.closed
+    await node.ask()
   })
 
   test('carries as many open calls as it may; more wait, and their cancellation ends nothing', async () => {

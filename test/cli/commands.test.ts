@@ -71,9 +71,10 @@ describe('the reference: if this fails, run "npm run docs"', () => {
   })
 })
 
-/** Their own tests run them: demo-hub.test.ts, demo-operate.test.ts, hub-key.test.ts, hub-move.test.ts, node.test.ts, readme.test.ts. */
+/** Their own tests run them: demo-cluster.test.ts, demo-hub.test.ts, demo-operate.test.ts, hub-key.test.ts, hub-move.test.ts, node.test.ts, readme.test.ts. */
 const RUN_ELSEWHERE = [
   'demo',
+  'demo-cluster',
   'demo-hub',
   'demo-operate',
   'authentication-requests watch',

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
@@ -426,6 +426,24 @@ describe('doctor, config, completion, version', () => {
     )
     for (const { grade, advice } of findings) if (grade !== 'ok') expect(advice).toBeTruthy()
     expect(code).toBe(findings.some(({ grade }) => grade === 'fail') ? 1 : 0)
+  })
+
+  it('says whether a node could be started with a configuration', async () => {
+    const cluster = 'cluster: { name: h, natsServers: [nats://a], credentialsFile: hub.creds }'
+    const text = `hubServer:\n  keyFile: hub.key\n  address: https://a.example\n  ${cluster}\n`
+    const file = directory.file('cluster.yaml', text)
+    const findingOf = async () => {
+      const findings = JSON.parse((await penstock(['doctor', '-c', file, '-o', 'json'])).stdout)
+      return findings.find(({ check }: { check: string }) => check === 'configuration')
+    }
+    expect(await findingOf()).toMatchObject({ grade: 'fail', found: expect.stringContaining('there is no hub key in') })
+    await penstock(['hub', 'key', 'create', join(dirname(file), 'hub.key')])
+    const noFile = 'hubServer.cluster.credentialsFile: cannot read'
+    expect(await findingOf()).toMatchObject({ grade: 'fail', found: expect.stringContaining(noFile) })
+    directory.file('hub.creds', '')
+    expect(await findingOf()).toMatchObject({ grade: 'ok', found: `${file} makes a server of a hub of several` })
+    directory.file('cluster.yaml', 'hubServer: { cluster: {} }\n')
+    expect(await findingOf()).toMatchObject({ grade: 'fail', found: expect.stringContaining('has nothing below it') })
   })
 
   it('shows where every setting of a node comes from', async () => {

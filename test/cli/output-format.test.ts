@@ -29,7 +29,7 @@ afterAll(async () => {
 })
 
 /** Those that print nothing but what a person, or a shell, is to read. */
-const WITHOUT_DATA = ['up', 'demo-hub', 'demo-operate', 'completion', 'complete']
+const WITHOUT_DATA = ['up', 'demo-hub', 'demo-cluster', 'demo-operate', 'completion', 'complete']
 /** Those whose formats are others. */
 const OTHER_FORMATS: Record<string, string[]> = {
   schema: ['json', 'yaml'],

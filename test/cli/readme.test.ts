@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, expect, it } from 'vitest'
-import { settings } from '../../src/node/config.ts'
+import { settings } from '../../src/node/settings.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, plainEnvironment, scratch } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'

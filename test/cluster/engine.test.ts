@@ -1,7 +1,8 @@
 /** What a server finds where its hub's state should be: buckets that it makes, or a clear error and nothing written. */
+import { execFileSync } from 'node:child_process'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
-import { connect } from '@nats-io/transport-node'
+import { type ConnectionOptions, connect } from '@nats-io/transport-node'
 import { afterEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
 import { Engine, type EngineOptions } from '../../src/hub/cluster/engine.ts'
@@ -38,8 +39,8 @@ async function open(servers: string[], more: Partial<EngineOptions> = {}): Promi
 }
 
 /** The streams there are, by name, and how many messages each has. */
-async function streams(address: string): Promise<Record<string, number>> {
-  const connection = await connect({ servers: address })
+async function streams(address: string, login: ConnectionOptions = {}): Promise<Record<string, number>> {
+  const connection = await connect({ servers: address, ...login })
   const found: Record<string, number> = {}
   for await (const { config, state } of (await jetstreamManager(connection)).streams.list()) {
     found[config.name] = state.messages
@@ -72,11 +73,13 @@ test('three NATS servers as a cluster: three replicas; a connection that breaks 
   const nats = await start(Nats.three())
   const lost: unknown[] = []
   const connected: string[] = []
+  const outdated: string[] = []
   const engine = await open(nats.addresses, {
     replicas: 3,
     onFact: (fact) => {
       if (fact.kind === 'lost') lost.push(fact)
       if (fact.kind === 'connected') connected.push(fact.server)
+      if (fact.kind === 'outdated') outdated.push(fact.version)
     },
   })
   const { config } = (await engine.session!.members.status()).streamInfo
@@ -85,6 +88,9 @@ test('three NATS servers as a cluster: three replicas; a connection that breaks 
   await until(() => connected.length === 2)
   expect(lost).toHaveLength(1)
   expect(connected[1]).not.toBe(connected[0])
+  // 2.9.x, x below 21: said each time.
+  const isOld = execFileSync('nats-server', ['--version'], { encoding: 'utf8' }).match(/v2\.9\.(\d+)/)
+  expect(outdated).toHaveLength(isOld !== null && Number(isOld[1]) < 21 ? 2 : 0)
   await until(async () => (await engine.session?.members.get('hub').catch(() => null)) != null)
 })
 
@@ -95,6 +101,9 @@ test('wrong credentials', async () => {
     ),
   )
   await expect(open(nats.addresses)).rejects.toThrow(/do not accept this server's credentials/)
+  const login = { user: 'hub', password: 'wrong' }
+  await expect(open(nats.addresses, { login })).rejects.toThrow(/do not accept this server's credentials/)
+  expect(await streams(nats.addresses[0]!, { user: 'hub', pass: 'right' })).toEqual({})
 })
 
 test('an engine without JetStream, and an account without it', async () => {
@@ -103,10 +112,11 @@ test('an engine without JetStream, and an account without it', async () => {
   const noAccount = await start(
     Nats.alone(
       (store) =>
-        `jetstream { store_dir: "${store}" }\nno_auth_user: u\naccounts { A { users: [{ user: "u", password: "p" }] }, B { jetstream: enabled } }`,
+        `jetstream { store_dir: "${store}" }\nno_auth_user: u\naccounts { A { users: [{ user: "u", password: "p" }] }, B { jetstream: enabled, users: [{ user: "v", password: "p" }] } }`,
     ),
   )
   await expect(open(noAccount.addresses)).rejects.toThrow(/answers no JetStream request in this account/)
+  expect(await streams(noAccount.addresses[0]!, { user: 'v', pass: 'p' })).toEqual({})
 })
 
 test('an engine that is too old', async () => {
@@ -144,19 +154,22 @@ test.each([
 })
 
 test.each([
-  [{ storage: 'memory' }, /has storage memory, and this hub needs file/],
-  [{ storage: 'file', history: 5 }, /has history 5, and this hub needs 1/],
-  [{ storage: 'file', allow_direct: true }, /has direct reads on, and this hub needs off/],
-])('a bucket with %o', async (settings, message) => {
+  ['members', { storage: 'memory' }, /has storage memory, and this hub needs file/],
+  ['members', { storage: 'file', history: 5 }, /has history 5, and this hub needs 1/],
+  ['members', { storage: 'file', allow_direct: true }, /has direct reads on, and this hub needs off/],
+  ['presence', { storage: 'file' }, /has storage file, and this hub needs memory/],
+])('a bucket of %s with %o', async (name, settings, message) => {
   const nats = await start(Nats.alone())
   const [address] = nats.addresses as [string]
-  await bucket(address, 'penstock_tests_members', settings)
+  await bucket(address, `penstock_tests_${name}`, settings)
   await expect(open([address])).rejects.toThrow(message)
-  expect(await streams(address)).toEqual({ KV_penstock_tests_members: 0 })
+  expect(await streams(address)).toEqual({ [`KV_penstock_tests_${name}`]: 0 })
 })
 
 test('fewer replicas than the configuration asks for', async () => {
   const nats = await start(Nats.alone())
   await open(nats.addresses)
+  const before = await streams(nats.addresses[0]!)
   await expect(open(nats.addresses, { replicas: 3 })).rejects.toThrow(/has replicas 1, and this hub needs 3/)
+  expect(await streams(nats.addresses[0]!)).toEqual(before)
 })

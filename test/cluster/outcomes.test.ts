@@ -1,8 +1,10 @@
 /** Changes whose answer never came: looked up, and never called a success that they were not. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SimulatedClock } from 'xstate'
 import { systemClock } from '../../src/contract/clock.ts'
 import { Engine } from '../../src/hub/cluster/engine.ts'
 import { PresenceWriter } from '../../src/hub/cluster/presence-writer.ts'
+import { Sweeper } from '../../src/hub/cluster/sweeper.ts'
 import type { Identity } from '../../src/link/identity.ts'
 import { newIdentity } from '../../src/link/identity.ts'
 import { Nats, NatsProxy } from '../harness/nats.ts'
@@ -43,7 +45,8 @@ async function withoutAnswer<T>(change: () => Promise<T>, isMade: () => boolean,
 const admissions = (node: Identity, count: number) => async () => {
   for (let i = 0; i < count; i++) await near.admit(node, recordOf(`near ${i}`))
 }
-const isListed = (node: Identity) => () => near.listed(node.nodeId) !== undefined
+const isListedAt = (hub: HubServerRig, node: Identity) => () => hub.listed(node.nodeId) !== undefined
+const isListed = (node: Identity) => isListedAt(near, node)
 
 test('an admission that was made is a success, made once', async () => {
   const node = newIdentity()
@@ -65,6 +68,18 @@ test('seven others followed: it is known all the same, and its place is not thei
   expect(place).toMatchObject({ isNew: true })
   expect(await far.registry.expel(place)).toBe(false)
   expect(near.listed(node.nodeId)?.name).toBe('near 6')
+})
+
+test('a place that this server has yet to see is given back', async () => {
+  const node = newIdentity()
+  await near.admit(node, recordOf('first'))
+  await until(isListedAt(far, node))
+  proxy.cut()
+  const place = await near.admit(node, recordOf('second'))
+  const expelled = far.registry.expel(place)
+  proxy.open()
+  expect(await expelled).toBe(true)
+  await until(() => near.listed(node.nodeId) === undefined)
 })
 
 test('more followed than are remembered: UNKNOWN', async () => {
@@ -93,7 +108,9 @@ test('no answer at all: UNKNOWN, never a success', async () => {
   expect(near.listed(node.nodeId)).toBeDefined()
 })
 
-test('a writer of an older life changes nothing: neither the place of its node nor its absence', async () => {
+const never = { entry: undefined, revision: 0, at: 0 }
+
+async function writing(step: (writer: PresenceWriter, engine: Engine) => Promise<void>): Promise<void> {
   const engine = await Engine.open({
     servers: nats.addresses,
     name: 'tests',
@@ -103,19 +120,51 @@ test('a writer of an older life changes nothing: neither the place of its node n
     timers: systemClock,
   })
   try {
-    const writer = new PresenceWriter({ engine, clock: systemClock, mayWrite: () => {} })
-    const never = { entry: undefined, revision: 0, at: 0 }
+    await step(new PresenceWriter({ engine, clock: systemClock, mayWrite: () => {} }), engine)
+  } finally {
+    await engine.close()
+  }
+}
+
+test('a writer of an older life changes nothing: neither the place of its node nor its absence', () =>
+  writing(async (writer, engine) => {
     const old = { life: 'old', session: 's1', joined: 1 }
     const first = await writer.put('n', old, never)
     const seen = { entry: old, revision: first as number, at: 0 }
     const second = await writer.put('n', { life: 'new', session: 's2', joined: 1 }, seen)
-    await writer.delete('n', 's1', seen)
+    await writer.delete('n', seen.revision, ({ session }) => session === 's1')
     expect((await engine.session?.presence.get('node.n'))?.revision).toBe(second)
     expect(await writer.put('n', old, seen, (found) => found?.life === 'old')).toBeUndefined()
     expect((await engine.session?.presence.get('node.n'))?.revision).toBe(second)
-    await writer.delete('n', 's2', never)
+    await writer.delete('n', 0, ({ session }) => session === 's2')
     expect((await engine.session?.presence.get('node.n'))?.operation).toBe('DEL')
-  } finally {
-    await engine.close()
-  }
-})
+  }))
+
+test('what a life has left behind is not swept once its server has noted the same link for its next life', () =>
+  writing(async (writer, engine) => {
+    const entry = { life: 'old', session: 's', joined: 1 }
+    const seen = { entry, revision: (await writer.put('back', entry, never)) as number, at: 0 }
+    const noted = await writer.put('back', { ...entry, life: 'next' }, seen)
+    const failures: unknown[] = []
+    const clock = new SimulatedClock()
+    const sweeper = new Sweeper({
+      clock,
+      engine,
+      picture: { presentIn: () => ['back', 'gone'], presence: (id) => (id === 'back' ? seen : left) },
+      writer,
+      lives: { isHeld: true },
+      stands: () => false,
+      isFirst: () => true,
+      onError: (_, error) => failures.push(error),
+    })
+    const gone = { ...entry, session: 'other' }
+    const left = { entry: gone, revision: (await writer.put('gone', gone, never)) as number, at: 0 }
+    const isSwept = async () => (await engine.session?.presence.get('node.gone'))?.operation === 'DEL'
+    sweeper.ended('old')
+    clock.increment(19_999)
+    expect(await isSwept()).toBe(false)
+    clock.increment(1)
+    await until(isSwept)
+    expect((await engine.session?.presence.get('node.back'))?.revision).toBe(noted)
+    expect(failures).toEqual([])
+  }))

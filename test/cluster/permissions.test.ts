@@ -1,6 +1,7 @@
 /** What an account has to be allowed on the NATS servers: no more than this, and that is enough. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterEach, expect, test } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
@@ -32,7 +33,8 @@ async function restricted(): Promise<Nats> {
 
 test('two servers of a hub need no more than the permissions that the page shows', async () => {
   const nats = await restricted()
-  const a = await clusterServer({ name: 'a', servers: nats.addresses })
+  let later = 0
+  const a = await clusterServer({ name: 'a', servers: nats.addresses, engineTime: (seen) => seen + later })
   closing.push(() => a.close())
   const b = await clusterServer({ name: 'b', servers: nats.addresses })
   closing.push(() => b.close())
@@ -42,6 +44,18 @@ test('two servers of a hub need no more than the permissions that the page shows
   await until(() => b.listed(node.nodeId)?.online === false)
   expect(await b.registry.remove(node.nodeId)).toBe(true)
   await until(() => a.listed(node.nodeId) === undefined)
+  // What is purged after a day.
+  await b.close()
+  const connection = await connect({ servers: nats.addresses })
+  closing.push(() => connection.close())
+  const { streams } = await jetstreamManager(connection, { checkAPI: false })
+  const left = async () => {
+    const { state } = await streams.info('KV_penstock_tests_members', { subjects_filter: `*.*.node.${node.nodeId}` })
+    return Object.keys(state.subjects ?? {}).length
+  }
+  expect(await left()).toBe(1)
+  later = 25 * 3_600_000
+  await until(async () => (await left()) === 0)
 })
 
 test('they allow nothing about the streams of others', async () => {

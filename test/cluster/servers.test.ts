@@ -1,4 +1,7 @@
 /** Several servers of one hub on NATS JetStream: what each sees of the others' nodes, and what becomes of it when something breaks. */
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { Kvm } from '@nats-io/kv'
+import { connect } from '@nats-io/transport-node'
 import { afterEach, expect, test } from 'vitest'
 import type { ClusterFact, ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
 import type { Directory } from '../../src/hub/cluster/directory.ts'
@@ -46,6 +49,29 @@ const hasClosed = (session: LinkSession) => {
     seen.reason = reason
   })
   return seen
+}
+
+async function client(nats: Nats) {
+  const connection = await connect({ servers: nats.addresses })
+  closing.push(() => connection.close())
+  return connection
+}
+
+/** Switches whether a stream takes messages. */
+async function writable(nats: Nats, stream: string) {
+  const { streams } = await jetstreamManager(await client(nats))
+  return (isWritable: boolean) => streams.update(stream, { max_msg_size: isWritable ? -1 : 1 })
+}
+
+/** Two servers, and a node at the first that the second has seen; `end` tells why its link closed. */
+async function pairWithNode() {
+  const nats = await start()
+  const a = await server(nats, 'a')
+  const b = await server(nats, 'b')
+  const { node, session } = await a.join()
+  const end = hasClosed(session)
+  await until(() => isOnline(b, node))
+  return { nats, a, b, node, session, end }
 }
 
 test('what one server answers the other shows: nodes, servers, and where each is', async () => {
@@ -138,7 +164,9 @@ test('what a server lets the others know, and whether it is in touch', async () 
   expect(known()).toEqual([[b.identity.nodeId, '']])
   a.proxy.open()
   await until(() => one.isInTouch && known().length === 2)
-  expect(touch).toEqual([false, true])
+  // A process that is held up may lose its lease once more on the way.
+  expect(touch).toEqual(touch.map((_, i) => i % 2 === 1))
+  expect(touch.at(-1)).toBe(true)
 })
 
 test('a server that closes: its nodes are offline at once, and so is it', async () => {
@@ -155,12 +183,7 @@ test('a server that closes: its nodes are offline at once, and so is it', async 
 })
 
 test('cut off: past its lease UNAVAILABLE, links stay; the others see its nodes offline; back, they are online again', async () => {
-  const nats = await start()
-  const a = await server(nats, 'a')
-  const b = await server(nats, 'b')
-  const { node, session } = await a.join()
-  const end = hasClosed(session)
-  await until(() => isOnline(b, node))
+  const { a, b, node, session, end } = await pairWithNode()
   b.told()
   a.proxy.cut()
   await until(() => a.facts.includes('lease lost'))
@@ -177,11 +200,12 @@ test('cut off: past its lease UNAVAILABLE, links stay; the others see its nodes 
   await until(() => isOnline(b, node) && routes(b, node).kind === 'server' && b.listed(node.nodeId)?.name === 'renamed')
   expect(end.reason).toBe('')
   expect(routes(a, node).kind).toBe('session')
-  expect(b.told().filter((event) => /node|renamed/.test(event))).toEqual([
-    'disconnected node',
-    'updated renamed',
-    'connected renamed',
-  ])
+  const told = b.told().filter((event) => /node|renamed/.test(event))
+  expect(told.filter((event) => event.startsWith('updated'))).toEqual(['updated renamed'])
+  // A server that is slow to come back may lose its lease once more on the way.
+  const turns = told.map((event) => event.split(' ')[0]).filter((type) => type !== 'updated')
+  expect(turns).toEqual(turns.map((_, i) => (i % 2 === 0 ? 'disconnected' : 'connected')))
+  expect(turns.at(-1)).toBe('connected')
 })
 
 test('cut off while its node goes elsewhere: back, it lets the node go', async () => {
@@ -214,6 +238,18 @@ test('cut off while its node goes elsewhere: back, it lets the node go', async (
   )
 })
 
+test('cut off while its node is removed and let in anew: back, it cuts the link of the membership that is over', async () => {
+  const { a, b, node, end } = await pairWithNode()
+  a.proxy.cut()
+  expect(await b.registry.remove(node.nodeId)).toBe(true)
+  await b.admit(node)
+  a.proxy.open()
+  a.proxy.break()
+  await until(() => end.reason === 'SHUTDOWN')
+  await until(() => !isOnline(a, node) && !isOnline(b, node))
+  expect(routes(a, node).kind).toBe('offline')
+})
+
 test('the engine is away for all: nobody is declared dead, nobody is told anything; back, all goes on', async () => {
   const nats = await start()
   const a = await server(nats, 'a')
@@ -237,13 +273,63 @@ test('the engine is away for all: nobody is declared dead, nobody is told anythi
   }
 }, 60_000)
 
-test('the NATS server is killed and started again: members are there, presence is made anew', async () => {
+test('what a node says of itself while nothing can be written is written later, that of the server too', async () => {
   const nats = await start()
   const a = await server(nats, 'a')
   const b = await server(nats, 'b')
   const { node, session } = await a.join()
-  const end = hasClosed(session)
   await until(() => isOnline(b, node))
+  // Leases are renewed meanwhile: they are in the other bucket.
+  const members = await writable(nats, 'KV_penstock_tests_members')
+  await members(false)
+  session.sendRecord(recordOf('renamed'))
+  a.registry.setSelf({ ...recordOf('server'), services: ['HUB_SERVER', 'PIPELINES'] })
+  await until(() => a.errors.length >= 2)
+  expect(a.errors.join()).toMatch(/it is tried again/)
+  await members(true)
+  await until(() => b.listed(node.nodeId)?.name === 'renamed' && b.listed(a.identity.nodeId)?.name === 'server')
+  expect(a.facts).not.toContain('lease lost')
+}, 60_000)
+
+test('cut off while its node is removed elsewhere: it hears of that from the server that removed it, but cuts no newer membership', async () => {
+  const nats = await start()
+  const a = await server(nats, 'a')
+  const b = await server(nats, 'b')
+  const directoryOf = ({ registry }: HubServerRig) => (registry as ClusterRegistry).directory
+  const told: [string, number][] = []
+  directoryOf(b).followRemovals((...removal) => told.push(removal))
+  const { node, session } = await a.join()
+  await until(() => isOnline(b, node))
+  a.proxy.cut()
+  expect(await b.registry.remove(node.nodeId)).toBe(true)
+  const [removal] = told as [[string, number]]
+  expect(removal[0]).toBe(node.nodeId)
+  directoryOf(a).removed(...removal)
+  expect((await session.closed).reason).toBe('REMOVED')
+  a.proxy.open()
+  a.proxy.break()
+  await until(() => a.listed(node.nodeId) === undefined)
+  await b.admit(node)
+  const { session: second } = await a.dial(node)
+  const end = hasClosed(second)
+  directoryOf(a).removed(...removal)
+  await until(() => isOnline(b, node))
+  expect(end.reason).toBe('')
+})
+
+test('where a node is is lost in the engine: its server notes it again, its link stays', async () => {
+  const { nats, b, node, end } = await pairWithNode()
+  b.told()
+  const presence = await new Kvm(jetstream(await client(nats))).open('penstock_tests_presence')
+  await presence.delete(`node.${node.nodeId}`)
+  await until(() => b.events.length >= 2)
+  expect(b.told()).toEqual(['disconnected node', 'connected node'])
+  expect(routes(b, node).kind).toBe('server')
+  expect(end.reason).toBe('')
+})
+
+test('the NATS server is killed and started again: members are there, presence is made anew', async () => {
+  const { nats, a, b, node, end } = await pairWithNode()
   await nats.servers[0]!.kill()
   await until(() => a.facts.includes('lost') && b.facts.includes('lost'))
   await nats.servers[0]!.start()
@@ -289,3 +375,20 @@ test('three NATS servers, one killed: what was answered is kept, both servers go
   await until(() => b.registry.nodes().some(({ name }) => name === 'after'))
   await until(() => isOnline(a, node) && isOnline(b, node))
 }, 60_000)
+
+test('all three NATS servers killed and started again: the revisions of presence begin anew, and count', async () => {
+  const nats = await start(Nats.three())
+  const a = await clusterServer({ name: 'a', servers: nats.addresses, replicas: 3 })
+  closing.push(() => a.close())
+  const b = await clusterServer({ name: 'b', servers: nats.addresses, replicas: 3 })
+  closing.push(() => b.close())
+  const { node } = await a.join()
+  for (let i = 0; i < 50; i++) await a.dial(node)
+  await until(() => isOnline(b, node))
+  await Promise.all(nats.servers.map((each) => each.kill()))
+  await Promise.all(nats.servers.map((each) => each.start()))
+  const isIn = ({ registry }: HubServerRig) => (registry as ClusterRegistry).directory.isInTouch
+  await until(() => !isIn(a) && !isIn(b))
+  await until(() => isIn(a) && isIn(b), undefined, 60_000)
+  await until(() => isOnline(b, node) && routes(b, node).kind === 'server')
+}, 120_000)

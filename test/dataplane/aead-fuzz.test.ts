@@ -1,8 +1,9 @@
 /** Random messages of all lengths, sealed by one backend and opened by the other, and with a bit changed refused by both. */
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../src/dataplane/engine/random.ts'
+import type { AeadBackendName } from '../../src/dataplane/native/cipher-calls.ts'
 import { bytesOf, freePacket, openPackets, packetMemory, packetOf } from '../../src/dataplane/native/fixture.ts'
-import { type AeadBackendName, native } from '../../src/dataplane/native/native.ts'
+import { native } from '../../src/dataplane/native/native.ts'
 import { missingIpsecMb, usableAeadBackends } from '../harness/aead-backends.ts'
 import { FuzzRound, SEED } from '../harness/fuzz-round.ts'
 

@@ -86,7 +86,8 @@ try {
 run.stop()
 result.end = await run.ended
 result.gone = link() === undefined
-result.descriptors = native.openDescriptors() - before
 collector.close()
+// Threads kept ready have descriptors of their own until then.
 await pool.close()
+result.descriptors = native.openDescriptors() - before
 console.log(JSON.stringify(result))

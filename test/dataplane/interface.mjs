@@ -87,8 +87,9 @@ const run = pool.start({ runId: 'follow', config, performanceMode: false, level:
 )
 await run.running
 const reader = new RegionReader(run.region)
+let values = reader.blank.values
 const metric = (name) => {
-  const { values } = reader.snapshot()
+  values = reader.snapshot()?.values ?? values // no snapshot: the run was writing
   return Object.fromEntries(
     SOCKETS.map((socket) => [
       socket,

@@ -1,5 +1,8 @@
 /** What the threads of runs load, and when: the product's bundle, components as configurations name them. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Script } from 'node:vm'
 import { BroadcastChannel } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { componentLoaders } from '../../src/dataplane/components/loaders.ts'
@@ -110,9 +113,22 @@ describe('the threads kept ready', () => {
     expect(new Set(done.map((entry) => entry.thread)).size).toBe(1)
   })
 
+  it('are not waited for where there may be no more threads: the pool closes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const pool = opened(createRunPool({ registry: components, thread, rehearsal, warm: 2, maximum: 1 }))
+    while (threadsOf('rehearsal').length < 1) await turn()
+    const { handle } = start(pool, endless)
+    await handle.running
+    handle.stop()
+    await handle.ended
+    vi.advanceTimersByTime(1_000)
+    for (let i = 0; i < 10; i++) await turn()
+    await pool.close()
+  })
+
   it('are the one that has just run, until it has been without a run for ten seconds and is ended', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const pool = opened(createRunPool({ registry: components, thread, rehearsal, warm: 1 }))
+    const pool = opened(createRunPool({ registry: components, thread, rehearsal, warm: 2 }))
     const run = async () => {
       const { handle } = start(pool, endless)
       await handle.running
@@ -125,13 +141,14 @@ describe('the threads kept ready', () => {
       handle.stop()
       await handle.ended
     }
-    while (threadsOf('rehearsal').length < 1) await turn()
+    // One whose rehearsal has ended: they come one after the other.
+    while (threadsOf('rehearsal').length < 2) await turn()
     await again()
     await again()
     const [first, second] = threadsOf('run')
     expect(second).toBe(first)
     vi.advanceTimersByTime(10_000)
-    while (threadsOf('rehearsal').length < 2) {
+    while (threadsOf('rehearsal').length < 3) {
       vi.advanceTimersByTime(100)
       await turn()
     }
@@ -154,6 +171,20 @@ describe('the threads kept ready', () => {
 })
 
 describe('the bundle', () => {
+  it('is ASCII, and each file of it a function: V8 has the text once in memory, a byte for each character', () => {
+    const folder = fileURLToPath(new URL('../../dist/thread/', import.meta.url))
+    const files = readdirSync(folder).filter((name) => name.endsWith('.cjs'))
+    expect(files).toContain('run.cjs')
+    for (const name of files) {
+      const bytes = readFileSync(join(folder, name))
+      expect(
+        bytes.every((byte) => byte < 128),
+        name,
+      ).toBe(true)
+      expect(typeof new Script(bytes.toString()).runInThisContext(), name).toBe('function')
+    }
+  })
+
   it('runs, in a first thread and in those that take what it has compiled', async () => {
     const pool = opened(openRunPool({ warm: 1 }))
     const first = start(pool, finite)

@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AeadBackendName, native } from '../../src/dataplane/native/native.ts'
+import type { AeadBackendName } from '../../src/dataplane/native/cipher-calls.ts'
+import { native } from '../../src/dataplane/native/native.ts'
 
 /** Fastest first. */
 export const usableAeadBackends: readonly AeadBackendName[] = native

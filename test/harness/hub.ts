@@ -10,10 +10,10 @@ import { loadOperations } from '../../src/contract/operations.ts'
 import type { BidiOperations, StreamOperations, UnaryOperations } from '../../src/contract/types.ts'
 import type { DialRequest } from '../../src/hub/dial-request.ts'
 import { type Identity, loadIdentity } from '../../src/link/identity.ts'
-import { type LinkEvent, LinkUnreachable } from '../../src/link/link.ts'
+import { type LinkEvent, LinkUnreachable, type NodeRecord } from '../../src/link/link.ts'
 import { connectPair } from '../../src/link/pair.ts'
 import { createHubPart } from '../../src/node/hub.ts'
-import type { HubPart } from '../../src/node/hub-part.ts'
+import { detailsOf, type HubPart, type SharedHub } from '../../src/node/hub-part.ts'
 import { Store } from '../../src/store/store.ts'
 import { CollectingSink } from './sink.ts'
 
@@ -39,26 +39,37 @@ export interface MemberOptions {
   random?: () => number
 }
 
+/** Opens what the hub on a node keeps its state in, where that is not the node's own store; `self`: what the node says of itself. */
+export type OpenShared = (identity: Identity, self: NodeRecord) => Promise<SharedHub>
+
 /** The hubs there are, by address, and the machines on which nodes live. */
 export class Network {
   readonly hubs = new Map<string, Member>()
+  readonly #openShared: OpenShared | undefined
   readonly #root = mkdtempSync(join(tmpdir(), 'penstock-hub-'))
   readonly #members = new Set<Member>()
   #count = 0
+
+  constructor(openShared?: OpenShared) {
+    this.#openShared = openShared
+  }
 
   directory(): string {
     return join(this.#root, `${this.#count++}`)
   }
 
   /** Starts a hub that is reached at `address`. */
-  hub(address: string, options: MemberOptions = {}): Member {
-    const hub = new Member(this, { ...options, directory: options.directory ?? this.directory() }, address)
+  async hub(address: string, options: MemberOptions = {}): Promise<Member> {
+    const { directory = this.directory(), name = 'unnamed' } = options
+    const self: NodeRecord = { name, metadata: { items: {} }, services: ['HUB_SERVER', 'PIPELINES'] }
+    const shared = await this.#openShared?.(loadIdentity(directory), self)
+    const hub = new Member(this, { ...options, directory }, { address, shared })
     this.#members.add(hub)
     return hub
   }
 
   node(options: MemberOptions = {}): Member {
-    const node = new Member(this, { ...options, directory: options.directory ?? this.directory() }, undefined)
+    const node = new Member(this, { ...options, directory: options.directory ?? this.directory() })
     this.#members.add(node)
     return node
   }
@@ -88,7 +99,13 @@ export class Member {
   readonly #clock: Clock
   #closed: Promise<void> | undefined
 
-  constructor(network: Network, options: MemberOptions & { directory: string }, address: string | undefined) {
+  /** `hub`: it hosts one, which is reached there. */
+  constructor(
+    network: Network,
+    options: MemberOptions & { directory: string },
+    hub?: { readonly address: string; readonly shared: SharedHub | undefined },
+  ) {
+    const { address, shared } = hub ?? {}
     this.#network = network
     this.#address = address
     this.directory = options.directory
@@ -100,10 +117,14 @@ export class Member {
     this.part = createHubPart({
       nodeId: this.id,
       store: this.store,
-      name: options.name ?? 'unnamed',
-      metadata: {},
-      file: options.file,
-      hubServer: address === undefined ? undefined : { requestTimeout },
+      details: detailsOf({
+        store: this.store,
+        name: options.name ?? 'unnamed',
+        metadata: {},
+        file: options.file,
+        isHubServer: address !== undefined,
+      }),
+      hubServer: address === undefined ? undefined : { requestTimeout, shared },
       dial: (request) => this.#dial(request, options.remoteAddress ?? ''),
       dispatcher: () => this.dispatcher,
       log: { info: () => {}, warn: () => {}, error: (fields) => this.reported.push(fields) },

@@ -36,6 +36,11 @@ export class NatsServer {
     return `127.0.0.1:${this.#options.port}`
   }
 
+  /** Of its process; undefined: it is not there. */
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
   /** Starts it, again with what it has on disk; resolves once it listens. */
   async start(): Promise<void> {
     const { name, directory, port, settings } = this.#options
@@ -133,7 +138,10 @@ export class Nats {
   }
 }
 
-/** A TCP proxy in front of a NATS server that can be cut and opened again, and may change what the server says. */
+/** How what a NATS server says of itself begins. */
+const INFO = Buffer.from('INFO ')
+
+/** A TCP proxy in front of a NATS server that can be cut and opened again, and may change what either side says. */
 export class NatsProxy {
   readonly address: string
   readonly #sockets: Set<Socket>
@@ -142,6 +150,7 @@ export class NatsProxy {
   /** Whether what either side sends goes on; without it nothing arrives, and nothing is closed. */
   #isOpen = true
   #areAnswersHeld = false
+  #toServer: (text: string) => string = (text) => text
 
   private constructor(port: number, sockets: Set<Socket>, close: () => void) {
     this.address = `127.0.0.1:${port}`
@@ -154,7 +163,6 @@ export class NatsProxy {
     const server = createServer((client) => {
       const [host, port] = target.split(':') as [string, string]
       const far = connectSocket(Number(port), host)
-      let isFirst = true
       for (const socket of [client, far]) {
         sockets.add(socket)
         socket.setNoDelay(true)
@@ -168,10 +176,10 @@ export class NatsProxy {
         if (!proxy.#isOpen || (proxy.#areAnswersHeld && socket === far)) socket.pause()
         if (socket === far) proxy.#fromServers.add(socket)
       }
-      client.on('data', (bytes) => far.write(bytes))
+      client.on('data', (bytes: Buffer) => far.write(proxy.#toServer(bytes.toString('latin1')), 'latin1'))
       far.on('data', (bytes: Buffer) => {
-        client.write(isFirst ? change(bytes.toString('latin1')) : bytes, 'latin1')
-        isFirst = false
+        // What it says of itself comes first, and from some versions on once more after the log-in.
+        client.write(bytes.includes(INFO) ? change(bytes.toString('latin1')) : bytes, 'latin1')
       })
     })
     server.listen(0, '127.0.0.1')
@@ -197,6 +205,11 @@ export class NatsProxy {
   holdAnswers(): void {
     this.#areAnswersHeld = true
     for (const socket of this.#fromServers) socket.pause()
+  }
+
+  /** From now on changes what is said to the server, to something of the same length; without an argument nothing any more. */
+  changeToServer(change: (text: string) => string = (text) => text): void {
+    this.#toServer = change
   }
 
   /** Breaks all connections, with what was held in them; new ones go through. */

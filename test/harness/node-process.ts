@@ -29,6 +29,48 @@ export interface NodeProcessOptions {
   readonly flags?: Record<string, string>
   /** How much faster than real time links live; default 1. */
   readonly speed?: number
+  /** Has it run as `penstock up`, in real time, and hears of it. */
+  readonly command?: CommandListener
+  /** Ends the start, and the process with it. */
+  readonly signal?: AbortSignal
+}
+
+interface CommandListener {
+  spawned(pid: number): void
+  /** A line of its log. */
+  said(line: string): void
+}
+
+const script = fileURLToPath(new URL('../hub/node-child.mjs', import.meta.url))
+const command = fileURLToPath(new URL('../../bin/penstock.js', import.meta.url))
+
+function spawnNode(flags: Record<string, string>, speed: number, listener?: CommandListener): ChildProcess {
+  if (listener === undefined) {
+    return spawn(process.execPath, [script, JSON.stringify({ flags, speed })], { stdio: ['ignore', 'pipe', 'inherit'] })
+  }
+  const args = Object.entries(flags).flatMap(([name, value]) =>
+    value === 'true' ? [`--${name}`] : [`--${name}`, value],
+  )
+  const child = spawn(process.execPath, [command, 'up', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  createInterface({ input: child.stderr }).on('line', (line) => listener.said(line))
+  if (child.pid !== undefined) listener.spawned(child.pid)
+  return child
+}
+
+/** What a node says when it is ready; rejects when it ends before that. */
+async function ready(child: ChildProcess): Promise<{ id: string; http: string; grpc?: string }> {
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })
+  const line = await new Promise<string>((resolve, reject) => {
+    lines.once('line', resolve)
+    lines.once('close', () => reject(new Error('the node has ended before it was ready')))
+  })
+  if (!line.startsWith('{')) {
+    const { node, http, grpc } = Object.fromEntries(line.split(' ').map((word) => word.split('=', 2)))
+    return { id: node, http, grpc }
+  }
+  const said = JSON.parse(line) as { id: string; http: string; error?: string }
+  if (said.error !== undefined) throw new Error(said.error)
+  return said
 }
 
 export class NodeProcess {
@@ -57,17 +99,15 @@ export class NodeProcess {
 
   static async start(options: NodeProcessOptions): Promise<NodeProcess> {
     const { directory, speed = 1 } = options
+    options.signal?.throwIfAborted()
     const flags: Record<string, string> = { 'data-dir': directory, http: await freeAddress(), ...options.flags }
     if (flags.grpc === '127.0.0.1:0') flags.grpc = await freeAddress()
-    const script = fileURLToPath(new URL('../hub/node-child.mjs', import.meta.url))
-    const child = spawn(process.execPath, [script, JSON.stringify({ flags, speed })], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const child = spawnNode(flags, speed, options.command)
     running.add(child)
-    const [line] = await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
-    const said = JSON.parse(line) as { id: string; http: string; grpc?: string; error?: string }
-    if (said.error !== undefined) throw new Error(said.error)
-    return new NodeProcess(child, { directory, speed, flags }, { ...said, grpc: flags.grpc ?? 'none' })
+    const stop = () => void end(child)
+    options.signal?.addEventListener('abort', stop)
+    const said = await ready(child).finally(() => options.signal?.removeEventListener('abort', stop))
+    return new NodeProcess(child, { ...options, speed, flags }, { ...said, grpc: flags.grpc ?? 'none' })
   }
 
   /** Starts it again, at the same addresses. */

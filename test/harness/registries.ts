@@ -6,7 +6,8 @@ import { systemClock } from '../../src/contract/clock.ts'
 import { ClusterRegistry, type ClusterRegistryOptions } from '../../src/hub/cluster/cluster-registry.ts'
 import { EmbeddedRegistry } from '../../src/hub/embedded-registry.ts'
 import { hubPolicy } from '../../src/hub/policy.ts'
-import type { MemberPlace, NodeEvent, NodeRegistry } from '../../src/hub/registry.ts'
+import type { NodeEvent, NodeRegistry } from '../../src/hub/registry.ts'
+import type { MemberPlace } from '../../src/hub/request-store.ts'
 import type { Identity } from '../../src/link/identity.ts'
 import { newIdentity } from '../../src/link/identity.ts'
 import { rawKey } from '../../src/link/keys.ts'
@@ -88,6 +89,7 @@ export async function embeddedState(): Promise<HubState> {
         selfId: identity.nodeId,
         self: serverRecord('hub'),
         store: store.nodes,
+        requestIds: store.requestIds,
         onError: (error) => {
           throw error
         },
@@ -101,28 +103,36 @@ export async function embeddedState(): Promise<HubState> {
   }
 }
 
+/** That of each hub whose state is in NATS. */
+export const HUB_ID = new Uint8Array(32).fill(1)
+
 export interface ClusterServerOptions {
   readonly name?: string
   readonly identity?: Identity
+  /** hubServer.cluster.name; default: tests. */
+  readonly bucket?: string
   readonly servers: readonly string[]
   readonly replicas?: number
   readonly now?: () => number
+  readonly engineTime?: ClusterRegistryOptions['engineTime']
   readonly onFact?: ClusterRegistryOptions['onFact']
   readonly onError?: ClusterRegistryOptions['onError']
 }
 
 /** A server on NATS JetStream. */
 export async function clusterServer(options: ClusterServerOptions): Promise<HubServerRig> {
-  const { identity = newIdentity(), name = 'hub', servers, replicas = 1, now, onFact, onError } = options
+  const { identity = newIdentity(), name = 'hub', bucket = 'tests', servers, replicas = 1, onFact, onError } = options
+  const { now, engineTime } = options
   const registry = await ClusterRegistry.open({
     selfId: identity.nodeId,
     selfKey: rawKey(identity.publicKey),
     self: serverRecord(name),
-    engine: { servers, name: 'tests', hubId: new Uint8Array(32).fill(1), replicas, connectionName: name },
+    engine: { servers, name: bucket, hubId: HUB_ID, replicas, connectionName: name },
     clock: systemClock,
     onFact: onFact ?? (() => {}),
     onError: onError ?? ((message, error) => console.error(message, error)),
     ...(now === undefined ? {} : { now }),
+    ...(engineTime === undefined ? {} : { engineTime }),
   })
   return new HubServerRig(registry, identity, () => registry.close())
 }

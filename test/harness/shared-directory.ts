@@ -7,14 +7,24 @@ interface Entry {
   isInTouch: boolean
   readonly listeners: (() => void)[]
   readonly touched: (() => void)[]
+  readonly removals: ((nodeId: string, revision: number) => void)[]
 }
 
 export class SharedDirectory {
+  /** Removals that servers have heard of from others: the server that heard, the node, the revision. */
+  readonly heard: [string, string, number][] = []
   readonly #entries = new Map<string, Entry>()
 
   /** As the server with this id has it; from now on it is up. */
   of(selfId: string): ServerDirectory {
-    const entry: Entry = { details: new Uint8Array(0), isUp: true, isInTouch: true, listeners: [], touched: [] }
+    const entry: Entry = {
+      details: new Uint8Array(0),
+      isUp: true,
+      isInTouch: true,
+      listeners: [],
+      touched: [],
+      removals: [],
+    }
     this.#entries.set(selfId, entry)
     return {
       selfId,
@@ -28,6 +38,8 @@ export class SharedDirectory {
         return entry.isInTouch
       },
       followTouch: (listener) => entry.touched.push(listener),
+      followRemovals: (listener) => entry.removals.push(listener),
+      removed: (nodeId, revision) => this.heard.push([selfId, nodeId, revision]),
     }
   }
 
@@ -35,6 +47,11 @@ export class SharedDirectory {
   leave(id: string): void {
     this.#entry(id).isUp = false
     this.#tell()
+  }
+
+  /** The server with this id has removed a member. */
+  remove(id: string, nodeId: string, revision: number): void {
+    for (const listener of this.#entry(id).removals) listener(nodeId, revision)
   }
 
   touch(id: string, isInTouch: boolean): void {

@@ -1,12 +1,29 @@
 /** What the servers of a hub share, in one process: each has a registry of its own, and sees the links of the others. */
 import { join } from 'node:path'
 import type { Node } from '../../src/contract/types.ts'
-import { EmbeddedRegistry } from '../../src/hub/embedded-registry.ts'
+import { EmbeddedRegistry, type EmbeddedRegistryOptions } from '../../src/hub/embedded-registry.ts'
 import type { NodeEvent, NodeRegistry, NodeRoute } from '../../src/hub/registry.ts'
-import type { NodeRecord } from '../../src/link/link.ts'
+import type { MemberPlace } from '../../src/hub/request-store.ts'
+import type { JoiningNode, NodeRecord } from '../../src/link/link.ts'
 import type { SharedHub } from '../../src/node/hub-part.ts'
 import { Store } from '../../src/store/store.ts'
 import { SharedDirectory } from './shared-directory.ts'
+
+/** A registry whose members are those of the others too. */
+class SharingRegistry extends EmbeddedRegistry {
+  readonly #others: () => EmbeddedRegistry[]
+
+  constructor(options: EmbeddedRegistryOptions, others: () => EmbeddedRegistry[]) {
+    super(options)
+    this.#others = others
+  }
+
+  override async admit(joiner: JoiningNode): Promise<MemberPlace> {
+    const place = await super.admit(joiner)
+    for (const other of this.#others()) await EmbeddedRegistry.prototype.admit.call(other, joiner)
+    return place
+  }
+}
 
 export class SharedHubs {
   readonly directory = new SharedDirectory()
@@ -21,8 +38,8 @@ export class SharedHubs {
   }
 
   /** As the server with this node id has it. */
-  of(selfId: string): SharedHub {
-    return { directory: this.directory.of(selfId), registry: (self) => this.#registry(selfId, self) }
+  of(selfId: string, self: NodeRecord): SharedHub {
+    return { directory: this.directory.of(selfId), registry: this.#registry(selfId, self) }
   }
 
   /** The server is gone, without a word. */
@@ -38,9 +55,18 @@ export class SharedHubs {
 
   #registry(selfId: string, self: NodeRecord): NodeRegistry {
     const store = new Store(join(this.#root, `registry-${selfId}`))
-    const own = new EmbeddedRegistry({ selfId, self, store: store.nodes, onError: (error) => expectNone(error) })
-    this.#own.set(selfId, own)
     const others = () => [...this.#own].filter(([id]) => id !== selfId)
+    const own = new SharingRegistry(
+      {
+        selfId,
+        self,
+        store: store.nodes,
+        requestIds: store.requestIds,
+        onError: (error) => expectNone(error),
+      },
+      () => others().map(([, other]) => other),
+    )
+    this.#own.set(selfId, own)
     const serverOf = (nodeId: string): string | undefined => {
       const mistaken = this.mistaken.get(nodeId)
       this.mistaken.delete(nodeId)
@@ -49,6 +75,7 @@ export class SharedHubs {
     }
     return {
       selfId,
+      requests: own.requests,
       nodes: () => {
         const servers = others().map(([, other]) => other.nodes()[0] as Node)
         return [
@@ -64,11 +91,7 @@ export class SharedHubs {
         return server === undefined ? route : { kind: 'server', server }
       },
       claim: (nodeId) => own.claim(nodeId),
-      admit: async (joiner) => {
-        const place = await own.admit(joiner)
-        for (const [, other] of others()) await other.admit(joiner)
-        return place
-      },
+      admit: (joiner) => own.admit(joiner),
       expel: (place) => own.expel(place),
       connect: (session, record) => own.connect(session, record),
       update: (session, record) => own.update(session, record),

@@ -1,6 +1,3 @@
-/** Real nodes with their listeners, and callers of every transport that speak service objects and fail with the code's name. */
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
 import { WebSocket } from 'ws'
 import { decodeBinary } from '../../src/contract/binary-decode.ts'
@@ -25,22 +22,14 @@ function operationOf(name: OperationName): Operation {
   return operations.get(name) as Operation
 }
 
-/** Where a listener can be started, stopped and started again: a port that the system chose at the listening is not to be had again at once. */
-export async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return `127.0.0.1:${port}`
-}
+export { freeAddress } from '../../src/cli/free-address.ts'
 
 /** Starts a node in this process, as the command line would with these flags and this configuration file. */
 export async function startReal(
   directory: string,
   flags: Record<string, string> = {},
   file?: ConfigSources['file'],
-  more: Pick<NodeOptions, 'shared'> = {},
+  more: Pick<NodeOptions, 'shared' | 'clock' | 'log'> = {},
 ): Promise<RunningNode> {
   const { config, file: configFile } = loadConfig({
     ...(file === undefined ? {} : { file }),

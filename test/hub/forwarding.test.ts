@@ -63,7 +63,7 @@ interface Nodes {
 
 async function nodes(options: { a?: MemberOptions; hub?: MemberOptions } = {}): Promise<Nodes> {
   const far = { hub: new Far(), a: new Far(), b: new Far() }
-  const hub = network.hub(HUB, { ...options.hub, handlers: far.hub.handlers })
+  const hub = await network.hub(HUB, { ...options.hub, handlers: far.hub.handlers })
   const a = network.node({ ...options.a, handlers: far.a.handlers })
   const b = network.node({ handlers: far.b.handlers })
   await a.join(HUB)

@@ -1,7 +1,7 @@
 /** 200 nodes that join, leave, are removed, renamed and lose their links at random: whoever follows the list ends with the list. */
 import { afterEach, expect, test } from 'vitest'
 import type { Node, StreamNodesResponse } from '../../src/contract/types.ts'
-import { MAX_PENDING_PER_ADDRESS } from '../../src/hub/join-requests.ts'
+import { MAX_PENDING_PER_ADDRESS } from '../../src/hub/request-limits.ts'
 import { type Member, Network } from '../harness/hub.ts'
 import type { CollectingSink } from '../harness/sink.ts'
 import { settle, until } from '../harness/waiting.ts'
@@ -71,7 +71,7 @@ test.each([1, 2])('seed %i', { timeout: 60_000 }, async (seed) => {
   network = new Network()
   const random = seeded(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
-  const hub = network.hub(HUB)
+  const hub = await network.hub(HUB)
   const { sink: requests, receiver } = await hub.converse('authenticationByRequests')
   let operating = true
   const operator = (async () => {

@@ -30,7 +30,7 @@ async function running(flags: Record<string, string>, options: Parameters<typeof
 async function server(): Promise<Running> {
   const http = await freeAddress()
   const flags = { http, hub: 'true', 'hub-key-file': keyFile, 'hub-address': `http://${http}` }
-  return await running(flags, { shared: (nodeId) => shared.of(nodeId) })
+  return await running(flags, { shared: (nodeId, self) => shared.of(nodeId, self) })
 }
 
 async function member(at: Running): Promise<Running> {
@@ -74,8 +74,21 @@ async function expectReached(from: readonly Running[], to: readonly Running[]): 
 
 test('each two servers have one link', async () => {
   const up = 'link with another server of the hub up'
+  expect(servers.map((each) => logs(each, '"another server of the hub is up"'))).toEqual([2, 2, 2])
   await until(() => servers.every((each) => logs(each, up) === 2))
   expect(servers.map((each) => logs(each, 'link with another server of the hub down'))).toEqual([0, 0, 0])
+})
+
+test('that a server has removed a member is told to every other one', async () => {
+  const [a, b, c] = servers
+  for (const [i, { id }] of [a, b].entries()) {
+    const { heard } = shared.directory
+    shared.directory.remove(id, 'x', 7 + i)
+    await until(() => heard.length === 2)
+    const others = i === 0 ? [b, c] : [a, c]
+    const told = others.map((other) => [other.id, 'x', 7 + i])
+    expect(heard.splice(0).sort()).toEqual(told.sort())
+  }
 })
 
 test('nodes at different servers, and the servers, call each other: calls with one answer, with many, and with long ones', async () => {
@@ -125,6 +138,7 @@ describe('when a server goes', () => {
     shared.leave(a.id)
     await a.running.node.close()
     await until(() => isAt(moved, b) || isAt(moved, c))
+    expect([b, c].map((each) => logs(each, 'another server of the hub is gone'))).toEqual([1, 1])
     await expectReached([b, c, ...nodes], nodes)
     await expect(b.caller.unary('getNode', { nodeId: a.id })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
     expect(others.map((node) => linksOf(node).length)).toEqual([1, 1])
@@ -134,7 +148,11 @@ describe('when a server goes', () => {
     const [, b, c] = servers
     const there = nodes.filter((node) => isAt(node, b))
     expect(there.length).toBeGreaterThan(0)
+    const states = await b.caller.stream('streamConnectionState')
+    expect(await states.next()).toEqual({ state: 'CONNECTED' })
     shared.directory.touch(b.id, false)
+    expect(await states.next()).toEqual({ state: 'DISCONNECTED' })
+    states.close()
     await until(() => nodes.every((node) => isAt(node, c)))
     for (const node of there) {
       await until(() => linksOf(node).at(-1) === `down ${b.address}` && shared.hasNoLink(b.id, node.id))

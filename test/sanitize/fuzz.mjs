@@ -24,6 +24,8 @@ const OPENING = {
 const HANDLES = 5
 const SLOTS = 80
 const SLOT_BYTES = 2048
+/** Words of a run of blockHeaders. */
+const RUN_WORDS = 8
 const TRAINS = 2
 const shared = (Type, length) => new Type(new SharedArrayBuffer(length * Type.BYTES_PER_ELEMENT))
 
@@ -277,22 +279,30 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   function passArguments() {
     const id = memoryId()
     const list = packets(id)
-    const headers = new Int32Array(list.length)
-    const k = 1 + random.below(6)
-    const jobs = []
-    for (let at = 0; at < list.length && jobs.length < 8 * 8; ) {
+    const headers = Array(list.length).fill(0)
+    const [k, r] = [1 + random.below(6), random.below(9)]
+    const runs = []
+    for (let at = 0; at < list.length && runs.length < 8 * RUN_WORDS; ) {
       const wanted = 1 + random.below(k)
       const sources = 1 + random.below(wanted)
       const count = Math.min(list.length - at, sources + random.below(4))
       if (count < sources) break
       for (let n = 0; n < count; n++) headers[at + n] = n < sources ? n : n - sources
       const bytes = random.pick([2, 64, 500, 1400, SLOT_BYTES])
-      jobs.push(at, count, sources, wanted, bytes, (jobs.length / 8) * (k + 8), k, random.below(2))
+      runs.push((k << 8) | r, 77, runs.length / RUN_WORDS, count, sources, wanted, bytes, bytes)
       at += count
     }
-    const places = (jobs.length / 8) * (k + 8)
-    const lists = [new Int32Array(places), new Int32Array(places), new Int32Array(6 * list.length)]
-    return [id, random.chance(0.5), Int32Array.from(list), headers, Int32Array.from(jobs), jobs.length / 8, ...lists]
+    const lists = Array.from({ length: 3 }, () => new Int32Array(8 * (k + r)))
+    return [
+      id,
+      random.chance(0.5),
+      Int32Array.from(list),
+      Int32Array.from([...headers, ...runs]),
+      Int32Array.of(list.length, 0, random.pick([1, 8]), random.below(2)),
+      runs.length / RUN_WORDS,
+      ...lists,
+      new Int32Array(6 * list.length),
+    ]
   }
 
   function randomArguments() {
@@ -433,6 +443,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     },
     memoryClose: () => [memories.size > 1 ? memoryId() : -1],
     fillStack: () => [new Int32Array(random.below(1_000))],
+    bytesToCacheLine: () => [new Uint8Array(100).subarray(random.below(101))],
     trimHeap: () => [],
     eventOpen: () => [owner()],
     eventSignal: () => [get('event')],
@@ -541,6 +552,12 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         new Int32Array(blocks * stride + sources),
       ]
     },
+    packetsCopy: () => {
+      const id = memoryId()
+      const list = packets(id)
+      const from = random.below(list.length + 1)
+      return [id, Int32Array.from(list), from, list.length, new Int32Array(list.length - from)]
+    },
     blockHeaders: () => {
       const id = memoryId()
       const list = packets(id)
@@ -610,7 +627,10 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       return [get('chacha'), id, handles, handles.length, ints(20)]
     },
     crc32c: () => [memoryId(), random.below(SLOTS * SLOT_BYTES), random.below(5000)],
-    onesSumOf: () => [new Uint8Array(random.below(2000)), 1 + random.below(64)],
+    onesSumOf: () => {
+      const bytes = new Uint8Array(random.below(2000))
+      return [bytes, 1 + random.below(64), new Uint8Array(random.below(2) * bytes.length)]
+    },
   }
   const names = Object.keys(native)
   // What carries packets is called more often, what closes things less.

@@ -3,7 +3,8 @@
 import type { Pipeline } from '../../src/contract/types.ts'
 import type { Random } from '../../src/dataplane/engine/random.ts'
 import { Failed } from '../hub/callers.ts'
-import type { Place } from './storm.ts'
+import { BrokenPromise } from './broken-promise.ts'
+import type { Place } from './place.ts'
 
 /** How long it waits for an answer, milliseconds. */
 const PATIENCE_MS = 4_000
@@ -21,8 +22,6 @@ interface Known {
   configs: Set<string>
   started: Set<boolean>
 }
-
-class BrokenPromise extends Error {}
 
 export class Client {
   readonly #own: Place

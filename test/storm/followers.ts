@@ -1,7 +1,7 @@
 /** Subscribers that keep a copy of what a stream tells of, opened again whenever it ends. */
 import type { Node, Pipeline } from '../../src/contract/types.ts'
 import type { Stream } from '../hub/callers.ts'
-import type { Place } from './storm.ts'
+import type { Place } from './place.ts'
 
 const AGAIN_MS = 50
 

@@ -5,26 +5,30 @@ import type { Random } from '../../src/dataplane/engine/random.ts'
 
 export const FAULTS = ['delay', 'drop', 'halfClose', 'truncate', 'corrupt', 'refuse'] as const
 export type Fault = (typeof FAULTS)[number]
+/** One way, milliseconds. */
+const DELAY_MS = 100
 
 interface Pair {
   readonly near: Socket
   readonly far: Socket
   /** Bytes that still pass before the connection is cut; Infinity: all. */
   left: number
+  /** Chunks on their way to either end that are delayed. */
+  readonly delayed: Map<Socket, number>
 }
 
 export class FaultyProxy {
-  readonly #server: Server
+  readonly #server: Server | undefined
   readonly #target: number
   readonly #random: Random
   readonly #pairs = new Set<Pair>()
   #fault: Fault | undefined
 
-  private constructor(server: Server, target: number, random: Random) {
+  private constructor(server: Server | undefined, target: number, random: Random) {
     this.#server = server
     this.#target = target
     this.#random = random
-    server.on('connection', (near) => this.#accept(near))
+    server?.on('connection', (near) => this.accept(near))
   }
 
   /** In front of a port of this machine. */
@@ -34,8 +38,14 @@ export class FaultyProxy {
     return new FaultyProxy(server, target, random)
   }
 
+  /** As `listen`, for connections that somebody else has accepted. */
+  static to(target: number, random: Random): FaultyProxy {
+    return new FaultyProxy(undefined, target, random)
+  }
+
+  /** Of one that listens. */
   get port(): number {
-    return (this.#server.address() as AddressInfo).port
+    return ((this.#server as Server).address() as AddressInfo).port
   }
 
   get fault(): Fault | undefined {
@@ -61,18 +71,19 @@ export class FaultyProxy {
   }
 
   close(): void {
-    this.#server.close()
+    this.#server?.close()
     for (const pair of this.#pairs) cut(pair)
   }
 
-  #accept(near: Socket): void {
+  /** Carries one connection; `near` allows that one half is closed. */
+  accept(near: Socket): void {
     if (this.#fault === 'refuse') {
       near.destroy()
       return
     }
     const far = connect({ port: this.#target, host: '127.0.0.1', allowHalfOpen: true })
     const left = this.#fault === 'truncate' ? this.#random.below(10_000) : Number.POSITIVE_INFINITY
-    const pair: Pair = { near, far, left }
+    const pair: Pair = { near, far, left, delayed: new Map() }
     this.#pairs.add(pair)
     for (const [from, to] of [
       [near, far],
@@ -96,11 +107,21 @@ export class FaultyProxy {
     }
     const passing = bytes.subarray(0, Math.max(0, pair.left))
     pair.left -= bytes.length
-    // One way, for every chunk: order is kept, since timers of equal length fire in order.
-    if (this.#fault === 'delay') setTimeout(() => write(to, passing), 100)
+    if (this.#fault === 'delay' || pair.delayed.has(to)) writeLater(pair, to, passing)
     else write(to, passing)
     if (pair.left <= 0) cut(pair)
   }
+}
+
+/** Order is kept, since timers of equal length fire in order, and since nothing overtakes what is delayed. */
+function writeLater({ delayed }: Pair, to: Socket, bytes: Buffer): void {
+  delayed.set(to, (delayed.get(to) ?? 0) + 1)
+  setTimeout(() => {
+    const left = (delayed.get(to) as number) - 1
+    if (left > 0) delayed.set(to, left)
+    else delayed.delete(to)
+    write(to, bytes)
+  }, DELAY_MS)
 }
 
 function write(to: Socket, bytes: Buffer): void {

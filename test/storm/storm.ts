@@ -7,6 +7,7 @@ import { until } from '../harness/waiting.ts'
 import type { Caller } from '../hub/callers.ts'
 import { Client } from './client.ts'
 import { NodesFollower, nodeText, PipelinesFollower, pipelineText } from './followers.ts'
+import type { Place } from './place.ts'
 import { FAULTS, type Fault, FaultyProxy } from './proxy.ts'
 
 export interface StormOptions {
@@ -29,14 +30,14 @@ const SPARE_DESCRIPTORS = 40
 
 /** What one node follows: the nodes on the hub, and the pipelines of another. */
 interface Followers {
-  readonly through: Place
+  readonly through: Machine
   readonly nodes: NodesFollower
   readonly pipelines: PipelinesFollower
-  readonly target: Place
+  readonly target: Machine
 }
 
 /** A machine with a node that may be down. */
-export class Place {
+class Machine implements Place {
   process: NodeProcess
   readonly proxy: FaultyProxy | undefined
   kills = 0
@@ -59,7 +60,7 @@ export class Place {
 export class Storm {
   readonly #options: StormOptions
   readonly #random: Random
-  readonly #places: Place[] = []
+  readonly #places: Machine[] = []
   readonly #clients: Client[] = []
   #port = 20_000
 
@@ -95,12 +96,12 @@ export class Storm {
         flags: { 'node-name': name, grpc: '127.0.0.1:0', ...flags },
         speed,
       })
-    const hub = new Place(await start('hub', { hub: 'true', 'http-tls': 'auto' }), undefined)
+    const hub = new Machine(await start('hub', { hub: 'true', 'http-tls': 'auto' }), undefined)
     this.#places.push(hub)
     const requests = await hub.caller.converse('authenticationByRequests')
     for (let i = 1; i <= members; i++) {
       const proxy = await FaultyProxy.listen(Number(hub.process.address.split(':')[1]), this.#random)
-      const place = new Place(await start(`node-${i}`, {}), proxy)
+      const place = new Machine(await start(`node-${i}`, {}), proxy)
       this.#places.push(place)
       const hubServerAddress = `https://127.0.0.1:${proxy.port}`
       const joined = place.caller.unary('authenticateByRequest', { hubServerAddress })
@@ -117,7 +118,7 @@ export class Storm {
 
   #follow(): Followers[] {
     return this.#places.map((through, i) => {
-      const target = this.#places[(i + 1) % this.#places.length] as Place
+      const target = this.#places[(i + 1) % this.#places.length] as Machine
       return {
         through,
         nodes: new NodesFollower(through),
@@ -145,7 +146,7 @@ export class Storm {
 
   /** One thing goes wrong, or is well again. */
   async #strike(): Promise<string> {
-    const place = this.#places[this.#random.below(this.#places.length)] as Place
+    const place = this.#places[this.#random.below(this.#places.length)] as Machine
     const at = this.#places.indexOf(place)
     const name = at === 0 ? 'hub' : `node-${at}`
     const roll = this.#random.below(10)
@@ -169,7 +170,7 @@ export class Storm {
     return `link of ${name}: ${fault}`
   }
 
-  async #kill(place: Place): Promise<void> {
+  async #kill(place: Machine): Promise<void> {
     place.kills++
     for (const client of this.#clients) client.killed(place)
     const { process } = place
@@ -186,7 +187,7 @@ export class Storm {
       place.isPaused = false
       place.proxy?.heal()
     }
-    const sees = async (place: Place): Promise<boolean> => {
+    const sees = async (place: Machine): Promise<boolean> => {
       try {
         const { nodes } = await place.caller.unary('getNodes', { metadataFilters: {}, serviceFilters: [] })
         if (nodes.length !== this.#places.length || nodes.some(({ online }: Node) => !online)) return false
@@ -201,7 +202,7 @@ export class Storm {
 
   async #check(followers: readonly Followers[]): Promise<void> {
     // Runs that were asked to stop, or are being torn down, have their time.
-    const settled = async ({ caller, id }: Place): Promise<boolean> => {
+    const settled = async ({ caller, id }: Machine): Promise<boolean> => {
       const { pipelines } = await caller.unary('getPipelines', { nodeId: id })
       return pipelines.every(({ currentRun: run }: Pipeline) => run === undefined || /RUNNING|ENDED/.test(run.state))
     }

@@ -1,5 +1,5 @@
 /** Socket addresses as text and as the 32-byte remote records that packets carry. */
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIPv4, isIPv6 } from '../../text/ip-family.ts'
 import { ipv6Bytes } from '../../text/ipv6-bytes.ts'
 import { REMOTE_BYTES } from '../native/native.ts'
 import type { SocketAddress } from './io.ts'

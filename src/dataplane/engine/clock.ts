@@ -20,6 +20,8 @@ export interface RunClock {
 export class MonotonicClock implements RunClock {
   now = 0
   waitedFrom = 0
+  /** When a breath last took what had arrived. */
+  private taken = 0
   readonly epoch: number
   /** Zero of this clock on `native.now()`. */
   readonly origin: number
@@ -30,8 +32,16 @@ export class MonotonicClock implements RunClock {
     this.epoch = (performance.timeOrigin + performance.now()) * 1e6
   }
 
-  /** Takes the time. */
+  /** Takes the time; this breath takes what has arrived. */
   tick(): number {
+    this.waitedFrom = this.taken
+    this.now = native.now() - this.origin
+    this.taken = this.now
+    return this.now
+  }
+
+  /** Takes the time; what arrives is left to a later breath. */
+  look(): number {
     this.waitedFrom = this.now
     this.now = native.now() - this.origin
     return this.now
@@ -39,7 +49,9 @@ export class MonotonicClock implements RunClock {
 
   /** A packet has arrived at `time`, on this clock. */
   arrived(time: number): void {
-    if (time > this.now) this.now = time
+    if (time <= this.now) return
+    this.now = time
+    this.taken = time
   }
 }
 

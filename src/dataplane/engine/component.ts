@@ -91,6 +91,8 @@ export interface ComponentContext<
   follows(name: string): boolean
   /** Whether packets that come in may carry a remote address that another component's socket gave them. */
   foreignAddresses(): boolean
+  /** Whether packets that leave this component may reach one that makes them grow. */
+  grows(): boolean
   /** An unarmed timer. */
   timer(fire: () => void): Timer
   /** An empty batch of this component's own. */

@@ -20,7 +20,7 @@ import { ENGINE_PATH, engineMetrics } from './own-metrics.ts'
 import { Packets } from './packets.ts'
 import { type Connection, type Onward, outputsFrom, type Port, portName } from './ports.ts'
 import { Random } from './random.ts'
-import { largestPacket, roomOf } from './room.ts'
+import { growsFrom, largestPacket, roomOf } from './room.ts'
 import { takeOver } from './take-over.ts'
 import { TimerQueue } from './timers.ts'
 import { warningsOf } from './warnings.ts'
@@ -29,7 +29,7 @@ import { warningsOf } from './warnings.ts'
 const DEFAULT_SLOTS = 131_072
 /** Most bytes of address space a slab takes. */
 const MAX_SLAB_BYTES = 1 << 30
-/** Trains a run can hold, where no component makes packets grow: 16 MiB. */
+/** Trains a run can hold, where packets of some socket never grow: 16 MiB. */
 const TRAINS = 256
 
 /**
@@ -69,10 +69,10 @@ function packetsFor(config: PipelineConfig, available: Registry, onward: Onward)
   const headroom = (front + 63) & ~63
   const tailroom = (back + 63) & ~63
   const mtu = largestPacket(config.components, available)
-  let trains = TRAINS
-  for (const { key } of Object.values(config.components)) {
-    if ((available.get(key) as AnyComponent).room) trains = 0
-  }
+  const { components } = config
+  const isWhole = (name: string) =>
+    available.get(components[name].key)?.decoupled && !growsFrom(name, components, available, onward)
+  const trains = Object.keys(components).some(isWhole) ? TRAINS : 0
   const slotBytes = headroom + mtu + tailroom + 64
   const slots = Math.min(DEFAULT_SLOTS, Math.floor(MAX_SLAB_BYTES / slotBytes))
   const options = { mtu, trains, slots, headroom, tailroom }
@@ -260,6 +260,7 @@ export class Graph {
       shared: (common, make) => this.shared(common, make),
       follows: (other) => this.reaches(other, name),
       foreignAddresses: () => this.hasForeignAddresses(name),
+      grows: () => growsFrom(name, this.config.components, this.available, this.layout.wiring.onward),
       timer: (fire) => this.timers.create(blaming(blame, fire)),
       batch: () => new Batch(this.packets),
       source: (poll) => {

@@ -1,5 +1,5 @@
 /** What a socket or device that could not be opened says to people: besides the system's word, why and what to do. */
-import type { TunOpenOptions } from '../native/native.ts'
+import type { TunOpenOptions } from '../native/socket-calls.ts'
 import type { ConnectionOptions, SocketAddress, UdpOptions } from './io.ts'
 
 const LOW_PORT =

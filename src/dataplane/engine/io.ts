@@ -1,5 +1,5 @@
 /** The I/O face of the data plane: what components may open; real (`native-io.ts`) or in memory (`simulated-io.ts`). */
-import type { InterfaceState, TcpOptions, TunOpenOptions, UdpBackendCode, UnixOptions } from '../native/native.ts'
+import type { InterfaceState, TcpOptions, TunOpenOptions, UdpBackendCode, UnixOptions } from '../native/socket-calls.ts'
 import type { Batch } from './batch.ts'
 import type { Log } from './log.ts'
 import type { NetworkOptions, NetworkPort } from './network.ts'
@@ -20,6 +20,8 @@ export interface UdpOptions {
   multicastGroup?: string
   multicastTtl?: number
   mtu: number
+  /** Packets grow on their way: each is better off in a slot, where it has room. */
+  grows: boolean
 }
 
 /** A datagram socket or a TUN device as components see it. */

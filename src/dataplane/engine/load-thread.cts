@@ -4,7 +4,7 @@
  * and when it is done: `loads[0]` and `loads[1]` count both. `import` would open a hundred files at once.
  */
 const { existsSync, readFileSync } = require('node:fs') as typeof import('node:fs')
-const { createRequire, Module, SourceMap } = require('node:module') as typeof import('node:module')
+const { createRequire, SourceMap } = require('node:module') as typeof import('node:module')
 const { dirname, resolve } = require('node:path') as typeof import('node:path')
 const { Script } = require('node:vm') as typeof import('node:vm')
 const { parentPort, workerData } = require('node:worker_threads') as typeof import('node:worker_threads')
@@ -13,8 +13,9 @@ const { thread, loads, compiled } = workerData as import('./thread-loading.ts').
 type CompiledCode = import('./thread-loading.ts').CompiledCode
 
 /**
- * Loads CommonJS files by their path, those that they require by `./` as well; anything else Node.js loads. Code that another thread has
- * compiled V8 need not compile again: Node.js 20 has no such cache, that of 22 is on disk.
+ * Loads the files of a bundle by their path, those that they require by `./` as well; anything else Node.js loads. Each is the function that
+ * Node.js wraps CommonJS modules in, in ASCII (packaging/thread.js). Code that another thread has compiled V8 need not compile again: Node.js 20
+ * has no such cache, that of 22 is on disk.
  */
 class CompiledFiles {
   private readonly compiled: CompiledCode
@@ -33,7 +34,7 @@ class CompiledFiles {
     const known = this.modules.get(file)
     if (known !== undefined) return known.exports
     const cached = this.compiled.get(file)
-    const code = Module.wrap(readFileSync(file, 'utf8'))
+    const code = readFileSync(file, 'latin1')
     const script = new Script(code, { filename: file, ...(cached && { cachedData: new Uint8Array(cached) }) })
     if (cached === undefined || script.cachedDataRejected) this.fresh.set(file, script)
     const module = { exports: {} as unknown }

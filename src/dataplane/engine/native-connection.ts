@@ -1,6 +1,7 @@
 /** TCP connections and those of Unix sockets of a run, and their listeners, as components see them. */
 import { constants } from 'node:os'
-import { IO_COUNTERS, native, REMOTE_BYTES } from '../native/native.ts'
+import { native, REMOTE_BYTES } from '../native/native.ts'
+import { IO_COUNTERS } from '../native/socket-calls.ts'
 import { formatRemote } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
 import type { ConnectionIo, ListenerIo } from './io.ts'

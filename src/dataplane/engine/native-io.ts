@@ -1,5 +1,6 @@
 /** The real I/O face: kernel sockets and TUN devices through the addon, watched by one poller per run. */
-import { native, type TunOpenOptions } from '../native/native.ts'
+import { native } from '../native/native.ts'
+import type { TunOpenOptions } from '../native/socket-calls.ts'
 import { formatSocketAddress, remoteRecord, zoneOf } from './address.ts'
 import type { MonotonicClock } from './clock.ts'
 import { InterfaceSocket } from './interface-socket.ts'
@@ -122,6 +123,7 @@ export class NativeIo implements Io, NativeIoParts {
           backend,
           mtu,
           arrivalTimes: this.arrivalTimes,
+          trains: !options.grows,
           family: local?.family ?? remote?.family ?? 4,
           ...(local && { local: { address: local.address, port: local.port } }),
           ...(remote && { remote: { address: remote.address, port: remote.port } }),

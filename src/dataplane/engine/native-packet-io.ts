@@ -1,5 +1,7 @@
 /** One kernel socket or TUN device of a run, as components see it. */
-import { type InterfaceState, IO_COUNTERS, native } from '../native/native.ts'
+
+import { native } from '../native/native.ts'
+import { type InterfaceState, IO_COUNTERS } from '../native/socket-calls.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
 import type { MonotonicClock } from './clock.ts'
 import type { PacketIo } from './io.ts'

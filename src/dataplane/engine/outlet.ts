@@ -81,6 +81,19 @@ export class Outlet {
     if (pending.length === BATCH_CAPACITY) this.flush()
   }
 
+  /** As `push` of each of `packets` from index `from` up to `to`. */
+  pushAll(packets: Int32Array, from: number, to: number): void {
+    const { pending } = this
+    const { handles } = pending
+    for (let at = from; at < to; ) {
+      let { length } = pending
+      const end = Math.min(to, at + BATCH_CAPACITY - length)
+      while (at < end) handles[length++] = packets[at++]
+      pending.length = length
+      if (length === BATCH_CAPACITY) this.flush()
+    }
+  }
+
   /** Hands over what `push` gathered. */
   flush(): void {
     const { pending } = this

@@ -1,9 +1,36 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { native } from '../native/native.ts'
 import { remoteRecord } from './address.ts'
 import { Batch } from './batch.ts'
+import { collectGarbage } from './garbage.ts'
 import { Packets } from './packets.ts'
 
+/** Memory of the process that no file stands for, bytes. */
+function anonymousMemory(): number {
+  const [, kilobytes] = /RssAnon:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8')) as RegExpExecArray
+  return Number(kilobytes) * 1024
+}
+
 describe('packets', () => {
+  it('take as much memory where a slab before has been given back as where none has: what no packet has needed is not touched', async () => {
+    const options = { slots: 131_072, mtu: 1500 }
+    const stacks = 2 * 4 * options.slots // the free slots, and which train each packet is in
+    const make = () => Array.from({ length: 5 }, () => new Packets(options))
+    make()
+    collectGarbage()
+    const growths: number[] = []
+    const made = Array.from({ length: 5 }, () => {
+      const before = anonymousMemory()
+      const packets = new Packets(options)
+      growths.push(anonymousMemory() - before)
+      return packets
+    })
+    expect(made.map((packets) => packets.allocate())).toEqual([0, 0, 0, 0, 0])
+    // Their median: other threads of the process take and give back memory too.
+    expect(growths.sort((a, b) => a - b)[2]).toBeLessThan(2 * stacks)
+  })
+
   it('hands out every slot once, takes them back, reuses the last first', () => {
     const packets = new Packets({ slots: 4, mtu: 100 })
     const taken = [0, 1, 2, 3].map(() => packets.allocate())
@@ -16,6 +43,18 @@ describe('packets', () => {
     packets.releaseAll(batch)
     expect(packets.held).toBe(0)
     expect(batch.length).toBe(0)
+  })
+
+  it('slots and trains begin with a cache line, however large the slab is', () => {
+    for (const slots of [1, 3, 1000, 20_000]) {
+      const packets = new Packets({ slots, mtu: 1500, trains: 1 })
+      const { data, slotBytes } = packets
+      expect(slotBytes % 64).toBe(0)
+      const places = [0, slotBytes, slots * slotBytes]
+      expect(places.map((at) => native.bytesToCacheLine(data.subarray(at)))).toEqual([0, 0, 0])
+      packets.data[slotBytes] = 7
+      expect(packets.view.getUint8(slotBytes)).toBe(7)
+    }
   })
 
   it('grows and shrinks at both ends within the slot and says no beyond', () => {

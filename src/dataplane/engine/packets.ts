@@ -15,10 +15,10 @@ export interface PacketsOptions {
 }
 
 const REMOTE_WORDS = REMOTE_BYTES / 4
+const CACHE_LINE_BYTES = 64
 
-function shared(bytes: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(bytes)
-}
+/** Bytes of the tables that a slot has a place in: three of words beside the stack of free slots, two of doubles, and the remote records. */
+const TABLES_BYTES = 4 * 4 + 2 * 8 + REMOTE_BYTES
 
 /** The handles of packets that travel together: the first `length` of `handles`. */
 interface PacketList {
@@ -64,20 +64,31 @@ export class Packets implements PacketMemory {
     if (bytes > 0x7fffffff) {
       throw new RangeError(`${this.slots} slots of ${this.slotBytes} bytes exceed the 2 GiB that a slab can hold`)
     }
-    const slab = shared(bytes)
-    this.data = new Uint8Array(slab)
-    this.view = new DataView(slab)
-    this.offset = new Int32Array(shared(this.slots * 4))
-    this.length = new Int32Array(shared(this.slots * 4))
-    this.arrival = new Float64Array(shared(this.slots * 8))
-    const remote = shared(this.slots * REMOTE_BYTES)
-    this.remote = new Uint8Array(remote)
-    this.remoteWords = new Int32Array(remote)
-    this.client = new Float64Array(shared(this.slots * 8))
-    this.free = new Int32Array(shared((this.slots + 1) * 4))
-    this.train = new Int32Array(shared(this.slots * 4))
-    this.trainReferences = new Int32Array(shared(trains * 4))
-    this.trainFree = new Int32Array(shared((trains + 1) * 4))
+    const { slots } = this
+    // All in one piece: that is too large for malloc to take from memory given back to it, which would have to be made zeros first (mallopt(3),
+    // M_MMAP_THRESHOLD).
+    const memory = new SharedArrayBuffer(CACHE_LINE_BYTES - 1 + bytes + slots * TABLES_BYTES + 4 + trains * 8 + 4)
+    // What the allocator gives begins 16 bytes behind a cache line, so that every vector over a packet and every copy of one would straddle two.
+    const slab = native.bytesToCacheLine(new Uint8Array(memory))
+    let end = slab + bytes
+    const next = (length: number) => {
+      end += length
+      return end - length
+    }
+    const doubles = (count: number) => new Float64Array(memory, next(count * 8), count)
+    const words = (count: number) => new Int32Array(memory, next(count * 4), count)
+    this.data = new Uint8Array(memory, slab, bytes)
+    this.view = new DataView(memory, slab, bytes)
+    this.arrival = doubles(slots)
+    this.client = doubles(slots)
+    this.remoteWords = words(slots * REMOTE_WORDS)
+    this.remote = new Uint8Array(memory, this.remoteWords.byteOffset, slots * REMOTE_BYTES)
+    this.offset = words(slots)
+    this.length = words(slots)
+    this.train = words(slots)
+    this.free = words(slots + 1)
+    this.trainReferences = words(trains)
+    this.trainFree = words(trains + 1)
     this.freeAll()
   }
 

@@ -55,6 +55,24 @@ export function roomOf(
   return { ...most, refused }
 }
 
+/** Whether packets that leave `component` reach, inside the graph, one that writes in front of or behind them. */
+export function growsFrom(
+  component: string,
+  components: Record<string, ComponentConfig>,
+  registry: Registry,
+  onward: Onward,
+): boolean {
+  const seen = new Set<Connection>()
+  const left = [...onward.keys()].filter(({ from }) => from.component === component)
+  for (let connection = left.pop(); connection; connection = left.pop()) {
+    if (seen.has(connection)) continue
+    seen.add(connection)
+    if (registry.get(components[connection.to.component].key)?.room) return true
+    left.push(...(onward.get(connection) ?? []))
+  }
+  return false
+}
+
 /** Largest packet that runs have slots for whatever brings packets in, bytes: what Ethernet carries. */
 const MIN_PACKET = 1500
 

@@ -1,7 +1,8 @@
 /** Connections of a simulation: two ends in memory, joined by the address or name that one listens at. */
 import { isIPv4 } from 'node:net'
 import { constants } from 'node:os'
-import { IO_COUNTERS, REMOTE_BYTES } from '../native/native.ts'
+import { REMOTE_BYTES } from '../native/native.ts'
+import { IO_COUNTERS } from '../native/socket-calls.ts'
 import { formatRemote, formatSocketAddress, remoteRecord } from './address.ts'
 import type { Batch } from './batch.ts'
 import type { RunClock } from './clock.ts'

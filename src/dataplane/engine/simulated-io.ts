@@ -1,5 +1,7 @@
 /** The I/O face of a simulation: sockets are queues in memory, joined by their addresses; devices swallow what they get. */
-import { IO_COUNTERS, REMOTE_BYTES, type TunOpenOptions } from '../native/native.ts'
+
+import { REMOTE_BYTES } from '../native/native.ts'
+import { IO_COUNTERS, type TunOpenOptions } from '../native/socket-calls.ts'
 import { formatRemote, formatSocketAddress, remoteRecord } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
 import type { RunClock } from './clock.ts'

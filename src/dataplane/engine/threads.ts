@@ -181,8 +181,10 @@ export class Threads implements ThreadSource {
     if (this.isClosing || this.isRehearsing || this.waiting.size > 0) return
     const ids = this.piscina.threads.map(({ threadId }) => threadId).filter((id) => !this.ending.has(id))
     const free = ids.filter((id) => !this.busy.has(id))
-    if (free.filter((id) => this.used.has(id) || this.ready.has(id)).length >= ready) return
-    if (free.length === 0 && ids.length >= maximum) return
+    const warm = free.filter((id) => this.used.has(id) || this.ready.has(id))
+    if (warm.length >= ready) return
+    // None that could rehearse, and no other may be started.
+    if (warm.length === free.length && ids.length >= maximum) return
     this.isRehearsing = true
     const source: ThreadSource = {
       run: (task, who, options) => this.give(task, { who, isRehearsal: true }, options),

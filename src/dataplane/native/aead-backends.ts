@@ -1,5 +1,6 @@
 /** Which backend does authenticated encryption: choosing it, naming it, and what to do where one cannot be used. */
-import { type AeadBackendName, type AeadBackendState, native } from './native.ts'
+import type { AeadBackendName, AeadBackendState } from './cipher-calls.ts'
+import { native } from './native.ts'
 
 type Obstacle = NonNullable<AeadBackendState['obstacle']>
 

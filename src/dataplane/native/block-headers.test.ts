@@ -1,8 +1,9 @@
 /** Headers of block codes' packets, read by the addon, against what docs/wire-formats.md draws. */
 import { expect, test } from 'vitest'
 import { Random } from '../engine/random.ts'
+import { BEGINS_RUN, SOURCE_PACKET } from './code-calls.ts'
 import { bytesOf, packetMemory, packetOf } from './fixture.ts'
-import { BEGINS_RUN, native, SOURCE_PACKET } from './native.ts'
+import { native } from './native.ts'
 
 const [SOURCE, REPAIR] = [0xb4, 0xb5]
 
@@ -16,13 +17,13 @@ interface Header {
   block: number
 }
 
-/** A packet with that header, and `bytes` bytes behind its 12; a source's say how many follow them. */
-function packet({ kind, k, r, index, session, closing, block }: Header, bytes: number): Uint8Array {
+/** A packet with that header, and `bytes` bytes behind its 12; a source's say how many follow them, and `more`. */
+function packet({ kind, k, r, index, session, closing, block }: Header, bytes: number, more = 0): Uint8Array {
   const view = new DataView(new ArrayBuffer(12 + bytes))
   view.setUint32(0, ((kind << 24) | (k << 16) | (r << 8) | index) >>> 0)
   view.setUint32(4, ((session << 8) | closing) >>> 0)
   view.setUint32(8, block)
-  if (kind === SOURCE && bytes >= 2) view.setUint16(12, bytes - 2)
+  if (kind === SOURCE && bytes >= 2) view.setUint16(12, bytes - 2 + more)
   return new Uint8Array(view.buffer)
 }
 
@@ -49,21 +50,27 @@ test.each([1, 2, 3, 4])('of a batch are read, and cut off those that are right, 
     const count = random.below(20)
     let header: Header = { kind: SOURCE, k: 8, r: 4, index: 0, session: 0xfffffe, closing: 0, block: 0xffffffff }
     const arriving = Array.from({ length: count }, () => {
-      header = { ...header, kind: pick([SOURCE, SOURCE, REPAIR, 0x45]), index: random.below(9) }
+      header = {
+        ...header,
+        kind: pick([SOURCE, SOURCE, REPAIR, 0x45]),
+        index: random.chance(0.6) ? (header.index + 1) & 255 : random.below(9),
+      }
       header.closing = header.kind === SOURCE ? pick([0, 0, 0, 8, 9]) : pick([8, 8, 1, 0, 9])
       if (random.chance(0.2)) header.block = random.below(2 ** 32)
       if (random.chance(0.1)) header.session = random.below(2 ** 24)
       if (random.chance(0.1)) header.r = 4 + random.below(40)
-      return { ...header, bytes: pick([0, 1, 2, 3, 5, 60]) }
+      if (random.chance(0.1)) header = { ...header, k: pick([8, 9, 200]) }
+      return { ...header, bytes: pick([0, 1, 2, 3, 5, 60, 60, 60]), more: random.chance(0.1) ? 1 : 0 }
     })
-    const handles = Int32Array.from(arriving, (one) => packetOf(memory, packet(one, one.bytes)))
+    const handles = Int32Array.from(arriving, (one) => packetOf(memory, packet(one, one.bytes, one.more)))
     const words = new Int32Array(9 * count)
     native.blockHeaders(id, handles, count, Int32Array.of(SOURCE, REPAIR, symbolAt, most, progressive ? 1 : 0), words)
     let run = -1
     let before = ''
     arriving.forEach((one, n) => {
-      const bytes = packet(one, one.bytes)
-      if (!isRight(one, one.bytes, symbolAt, most, progressive)) {
+      const bytes = packet(one, one.bytes, one.more)
+      const isWhole = one.kind !== SOURCE || one.more === 0
+      if (!isWhole || !isRight(one, one.bytes, symbolAt, most, progressive)) {
         seen.wrong++
         expect(words[n]).toBe(-1)
         expect(bytesOf(memory, handles[n])).toEqual(bytes)

@@ -13,8 +13,7 @@ static constexpr int32_t kSource = 1 << 16;
 static constexpr int32_t kBegins = 1 << 17;
 static constexpr int32_t kNoHeader = -1;
 /** Packets of one block that follow each other: in the words of the headers, and what they say of the block. */
-struct Run {
-  enum { kShape, kSession, kBlock, kPackets, kSources, kWanted, kLongest, kRepairBytes, kWords };
+struct Run : RunWord {
   int32_t* words;
   /** Whether the sources come one after the other, then the repairs, which say the same of their block. */
   bool orderly = false;
@@ -66,6 +65,29 @@ static uint32_t wordAt(const uint8_t* at) {
   return __builtin_bswap32(word);
 }
 
+/** Whether a source has as many bytes as its symbol says. */
+static bool isWhole(const Packet& packet) {
+  return (packet.data[kSymbolAt] << 8 | packet.data[kSymbolAt + 1]) == packet.length - kSymbolAt - kLengthBytes;
+}
+
+/** What one more in the last byte of the first word is where the word is read as it stands in memory, little-endian. */
+static constexpr uint32_t kNextIndex = 1u << 24;
+
+/** Whether a header is this one, as it stands in memory. */
+static bool same(const uint8_t* at, uint32_t first, uint64_t rest) {
+  uint32_t ownFirst;
+  uint64_t ownRest;
+  memcpy(&ownFirst, at, sizeof ownFirst);
+  memcpy(&ownRest, at + sizeof ownFirst, sizeof ownRest);
+  return ownFirst == first && ownRest == rest;
+}
+
+/** The packet begins `bytes` later. */
+static void cut(const Memory& memory, const Packet& packet, int32_t bytes) {
+  memory.offset[packet.handle] = static_cast<int32_t>(packet.data - memory.data) + bytes;
+  memory.length[packet.handle] = packet.length - bytes;
+}
+
 /** How the packets of one code differ from those of the others. */
 struct Format {
   enum { kSourceKind, kRepairKind, kRepairSymbolAt, kMostSymbols, kProgressive, kWords };
@@ -80,8 +102,7 @@ struct Format {
     if (k + r > mostSymbols) return kNoHeader;
     const auto word = static_cast<int32_t>(closing << 8 | index);
     if (kind == source) {
-      const int32_t payload = packet.data[kSymbolAt] << 8 | packet.data[kSymbolAt + 1];
-      const bool isRight = index < k && closing <= (progressive ? k : 0) && payload == packet.length - kSymbolAt - kLengthBytes;
+      const bool isRight = index < k && closing <= (progressive ? k : 0) && isWhole(packet);
       return isRight ? word | kSource : kNoHeader;
     }
     const bool isRight = kind == repair && index < r && closing > 0 && closing <= k && packet.length >= repairSymbolAt + kLengthBytes;
@@ -115,16 +136,30 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
   Format format;
   if (arguments.failed() || !formatArgument(arguments, 3, *memory, &format)) return nullptr;
   if (!packetsArgument(arguments, *memory, handles, 0, count)) return nullptr;
-  const std::vector<Packet>& packets = arguments.state().packets;
+  const Packet* const packets = arguments.state().packets.data();
+  // Nobody else sees this one: it stays in registers.
+  const Memory own = *memory;
   // They were written elsewhere, most of them: what is not waited for one by one is there when it is read.
   for (size_t n = 0; n < count; n++) __builtin_prefetch(packets[n].data);
   uint32_t shape = 0, session = 0, block = 0;
   Run run(out.data + count);
   bool begun = false;
+  // What the header of the source behind the last packet is, as it stands in memory, and the packet's word; where there can be none 0, which is no source's.
+  uint32_t nextFirst = 0, nextWord = 0;
+  uint64_t nextRest = 0;
   for (size_t n = 0; n < count; n++) {
     const Packet& packet = packets[n];
-    out.data[n] = kNoHeader;
     const bool isLongEnough = packet.length >= kSymbolAt + kLengthBytes;
+    if (isLongEnough && nextFirst != 0 && same(packet.data, nextFirst, nextRest) && isWhole(packet)) {
+      out.data[n] = static_cast<int32_t>(nextWord);
+      cut(own, packet, kSymbolAt);
+      run.addSource(static_cast<int32_t>(nextWord & 255), packet.length - kSymbolAt);
+      nextWord++;
+      nextFirst = (nextWord & 255) < shape >> 8 ? nextFirst + kNextIndex : 0;
+      continue;
+    }
+    nextFirst = 0;
+    out.data[n] = kNoHeader;
     const uint32_t first = isLongEnough ? wordAt(packet.data) : 0, sender = isLongEnough ? wordAt(packet.data + 4) : 0;
     int32_t word = isLongEnough ? format.read(packet, first, sender) : kNoHeader;
     if (word == kNoHeader) {
@@ -143,10 +178,13 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
     }
     out.data[n] = word;
     const int32_t skipped = word & kSource ? kSymbolAt : format.repairSymbolAt;
-    memory->offset[packet.handle] = static_cast<int32_t>(packet.data - memory->data) + skipped;
-    memory->length[packet.handle] = packet.length - skipped;
+    cut(own, packet, skipped);
     if (word & kSource) {
       run.addSource(word & 255, packet.length - skipped);
+      nextWord = static_cast<uint32_t>(word & ~kBegins) + 1;
+      memcpy(&nextRest, packet.data + 4, sizeof nextRest);
+      memcpy(&nextFirst, packet.data, sizeof nextFirst);
+      nextFirst = (nextWord & 255) < shape >> 8 ? nextFirst + kNextIndex : 0;
     } else {
       run.addRepair(word & 255, word >> 8 & 255, packet.length - skipped);
     }

@@ -20,7 +20,13 @@ inline void writeBlockHeader(uint8_t* at, uint32_t first, uint32_t sender, uint3
   writeWord(at + 8, block);
 }
 
+/** What `blockHeaders` says of packets of one block that follow each other, a run, in words: RUN_… of src/dataplane/components/fec/block-header.ts. */
+struct RunWord {
+  enum { kShape, kSession, kBlock, kPackets, kSources, kWanted, kLongest, kRepairBytes, kWords };
+};
+
 napi_value blockFrame(napi_env env, napi_callback_info info);
 napi_value blockHeaders(napi_env env, napi_callback_info info);
+napi_value packetsCopy(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 #include "block_recovery.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "gf256.h"
 #include "memory.h"
@@ -10,91 +11,32 @@ namespace penstock {
 
 static constexpr int64_t kSeedBytes = 4;
 
-/** Looks which sources are missing and which repairs are at hand, as many as are missing or, of random combinations, all; false after throwing. */
-static bool takeErasures(Arguments& arguments, BlockCode code, const LossyBlock& block, size_t* repairs) {
-  RecoveryScratch& scratch = arguments.state().recovery;
-  Erasures& erasures = scratch.erasures;
-  size_t missing = 0, atHand = 0;
-  for (size_t i = 0; i < block.wanted; i++) {
-    // Which are at hand is anyone's guess: a branch would be mispredicted at every second gap.
-    const bool has = loadOnce(block.sources + i) > 0;
-    erasures.missing[missing] = static_cast<uint8_t>(i);
-    scratch.present[atHand] = static_cast<uint8_t>(i);
-    missing += !has;
-    atHand += has;
-  }
-  erasures.k = block.wanted;
-  erasures.count = missing;
-  const size_t most = code == BlockCode::kRandom ? block.repairCount : missing;
-  size_t taken = 0;
-  for (size_t j = 0; j < block.repairCount && taken < most; j++) {
-    if (loadOnce(block.repairs + j) > 0) erasures.repairs[taken++] = static_cast<uint8_t>(j);
-  }
-  *repairs = taken;
-  if (taken >= missing) return true;
-  throwRange(arguments.env(), "%s: %zu symbols are at hand, %zu are needed", arguments.function(), atHand + taken, block.wanted);
-  return false;
+BlockSymbols::BlockSymbols(State& state, size_t wanted, int32_t bytes) : scratch_(&state.recovery), bytes_(bytes), wanted_(wanted) {
+  reserveProduct(state, kMaxSymbols, kMaxSymbols);
+  sources_ = state.sources.data();
+  lengths_ = state.lengths.data();
 }
 
-/** Sets the sources of a product, symbols in packets, and knows where in their slots its targets are to lie. */
-class ProductSources {
- public:
-  ProductSources(Arguments& arguments, const Memory& memory, int64_t bytes)
-      : arguments_(arguments),
-        memory_(memory),
-        sources_(arguments.state().sources.data()),
-        lengths_(arguments.state().lengths.data()),
-        bytes_(static_cast<int32_t>(bytes)) {}
+int64_t BlockSymbols::start(const Memory& memory) const {
+  const int64_t within = longest_.data - memory.slot(longest_.handle);
+  const int64_t start = within >= 0 && within < memory.slotBytes ? within : memory.headroom;
+  const int64_t last = memory.slotBytes - bytes_;
+  return start <= last ? start : std::min<int64_t>(memory.headroom, last);
+}
 
-  /** The packet of an entry, `front` bytes in front of which belong to it; false after throwing. */
-  bool lookUp(const int32_t* entry, int64_t front, Packet* packet) const {
-    const auto handle = static_cast<int32_t>(static_cast<uint32_t>(loadOnce(entry)) - 1);
-    return (memory_.packet(handle, packet) && packet->data - memory_.data >= front) || fail(handle);
-  }
-  /** Source `i` is the symbol in the packet of an entry; false after throwing. */
-  bool set(size_t i, const int32_t* entry) {
-    Packet packet;
-    if (!lookUp(entry, 0, &packet)) return false;
-    put(i, packet);
-    return true;
-  }
-  void put(size_t i, const Packet& packet) {
-    sources_[i] = packet.data;
-    lengths_[i] = std::min(packet.length, bytes_);
-    shortest_ = std::min(shortest_, packet.length);
-    if (packet.length <= longest_.length) return;
-    longest_ = packet;
-  }
-
-  bool padded() const { return shortest_ < bytes_; }
-  /** As the longest symbol does, so that what is made finds the same room around it. */
-  int64_t start() const {
-    const int64_t within = longest_.data - memory_.slot(longest_.handle);
-    const int64_t start = within >= 0 && within < memory_.slotBytes ? within : memory_.headroom;
-    const int64_t last = memory_.slotBytes - bytes_;
-    return start <= last ? start : std::min<int64_t>(memory_.headroom, last);
-  }
-
- private:
-  bool fail(int32_t handle) const {
-    throwRange(arguments_.env(), "%s: a symbol's entry less 1 = %d is no packet, or there is no seed in front of it", arguments_.function(), handle);
-    return false;
-  }
-
-  Arguments& arguments_;
-  const Memory& memory_;
-  const uint8_t** const sources_;
-  int32_t* const lengths_;
-  const int32_t bytes_;
-  int32_t shortest_ = 0x7fffffff;
-  Packet longest_{nullptr, -1, 0};
-};
+bool readSeed(const Memory& memory, const Packet& packet, uint32_t* seed) {
+  if (packet.data - memory.data < kSeedBytes) return false;
+  memcpy(seed, packet.data - kSeedBytes, sizeof *seed);
+  *seed = __builtin_bswap32(*seed);
+  return true;
+}
 
 /** Takes packets for what is missing from the free stack, each the target of its row; false after throwing. */
-static bool takeSlots(Arguments& arguments, const Memory& memory, const LossyBlock& block, int32_t available, int64_t start,
-                      const uint8_t* rowOf) {
+static bool takeSlots(Arguments& arguments, const Memory& memory, const BlockSymbols& symbols, int32_t available, int32_t like) {
   State& state = arguments.state();
-  const size_t count = state.recovery.erasures.count;
+  RecoveryScratch& scratch = state.recovery;
+  const size_t count = symbols.missing();
+  const int64_t start = symbols.start(memory);
   for (size_t m = 0; m < count; m++) {
     const int32_t handle = memory.freeAt(available, static_cast<int32_t>(m));
     if (handle < 0) {
@@ -102,64 +44,48 @@ static bool takeSlots(Arguments& arguments, const Memory& memory, const LossyBlo
       return false;
     }
     uint8_t* at = memory.slot(handle) + start;
-    state.targets[rowOf[m]] = at;
+    state.targets[scratch.rowOf[m]] = at;
     memory.offset[handle] = static_cast<int32_t>(at - memory.data);
-    memory.length[handle] = static_cast<int32_t>(block.bytes);
-    memory.annotateAs(handle, block.like);
-    state.recovery.made[m] = {handle, at};
+    memory.length[handle] = symbols.bytes();
+    memory.annotateAs(handle, like);
+    scratch.made[m] = {handle, at};
   }
   memory.free[0] = available - static_cast<int32_t>(count);
   return true;
 }
 
-/**
- * The matrix of a block of random combinations: each source in its column, in those of missing ones the repairs that replace them. Returns
- * 0, kDependent or kThrown.
- */
-static int32_t solveMissing(Arguments& arguments, const Memory& memory, const LossyBlock& block, size_t repairs, ProductSources& sources,
-                            Product* product) {
-  State& state = arguments.state();
-  RecoveryScratch& scratch = state.recovery;
+/** The matrix of a block of random combinations, its rows solved in place; false where they say too little. */
+static bool solveMissing(RecoveryScratch& scratch, BlockSymbols& symbols, uint8_t* rows, size_t stride, Product* product) {
   const Erasures& erasures = scratch.erasures;
-  std::vector<uint8_t>& matrix = state.elimination.matrix;
-  product->stride = (erasures.k + 63) & ~static_cast<size_t>(63);
-  if (matrix.size() < repairs * product->stride) matrix.resize(repairs * product->stride);
-  product->matrix = matrix.data();
-  for (size_t n = 0; n < repairs; n++) {
-    if (!sources.lookUp(block.repairs + erasures.repairs[n], kSeedBytes, scratch.combinations + n)) return kThrown;
-    uint32_t seed;
-    memcpy(&seed, scratch.combinations[n].data - kSeedBytes, sizeof seed);
-    scratch.seeds[n] = __builtin_bswap32(seed);
-  }
-  randomRows(scratch.seeds, repairs, matrix.data(), product->stride, erasures.k);
   uint8_t combined[kMaxSymbols];
-  if (!solveInPlace(matrix.data(), product->stride, product->stride, repairs, erasures.missing, erasures.count, scratch.rowOf, combined)) {
-    return kDependent;
-  }
-  for (size_t m = 0; m < erasures.count; m++) sources.put(erasures.missing[m], scratch.combinations[combined[m]]);
-  return 0;
-}
-
-/** The matrix of a block of the Cauchy code: its sources in ascending order, then the repairs. */
-static bool findMatrix(State& state, const LossyBlock& block, ProductSources& sources, Product* product) {
-  const Erasures& erasures = state.recovery.erasures;
-  const size_t atHand = erasures.k - erasures.count;
-  for (size_t n = 0; n < erasures.count; n++) {
-    if (!sources.set(atHand + n, block.repairs + erasures.repairs[n])) return false;
-    state.recovery.rowOf[n] = static_cast<uint8_t>(n);
-  }
-  const DecodingMatrices::Matrix& matrix = state.decodingMatrices.get(erasures);
-  product->matrix = matrix.rows.data();
-  product->coefficients = matrix.coefficients.empty() ? nullptr : matrix.coefficients.data();
+  const size_t bytes = (erasures.k + 63) & ~static_cast<size_t>(63);
+  if (!solveInPlace(rows, stride, bytes, symbols.repairs(), erasures.missing, erasures.count, scratch.rowOf, combined)) return false;
+  for (size_t m = 0; m < erasures.count; m++) symbols.replace(m, combined[m]);
+  product->matrix = rows;
+  product->stride = stride;
   return true;
 }
 
-int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockCode code, const LossyBlock& block) {
+/** The matrix of a block of the Cauchy code. */
+static void findMatrix(State& state, BlockSymbols& symbols, Product* product) {
+  const DecodingMatrices::Matrix& matrix = state.decodingMatrices.get(state.recovery.erasures);
+  for (size_t m = 0; m < state.recovery.erasures.count; m++) {
+    symbols.replace(m, m);
+    state.recovery.rowOf[m] = static_cast<uint8_t>(m);
+  }
+  product->matrix = matrix.rows.data();
+  product->coefficients = matrix.coefficients.empty() ? nullptr : matrix.coefficients.data();
+}
+
+int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& symbols, int32_t like, uint8_t* rows, size_t stride) {
   State& state = arguments.state();
-  RecoveryScratch& scratch = state.recovery;
-  size_t repairs = 0;
-  if (!takeErasures(arguments, code, block, &repairs)) return kThrown;
-  const size_t count = scratch.erasures.count, wanted = block.wanted;
+  const size_t k = symbols.wanted(), count = symbols.missing();
+  state.recovery.erasures.k = k;
+  state.recovery.erasures.count = count;
+  if (symbols.repairs() < count) {
+    throwRange(arguments.env(), "%s: %zu symbols are at hand, %zu are needed", arguments.function(), k - count + symbols.repairs(), k);
+    return kThrown;
+  }
   if (count == 0) return 0;
   const int32_t available = memory.freeCount();
   if (available < 0) {
@@ -167,24 +93,59 @@ int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockCode code,
     return kThrown;
   }
   if (static_cast<size_t>(available) < count) return kNoSlots;
-  reserveProduct(state, wanted, count);
-  ProductSources sources(arguments, memory, block.bytes);
-  Product product = {nullptr, wanted, wanted, count, nullptr, nullptr, false, nullptr, static_cast<size_t>(block.bytes), nullptr};
-  const bool isRandom = code == BlockCode::kRandom;
-  if (isRandom) {
-    const int32_t outcome = solveMissing(arguments, memory, block, repairs, sources, &product);
-    if (outcome != 0) return outcome;
-  } else if (!findMatrix(state, block, sources, &product)) {
-    return kThrown;
+  Product product = {nullptr, k, k, count, state.sources.data(), state.lengths.data(), false, state.targets.data(), static_cast<size_t>(symbols.bytes()), nullptr};
+  if (!rows) {
+    findMatrix(state, symbols, &product);
+  } else if (!solveMissing(state.recovery, symbols, rows, stride, &product)) {
+    return kDependent;
   }
-  for (size_t n = 0; n < wanted - count; n++) {
-    const size_t i = scratch.present[n];
-    if (!sources.set(isRandom ? i : n, block.sources + i)) return kThrown;
-  }
-  product.padded = sources.padded();
-  if (!takeSlots(arguments, memory, block, available, sources.start(), scratch.rowOf)) return kThrown;
-  productByLine(state, product);
+  product.padded = symbols.padded();
+  if (!takeSlots(arguments, memory, symbols, available, like)) return kThrown;
+  gfProduct(product);
   return static_cast<int32_t>(count);
+}
+
+/** Where the symbols of a block are said to be, as `gfRecover` has it. */
+struct Entries {
+  const int32_t* at;
+  size_t k, r, wanted;
+  int32_t bytes;
+};
+
+/** Looks which symbols of a block are at hand, and draws the coefficients of the repairs where `rows` are wanted; nothing after throwing. */
+static std::optional<BlockSymbols> takeSymbols(Arguments& arguments, const Memory& shared, const Entries& entries, CombinationRows* rows) {
+  // Nobody else sees these: they stay in registers.
+  BlockSymbols symbols(arguments.state(), entries.wanted, entries.bytes);
+  const Memory memory = shared;
+  const auto lookUp = [&](size_t n, Packet* packet) {
+    const int32_t entry = loadOnce(entries.at + n);
+    if (entry <= 0) return 0;
+    if (memory.packet(entry - 1, packet)) return 1;
+    throwRange(arguments.env(), "%s: a symbol's entry less 1 = %d is no packet", arguments.function(), entry - 1);
+    return -1;
+  };
+  Packet packet;
+  for (size_t j = 0; j < entries.r; j++) {
+    const int found = lookUp(entries.k + j, &packet);
+    if (found < 0) return std::nullopt;
+    if (found == 0) continue;
+    symbols.addRepair(j, packet);
+    uint32_t seed = 0;
+    if (rows && !readSeed(memory, packet, &seed)) {
+      throwRange(arguments.env(), "%s: packet %d has no seed in front of it", arguments.function(), packet.handle);
+      return std::nullopt;
+    }
+    if (rows) rows->add(seed, entries.wanted);
+  }
+  // What is looked up next does not wait for what is drawn.
+  if (rows) rows->draw();
+  for (size_t i = 0; i < entries.wanted; i++) {
+    const int found = lookUp(i, &packet);
+    if (found < 0) return std::nullopt;
+    if (found > 0) symbols.addSource(i, packet);
+  }
+  symbols.endSources();
+  return symbols;
 }
 
 static napi_value recover(Arguments& arguments, BlockCode code, int64_t mostSymbols) {
@@ -196,13 +157,18 @@ static napi_value recover(Arguments& arguments, BlockCode code, int64_t mostSymb
   const auto wanted = static_cast<size_t>(arguments.integer(5, "wanted", 1, static_cast<int64_t>(k)));
   const int64_t bytes = arguments.integer(6, "bytes", 2, memory->slotBytes);
   const int64_t like = arguments.integer(7, "like", 0, memory->slots - 1);
-  const Span<int32_t> symbols = arguments.int32s(1, "symbols", from + k + r);
+  const Span<int32_t> entries = arguments.int32s(1, "symbols", from + k + r);
   const Span<int32_t> made = arguments.int32s(8, "made", 3 * std::min(wanted, r));
   if (arguments.failed()) return nullptr;
-  const int32_t* sources = symbols.data + from;
-  const int32_t count = recoverBlock(arguments, *memory, code, {sources, sources + k, r, wanted, bytes, static_cast<int32_t>(like)});
+  State& state = arguments.state();
+  CombinationRows rows(state.elimination);
+  CombinationRows* const drawn = code == BlockCode::kRandom ? &rows : nullptr;
+  auto symbols = takeSymbols(arguments, *memory, {entries.data + from, k, r, wanted, static_cast<int32_t>(bytes)}, drawn);
+  if (!symbols) return nullptr;
+  uint8_t* own = drawn ? rows.take(symbols->repairs()) : nullptr;
+  const int32_t count = recoverBlock(arguments, *memory, *symbols, static_cast<int32_t>(like), own, rows.stride());
   if (count == kThrown) return nullptr;
-  const RecoveryScratch& recovery = arguments.state().recovery;
+  const RecoveryScratch& recovery = state.recovery;
   for (int32_t m = 0; m < count; m++) {
     made.data[3 * m] = recovery.erasures.missing[m];
     made.data[3 * m + 1] = recovery.made[m].handle;

@@ -10,6 +10,7 @@ namespace penstock {
 
 class Arguments;
 struct Memory;
+struct State;
 
 /** A packet whose place was checked: its bytes lie inside its own slot, or inside the train it belongs to. */
 struct Packet {
@@ -21,18 +22,6 @@ struct Packet {
 /** How the repairs of a block are made of its sources: as codes/cauchy.ts has it, or as random combinations, whose seeds stand in front of their symbols. */
 enum class BlockCode { kCauchy, kRandom };
 
-/** A block that lacks sources. Of each symbol the packet plus 1, where it is at hand: JavaScript's numbers. */
-struct LossyBlock {
-  const int32_t* sources;
-  const int32_t* repairs;
-  size_t repairCount;
-  /** How many of its first sources are to be there in the end, and the bytes of each. */
-  size_t wanted;
-  int64_t bytes;
-  /** The packet whose annotations what is made gets. */
-  int32_t like;
-};
-
 /** A packet that is all symbol. */
 struct MadePacket {
   int32_t handle;
@@ -43,20 +32,79 @@ struct MadePacket {
 struct RecoveryScratch {
   Erasures erasures;
   MadePacket made[kMaxSymbols];
-  /** Sources that are at hand. */
-  uint8_t present[kMaxSymbols];
   /** The row of the product that each missing source is. */
   uint8_t rowOf[kMaxSymbols];
-  /** Repairs that are random combinations, and their seeds. */
-  Packet combinations[kMaxSymbols];
-  uint32_t seeds[kMaxSymbols];
+  /** Repairs at hand. */
+  Packet repairs[kMaxSymbols];
 };
+
+/**
+ * The symbols of a block that are at hand, as sources of the product that makes those of its first `wanted` sources that are missing: each source in
+ * its own column, repairs in those of what is missing. There is one at a time: the symbols stand in `state.sources` and `state.recovery`.
+ */
+class BlockSymbols {
+ public:
+  BlockSymbols(State& state, size_t wanted, int32_t bytes);
+
+  /** Of indices below `wanted`, each above the last. */
+  void addSource(size_t index, const Packet& packet) {
+    skipTo(index);
+    put(next_++, packet);
+  }
+  /** Once all sources are there: what is not is missing. */
+  void endSources() { skipTo(wanted_); }
+  /** Of indices each above the last, below 255. */
+  void addRepair(size_t index, const Packet& packet) {
+    scratch_->erasures.repairs[repairs_] = static_cast<uint8_t>(index);
+    scratch_->repairs[repairs_++] = packet;
+  }
+  /** Puts repair `n` of those at hand in the place of missing source `m`. */
+  void replace(size_t m, size_t n) { put(scratch_->erasures.missing[m], scratch_->repairs[n]); }
+
+  size_t wanted() const { return wanted_; }
+  size_t missing() const { return missing_; }
+  size_t repairs() const { return repairs_; }
+  int32_t bytes() const { return bytes_; }
+  /** Whether some symbol is shorter than those that are made. */
+  bool padded() const { return shortest_ < bytes_; }
+  /** Where in their slots those are to lie: as the longest symbol does, so that they find the same room around them. */
+  int64_t start(const Memory& memory) const;
+
+ private:
+  void skipTo(size_t index) {
+    while (next_ < index) {
+      scratch_->erasures.missing[missing_++] = static_cast<uint8_t>(next_++);
+      // Seldom more than one: vectors for them are dearer than they are.
+      __asm__("" : "+r"(next_));
+    }
+  }
+  void put(size_t column, const Packet& packet) {
+    sources_[column] = packet.data;
+    lengths_[column] = packet.length < bytes_ ? packet.length : bytes_;
+    if (packet.length < shortest_) shortest_ = packet.length;
+    if (packet.length > longest_.length) longest_ = packet;
+  }
+
+  RecoveryScratch* scratch_;
+  const uint8_t** sources_;
+  int32_t* lengths_;
+  int32_t bytes_;
+  size_t wanted_, next_ = 0, missing_ = 0, repairs_ = 0;
+  int32_t shortest_ = 0x7fffffff;
+  Packet longest_{nullptr, -1, 0};
+};
+
+/** The seed in front of the symbol of a random combination; false where nothing can stand there. */
+bool readSeed(const Memory& memory, const Packet& packet, uint32_t* seed);
 
 /** What came of it where no sources did: too few slots; repairs that say too little; or something was thrown. Nothing was made then. */
 enum Unrecovered { kNoSlots = -1, kDependent = -2, kThrown = -3 };
 
-/** Makes packets of the sources that are missing into `state.recovery`; how many, or why not. */
-int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockCode code, const LossyBlock& block);
+/**
+ * Makes packets of the missing sources of a block into `state.recovery`, with the annotations of packet `like`; how many, or why not. `rows`: those of the
+ * repairs at hand of a block of random combinations, `stride` apart, which are used up; nullptr: it is one of the Cauchy code.
+ */
+int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& symbols, int32_t like, uint8_t* rows, size_t stride);
 
 napi_value gfRecover(napi_env env, napi_callback_info info);
 napi_value gfRecoverRandom(napi_env env, napi_callback_info info);

@@ -41,13 +41,9 @@ static void make(const Erasures& erasures, std::vector<uint8_t>& rows) {
     column++;
   };
   for (size_t i = 0, m = 0; i < k; i++) {
-    if (m < count && erasures.missing[m] == i) {
-      m++;
-    } else {
-      add(i);
-    }
+    const bool isMissing = m < count && erasures.missing[m] == i;
+    add(isMissing ? repairPoint(erasures.repairs[m++]) : i);
   }
-  for (size_t n = 0; n < count; n++) add(repairPoint(erasures.repairs[n]));
 }
 
 static bool isKeyOf(const std::vector<uint8_t>& key, const Erasures& erasures) {

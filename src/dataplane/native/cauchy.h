@@ -25,7 +25,7 @@ class DecodingMatrices {
   struct Matrix {
     /** Of which pattern. */
     std::vector<uint8_t> key;
-    /** `count` rows of k coefficients: the sources at hand in ascending order, then the repairs. */
+    /** `count` rows of k coefficients: each source at hand in its own column, in those of the missing ones the repairs. */
     std::vector<uint8_t> rows;
     /** The same as Product has them, where they are few enough to be kept. */
     std::vector<uint64_t> coefficients;

@@ -7,39 +7,24 @@
 
 namespace penstock {
 
-/**
- * Both halves of each word are added under a mask, which compilers turn into vector code without unpacking, as wide as the function that this
- * becomes part of may have it.
- */
-__attribute__((always_inline)) static inline uint64_t sumWords(const uint8_t* data, size_t bytes, uint64_t start) {
+/** The same, with each word written to `to` on the way: its bytes are read once. */
+__attribute__((always_inline)) static inline uint64_t copyWords(uint8_t* __restrict to, const uint8_t* __restrict from, size_t bytes,
+                                                               uint64_t start) {
   uint64_t total = 0;
   size_t at = 0;
   for (; at + 8 <= bytes; at += 8) {
     uint64_t word;
-    memcpy(&word, data + at, 8);
+    memcpy(&word, from + at, 8);
+    memcpy(to + at, &word, 8);
     total += (word & 0xffffffff) + (word >> 32);
   }
-  if (at + 4 <= bytes) {
-    uint32_t word;
-    memcpy(&word, data + at, 4);
-    total += word;
-    at += 4;
-  }
-  if (at + 2 <= bytes) {
-    uint16_t word;
-    memcpy(&word, data + at, 2);
-    total += word;
-    at += 2;
-  }
-  if (at < bytes) {
-    uint16_t word = 0;
-    memcpy(&word, data + at, 1);
-    total += word;
-  }
-  return start + (total & 0xffffffff) + (total >> 32);
+  memcpy(to + at, from + at, bytes - at);
+  return endSum(from, bytes, at, total, start);
 }
 
-uint64_t onesSumOfFew(const uint8_t* data, size_t bytes, uint64_t start) { return sumWords(data, bytes, start); }
+static uint64_t sum8(const uint8_t* data, size_t bytes, uint64_t start) { return sumWords(data, bytes, start); }
+
+static uint64_t copy8(uint8_t* to, const uint8_t* from, size_t bytes, uint64_t start) { return copyWords(to, from, bytes, start); }
 
 #if defined(__x86_64__)
 
@@ -51,26 +36,47 @@ __attribute__((target("avx512f,prefer-vector-width=512"))) static uint64_t sum64
   return sumWords(data, bytes, start);
 }
 
+__attribute__((target("avx2"))) static uint64_t copy32(uint8_t* to, const uint8_t* from, size_t bytes, uint64_t start) {
+  return copyWords(to, from, bytes, start);
+}
+
+__attribute__((target("avx512f,prefer-vector-width=512"))) static uint64_t copy64(uint8_t* to, const uint8_t* from, size_t bytes,
+                                                                                uint64_t start) {
+  return copyWords(to, from, bytes, start);
+}
+
 OnesSum onesSumWith(int64_t widest) {
   if (widest >= 64 && __builtin_cpu_supports("avx512f")) return sum64;
   if (widest >= 32 && __builtin_cpu_supports("avx2")) return sum32;
-  return onesSumOfFew;
+  return sum8;
+}
+
+CopyOnesSum copyOnesSumWith(int64_t widest) {
+  if (widest >= 64 && __builtin_cpu_supports("avx512f")) return copy64;
+  if (widest >= 32 && __builtin_cpu_supports("avx2")) return copy32;
+  return copy8;
 }
 
 #else
 
-OnesSum onesSumWith(int64_t) { return onesSumOfFew; }
+OnesSum onesSumWith(int64_t) { return sum8; }
+CopyOnesSum copyOnesSumWith(int64_t) { return copy8; }
 
 #endif
 
 const OnesSum onesSum = onesSumWith(64);
+const CopyOnesSum copyOnesSum = copyOnesSumWith(64);
 
 napi_value onesSumOf(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "onesSumOf", 2);
+  Arguments arguments(env, info, "onesSumOf", 3);
   const Span<uint8_t> bytes = arguments.bytes(0, "bytes", 0);
   const int64_t widest = arguments.integer(1, "widest", 1, 64);
-  if (arguments.failed()) return nullptr;
-  return toInteger(env, foldOnes(onesSumWith(widest)(bytes.data, bytes.length, 0)));
+  const Span<uint8_t> to = arguments.bytes(2, "to", 0);
+  if (!arguments.failed() && to.length > 0 && to.length != bytes.length) throwRange(env, "onesSumOf: to and bytes differ in length");
+  if (arguments.failed() || (to.length > 0 && to.length != bytes.length)) return nullptr;
+  const uint64_t total =
+      to.length > 0 ? copyOnesSumWith(widest)(to.data, bytes.data, bytes.length, 0) : onesSumWith(widest)(bytes.data, bytes.length, 0);
+  return toInteger(env, foldOnes(total));
 }
 
 }  // namespace penstock

@@ -49,6 +49,7 @@ describe('GF(2^8) kernels', () => {
         shapes.push([3, 2, bytes])
       }
       for (let m = 0; m <= 14; m++) shapes.push([4, m, 200])
+      for (let m = 1; m <= 6; m++) for (const bytes of [256, 300, 383, 449, 520, 700]) shapes.push([2 + m, m, bytes])
       shapes.push([0, 3, 100], [1, 1, 77], [50, 10, 1200], [20, 5, 1199])
       let seed = 1
       for (const [k, m, bytes] of shapes) {
@@ -79,6 +80,33 @@ describe('GF(2^8) kernels', () => {
       native.memoryClose(id)
     })
   }
+
+  test.each(native.gfKernels())(
+    '%s: symbols lie anywhere in a cache line, and at the beginning of the slab',
+    (kernel) => {
+      native.gfUse(kernel)
+      const [k, m] = [5, 2]
+      const matrix = pattern(k * m, 3)
+      for (let place = 0; place < 64; place++) {
+        const slab = packetMemory(8, 1024)
+        const id = native.memoryOpen(slab)
+        slab.data.set(pattern(8192, place))
+        const bytes = 256 + 7 * place
+        const places = Int32Array.from({ length: k + m }, (_, n) => n * 1024 + place)
+        const expected = slab.data.slice()
+        for (let j = 0; j < m; j++) {
+          for (let x = 0; x < bytes; x++) {
+            let sum = 0
+            for (let i = 0; i < k; i++) sum ^= multiply(matrix[j * k + i]!, slab.data[places[i]! + x]!)
+            expected[places[k + j]! + x] = sum
+          }
+        }
+        native.gfMatrixMultiply(id, matrix, places, k, m, bytes)
+        expect(Buffer.compare(slab.data, expected), `place ${place}`).toBe(0)
+        native.memoryClose(id)
+      }
+    },
+  )
 
   test('the last bytes of the slab are reached, the ones behind refused', () => {
     const slab = packetMemory(4, 256, 16, 16)

@@ -49,6 +49,8 @@ static uint32_t compute(uint32_t crc, const uint8_t* data, size_t bytes) {
 static uint32_t compute(uint32_t crc, const uint8_t* data, size_t bytes) { return byTable(crc, data, bytes); }
 #endif
 
+uint32_t crcOf(const uint8_t* data, size_t bytes) { return ~compute(0xffffffffu, data, bytes); }
+
 napi_value crc32c(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "crc32c", 3);
   Memory* memory = memoryArgument(arguments, 0);
@@ -57,7 +59,7 @@ napi_value crc32c(napi_env env, napi_callback_info info) {
   const int64_t at = arguments.integer(1, "at", 0, slab);
   const int64_t bytes = arguments.integer(2, "bytes", 0, slab - at);
   if (arguments.failed()) return nullptr;
-  return toNumber(env, ~compute(0xffffffffu, memory->data + at, static_cast<size_t>(bytes)));
+  return toNumber(env, crcOf(memory->data + at, static_cast<size_t>(bytes)));
 }
 
 }  // namespace penstock

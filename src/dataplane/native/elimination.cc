@@ -13,7 +13,6 @@ namespace penstock {
 
 /** One word of each of sixteen streams. */
 typedef uint32_t Words __attribute__((vector_size(64)));
-constexpr size_t kStreams = 16;
 /** Words drawn before they are turned from one word of each stream to four words of one. */
 constexpr size_t kDrawn = kRandomBytes / 4;
 
@@ -29,8 +28,8 @@ static size_t placeOf(size_t n) { return n % 4 * 64 + n / 4 * 16; }
 // that have kernels are little-endian.
 #define ROWS(name, attributes)                                                                                 \
   attributes static void name(const uint32_t* seeds, size_t used, uint8_t* rows, size_t stride, size_t bytes) { \
-    Words seed = {}, state[4];                                                                                 \
-    memcpy(&seed, seeds, used * sizeof *seeds);                                                                \
+    Words seed, state[4];                                                                                      \
+    memcpy(&seed, seeds, sizeof seed);                                                                         \
     for (Words& own : state) {                                                                                 \
       seed += 0x9e3779b9u;                                                                                     \
       Words z = seed;                                                                                          \
@@ -84,14 +83,17 @@ void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t strid
   }
 }
 
-void runRandomProduct(State& state, const int32_t* seeds, size_t k, size_t m, size_t bytes, bool padded) {
-  EliminationScratch& scratch = state.elimination;
-  const size_t stride = (k + kRandomBytes - 1) & ~(kRandomBytes - 1);
-  if (scratch.seeds.size() < m) scratch.seeds.resize(m);
-  if (scratch.matrix.size() < m * stride) scratch.matrix.resize(m * stride);
-  for (size_t j = 0; j < m; j++) scratch.seeds[j] = static_cast<uint32_t>(loadOnce(seeds + j));
-  randomRows(scratch.seeds.data(), m, scratch.matrix.data(), stride, k);
-  runProductOnce(state, scratch.matrix.data(), stride, k, m, bytes, padded);
+void CombinationRows::draw() {
+  stride_ = (k_ + 63) & ~static_cast<size_t>(63);
+  if (scratch_.rows.size() < count_ * stride_) scratch_.rows.resize(count_ * stride_);
+  randomRows(scratch_.seeds.data(), count_, scratch_.rows.data(), stride_, k_);
+}
+
+uint8_t* CombinationRows::take(size_t count) {
+  if (count > count_ - taken_) return nullptr;
+  uint8_t* rows = scratch_.rows.data() + taken_ * stride_;
+  taken_ += count;
+  return rows;
 }
 
 /** Takes multiples of the rows that have a pivot away from rows [fresh, count), so that those have 0 in the pivots' columns. */
@@ -102,7 +104,7 @@ static void reduce(const RowSystem& system, AddMultiples addMultiples, size_t fr
     if (system.pivots[row] < 0) continue;
     const auto column = static_cast<size_t>(system.pivots[row]);
     for (size_t j = 0; j < count - fresh; j++) factors[j] = rows[j * system.stride + column];
-    addMultiples(rows, system.stride, count - fresh, system.rows + row * system.stride, factors, system.bytes);
+    addMultiples(rows, system.stride, count - fresh, system.rows + row * system.stride, zeroRow(), factors, system.bytes);
   }
 }
 
@@ -114,7 +116,7 @@ static void pivotOn(const RowSystem& system, AddMultiples addMultiples, size_t r
   for (size_t j = 0; j < count; j++) factors[j] = times[system.rows[j * system.stride + column]];
   // As for the others, but with itself added: own + (1/a + 1) own = own / a.
   factors[row] = times[1] ^ 1;
-  addMultiples(system.rows, system.stride, count, own, factors, system.bytes);
+  addMultiples(system.rows, system.stride, count, own, zeroRow(), factors, system.bytes);
 }
 
 size_t eliminate(const RowSystem& system, size_t fresh, size_t count) {
@@ -153,7 +155,7 @@ static void substitute(uint8_t* own, const uint8_t* rows, size_t stride, size_t 
     if (solved[u]) factors[u] = std::exchange(own[unknowns[u]], 0);
   }
   for (size_t u = 0; u < count; u++) {
-    if (solved[u]) addMultiples(own, stride, 1, rows + rowOf[u] * stride, factors + u, bytes);
+    if (solved[u]) addMultiples(own, stride, 1, rows + rowOf[u] * stride, zeroRow(), factors + u, bytes);
   }
 }
 
@@ -182,11 +184,12 @@ bool solveInPlace(uint8_t* rows, size_t stride, size_t bytes, size_t rowCount, c
     rowOf[u] = static_cast<uint8_t>(row);
     combined[u] = static_cast<uint8_t>(combination);
     const size_t column = unknowns[u];
-    const uint8_t* times = gfTables.product[gfTables.inverse[own[column]]];
-    for (size_t j = 0; j < count; j++) factors[j] = times[std::exchange(rows[j * stride + column], 0)];
-    own[column] = 1;
-    factors[row] = times[1] ^ 1;
-    addMultiples(rows, stride, count, own, factors, bytes);
+    const uint8_t inverse = gfTables.inverse[own[column]];
+    for (size_t j = 0; j < count; j++) factors[j] = gfTimes(inverse, rows[j * stride + column]);
+    // With the row itself added: own + (1/a + 1) own = own / a. With 1 added to its entry a in the column, what is taken from an entry b / a · a
+    // there leaves b / a, and of its own 1 / a: the inverse. No byte is written there, for which the vectors would wait.
+    factors[row] = inverse ^ 1;
+    addMultiples(rows, stride, count, own, unitRow(column), factors, bytes);
   }
   return true;
 }

@@ -50,6 +50,8 @@ bool solveInPlace(uint8_t* rows, size_t stride, size_t bytes, size_t rowCount, c
  * SplitMix32(seed), as src/dataplane/engine/random.ts has it. Of a row `bytes` rounded up to a multiple of `kRandomBytes` are written.
  */
 constexpr size_t kRandomBytes = 16;
+/** Seeds that are spread together: as many are read as the next multiple of it. */
+constexpr size_t kStreams = 16;
 void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t stride, size_t bytes);
 
 /** What the calls of random linear combinations keep, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
@@ -62,14 +64,41 @@ struct EliminationScratch {
   std::vector<int32_t> places;
   /** Pivot and row, in one number. */
   std::vector<int32_t> clean;
+  /** Rows of CombinationRows. */
+  std::vector<uint8_t> rows;
   /** Coefficients of a product. */
   std::vector<uint8_t> matrix;
   /** Columns of the sources that it takes: where those that follow each other begin, and how many they are. */
   std::vector<std::pair<size_t, size_t>> stretches;
 };
 
-/** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the random coefficients of `seeds` (JavaScript's), m of them. */
-void runRandomProduct(State& state, const int32_t* seeds, size_t k, size_t m, size_t bytes, bool padded);
+/** The coefficients of random combinations, those of several blocks drawn together, since a vector draws those of sixteen. There is one at a time. */
+class CombinationRows {
+ public:
+  explicit CombinationRows(EliminationScratch& scratch) : scratch_(scratch) {}
+  /** Whether all that were drawn have been taken, so that others are to be added. */
+  bool empty() const { return taken_ == count_; }
+  /** Whether those of another block should be drawn with those that were added. */
+  bool hasRoom() const { return empty() || count_ < kTogether; }
+  /** Adds the combination of `k` sources that `seed` gives. */
+  void add(uint32_t seed, size_t k) {
+    if (empty()) count_ = taken_ = k_ = 0;
+    if (scratch_.seeds.size() < count_ + kStreams) scratch_.seeds.resize(2 * (count_ + kStreams));
+    scratch_.seeds[count_++] = seed;
+    if (k > k_) k_ = k;
+  }
+  /** Draws the rows of all that were added. */
+  void draw();
+  /** Those of the next `count` combinations, `stride` apart, a multiple of 64; nullptr where there are not as many. */
+  uint8_t* take(size_t count);
+  size_t stride() const { return stride_; }
+
+ private:
+  /** A few vectors of them. */
+  static constexpr size_t kTogether = 64;
+  EliminationScratch& scratch_;
+  size_t count_ = 0, taken_ = 0, k_ = 0, stride_ = 0;
+};
 
 napi_value gfRandomMultiply(napi_env env, napi_callback_info info);
 napi_value gfSolve(napi_env env, napi_callback_info info);

@@ -1,5 +1,7 @@
 /** Packet memory and waiting for the addon's tests and benches. */
-import { AEAD_OUTCOMES, IO_COUNTERS, native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from './native.ts'
+import { AEAD_OUTCOMES } from './cipher-calls.ts'
+import { native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from './native.ts'
+import { IO_COUNTERS } from './socket-calls.ts'
 
 /** Shared packet memory with every slot free; slot 0 is the first to be taken. */
 export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, tailroom = 64, trains = 0): PacketMemory {

@@ -57,10 +57,20 @@ void multiplyScalarColumns(const Product& product, size_t from, size_t count) {
 
 void multiplyScalar(const Product& product) { multiplyScalarColumns(product, 0, product.bytes); }
 
-void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes) {
+/** A single 1 in the middle: a row is where it begins. */
+struct UnitRows {
+  uint8_t bytes[2 * kMostRowBytes + 1] = {};
+  UnitRows() { bytes[kMostRowBytes] = 1; }
+};
+static const UnitRows units;
+
+const uint8_t* unitRow(size_t column) { return units.bytes + kMostRowBytes - column; }
+const uint8_t* zeroRow() { return units.bytes + kMostRowBytes + 1; }
+
+void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes) {
   uint8_t piece[64];
   for (size_t at = 0; at < bytes; at += sizeof piece) {
-    memcpy(piece, row + at, sizeof piece);
+    for (size_t x = 0; x < sizeof piece; x++) piece[x] = row[at + x] ^ other[at + x];
     for (size_t j = 0; j < count; j++) {
       const uint8_t* times = gfTables.product[factors[j]];
       uint8_t* to = rows + j * stride + at;
@@ -137,15 +147,15 @@ static const uint64_t* coefficientsOf(State& state, const uint8_t* matrix, size_
   return state.coefficients.data();
 }
 
-void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded) {
+void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded, size_t first) {
   if (m == 0 || bytes == 0) return;
   const Kernel* kernel = current().load(std::memory_order_relaxed);
   const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
-  productByLine(state, {matrix, k, k, m, nullptr, nullptr, padded, nullptr, bytes, coefficients});
+  gfProduct({matrix, k, k, m, state.sources.data() + first, state.lengths.data() + first, padded, state.targets.data(), bytes, coefficients});
 }
 
-void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded) {
-  productByLine(state, {matrix, stride, k, m, nullptr, nullptr, padded, nullptr, bytes, nullptr});
+void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded, size_t first) {
+  gfProduct({matrix, stride, k, m, state.sources.data() + first, state.lengths.data() + first, padded, state.targets.data(), bytes, nullptr});
 }
 
 AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
@@ -190,43 +200,15 @@ bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places,
   return true;
 }
 
-void gfProduct(const Product& product) {
-  if (product.m == 0 || product.bytes == 0) return;
-  current().load(std::memory_order_relaxed)->multiply(product);
-}
-
-/** Symbols shorter than a few lines gain less than another pass over their sources costs. */
+/** Symbols shorter than a few lines gain less than another vector costs. */
 static constexpr size_t kFewLines = 4 * 64;
 
-/** Bytes in front of the first line, where sources and targets have as many; 0 otherwise. */
-static size_t headOf(const Product& product) {
-  const auto within = [](const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) & 63; };
-  const size_t first = within(product.targets[0]);
-  size_t differ = 0;
-  for (size_t j = 0; j < product.m; j++) differ |= within(product.targets[j]) ^ first;
-  for (size_t i = 0; i < product.k; i++) differ |= within(product.sources[i]) ^ first;
-  return differ ? 0 : (64 - first) & 63;
-}
-
-void productByLine(State& state, Product product) {
-  product.sources = state.sources.data();
-  product.lengths = state.lengths.data();
-  product.targets = state.targets.data();
-  const bool isWorthIt = product.m > 0 && product.bytes >= kFewLines && current().load(std::memory_order_relaxed)->masks;
-  const size_t head = isWorthIt ? headOf(product) : 0;
-  if (head > 0) {
-    const auto bytes = static_cast<int32_t>(head);
-    const size_t body = product.bytes - head;
-    product.bytes = head;
-    gfProduct(product);
-    for (size_t i = 0; i < product.k; i++) {
-      state.sources[i] += std::min(bytes, state.lengths[i]);
-      state.lengths[i] = std::max(state.lengths[i] - bytes, 0);
-    }
-    for (size_t j = 0; j < product.m; j++) state.targets[j] += head;
-    product.bytes = body;
-  }
-  gfProduct(product);
+void gfProduct(Product product) {
+  if (product.m == 0 || product.bytes == 0) return;
+  const Kernel* kernel = current().load(std::memory_order_relaxed);
+  // Packets of one stream lie alike, most of them, and nothing is won where they do not.
+  if (kernel->masks && product.k > 0 && product.bytes >= kFewLines) product.lead = reinterpret_cast<uintptr_t>(product.sources[product.k / 2]) & 63;
+  kernel->multiply(product);
 }
 
 napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {

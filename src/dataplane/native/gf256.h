@@ -24,10 +24,21 @@ struct Product {
   size_t bytes;
   /** GfTables::affine of every coefficient, source by source: [i * m + j]; nullptr: none are at hand. */
   const uint64_t* coefficients;
+  /** Bytes in front of the first column, below 64, after which it stands in a vector of a kernel with masks. */
+  size_t lead = 0;
 };
 
-/** Adds factors[j] times `row` to each of `count` rows, `stride` bytes apart; `row` may be one of them. `bytes` is a multiple of 64. */
-using AddMultiples = void (*)(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes);
+/**
+ * Adds factors[j] times (`row` + `other`) to each of `count` rows, `stride` bytes apart; `row` may be one of them, `other` overlaps none. `bytes` is a multiple
+ * of 64, at most kMostRowBytes.
+ */
+using AddMultiples = void (*)(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors,
+                              size_t bytes);
+constexpr size_t kMostRowBytes = 512;
+
+/** A row that has 1 in `column`, below kMostRowBytes, and else 0; one of zeros. */
+const uint8_t* unitRow(size_t column);
+const uint8_t* zeroRow();
 
 struct Kernel {
   const char* name;
@@ -52,11 +63,14 @@ struct GfTables {
 
 extern const GfTables& gfTables;
 
+/** A product by the smaller tables, which a cache has room for beside packets. */
+inline uint8_t gfTimes(uint8_t a, uint8_t b) { return gfTables.nibbles[a][b & 15] ^ gfTables.nibbles[a][16 + (b >> 4)]; }
+
 void multiplyScalar(const Product& product);
 /** Columns [from, from + count) only, without vectors. */
 void multiplyScalarColumns(const Product& product, size_t from, size_t count);
 
-void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes);
+void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
 
 /** Kernels of this architecture, fastest first, whether or not this CPU runs them. */
 extern const Kernel* const archKernels;
@@ -71,10 +85,10 @@ constexpr int64_t kMaxRows = 4096;
 
 /** Makes room for k sources and m targets in `state`. */
 void reserveProduct(State& state, size_t k, size_t m);
-/** Multiplies `state.sources`, of `state.lengths`, into `state.targets` with the kernel in use; arguments as in Product. */
-void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded);
+/** Multiplies `state.sources`, of `state.lengths`, from the one at `first` on into `state.targets` with the kernel in use; arguments as in Product. */
+void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
 /** The same with a matrix that is used once, whose rows are `stride` apart. */
-void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded);
+void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
 /** The AddMultiples of the kernel in use. */
 AddMultiples addMultiplesInUse();
 
@@ -85,13 +99,8 @@ AddMultiples addMultiplesInUse();
 bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
               int64_t bytes, bool* padded);
 
-/** Computes `product` with the kernel in use. */
-void gfProduct(const Product& product);
-/**
- * The same with k sources and m targets of `state`. Where all of them lie across cache lines alike, what is in front of the first whole line
- * goes first, so that no vector of the rest lies across two. Leaves `state.sources`, `lengths` and `targets` changed.
- */
-void productByLine(State& state, Product product);
+/** Computes a product with the kernel in use, in vectors that lie as the cache lines of its sources do, and so does `lead`. */
+void gfProduct(Product product);
 
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);

@@ -17,86 +17,140 @@ static inline __attribute__((always_inline)) long long affineOf(const Product& p
 
 INLINE(GFNI512) __mmask64 lowest(size_t count) { return count >= 64 ? ~0ull : (1ull << count) - 1; }
 
-/** `U` vectors of source `i` from `at` on; with `tailed` of the last one only the bytes of `tail`, the others are 0 and not read. */
-template <int U, bool tailed, bool padded>
-INLINE(GFNI512) void loadGfni512(__m512i* in, const Product& product, size_t i, size_t at, __mmask64 tail) {
-  const uint8_t* source = product.sources[i] + at;
-  if (padded) {
-    const size_t length = static_cast<size_t>(product.lengths[i]);
-    const size_t left = length > at ? length - at : 0;
-    for (int u = 0; u < U; u++) {
-      const size_t skipped = static_cast<size_t>(u) * 64;
-      __mmask64 mask = left > skipped ? lowest(left - skipped) : 0;
-      if (tailed && u == U - 1) mask &= tail;
-      in[u] = _mm512_maskz_loadu_epi8(mask, source + skipped);
+/** Reads the bit matrices of the coefficients of targets from `group` on, source after source. */
+template <bool atHand>
+class Coefficients {
+ public:
+  INLINE_MEMBER Coefficients(const Product& product, size_t group)
+      : next_(atHand ? product.coefficients + group : nullptr),
+        low_(product.matrix + group * product.stride),
+        high_(low_ + 3 * product.stride),
+        step_(atHand ? product.m : product.stride) {}
+
+  /** That of target group + j, below 6, in the next source, or in the one behind it. */
+  INLINE_MEMBER long long get(size_t j, size_t behind) const {
+    if (atHand) return static_cast<long long>(next_[behind * step_ + j]);
+    const uint8_t* row = j < 3 ? low_ + j * step_ : high_ + (j - 3) * step_;
+    return static_cast<long long>(gfTables.affine[row[behind]]);
+  }
+  INLINE_MEMBER void skip(size_t sources) {
+    next_ += atHand ? sources * step_ : 0;
+    low_ += sources;
+    high_ += sources;
+    // Compilers make a pointer of every row otherwise, for which there are not registers enough.
+    if (!atHand) __asm__("" : "+r"(low_), "+r"(high_));
+  }
+
+ private:
+  const uint64_t* next_;
+  const uint8_t *low_, *high_;
+  const size_t step_;
+};
+
+/** Where a tile begins, which may be in front of the columns, and which bytes of its first and of its last vector count. */
+struct Edges {
+  ptrdiff_t at;
+  __mmask64 first, last;
+};
+
+/** `U` vectors of source `i`; with `edged` only bytes that count, others are 0 and not read. */
+template <int U, bool edged, bool padded>
+INLINE(GFNI512) void loadGfni512(__m512i* in, const Product& product, size_t i, const Edges& edges) {
+  const uint8_t* source = product.sources[i] + edges.at;
+  const ptrdiff_t left = padded ? product.lengths[i] - edges.at : 0;
+  for (int u = 0; u < U; u++) {
+    const ptrdiff_t skipped = u * 64;
+    if (!edged && !padded) {
+      in[u] = _mm512_loadu_si512(source + skipped);
+      continue;
     }
-  } else {
-    for (int u = 0; u < U; u++) {
-      in[u] = tailed && u == U - 1 ? _mm512_maskz_loadu_epi8(tail, source + u * 64) : _mm512_loadu_si512(source + u * 64);
-    }
+    __mmask64 mask = !padded ? ~0ull : left > skipped ? lowest(static_cast<size_t>(left - skipped)) : 0;
+    if (edged && u == 0) mask &= edges.first;
+    if (edged && u == U - 1) mask &= edges.last;
+    in[u] = _mm512_maskz_loadu_epi8(mask, source + skipped);
   }
 }
 
 /**
- * `U` vectors of 64 columns from `at` on, of targets [group, group + M). With `tailed` only the lowest `tail` columns of the last
- * vector: masked-out bytes are neither read nor written. Sources go in pairs, so that one instruction adds two products.
+ * `U` vectors of 64 columns of targets [group, group + M). With `edged` only the bytes that count are read and written. Sources go in pairs, so that one
+ * instruction adds two products.
  */
-template <int M, int U, bool tailed, bool padded, bool atHand>
-INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, size_t at, __mmask64 tail) {
+template <int M, int U, bool edged, bool padded, bool atHand>
+INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, const Edges& edges) {
   __m512i sum[M][U];
   for (int j = 0; j < M; j++) {
     for (int u = 0; u < U; u++) sum[j][u] = _mm512_setzero_si512();
   }
+  Coefficients<atHand> coefficients(product, group);
   size_t i = 0;
   for (; i + 2 <= product.k; i += 2) {
     __m512i one[U], other[U];
-    loadGfni512<U, tailed, padded>(one, product, i, at, tail);
-    loadGfni512<U, tailed, padded>(other, product, i + 1, at, tail);
+    loadGfni512<U, edged, padded>(one, product, i, edges);
+    loadGfni512<U, edged, padded>(other, product, i + 1, edges);
     for (int j = 0; j < M; j++) {
-      const __m512i byOne = _mm512_set1_epi64(affineOf<atHand>(product, group + static_cast<size_t>(j), i));
-      const __m512i byOther = _mm512_set1_epi64(affineOf<atHand>(product, group + static_cast<size_t>(j), i + 1));
+      const __m512i byOne = _mm512_set1_epi64(coefficients.get(static_cast<size_t>(j), 0));
+      const __m512i byOther = _mm512_set1_epi64(coefficients.get(static_cast<size_t>(j), 1));
       for (int u = 0; u < U; u++) {
         const __m512i ofOne = _mm512_gf2p8affine_epi64_epi8(one[u], byOne, 0);
         const __m512i ofOther = _mm512_gf2p8affine_epi64_epi8(other[u], byOther, 0);
         sum[j][u] = _mm512_ternarylogic_epi64(sum[j][u], ofOne, ofOther, 0x96);
       }
     }
+    coefficients.skip(2);
   }
   if (i < product.k) {
     __m512i last[U];
-    loadGfni512<U, tailed, padded>(last, product, i, at, tail);
+    loadGfni512<U, edged, padded>(last, product, i, edges);
     for (int j = 0; j < M; j++) {
-      const __m512i by = _mm512_set1_epi64(affineOf<atHand>(product, group + static_cast<size_t>(j), i));
+      const __m512i by = _mm512_set1_epi64(coefficients.get(static_cast<size_t>(j), 0));
       for (int u = 0; u < U; u++) {
         sum[j][u] = _mm512_xor_si512(sum[j][u], _mm512_gf2p8affine_epi64_epi8(last[u], by, 0));
       }
     }
   }
   for (int j = 0; j < M; j++) {
-    uint8_t* target = product.targets[group + static_cast<size_t>(j)] + at;
+    uint8_t* target = product.targets[group + static_cast<size_t>(j)] + edges.at;
     for (int u = 0; u < U; u++) {
-      if (tailed && u == U - 1) {
-        _mm512_mask_storeu_epi8(target + u * 64, tail, sum[j][u]);
-      } else {
+      if (!edged || (u > 0 && u < U - 1)) {
         _mm512_storeu_si512(target + u * 64, sum[j][u]);
+      } else {
+        _mm512_mask_storeu_epi8(target + u * 64, (u == 0 ? edges.first : ~0ull) & (u == U - 1 ? edges.last : ~0ull), sum[j][u]);
       }
     }
   }
 }
 
-/** All columns of targets [group, group + M). */
+/** All columns of targets [group, group + M), in tiles of four vectors and three: each of one or two costs more than what it has. */
 template <int M, bool padded, bool atHand>
 TARGET(GFNI512) void stripGfni512(const Product& product, size_t group) {
-  size_t at = 0;
-  for (; at + 256 <= product.bytes; at += 256) tileGfni512<M, 4, false, padded, atHand>(product, group, at, 0);
-  const size_t rest = product.bytes - at;
-  if (rest == 0) return;
-  const __mmask64 tail = lowest((rest - 1) % 64 + 1);
-  switch ((rest + 63) / 64) {
-    case 1: return tileGfni512<M, 1, true, padded, atHand>(product, group, at, tail);
-    case 2: return tileGfni512<M, 2, true, padded, atHand>(product, group, at, tail);
-    case 3: return tileGfni512<M, 3, true, padded, atHand>(product, group, at, tail);
-    default: return tileGfni512<M, 4, true, padded, atHand>(product, group, at, tail);
+  const size_t vectors = (product.lead + product.bytes + 63) / 64;
+  size_t tiles = (vectors + 3) / 4;
+  size_t left = vectors;
+  const __mmask64 first = ~0ull << product.lead, last = lowest((product.lead + product.bytes - 1) % 64 + 1);
+  Edges edges = {-static_cast<ptrdiff_t>(product.lead), first, tiles == 1 ? last : ~0ull};
+  while (tiles > 0) {
+    const size_t count = (left + tiles - 1) / tiles;
+    const bool edged = (edges.first & edges.last) != ~0ull;
+    switch (count) {
+      case 1: tileGfni512<M, 1, true, padded, atHand>(product, group, edges); break;
+      case 2: tileGfni512<M, 2, true, padded, atHand>(product, group, edges); break;
+      case 3:
+        if (edged) {
+          tileGfni512<M, 3, true, padded, atHand>(product, group, edges);
+        } else {
+          tileGfni512<M, 3, false, padded, atHand>(product, group, edges);
+        }
+        break;
+      default:
+        if (edged) {
+          tileGfni512<M, 4, true, padded, atHand>(product, group, edges);
+        } else {
+          tileGfni512<M, 4, false, padded, atHand>(product, group, edges);
+        }
+    }
+    left -= count;
+    tiles--;
+    edges = {edges.at + static_cast<ptrdiff_t>(64 * count), ~0ull, tiles == 1 ? last : ~0ull};
   }
 }
 
@@ -130,9 +184,9 @@ __attribute__((target(GFNI512))) void multiplyGfni512(const Product& product) {
 }
 
 __attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t stride, size_t count, const uint8_t* row,
-                                                          const uint8_t* factors, size_t bytes) {
+                                                          const uint8_t* other, const uint8_t* factors, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 64) {
-    const __m512i own = _mm512_loadu_si512(row + at);
+    const __m512i own = _mm512_xor_si512(_mm512_loadu_si512(row + at), _mm512_loadu_si512(other + at));
     uint8_t* to = rows + at;
     for (size_t j = 0; j < count; j++, to += stride) {
       const __m512i by = _mm512_set1_epi64(static_cast<long long>(gfTables.affine[factors[j]]));
@@ -179,9 +233,9 @@ __attribute__((target(GFNI256))) void multiplyGfni256(const Product& product) {
 }
 
 __attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row,
-                                                          const uint8_t* factors, size_t bytes) {
+                                                          const uint8_t* other, const uint8_t* factors, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 32) {
-    const __m256i own = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + at));
+    const __m256i own = _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + at)), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(other + at)));
     for (size_t j = 0; j < count; j++) {
       auto* to = reinterpret_cast<__m256i*>(rows + j * stride + at);
       const __m256i by = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[factors[j]]));

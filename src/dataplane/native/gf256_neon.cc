@@ -45,9 +45,10 @@ static void multiplyNeon(const Product& product) {
   if (at < product.bytes) groups(product, product.bytes - 16);
 }
 
-static void addMultiplesNeon(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes) {
+static void addMultiplesNeon(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors,
+                             size_t bytes) {
   for (size_t at = 0; at < bytes; at += 16) {
-    const uint8x16_t own = vld1q_u8(row + at);
+    const uint8x16_t own = veorq_u8(vld1q_u8(row + at), vld1q_u8(other + at));
     const uint8x16_t low = vandq_u8(own, vdupq_n_u8(15)), high = vshrq_n_u8(own, 4);
     for (size_t j = 0; j < count; j++) {
       const uint8_t* table = gfTables.nibbles[factors[j]];

@@ -30,43 +30,44 @@ static void writeHeader(const Shape& shape, uint8_t* at, size_t block, size_t j)
   writeBlockHeader(at, word(0) + static_cast<uint32_t>(j), word(1), word(2) + static_cast<uint32_t>(block));
 }
 
-/**
- * Checks the sources of a block and puts them into `state.packets`; where in their slots its products go, and their
- * bytes, into `state.made`. False after throwing.
- */
-static bool takeBlock(Arguments& arguments, const Memory& memory, const int32_t* list, const Shape& shape, size_t block) {
+/** Checks the sources of a block and puts their symbols into `state.sources` and `lengths`, and what its products are into `state.made`. False after throwing. */
+static bool takeBlock(Arguments& arguments, const Memory& shared, const int32_t* list, const Shape& shape, size_t block) {
   State& state = arguments.state();
-  Packet* packets = state.packets.data() + block * shape.k;
-  const size_t first = block * (shape.k + shape.m);
-  int64_t longest = -1;
-  int64_t start = memory.headroom;
-  for (size_t i = 0; i < shape.k; i++) {
+  // Nobody else sees this one: it stays in registers.
+  const Memory memory = shared;
+  const size_t first = block * (shape.k + shape.m), k = shape.k;
+  const uint8_t** const sources = state.sources.data() + block * k;
+  int32_t* const lengths = state.lengths.data() + block * k;
+  const auto skip = static_cast<int32_t>(shape.skip), most = shape.bytes > 0 ? static_cast<int32_t>(shape.bytes) : memory.slotBytes;
+  Packet packet{}, longest{nullptr, -1, 0};
+  int32_t shortest = 0x7fffffff;
+  for (size_t i = 0; i < k; i++) {
     const int32_t handle = loadOnce(list + first + i);
-    Packet& packet = packets[i];
     if (!memory.packet(handle, &packet)) {
-      throwPacket(arguments, memory, first + i, handle);
+      throwPacket(arguments, shared, first + i, handle);
       return false;
     }
-    if (packet.length < shape.skip) {
-      throwRange(arguments.env(), "%s: packets[%zu] = %d is shorter than %lld bytes", arguments.function(), first + i, handle,
-                 static_cast<long long>(shape.skip));
+    if (packet.length < skip) {
+      throwRange(arguments.env(), "%s: packets[%zu] = %d is shorter than %d bytes", arguments.function(), first + i, handle, skip);
       return false;
     }
-    if (packet.length <= longest) continue;
-    longest = packet.length;
-    // The symbols of products lie in their slots as the longest one does, so that they find the same room around them.
-    const int64_t within = packet.data - memory.slot(handle);
-    start = within >= 0 && within < memory.slotBytes ? within + shape.skip - shape.front : memory.headroom;
+    sources[i] = packet.data + skip;
+    lengths[i] = std::min(packet.length - skip, most);
+    shortest = std::min(shortest, lengths[i]);
+    if (packet.length > longest.length) longest = packet;
   }
-  const int64_t symbol = shape.bytes > 0 ? shape.bytes : std::max<int64_t>(longest - shape.skip, 0);
+  const int64_t symbol = shape.bytes > 0 ? shape.bytes : longest.length - skip;
   const int64_t size = shape.front + symbol;
+  // The symbols of products lie in their slots as the longest one does, so that they find the same room around them.
+  const int64_t within = longest.data - memory.slot(longest.handle);
+  int64_t start = within >= 0 && within < memory.slotBytes ? within + shape.skip - shape.front : memory.headroom;
   if (start < 0 || start + size > memory.slotBytes) start = std::min<int64_t>(memory.headroom, memory.slotBytes - size);
   if (start < 0) {
     throwRange(arguments.env(), "%s: block %zu makes packets of %lld bytes, more than a slot of %d holds", arguments.function(),
                block, static_cast<long long>(size), memory.slotBytes);
     return false;
   }
-  state.made[block] = {start, symbol};
+  state.made[block] = {start, symbol, shape.like >= 0 ? static_cast<int32_t>(shape.like) : packet.handle, shortest < symbol};
   return true;
 }
 
@@ -75,9 +76,7 @@ template <class Multiply>
 static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* out, const Shape& shape, size_t block,
                          Multiply multiply) {
   State& state = arguments.state();
-  const Packet* packets = state.packets.data() + block * shape.k;
-  const int32_t annotated = shape.like >= 0 ? static_cast<int32_t>(shape.like) : packets[shape.k - 1].handle;
-  const auto [start, symbol] = state.made[block];
+  const auto [start, symbol, like, padded] = state.made[block];
   const int32_t available = memory.freeCount();
   const size_t count = std::min(shape.m, static_cast<size_t>(std::max(available, 0)));
   for (size_t j = 0; j < count; j++) {
@@ -90,19 +89,12 @@ static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* ou
     state.targets[j] = at + shape.front;
     memory.offset[handle] = static_cast<int32_t>(at - memory.data);
     memory.length[handle] = static_cast<int32_t>(shape.front + symbol);
-    memory.annotateAs(handle, annotated);
+    memory.annotateAs(handle, like);
     if (shape.header) writeHeader(shape, at, block, j);
     out[j] = handle;
   }
   if (count == 0) return 0;
   memory.free[0] = available - static_cast<int32_t>(count);
-  bool padded = false;
-  for (size_t i = 0; i < shape.k; i++) {
-    const int64_t length = std::min<int64_t>(packets[i].length - shape.skip, symbol);
-    if (length < symbol) padded = true;
-    state.sources[i] = packets[i].data + shape.skip;
-    state.lengths[i] = static_cast<int32_t>(length);
-  }
   multiply(block, count, static_cast<size_t>(symbol), padded);
   return static_cast<int64_t>(count);
 }
@@ -127,8 +119,7 @@ static napi_value makeBlocks(Arguments& arguments, const Memory& memory, int32_t
     return nullptr;
   }
   State& state = arguments.state();
-  reserveProduct(state, shape.k, shape.m);
-  if (state.packets.size() < blocks * shape.k) state.packets.resize(blocks * shape.k);
+  reserveProduct(state, blocks * shape.k, shape.m);
   if (state.made.size() < blocks) state.made.resize(blocks);
   for (size_t block = 0; block < blocks; block++) {
     if (!takeBlock(arguments, memory, list, shape, block)) return nullptr;
@@ -159,8 +150,8 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   const int32_t* header = headerArgument(arguments, 9, skip, kBlockHeaderBytes);
   if (arguments.failed()) return nullptr;
   return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like, header},
-                    [&](size_t, size_t count, size_t symbol, bool padded) {
-                      runProduct(arguments.state(), matrix.data, k, count, symbol, padded);
+                    [&](size_t block, size_t count, size_t symbol, bool padded) {
+                      runProduct(arguments.state(), matrix.data, k, count, symbol, padded, block * k);
                     });
 }
 
@@ -177,12 +168,17 @@ napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   const int32_t* header = headerArgument(arguments, 8, skip + more, kBlockHeaderBytes + kSeedBytes);
   if (arguments.failed()) return nullptr;
+  State& state = arguments.state();
+  CombinationRows rows(state.elimination);
+  const auto seedOf = [&](size_t n) { return static_cast<uint32_t>(loadOnce(seeds.data + n)); };
   return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1, header},
                     [&](size_t block, size_t count, size_t symbol, bool padded) {
-                      const int32_t* own = seeds.data + block * m;
-                      State& state = arguments.state();
-                      for (size_t j = 0; header && j < count; j++) writeWord(state.targets[j] - kSeedBytes, static_cast<uint32_t>(loadOnce(own + j)));
-                      runRandomProduct(state, own, k, count, symbol, padded);
+                      if (rows.empty()) {
+                        for (size_t n = block * m; n < blocks * m && (n % m != 0 || rows.hasRoom()); n++) rows.add(seedOf(n), k);
+                        rows.draw();
+                      }
+                      for (size_t j = 0; header && j < count; j++) writeWord(state.targets[j] - kSeedBytes, seedOf(block * m + j));
+                      runProductOnce(state, rows.take(m), rows.stride(), k, count, symbol, padded, block * k);
                     });
 }
 

@@ -119,11 +119,11 @@ INLINE(SSSE3) void tileSsse3(const Product& product, size_t group, size_t at) {
 GROUPS(SSSE3, groupsSsse3, tileSsse3)
 TARGET(SSSE3) void multiplySsse3(const Product& product) { COLUMNS(16, groupsSsse3) }
 
-TARGET(SSSE3) void addMultiplesSsse3(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors,
-                                     size_t bytes) {
+TARGET(SSSE3) void addMultiplesSsse3(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other,
+                                     const uint8_t* factors, size_t bytes) {
   const __m128i nibble = _mm_set1_epi8(15);
   for (size_t at = 0; at < bytes; at += 16) {
-    const __m128i own = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + at));
+    const __m128i own = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + at)), _mm_loadu_si128(reinterpret_cast<const __m128i*>(other + at)));
     const __m128i low = _mm_and_si128(own, nibble), high = _mm_and_si128(_mm_srli_epi16(own, 4), nibble);
     for (size_t j = 0; j < count; j++) {
       const auto* table = reinterpret_cast<const __m128i*>(gfTables.nibbles[factors[j]]);

@@ -13,6 +13,7 @@
 // Every function carries its own target, so that the addon as a whole runs on any x86-64. The column tile is the outer loop: a
 // tile of every source is loaded once per group of up to `M` targets and added into accumulators that stay in registers.
 #define INLINE(isa) __attribute__((target(isa), always_inline)) static inline
+#define INLINE_MEMBER __attribute__((always_inline)) inline
 #define TARGET(isa) __attribute__((target(isa))) static
 
 namespace penstock {
@@ -29,8 +30,8 @@ static inline __attribute__((always_inline)) const uint8_t* window(const Product
 
 void multiplyGfni512(const Product& product);
 void multiplyGfni256(const Product& product);
-void addMultiplesGfni512(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes);
-void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* factors, size_t bytes);
+void addMultiplesGfni512(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
+void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
 
 }  // namespace penstock
 

@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { missingIpsecMb, replacedIpsecMb } from '../../../test/harness/aead-backends.ts'
 import { packageRoot } from '../../package-root.ts'
-import { type AeadBackendState, native } from './native.ts'
+import type { AeadBackendState } from './cipher-calls.ts'
+import { native } from './native.ts'
 
 /** What a process finds that looks for the library in `environment`. */
 function foundWith(environment: Record<string, string>): { states: AeadBackendState[]; used: string; refusal: string } {

@@ -10,6 +10,7 @@
 namespace penstock {
 
 static std::atomic<int32_t> nextMemory{1};
+static constexpr uintptr_t kCacheLineBytes = 64;
 
 namespace {
 
@@ -154,6 +155,14 @@ napi_value fillStack(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value bytesToCacheLine(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "bytesToCacheLine", 1);
+  const Span<uint8_t> bytes = arguments.bytes(0, "bytes", 0);
+  if (arguments.failed()) return nullptr;
+  const uintptr_t past = reinterpret_cast<uintptr_t>(bytes.data) % kCacheLineBytes;
+  return toInteger(env, static_cast<int32_t>(past == 0 ? 0 : kCacheLineBytes - past));
+}
+
 napi_value trimHeap(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "trimHeap", 0);
 #ifdef __GLIBC__
@@ -171,9 +180,12 @@ void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32
 bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count) {
   auto& packets = arguments.state().packets;
   if (packets.size() < count) packets.resize(count);
+  // Nobody else sees this one: it stays in registers.
+  const Memory own = memory;
+  Packet* const out = packets.data();
   for (size_t i = 0; i < count; i++) {
     const int32_t handle = loadOnce(handles.data + from + i);
-    if (!memory.packet(handle, &packets[i])) {
+    if (!own.packet(handle, out + i)) {
       throwPacket(arguments, memory, from + i, handle);
       return false;
     }

@@ -62,11 +62,12 @@ struct Memory {
     if (handle < 0 || handle >= slots) return false;
     const int32_t index = loadOnce(train + handle);
     if (index >= trains) return false;
-    const int64_t begin = index < 0 ? static_cast<int64_t>(handle) * slotBytes : trainAt(index) - data;
-    const int64_t end = begin + (index < 0 ? slotBytes : static_cast<int64_t>(kTrainBytes));
-    const int64_t at = loadOnce(offset + handle);
-    const int64_t size = loadOnce(length + handle);
-    if (at < begin || size < 0 || at + size > end) return false;
+    const auto begin = static_cast<uint64_t>(index < 0 ? slot(handle) - data : trainAt(index) - data);
+    const uint64_t room = index < 0 ? static_cast<uint64_t>(slotBytes) : kTrainBytes;
+    // A negative number is more than any room.
+    const auto at = static_cast<uint64_t>(static_cast<int64_t>(loadOnce(offset + handle)));
+    const auto size = static_cast<uint64_t>(static_cast<int64_t>(loadOnce(length + handle)));
+    if (at - begin > room || size > room - (at - begin)) return false;
     out->data = data + at;
     out->length = static_cast<int32_t>(size);
     out->handle = handle;
@@ -190,6 +191,13 @@ struct SendGroup {
 
 class SlidingWindow;
 
+/** Of a block of packets, its products: where in their slots they begin, bytes of their symbols, whose annotations they get, and whether some source is shorter. */
+struct ProductPackets {
+  int64_t start, symbol;
+  int32_t like;
+  bool padded;
+};
+
 /** What one thread (one Node environment) keeps between calls. */
 struct State {
   std::vector<Memory> memories;
@@ -203,8 +211,7 @@ struct State {
   std::vector<int32_t> lengths;
   std::vector<const uint8_t*> sources;
   std::vector<uint8_t*> targets;
-  /** Where in their slots the products of each block of packets begin, and their bytes. */
-  std::vector<std::pair<int64_t, int64_t>> made;
+  std::vector<ProductPackets> made;
   /** The last matrix multiplied by, and its coefficients as bit matrices. */
   std::vector<uint8_t> matrix;
   size_t matrixK = 0;
@@ -237,6 +244,7 @@ void throwFreeStack(Arguments& arguments);
 napi_value memoryOpen(napi_env env, napi_callback_info info);
 napi_value memoryClose(napi_env env, napi_callback_info info);
 napi_value fillStack(napi_env env, napi_callback_info info);
+napi_value bytesToCacheLine(napi_env env, napi_callback_info info);
 napi_value trimHeap(napi_env env, napi_callback_info info);
 
 }  // namespace penstock

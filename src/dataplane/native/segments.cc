@@ -26,9 +26,8 @@ static void put32(uint8_t* at, uint32_t value) {
 static void store(uint8_t* at, uint16_t value) { memcpy(at, &value, 2); }
 
 static uint64_t pseudo(const uint8_t* data, bool six, uint8_t protocol, size_t length) {
-  uint8_t tail[8] = {0, 0, 0, 0, 0, 0, 0, protocol};
-  put32(tail, static_cast<uint32_t>(length));
-  return onesSumOfFew(tail, 8, six ? onesSumOfFew(data + 8, 32, 0) : onesSumOfFew(data + 12, 8, 0));
+  const uint64_t addresses = six ? onesSumOfFew(data + 8, 32, 0) : onesSumOfFew(data + 12, 8, 0);
+  return addresses + onesOfField(protocol) + onesOfField(length) + onesOfField(length >> 16);
 }
 
 static void finishIp(uint8_t* data, bool six, size_t bytes) {
@@ -39,6 +38,29 @@ static void finishIp(uint8_t* data, bool six, size_t bytes) {
   put16(data + 2, bytes);
   put16(data + 10, 0);
   store(data + 10, static_cast<uint16_t>(~foldOnes(onesSumOfFew(data, static_cast<size_t>(data[0] & 15) * 4, 0))));
+}
+
+/** Takes out of the headers of a GSO frame what differs between its packets, and sums the rest up. */
+static void takeFields(Frame* frame) {
+  uint8_t* data = frame->data;
+  uint8_t* header = data + frame->transport;
+  put16(data + (frame->six ? 4 : 2), 0);
+  if (!frame->six) {
+    frame->id = get16(data + 4);
+    put16(data + 4, 0);
+    put16(data + 10, 0);
+    frame->networkSum = onesSumOfFew(data, static_cast<size_t>(data[0] & 15) * 4, 0);
+  }
+  if (frame->udp) {
+    put32(header + 4, 0);
+  } else {
+    frame->sequence = get32(header + 4);
+    frame->flags = header[13];
+    put32(header + 4, 0);
+    header[13] = 0;
+    put16(header + 16, 0);
+  }
+  frame->transportSum = onesSumOfFew(header, frame->headers - frame->transport, pseudo(data, frame->six, frame->udp ? kUdp : kTcp, 0));
 }
 
 Frame openFrame(const VnetHeader& vnet, uint8_t* data, size_t bytes) {
@@ -75,6 +97,7 @@ Frame openFrame(const VnetHeader& vnet, uint8_t* data, size_t bytes) {
   frame.gso = true;
   frame.size = vnet.gsoSize;
   frame.segments = (bytes - frame.headers + frame.size - 1) / frame.size;
+  takeFields(&frame);
   return frame;
 }
 
@@ -89,26 +112,37 @@ void writeSegment(const Frame& frame, size_t index, uint8_t* out) {
     memcpy(out, frame.data, frame.bytes);
     return;
   }
+  // Sums are made of values, not read back: what was just written is not there yet for wider reads.
   const size_t bytes = segmentBytes(frame, index);
-  memcpy(out, frame.data, frame.headers);
-  memcpy(out + frame.headers, frame.data + frame.headers + index * frame.size, bytes - frame.headers);
-  if (!frame.six) put16(out + 4, get16(out + 4) + index);
-  finishIp(out, frame.six, bytes);
-  uint8_t* header = out + frame.transport;
   const size_t length = bytes - frame.transport;
+  memcpy(out, frame.data, frame.headers);
+  if (frame.six) {
+    put16(out + 4, bytes - 40);
+  } else {
+    const size_t id = frame.id + index;
+    put16(out + 2, bytes);
+    put16(out + 4, id);
+    store(out + 10, static_cast<uint16_t>(~foldOnes(frame.networkSum + onesOfField(bytes) + onesOfField(id))));
+  }
+  uint8_t* header = out + frame.transport;
+  uint64_t sum = frame.transportSum + onesOfField(length);
   uint8_t* checksum;
   if (frame.udp) {
     put16(header + 4, length);
+    sum += onesOfField(length);
     checksum = header + 6;
   } else {
-    put32(header + 4, get32(header + 4) + static_cast<uint32_t>(index * frame.size));
-    if (index + 1 < frame.segments) header[13] &= static_cast<uint8_t>(~(kFin | kPsh));
-    if (index > 0) header[13] &= static_cast<uint8_t>(~kCwr);
+    const uint32_t sequence = frame.sequence + static_cast<uint32_t>(index * frame.size);
+    uint8_t flags = frame.flags;
+    if (index + 1 < frame.segments) flags &= static_cast<uint8_t>(~(kFin | kPsh));
+    if (index > 0) flags &= static_cast<uint8_t>(~kCwr);
+    put32(header + 4, sequence);
+    header[13] = flags;
+    sum += onesOfField(sequence >> 16) + onesOfField(sequence) + onesOfField(flags);
     checksum = header + 16;
   }
-  put16(checksum, 0);
-  uint16_t value = static_cast<uint16_t>(
-      ~foldOnes(onesSum(header, length, pseudo(out, frame.six, frame.udp ? kUdp : kTcp, length))));
+  const uint8_t* payload = frame.data + frame.headers + index * frame.size;
+  uint16_t value = static_cast<uint16_t>(~foldOnes(copyOnesSum(out + frame.headers, payload, bytes - frame.headers, sum)));
   if (value == 0 && frame.udp) value = 0xffff;
   store(checksum, value);
 }
@@ -170,7 +204,7 @@ bool continues(const Flow& first, const uint8_t* a, const Flow& next, const uint
 
 bool checksumsHold(const Flow& flow, const uint8_t* data, size_t bytes) {
   // A joined frame gets a header checksum of its own: it would pass a damaged header off as a good one.
-  if (!flow.six && foldOnes(onesSumOfFew(data, flow.transport, 0)) != 0xffff) return false;
+  if (!flow.six && foldOnes(onesSumOfFew(data, 20, 0)) != 0xffff) return false;
   const size_t length = bytes - flow.transport;
   return foldOnes(onesSum(data + flow.transport, length, pseudo(data, flow.six, flow.udp ? kUdp : kTcp, length))) == 0xffff;
 }

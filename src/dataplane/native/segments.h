@@ -31,9 +31,16 @@ struct Frame {
   size_t transport = 0;
   size_t headers = 0;
   size_t size = 0;
+  /** What differs between the packets of a GSO frame, as its headers had it; there the fields are 0. */
+  uint16_t id = 0;
+  uint32_t sequence = 0;
+  uint8_t flags = 0;
+  /** Sums of the IPv4 header, and of the pseudo-header and the transport header, without those fields. */
+  uint64_t networkSum = 0;
+  uint64_t transportSum = 0;
 };
 
-/** Checks a frame and, when it is no GSO frame, completes its checksum in place. */
+/** Checks a frame. When it is no GSO frame its checksum is completed in place, else its headers become what its packets share. */
 Frame openFrame(const VnetHeader& vnet, uint8_t* data, size_t bytes);
 /** How long packet `index` is. */
 size_t segmentBytes(const Frame& frame, size_t index);

@@ -114,8 +114,7 @@ void SlidingWindow::sumTerms(uint8_t* target, int32_t bytes) {
   for (int32_t& length : lengths_) {
     if (length < bytes) padded = true;
   }
-  const Product product = {factors_.data(), sources_.size(), sources_.size(), 1, sources_.data(), lengths_.data(), padded, &target, static_cast<size_t>(bytes), nullptr};
-  gfProduct(product);
+  gfProduct({factors_.data(), sources_.size(), sources_.size(), 1, sources_.data(), lengths_.data(), padded, &target, static_cast<size_t>(bytes), nullptr});
   sources_.clear();
   lengths_.clear();
   factors_.clear();
@@ -143,24 +142,6 @@ size_t SlidingWindow::together(const Repair* repairs, size_t count) const {
     n++;
   }
   return n;
-}
-
-void SlidingWindow::multiplyLineByLine(Product product) {
-  uint8_t* targets[kMaxTogether];
-  std::copy_n(product.targets, product.m, targets);
-  const size_t head = -reinterpret_cast<uintptr_t>(targets[0]) & 63;
-  if (!product.padded && head > 0 && head < product.bytes) {
-    const size_t body = product.bytes - head;
-    product.bytes = head;
-    std::fill(lengths_.begin(), lengths_.end(), static_cast<int32_t>(head));
-    gfProduct(product);
-    for (const uint8_t*& source : sources_) source += head;
-    std::fill(lengths_.begin(), lengths_.end(), static_cast<int32_t>(body));
-    for (size_t j = 0; j < product.m; j++) targets[j] += head;
-    product.targets = targets;
-    product.bytes = body;
-  }
-  gfProduct(product);
 }
 
 Making SlidingWindow::makeTogether(Repair* repairs, size_t count) {
@@ -191,7 +172,7 @@ Making SlidingWindow::makeTogether(Repair* repairs, size_t count) {
   }
   if (longest > room) return Making::kNoRoom;
   const bool padded = std::any_of(lengths_.begin(), lengths_.end(), [longest](int32_t length) { return length < longest; });
-  multiplyLineByLine({factors_.data(), sources_.size(), sources_.size(), count, sources_.data(), lengths_.data(), padded, targets, static_cast<size_t>(longest), nullptr});
+  gfProduct({factors_.data(), sources_.size(), sources_.size(), count, sources_.data(), lengths_.data(), padded, targets, static_cast<size_t>(longest), nullptr});
   return Making::kMade;
 }
 

@@ -106,8 +106,6 @@ class SlidingWindow {
   /** Repairs from the first on that go into one product, and the product. */
   size_t together(const Repair* repairs, size_t count) const;
   Making makeTogether(Repair* repairs, size_t count);
-  /** Multiplies `sources_` up to where the first target's cache line ends, then whole lines, unless some are shorter. */
-  void multiplyLineByLine(Product product);
   /** target = sum of the terms. */
   void sumTerms(uint8_t* target, int32_t bytes);
   /** row += factor * (coefficients, payload). */

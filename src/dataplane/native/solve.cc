@@ -28,9 +28,14 @@ napi_value gfRandomMultiply(napi_env env, napi_callback_info info) {
   Span<int32_t> lengths;
   if (arguments.given() > 6 && !arguments.isNull(6)) lengths = arguments.int32s(6, "lengths", k);
   if (arguments.failed()) return nullptr;
+  State& state = arguments.state();
+  CombinationRows rows(state.elimination);
+  for (size_t j = 0; j < m; j++) rows.add(static_cast<uint32_t>(loadOnce(seeds.data + j)), k);
+  // Looking places up does not wait for what is drawn.
+  rows.draw();
   bool padded = false;
   if (!gfPlaces(arguments, *memory, places.data, lengths.data, k, m, bytes, &padded)) return nullptr;
-  runRandomProduct(arguments.state(), seeds.data, k, m, static_cast<size_t>(bytes), padded);
+  runProductOnce(state, rows.take(m), rows.stride(), k, m, static_cast<size_t>(bytes), padded);
   return nullptr;
 }
 
@@ -135,7 +140,7 @@ static void addRows(EliminationScratch& scratch, const Table& table) {
   const size_t fresh = table.taken - table.done;
   if (fresh == 0) return;
   for (size_t row = 0; row < table.count; row++) memset(table.rows + row * table.stride + table.columns + table.done, 0, fresh);
-  scratch.seeds.resize(fresh);
+  if (scratch.seeds.size() < fresh + kStreams) scratch.seeds.resize(fresh + kStreams);
   for (size_t n = 0; n < fresh; n++) scratch.seeds[n] = static_cast<uint32_t>(loadOnce(table.seeds + table.done + n));
   uint8_t* rows = table.rows + table.count * table.stride;
   randomRows(scratch.seeds.data(), fresh, rows, table.stride, table.columns);

@@ -136,6 +136,17 @@ test('trains that are all taken, and calls with too little room, fall back to sl
   expect(receive(id, SEGMENTS, 7).map((packet) => bytesOf(packets, packet))).toEqual(small)
 })
 
+test('a socket that is to take no trains puts every packet into a slot of its own', () => {
+  const local = { address: '127.0.0.1', port: native.udpAddress(inbox).port }
+  native.close(inbox)
+  inbox = native.udpOpen(owner, { backend: 2, family: 4, local, mtu: 1472, bufferBytes: 4 << 20, trains: false })
+  const { packets, id } = taught(4)
+  const payloads = sendTrain(9)
+  const taken = receive(id, SEGMENTS)
+  expect(taken.map((packet) => bytesOf(packets, packet))).toEqual(payloads)
+  expect(taken.map((packet) => packets.train[packet])).toEqual(Array(SEGMENTS).fill(-1))
+})
+
 test('a forged train index or place is refused before any memory is touched', () => {
   const { packets, id } = taught(2)
   const packet = packets.allocate()

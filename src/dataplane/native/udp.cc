@@ -20,6 +20,7 @@ struct Options {
   int ttl = -1;
   int32_t mtu = 0;
   bool arrivalTimes = false;
+  bool trains = true;
 };
 
 bool endpoint(Arguments& arguments, napi_value options, const char* name, sockaddr_storage* out, socklen_t* length,
@@ -47,6 +48,7 @@ Options readOptions(Arguments& arguments, napi_value value) {
   const double family = arguments.propertyNumber(value, "family", 4, 6);
   options.mtu = static_cast<int32_t>(arguments.propertyNumber(value, "mtu", 1, 65535));
   if (arguments.has(value, "arrivalTimes")) options.arrivalTimes = arguments.propertyBoolean(value, "arrivalTimes");
+  if (arguments.has(value, "trains")) options.trains = arguments.propertyBoolean(value, "trains");
   if (arguments.has(value, "interface")) options.interface = arguments.propertyString(value, "interface", IFNAMSIZ - 1);
   if (arguments.has(value, "bufferBytes"))
     options.buffer = static_cast<int>(arguments.propertyNumber(value, "bufferBytes", 0, 1073741823));
@@ -194,6 +196,7 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   // A kernel that has no such times is no reason not to open: packets carry the time of the call then.
   const int on = 1;
   udp->arrivalTimes = options.arrivalTimes && setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
+  udp->trains = options.trains;
   return adopt(arguments, owner, std::move(udp));
 }
 

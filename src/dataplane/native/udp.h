@@ -28,6 +28,8 @@ struct Udp : Descriptor {
   int32_t mtu = 0;
   /** Packets carry the time at which the kernel took them in, where it says so, and not that of the call that brought them. */
   bool arrivalTimes = false;
+  /** Trains may be taken in one piece. */
+  bool trains = true;
   std::string name;
   /** The interface it is bound to, and the kernel's number of it then; empty and 0 where it is bound to none. */
   std::string interface;

@@ -12,7 +12,8 @@ import {
   remoteOf,
   setRemote,
 } from './fixture.ts'
-import { native, type PacketMemory, type UdpBackendCode } from './native.ts'
+import { native, type PacketMemory } from './native.ts'
+import type { UdpBackendCode } from './socket-calls.ts'
 
 const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
 const LOOPBACK_BYTES = { 4: [127, 0, 0, 1], 6: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1] }

@@ -260,7 +260,7 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
       receive.damaged = true;
       return Next::stop;
     }
-    const int32_t whole = train && available >= socket.trainSegments ? memory.nextTrain() : -1;
+    const int32_t whole = socket.trains && train && available >= socket.trainSegments ? memory.nextTrain() : -1;
     if (whole >= 0) {
       const Next next = receiveWhole(receive, whole, &errors);
       if (next == Next::go) continue;

@@ -9,7 +9,7 @@ namespace penstock {
 
 namespace {
 
-constexpr int32_t kMaxSegments = 64;     // UDP_MAX_SEGMENTS before Linux 6.10
+constexpr uint32_t kMaxSegments = 64;    // UDP_MAX_SEGMENTS before Linux 6.10
 constexpr int32_t kMaxGroupBytes = 65507;  // the longest UDP payload over IPv4
 constexpr size_t kControlBytes = CMSG_SPACE(sizeof(uint16_t));
 constexpr unsigned kMaxMessages = 1024;
@@ -36,42 +36,53 @@ struct Send {
     const bool connected = socket.connected;
     // A copy of its own, which nothing that is written below can be part of, stays in registers.
     const Memory memory = this->memory;
-    // Where the next group and the next piece go; the open ones are before them.
-    SendGroup* group = state.groups.data();
     Packet* packets = state.packets.data();
+    // Behind the last ones that are complete. What is open is kept in registers: group `first`.., piece `begin`..`end`.
+    SendGroup* group = state.groups.data();
     iovec* piece = state.iovecs.data();
-    const uint8_t* end = nullptr;
+    const iovec* const pieces = piece;
+    uint32_t first = 0;
+    uint32_t firstPiece = 0;
+    uint8_t* begin = nullptr;
+    uint8_t* end = nullptr;
     const uint8_t* remote = nullptr;
-    int32_t size = 0;    // of the open group's packets, 0 when none is open
-    int32_t room = 0;    // bytes it still takes
-    for (size_t i = 0; i < count; i++) {
-      Packet& it = packets[i];
+    int32_t size = 0;  // of the open group's packets, 0 when none is open
+    int32_t room = 0;  // bytes it still takes
+    const auto completePiece = [&] { *piece++ = {begin, static_cast<size_t>(end - begin)}; };
+    const auto completeGroup = [&](uint32_t next) {
+      completePiece();
+      const auto nextPiece = static_cast<uint32_t>(piece - pieces);
+      *group++ = {first, next - first, firstPiece, nextPiece - firstPiece};
+      first = next;
+      firstPiece = nextPiece;
+    };
+    for (uint32_t i = 0; i < count; i++) {
+      Packet it;
       const int32_t handle = loadOnce(handles.data + from + i);
       if (!memory.packet(handle, &it)) {
         throwPacket(arguments, memory, from + i, handle);
         return false;
       }
+      packets[i] = it;
       const int32_t length = it.length;
-      if (length > 0 && length <= size && length <= room && group[-1].packets < kMaxSegments &&
+      if (length > 0 && length <= size && length <= room && i - first < kMaxSegments &&
           (connected || sameRemote(remote, memory.remoteOf(handle)))) {
-        group[-1].packets++;
-        if (it.data == end) {
-          piece[-1].iov_len += static_cast<size_t>(length);
-        } else {
-          *piece++ = {it.data, static_cast<size_t>(length)};
-          group[-1].pieces++;
+        if (it.data != end) {
+          completePiece();
+          begin = it.data;
         }
         room -= length;
         if (length < size) size = 0;
       } else {
-        *group++ = {static_cast<uint32_t>(i), 1, static_cast<uint32_t>(piece - state.iovecs.data()), 1};
-        *piece++ = {it.data, static_cast<size_t>(length)};
+        if (i > 0) completeGroup(i);
+        begin = it.data;
         remote = memory.remoteOf(handle);
         size = join ? length : 0;
         room = kMaxGroupBytes - length;
       }
       end = it.data + length;
     }
+    if (count > 0) completeGroup(static_cast<uint32_t>(count));
     groups = static_cast<size_t>(group - state.groups.data());
     return true;
   }
@@ -144,7 +155,7 @@ struct Send {
 
   /** Sends what was laid out; how many of the `count` packets were consumed. */
   size_t all(size_t count) {
-    if (socket.backend == kGeneric) return singly(0, count, false);
+    if (socket.backend == kGeneric || count == 1) return singly(0, count, false);
     size_t done = 0;
     size_t next = 0;
     while (next < groups) {

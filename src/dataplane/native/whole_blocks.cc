@@ -1,7 +1,10 @@
 /** Blocks of which enough has come in one batch: their sources, and what is missing of them, in one call. */
 #include <algorithm>
+#include <optional>
 
+#include "block_headers.h"
 #include "block_recovery.h"
+#include "crc32c.h"
 #include "memory.h"
 
 namespace penstock {
@@ -9,151 +12,210 @@ namespace penstock {
 /** What has become of a symbol, as block-window.ts has it. */
 enum Fate { kUnseen = 0, kSeen = -1, kRecovered = -2, kReplaced = -3 };
 static constexpr int32_t kLengthBytes = 2;
+static constexpr size_t kMostPackets = 2 * kMaxSymbols;
+
+/** Where the words of the first block's run and its packets are; the window that the blocks are of. */
+struct Start {
+  enum { kRun, kFirst, kPlaces, kReplaces, kWords };
+  size_t run, first, places;
+  bool replaces;
+};
 
 /** A block's packets, `packets` of them from `first` on, and where its symbols stand. */
 struct Job {
-  enum { kFirst, kPackets, kSources, kWanted, kRepairBytes, kBase, kSourceCount, kReplaces, kWords };
-  size_t first, packets, sources, wanted, base, k;
+  size_t first, packets, sources, wanted, base, k, r;
   int32_t repairBytes;
-  bool replaces;
 };
 
 class WholeBlocks {
  public:
-  WholeBlocks(Arguments& arguments, const Memory& memory, BlockCode code) : arguments_(arguments), memory_(memory), code_(code) {}
+  WholeBlocks(Arguments& arguments, const Memory& memory, BlockCode code)
+      : arguments_(arguments), memory_(memory), isRandom_(code == BlockCode::kRandom), rows_(arguments.state().elimination) {}
 
-  Span<int32_t> packets, headers, jobs, symbols, shapes, out;
+  Span<int32_t> packets, headers, symbols, shapes, sums, out;
+  Start start;
 
-  /** The block of a job, or false after throwing. */
-  bool read(size_t n, Job* job) const {
-    size_t word[Job::kWords];
-    for (size_t i = 0; i < Job::kWords; i++) {
-      const int32_t value = loadOnce(jobs.data + n * Job::kWords + i);
-      if (value < 0) return fail(n);
-      word[i] = static_cast<size_t>(value);
-    }
-    *job = {word[Job::kFirst], word[Job::kPackets], word[Job::kSources], word[Job::kWanted], word[Job::kBase], word[Job::kSourceCount],
-            static_cast<int32_t>(word[Job::kRepairBytes]), word[Job::kReplaces] != 0};
-    const bool isRight = job->first + job->packets <= std::min(packets.length, headers.length) && job->sources >= 1 &&
-                         job->sources <= job->packets && job->wanted <= job->k && job->sources <= job->wanted && job->k <= kMaxSymbols &&
-                         job->base + job->k <= std::min(symbols.length, shapes.length) && job->repairBytes <= memory_.slotBytes &&
+  /** The block of run `n`, whose packets begin at `first`; false after throwing. */
+  bool read(size_t n, size_t first, Job* job) const {
+    const int32_t* words = headers.data + start.run + n * RunWord::kWords;
+    const auto word = [&](size_t index) { return static_cast<size_t>(static_cast<uint32_t>(loadOnce(words + index))); };
+    const size_t shape = word(RunWord::kShape), k = shape >> 8, r = shape & 255;
+    const size_t base = (word(RunWord::kBlock) & (start.places - 1)) * (k + r);
+    *job = {first, word(RunWord::kPackets), word(RunWord::kSources), word(RunWord::kWanted), base, k, r, loadOnce(words + RunWord::kRepairBytes)};
+    const bool isRight = k <= kMaxSymbols && job->packets <= kMostPackets && first + job->packets <= std::min(packets.length, headers.length) &&
+                         job->sources >= 1 && job->sources <= job->packets && job->wanted <= k && job->sources <= job->wanted &&
+                         base + k + r <= std::min({symbols.length, shapes.length, sums.length}) && job->repairBytes <= memory_.slotBytes &&
                          (job->sources == job->wanted || job->repairBytes >= kLengthBytes);
-    return isRight || fail(n);
+    if (!isRight) throwRange(arguments_.env(), "%s: block %zu has packets, symbols or sizes that cannot be", arguments_.function(), n);
+    return isRight;
   }
 
-  /** Passes a block on; kThrown, or another reason why it is left as it was, below 0. */
-  int32_t pass(size_t n, const Job& job) {
-    size_t repairs = 0;
-    int32_t longest = 0;
-    if (!place(n, job, &repairs, &longest)) return kThrown;
+  /** Passes block `n` of `count` on; kThrown, or another reason why it is left as it was, below 0. */
+  int32_t pass(size_t n, size_t count, const Job& job) {
     const size_t missing = job.wanted - job.sources;
+    auto taken = take(job);
+    if (!taken) return fail(n);
     if (missing > 0) {
-      const int32_t* entries = symbols.data + job.base;
-      const int32_t like = loadOnce(packets.data + job.first + job.packets - 1);
-      const int32_t count = recoverBlock(arguments_, memory_, code_, {entries, entries + job.k, repairs, job.wanted, job.repairBytes, like});
-      if (count == kThrown) return kThrown;
-      if (count != static_cast<int32_t>(missing) || !isPossible(job, longest)) {
-        clear(job);
-        return kDependent;
-      }
+      if (isRandom_ && rows_.empty() && !drawRows(n, count, job.first)) return kThrown;
+      uint8_t* rows = isRandom_ ? rows_.take(taken->repairs()) : nullptr;
+      const int32_t made = recoverBlock(arguments_, memory_, *taken, taken_[job.packets - 1].handle, rows, rows_.stride());
+      if (made == kThrown) return kThrown;
+      if (made != static_cast<int32_t>(missing) || !isPossible(job)) return kDependent;
     }
-    send(job, missing);
-    return 0;
+    sendSources(job);
+    if (missing > 0) sendMade(job, missing);
+    return endRepairs(job) ? 0 : kThrown;
   }
-
-  size_t sent() const { return sent_; }
 
  private:
-  bool fail(size_t n) const {
-    throwRange(arguments_.env(), "%s: block %zu has packets, symbols or sizes that cannot be", arguments_.function(), n);
-    return false;
+  int32_t fail(size_t n) const {
+    throwRange(arguments_.env(), "%s: block %zu has packets that cannot be", arguments_.function(), n);
+    return kThrown;
   }
 
-  /** Puts the packets where their symbols stand; false after throwing. */
-  bool place(size_t n, const Job& job, size_t* repairs, int32_t* longest) {
-    const int32_t shape = static_cast<int32_t>(static_cast<uint32_t>(job.repairBytes) << 8 | static_cast<uint32_t>(job.wanted));
-    for (size_t at = 0; at < job.packets; at++) {
-      const int32_t handle = loadOnce(packets.data + job.first + at);
-      const auto index = static_cast<size_t>(loadOnce(headers.data + job.first + at) & 255);
-      Packet packet;
-      if (!memory_.packet(handle, &packet) || packet.length < kLengthBytes) return fail(n);
-      const bool isSource = at < job.sources;
-      const size_t symbol = job.base + (isSource ? index : job.k + index);
-      if ((isSource && index >= job.wanted) || symbol >= std::min(symbols.length, shapes.length)) return fail(n);
-      symbols.data[symbol] = handle + 1;
-      if (isSource) {
-        *longest = std::max(*longest, packet.length);
-      } else {
-        shapes.data[symbol] = shape;
-        *repairs = std::max(*repairs, index + 1);
+  /** Draws the coefficients of the repairs of block `n`, whose packets begin at `first`, and of those behind it; false after throwing. */
+  bool drawRows(size_t n, size_t count, size_t first) {
+    Job job;
+    for (; n < count && rows_.hasRoom(); n++, first += job.packets) {
+      if (!read(n, first, &job)) return false;
+      if (job.sources == job.wanted) continue;
+      for (size_t at = first + job.sources; at < first + job.packets; at++) {
+        Packet packet;
+        uint32_t seed;
+        if (!memory_.packet(loadOnce(packets.data + at), &packet) || !readSeed(memory_, packet, &seed)) {
+          fail(n);
+          return false;
+        }
+        rows_.add(seed, job.wanted);
       }
     }
+    rows_.draw();
     return true;
   }
 
+  /** Takes the packets of a job; nothing where they cannot be those of a block. */
+  std::optional<BlockSymbols> take(const Job& job) {
+    // Nobody else sees these: they stay in registers.
+    BlockSymbols blockSymbols(arguments_.state(), job.wanted, std::max(job.repairBytes, kLengthBytes));
+    const Memory memory = memory_;
+    const int32_t* const handles = packets.data + job.first;
+    const int32_t* const words = headers.data + job.first;
+    int32_t longest = 0;
+    size_t next = 0;
+    for (size_t at = 0; at < job.sources; at++) {
+      Packet& packet = taken_[at];
+      const auto index = static_cast<size_t>(loadOnce(words + at) & 255);
+      if (!memory.packet(loadOnce(handles + at), &packet) || packet.length < kLengthBytes || index < next || index >= job.wanted) return std::nullopt;
+      next = index + 1;
+      longest = std::max(longest, packet.length);
+      blockSymbols.addSource(index, packet);
+    }
+    blockSymbols.endSources();
+    top_ = next;
+    longest_ = longest;
+    next = 0;
+    for (size_t at = job.sources; at < job.packets; at++) {
+      Packet& packet = taken_[at];
+      const auto index = static_cast<size_t>(loadOnce(words + at) & 255);
+      if (!memory.packet(loadOnce(handles + at), &packet) || packet.length < kLengthBytes || index < next || index >= job.r) return std::nullopt;
+      next = index + 1;
+      repairs_[at - job.sources] = static_cast<uint8_t>(index);
+      blockSymbols.addRepair(index, packet);
+    }
+    return blockSymbols;
+  }
+
   /** Repairs are as long as their block's longest symbol: where that cannot be, what was made goes. */
-  bool isPossible(const Job& job, int32_t longest) {
+  bool isPossible(const Job& job) {
+    int32_t longest = longest_;
     const RecoveryScratch& made = arguments_.state().recovery;
     for (size_t m = 0; m < made.erasures.count; m++) {
       const uint8_t* symbol = made.made[m].symbol;
-      longest = std::max(longest, kLengthBytes + (symbol[0] << 8 | symbol[1]));
+      payloads_[m] = symbol[0] << 8 | symbol[1];
+      longest = std::max(longest, kLengthBytes + payloads_[m]);
     }
     if (longest == job.repairBytes) return true;
     for (size_t m = 0; m < made.erasures.count; m++) memory_.release(made.made[m].handle);
     return false;
   }
 
-  void clear(const Job& job) {
-    for (size_t at = 0; at < job.packets; at++) {
-      const auto index = static_cast<size_t>(loadOnce(headers.data + job.first + at) & 255);
-      const size_t symbol = job.base + (at < job.sources ? index : job.k + index);
-      if (symbol >= std::min(symbols.length, shapes.length)) continue;
-      symbols.data[symbol] = kUnseen;
-      shapes.data[symbol] = 0;
+  /** Puts the payloads of a block's sources behind what is sent, and notes that they have come. */
+  void sendSources(const Job& job) {
+    int32_t* const sent = out.data + sent_;
+    int32_t *const offset = memory_.offset, *const length = memory_.length;
+    const uint8_t* const data = memory_.data;
+    for (size_t at = 0; at < job.sources; at++) {
+      const Packet packet = taken_[at];
+      offset[packet.handle] = static_cast<int32_t>(packet.data - data) + kLengthBytes;
+      length[packet.handle] = packet.length - kLengthBytes;
+      sent[at] = packet.handle;
     }
+    sent_ += job.sources;
+    std::fill_n(symbols.data + job.base, job.wanted, kSeen);
+    std::fill_n(symbols.data + job.base + job.wanted, job.k + job.r - job.wanted, kUnseen);
   }
 
-  /** Puts the block's payloads behind what is sent, and gives its repairs back. */
-  void send(const Job& job, size_t missing) {
-    size_t top = 0;
-    for (size_t at = 0; at < job.packets; at++) {
-      const int32_t handle = loadOnce(packets.data + job.first + at);
-      const auto index = static_cast<size_t>(loadOnce(headers.data + job.first + at) & 255);
-      const size_t symbol = job.base + (at < job.sources ? index : job.k + index);
-      if (handle < 0 || handle >= memory_.slots || symbol >= symbols.length) continue;
-      symbols.data[symbol] = kSeen;
-      if (at < job.sources) {
-        top = index + 1;
-        push(handle);
-      } else {
-        memory_.release(handle);
-      }
-    }
+  /** The same of those that were recovered, and notes how to know them again that may still come. */
+  void sendMade(const Job& job, size_t missing) {
     const RecoveryScratch& made = arguments_.state().recovery;
     for (size_t m = 0; m < missing; m++) {
       const auto index = static_cast<size_t>(made.erasures.missing[m]);
-      const uint8_t* symbol = made.made[m].symbol;
-      const int32_t handle = made.made[m].handle;
-      symbols.data[job.base + index] = job.replaces && index < top ? kReplaced : kRecovered;
-      memory_.length[handle] = kLengthBytes + (symbol[0] << 8 | symbol[1]);
-      push(handle);
+      const auto [handle, symbol] = made.made[m];
+      const bool isReplaced = start.replaces && index < top_;
+      symbols.data[job.base + index] = isReplaced ? kReplaced : kRecovered;
+      if (!isReplaced) sums.data[job.base + index] = static_cast<int32_t>(crcOf(symbol + kLengthBytes, static_cast<size_t>(payloads_[m])));
+      memory_.offset[handle] = static_cast<int32_t>(symbol - memory_.data) + kLengthBytes;
+      memory_.length[handle] = payloads_[m];
+      out.data[sent_++] = handle;
     }
   }
 
-  void push(int32_t handle) {
-    memory_.offset[handle] += kLengthBytes;
-    memory_.length[handle] -= kLengthBytes;
-    if (sent_ < out.length) out.data[sent_++] = handle;
+  /** Gives a block's repairs back, and notes that they have come; false after throwing. */
+  bool endRepairs(const Job& job) {
+    const size_t base = job.base + job.k, count = job.packets - job.sources;
+    std::fill_n(shapes.data + job.base, job.k + job.r, 0);
+    const auto shape = static_cast<int32_t>(static_cast<uint32_t>(job.repairBytes) << 8 | static_cast<uint32_t>(job.wanted));
+    for (size_t n = 0; n < count; n++) {
+      symbols.data[base + repairs_[n]] = kSeen;
+      shapes.data[base + repairs_[n]] = shape;
+    }
+    if (memory_.release(taken_ + job.sources, count)) return true;
+    throwFreeStack(arguments_);
+    return false;
   }
 
   Arguments& arguments_;
   const Memory& memory_;
-  const BlockCode code_;
+  const bool isRandom_;
+  CombinationRows rows_;
   size_t sent_ = 0;
+  /** The packets of the block at hand, the index behind its last source, bytes of the longest, and the indices of its repairs. */
+  Packet taken_[kMostPackets];
+  size_t top_ = 0;
+  int32_t longest_ = 0;
+  uint8_t repairs_[kMaxSymbols];
+  /** Bytes of the payloads that were recovered. */
+  int32_t payloads_[kMaxSymbols];
 };
 
+/** The start at argument `index`; false after throwing. */
+static bool startArgument(Arguments& arguments, size_t index, size_t runs, size_t words, Start* start) {
+  const Span<int32_t> given = arguments.int32s(index, "start", Start::kWords);
+  if (arguments.failed()) return false;
+  size_t word[Start::kWords];
+  for (size_t n = 0; n < Start::kWords; n++) word[n] = static_cast<size_t>(static_cast<uint32_t>(loadOnce(given.data + n)));
+  const size_t places = word[Start::kPlaces];
+  const bool isPower = places > 0 && (places & (places - 1)) == 0;
+  if (!isPower || word[Start::kRun] > words || runs * RunWord::kWords > words - word[Start::kRun]) {
+    throwRange(arguments.env(), "%s: start has a run that is not in headers, or places that are no power of two", arguments.function());
+    return false;
+  }
+  *start = {word[Start::kRun], word[Start::kFirst], places, word[Start::kReplaces] != 0};
+  return true;
+}
+
 napi_value blocksPass(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "blocksPass", 9);
+  Arguments arguments(env, info, "blocksPass", 10);
   Memory* memory = memoryArgument(arguments, 0);
   if (!memory) return nullptr;
   const bool isRandom = arguments.boolean(1, "random");
@@ -161,25 +223,26 @@ napi_value blocksPass(napi_env env, napi_callback_info info) {
   WholeBlocks blocks(arguments, *memory, isRandom ? BlockCode::kRandom : BlockCode::kCauchy);
   blocks.packets = arguments.int32s(2, "packets", 0);
   blocks.headers = arguments.int32s(3, "headers", 0);
-  blocks.jobs = arguments.int32s(4, "blocks", count * Job::kWords);
   blocks.symbols = arguments.int32s(6, "symbols", 0);
   blocks.shapes = arguments.int32s(7, "shapes", 0);
-  blocks.out = arguments.int32s(8, "out", 0);
-  if (arguments.failed()) return nullptr;
-  size_t wanted = 0;
+  blocks.sums = arguments.int32s(8, "sums", 0);
+  blocks.out = arguments.int32s(9, "out", 0);
+  if (arguments.failed() || !startArgument(arguments, 4, count, blocks.headers.length, &blocks.start)) return nullptr;
   Job job;
-  for (size_t n = 0; n < count; n++) {
-    if (!blocks.read(n, &job)) return nullptr;
-    wanted += job.wanted;
+  size_t payloads = 0;
+  for (size_t n = 0, first = blocks.start.first; n < count; n++, first += job.packets) {
+    if (!blocks.read(n, first, &job)) return nullptr;
+    payloads += job.wanted;
   }
-  if (blocks.out.length < wanted) {
-    throwRange(env, "blocksPass: out has %zu elements, at least %zu are needed", blocks.out.length, wanted);
+  if (blocks.out.length < payloads) {
+    throwRange(env, "blocksPass: out has %zu elements, at least %zu are needed", blocks.out.length, payloads);
     return nullptr;
   }
   size_t passed = 0;
-  for (; passed < count; passed++) {
-    if (!blocks.read(passed, &job)) return nullptr;
-    const int32_t outcome = blocks.pass(passed, job);
+  for (size_t first = blocks.start.first; passed < count; passed++, first += job.packets) {
+    // Looked at again: it may be another one by now.
+    if (!blocks.read(passed, first, &job)) return nullptr;
+    const int32_t outcome = blocks.pass(passed, count, job);
     if (outcome == kThrown) return nullptr;
     if (outcome < 0) break;
   }

@@ -1,18 +1,27 @@
 /** The two buckets of a hub in NATS JetStream: found to be those of this hub in this layout, or made. */
-import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
+import type { JetStreamManager, StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import { JetStreamApiCodes, JetStreamApiError, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { jserrors } from '@nats-io/jetstream/internal'
 import { type KV, Kvm } from '@nats-io/kv'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { decodeHub, encodeHub, type HubKey, LAYOUT } from './entries.ts'
+import { messageOf } from '../../text/error-message.ts'
+import { decodeHub, encodeHub, type HubKey, LAYOUT, type Revision } from './entries.ts'
 
 /** Milliseconds that one request to the engine may take. */
 export const REQUEST_MS = 2_000
 /** The oldest NATS server that this has been tried with. */
 const MIN_VERSION = [2, 9, 0] as const
+/** Before it, two writes on the same revision of a bucket with replicas may both be acknowledged, and one be lost (nats-server, issue 4320). */
+const MIN_VERSION_WITH_REPLICAS = [2, 9, 21] as const
+
+/** What a NATS server without a cluster answers to a wish for replicas: JSStreamReplicasNotSupportedErr of its server/errors.json. */
+const REPLICAS_NEED_A_CLUSTER = 10_074
 
 /** The key under which each bucket says whose it is. */
 const HUB_KEY = 'hub'
+
+/** What the engine says of a message that is not there: no such sequence, or that deleting it failed (err_code of its errors.json). */
+const GONE: ReadonlySet<number> = new Set([10043, 10057])
 
 export interface BucketOptions {
   /** hubServer.cluster.name: letters, digits, `-` and `_`. */
@@ -26,9 +35,14 @@ export interface Buckets {
   readonly members: KV
   readonly presence: KV
   readonly hub: HubKey
-  /** When the bucket of presence was made: its revisions begin anew when it is made anew, as after the loss of all NATS servers. */
+  /**
+   * When the bucket of presence was made, and when it was last empty: a cluster of NATS servers that has lost what they had in memory has the same
+   * bucket again, whose revisions begin anew.
+   */
   readonly presenceMade: string
   readonly membersMade: string
+  /** Takes the value of this revision out of a bucket for good, if it is there still. */
+  purge(bucket: 'members' | 'presence', revision: Revision): Promise<void>
 }
 
 /** The engine is not what it should be, and trying again would not change that; the message says what to do about it. */
@@ -62,14 +76,17 @@ export async function openBuckets(
     const hub = found[0] ?? { layout: LAYOUT, hubId: options.hubId, requestBase: 0n }
     const opened: KV[] = []
     for (const [i, plan] of plans.entries()) {
-      const bucket = await kvm.create(plan.bucket, { ...plan.settings })
+      const bucket = await make(kvm, plan)
       if (found[i] === undefined) await claimBucket(plan, bucket, hub, options.hubId)
       opened.push(bucket)
     }
     const [membersMade, presenceMade] = (await Promise.all(
       plans.map(async ({ bucket }) => (await manager.streams.info(`KV_${bucket}`)).created),
     )) as [string, string]
-    return { members: opened[0] as KV, presence: opened[1] as KV, hub, membersMade, presenceMade }
+    const [members, presence] = opened as [KV, KV]
+    const purge = async (bucket: 'members' | 'presence', revision: Revision) =>
+      await purgeFrom(manager, plans[bucket === 'members' ? 0 : 1] as Plan, revision)
+    return { members, presence, hub, membersMade, presenceMade: `${presenceMade} ${await claimedAt(presence)}`, purge }
   } catch (error) {
     throw isWithoutJetStream(error)
       ? new EngineUnfit(
@@ -99,12 +116,22 @@ function bucketsOf({ name, replicas }: BucketOptions): Plan[] {
   ]
 }
 
+function isFrom(version: string, least: readonly [number, number, number]): boolean {
+  const numbers = version.split(/[.-]/).slice(0, 3).map(Number)
+  const differing = least.findIndex((number, i) => numbers[i] !== number)
+  return differing < 0 || (numbers[differing] as number) > (least[differing] as number)
+}
+
+/** The version from which on this NATS server would lose no change, where it is an older one. */
+export function saferVersion(connection: NatsConnection, replicas: number): string | undefined {
+  if (replicas === 1 || isFrom(connection.info?.version ?? '', MIN_VERSION_WITH_REPLICAS)) return undefined
+  return MIN_VERSION_WITH_REPLICAS.join('.')
+}
+
 function checkServer(connection: NatsConnection): void {
   const { info } = connection
   const version = info?.version ?? ''
-  const numbers = version.split(/[.-]/).slice(0, 3).map(Number)
-  const differing = MIN_VERSION.findIndex((least, i) => numbers[i] !== least)
-  if (differing >= 0 && !((numbers[differing] as number) > (MIN_VERSION[differing] as number))) {
+  if (!isFrom(version, MIN_VERSION)) {
     throw new EngineUnfit(
       `the NATS server at ${connection.getServer()} is version ${version}: a hub of several servers needs ${MIN_VERSION.join('.')} or later`,
     )
@@ -158,6 +185,27 @@ function checkHub({ bucket }: Plan, hub: HubKey, hubId: Uint8Array): HubKey {
   return hub
 }
 
+/** Opens the bucket, made when it is not there. */
+async function make(kvm: Kvm, { bucket, settings }: Plan): Promise<KV> {
+  try {
+    return await kvm.create(bucket, { ...settings })
+  } catch (error) {
+    if (isWithoutJetStream(error)) throw error
+    const { replicas } = settings
+    const message = `the bucket ${bucket} cannot be made with ${replicas} replicas (${messageOf(error)}): are ${replicas} NATS servers with JetStream up, in one cluster? See hubServer.cluster.replicas`
+    const isAlone = error instanceof JetStreamApiError && error.code === REPLICAS_NEED_A_CLUSTER
+    throw isAlone ? new EngineUnfit(message, { cause: error }) : new Error(message, { cause: error })
+  }
+}
+
+async function purgeFrom(manager: JetStreamManager, { bucket }: Plan, revision: Revision): Promise<void> {
+  try {
+    await manager.streams.deleteMessage(`KV_${bucket}`, revision, false)
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || !GONE.has(error.code)) throw error
+  }
+}
+
 /** Writes whose it is into a new bucket; another server may have been faster. */
 async function claimBucket(plan: Plan, bucket: KV, hub: HubKey, hubId: Uint8Array): Promise<void> {
   try {
@@ -167,6 +215,13 @@ async function claimBucket(plan: Plan, bucket: KV, hub: HubKey, hubId: Uint8Arra
     if (there === null) throw error
     checkHub(plan, decodeHub(there.value), hubId)
   }
+}
+
+/** When the key was written that says whose bucket it is, milliseconds since the epoch by the clock of the NATS servers. */
+async function claimedAt(bucket: KV): Promise<number> {
+  const there = await bucket.get(HUB_KEY)
+  if (there === null) throw new Error('the bucket has just been emptied')
+  return there.created.getTime()
 }
 
 function isWithoutJetStream(error: unknown): boolean {

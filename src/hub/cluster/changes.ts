@@ -8,7 +8,14 @@ import type { Clock } from '../../contract/clock.ts'
 import { ServiceError } from '../../contract/errors.ts'
 import { REQUEST_MS } from './buckets.ts'
 import type { Engine, EngineSession } from './engine.ts'
-import { decodeNodeEntry, encodeNodeEntry, MAX_OPERATIONS, type NodeEntry, type Revision } from './entries.ts'
+import {
+  decodeNodeEntry,
+  type EngineTime,
+  encodeNodeEntry,
+  MAX_OPERATIONS,
+  type NodeEntry,
+  type Revision,
+} from './entries.ts'
 
 /** How long a change is tried, from its first write; milliseconds. */
 const CHANGE_MS = 5_000
@@ -19,10 +26,12 @@ const PAUSE_MS = 100
 export interface Versioned {
   readonly entry: NodeEntry
   readonly revision: Revision
+  /** When the engine took it. */
+  readonly at: EngineTime
 }
 
 /** What an entry is to become; undefined: it stays. */
-type Next = Pick<NodeEntry, 'member'> | undefined
+export type Next = Partial<Pick<NodeEntry, 'member' | 'requests'>> | undefined
 
 /** `revision`: that of the change; undefined: nothing was to be changed. `before`: what it was made of. */
 export interface Changed {
@@ -39,7 +48,7 @@ export class NotConnected extends Error {
   }
 }
 
-export const NO_ENTRY: NodeEntry = { member: undefined, operations: [] }
+export const NO_ENTRY: NodeEntry = { member: undefined, requests: [], operations: [] }
 
 export interface ChangesOptions {
   readonly engine: Engine
@@ -155,9 +164,10 @@ export function classify(error: unknown): 'changed' | 'uncertain' | 'later' | 'f
 }
 
 function versioned(found: KvEntry | null): Versioned {
-  if (found === null) return { entry: NO_ENTRY, revision: 0 }
-  const { revision } = found
-  return { entry: found.operation === 'PUT' ? decodeNodeEntry(found.value, revision) : NO_ENTRY, revision }
+  if (found === null) return { entry: NO_ENTRY, revision: 0, at: 0 }
+  const { revision, operation, value } = found
+  const at = found.created.getTime()
+  return { entry: operation === 'PUT' ? decodeNodeEntry(value, revision, at) : NO_ENTRY, revision, at }
 }
 
 function withOperation(entry: NodeEntry, id: Uint8Array): NodeEntry {

@@ -2,13 +2,16 @@
 import { connect, credsAuthenticator, errors, type NatsConnection, type TlsOptions } from '@nats-io/transport-node'
 import type { Timers } from '../../contract/clock.ts'
 import { messageOf } from '../../text/error-message.ts'
-import { type BucketOptions, type Buckets, EngineUnfit, openBuckets, REQUEST_MS } from './buckets.ts'
+import { type BucketOptions, type Buckets, EngineUnfit, openBuckets, REQUEST_MS, saferVersion } from './buckets.ts'
+import type { HubKey } from './entries.ts'
 
 /** Between attempts to connect, milliseconds. */
 const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
 /** A NATS server that answers no ping is given up after two of these, milliseconds. */
 const PING_MS = 2_000
+/** How long the answer to one may take, when no renewal was answered; milliseconds. */
+const MAX_PONG_MS = 500
 /** How long a server that starts waits for an engine that is there but has no leader yet, milliseconds. */
 const START_MS = 30_000
 
@@ -17,15 +20,20 @@ export interface EngineOptions extends BucketOptions {
   readonly servers: readonly string[]
   /** What is in the credentials file. */
   readonly credentials?: Uint8Array
+  readonly login?: { readonly user: string; readonly password: string }
   readonly tls?: TlsOptions
   /** What this server is called in the NATS servers' lists of connections. */
   readonly connectionName: string
   readonly timers: Timers
   readonly onFact?: (fact: EngineFact) => void
+  /** Ends a wait for the engine. */
+  readonly signal?: AbortSignal
 }
 
 export type EngineFact =
   | { readonly kind: 'connected'; readonly server: string }
+  /** A change may be lost there: two at the same revision may both be acknowledged before version `safer`. */
+  | { readonly kind: 'outdated'; readonly server: string; readonly version: string; readonly safer: string }
   | { readonly kind: 'lost'; readonly server: string; readonly error: unknown }
   | { readonly kind: 'failed'; readonly error: unknown }
 
@@ -42,6 +50,8 @@ export class Engine {
   /** The buckets as they were opened last. */
   #known: Buckets | undefined
   #retry: unknown
+  /** The connection that waits for the answer to a ping. */
+  #tried: NatsConnection | undefined
   #isClosed = false
 
   private constructor(options: EngineOptions) {
@@ -50,11 +60,11 @@ export class Engine {
 
   /**
    * Connects, checks and makes the buckets. Throws EngineUnfit when the engine is reached and is not what it should be, nothing having been
-   * written, or when it is not reached within START_MS.
+   * written, or when it is not reached within START_MS; the reason of the signal when that ends the wait.
    */
   static async open(options: EngineOptions): Promise<Engine> {
     const engine = new Engine(options)
-    const { timers } = options
+    const { timers, onFact, signal } = options
     let isLate = false
     const timer = timers.setTimeout(() => {
       isLate = true
@@ -66,10 +76,12 @@ export class Engine {
           return engine
         } catch (error) {
           if (error instanceof EngineUnfit) throw error
+          signal?.throwIfAborted()
+          onFact?.({ kind: 'failed', error })
           const { servers } = options
           if (isLate) {
             throw new EngineUnfit(
-              `no NATS server with JetStream answers at ${servers.join(', ')}: ${messageOf(error)}`,
+              `the state of the hub cannot be had from the NATS servers at ${servers.join(', ')} within ${START_MS / 1_000} s: ${messageOf(error)}`,
               { cause: error },
             )
           }
@@ -86,6 +98,11 @@ export class Engine {
     return this.#session
   }
 
+  /** Whose buckets they are; there is one once it is open. */
+  get hub(): HubKey {
+    return (this.#known as Buckets).hub
+  }
+
   /** Hears of every connection that stands from now on, and of its end. */
   follow(listener: (session: EngineSession | undefined) => void): void {
     this.#listeners.push(listener)
@@ -94,6 +111,22 @@ export class Engine {
   /** Gives the connection up for another. */
   reconnect(): void {
     void this.#connection?.close()
+  }
+
+  /** As `reconnect`, if the NATS server at the other end answers no ping. */
+  reconnectIfDead(): void {
+    const connection = this.#connection
+    if (connection === undefined || connection === this.#tried) return
+    this.#tried = connection
+    const { timers } = this.#options
+    const timer = timers.setTimeout(() => void connection.close(), MAX_PONG_MS)
+    connection
+      .flush()
+      .catch(() => connection.close())
+      .finally(() => {
+        timers.clearTimeout(timer)
+        this.#tried = undefined
+      })
   }
 
   async close(): Promise<void> {
@@ -122,12 +155,16 @@ export class Engine {
     this.#connection = connection
     this.#known = buckets
     this.#session = { ...buckets, closed }
-    this.#options.onFact?.({ kind: 'connected', server: connection.getServer() })
+    const server = connection.getServer()
+    this.#options.onFact?.({ kind: 'connected', server })
+    const safer = saferVersion(connection, this.#options.replicas)
+    const version = connection.info?.version ?? ''
+    if (safer !== undefined) this.#options.onFact?.({ kind: 'outdated', server, version, safer })
     for (const listener of this.#listeners) listener(this.#session)
   }
 
   async #dial(): Promise<NatsConnection> {
-    const { servers, credentials, tls, connectionName } = this.#options
+    const { servers, credentials, login, tls, connectionName } = this.#options
     try {
       return await connect({
         servers: [...servers],
@@ -138,12 +175,19 @@ export class Engine {
         pingInterval: PING_MS,
         maxPingOut: 2,
         ...(credentials === undefined ? {} : { authenticator: credsAuthenticator(credentials) }),
+        ...(login === undefined ? {} : { user: login.user, pass: login.password }),
         ...(tls === undefined ? {} : { tls }),
       })
     } catch (error) {
       if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
         throw new EngineUnfit(
           `the NATS servers at ${servers.join(', ')} do not accept this server's credentials (${messageOf(error)}): see hubServer.cluster.credentialsFile`,
+          { cause: error },
+        )
+      }
+      if (isOfTls(error)) {
+        throw new EngineUnfit(
+          `this server and the NATS servers at ${servers.join(', ')} do not accept each other's certificates (${messageOf(error).trim()}): see hubServer.cluster.tls`,
           { cause: error },
         )
       }
@@ -169,4 +213,10 @@ export class Engine {
       })
     }, wait)
   }
+}
+
+/** Whether a handshake failed by certificates: Node.js gives such errors the codes of OpenSSL and of X.509 checks, and those of its own. */
+function isOfTls(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && /^(ERR_SSL_|ERR_TLS_)|CERT|^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/.test(code)
 }

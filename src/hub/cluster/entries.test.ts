@@ -28,13 +28,15 @@ const id = new Uint8Array(16).fill(9)
 test('a member: what its writer could not know is the revision of the value', () => {
   const bytes = encodeNodeEntry({
     member,
+    requests: [],
     operations: [
       { id, revision: 3 },
       { id, revision: 0 },
     ],
   })
-  expect(decodeNodeEntry(bytes, 12)).toEqual({
+  expect(decodeNodeEntry(bytes, 12, 0)).toEqual({
     member: { ...member, admission: 12 },
+    requests: [],
     operations: [
       { id, revision: 3 },
       { id, revision: 12 },
@@ -42,9 +44,41 @@ test('a member: what its writer could not know is the revision of the value', ()
   })
 })
 
+test('requests: what their writer could not know is the revision and the time stamp of the value', () => {
+  const open = {
+    revision: 0,
+    key: member.key,
+    record,
+    network: '10.0.0.1',
+    life: '00ff',
+    waiter: 'aa',
+    timeout: 300_000,
+    raised: 0,
+    decision: undefined,
+  }
+  const accepted = { verdict: 'accepted', revision: 0, at: 0, isNew: true } as const
+  const rejected = { verdict: 'rejected', revision: 8, at: 1_700_000_000_008, isNew: false } as const
+  const timedOut = { verdict: 'timedOut', revision: 9, at: 1_700_000_000_009, isNew: false } as const
+  const known = { revision: 7, raised: 1_700_000_000_007 }
+  const requests = [
+    open,
+    { ...open, ...known, decision: accepted },
+    { ...open, ...known, decision: rejected },
+    { ...open, ...known, decision: timedOut },
+  ]
+  const at = 1_700_000_000_012
+  const read = decodeNodeEntry(encodeNodeEntry({ member: undefined, requests, operations: [] }), 12, at)
+  expect(read.requests).toEqual([
+    { ...open, revision: 12, raised: at },
+    { ...open, ...known, decision: { ...accepted, revision: 12, at } },
+    { ...open, ...known, decision: rejected },
+    { ...open, ...known, decision: timedOut },
+  ])
+})
+
 test('a node that is not on the hub', () => {
-  const entry = { member: undefined, operations: [{ id, revision: 5 }] }
-  expect(decodeNodeEntry(encodeNodeEntry(entry), 9)).toEqual(entry)
+  const entry = { member: undefined, requests: [], operations: [{ id, revision: 5 }] }
+  expect(decodeNodeEntry(encodeNodeEntry(entry), 9, 0)).toEqual(entry)
 })
 
 test('hub, lease and presence', () => {
@@ -58,5 +92,5 @@ test('hub, lease and presence', () => {
 })
 
 test('bytes that are no entry are refused', () => {
-  expect(() => decodeNodeEntry(new Uint8Array([0xff, 0xff]), 1)).toThrow()
+  expect(() => decodeNodeEntry(new Uint8Array([0xff, 0xff]), 1, 0)).toThrow()
 })

@@ -34,9 +34,36 @@ interface OperationEntry {
   readonly revision: Revision
 }
 
+/** Milliseconds since the epoch by the engine's clock; 0 in a value that is to be written: the time stamp that it will get. */
+export type EngineTime = number
+
+export interface RequestEntry {
+  readonly revision: Revision
+  /** Ed25519, 32 bytes. */
+  readonly key: Uint8Array
+  readonly record: NodeRecord
+  readonly network: string
+  readonly life: string
+  readonly waiter: string
+  /** Milliseconds from `raised` on. */
+  readonly timeout: number
+  readonly raised: EngineTime
+  /** Undefined: it is open. */
+  readonly decision: DecisionEntry | undefined
+}
+
+export interface DecisionEntry {
+  readonly verdict: 'accepted' | 'rejected' | 'timedOut'
+  /** Of an acceptance: the admission. */
+  readonly revision: Revision
+  readonly at: EngineTime
+  readonly isNew: boolean
+}
+
 /** What is known of one node. */
 export interface NodeEntry {
   readonly member: MemberEntry | undefined
+  readonly requests: readonly RequestEntry[]
   readonly operations: readonly OperationEntry[]
 }
 
@@ -69,11 +96,28 @@ export function decodeHub(bytes: Uint8Array): HubKey {
 
 interface WireEntry {
   member?: { key: Uint8Array; record: Uint8Array; joined: bigint; admission: bigint; lastSeen?: Date }
+  requests: WireRequest[]
   operations: { id: Uint8Array; revision: bigint }[]
 }
 
-export function encodeNodeEntry({ member, operations }: NodeEntry): Uint8Array {
+interface WireRequest {
+  revision: bigint
+  key: Uint8Array
+  record: Uint8Array
+  network: string
+  life: string
+  waiter: string
+  timeout: number
+  raised?: Date
+  decision?: { verdict: keyof typeof VERDICTS; revision: bigint; at?: Date; isNew: boolean }
+}
+
+const VERDICTS = { ACCEPTED: 'accepted', REJECTED: 'rejected', TIMED_OUT: 'timedOut' } as const
+const VERDICT_NAMES = { accepted: 'ACCEPTED', rejected: 'REJECTED', timedOut: 'TIMED_OUT' } as const
+
+export function encodeNodeEntry({ member, requests, operations }: NodeEntry): Uint8Array {
   const wire: WireEntry = {
+    requests: requests.map(wireRequest),
     operations: operations.map(({ id, revision }) => ({ id, revision: BigInt(revision) })),
   }
   if (member !== undefined) {
@@ -89,10 +133,31 @@ export function encodeNodeEntry({ member, operations }: NodeEntry): Uint8Array {
   return encodeBinary(NODE_ENTRY, wire)
 }
 
-/** Throws when the bytes are no entry. */
-export function decodeNodeEntry(bytes: Uint8Array, revision: Revision): NodeEntry {
-  const { member, operations } = decodeFromPeer(NODE_ENTRY, bytes) as unknown as WireEntry
+function wireRequest({ revision, record, raised, decision, ...rest }: RequestEntry): WireRequest {
+  const wire: WireRequest = {
+    ...rest,
+    revision: BigInt(revision),
+    record: encodeRecord(record),
+    ...at('raised', raised),
+  }
+  if (decision !== undefined) {
+    const { verdict, isNew } = decision
+    const revision = BigInt(decision.revision)
+    wire.decision = { verdict: VERDICT_NAMES[verdict], revision, isNew, ...at('at', decision.at) }
+  }
+  return wire
+}
+
+/** A time that is to be written, where it is known. */
+function at<K extends string>(key: K, time: EngineTime): { [key in K]?: Date } {
+  return time === 0 ? {} : ({ [key]: new Date(time) } as { [key in K]?: Date })
+}
+
+/** `stamp`: when the engine took the value. Throws when the bytes are no entry. */
+export function decodeNodeEntry(bytes: Uint8Array, revision: Revision, stamp: EngineTime): NodeEntry {
+  const { member, requests, operations } = decodeFromPeer(NODE_ENTRY, bytes) as unknown as WireEntry
   const own = (number: bigint): Revision => (number === 0n ? revision : Number(number))
+  const time = (date: Date | undefined): EngineTime => date?.getTime() ?? stamp
   return {
     member:
       member === undefined
@@ -104,6 +169,22 @@ export function decodeNodeEntry(bytes: Uint8Array, revision: Revision): NodeEntr
             admission: own(member.admission),
             lastSeen: member.lastSeen ?? new Date(0),
           },
+    requests: requests.map(({ decision, ...request }) => ({
+      ...request,
+      revision: own(request.revision),
+      key: new Uint8Array(request.key),
+      record: decodeRecord(request.record),
+      raised: time(request.raised),
+      decision:
+        decision === undefined
+          ? undefined
+          : {
+              verdict: VERDICTS[decision.verdict],
+              revision: own(decision.revision),
+              at: time(decision.at),
+              isNew: decision.isNew,
+            },
+    })),
     operations: operations.map(({ id, revision: at }) => ({ id: new Uint8Array(id), revision: own(at) })),
   }
 }

@@ -10,8 +10,10 @@ import { decodeLease, encodeLease, type Revision } from './entries.ts'
 
 /** From one renewal to the next, milliseconds; as long an answer may take. */
 const RENEWAL_MS = 1_000
-/** A connection on which no renewal was answered for that long is given up for another, milliseconds. */
+/** A connection on which no renewal was answered for that long is tried, and given up for another when it is dead; milliseconds. */
 const MAX_SILENCE_MS = 2_000
+/** A NATS server that answers pings and no renewal for that long has no way to the others: longer than they take to elect a leader, milliseconds. */
+const MAX_WITHOUT_LEADER_MS = 12_000
 /** Renewals whose time of sending is remembered until they come back in the watch. */
 const MAX_REMEMBERED = 16
 
@@ -25,8 +27,8 @@ export interface LifeOptions {
   /** What the others need to reach it. */
   readonly details: () => Uint8Array
   readonly onHeld: () => void
-  /** A renewal was acknowledged. */
-  readonly onRenewed: () => void
+  /** The renewal that was sent then was acknowledged. */
+  readonly onRenewed: (sentAt: number) => void
   readonly onLost: () => void
 }
 
@@ -41,6 +43,10 @@ export class Life {
   #revision: Revision = 0
   #isOver = false
   #answeredAt: number
+  #timer: unknown
+  /** The renewal that is under way, if any, and whether another is wanted right after it. */
+  #renewing: Promise<void> | undefined
+  #isHurried = false
 
   /** Begins at once; `onHeld` tells when the lease is. */
   constructor(options: LifeOptions) {
@@ -54,7 +60,7 @@ export class Life {
       onLost()
     })
     this.#actor.start()
-    void this.#renew()
+    this.#renew()
   }
 
   get isHeld(): boolean {
@@ -72,33 +78,68 @@ export class Life {
     return this.#sent.get(renewal)
   }
 
+  /** Lets the others know at once what `details` gives now. */
+  renewNow(): void {
+    this.#isHurried = true
+    if (this.#renewing !== undefined) return
+    this.#options.clock.clearTimeout(this.#timer)
+    this.#renew()
+  }
+
   /** Gives the lease up, so that the others see its end at once. */
   async close(): Promise<void> {
     if (this.#isOver) return
     this.#isOver = true
-    const session = this.#options.engine.session
+    this.#options.clock.clearTimeout(this.#timer)
     this.#tell({ type: 'CLOSE' })
-    if (session !== undefined && this.#revision > 0) {
-      await session.presence.delete(leaseKey(this.name), { previousSeq: this.#revision })
+    // Its answer says at which revision the lease is.
+    await this.#renewing
+    const { session } = this.#options.engine
+    if (session !== undefined && this.#revision > 0) await this.#giveUp(session.presence)
+  }
+
+  async #giveUp(presence: KV): Promise<void> {
+    const key = leaseKey(this.name)
+    try {
+      await presence.delete(key, { previousSeq: this.#revision })
+    } catch (error) {
+      if (classify(error) !== 'changed') throw error
+      // A renewal whose answer was lost, or the others have ended this life.
+      const found = await presence.get(key)
+      if (found?.operation === 'PUT') await presence.delete(key, { previousSeq: found.revision })
     }
   }
 
   /** Sends one renewal, and sees to the next. */
-  async #renew(): Promise<void> {
-    const { engine, clock } = this.#options
+  #renew(): void {
+    const { clock } = this.#options
     if (this.#isOver) return
+    this.#isHurried = false
     const sentAt = clock.now()
+    this.#renewing = this.#renewOnce(sentAt).then(() => {
+      this.#renewing = undefined
+      if (this.#isOver) return
+      const pause = this.#isHurried ? 0 : Math.max(RENEWAL_MS / 10, sentAt + RENEWAL_MS - clock.now())
+      this.#timer = clock.setTimeout(() => this.#renew(), pause)
+    })
+  }
+
+  async #renewOnce(sentAt: number): Promise<void> {
+    const { engine, clock } = this.#options
     const { session } = engine
-    if (session !== undefined) {
-      try {
-        await this.#send(session.presence, sentAt)
-      } catch {
-        // Asked again below; what goes on for too long is the lease's end, which is told.
-      }
-      if (clock.now() - this.#answeredAt > MAX_SILENCE_MS && engine.session === session) engine.reconnect()
-    } else this.#answeredAt = sentAt
+    if (session === undefined) {
+      this.#answeredAt = sentAt
+      return
+    }
+    try {
+      await this.#send(session.presence, sentAt)
+    } catch {
+      // Asked again soon; what goes on for too long is the lease's end, which is told.
+    }
     if (this.#isOver) return
-    clock.setTimeout(() => void this.#renew(), Math.max(RENEWAL_MS / 10, sentAt + RENEWAL_MS - clock.now()))
+    const silence = clock.now() - this.#answeredAt
+    if (silence > MAX_WITHOUT_LEADER_MS) engine.reconnect()
+    else if (silence > MAX_SILENCE_MS && engine.session === session) engine.reconnectIfDead()
   }
 
   async #send(presence: KV, sentAt: number): Promise<void> {
@@ -128,7 +169,7 @@ export class Life {
     this.#revision = revision
     this.#answeredAt = this.#options.clock.now()
     this.#tell({ type: 'ACKNOWLEDGED', sentAt })
-    if (!this.#isOver) this.#options.onRenewed()
+    if (!this.#isOver) this.#options.onRenewed(sentAt)
   }
 
   #tell(event: OwnLeaseEvent): void {

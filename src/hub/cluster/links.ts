@@ -3,7 +3,7 @@ import { ServiceError } from '../../contract/errors.ts'
 import type { LinkSession, NodeRecord } from '../../link/link.ts'
 import { sameFacts } from '../node-records.ts'
 import type { Claim } from '../registry.ts'
-import type { MemberEntry, PresenceEntry } from './entries.ts'
+import type { MemberEntry, PresenceEntry, Revision } from './entries.ts'
 import { inTurns } from './in-turns.ts'
 import type { Picture } from './picture.ts'
 import { PresenceWriter } from './presence-writer.ts'
@@ -13,15 +13,17 @@ export interface Link {
   readonly session: LinkSession
   /** PresenceEntry.session. */
   readonly id: string
+  /** The membership that it was let in for. */
+  readonly joined: Revision
+  /** The revision at which it was noted last. */
+  noted: Revision
   record: NodeRecord
 }
 
-interface ClusterClaim extends Claim {
-  readonly id: string
-}
+interface ClusterClaim extends Claim, Pick<Link, 'id' | 'joined' | 'noted'> {}
 
 export interface LinksOptions {
-  readonly picture: Picture
+  readonly picture: Pick<Picture, 'presence' | 'versioned'>
   readonly writer: PresenceWriter
   /** The name of this server's life. */
   readonly life: () => string
@@ -41,6 +43,9 @@ export class Links {
   readonly #links = new Map<string, Link>()
   /** Nodes whose removal cuts their link later, or not at all. */
   readonly #leaving = new Set<string>()
+  /** Nodes whose links could not be noted when something about them changed, or whose presence is lost. */
+  readonly #behind = new Set<string>()
+  #isCatchingUp = false
 
   constructor(options: LinksOptions) {
     this.#options = options
@@ -54,12 +59,20 @@ export class Links {
   async claim(nodeId: string, member: MemberEntry): Promise<{ claim: ClusterClaim; revision: number }> {
     const { picture, writer, life } = this.#options
     const id = PresenceWriter.newSession()
-    const entry = { life: life(), session: id, joined: member.joined }
-    const revision = await writer.put(nodeId, entry, picture.presence(nodeId))
+    const { joined } = member
+    const entry = { life: life(), session: id, joined }
+    let noted: Revision
+    try {
+      noted = (await writer.put(nodeId, entry, picture.presence(nodeId))) as Revision
+    } catch (error) {
+      // It may have been written all the same.
+      this.#takeAway(nodeId, id, 0)
+      throw error
+    }
     if (life() !== entry.life) {
       throw new ServiceError('UNAVAILABLE', 'this server lost its lease while the node came: it has to come again')
     }
-    return { claim: { id, release: () => this.#goOffline(nodeId, id) }, revision: revision ?? 0 }
+    return { claim: { id, joined, noted, release: () => this.#goOffline(nodeId, id, noted) }, revision: noted }
   }
 
   /** The link of a claim stands. */
@@ -67,17 +80,27 @@ export class Links {
     const { peerId: nodeId } = session
     const { picture, life, leave } = this.#options
     const before = this.#links.get(nodeId)
-    const link: Link = { session, id: (claim as ClusterClaim).id, record }
+    const { id, joined, noted } = claim as ClusterClaim
+    const link: Link = { session, id, joined, noted, record }
     this.#links.set(nodeId, link)
     before?.session.close('REPLACED', 'the node has opened a newer connection')
     session.onLeave(() => this.keep(nodeId, async () => void (await leave(nodeId))))
     void session.closed.then(() => {
       if (this.#links.get(nodeId) !== link) return
       this.#links.delete(nodeId)
-      this.#goOffline(nodeId, link.id)
+      this.#goOffline(nodeId, id, link.noted)
     })
     if (picture.presence(nodeId).entry?.life !== life()) this.#noteInBackground(nodeId, link)
     this.settle(nodeId)
+  }
+
+  /** What the node at the other end says of itself now. */
+  change(session: LinkSession, record: NodeRecord): void {
+    const { peerId: nodeId } = session
+    const link = this.#links.get(nodeId)
+    if (link?.session !== session) return
+    link.record = record
+    this.#noteInBackground(nodeId, link)
   }
 
   /** Does `step`, whose removal of the node does not cut its link. */
@@ -90,17 +113,28 @@ export class Links {
     }
   }
 
-  /** Cuts the link of a node that is no member, or that has a newer one. */
+  /** Cuts the link of a node that is no member, or not the one that it was, or that has a newer link; where it is is noted again if that is lost. */
   settle(nodeId: string): void {
     const { picture, stands } = this.#options
     const link = this.#links.get(nodeId)
     if (link === undefined || this.#leaving.has(nodeId)) return
     const { entry } = picture.presence(nodeId)
-    if (picture.versioned(nodeId).entry.member === undefined) {
+    const { member } = picture.versioned(nodeId).entry
+    if (member === undefined) {
       link.session.close('REMOVED', 'the node was removed from the hub')
     } else if (entry !== undefined && entry.session !== link.id && stands(entry.life)) {
       link.session.close('REPLACED', 'the node has opened a newer connection')
-    }
+    } else if (member.joined !== link.joined) {
+      // What was between may never be told.
+      link.session.close('SHUTDOWN', 'the node was removed and let in anew: it has to connect again')
+    } else if (entry === undefined || !stands(entry.life)) this.#behind.add(nodeId)
+  }
+
+  /** Another server has taken a node off the hub, which this one may not see yet. */
+  removed(nodeId: string, revision: Revision): void {
+    const link = this.#links.get(nodeId)
+    if (link === undefined || link.joined > revision || this.#leaving.has(nodeId)) return
+    link.session.close('REMOVED', 'the node was removed from the hub')
   }
 
   settleAll(): void {
@@ -112,6 +146,19 @@ export class Links {
     await inTurns([...this.#links], ([nodeId, link]) => this.#note(nodeId, link))
   }
 
+  /** Notes what could not be noted when it happened. */
+  async catchUp(): Promise<void> {
+    if (this.#isCatchingUp || this.#behind.size === 0) return
+    this.#isCatchingUp = true
+    // What fails is told of once, and tried again with the next renewal.
+    await inTurns([...this.#behind], async (nodeId) => {
+      const link = this.#links.get(nodeId)
+      if (link !== undefined) await this.#note(nodeId, link)
+      if (this.#links.get(nodeId) === link) this.#behind.delete(nodeId)
+    }).catch(() => undefined)
+    this.#isCatchingUp = false
+  }
+
   async #note(nodeId: string, link: Link): Promise<void> {
     const { picture, writer, life, isOwn, stands, noteRecord } = this.#options
     const { id } = link
@@ -119,26 +166,39 @@ export class Links {
     const seen = picture.presence(nodeId)
     const isFree = (found: PresenceEntry | undefined) =>
       found === undefined || isOwn(found.life) || found.session === id || !stands(found.life)
-    if (member === undefined || !isFree(seen.entry)) return
+    if (member?.joined !== link.joined || !isFree(seen.entry)) return
     if (!sameFacts(member.record, link.record)) await noteRecord(nodeId, () => link.record)
     if (seen.entry?.life === life()) return
-    await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
+    const noted = await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
+    if (noted === undefined) return
+    link.noted = noted
+    // It may have closed meanwhile.
+    if (this.#links.get(nodeId) !== link) this.#goOffline(nodeId, id, noted)
   }
 
   #noteInBackground(nodeId: string, link: Link): void {
-    this.#note(nodeId, link).catch((error: unknown) =>
-      this.#options.onError(`where node ${nodeId} is could not be noted`, error),
-    )
+    this.#note(nodeId, link).catch((error: unknown) => {
+      this.#behind.add(nodeId)
+      this.#options.onError(`what node ${nodeId} is and where could not be noted; it is tried again`, error)
+    })
   }
 
-  #goOffline(nodeId: string, session: string): void {
-    const { picture, writer, onError } = this.#options
-    const seen = picture.presence(nodeId)
-    if (seen.entry !== undefined && seen.entry.session !== session) return
-    writer.delete(nodeId, session, seen).catch((error: unknown) => {
-      // Without a lease it is the others who take the presence away.
-      if (error instanceof ServiceError && error.cause === undefined) return
-      onError(`that node ${nodeId} went offline could not be noted`, error)
-    })
+  /** A link is over that was noted at that revision, which this server may have yet to see. */
+  #goOffline(nodeId: string, session: string, noted: Revision): void {
+    const { entry, revision } = this.#options.picture.presence(nodeId)
+    if (revision >= noted && entry?.session !== session) return
+    this.#takeAway(nodeId, session, Math.max(revision, noted))
+  }
+
+  /** `revision`: at which it is expected; 0: it is looked up. */
+  #takeAway(nodeId: string, session: string, revision: Revision): void {
+    const { writer, onError } = this.#options
+    writer
+      .delete(nodeId, revision, (found) => found.session === session)
+      .catch((error: unknown) => {
+        // Without a lease it is the others who take the presence away.
+        if (error instanceof ServiceError && error.cause === undefined) return
+        onError(`that node ${nodeId} went offline could not be noted`, error)
+      })
   }
 }

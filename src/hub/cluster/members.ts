@@ -1,7 +1,7 @@
 /** Who is on the hub, changed: each change is one write, and seen here before its caller hears of it. */
 import type { NodeRecord } from '../../link/link.ts'
 import { sameFacts } from '../node-records.ts'
-import type { Changes } from './changes.ts'
+import type { Changed, Changes, Next } from './changes.ts'
 import type { MemberEntry, NodeEntry, Revision } from './entries.ts'
 import { nodeKey, type Picture } from './picture.ts'
 
@@ -12,6 +12,8 @@ export interface MembersOptions {
   readonly passed: (revision: Revision) => Promise<void>
   /** Resolves when everything that was answered anywhere has been seen here. Throws UNAVAILABLE. */
   readonly current: () => Promise<void>
+  /** A member was taken off the hub by that change. */
+  readonly onForgotten: (nodeId: string, revision: Revision) => void
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -25,26 +27,34 @@ export class Members {
 
   /** Lets a node in; `admission` is the revision of that. Throws UNAVAILABLE and UNKNOWN, as all of these. */
   async admit(nodeId: string, key: Uint8Array, record: NodeRecord): Promise<{ isNew: boolean; admission: Revision }> {
-    const { revision, before } = await this.#change(nodeId, ({ member }) => ({
+    const { revision, before } = await this.change(nodeId, ({ member }) => ({
       member: { key, record, joined: member?.joined ?? 0, admission: 0, lastSeen: this.#date() },
     }))
     return { isNew: before.entry.member === undefined, admission: revision as Revision }
   }
 
   /** Takes a node off the hub, if that `isMeant`; resolves to whether it was taken off. */
-  async forget(nodeId: string, isMeant: (member: MemberEntry) => boolean = () => true): Promise<boolean> {
-    const { picture, current } = this.#options
-    // Not on the list as this server sees it: that may have changed.
-    if (picture.member(nodeId) === undefined) await current()
-    const { revision } = await this.#change(nodeId, ({ member }) =>
-      member === undefined || !isMeant(member) ? undefined : { member: undefined },
-    )
+  async forget(
+    nodeId: string,
+    isMeant: (member: MemberEntry, entry: NodeEntry) => boolean = () => true,
+  ): Promise<boolean> {
+    const { picture, current, onForgotten } = this.#options
+    const { entry: seen } = picture.versioned(nodeId)
+    // Not on the list, or not the one that is meant, as this server sees it: that may have changed.
+    if (seen.member === undefined || !isMeant(seen.member, seen)) await current()
+    const { revision } = await this.change(nodeId, (entry) => {
+      const { member } = entry
+      if (member === undefined || !isMeant(member, entry)) return undefined
+      // An acceptance that its node has yet to hear lets nobody in any more.
+      return { member: undefined, requests: entry.requests.filter(({ decision }) => decision?.verdict !== 'accepted') }
+    })
+    if (revision !== undefined) onForgotten(nodeId, revision)
     return revision !== undefined
   }
 
   /** What a member says of itself now; `record` is asked at every attempt. */
   async note(nodeId: string, record: () => NodeRecord): Promise<void> {
-    await this.#change(nodeId, ({ member }) =>
+    await this.change(nodeId, ({ member }) =>
       member === undefined || sameFacts(member.record, record())
         ? undefined
         : { member: { ...member, record: record(), lastSeen: this.#date() } },
@@ -53,14 +63,15 @@ export class Members {
 
   /** As `note`, for a node that is a member from now on, if it was none: a server of the hub. */
   async noteServer(nodeId: string, key: Uint8Array, record: () => NodeRecord): Promise<void> {
-    await this.#change(nodeId, ({ member }) =>
+    await this.change(nodeId, ({ member }) =>
       member !== undefined && sameFacts(member.record, record())
         ? undefined
         : { member: { joined: 0, admission: 0, ...member, key, record: record(), lastSeen: this.#date() } },
     )
   }
 
-  async #change(nodeId: string, next: (entry: NodeEntry) => { member: MemberEntry | undefined } | undefined) {
+  /** Any change of the entry of a node; `next` is asked again whenever somebody else was faster. Throws UNAVAILABLE and UNKNOWN. */
+  async change(nodeId: string, next: (entry: NodeEntry) => Next): Promise<Changed> {
     const { changes, picture, passed } = this.#options
     const changed = await changes.change(nodeKey(nodeId), picture.versioned(nodeId), next)
     await passed(changed.revision ?? changed.before.revision)

@@ -1,27 +1,15 @@
 /** The lives of this server: the one it has, and those before it whose links have yet to be noted again. */
-import type { Clock } from '../../contract/clock.ts'
 import { ServiceError } from '../../contract/errors.ts'
-import type { Engine } from './engine.ts'
-import { Life, leaseKey } from './life.ts'
-
-export interface OwnLivesOptions {
-  readonly engine: Engine
-  readonly clock: Clock
-  readonly server: string
-  readonly details: () => Uint8Array
-  readonly onRenewed: () => void
-  readonly onHeld: () => void
-  /** A life has ended, and another has begun. */
-  readonly onLost: () => void
-}
+import { Life, type LifeOptions, leaseKey } from './life.ts'
 
 export class OwnLives {
-  readonly #options: OwnLivesOptions
+  readonly #options: LifeOptions
   readonly #names = new Set<string>()
   #current: Life | undefined
   #isClosed = false
 
-  constructor(options: OwnLivesOptions) {
+  /** `onLost`: a life has ended, and another has begun. */
+  constructor(options: LifeOptions) {
     this.#options = options
   }
 

@@ -11,7 +11,7 @@ const NODE_PREFIX = 'node.'
 export const nodeKey = (nodeId: string): string => `${NODE_PREFIX}${nodeId}`
 
 /** The node that a key is about; undefined for other keys. */
-function nodeOfKey(key: string): string | undefined {
+export function nodeOfKey(key: string): string | undefined {
   return key.startsWith(NODE_PREFIX) ? key.slice(NODE_PREFIX.length) : undefined
 }
 
@@ -41,7 +41,7 @@ interface Shown {
   readonly lastSeen: number
 }
 
-const ABSENT: Versioned = { entry: NO_ENTRY, revision: 0 }
+const ABSENT: Versioned = { entry: NO_ENTRY, revision: 0, at: 0 }
 const NEVER: VersionedPresence = { entry: undefined, revision: 0, at: 0 }
 
 export class Picture {
@@ -81,6 +81,13 @@ export class Picture {
     return found
   }
 
+  /** Nodes of which there are requests to join. */
+  asking(): string[] {
+    const found: string[] = []
+    for (const [nodeId, { entry }] of this.#members) if (entry.requests.length > 0) found.push(nodeId)
+    return found
+  }
+
   /** All members, in the order they joined. */
   nodes(): Node[] {
     const shown = Array.from(this.#shown).sort(([a, one], [b, other]) => {
@@ -90,11 +97,11 @@ export class Picture {
   }
 
   /** A key of the bucket of members. Throws when its value is none. */
-  takeMember({ key, revision, value }: WatchedKey): string | undefined {
+  takeMember({ key, revision, value, at }: WatchedKey): string | undefined {
     const nodeId = nodeOfKey(key)
     if (nodeId === undefined || revision <= this.versioned(nodeId).revision) return undefined
-    const entry = value === undefined ? NO_ENTRY : decodeNodeEntry(value, revision)
-    this.#members.set(nodeId, { entry, revision })
+    const entry = value === undefined ? NO_ENTRY : decodeNodeEntry(value, revision, at)
+    this.#members.set(nodeId, { entry, revision, at })
     return nodeId
   }
 
@@ -104,6 +111,13 @@ export class Picture {
     if (nodeId === undefined || revision <= this.presence(nodeId).revision) return undefined
     this.#presence.set(nodeId, { entry: value === undefined ? undefined : decodePresence(value), revision, at })
     return nodeId
+  }
+
+  /** A tombstone of this revision is purged. */
+  forget(bucket: 'members' | 'presence', key: string, revision: Revision): void {
+    const known: Map<string, { readonly revision: Revision }> = bucket === 'members' ? this.#members : this.#presence
+    const nodeId = nodeOfKey(key) ?? ''
+    if (known.get(nodeId)?.revision === revision) known.delete(nodeId)
   }
 
   /** From now on changes are only noted, until it is whole again. */

@@ -62,16 +62,19 @@ export class PresenceWriter {
     })
   }
 
-  /** Takes the presence of a session away, unless another has its place. Throws UNAVAILABLE. */
-  async delete(nodeId: string, session: string, seen: VersionedPresence): Promise<void> {
+  /**
+   * Takes away what is at the revision `seen`; `isMeant` is asked about what is found when somebody else was faster, or that is 0. Throws
+   * UNAVAILABLE.
+   */
+  async delete(nodeId: string, seen: Revision, isMeant: (found: PresenceEntry) => boolean): Promise<void> {
     await this.#write(nodeId, {
-      seen: seen.revision,
+      seen,
       creates: false,
       write: async (presence, revision) => {
         await presence.delete(nodeKey(nodeId), { previousSeq: revision })
         return revision
       },
-      judge: (found) => (found?.session === session ? 'again' : 'unwanted'),
+      judge: (found) => (found !== undefined && isMeant(found) ? 'again' : 'unwanted'),
     })
   }
 

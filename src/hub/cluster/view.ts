@@ -3,10 +3,11 @@ import type { Clock } from '../../contract/clock.ts'
 import { REQUEST_MS } from './buckets.ts'
 import { NotConnected } from './changes.ts'
 import type { Engine, EngineSession } from './engine.ts'
-import { decodeLease, type Revision } from './entries.ts'
+import { decodeLease, type EngineTime, type Revision } from './entries.ts'
 import { type Life, leaseKey } from './life.ts'
 import type { Picture } from './picture.ts'
 import { Servers } from './servers.ts'
+import type { Bucket } from './tombstones.ts'
 import { BARRIER_KEY, Watch, type WatchedKey } from './watch.ts'
 
 /** A renewal that has not come back after that long says that the watch is broken, milliseconds. */
@@ -21,8 +22,12 @@ export interface ViewOptions {
   /** This server's life. */
   readonly life: () => Life | undefined
   readonly clock: Clock
+  /** Hears of each key that is in the picture from now on. */
+  readonly onKey: (bucket: Bucket, key: WatchedKey) => void
   /** Hears of each node that may have changed. */
   readonly onNode: (nodeId: string) => void
+  /** A renewal of the lease has come back. */
+  readonly onRenewal: () => void
   /** Everything has been read over this connection, and the lease is held. */
   readonly onWhole: () => void
   /** The connection has broken, or there is none. */
@@ -45,6 +50,9 @@ export class View {
   #presenceMade = ''
   /** When the newest of this server's renewals that has come back was sent; when reading began, before that. */
   #currentAsOf = 0
+  /** The oldest renewal that was acknowledged and has not come back: when it was sent, and when that was known. */
+  #missing: { readonly sentAt: number; readonly since: number } | undefined
+  #engineTime: EngineTime = 0
 
   constructor(options: ViewOptions) {
     this.#options = options
@@ -52,6 +60,11 @@ export class View {
 
   get isWhole(): boolean {
     return this.#isWhole
+  }
+
+  /** The time stamp of this server's newest renewal that has come back. */
+  get engineTime(): EngineTime {
+    return this.#engineTime
   }
 
   begin(): void {
@@ -66,12 +79,15 @@ export class View {
     if (reading !== undefined) this.#complete(reading).catch((error: unknown) => this.#failed(reading.session, error))
   }
 
-  /** A renewal was acknowledged: this server's others should have come back by now. */
-  renewed(): void {
+  /** The renewal that was sent then was acknowledged: those before it should have come back by now. */
+  renewed(sentAt: number): void {
     const { engine, clock } = this.#options
     const limit = this.#isWhole ? MAX_LAG_MS : MAX_READING_MS
-    if (engine.session !== undefined && clock.now() - this.#currentAsOf > limit) engine.reconnect()
-    else if (this.#isWhole) void this.#checkMembers(this.#require())
+    const now = clock.now()
+    if (this.#currentAsOf < sentAt) this.#missing ??= { sentAt, since: now }
+    if (engine.session !== undefined && this.#missing !== undefined && now - this.#missing.since > limit) {
+      engine.reconnect()
+    } else if (this.#isWhole) void this.#checkMembers(this.#require())
   }
 
   /** Nothing of this server's comes back in the watch of members: what the stream has is to have come. */
@@ -123,6 +139,7 @@ export class View {
     if (session.presenceMade !== this.#presenceMade) picture.forgetPresence()
     this.#presenceMade = session.presenceMade
     this.#currentAsOf = clock.now()
+    this.#missing = undefined
     this.#read(session).catch((error: unknown) => this.#failed(session, error))
   }
 
@@ -167,27 +184,37 @@ export class View {
   }
 
   #onMember(key: WatchedKey): void {
-    this.#changed(() => this.#options.picture.takeMember(key), key)
+    this.#guarded(key, () => this.#changed('members', this.#options.picture.takeMember(key), key))
   }
 
   #onPresence(key: WatchedKey): void {
     const { servers, picture } = this.#options
     const life = Servers.lifeOfKey(key.key)
-    if (life === undefined) this.#changed(() => picture.takePresence(key), key)
-    else if (key.key === this.#ownLeaseKey()) this.#onOwnLease(key)
-    else servers.take(life, key)
+    this.#guarded(key, () => {
+      if (life === undefined) this.#changed('presence', picture.takePresence(key), key)
+      else if (key.key === this.#ownLeaseKey()) this.#onOwnLease(key)
+      else {
+        servers.take(life, key)
+        this.#options.onKey('presence', key)
+      }
+    })
   }
 
-  #changed(take: () => string | undefined, { key }: WatchedKey): void {
-    const { picture, onNode, onError } = this.#options
+  /** One wrong value is no reason to see nothing more. */
+  #guarded({ key }: WatchedKey, take: () => void): void {
     try {
-      const nodeId = take()
-      if (nodeId === undefined) return
-      picture.refresh(nodeId)
-      if (this.#isWhole) onNode(nodeId)
+      take()
     } catch (error) {
-      onError(`the key ${key} of the hub's state cannot be read, and counts for nothing`, error)
+      this.#options.onError(`the key ${key} of the hub's state cannot be read, and counts for nothing`, error)
     }
+  }
+
+  #changed(bucket: Bucket, nodeId: string | undefined, key: WatchedKey): void {
+    const { picture, onKey, onNode } = this.#options
+    if (nodeId === undefined) return
+    onKey(bucket, key)
+    picture.refresh(nodeId)
+    if (this.#isWhole) onNode(nodeId)
   }
 
   #ownLeaseKey(): string | undefined {
@@ -195,11 +222,15 @@ export class View {
     return name === undefined ? undefined : leaseKey(name)
   }
 
-  #onOwnLease({ value }: WatchedKey): void {
-    const { life, servers } = this.#options
+  #onOwnLease({ value, at }: WatchedKey): void {
+    const { life, servers, onRenewal } = this.#options
     const sentAt = value === undefined ? undefined : life()?.sentAt(decodeLease(value).renewal)
     if (sentAt === undefined) return
     this.#currentAsOf = sentAt
-    if (this.#isWhole) servers.current(sentAt)
+    if (this.#missing !== undefined && sentAt >= this.#missing.sentAt) this.#missing = undefined
+    this.#engineTime = at
+    if (!this.#isWhole) return
+    servers.current(sentAt)
+    onRenewal()
   }
 }

@@ -1,7 +1,8 @@
 /** Opens packets of any number of senders and runs that share a key: one derived key and one replay window per salt. */
 import type { RunClock } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { AEAD_OUTCOMES, native } from '../../native/native.ts'
+import { AEAD_OUTCOMES } from '../../native/cipher-calls.ts'
+import { native } from '../../native/native.ts'
 import type { OwnSalts } from './own-salts.ts'
 import { AEAD_HEADER_BYTES, deriveKey, SALT_BYTES, type SuiteKey, TAG_BYTES } from './suites.ts'
 import { Trials } from './trials.ts'

@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import type { Batch } from '../../engine/batch.ts'
 import type { ConnectionEvents, ConnectionIo } from '../../engine/io.ts'
-import { IO_COUNTERS } from '../../native/native.ts'
+import { IO_COUNTERS } from '../../native/socket-calls.ts'
 import { Accepting } from './accepting.ts'
 import { Connecting } from './connecting.ts'
 import type { Connection, ConnectionContext, ConnectionEndpointOptions, ConnectionOwner, Peers } from './connection.ts'

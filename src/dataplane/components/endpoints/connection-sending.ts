@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import type { ConnectionIo } from '../../engine/io.ts'
-import { IO_COUNTERS } from '../../native/native.ts'
+import { IO_COUNTERS } from '../../native/socket-calls.ts'
 import {
   type Connection,
   type ConnectionContext,

@@ -1,5 +1,6 @@
 /** A UDP socket as an endpoint: whom packets go to, and whose datagrams are heard. */
-import { isIP, isIPv4 } from 'node:net'
+
+import { isIPv4, isIPv6 } from '../../../text/ip-family.ts'
 import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
 import { formatRemote } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
@@ -11,7 +12,8 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { Enumeration } from '../../engine/schema.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { IO_COUNTERS, REMOTE_BYTES, type UdpBackendCode } from '../../native/native.ts'
+import { REMOTE_BYTES } from '../../native/native.ts'
+import { IO_COUNTERS, type UdpBackendCode } from '../../native/socket-calls.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 
 export const DATAGRAM_METRICS = {
@@ -55,8 +57,8 @@ export function datagramMtu(mtu: number | undefined, family: 0 | 4 | 6): number 
 
 /** Whether an IP address is one of a group (224.0.0.0/4, ff00::/8); false also for what is no address. */
 export function isMulticast(address: string): boolean {
-  if (isIP(address) === 0) return false
-  if (!isIPv4(address)) return ipv6Bytes(address)[0] === 0xff
+  if (isIPv6(address)) return ipv6Bytes(address)[0] === 0xff
+  if (!isIPv4(address)) return false
   return Number(address.split('.')[0]) >> 4 === 14
 }
 
@@ -88,6 +90,7 @@ export interface DatagramContext {
   clock: RunClock
   io: Io
   timer(fire: () => void): Timer
+  grows(): boolean
   log: Log
   metrics: Metrics<typeof DATAGRAM_METRICS>
 }
@@ -111,7 +114,7 @@ export class DatagramEndpoint extends Endpoint {
   private told = false
 
   constructor(
-    { packets, clock, io, timer, log, metrics }: DatagramContext,
+    { packets, clock, io, timer, grows, log, metrics }: DatagramContext,
     outlet: Outlet | undefined,
     options: DatagramOptions,
   ) {
@@ -124,6 +127,7 @@ export class DatagramEndpoint extends Endpoint {
         {
           backend: UDP_BACKENDS[options.backend ?? 'LINUX'] as UdpBackendCode,
           mtu,
+          grows: grows(),
           ...(local && { local }),
           ...(!local && remote && !connected && { local: { address: anyOf(remote), port: 0, family: remote.family } }),
           ...(connected && { remote }),

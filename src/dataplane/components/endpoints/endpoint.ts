@@ -4,7 +4,7 @@ import type { IoEvents, PacketIo } from '../../engine/io.ts'
 import { consumed, counter, created, drop, held, heldAtEnd, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { IO_COUNTERS } from '../../native/native.ts'
+import { IO_COUNTERS } from '../../native/socket-calls.ts'
 
 /** Packets that wait while the kernel's buffer is full; what comes on top is dropped. */
 const MAX_QUEUED_PACKETS = 1024
@@ -95,30 +95,37 @@ export class Endpoint {
 
   /** Queues a batch's packets; they leave at the end of the breath, or when the queue is full. */
   enqueue(batch: Batch): void {
-    const { packets, queue, metrics, mtu } = this
+    const { queue, mtu } = this
     const { handles, length: count } = batch
-    const { length } = packets
+    const { length } = this.packets
     let { queued } = this
     for (let i = 0; i < count; i++) {
       const packet = handles[i]
-      if (length[packet] > mtu) {
-        packets.release(packet)
-        metrics.oversize_packets.add(1)
-        continue
-      }
-      if (queued === MAX_QUEUED_PACKETS && !this.blocked) {
-        this.queued = queued
-        this.send()
-        queued = this.queued
-      }
-      if (queued < MAX_QUEUED_PACKETS) queue[queued++] = packet
+      if (length[packet] <= mtu && queued < MAX_QUEUED_PACKETS) queue[queued++] = packet
       else {
-        packets.release(packet)
-        metrics.send_queue_drops.add(1)
+        this.queued = queued
+        this.enqueueOrDrop(packet)
+        queued = this.queued
       }
     }
     this.queued = queued
     batch.length = 0
+  }
+
+  /** A packet that is too long, or for which the queue has no place until it is sent. */
+  private enqueueOrDrop(packet: number): void {
+    const { packets, queue, metrics } = this
+    if (packets.length[packet] > this.mtu) {
+      packets.release(packet)
+      metrics.oversize_packets.add(1)
+      return
+    }
+    if (!this.blocked) this.send()
+    if (this.queued < MAX_QUEUED_PACKETS) queue[this.queued++] = packet
+    else {
+      packets.release(packet)
+      metrics.send_queue_drops.add(1)
+    }
   }
 
   /** End of a breath, or the kernel has room again. */

@@ -5,7 +5,7 @@ import type { Fault } from '../../engine/component.ts'
 import type { Io } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
 import { Bool, Input, Optional, Output, Text } from '../../engine/schema.ts'
-import type { InterfaceState } from '../../native/native.ts'
+import type { InterfaceState } from '../../native/socket-calls.ts'
 import { Endpoint, type EndpointOptions } from './endpoint.ts'
 
 export const DEFAULT_MTU = 1280

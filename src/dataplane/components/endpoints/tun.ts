@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
 import { counter } from '../../engine/metrics.ts'
 import { Bool, Mtu } from '../../engine/schema.ts'
-import { IO_COUNTERS } from '../../native/native.ts'
+import { IO_COUNTERS } from '../../native/socket-calls.ts'
 import { ENDPOINT_METRICS } from './endpoint.ts'
 import {
   DEFAULT_MTU,

@@ -7,6 +7,7 @@ import type { Timer } from '../../engine/timers.ts'
 import type { BlockEncoderCounters } from './block-counters.ts'
 import { BlockFraming } from './block-framing.ts'
 import type { BlockFormat } from './block-header.ts'
+import { PacketCopies } from './packet-copies.ts'
 import type { RepairMaker } from './repair-maker.ts'
 
 /** Repairs that are made when so many sources of a block have come. */
@@ -53,6 +54,7 @@ export class BlockEncoder {
   private readonly maker: RepairMaker
   private readonly format: BlockFormat
   private readonly framing: BlockFraming
+  private readonly copies: PacketCopies
   /** The header of the first repair of those that are made. */
   private readonly header = new Int32Array(3)
   private readonly schedule: readonly RepairPoint[]
@@ -105,6 +107,7 @@ export class BlockEncoder {
     this.earlierRepairs = this.r - last.repairs
     this.session = session & 0xffffff
     const stride = this.k + last.repairs
+    this.copies = new PacketCopies(memory())
     this.framing = new BlockFraming(memory(), format, this.session, this.k, this.r, stride)
     this.mostWaiting = Math.max(1, Math.floor(WAITING_SYMBOLS / stride))
     this.symbols = new Int32Array(this.mostWaiting * stride + this.k + this.r)
@@ -215,7 +218,7 @@ export class BlockEncoder {
     this.made += wanted
     this.covered = count
     this.copyAndSend()
-    for (let at = count; at < count + repairs; at++) outlet.push(symbols[at])
+    outlet.pushAll(symbols, count, count + repairs)
     // It has ended where there were no slots for copies.
     if (this.block === block) this.point++
   }
@@ -246,7 +249,7 @@ export class BlockEncoder {
       const made = Math.min(repairs, left)
       const end = n * (sources + repairs) + sources
       left -= made
-      for (let at = n === 0 ? sent : end - sources; at < end + made; at++) outlet.push(symbols[at])
+      outlet.pushAll(symbols, n === 0 ? sent : end - sources, end + made)
     }
   }
 
@@ -261,18 +264,15 @@ export class BlockEncoder {
 
   /** The block goes on: its new sources are copied before they leave. Without slots for that it ends here. */
   private copyAndSend(): void {
-    const { packets, outlet, counters, symbols, count, r } = this
-    counters.source_packets.add(count - this.sent)
-    for (; this.sent < count; this.sent++) {
-      const source = symbols[this.sent]
-      const copy = r === 0 ? source : packets.clone(source)
-      if (copy < 0) break
-      symbols[this.sent] = copy
-      outlet.push(source)
-    }
+    const { outlet, copies, counters, symbols, count, sent } = this
+    counters.source_packets.add(count - sent)
+    const copied = this.r === 0 ? count - sent : copies.make(symbols, sent, count)
+    outlet.pushAll(symbols, sent, sent + copied)
+    if (this.r > 0) for (let n = 0; n < copied; n++) symbols[sent + n] = copies.handles[n]
+    this.sent = sent + copied
     if (this.sent === count) return
     counters.unprotected_packets.add(count - this.covered)
-    for (let at = this.sent; at < count; at++) outlet.push(symbols[at])
+    outlet.pushAll(symbols, this.sent, count)
     this.releaseCopies()
     this.nextBlock()
   }

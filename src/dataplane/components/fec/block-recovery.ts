@@ -93,6 +93,6 @@ export abstract class BlockRecovery {
   matches(window: BlockWindow, symbol: number, packet: number): boolean {
     const from = this.packets.offset[packet] + LENGTH_BYTES
     const payload = this.packets.length[packet] - LENGTH_BYTES
-    return native.crc32c(this.memory, from, payload) === window.sums[symbol]
+    return (native.crc32c(this.memory, from, payload) | 0) === window.sums[symbol]
   }
 }

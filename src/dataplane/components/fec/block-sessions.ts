@@ -54,6 +54,11 @@ export class BlockSessions {
     newcomers.length = Math.min(newcomers.length, limit)
   }
 
+  /** How many blocks of one session that follow each other need one look: of two windows each block may have another one. */
+  get together(): number {
+    return this.twins ? 1 : Number.POSITIVE_INFINITY
+  }
+
   /**
    * The window for a packet of `block`, or: LATE, its block has been given up; UNFOLLOWED, there is no place for its session, or,
    * for a repair, nothing of a block so far off has come. A session is known by its id and the shape of its code: what has another

@@ -70,8 +70,8 @@ export class BlockWindow {
   private doubtful = 0
   private doubt = false
   readonly symbols = new Int32Array(SYMBOLS)
-  /** CRC-32C of the recovered payloads. */
-  readonly sums = new Uint32Array(SYMBOLS)
+  /** CRC-32C of the recovered payloads, as a signed number. */
+  readonly sums = new Int32Array(SYMBOLS)
   /** Of each repair the shape that it came in last, also of one that was dropped since; 0 where none has come. */
   readonly shapes = new Int32Array(SYMBOLS)
   readonly state = new Uint8Array(PLACES)
@@ -135,6 +135,17 @@ export class BlockWindow {
     return this.state[this.place(block)] !== UNKNOWN
   }
 
+  /** Whether nothing of `block`, which it reaches, has come, and nothing can have come before the session was followed. */
+  isNew(block: number): boolean {
+    const place = this.place(block)
+    if (this.state[place] === UNKNOWN) return !this.isDoubtful(block)
+    return this.state[place] === OPEN && this.sources[place] === 0 && this.repairs[place] === 0
+  }
+
+  private isDoubtful(block: number): boolean {
+    return this.doubt && ((block - this.doubtful) | 0) <= 0
+  }
+
   /** Counts sources; `overtaken`: one of them by another one of its session. */
   countSources(count: number, overtaken: boolean): void {
     this.sourced = true
@@ -166,7 +177,7 @@ export class BlockWindow {
       symbols[n] = UNSEEN
       shapes[n] = 0
     }
-    this.state[place] = this.doubt && ((block - this.doubtful) | 0) <= 0 ? PASSING : OPEN
+    this.state[place] = this.isDoubtful(block) ? PASSING : OPEN
     this.sources[place] = 0
     this.repairs[place] = 0
     this.kept[place] = 0

@@ -1,47 +1,49 @@
 /** Blocks of which enough has come in one batch: they are passed on, and what they lack is made, in one call into the addon. */
 import { BATCH_CAPACITY } from '../../engine/batch.ts'
 import type { Outlet } from '../../engine/outlet.ts'
-import type { Packets } from '../../engine/packets.ts'
 import { native } from '../../native/native.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
-import { RUN_BLOCK, RUN_LONGEST, RUN_PACKETS, RUN_REPAIR_BYTES, RUN_SOURCES, RUN_WANTED } from './block-header.ts'
+import {
+  RUN_BLOCK,
+  RUN_LONGEST,
+  RUN_PACKETS,
+  RUN_REPAIR_BYTES,
+  RUN_SESSION,
+  RUN_SOURCES,
+  RUN_WANTED,
+  RUN_WORDS,
+} from './block-header.ts'
 import type { BlockRetention } from './block-retention.ts'
-import { BlockWindow, DONE, OPEN, RECOVERED } from './block-window.ts'
+import { type BlockWindow, DONE } from './block-window.ts'
 
-/** Words of a block, as `native.blocksPass` has them. */
-const PACKETS = 1
-const SOURCES = 2
-const WANTED = 3
-const REPAIR_BYTES = 4
-const BASE = 5
-const JOB_WORDS = 8
+/** Words of `start`, as `native.blocksPass` has it. */
+const RUN = 0
+const FIRST = 1
+const PLACES = 2
+const REPLACES = 3
 
-/** The blocks that wait follow each other, the first of them the newest of its window or the one after. */
 export class WholeBlocks {
-  count = 0
-  private readonly packets: Packets
+  /** How many packets the blocks have that the last `pass` passed on. */
+  packets = 0
   private readonly memory: number
   private readonly random: boolean
   private readonly counters: BlockDecoderCounters
   private readonly retention: BlockRetention
   private readonly outlet: Outlet
-  private window = new BlockWindow()
-  /** The block of the first that waits. */
-  private first = 0
-  private readonly jobs = new Int32Array(JOB_WORDS * BATCH_CAPACITY)
-  private readonly longest = new Int32Array(BATCH_CAPACITY)
-  private readonly out = new Int32Array(BATCH_CAPACITY * 255)
+  private readonly start = new Int32Array(4)
+  /** Their payloads: a block has no more sources than packets that have come. */
+  private readonly out = new Int32Array(BATCH_CAPACITY)
+  /** The packet with which a block begins at which the last `pass` stopped. */
+  private stoppedAt = -1
 
   /** `random`: repairs are random combinations. */
   constructor(
-    packets: Packets,
     memory: number,
     random: boolean,
     counters: BlockDecoderCounters,
     retention: BlockRetention,
     outlet: Outlet,
   ) {
-    this.packets = packets
     this.memory = memory
     this.random = random
     this.counters = counters
@@ -49,132 +51,90 @@ export class WholeBlocks {
     this.outlet = outlet
   }
 
-  /** Whether the run whose words begin at `run` is the next block of those that wait; where it is not, they are to be passed before it is looked at. */
-  continues(words: Int32Array, run: number, session: number, shape: number): boolean {
-    const { count, window } = this
-    if (count === 0) return true
-    return (
-      words[run + RUN_WANTED] > 0 &&
-      words[run + RUN_BLOCK] === ((this.first + count) | 0) &&
-      count < window.span - 1 &&
-      window.is(session, shape >> 8, shape & 255)
-    )
+  /** Another batch is looked at. */
+  begin(): void {
+    this.stoppedAt = -1
   }
 
   /**
-   * Takes the block of a run, whose packets stand from `at` on in their batch, into those that wait; false: not all of it is in the run, or something of it has come
-   * before. What others that wait are there, it `continues`.
+   * Passes on blocks of the window, at most `most`, as long as they follow each other and all of each is in its run: from the run on whose words begin at `run` and
+   * whose packets stand from `at` up to `end` in their batch. Returns how many; the next block, where it does not have what it takes, is to be taken packet by packet.
    */
-  add(words: Int32Array, run: number, window: BlockWindow, at: number): boolean {
-    const wanted = words[run + RUN_WANTED]
-    const block = words[run + RUN_BLOCK]
-    const place = window.place(block)
-    if (wanted === 0 || window.state[place] !== OPEN || window.sources[place] > 0 || window.repairs[place] > 0)
-      return false
-    const { jobs, count } = this
-    if (count > 0 ? window !== this.window : window.ahead(block) !== 0 && window.ahead(block) !== 1) return false
-    if (count === 0) {
-      this.window = window
-      this.first = block
-    }
-    const job = JOB_WORDS * count
-    jobs[job] = at
-    jobs[job + PACKETS] = words[run + RUN_PACKETS]
-    jobs[job + SOURCES] = words[run + RUN_SOURCES]
-    jobs[job + WANTED] = wanted
-    jobs[job + REPAIR_BYTES] = words[run + RUN_REPAIR_BYTES]
-    jobs[job + BASE] = place * window.stride
-    jobs[job + 6] = window.k
-    jobs[job + 7] = window.orderly ? 1 : 0
-    this.longest[count] = words[run + RUN_LONGEST]
-    // Nobody is to give it up for want of room.
-    window.state[place] = DONE
-    this.count++
-    return true
+  pass(
+    handles: Int32Array,
+    words: Int32Array,
+    window: BlockWindow,
+    run: number,
+    at: number,
+    end: number,
+    most: number,
+  ): number {
+    const count = at === this.stoppedAt ? 0 : this.ready(words, window, run, at, end, most)
+    if (count === 0) return 0
+    const { start, out } = this
+    start[RUN] = run
+    start[FIRST] = at
+    start[PLACES] = window.places
+    start[REPLACES] = window.orderly ? 1 : 0
+    const { symbols, shapes, sums } = window
+    const { memory, random } = this
+    const passed = native.blocksPass(memory, random, handles, words, start, count, symbols, shapes, sums, out)
+    this.outlet.pushAll(out, 0, this.settle(words, window, run, at, passed))
+    if (passed < count) this.stoppedAt = at + this.packets
+    return passed
   }
 
-  /**
-   * Passes on those that wait, up to one of which what is missing cannot be made at once. Returns the index in the batch of that one's first packet, -1
-   * where there is none: `block`, of `size` packets, is to be taken packet by packet, and those behind it wait still.
-   */
-  pass(handles: Int32Array, words: Int32Array): number {
-    const { count, jobs, window, out, outlet } = this
-    const passed = native.blocksPass(
-      this.memory,
-      this.random,
-      handles,
-      words,
-      jobs,
-      count,
-      window.symbols,
-      window.shapes,
-      out,
-    )
-    let sent = 0
-    for (let n = 0; n < passed; n++) sent = this.settle(words, n, sent)
-    for (let n = 0; n < sent; n++) outlet.push(out[n])
-    if (passed === count) {
-      this.count = 0
-      return -1
+  /** How many blocks are whole, with nothing of them come before, each behind the last; the first is the window's newest or the one after. */
+  private ready(words: Int32Array, window: BlockWindow, run: number, at: number, end: number, most: number): number {
+    const first = words[run + RUN_BLOCK]
+    const ahead = window.ahead(first)
+    if (ahead !== 0 && ahead !== 1) return 0
+    const shape = words[run]
+    const session = words[run + RUN_SESSION]
+    const limit = Math.min(most, window.span - 1)
+    let count = 0
+    for (let own = run; at < end && count < limit; own += RUN_WORDS, count++) {
+      const block = (first + count) | 0
+      if (words[own + RUN_WANTED] === 0 || words[own + RUN_BLOCK] !== block || !window.isNew(block)) break
+      if (words[own] !== shape || words[own + RUN_SESSION] !== session) break
+      at += words[own + RUN_PACKETS]
     }
-    const at = jobs[JOB_WORDS * passed]
-    this.size = jobs[JOB_WORDS * passed + PACKETS]
-    this.block = (this.first + passed) | 0
-    window.state[window.place(this.block)] = OPEN
-    jobs.copyWithin(0, JOB_WORDS * (passed + 1), JOB_WORDS * count)
-    this.longest.copyWithin(0, passed + 1, count)
-    this.count = count - passed - 1
-    this.first = (this.block + 1) | 0
-    return at
+    return count
   }
 
-  /** Of the block that `pass` has stopped at. */
-  block = 0
-  size = 0
-
-  /** The window of the blocks that wait. */
-  get owner(): BlockWindow {
-    return this.window
-  }
-
-  /** Notes what has come of the nth block, whose payloads stand from `sent` on; returns where the next one's do. */
-  private settle(words: Int32Array, n: number, sent: number): number {
-    const { window, jobs, counters } = this
-    const job = JOB_WORDS * n
-    const sources = jobs[job + SOURCES]
-    const wanted = jobs[job + WANTED]
-    const repairs = jobs[job + PACKETS] - sources
-    const block = (this.first + n) | 0
-    const place = window.place(block)
-    const isNewest = block === window.newest
-    if (!isNewest) this.retention.advance(window, block)
-    const top = (words[jobs[job] + sources - 1] & 255) + 1
-    window.sources[place] = sources
-    window.repairs[place] = repairs
-    window.top[place] = top
-    window.longest[place] = this.longest[n]
-    window.closing[place] = wanted
-    window.repairBytes[place] = sources < wanted ? jobs[job + REPAIR_BYTES] : this.longest[n]
-    window.countSources(sources, false)
-    if (sources === wanted) counters.redundant_packets.add(repairs)
-    else {
-      counters.spent_packets.add(repairs)
-      counters.recovered_packets.add(wanted - sources)
-      this.sum(jobs[job + BASE], wanted, sent + sources)
+  /** Notes what has come of `count` blocks; returns how many sources they have. */
+  private settle(words: Int32Array, window: BlockWindow, run: number, at: number, count: number): number {
+    const { counters } = this
+    let [packets, sent, redundant, spent, recovered] = [0, 0, 0, 0, 0]
+    for (let own = run, n = 0; n < count; n++, own += RUN_WORDS) {
+      const sources = words[own + RUN_SOURCES]
+      const wanted = words[own + RUN_WANTED]
+      const repairs = words[own + RUN_PACKETS] - sources
+      const longest = words[own + RUN_LONGEST]
+      const block = words[own + RUN_BLOCK]
+      const place = window.place(block)
+      // What is at its place of a block before has been written over.
+      window.state[place] = DONE
+      if (block !== window.newest) this.retention.advance(window, block)
+      window.sources[place] = sources
+      window.repairs[place] = repairs
+      window.kept[place] = 0
+      window.mixed[place] = 0
+      window.top[place] = (words[at + packets + sources - 1] & 255) + 1
+      window.longest[place] = longest
+      window.closing[place] = wanted
+      window.repairBytes[place] = sources < wanted ? words[own + RUN_REPAIR_BYTES] : longest
+      window.countSources(sources, false)
+      packets += sources + repairs
+      sent += wanted
+      recovered += wanted - sources
+      if (sources === wanted) redundant += repairs
+      else spent += repairs
     }
-    return sent + wanted
-  }
-
-  /** Notes how to know those recovered again that may still come: their packets stand from `made` on. */
-  private sum(base: number, wanted: number, made: number): void {
-    const { window, packets, memory, out } = this
-    let at = made
-    for (let symbol = base; symbol < base + wanted; symbol++) {
-      const fate = window.symbols[symbol]
-      if (fate > RECOVERED) continue
-      const packet = out[at++]
-      if (fate === RECOVERED)
-        window.sums[symbol] = native.crc32c(memory, packets.offset[packet], packets.length[packet])
-    }
+    counters.redundant_packets.add(redundant)
+    counters.spent_packets.add(spent)
+    counters.recovered_packets.add(recovered)
+    this.packets = packets
+    return sent
   }
 }

@@ -1,6 +1,7 @@
 /** One path: whether it is used, what is known of it, and how much may go on it now. */
 import { Arrivals } from './arrivals.ts'
 import { Bandwidth } from './bandwidth.ts'
+import { CarrierLoss } from './carrier-loss.ts'
 import { CARRIER_TRANSITIONS, type CarrierEvent, type CarrierState } from './carrier-state.ts'
 import { DeliveryRate } from './delivery-rate.ts'
 import { type Fates, InFlight } from './in-flight.ts'
@@ -9,10 +10,8 @@ import { Probes } from './probes.ts'
 import { RoundTrip } from './round-trip.ts'
 import type { Candidate } from './scheduler.ts'
 import type { CarrierSettings } from './settings.ts'
+import { TokenBucket } from './token-bucket.ts'
 
-/** What a carrier with a limit may send at once after a pause, ns of its rate; and bytes at least. */
-const BURST_NS = 10e6
-const MIN_BURST = 3_000
 /** Reports go this often at most. */
 const MIN_REPORT_NS = 10e6
 /** Deliveries are counted over this long at least, ns. */
@@ -26,11 +25,6 @@ const REPORTS_TO_WAIT = 2
 const MIN_SILENCE_NS = 60e6
 /** How much later a carrier is left when no report comes on any. */
 const GRACE_NS = 60e6
-/** Weight of one packet in the share that is lost. */
-const LOSS_WEIGHT = 1 / 256
-/** The same of what is lost where no queue stood; as much as that is sent more, this at most: more is rather too much for the path. */
-const PATH_LOSS_WEIGHT = 1 / 1024
-const MAX_MADE_UP = 0.1
 /** A carrier is not left for what it loses as seldom as that by chance, and none is taken to lose less than this. */
 const CHANCE_TO_LEAVE = 1e-4
 const MIN_LOSS = 0.02
@@ -50,28 +44,24 @@ export class Carrier implements Candidate {
   settings: CarrierSettings
   state: CarrierState = 'USED'
   readonly rtt = new RoundTrip()
+  /** The same up to the first report of what was sent: shorter where reports come by a shorter path. */
+  private readonly told = new RoundTrip()
   readonly bandwidth = new Bandwidth()
+  private readonly lossShare = new CarrierLoss()
   private readonly deliveryRate = new DeliveryRate()
   readonly inFlight: InFlight
   readonly arrivals = new Arrivals()
   readonly probes = new Probes()
   readonly metrics: CarrierMetrics
   credit = 0
-  /** Share of packets that is lost lately. */
-  loss = 0
-  /** The same where no queue stood: what the path loses anyway, not what is too much for it. */
-  private pathLoss = 0
   /** When the last packet that is to be reported was sent. */
   lastSentAt = Number.NEGATIVE_INFINITY
   /** When what is before `lossBound` and still unreported counts as lost, ns. */
   lossAt = Number.POSITIVE_INFINITY
   lossBound = 0
-  /** Packets lost since something was heard of it, and the shares that were lost until then. */
+  /** Packets lost since something was heard of it. */
   private unheard = 0
-  private heardLoss = 0
-  private heardPathLoss = 0
-  private tokens = MIN_BURST
-  private filledAt = 0
+  private readonly tokens = new TokenBucket()
 
   constructor(index: number, settings: CarrierSettings, metrics: CarrierMetrics, fates: Fates) {
     this.index = index
@@ -79,14 +69,12 @@ export class Carrier implements Candidate {
     this.metrics = metrics
     this.inFlight = new InFlight({
       reported: (stream, sequence) => {
-        this.loss -= this.loss * LOSS_WEIGHT
-        if (!this.isQueued) this.pathLoss -= this.pathLoss * PATH_LOSS_WEIGHT
+        this.lossShare.reported(this.isQueued)
         metrics.reported_packets.add(1)
         fates.reported(stream, sequence)
       },
       lost: (stream, sequence) => {
-        this.loss += (1 - this.loss) * LOSS_WEIGHT
-        if (!this.isQueued) this.pathLoss += (1 - this.pathLoss) * PATH_LOSS_WEIGHT
+        this.lossShare.lost(this.isQueued)
         metrics.lost_packets.add(1)
         fates.lost(stream, sequence)
       },
@@ -104,12 +92,12 @@ export class Carrier implements Candidate {
   /** Bytes per ns that may be sent; Infinity without limit. */
   get pace(): number {
     const { limit, measured } = this.settings
-    return measured ? Math.min(limit, this.bandwidth.pace * this.surplus) : limit
+    return measured ? Math.min(limit, this.bandwidth.pace * this.lossShare.surplus) : limit
   }
 
-  /** How much more has to be sent than is to be delivered. */
-  private get surplus(): number {
-    return 1 / (1 - Math.min(this.pathLoss, MAX_MADE_UP))
+  /** Share of packets that is lost lately. */
+  get loss(): number {
+    return this.lossShare.share
   }
 
   private get isQueued(): boolean {
@@ -123,8 +111,9 @@ export class Carrier implements Candidate {
   }
 
   private get isWindowFull(): boolean {
-    const { bandwidth, rtt, inFlight } = this
-    return inFlight.bytes >= bandwidth.window(rtt.least, reportInterval(rtt.least)) * this.surplus
+    const { bandwidth, rtt, told, inFlight, lossShare } = this
+    const way = bandwidth.isStarting ? told.least : rtt.least
+    return inFlight.bytes >= bandwidth.window(way, reportInterval(rtt.least)) * lossShare.surplus
   }
 
   /** Whether only its pace leaves it without room, if it has none. */
@@ -136,22 +125,17 @@ export class Carrier implements Candidate {
     if (this.settings.measured) {
       if (this.isWindowFull) return 0
     } else if (this.settings.limit === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY
-    return this.tokens
+    return this.tokens.bytes
   }
 
   /** When there will be room again, ns; Infinity: a report has to come first. */
   get roomAt(): number {
-    return this.tokens > 0 ? Number.POSITIVE_INFINITY : this.filledAt + (1 - this.tokens) / this.pace
+    return this.tokens.bytes > 0 ? Number.POSITIVE_INFINITY : this.tokens.nextAt(this.pace)
   }
 
   /** Brings `room` up to date. */
   refill(now: number): void {
-    const { pace } = this
-    if (pace !== Number.POSITIVE_INFINITY) {
-      const most = Math.max(pace * BURST_NS, MIN_BURST)
-      this.tokens = Math.min(most, this.tokens + (now - this.filledAt) * pace)
-    }
-    this.filledAt = now
+    this.tokens.fill(this.pace, now)
   }
 
   /** All that waited has gone. */
@@ -161,7 +145,7 @@ export class Carrier implements Candidate {
 
   /** A packet of `bytes` bytes goes. */
   spend(bytes: number): void {
-    if (this.pace !== Number.POSITIVE_INFINITY) this.tokens -= bytes
+    if (this.pace !== Number.POSITIVE_INFINITY) this.tokens.spend(bytes)
     this.metrics.sent_packets.add(1)
     this.metrics.sent_bytes.add(bytes)
   }
@@ -219,17 +203,15 @@ export class Carrier implements Candidate {
   /** Something was reported of what was sent, or a probe answered. */
   heard(): void {
     this.unheard = 0
-    this.heardLoss = this.loss
-    this.heardPathLoss = this.pathLoss
+    this.lossShare.heard()
     this.probes.unanswered = 0
   }
 
-  /** It is left, and all that is unreported is lost; a dead path loses all, which says nothing of what it loses when it is back. */
+  /** It is left, and all that is unreported is lost. */
   leave(): void {
     this.handle('silent')
     this.inFlight.loseBefore(this.inFlight.next)
-    this.loss = this.heardLoss
-    this.pathLoss = this.heardPathLoss
+    this.lossShare.forgetUnheard()
   }
 
   /** What is unreported though a later packet was reported counts as lost after a while; RFC 8985 waits a fourth of the round trip, this an eighth. */
@@ -257,9 +239,14 @@ export class Carrier implements Candidate {
     this.deliveryRate.meet(ns)
   }
 
+  /** Takes how long it took until a report told of the highest sequence, ns, by whichever carrier it came. */
+  toldAfter(ns: number, now: number): void {
+    this.told.sample(ns, now)
+  }
+
   /** Measures how fast it delivers, after a report with news; `at` as in `InFlight.report`. */
   measure(at: number, now: number): void {
-    const { inFlight, bandwidth, rtt, deliveryRate } = this
+    const { inFlight, bandwidth, rtt, told, deliveryRate } = this
     const { newest, delivered } = inFlight
     if (!rtt.known) return
     const span = Math.max(rtt.least, MIN_SPAN_NS)
@@ -268,9 +255,9 @@ export class Carrier implements Candidate {
     if (bandwidth.isStarting) {
       const elapsed = Math.max(newest.sentAt - newest.firstSentAt, at - newest.deliveredAt)
       // Over less than the way there and back it would say more of the other end's batches than of the path.
-      if (elapsed < rtt.least) return
+      if (elapsed < told.least) return
       // Where more is in flight than the path holds, and it takes longer, there is no lack of packets. A queue on the way back says nothing.
-      const isFilled = this.isQueued && inFlight.bytes > bandwidth.rate * rtt.least
+      const isFilled = this.isQueued && inFlight.bytes > bandwidth.rate * told.least
       const isIdle = (newest.idle || inFlight.dryAt >= newest.sentAt) && !isFilled
       bandwidth.sample((delivered - newest.delivered) / elapsed, isIdle, newest.delivered, delivered)
     } else if (
@@ -290,8 +277,7 @@ export class Carrier implements Candidate {
   reset(): void {
     this.handle('reset')
     this.arrivals.reset()
-    this.loss = 0
-    this.pathLoss = 0
+    this.lossShare.reset()
     this.probes.unanswered = 0
   }
 

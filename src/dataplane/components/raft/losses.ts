@@ -25,13 +25,13 @@ export class Losses {
     this.rtt = this.rtt === 0 ? rtt : this.rtt + (rtt - this.rtt) * RTT_WEIGHT
   }
 
-  /** Repair packets for each piece of a stream. */
-  repairRate({ settings, sent }: StreamSender): number {
+  /** Repair packets for each piece of a stream; `spare`: the carriers have room that nothing else needs. */
+  repairRate({ settings, sent }: StreamSender, spare: boolean): number {
     const { loss, rtt } = this
     if (settings.replicated || loss === 0) return 0
     // There and back, the wait of the report, and an eighth for those that were only reordered; once more for the piece itself.
     const round = rtt * 1.125 + reportInterval(rtt)
     const resends = Math.floor(settings.hold / round)
-    return repairRate({ loss, resends, window: ahead(sent.next, sent.base), realtime: settings.realtime })
+    return repairRate({ loss, resends, window: ahead(sent.next, sent.base), realtime: settings.realtime, spare })
   }
 }

@@ -17,17 +17,21 @@ export interface Conditions {
   window: number
   /** Realtime streams rather have a piece at once from a repair than a round trip later. */
   realtime: boolean
+  /** Whether the carriers have room that nothing else needs. */
+  spare: boolean
 }
 
 /**
  * Repair packets for each piece. Where nothing can be sent again repairs have to do it all: what is lost of a window on average and
  * five standard deviations more. A realtime stream has as many where pieces can be sent again once, which is lost as well now and then; otherwise as many as are
- * lost on average are enough. A transit stream whose pieces can be sent again oftener needs none.
+ * lost on average are enough. A transit stream whose pieces can be sent again oftener needs none, but what is lost holds up all after it: where there is room to
+ * spare it has as many as if nothing could be sent again.
  */
-export function repairRate({ loss, resends, window, realtime }: Conditions): number {
+export function repairRate({ loss, resends, window, realtime, spare }: Conditions): number {
   if (loss < MIN_LOSS) return 0
-  if (resends >= 2 && !realtime) return 0
-  if (resends >= (realtime ? 2 : 1)) return Math.min(loss, MAX_RATE)
+  if (!realtime && !spare && resends >= 2) return 0
+  const haveToDoAll = realtime ? resends < 2 : spare || resends < 1
+  if (!haveToDoAll) return Math.min(loss, MAX_RATE)
   const spread = DEVIATIONS * Math.sqrt((loss * (1 - loss)) / Math.max(window, 1))
   return Math.min((loss + spread) / (1 - loss), MAX_RATE)
 }

@@ -24,16 +24,16 @@ export const raft = defineComponent({
   details:
     'Both ends have the same streams and carriers, known by their handles (see wire formats). A packet of a stream goes on one carrier: of those ' +
     'with room the one of the highest priority, of equal ones in proportion to their room; a carrier without max_bandwidth_mbps and ' +
-    'auto_bandwidth_estimation always has room. What is lost is repaired by sliding-window repair packets, as many as the loss measured asks for, ' +
-    'and sent again while there is time, of equal carriers on the one where it is there soonest on average, what was lost twice on all of them; what has no time for either is given up. A stream with ' +
+    'auto_bandwidth_estimation always has room. What is lost is repaired by sliding-window repair packets, as many as the loss measured asks for (of a transit stream that has time to send again twice only while the carriers, which must have a limit or be measured, have room left), ' +
+    'and sent again while there is time, of equal carriers on the one where it is there soonest on average, what was lost twice on all of them: it is little, and much waits for it. What has no time for either is given up. A stream with ' +
     'fixed_replication has neither: every packet of it goes on every carrier. Payloads longer than max_packet_bytes less 36 go in pieces.\n\n' +
     'A realtime packet is useful for its timeout, counted from when it came in, on top of the least time that any packet took in the last minute. A transit ' +
     'stream holds packets that came out of order until those before them are there, but for bonding_delay at most; what comes after ' +
     'that is handed over as it is. One that would wait to be sent for longer than 100 ms, by what the carriers are measured to deliver, is dropped, so that TCP slows down; in a burst that has not lasted ' +
-    '200 ms yet, longer than 200 ms.\n\n' +
+    '200 ms yet, longer than 200 ms: when a packet that was missing comes, all that it held up is acknowledged at once, and TCP sends as much.\n\n' +
     'A carrier is left when what was sent on it is not reported for 1.5 round trips and a report interval, 60 ms at least, though a report came since that should tell of it (60 ms ' +
     'later if none did), and that is more than is hardly ever lost in a row; what is unreported goes again on others. Every 100 ms a probe asks whether it is back; after three answers it is ' +
-    'used again. The last one in use is not left, nor is any before the other end is heard.\n\n' +
+    'used again. The last one in use is not left, since nothing is known to be better, nor is any before the other end is heard.\n\n' +
     'Nothing is authenticated: put ssl_encrypt and ssl_decrypt on each carrier where others can write to the path, and set max_packet_bytes lower by what they add.',
   config: RaftConfig,
   metrics: RAFT_METRICS,

@@ -235,7 +235,10 @@ export class Receiving {
       if ((word & (1 << (31 - (bit & 31)))) === 0) continue
       if (inFlight.report((highest - 1 - bit) | 0, came)) isNews = true
     }
-    if (inFlight.report(highest, came)) isNews = true
+    if (inFlight.report(highest, came)) {
+      carrier.toldAfter(came - sent, clock.now)
+      isNews = true
+    }
     if (isNews) {
       carrier.heard()
       carrier.measure(came, clock.now)

@@ -52,13 +52,3 @@ test('a queue is what makes it longer by an eighth, and by 12 ms at least', () =
   expect(far.isQueued(180 * MS)).toBe(false)
   expect(far.isQueued(180.1 * MS)).toBe(true)
 })
-
-test('nothing is known after a reset', () => {
-  const rtt = new RoundTrip()
-  rtt.sample(10 * MS, 5 * S)
-  rtt.reset()
-  expect(rtt.known).toBe(false)
-  expect(rtt.least).toBe(200 * MS)
-  rtt.sample(50 * MS, 6 * S)
-  expect(rtt.least).toBe(50 * MS)
-})

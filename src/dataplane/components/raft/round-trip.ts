@@ -45,11 +45,4 @@ export class RoundTrip {
       this.since = now
     } else if (rtt < this.current) this.current = rtt
   }
-
-  reset(): void {
-    this.smoothed = 0
-    this.latest = 0
-    this.current = Number.POSITIVE_INFINITY
-    this.before = Number.POSITIVE_INFINITY
-  }
 }

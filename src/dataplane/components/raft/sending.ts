@@ -34,6 +34,8 @@ export interface SendingContext {
 export class Sending {
   /** Carriers that packets go on: those in use, of which there is always one. */
   readonly usable: Uint8Array
+  /** Whether all that waited has gone last time, and the carriers had room left; those without limit never say when they are full. */
+  hasRoomLeft = false
   private readonly context: SendingContext
   private readonly carriers: readonly Carrier[]
   private readonly outlets: readonly Outlet[]
@@ -83,7 +85,15 @@ export class Sending {
     const isDone = this.sendAll(true) && this.sendAll(false)
     this.flush()
     for (let i = 0; i < carriers.length && isDone; i++) carriers[i].runDry(context.clock.now)
+    this.hasRoomLeft = isDone && this.areLimited
     return isDone ? Number.POSITIVE_INFINITY : this.roomAt()
+  }
+
+  private get areLimited(): boolean {
+    for (let i = 0; i < this.carriers.length; i++) {
+      if (this.usable[i] === 1 && this.carriers[i].pace === Number.POSITIVE_INFINITY) return false
+    }
+    return true
   }
 
   /** Hands over what was pushed. */

@@ -83,9 +83,8 @@ export class SentPieces {
     while (this.base !== this.next && this.times[this.base & MASK] + life <= now) this.drop(this.base)
   }
 
-  /** Gives every copy back; how many there were. */
-  clear(): number {
-    const { held } = this
+  /** Gives every copy back. */
+  clear(): void {
     for (let i = this.base; i !== this.next; i = following(i)) {
       const copy = this.copies[i & MASK] - 1
       if (copy >= 0) this.packets.release(copy)
@@ -93,7 +92,6 @@ export class SentPieces {
     }
     this.base = this.next
     this.held = 0
-    return held
   }
 
   private pass(): void {

@@ -51,6 +51,23 @@ describe('bandwidth', () => {
     expect((half * 8) / 5e6).toBeGreaterThan(0.9 * 29 * (1376 / 1412))
     bench.stop()
   })
+
+  test('measures a path soon whose reports come by a shorter one', () => {
+    const bonded = new Bonded(
+      [{ transit_stream: { bonding_delay: 150 } }],
+      measured([
+        { delay: 15, rate: 20 },
+        { delay: 60, rate: 10 },
+      ]),
+    )
+    flow(bonded, 8000, 0.25 * MS, 1376)
+    const { carriers_0_estimate, carriers_1_estimate, carriers_1_lost_packets } = bonded.metrics('a')
+    expect(carriers_0_estimate / 20e6).toBeGreaterThan(0.9)
+    expect(carriers_1_estimate / 10e6).toBeGreaterThan(0.9)
+    // Nor is more in flight meanwhile than its queue takes.
+    expect(carriers_1_lost_packets).toBe(0)
+    bonded.bench.stop()
+  })
 })
 
 /** The longest time between two packets, ns. */
@@ -173,6 +190,37 @@ describe('a transit stream', () => {
     // On the first path alone twenty and more come too late for their turn.
     expect(bonded.metrics('b').streams_0_lost_pieces).toBeLessThan(5)
     bonded.bench.stop()
+  })
+
+  describe('over a path that loses one in twenty', () => {
+    const lossy = { delay: 25, loss: 0.05, rate: 20 }
+    /** Sends this many packets a second for 10 s; gives the share of repairs, and the delay that one packet in a hundred exceeds, ms. */
+    const sent = (rate: number, carrier: Record<string, unknown>): [number, number] => {
+      const bonded = new Bonded([{ transit_stream: { bonding_delay: 200 } }], [{ ...lossy, carrier }])
+      flow(bonded, rate * 10, 1e9 / rate, 1376)
+      const { streams_0_repair_packets, streams_0_sent_pieces } = bonded.metrics('a')
+      const delays = bonded.bench
+        .take('b out 0')
+        .map(({ time, bytes }) => time - new DataView(bytes.buffer).getUint32(0) * (1e9 / rate))
+        .sort((one, other) => one - other)
+      bonded.bench.stop()
+      return [
+        streams_0_repair_packets / streams_0_sent_pieces,
+        (delays[Math.floor(0.99 * delays.length)] as number) / MS,
+      ]
+    }
+
+    test('waits for repairs, not for what goes again, while there is room to spare', () => {
+      const [share, delay] = sent(500, { auto_bandwidth_estimation: true })
+      expect(share).toBeGreaterThan(0.05)
+      expect(delay).toBeLessThan(75)
+    })
+
+    test('has next to no repairs while there is none, or nobody knows', () => {
+      const [full] = sent(2200, { auto_bandwidth_estimation: true })
+      expect(full).toBeLessThan(0.01)
+      expect(sent(500, {})[0]).toBe(0)
+    })
   })
 
   test('long packets go in pieces and come whole', () => {

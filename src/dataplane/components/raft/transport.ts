@@ -24,6 +24,7 @@ import { REPAIR_WINDOW, StreamSender } from './stream-sender.ts'
 const MANY_UNREPORTED = 256
 /** Pieces of a repair that a decoder has room for at first. */
 const FIRST_DECODER_WINDOW = 128
+
 export interface TransportSettings {
   streams: readonly StreamSettings[]
   carriers: readonly CarrierSettings[]
@@ -175,8 +176,9 @@ export class Transport {
   }
 
   private pump(): void {
-    for (const stream of this.streams) stream.repairRate = this.losses.repairRate(stream)
-    this.wakeAt(this.pumpTimer, this.sending.pump())
+    const { sending, losses } = this
+    for (const stream of this.streams) stream.repairRate = losses.repairRate(stream, sending.hasRoomLeft)
+    this.wakeAt(this.pumpTimer, sending.pump())
     this.wakeAt(this.checkTimer, this.checkAt())
   }
 

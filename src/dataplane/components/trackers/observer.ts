@@ -44,39 +44,41 @@ export const observer = defineComponent({
       highest = -1
     }
 
-    /** Packets that came together are recorded together; where the first and the last did, so did those between them. */
-    function recordResidence(handles: Int32Array, length: number): void {
-      const { now } = clock
-      const first = arrival[handles[0]]
-      if (first === arrival[handles[length - 1]]) {
-        metrics.residence.recordMany(now - first, length)
-        return
-      }
-      let from = 0
-      for (let i = 1; i <= length; i++) {
-        const came = arrival[handles[from]]
-        if (i < length && arrival[handles[i]] === came) continue
-        metrics.residence.recordMany(now - came, i - from)
-        from = i
-      }
+    function countSize(size: number, times: number): void {
+      counts[size] += times
+      if (size < lowest) lowest = size
+      if (size > highest) highest = size
     }
 
     return {
       input(batch) {
         const { handles, length } = batch
         if (length === 0) return
-        for (let i = 0; i < length; i++) {
-          const size = sizes[handles[i]]
-          counts[size]++
-          if (size < lowest) lowest = size
-          if (size > highest) highest = size
-        }
-        meter.add(length, batch.bytes)
         const { now } = clock
+        // Neighbours are mostly of one size and came together, so what is counted is how long that lasts.
+        let size = sizes[handles[0]]
+        let came = arrival[handles[0]]
+        let sizeFrom = 0
+        let cameFrom = 0
+        for (let i = 1; i < length; i++) {
+          const packet = handles[i]
+          if (sizes[packet] !== size) {
+            countSize(size, i - sizeFrom)
+            size = sizes[packet]
+            sizeFrom = i
+          }
+          if (arrival[packet] !== came) {
+            metrics.residence.recordMany(now - came, i - cameFrom)
+            came = arrival[packet]
+            cameFrom = i
+          }
+        }
+        countSize(size, length - sizeFrom)
+        metrics.residence.recordMany(now - came, length - cameFrom)
+        meter.add(length, batch.bytes)
         if (before >= 0) metrics.gap.record(now - before)
         if (length > 1) metrics.gap.recordMany(0, length - 1)
         before = now
-        recordResidence(handles, length)
         outlets.output.send(batch)
       },
       observe: recordSizes,

@@ -1,0 +1,132 @@
+/** The products of a block code as its encoder and its decoder call them: all blocks of a batch in one call, on packets of their own. */
+import { cauchyMatrix } from '../../src/dataplane/codes/cauchy.ts'
+import {
+  BlockHeaders,
+  REED_SOLOMON,
+  RLNC,
+  RUN_LONGEST,
+  RUN_WANTED,
+  RUN_WORDS,
+} from '../../src/dataplane/components/fec/block-header.ts'
+import { BATCH_CAPACITY, Batch } from '../../src/dataplane/engine/batch.ts'
+import type { Packets } from '../../src/dataplane/engine/packets.ts'
+import { native } from '../../src/dataplane/native/native.ts'
+import { blocksOf, filledSlab } from './coding.ts'
+
+interface BlockProducts {
+  /** Blocks of one call. */
+  readonly blocks: number
+  /** Nanoseconds per source packet that making the repairs of all blocks takes. */
+  encode(): number
+  /** The same of making what all blocks have lost, their first r sources, and passing them on. */
+  decode(): number
+  close(): void
+}
+
+/** Nanoseconds per packet that `call` takes, which handles `count` of them, over `milliseconds`; it finds the same memory each time. */
+function timed(packets: Packets, count: number, milliseconds: number, call: () => void): () => number {
+  const { data, offset, length, free } = packets
+  const arrays = [data, offset, length, free]
+  const were = arrays.map((array) => array.slice())
+  return () => {
+    let [spent, calls] = [0, 0]
+    for (; spent < milliseconds * 1e6; calls++) {
+      arrays.forEach((array, n) => {
+        array.set(were[n])
+      })
+      const start = native.now()
+      call()
+      spent += native.now() - start
+    }
+    return spent / calls / count
+  }
+}
+
+function encoding(
+  code: 'reed_solomon' | 'rlnc',
+  k: number,
+  r: number,
+  bytes: number,
+  blocks: number,
+  milliseconds: number,
+) {
+  const { packets, memory, close } = filledSlab(blocks * (k + r))
+  const list = new Int32Array(blocks * (k + r))
+  for (let n = 0; n < list.length; n++) {
+    if (n % (k + r) >= k) continue
+    list[n] = packets.allocate()
+    packets.append(list[n], bytes)
+  }
+  const matrix = cauchyMatrix(k, r)
+  const seeds = new Int32Array(blocks * r)
+  let next = 0
+  const encode = timed(packets, k * blocks, milliseconds, () => {
+    if (code === 'reed_solomon') native.gfMultiplyPackets(memory, matrix, list, blocks, k, r, 0)
+    else {
+      for (let n = 0; n < seeds.length; n++) seeds[n] = next++
+      native.gfRandomPackets(memory, seeds, list, blocks, k, r, 0, 0)
+    }
+  })
+  return { encode, close }
+}
+
+function decoding(
+  code: 'reed_solomon' | 'rlnc',
+  k: number,
+  r: number,
+  bytes: number,
+  blocks: number,
+  milliseconds: number,
+) {
+  // One repair more than is missing, for those of random combinations that follow from others.
+  const repairs = r + 1
+  const fields = { symbols: k, repair: repairs }
+  const wire = blocksOf(`${code}_encoder`, fields, k * blocks, bytes - 2)
+  const { packets, memory, close } = filledSlab(blocks * (k + repairs))
+  const batch = new Batch(packets)
+  wire.forEach((packet, n) => {
+    if (n % (k + repairs) < r) return
+    const handle = packets.allocate()
+    packets.data.set(packet, packets.append(handle, packet.length))
+    batch.push(handle)
+  })
+  const headers = new BlockHeaders(memory, code === 'rlnc' ? RLNC : REED_SOLOMON)
+  headers.read(batch)
+  const { words } = headers
+  for (let n = 0; n < blocks; n++) {
+    const run = batch.length + n * RUN_WORDS
+    if (words[run + RUN_WANTED] !== k || words[run + RUN_LONGEST] !== bytes)
+      throw new Error('a block is not what was sent')
+  }
+  let places = 1
+  while (places < blocks) places *= 2
+  const lists = Array.from({ length: 3 }, () => new Int32Array(places * (k + repairs)))
+  const [symbols, shapes, sums] = lists
+  const out = new Int32Array(BATCH_CAPACITY + blocks)
+  const start = Int32Array.of(batch.length, 0, places, 1)
+  const random = code === 'rlnc'
+  const { handles } = batch
+  const decode = timed(packets, k * blocks, milliseconds, () => {
+    const passed = native.blocksPass(memory, random, handles, words, start, blocks, symbols, shapes, sums, out)
+    if (passed !== blocks) throw new Error(`${passed} of ${blocks} blocks were passed on`)
+  })
+  return { decode, close }
+}
+
+/** Of blocks of k sources and r repairs whose symbols have `bytes` bytes, as many as a batch has. */
+export function blockProducts(
+  code: 'reed_solomon' | 'rlnc',
+  k: number,
+  r: number,
+  bytes: number,
+  milliseconds: number,
+): BlockProducts {
+  const blocks = Math.floor(BATCH_CAPACITY / (k + 1))
+  const encoder = encoding(code, k, r, bytes, blocks, milliseconds)
+  const decoder = decoding(code, k, r, bytes, blocks, milliseconds)
+  const close = () => {
+    encoder.close()
+    decoder.close()
+  }
+  return { blocks, encode: encoder.encode, decode: decoder.decode, close }
+}

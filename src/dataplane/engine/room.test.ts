@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest'
+import { components } from '../components/registry.ts'
+import { checkPipelineConfig } from './check.ts'
+import type { PipelineConfig } from './config.ts'
+import { connect } from './ports.ts'
+import { growsFrom } from './room.ts'
+
+const KEY = { aes_128_gcm_sha_256: { key: '01'.repeat(16) } }
+const DEVICE = { interface_name: 'tun0', ip: '10.0.0.1' }
+const TUNNEL = {
+  device: { tun: { ...DEVICE, output: 'leaving', input: 'arriving' } },
+  copy: { splitter: { input: 'leaving', outputs: ['counted', 'read'] } },
+  reader: { traffic_sink: { input: 'read' } },
+  seal: { ssl_encrypt: { ...KEY, input: 'counted', output: 'sealed' } },
+  network: { udp: { remote_address: '127.0.0.1:9', input: 'sealed', output: 'received' } },
+  open: { ssl_decrypt: { ...KEY, input: 'received', output: 'arriving' } },
+}
+
+it.each([
+  ['what a device reads is sealed further on', 'device', true],
+  ['what a socket receives is only opened, and does not go through it again', 'network', false],
+])('%s', (_, component, grows) => {
+  const { config, problems } = checkPipelineConfig(
+    JSON.stringify({ version: 1, engine_config: { pipeline: TUNNEL } }),
+    components,
+  )
+  expect(problems).toEqual([])
+  const { components: checked } = config as PipelineConfig
+  expect(growsFrom(component, checked, components, connect(checked, components).onward)).toBe(grows)
+})

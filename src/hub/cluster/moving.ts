@@ -1,0 +1,131 @@
+/** The members of a hub of several servers, read from NATS and put there, while a hub moves between this state and that of a single server. */
+import type { KV } from '@nats-io/kv'
+import { systemClock } from '../../contract/clock.ts'
+import { nodeIdOfRaw } from '../../link/identity.ts'
+import type { NodeRecord } from '../../link/link.ts'
+import type { StoredNode } from '../../store/nodes.ts'
+import { sameFacts } from '../node-records.ts'
+import { NO_ENTRY } from './changes.ts'
+import { Engine, type EngineOptions, type EngineSession } from './engine.ts'
+import { decodeNodeEntry, encodeHub, encodeNodeEntry, type MemberEntry, type Revision } from './entries.ts'
+import { inTurns } from './in-turns.ts'
+import { nodeKey } from './picture.ts'
+import { Servers } from './servers.ts'
+
+/** Leases are renewed every second: in that time a server that is up has renewed its own, milliseconds. */
+const LOOK_MS = 2_500
+
+type EngineSettings = Omit<EngineOptions, 'timers' | 'onFact' | 'connectionName'>
+
+export interface MovedMembers {
+  readonly members: readonly StoredNode[]
+  /** Requests to join have had ids below this. */
+  readonly requestIds: number
+}
+
+/** All members but the servers. When each joined is known as an order only: the time given is the latest that is possible. Throws EngineUnfit. */
+export async function readMembers(settings: EngineSettings): Promise<MovedMembers> {
+  return await withEngine(settings, async ({ members, hub }) => {
+    const found = (await allMembers(members)).filter(({ member }) => !isServer(member.record))
+    found.sort((a, b) => b.member.joined - a.member.joined)
+    let latest = Number.POSITIVE_INFINITY
+    const stored = found.map(({ member, at }) => {
+      latest = Math.min(latest, at)
+      return storedNode(member, latest)
+    })
+    const { state } = (await members.status()).streamInfo
+    return { members: stored.reverse(), requestIds: Number(hub.requestBase) + state.last_seq + 1 }
+  })
+}
+
+/**
+ * Puts members on a hub that has none but those, and whose servers are down. Cut off in between, it goes on when it is done again. Throws EngineUnfit, and an
+ * Error that says what stands against it, nothing having been written.
+ */
+export async function writeMembers(settings: EngineSettings, { members, requestIds }: MovedMembers): Promise<void> {
+  await withEngine(settings, async (session) => {
+    const there = new Map((await allMembers(session.members)).map(({ id, ...found }) => [id, found]))
+    const wanted = new Map(members.map((member) => [member.id, member]))
+    const others = [...there].filter(([id, { member }]) => !isServer(member.record) && !isSame(member, wanted.get(id)))
+    if (others.length > 0) {
+      throw new Error(
+        `this hub has ${others.length} members that are not in the file as they are here: what is imported goes into a hub without any`,
+      )
+    }
+    if (await isAnyServerUp(session.presence)) {
+      throw new Error('servers of this hub are up: stop them until the members are there')
+    }
+    const { hub } = session
+    const requestBase = hub.requestBase > BigInt(requestIds) ? hub.requestBase : BigInt(requestIds)
+    await session.members.put('hub', encodeHub({ ...hub, requestBase }))
+    const inOrder = [...members].sort((a, b) => a.joinedAt - b.joinedAt || (a.id < b.id ? -1 : 1))
+    // One after the other: the order in which they joined is that of their revisions.
+    for (const node of inOrder) if (!there.has(node.id)) await session.members.put(nodeKey(node.id), entryOf(node))
+  })
+}
+
+async function withEngine<T>(settings: EngineSettings, work: (session: EngineSession) => Promise<T>): Promise<T> {
+  const engine = await Engine.open({ ...settings, connectionName: 'penstock hub', timers: systemClock })
+  try {
+    return await work(engine.session as EngineSession)
+  } finally {
+    await engine.close()
+  }
+}
+
+/** `at`: when its entry was written last, milliseconds since the epoch. */
+async function allMembers(bucket: KV): Promise<{ id: string; member: MemberEntry; at: number }[]> {
+  const keys: string[] = []
+  for await (const key of await bucket.keys('node.>')) keys.push(key)
+  const found: { id: string; member: MemberEntry; at: number }[] = []
+  await inTurns(keys, async (key) => {
+    const entry = await bucket.get(key)
+    if (entry?.operation !== 'PUT') return
+    const { member } = decodeNodeEntry(entry.value, entry.revision, entry.created.getTime())
+    if (member === undefined) return
+    found.push({ id: nodeIdOfRaw(member.key), member, at: entry.created.getTime() })
+  })
+  return found
+}
+
+async function isAnyServerUp(presence: KV): Promise<boolean> {
+  const before = await leases(presence)
+  if (before.size === 0) return false
+  await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  for (const [key, revision] of await leases(presence)) if (before.get(key) !== revision) return true
+  return false
+}
+
+async function leases(presence: KV): Promise<Map<string, Revision>> {
+  const found = new Map<string, Revision>()
+  for await (const key of await presence.keys()) {
+    if (Servers.lifeOfKey(key) !== undefined) found.set(key, 0)
+  }
+  for (const key of found.keys()) found.set(key, (await presence.get(key))?.revision ?? 0)
+  return found
+}
+
+const isServer = ({ services }: NodeRecord): boolean => services.includes('HUB_SERVER')
+
+function isSame({ key, record }: MemberEntry, node: StoredNode | undefined): boolean {
+  return node !== undefined && Buffer.compare(key, node.key) === 0 && sameFacts(record, recordOf(node))
+}
+
+const recordOf = ({ name, metadata, services }: StoredNode): NodeRecord => ({
+  name,
+  metadata: { items: metadata },
+  services,
+})
+
+function storedNode({ key, record, lastSeen }: MemberEntry, joinedAt: number): StoredNode {
+  const { name, metadata, services } = record
+  return {
+    ...{ id: nodeIdOfRaw(key), key, name, metadata: metadata.items, services: [...services] },
+    ...{ joinedAt, lastSeen: lastSeen.getTime() },
+  }
+}
+
+function entryOf(node: StoredNode): Uint8Array {
+  const member = { key: node.key, record: recordOf(node), joined: 0, admission: 0, lastSeen: new Date(node.lastSeen) }
+  return encodeNodeEntry({ ...NO_ENTRY, member })
+}

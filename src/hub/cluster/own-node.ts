@@ -1,0 +1,59 @@
+/** The node of this server: a member of its hub, with what it says of itself. */
+import type { NodeRecord } from '../../link/link.ts'
+import { sameFacts } from '../node-records.ts'
+import type { Members } from './members.ts'
+import type { Picture } from './picture.ts'
+
+export interface OwnNodeOptions {
+  readonly id: string
+  /** Ed25519, 32 bytes. */
+  readonly key: Uint8Array
+  readonly record: NodeRecord
+  readonly members: Members
+  readonly picture: Picture
+  /** Something has failed, and is done when this server is in touch again. */
+  readonly onLater: (message: string, error: unknown) => void
+}
+
+export class OwnNode {
+  readonly #options: OwnNodeOptions
+  #record: NodeRecord
+  /** It could not be noted, and nothing has been tried since. */
+  #isBehind = false
+
+  constructor(options: OwnNodeOptions) {
+    this.#options = options
+    this.#record = options.record
+  }
+
+  set(record: NodeRecord): void {
+    if (sameFacts(this.#record, record)) return
+    this.#record = record
+    this.#noteInBackground()
+  }
+
+  /** Makes it a member, if it is none. Throws UNAVAILABLE and UNKNOWN. */
+  async note(): Promise<void> {
+    const { id, key, members } = this.#options
+    await members.noteServer(id, key, () => this.#record)
+  }
+
+  /** To be called when everything has been read. */
+  noteAgain(): void {
+    const { id, picture } = this.#options
+    if (picture.member(id) !== undefined) this.#noteInBackground()
+  }
+
+  /** Notes what could not be noted before. */
+  catchUp(): void {
+    if (this.#isBehind) this.#noteInBackground()
+  }
+
+  #noteInBackground(): void {
+    this.#isBehind = false
+    this.note().catch((error: unknown) => {
+      this.#isBehind = true
+      this.#options.onLater('the details of this node could not be stored; it is tried again', error)
+    })
+  }
+}

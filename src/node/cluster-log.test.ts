@@ -1,0 +1,54 @@
+/** What the log says of a server and the state of its hub: every fact a line with its cause, the same cause once a minute. */
+import { expect, test } from 'vitest'
+import { ClusterLog, FAILURE_LINE_MS } from './cluster-log.ts'
+import type { FactLog } from './facts.ts'
+
+function logging() {
+  const lines: string[] = []
+  let now = 0
+  const line = (level: string) => (fields: object, message: string) =>
+    void lines.push(`${level} ${message.split(/[:;]/)[0]} ${JSON.stringify(fields)}`)
+  const log: FactLog = { info: line('info'), warn: line('warn'), error: line('error') }
+  const facts = new ClusterLog(log, { now: () => now })
+  const pass = (milliseconds: number): void => {
+    now += milliseconds
+  }
+  return { facts, taken: () => lines.splice(0), pass }
+}
+
+test('every fact has a line', () => {
+  const { facts, taken } = logging()
+  facts.tell({ kind: 'connected', server: 'n1:4222' })
+  facts.tell({ kind: 'outdated', server: 'n1:4222', version: '2.9.10', safer: '2.9.21' })
+  facts.tell({ kind: 'lease held', life: 'one' })
+  facts.tell({ kind: 'lost', server: 'n1:4222', error: new Error('reset') })
+  facts.tell({ kind: 'lost', server: 'n1:4222', error: undefined })
+  facts.tell({ kind: 'lease lost' })
+  expect(taken()).toEqual([
+    'info connected to the state of the hub {"nats":"n1:4222"}',
+    'warn this NATS server may lose a change when two are made at once in buckets with replicas {"nats":"n1:4222","version":"2.9.10"}',
+    'info this server holds its lease {"life":"one"}',
+    'warn the connection to the state of the hub is lost {"nats":"n1:4222","error":"reset"}',
+    'warn the connection to the state of the hub is lost {"nats":"n1:4222"}',
+    'warn this server has lost its lease {}',
+  ])
+})
+
+test('attempts that fail: one line a minute for a cause, another cause and a new outage at once', () => {
+  const { facts, taken, pass } = logging()
+  const failed = (cause: string) => facts.tell({ kind: 'failed', error: new Error(cause) })
+  const line = (cause: string) => `warn the state of the hub cannot be reached {"error":"${cause}"}`
+  failed('refused')
+  pass(FAILURE_LINE_MS - 1)
+  failed('refused')
+  expect(taken()).toEqual([line('refused')])
+  failed('no route')
+  failed('no route')
+  pass(FAILURE_LINE_MS)
+  failed('no route')
+  expect(taken()).toEqual([line('no route'), line('no route')])
+  facts.tell({ kind: 'connected', server: 'n2:4222' })
+  taken()
+  failed('no route')
+  expect(taken()).toEqual([line('no route')])
+})

@@ -1,0 +1,62 @@
+/** The lines that the log has of what happens between this server and the state of its hub in NATS. */
+import type { Clock } from '../contract/clock.ts'
+import type { ClusterFact } from '../hub/cluster/cluster-registry.ts'
+import { messageOf } from '../text/error-message.ts'
+import type { FactLog } from './facts.ts'
+
+/** Attempts to connect that fail with the same cause have one line in that time, milliseconds. */
+export const FAILURE_LINE_MS = 60_000
+
+export class ClusterLog {
+  readonly #log: FactLog
+  readonly #clock: Pick<Clock, 'now'>
+  /** The cause that was told last, and when. */
+  #told: { readonly cause: string; readonly at: number } | undefined
+
+  constructor(log: FactLog, clock: Pick<Clock, 'now'>) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  tell(fact: ClusterFact): void {
+    switch (fact.kind) {
+      case 'connected':
+        this.#told = undefined
+        this.#log.info({ nats: fact.server }, 'connected to the state of the hub')
+        break
+      case 'outdated':
+        this.#log.warn(
+          { nats: fact.server, version: fact.version },
+          `this NATS server may lose a change when two are made at once in buckets with replicas: update it to ${fact.safer} or later`,
+        )
+        break
+      case 'lost': {
+        const error = fact.error === undefined ? {} : { error: messageOf(fact.error) }
+        this.#log.warn(
+          { nats: fact.server, ...error },
+          'the connection to the state of the hub is lost; another is tried',
+        )
+        break
+      }
+      case 'failed':
+        this.#failed(messageOf(fact.error))
+        break
+      case 'lease held':
+        this.#log.info({ life: fact.life }, 'this server holds its lease: it is one of the hub')
+        break
+      case 'lease lost':
+        this.#log.warn(
+          {},
+          'this server has lost its lease: it cannot reach the state of the hub, lets nobody in and removes nobody until it can, and lets its nodes look for another server',
+        )
+        break
+    }
+  }
+
+  #failed(cause: string): void {
+    const at = this.#clock.now()
+    if (this.#told?.cause === cause && at - this.#told.at < FAILURE_LINE_MS) return
+    this.#told = { cause, at }
+    this.#log.warn({ error: cause }, 'the state of the hub cannot be reached; it is tried again')
+  }
+}

@@ -1,0 +1,66 @@
+/** Both ends of the links between nodes and hub, and between servers of a hub, with the keys and the log of this node. */
+import type { Logger } from 'pino'
+import { isLoopbackHost } from '../contract/address.ts'
+import type { Clock } from '../contract/clock.ts'
+import { dialHub } from '../link/dial.ts'
+import type { HubSigner } from '../link/hub-key.ts'
+import type { Identity } from '../link/identity.ts'
+import type { LinkEvent, LinkServer } from '../link/link.ts'
+import { createLinkServer } from '../link/link-server.ts'
+import type { HubPart, HubPartOptions } from './hub-part.ts'
+import type { Tls } from './tls.ts'
+
+interface LinkNeeds {
+  readonly identity: Identity
+  readonly signer: HubSigner | undefined
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** What opens links to a hub, or to another server of this one. */
+export function dialWith({ identity, signer, log, clock }: LinkNeeds): HubPartOptions['dial'] {
+  return ({ hubKey, certificate, certificateKey, ...request }) => {
+    const { address, intent } = request
+    if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
+      log.warn(`${address.href} is joined without TLS: for trusted networks only; https keeps what is said from others`)
+    }
+    return dialHub({
+      ...request,
+      identity,
+      ...(intent === 'SERVER' ? { statement: signer?.statement() } : {}),
+      clock,
+      pinnedHubKey: hubKey,
+      pinnedCertificate: certificate,
+      pinnedCertificateKey: certificateKey,
+      report: (event) => reportLink(log, event),
+    })
+  }
+}
+
+/** The hub's end of the links to its nodes. */
+export function linkServer(
+  { policy, servers }: HubPart,
+  needs: LinkNeeds & { readonly tls: Tls | undefined },
+): LinkServer | undefined {
+  const { identity, signer, tls, log, clock } = needs
+  if (policy === undefined) return undefined
+  const certificates = tls === undefined ? [] : [Buffer.from(tls.fingerprint.replaceAll(':', ''), 'hex')]
+  return createLinkServer({
+    identity,
+    signer,
+    servers,
+    policy,
+    clock,
+    certificates: () => certificates,
+    report: (event) => reportLink(log, event),
+  })
+}
+
+function reportLink(log: Logger, { kind, message, remoteAddress, peerId, reason, error }: LinkEvent): void {
+  const fields = { address: remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
+  if (kind === 'failed') log.error(fields, `link: ${message}`)
+  else if (kind === 'violation') log.warn(fields, `link: ${message}`)
+  // The end of the session, or of the request to join, tells the same.
+  else if (kind === 'dead' || reason === 'REJECTED' || reason === 'TIMED_OUT') log.debug(fields, `link: ${message}`)
+  else log.info(fields, `link: ${message}`)
+}

@@ -1,0 +1,82 @@
+/** A server that is cut off from the state of its hub while it is asked to change it: what it answers, shows and logs, and what turns out afterwards. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { writeHubKey } from '../../src/link/hub-key.ts'
+import { newIdentity } from '../../src/link/identity.ts'
+import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
+import { penstock } from '../cli/cli.ts'
+import { Nats, NatsProxy } from '../harness/nats.ts'
+import { until } from '../harness/waiting.ts'
+import { type Caller, freeAddress, httpCaller, startReal } from '../hub/callers.ts'
+import '../harness/slow.ts'
+
+const root = temporaryDirectory()
+const keyFile = join(root, 'hub.key')
+let nats: Nats
+let proxy: NatsProxy
+/** Behind the proxy. */
+let far: RunningNode
+let near: RunningNode
+let caller: Caller
+let member: RunningNode
+
+async function server(name: string, address: string): Promise<RunningNode> {
+  const http = await freeAddress()
+  return await startReal(join(root, name), {
+    ...{ http, grpc: 'none', 'node-name': name, hub: 'true', 'hub-key-file': keyFile, 'hub-address': `http://${http}` },
+    ...{ 'hub-cluster-name': 'tests', 'hub-cluster-replicas': '1', 'hub-cluster-nats-servers': `nats://${address}` },
+  })
+}
+
+const logged = ({ logged: lines }: RunningNode) =>
+  lines.map((line) => JSON.parse(line) as { level: string; msg: string; error?: string })
+const status = async (...options: string[]) =>
+  await penstock(['status', '--url', `http://${far.node.http}`, ...options])
+
+beforeAll(async () => {
+  writeHubKey(keyFile, newIdentity())
+  nats = await Nats.alone()
+  proxy = await NatsProxy.before(nats.addresses[0] as string)
+  near = await server('near', nats.addresses[0] as string)
+  far = await server('far', proxy.address)
+  caller = httpCaller(far)
+  member = await startReal(join(root, 'member'), { 'node-name': 'member', grpc: 'none' })
+  const { stream, answer } = await caller.converse('authenticationByRequests')
+  const joined = httpCaller(member).unary('authenticateByRequest', { hubServerAddress: `http://${far.node.http}` })
+  const { requestId } = await stream.next()
+  answer({ requestId, accept: true })
+  await joined
+  stream.close()
+})
+afterAll(async () => {
+  for (const node of [member, far, near]) await node?.node.close()
+  proxy?.close()
+  await nats?.close()
+})
+
+test('a change whose answer does not come is UNKNOWN; the server shows that it is cut off, and why; back, the change is found', async () => {
+  const nodeId = member.node.id
+  const states = await caller.stream('streamConnectionState')
+  expect(await states.next()).toEqual({ state: 'CONNECTED' })
+  proxy.holdAnswers()
+  const removal = caller.unary('removeNode', { nodeId })
+  await expect(removal).rejects.toMatchObject({
+    code: 'UNKNOWN',
+    message: expect.stringContaining('whether the change was made is not known: look before trying again'),
+  })
+  expect(await states.next()).toEqual({ state: 'DISCONNECTED' })
+  await expect(caller.unary('removeNode', { nodeId })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  const text = await status()
+  expect(text.stdout).toContain('cut off from the state that its servers share: it lets nobody in and removes nobody')
+  expect(JSON.parse((await status('--json')).stdout)).toMatchObject({ state: 'DISCONNECTED' })
+  const warns = (text: string) => logged(far).some(({ level, msg }) => level === 'warn' && msg.startsWith(text))
+  expect(warns('this server has lost its lease: it cannot reach the state of the hub')).toBe(true)
+  proxy.break()
+  await until(() => warns('the connection to the state of the hub is lost'))
+  expect(await states.next()).toEqual({ state: 'CONNECTED' })
+  states.close()
+  const { nodes } = await caller.unary('getNodes', { metadataFilters: {}, serviceFilters: [] })
+  expect(nodes.map(({ name }: { name: string }) => name)).toEqual(['far', 'near'])
+  await until(() => logged(member).some(({ msg }) => msg === 'the hub has removed this node: it is signed out'))
+  expect((await status()).stdout).not.toContain('cut off')
+})
