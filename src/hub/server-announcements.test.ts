@@ -9,7 +9,7 @@ import { rawKey } from '../link/keys.ts'
 import type { LinkSession } from '../link/link.ts'
 import type { ServerList } from '../link/signed.ts'
 import { encodeServerDetails, MAX_SERVERS } from '../link/signed-messages.ts'
-import { GRACE_MS, KEPT_MS, ServerAnnouncements } from './server-announcements.ts'
+import { GRACE_MS, KEPT_MS, MAX_AHEAD_MS, ServerAnnouncements } from './server-announcements.ts'
 import { aloneInDirectory } from './server-directory.ts'
 
 const HOUR = 3600_000
@@ -134,6 +134,29 @@ test('what another server has published wrongly is reported, and costs that serv
   shared.of('b').publish(Uint8Array.of(0x0a, 0x7f))
   expect(ids(a.list())).toEqual(['a'])
   expect(a.onError).toHaveBeenCalledWith(expect.stringContaining('server b'), expect.any(Error))
+})
+
+test('a number that no clock explains costs its server its place, and the lists go on without it', () => {
+  const shared = new SharedDirectory()
+  const a = server(shared, 'a')
+  const first = a.list()?.issue as bigint
+  shared.of('b').publish(encodeServerDetails({ address: 'https://b:1', issue: 2n ** 64n - 1n }))
+  expect(ids(a.list())).toEqual(['a'])
+  expect(a.onError).toHaveBeenCalledExactlyOnceWith(
+    'what server b lets the others know of itself cannot be read',
+    expect.objectContaining({ message: expect.stringContaining(`${2n ** 64n - 1n}`) }),
+  )
+  const c = server(shared, 'c')
+  expect([ids(a.list()), ids(c.list())]).toEqual([
+    ['a', 'c'],
+    ['a', 'c'],
+  ])
+  expect(a.list()?.issue).toBe(c.list()?.issue)
+  const now = a.list()?.issue as bigint
+  expect(now - first).toBeLessThan(10n)
+  shared.of('b').publish(encodeServerDetails({ address: 'https://b:1', issue: now + BigInt(MAX_AHEAD_MS) }))
+  expect(ids(a.list())).toEqual(['a', 'b', 'c'])
+  expect(a.list()?.issue).toBeGreaterThan(now + BigInt(MAX_AHEAD_MS))
 })
 
 test('there are as many servers as a list holds', () => {

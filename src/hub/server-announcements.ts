@@ -12,6 +12,11 @@ import type { PublishedServer, ServerDirectory } from './server-directory.ts'
 export const KEPT_MS = 600_000
 /** How long this server may be out of touch before its nodes are told to look elsewhere, milliseconds: NATS servers change places, and links with them. */
 export const GRACE_MS = 2_000
+/**
+ * How far the number of another server's list may be ahead of this server's and of its clock, milliseconds: clocks differ by less, and a number beyond it
+ * would leave too few above it.
+ */
+export const MAX_AHEAD_MS = 100 * 365 * 86_400_000
 
 export interface ServerAnnouncementsOptions {
   readonly directory: ServerDirectory
@@ -91,11 +96,14 @@ export class ServerAnnouncements {
     if (this.#isClosed) return
     const { directory, address: own } = this.#options
     const published = directory.servers().filter(({ id, details }) => id !== directory.selfId && details.length > 0)
+    let now = this.#clockIssue()
+    if (this.#issue > now) now = this.#issue
+    const credible = now + BigInt(MAX_AHEAD_MS)
     let highest = this.#issue
     const here = new Set([directory.selfId])
     this.#found(directory.selfId, own)
     for (const server of published) {
-      const details = this.#detailsOf(server)
+      const details = this.#detailsOf(server, credible)
       if (details === undefined) continue
       here.add(server.id)
       this.#found(server.id, details.address)
@@ -105,14 +113,21 @@ export class ServerAnnouncements {
     this.#sign(highest)
   }
 
-  #detailsOf({ id, details }: PublishedServer) {
+  /** `credible`: the highest issue that is. */
+  #detailsOf({ id, details }: PublishedServer, credible: bigint) {
     try {
-      return decodeServerDetails(details)
+      const known = decodeServerDetails(details)
+      if (known.issue > credible) throw new Violation(`a list numbered ${known.issue}, where ${credible} is the most`)
+      return known
     } catch (error) {
       if (!(error instanceof Violation)) throw error
       this.#options.onError(`what server ${id} lets the others know of itself cannot be read`, error)
       return undefined
     }
+  }
+
+  #clockIssue(): bigint {
+    return BigInt(Math.floor(this.#options.signer.now()))
   }
 
   #found(id: string, address: string): void {
@@ -137,7 +152,7 @@ export class ServerAnnouncements {
     const content = JSON.stringify(servers)
     const isChanged = content !== this.#content
     if (!isChanged && highest === this.#issue) return
-    const now = BigInt(Math.floor(signer.now()))
+    const now = this.#clockIssue()
     this.#issue = !isChanged ? highest : now > highest ? now : highest + 1n
     this.#content = content
     if (servers.length > MAX_SERVERS) {
