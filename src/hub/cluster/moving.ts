@@ -1,9 +1,11 @@
 /** The members of a hub of several servers, read from NATS and put there, while a hub moves between this state and that of a single server. */
 import type { KV } from '@nats-io/kv'
+import { errors } from '@nats-io/transport-node'
 import { systemClock } from '../../contract/clock.ts'
 import { nodeIdOfRaw } from '../../link/identity.ts'
 import type { NodeRecord } from '../../link/link.ts'
 import type { StoredNode } from '../../store/nodes.ts'
+import { messageOf } from '../../text/error-message.ts'
 import { sameFacts } from '../node-records.ts'
 import { NO_ENTRY } from './changes.ts'
 import { Engine, type EngineOptions, type EngineSession } from './engine.ts'
@@ -14,6 +16,8 @@ import { Servers } from './servers.ts'
 
 /** Leases are renewed every second: in that time a server that is up has renewed its own, milliseconds. */
 const LOOK_MS = 2_500
+/** How long NATS may say nothing while it tells keys, milliseconds: after ten seconds without its heartbeats the library asks once more. */
+const MAX_SILENCE_MS = 20_000
 
 type EngineSettings = Omit<EngineOptions, 'timers' | 'onFact' | 'connectionName'>
 
@@ -23,7 +27,10 @@ export interface MovedMembers {
   readonly requestIds: number
 }
 
-/** All members but the servers. When each joined is known as an order only: the time given is the latest that is possible. Throws EngineUnfit. */
+/**
+ * All members but the servers. When each joined is known as an order only: the time given is the latest that is possible. Throws EngineUnfit, and an Error where
+ * NATS stops answering.
+ */
 export async function readMembers(settings: EngineSettings): Promise<MovedMembers> {
   return await withEngine(settings, async ({ members, hub }) => {
     const found = (await allMembers(members)).filter(({ member }) => !isServer(member.record))
@@ -39,8 +46,8 @@ export async function readMembers(settings: EngineSettings): Promise<MovedMember
 }
 
 /**
- * Puts members on a hub that has none but those, and whose servers are down. Cut off in between, it goes on when it is done again. Throws EngineUnfit, and an
- * Error that says what stands against it, nothing having been written.
+ * Puts members on a hub that has none but those, and whose servers are down. Cut off in between, it goes on when it is done again. Throws EngineUnfit, an
+ * Error that says what stands against it, nothing having been written, and an Error where NATS stops answering.
  */
 export async function writeMembers(settings: EngineSettings, { members, requestIds }: MovedMembers): Promise<void> {
   await withEngine(settings, async (session) => {
@@ -68,15 +75,47 @@ async function withEngine<T>(settings: EngineSettings, work: (session: EngineSes
   const engine = await Engine.open({ ...settings, connectionName: 'penstock hub', timers: systemClock })
   try {
     return await work(engine.session as EngineSession)
+  } catch (error) {
+    if (!(error instanceof Silence) && !isOfEngine(error)) throw error
+    throw new Error(
+      `the NATS servers at ${settings.servers.join(', ')} have stopped answering (${messageOf(error)}): try again once they are well`,
+      { cause: error },
+    )
   } finally {
     await engine.close()
   }
 }
 
+/** NATS has told nothing for too long. */
+class Silence extends Error {
+  override readonly name = 'Silence'
+}
+
+const isOfEngine = (error: unknown): boolean =>
+  [errors.TimeoutError, errors.RequestError, errors.NoRespondersError, errors.ClosedConnectionError].some(
+    (kind) => error instanceof kind,
+  )
+
+/** Throws Silence. */
+async function keysOf(bucket: KV, filter?: string): Promise<string[]> {
+  const keys = await bucket.keys(filter)
+  const silence = new Silence(`not a key within ${MAX_SILENCE_MS / 1000} s`)
+  const timer = setTimeout(() => keys.stop(silence), MAX_SILENCE_MS)
+  const found: string[] = []
+  try {
+    for await (const key of keys) {
+      found.push(key)
+      timer.refresh()
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+  return found
+}
+
 /** `at`: when its entry was written last, milliseconds since the epoch. */
 async function allMembers(bucket: KV): Promise<{ id: string; member: MemberEntry; at: number }[]> {
-  const keys: string[] = []
-  for await (const key of await bucket.keys('node.>')) keys.push(key)
+  const keys = await keysOf(bucket, 'node.>')
   const found: { id: string; member: MemberEntry; at: number }[] = []
   await inTurns(keys, async (key) => {
     const entry = await bucket.get(key)
@@ -98,7 +137,7 @@ async function isAnyServerUp(presence: KV): Promise<boolean> {
 
 async function leases(presence: KV): Promise<Map<string, Revision>> {
   const found = new Map<string, Revision>()
-  for await (const key of await presence.keys()) {
+  for (const key of await keysOf(presence)) {
     if (Servers.lifeOfKey(key) !== undefined) found.set(key, 0)
   }
   for (const key of found.keys()) found.set(key, (await presence.get(key))?.revision ?? 0)
