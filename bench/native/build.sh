@@ -11,7 +11,7 @@ missing=()
 [ -e /usr/include/intel-ipsec-mb.h ] || [ "$(uname -m)" != x86_64 ] || missing+=(libipsec-mb-dev)
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get update -q >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}" >&2 || true
+    apt-get update -q >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=300 "${missing[@]}" >&2 || true
   else
     echo "install ${missing[*]} to build every program" >&2
   fi
@@ -31,10 +31,12 @@ for source in "$here"/*.c; do
   name=$(basename "$source" .c)
   newest=$(ls -t "$source" "$here"/*.h | head -n 1)
   [ "$out/$name" -nt "$newest" ] && continue
-  # Into a new file, so that a program that is running keeps its own.
-  if gcc -O3 -march=native -Wall -Wextra -o "$out/$name.new" "$source" $(libraries "$name"); then
-    mv "$out/$name.new" "$out/$name"
+  # Into a new file of this process, so that a program that is running keeps its own, and whoever else builds too.
+  new="$out/$name.new.$$"
+  if gcc -O3 -march=native -Wall -Wextra -o "$new" "$source" $(libraries "$name"); then
+    mv "$new" "$out/$name"
   else
+    rm -f "$new"
     failed=1
   fi
 done
