@@ -1,0 +1,109 @@
+/** NATS JetStream away for all servers of a hub, or without what they had there: nobody is declared dead, and everything is there again afterwards. */
+
+import { jetstream } from '@nats-io/jetstream'
+import { Kvm } from '@nats-io/kv'
+import { expect, test } from 'vitest'
+import type { ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
+import { newIdentity } from '../../src/link/identity.ts'
+import { Nats } from '../harness/nats.ts'
+import { clusterServer, type HubServerRig, recordOf } from '../harness/registries.ts'
+import { until } from '../harness/waiting.ts'
+import { client, closing, isOnline, pairWithNode, routes, server, start, writable } from './server-rig.ts'
+
+/** What three NATS servers may take until they have leaders again, on a loaded machine. */
+const ELECTIONS_MS = 60_000
+
+test('the engine is away for all: nobody is declared dead, nobody is told anything; back, all goes on', async () => {
+  const nats = await start()
+  const a = await server(nats, 'a')
+  const b = await server(nats, 'b')
+  const here = await a.join(recordOf('here'))
+  const there = await b.join(recordOf('there'))
+  await until(() => isOnline(a, there.node) && isOnline(b, here.node))
+  a.told()
+  b.told()
+  nats.servers[0]!.signal('SIGSTOP')
+  await until(() => a.facts.includes('lease lost') && b.facts.includes('lease lost'))
+  // Twice the time after which a silent server would count as dead.
+  const since = performance.now()
+  await until(() => performance.now() - since > 10_000)
+  nats.servers[0]!.signal('SIGCONT')
+  await until(async () => (await a.admit(newIdentity(), recordOf('new')).catch(() => undefined)) !== undefined)
+  await until(() => b.registry.nodes().some(({ name }) => name === 'new'))
+  for (const hub of [a, b]) {
+    await until(() => isOnline(hub, here.node) && isOnline(hub, there.node))
+    expect(hub.told()).toEqual(['authenticated new'])
+  }
+})
+
+test('what a node says of itself while nothing can be written is written later, that of the server too', async () => {
+  const nats = await start()
+  const a = await server(nats, 'a')
+  const b = await server(nats, 'b')
+  const { node, session } = await a.join()
+  await until(() => isOnline(b, node))
+  // Leases are renewed meanwhile: they are in the other bucket.
+  const members = await writable(nats, 'KV_penstock_tests_members')
+  await members(false)
+  session.sendRecord(recordOf('renamed'))
+  a.registry.setSelf({ ...recordOf('server'), services: ['HUB_SERVER', 'PIPELINES'] })
+  await until(() => a.errors.length >= 2)
+  expect(a.errors.join()).toMatch(/it is tried again/)
+  await members(true)
+  await until(() => b.listed(node.nodeId)?.name === 'renamed' && b.listed(a.identity.nodeId)?.name === 'server')
+  expect(a.facts).not.toContain('lease lost')
+})
+
+test('where a node is is lost in the engine: its server notes it again, its link stays', async () => {
+  const { nats, b, node, end } = await pairWithNode()
+  b.told()
+  const presence = await new Kvm(jetstream(await client(nats))).open('penstock_tests_presence')
+  await presence.delete(`node.${node.nodeId}`)
+  await until(() => b.events.length >= 2)
+  expect(b.told()).toEqual(['disconnected node', 'connected node'])
+  expect(routes(b, node).kind).toBe('server')
+  expect(end.reason).toBe('')
+})
+
+test('the NATS server is killed and started again: members are there, presence is made anew', async () => {
+  const { nats, a, b, node, end } = await pairWithNode()
+  await nats.servers[0]!.kill()
+  await until(() => a.facts.includes('lost') && b.facts.includes('lost'))
+  await nats.servers[0]!.start()
+  await until(async () => (await b.admit(newIdentity(), recordOf('new')).catch(() => undefined)) !== undefined)
+  await until(() => a.registry.nodes().some(({ name }) => name === 'new'))
+  await until(() => isOnline(a, node) && isOnline(b, node))
+  expect(end.reason).toBe('')
+})
+
+test('three NATS servers, one killed: what was answered is kept, both servers go on', async () => {
+  const nats = await start(Nats.three())
+  const a = await clusterServer({ name: 'a', servers: nats.addresses, replicas: 3 })
+  closing.push(() => a.close())
+  const b = await clusterServer({ name: 'b', servers: [...nats.addresses].reverse(), replicas: 3 })
+  closing.push(() => b.close())
+  const { node } = await a.join(recordOf('before'))
+  await until(() => isOnline(b, node))
+  await nats.servers[0]!.kill()
+  const isAdmitted = async () => (await a.admit(newIdentity(), recordOf('after')).catch(() => undefined)) !== undefined
+  await until(isAdmitted, 'a node let in', ELECTIONS_MS)
+  await until(() => b.registry.nodes().some(({ name }) => name === 'after'))
+  await until(() => isOnline(a, node) && isOnline(b, node))
+})
+
+test('all three NATS servers killed and started again: the revisions of presence begin anew, and count', async () => {
+  const nats = await start(Nats.three())
+  const a = await clusterServer({ name: 'a', servers: nats.addresses, replicas: 3 })
+  closing.push(() => a.close())
+  const b = await clusterServer({ name: 'b', servers: nats.addresses, replicas: 3 })
+  closing.push(() => b.close())
+  const { node } = await a.join()
+  for (let i = 0; i < 50; i++) await a.dial(node)
+  await until(() => isOnline(b, node))
+  await Promise.all(nats.servers.map((each) => each.kill()))
+  await Promise.all(nats.servers.map((each) => each.start()))
+  const isIn = ({ registry }: HubServerRig) => (registry as ClusterRegistry).directory.isInTouch
+  await until(() => !isIn(a) && !isIn(b))
+  await until(() => isIn(a) && isIn(b), 'both servers in touch', ELECTIONS_MS)
+  await until(() => isOnline(b, node) && routes(b, node).kind === 'server')
+})
