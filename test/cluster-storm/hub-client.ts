@@ -14,6 +14,8 @@ const JOIN_MS = 8_000
 /** Servers that may have let a node in during one call without its hearing of it. */
 const MAX_UNHEARD = 2
 const MAX_PAYLOAD = 6_000
+/** Chance that a call goes over REST, otherwise over gRPC. */
+const OVER_REST = 0.5
 
 /** A node that is worked on. */
 export class Target {
@@ -182,8 +184,9 @@ export class HubClient {
     request: object,
     patience = PATIENCE_MS,
   ): Promise<CallOutcome> {
-    const outcome = await call(party, name, request, patience)
-    this.#options.onOutcome(name, outcome.kind === 'answered' ? 'answered' : outcome.code)
+    const caller = this.#options.random.chance(OVER_REST) ? party.rest : party.caller
+    const outcome = await call(caller, name, request, patience)
+    this.#options.onOutcome(`${name}/${caller.transport}`, outcome.kind === 'answered' ? 'answered' : outcome.code)
     return outcome
   }
 

@@ -94,13 +94,15 @@ export class HubRig {
     return this.#parties.find(({ id }) => id === nodeId)?.name
   }
 
-  /** What each server lists. */
+  /** What each server lists, over gRPC and over REST. */
   async lists(): Promise<Node[][]> {
     const request = { metadataFilters: {}, serviceFilters: [] }
     return await Promise.all(
-      this.servers.map(async ({ caller }) => {
-        return (await caller.unary('getNodes', request, AbortSignal.timeout(PATIENCE_MS))).nodes as Node[]
-      }),
+      this.servers
+        .flatMap(({ caller, rest }) => [caller, rest])
+        .map(async (caller) => {
+          return (await caller.unary('getNodes', request, AbortSignal.timeout(PATIENCE_MS))).nodes as Node[]
+        }),
     )
   }
 

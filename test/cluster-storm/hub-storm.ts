@@ -3,6 +3,7 @@ import { Random } from '../../src/dataplane/engine/random.ts'
 import { until } from '../harness/waiting.ts'
 import { BrokenPromise } from '../storm/broken-promise.ts'
 import { Client } from '../storm/client.ts'
+import type { Place } from '../storm/place.ts'
 import { checkTargets } from './hub-checks.ts'
 import { HubClient, noteMembership, Target } from './hub-client.ts'
 import { HubRig } from './hub-rig.ts'
@@ -114,8 +115,9 @@ export class HubStorm {
     })
     const steady = this.#steady
     let port = FIRST_PORT
-    this.#pipelineClients = [servers[0], steady[0]].map((own, i) => {
-      return new Client(own as NodeParty, steady, new Random(this.#random.bits()), `p${i + 1}`, () => port++)
+    const [server, node] = [servers[0], steady[0]] as [NodeParty, NodeParty]
+    this.#pipelineClients = [server, overRest(node)].map((own, i) => {
+      return new Client(own, steady, new Random(this.#random.bits()), `p${i + 1}`, () => port++)
     })
   }
 
@@ -128,7 +130,9 @@ export class HubStorm {
     })
     await Promise.all(joining)
     await this.#agreed(START_MS)
-    this.#views = servers.map((server) => new HubView(server, (id) => this.#rig.initialName(id)))
+    this.#views = servers.flatMap((server) => {
+      return (['caller', 'rest'] as const).map((over) => new HubView(server, over, (id) => this.#rig.initialName(id)))
+    })
     for (const operator of this.#operators) operator.strictness = STRICTNESS
   }
 
@@ -175,9 +179,8 @@ export class HubStorm {
     for (const target of this.#targets) {
       noteMembership(target, { kind: 'look' }, called, listed.includes(target.party.id))
     }
-    for (const [i, view] of this.#views.entries()) {
-      const { name } = this.#rig.servers[i] as NodeParty
-      await until(() => view.isCaughtUp(), `the stream of ${name} tells what it lists`, RECOVERY_MS)
+    for (const view of this.#views) {
+      await until(() => view.isCaughtUp(), `the stream of ${view.name} tells what it lists`, RECOVERY_MS)
     }
   }
 
@@ -187,10 +190,12 @@ export class HubStorm {
     const isReached = async () => {
       for (const from of parties) {
         for (const { id } of parties) {
-          const outcome = await call(from, 'getNode', { nodeId: id }, PATIENCE_MS)
-          if (outcome.kind === 'answered') continue
-          last = `${from.name} does not reach ${id}: ${outcome.message}`
-          return false
+          for (const caller of [from.caller, from.rest]) {
+            const outcome = await call(caller, 'getNode', { nodeId: id }, PATIENCE_MS)
+            if (outcome.kind === 'answered') continue
+            last = `${from.name} does not reach ${id} over ${caller.transport}: ${outcome.message}`
+            return false
+          }
         }
       }
       return true
@@ -200,8 +205,7 @@ export class HubStorm {
 
   #check(): void {
     checkTargets(this.#targets, this.#begun)
-    for (const [i, { faults }] of this.#views.entries()) {
-      const { name } = this.#rig.servers[i] as NodeParty
+    for (const { name, faults } of this.#views) {
       if (faults.length > 0) throw new BrokenPromise(`${name} told what does not fit:\n${faults.join('\n')}`)
     }
     // Who joins again brings the name that it had.
@@ -234,5 +238,18 @@ export class HubStorm {
     return new BrokenPromise([`seed ${this.#options.seed}: ${what}`, plan, log].join('\n\n'))
   }
 }
+
+/** Works through the node over HTTP. */
+const overRest = (party: NodeParty): Place => ({
+  get id() {
+    return party.id
+  },
+  get caller() {
+    return party.rest
+  },
+  get kills() {
+    return party.kills
+  },
+})
 
 const namesOf = (parties: readonly NodeParty[]): string[] => parties.map(({ name }) => name)

@@ -1,6 +1,6 @@
 /** What one server shows to those who follow it: a stream of changes, and lists that have to be states of that stream, in its order. */
 import type { Node } from '../../src/contract/types.ts'
-import type { Stream } from '../hub/callers.ts'
+import type { Caller, Stream } from '../hub/callers.ts'
 import { Following } from './following.ts'
 import { isWhole } from './hub-client.ts'
 import type { NodeParty } from './node-party.ts'
@@ -12,7 +12,9 @@ const LIST_MS = 30
 const LIST_PATIENCE_MS = 4_000
 
 export class HubView {
-  readonly #server: NodeParty
+  /** The server, and how it is followed. */
+  readonly name: string
+  readonly #caller: () => Caller
   readonly #initialNameOf: (nodeId: string) => string | undefined
   #stream: Stream | undefined
   #isOver = false
@@ -21,8 +23,9 @@ export class HubView {
   readonly #faults: string[] = []
 
   /** Follows at once. `initialNameOf`: what a node is called that nobody has named. */
-  constructor(server: NodeParty, initialNameOf: (nodeId: string) => string | undefined) {
-    this.#server = server
+  constructor(server: NodeParty, over: 'caller' | 'rest', initialNameOf: (nodeId: string) => string | undefined) {
+    this.name = `${server.name} over ${server[over].transport}`
+    this.#caller = () => server[over]
     this.#initialNameOf = initialNameOf
     this.#done = this.#follow()
   }
@@ -71,7 +74,7 @@ export class HubView {
   }
 
   async #followOnce(): Promise<void> {
-    const stream = await this.#server.caller.stream('streamNodes', { metadataFilters: {}, serviceFilters: [] })
+    const stream = await this.#caller().stream('streamNodes', { metadataFilters: {}, serviceFilters: [] })
     const first: { initialResponse: { nodes: Node[] } } = await stream.next()
     const following = new Following(this.#shown(first.initialResponse.nodes))
     this.#followed.push(following)
@@ -109,7 +112,7 @@ export class HubView {
 
   async #list(): Promise<ShownNode[]> {
     const request = { metadataFilters: {}, serviceFilters: [] }
-    const { nodes } = await this.#server.caller.unary('getNodes', request, AbortSignal.timeout(LIST_PATIENCE_MS))
+    const { nodes } = await this.#caller().unary('getNodes', request, AbortSignal.timeout(LIST_PATIENCE_MS))
     return this.#shown(nodes)
   }
 

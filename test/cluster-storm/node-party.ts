@@ -1,8 +1,10 @@
 /** A node of the storm as `penstock up`, which is started anew as long as it is to run, as whoever supervises a process does. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NodeProcess } from '../harness/node-process.ts'
 import { type Caller, Failed, freeAddress } from '../hub/callers.ts'
 import type { Place } from '../storm/place.ts'
+import { restCaller } from './rest-caller.ts'
 import type { Party } from './strikes.ts'
 
 /** Between two tries to start, milliseconds. */
@@ -25,6 +27,7 @@ export class NodeParty implements Place, Party {
   readonly #log: (line: string) => void
   readonly #killed: (party: NodeParty) => void
   #process: NodeProcess | undefined
+  #rest: Caller | undefined
   /** Of the process that runs, or starts. */
   #pid: number | undefined
   /** Ends with the next kill. */
@@ -63,6 +66,11 @@ export class NodeParty implements Place, Party {
     return (this.#process as NodeProcess).caller
   }
 
+  /** As `caller`, over HTTP. */
+  get rest(): Caller {
+    return this.#rest as Caller
+  }
+
   /** Sets flags that are known only once it has its addresses. */
   configure(flags: Record<string, string>): void {
     Object.assign(this.#flags, flags)
@@ -77,6 +85,7 @@ export class NodeParty implements Place, Party {
       try {
         const before = this.#process
         this.#process = await this.#run(running.signal)
+        this.#rest ??= restCaller(this.#process.address, this.#certificate())
         before?.caller.close()
         return
       } catch (error) {
@@ -106,6 +115,11 @@ export class NodeParty implements Place, Party {
     this.#process?.caller.close()
   }
 
+  /** Made at its first start, where it speaks TLS. */
+  #certificate(): Buffer | undefined {
+    return this.#flags['http-tls'] === 'auto' ? readFileSync(join(this.#directory, 'tls.crt')) : undefined
+  }
+
   async #run(signal: AbortSignal): Promise<NodeProcess> {
     const spawned = (pid: number) => {
       this.#pid = pid
@@ -131,15 +145,15 @@ export type CallOutcome =
 /** Codes of failures that a storm brings with it, and that do not tell what was done. */
 const UNCERTAIN = ['UNAVAILABLE', 'UNKNOWN', 'CANCELLED', 'DEADLINE_EXCEEDED', 'ABORTED']
 
-/** Calls an operation of the node itself; gives it up after `patience` milliseconds. */
+/** Calls an operation of a node; gives it up after `patience` milliseconds. */
 export async function call(
-  party: NodeParty,
+  caller: Caller,
   name: Parameters<Caller['unary']>[0],
   request: object,
   patience: number,
 ): Promise<CallOutcome> {
   try {
-    return { kind: 'answered', answer: await party.caller.unary(name, request, AbortSignal.timeout(patience)) }
+    return { kind: 'answered', answer: await caller.unary(name, request, AbortSignal.timeout(patience)) }
   } catch (error) {
     if (!(error instanceof Failed)) throw error
     const { code, message } = error

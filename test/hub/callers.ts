@@ -1,4 +1,6 @@
 import * as grpc from '@grpc/grpc-js'
+import type { Fetch } from '@penstock/client'
+import { nodeFetch } from '@penstock/client/node'
 import { WebSocket } from 'ws'
 import { decodeBinary } from '../../src/contract/binary-decode.ts'
 import { encodeBinary } from '../../src/contract/binary-encode.ts'
@@ -49,9 +51,12 @@ export async function startReal(
 /** What a caller is told of a failure. */
 export class Failed extends Error {
   readonly code: string
-  constructor(code: number, message: string) {
+  /** Of HTTP. */
+  readonly status: number | undefined
+  constructor(code: number, message: string, status?: number) {
     super(message)
     this.code = codeName(code)
+    this.status = status
   }
 }
 
@@ -105,10 +110,21 @@ export interface Caller {
   close(): void
 }
 
-/** REST, server-sent events and WebSockets. `form`: which of an operation's HTTP forms, counted from 0. */
-export function httpCaller({ node }: RunningNode, form = 0): Caller {
-  const base = `http://${node.http}`
-  const begin = async (name: OperationName, request: object, signal?: AbortSignal): Promise<Response> => {
+/** What is used of an answer over HTTP. */
+interface HttpAnswer {
+  readonly status: number
+  readonly body: unknown
+  text(): Promise<string>
+}
+
+/**
+ * REST, server-sent events and WebSockets. `form`: which of an operation's HTTP forms, counted from 0; `certificate`: of the server, in PEM, where it
+ * speaks TLS.
+ */
+export function httpCaller({ node }: RunningNode, form = 0, certificate?: Buffer): Caller {
+  const base = `${certificate === undefined ? 'http' : 'https'}://${node.http}`
+  const fetching: Fetch = certificate === undefined ? fetch : nodeFetch({ ca: certificate.toString() })
+  const begin = async (name: OperationName, request: object, signal?: AbortSignal): Promise<HttpAnswer> => {
     const operation = operationOf(name)
     const binding = operation.http[Math.min(form, operation.http.length - 1)] as Operation['http'][number]
     const rest = JSON.parse(jsonEncoder(operation.request)(request)) as Record<string, unknown>
@@ -118,31 +134,36 @@ export function httpCaller({ node }: RunningNode, form = 0): Caller {
       delete rest[key]
       return encodeURIComponent(value)
     })
-    const response = await fetch(`${base}${path}${binding.body ? '' : queryOf(rest)}`, {
+    const answer: HttpAnswer = await fetching(`${base}${path}${binding.body ? '' : queryOf(rest)}`, {
       method: binding.verb,
-      ...(binding.body ? { body: JSON.stringify(rest), headers: { 'content-type': 'application/json' } } : {}),
+      headers: binding.body ? { 'content-type': 'application/json' } : {},
+      ...(binding.body ? { body: JSON.stringify(rest) } : {}),
       ...(signal === undefined ? {} : { signal }),
     })
-    if (response.status === 200) return response
-    const { code, message } = (await response.json()) as { code: number; message: string }
-    throw new Failed(code, message)
+    const { status } = answer
+    if (status === 200) return answer
+    const { code, message } = JSON.parse(await answer.text()) as { code: number; message: string }
+    throw new Failed(code, message, status)
   }
   return {
     transport: form === 0 ? 'HTTP' : 'HTTP body form',
     async unary(name, request = {}, signal) {
-      const response = await begin(name, request, signal)
-      return decodeJson(operationOf(name).response, await response.json())
+      const answer = await begin(name, request, signal)
+      return decodeJson(operationOf(name).response, JSON.parse(await answer.text()))
     },
     async stream(name, request = {}) {
       const abort = new AbortController()
-      const response = await begin(name, request, abort.signal)
+      const answer = await begin(name, request, abort.signal)
       const stream = new Stream(() => abort.abort())
-      await new Promise<void>((ready) => void readEvents(response, operationOf(name), stream, ready))
+      await new Promise<void>((ready) => void readEvents(answer, operationOf(name), stream, ready))
       return stream
     },
     converse(name) {
       const operation = operationOf(name)
-      const socket = new WebSocket(`${base.replace('http', 'ws')}${operation.http[0]?.path}`)
+      const socket = new WebSocket(
+        `${base.replace('http', 'ws')}${operation.http[0]?.path}`,
+        certificate === undefined ? {} : { ca: certificate },
+      )
       const stream = new Stream(() => socket.close())
       socket.on('message', (data) => {
         const { result, error } = JSON.parse(String(data)) as { result?: unknown; error?: Reply }
@@ -178,11 +199,18 @@ function queryOf(fields: Record<string, unknown>): string {
   return text === '' ? '' : `?${text}`
 }
 
-async function readEvents(response: Response, operation: Operation, stream: Stream, ready: () => void): Promise<void> {
+/** `ready` is called at its first comment, and when it ends without one. */
+async function readEvents(
+  { body }: HttpAnswer,
+  operation: Operation,
+  stream: Stream,
+  ready: () => void,
+): Promise<void> {
+  const decoder = new TextDecoder()
   let text = ''
   try {
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-      text += Buffer.from(chunk).toString()
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      text += decoder.decode(chunk, { stream: true })
       for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
         const block = text.slice(0, end).trim()
         text = text.slice(end + 2)
@@ -198,6 +226,8 @@ async function readEvents(response: Response, operation: Operation, stream: Stre
     stream.end()
   } catch (error) {
     stream.end(error as Error)
+  } finally {
+    ready()
   }
 }
 
