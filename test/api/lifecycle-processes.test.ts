@@ -129,7 +129,8 @@ test.skipIf(process.getuid?.() !== 0)(
       expect(existsSync(socket)).toBe(true)
       node = await up(directory)
       expect(before.map(isAlive)).toEqual([false, false, false, false])
-      expect(node.logged).toContainEqual(expect.objectContaining({ level: 'warn', processes: 6 }))
+      const { logged } = node
+      await until(() => logged.some(({ level, processes }) => level === 'warn' && processes === 6))
       await until(async () => {
         const { currentRun } = (await node.call('GET', `/pipelines/${id}`)).pipeline
         return currentRun.id !== last.currentRun.id && currentRun.state === 'RUNNING'

@@ -72,7 +72,9 @@ test('a failed start that somebody asked for', async () => {
   const node = await runNode(temporaryDirectory())
   const asked = await node.create(listening(port), { name: 'asked' })
   expect((await node.call('POST', `/pipelines/${asked}/start`)).status).toBe(409)
-  expect(linesOf(node, { pipeline: asked })).toMatchObject([{ level: 'error', msg: 'pipeline failed', name: 'asked' }])
+  expect(await logged(node, { pipeline: asked })).toMatchObject([
+    { level: 'error', msg: 'pipeline failed', name: 'asked' },
+  ])
   await free()
   await node.node.close()
 })

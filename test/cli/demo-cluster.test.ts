@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { penstock } from './cli.ts'
 
-it('kills a hub server and a NATS server, and all is made up for', { timeout: 180_000 }, async () => {
+it('kills a hub server and a NATS server, and all is made up for', { timeout: 240_000 }, async () => {
   const { code, stdout, stderr } = await penstock(['demo-cluster'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   for (const line of [

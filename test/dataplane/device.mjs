@@ -59,7 +59,7 @@ try {
   collector.on('message', (bytes) => packets.push(bytes))
   const text = 'to the neighbour'
   local.send(text, 4000, neighbour)
-  const deadline = performance.now() + 5000
+  const deadline = performance.now() + 20_000
   const leaving = () => packets.find((bytes) => bytes.includes(text))
   while (!leaving() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
   const packet = leaving()

@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import '../harness/slow.ts'
 
 const script = fileURLToPath(new URL('./device.mjs', import.meta.url))
 const privileged = spawnSync('unshare', ['-n', 'sh', '-c', 'ip link set lo up && ip tuntap add mode tun']).status === 0
@@ -9,7 +10,7 @@ if (!privileged) console.warn('SKIPPED: tests of TUN devices need root, unshare 
 
 function run(command: string[], device: Record<string, unknown>): Record<string, unknown> {
   const [program, ...args] = [...command, 'node', script, JSON.stringify({ interface_name: 'pst0', ...device })]
-  const output = execFileSync(program, args, { timeout: 20_000, encoding: 'utf8' })
+  const output = execFileSync(program, args, { timeout: 60_000, encoding: 'utf8' })
   return JSON.parse(output.trim().split('\n').at(-1) as string)
 }
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadOperations } from '../../src/contract/operations.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, scratch } from '../cli/cli.ts'
+import { until } from '../harness/waiting.ts'
 import { Cable, Caller, NEAR, namespacesLack } from './namespaces.ts'
 
 const missing = namespacesLack()
@@ -66,9 +67,10 @@ describe.skipIf(missing.length > 0)('a node that listens on every address', () =
   const revokeToken = (name: string) =>
     near.call({ kind: 'http', method: 'DELETE', url: api('127.0.0.1', `/access/tokens/${name}`) })
 
-  it('warns of addresses without TLS', () => {
-    expect(logged.join('')).toMatch(/http\.address 0\.0\.0\.0:8769 is served without TLS: for trusted networks only/)
-    expect(logged.join('')).toMatch(/grpc\.address 0\.0\.0\.0:8770 is served without TLS/)
+  it('warns of addresses without TLS', async () => {
+    const says = (text: string) => until(() => logged.join('').includes(text), text)
+    await says('http.address 0.0.0.0:8769 is served without TLS: for trusted networks only')
+    await says('grpc.address 0.0.0.0:8770 is served without TLS')
   })
 
   it('answers callers of its own machine', async () => {

@@ -10,6 +10,7 @@ import { WebSocket } from 'ws'
 import { loadOperations } from '../../src/contract/operations.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, type Result, scratch, start } from '../cli/cli.ts'
+import { until } from '../harness/waiting.ts'
 
 /** Nobody, who runs what a stranger on the machine would. */
 const STRANGER = 65_534
@@ -43,6 +44,13 @@ async function up(args: string[], child = start(['up', ...free, ...args])): Prom
   })
   return { child, url: `http://${http}`, grpc: rpc as string, logged: () => said }
 }
+
+/** What it logs comes by another way than what it prints, and may be behind that. */
+const says = (node: Up, text: string) =>
+  until(
+    () => node.logged().includes(text),
+    () => `${text} in ${node.logged()}`,
+  )
 
 async function down({ child }: Up): Promise<void> {
   const gone = once(child, 'close')
@@ -114,11 +122,11 @@ describe('access.loopback: token', { timeout: 120_000 }, () => {
     directory.dispose()
   })
 
-  it('makes a token for the owner of the data directory, and says where', () => {
+  it('makes a token for the owner of the data directory, and says where', async () => {
     expect(statSync(file).mode & 0o7777).toBe(0o600)
     expect(token).toMatch(/^penstock_\S{43}$/)
-    expect(node.logged()).toContain('made a token for callers on this machine: there was none')
-    expect(node.logged()).toContain(`"file":${JSON.stringify(file)}`)
+    await says(node, 'made a token for callers on this machine: there was none')
+    await says(node, `"file":${JSON.stringify(file)}`)
     expect(node.logged()).not.toContain(token)
     expect(node.logged()).not.toContain('every user of this machine')
     const store = readFileSync(join(data, 'penstock.lmdb'))
@@ -243,7 +251,7 @@ describe('access.loopback: token', { timeout: 120_000 }, () => {
     expect(await penstock(['status', '--token-file', held])).toMatchObject({ code: 1 })
     rmSync(held)
     const again = await up(['--data-dir', mine, '--loopback', 'token'])
-    expect(again.logged()).toContain('made a token for callers on this machine: there was none')
+    await says(again, 'made a token for callers on this machine: there was none')
     const now = readFileSync(held, 'utf8')
     expect(now).not.toBe(before)
     const asks = (shown: string) =>
@@ -257,7 +265,7 @@ describe('access.loopback: token', { timeout: 120_000 }, () => {
     expect((await asks(now)).status).toBe(401)
     await down(again)
     const last = await up(['--data-dir', mine, '--loopback', 'token'])
-    expect(last.logged()).toContain('the one there was not valid')
+    await says(last, 'the one there was not valid')
     expect(readFileSync(held, 'utf8')).not.toBe(now)
     await down(last)
     // Kept otherwise.
@@ -303,7 +311,7 @@ describe.skipIf(missing !== undefined)('a second user of the machine', { timeout
     const warning =
       /run by root, this node obeys every user of this machine: set access\.loopback to token \(--loopback token\)/
     const open = await up(['--data-dir', data])
-    expect(open.logged()).toMatch(warning)
+    await until(() => warning.test(open.logged()))
     expect(await strange(['status'], { PENSTOCK_URL: open.url })).toMatchObject({ code: 0 })
     await down(open)
     const chosen = await up(['--data-dir', data, '--loopback', 'open'])

@@ -323,7 +323,7 @@ test('a hub with a certificate of its own making: the joiner pins it, comes back
     ),
   ).toBe(true)
   while ((await states.next()).state !== 'CONNECTED');
-  expect(node.logged.some((line) => line.includes('the hub has renewed its certificate, with the same key'))).toBe(true)
+  await until(() => node.logged.some((line) => line.includes('the hub has renewed its certificate, with the same key')))
   await stop(secure)
   expect(await states.next()).toEqual({ state: 'DISCONNECTED' })
   // The same hub with another certificate, as one would show who sits between.
