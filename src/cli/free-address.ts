@@ -1,13 +1,60 @@
-/** Where a listener can be started, stopped and started again: a port that the system chose at the listening is not to be had again at once. */
+/**
+ * Where a listener can be started, stopped and started again. The system gives its own ports to whoever connects or listens next, so that one of them
+ * may be gone by then: these are others.
+ */
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { createServer, type ListenOptions, type Server } from 'node:net'
 
-/** A port of this machine that nobody listens on, `127.0.0.1:port`. */
-export async function freeAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
+/** Below are ports that services are known by. */
+const FIRST_PORT = 10_000
+/** Fewer ports than this are not enough to choose from. */
+const LEAST_PORTS = 1_000
+
+/** A port of this machine that nobody listens on, `127.0.0.1:port`; nobody else is given it here while this process lives. `random`: uniform in [0, 1). */
+export async function freeAddress(random: () => number = Math.random): Promise<string> {
+  const count = lowestOfSystem() - FIRST_PORT
+  if (count < LEAST_PORTS) return `127.0.0.1:${await closedAgain(await listening({ port: 0, host: '127.0.0.1' }))}`
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(random() * count)
+    if ((await isTaken(port)) && (await isFree(port))) return `127.0.0.1:${port}`
+  }
+}
+
+/** The lowest port that the system gives away by itself: ip(7), ip_local_port_range. */
+function lowestOfSystem(): number {
+  try {
+    return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/)[0])
+  } catch {
+    return 0
+  }
+}
+
+/** Takes it before others do: one listener has an abstract name, which is of the network that the port is of too, see unix(7). */
+async function isTaken(port: number): Promise<boolean> {
+  return await listening({ path: `\0penstock-port-${port}` }).then(
+    (server) => server.unref() === server,
+    () => false,
+  )
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return await listening({ port, host: '127.0.0.1' }).then(
+    async (server) => (await closedAgain(server)) === port,
+    () => false,
+  )
+}
+
+async function listening(options: ListenOptions): Promise<Server> {
+  const server = createServer().listen(options)
   await once(server, 'listening')
+  return server
+}
+
+/** The port that it had. */
+async function closedAgain(server: Server): Promise<number> {
   const { port } = server.address() as { port: number }
   server.close()
   await once(server, 'close')
-  return `127.0.0.1:${port}`
+  return port
 }

@@ -26,8 +26,8 @@ export class NatsCluster {
 
   static async start(): Promise<NatsCluster> {
     const directory = await mkdtemp(join(tmpdir(), 'penstock-nats-'))
-    const addresses = await Promise.all(NAMES.map(freeAddress))
-    const routes = await Promise.all(NAMES.map(freeAddress))
+    const addresses = await Promise.all(NAMES.map(() => freeAddress()))
+    const routes = await Promise.all(NAMES.map(() => freeAddress()))
     const all = routes.map((route) => `nats://${route}`).join(', ')
     const cluster = new NatsCluster(addresses, directory)
     try {

@@ -55,8 +55,8 @@ export class Engine {
     const directory = mkdtempSync(join(tmpdir(), 'penstock-storm-'))
     const { certFile, keyFile } = autoCertificate({ directory, hostnames: [] })
     const names = Array.from({ length: count }, (_, i) => `n${i + 1}`)
-    const clients = await Promise.all(names.map(freeAddress))
-    const routes = await Promise.all(names.map(freeAddress))
+    const clients = await Promise.all(names.map(() => freeAddress()))
+    const routes = await Promise.all(names.map(() => freeAddress()))
     const paths: Path[] = []
     const servers: NatsServer[] = []
     for (const [i, name] of names.entries()) {

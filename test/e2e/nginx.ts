@@ -2,22 +2,16 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import { freeAddress } from '../../src/cli/free-address.ts'
 import { packageRoot } from '../../src/package-root.ts'
 
 /** Whether the command is there; it need not be on the path of a user who is not root. */
 export const nginx = ['nginx', '/usr/sbin/nginx'].find((command) => spawnSync(command, ['-v']).status === 0)
 
 /** A port of 127.0.0.1 that nobody has. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
+export const freePort = async (): Promise<number> => Number((await freeAddress()).split(':')[1])
 
 export interface Proxied {
   /** A directory for its files. */

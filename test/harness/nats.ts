@@ -5,16 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freeAddress } from '../../src/cli/free-address.ts'
 import { until } from './waiting.ts'
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  return port
-}
+const freePort = async (): Promise<number> => Number((await freeAddress()).split(':')[1])
 
 interface NatsServerOptions {
   readonly name: string
