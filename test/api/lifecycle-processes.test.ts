@@ -90,7 +90,7 @@ test('SIGTERM: a command that does not end is killed when the instruction timeou
   const directory = temporaryDirectory()
   const node = await up(directory)
   const commands = { post_stop: [{ cmd: 'echo $$ > hanging; sleep 1000', timeout: 600_000 }] }
-  const { pipeline } = await node.call('POST', '/pipelines', settings(traffic(), commands, { instructionsTimeout: 1 }))
+  const { pipeline } = await node.call('POST', '/pipelines', settings(traffic(), commands, { instructionsTimeout: 4 }))
   await node.call('POST', `/pipelines/${pipeline.id}/start`)
   expect(await node.end('SIGTERM')).toBe(0)
   expect(isAlive(await pidIn(join(directory, 'files/hanging')))).toBe(false)

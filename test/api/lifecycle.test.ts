@@ -218,10 +218,10 @@ describe('a command that fails', () => {
   })
 
   test('one that takes too long is killed with all that it has started', async () => {
-    const id = await create({ on_setup: [{ cmd: 'sleep 1000 & echo $! > late; sleep 1000', timeout: 300 }] })
+    const id = await create({ on_setup: [{ cmd: 'sleep 1000 & echo $! > late; sleep 1000', timeout: 2_000 }] })
     const { status, body } = await node.call('POST', `/pipelines/${id}/start`)
     expect(status).toBe(409)
-    expect(body.message).toContain('was not over within 300 ms (timeout) and was killed')
+    expect(body.message).toContain('was not over within 2000 ms (timeout) and was killed')
     expect(isAlive(await process('late'))).toBe(false)
   })
 })

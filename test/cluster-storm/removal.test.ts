@@ -27,8 +27,12 @@ async function stateOf({ caller }: NodeParty): Promise<string> {
   return state
 }
 
-const comesTo = (party: NodeParty, state: string) =>
-  until(async () => (await stateOf(party)) === state, `${party.name} is ${state}`, WAIT_MS)
+/** Waits, told by its stream, until that is its state. */
+async function comesTo({ caller }: NodeParty, wanted: string): Promise<void> {
+  const stream = await caller.stream('streamConnectionState')
+  while ((await stream.next()).state !== wanted);
+  stream.close()
+}
 
 test('removed at another server', { timeout: 240_000 }, async () => {
   const random = new Random(1)
