@@ -1,11 +1,11 @@
 /** NATS JetStream away for all servers of a hub, or without what they had there: nobody is declared dead, and everything is there again afterwards. */
 
-import { jetstream } from '@nats-io/jetstream'
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
 import { expect, test } from 'vitest'
 import type { ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
 import { newIdentity } from '../../src/link/identity.ts'
-import { Nats } from '../harness/nats.ts'
+import { Nats, type NatsServer } from '../harness/nats.ts'
 import { clusterServer, type HubServerRig, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
 import { client, closing, isOnline, pairWithNode, routes, server, start, writable } from './server-rig.ts'
@@ -89,6 +89,40 @@ test('three NATS servers, one killed: what was answered is kept, both servers go
   await until(isAdmitted, 'a node let in', ELECTIONS_MS)
   await until(() => b.registry.nodes().some(({ name }) => name === 'after'))
   await until(() => isOnline(a, node) && isOnline(b, node))
+})
+
+test('one of three NATS servers that has all of the presence is killed and started again: servers linked to the others see it begin anew', async () => {
+  const nats = await start(Nats.three())
+  await (await clusterServer({ servers: nats.addresses })).close()
+  const { streams } = await jetstreamManager(await client(nats))
+  const { cluster } = await streams.info('KV_penstock_tests_presence')
+  const holder = nats.servers[Number(cluster?.leader?.slice(1)) - 1] as NatsServer
+  const others = nats.addresses.filter((address) => address !== holder.address)
+  const facts: string[] = []
+  const server = async (name: string) => {
+    const rig = await clusterServer({ name, servers: others, onFact: ({ kind }) => facts.push(`${name} ${kind}`) })
+    closing.push(() => rig.close())
+    return rig
+  }
+  const a = await server('a')
+  const b = await server('b')
+  const { node } = await a.join()
+  const again = await b.join(recordOf('again'))
+  // Revisions that the presence made anew does not come to for a while.
+  for (let i = 0; i < 50; i++) await a.dial(node)
+  await until(() => isOnline(b, node) && isOnline(a, again.node))
+  await holder.kill()
+  await holder.start()
+  await until(() => facts.includes('a lease lost') && facts.includes('b lease lost'), 'leases lost', ELECTIONS_MS)
+  const isBack = (hub: HubServerRig) => isOnline(hub, node) && isOnline(hub, again.node)
+  await until(
+    () => isBack(a) && isBack(b),
+    () => facts.join(),
+    ELECTIONS_MS,
+  )
+  await a.dial(again.node)
+  await until(() => routes(a, again.node).kind === 'session' && routes(b, again.node).kind === 'server')
+  await until(() => isBack(a) && isBack(b))
 })
 
 test('all three NATS servers killed and started again: the revisions of presence begin anew, and count', async () => {

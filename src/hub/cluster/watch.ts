@@ -60,6 +60,9 @@ export class Watch {
 
   #take(entry: KvWatchEntry): void {
     const { key, revision } = entry
+    // A NATS server that has lost what it had in memory goes on with the same bucket and the same watch of it.
+    if (revision <= this.#passed)
+      throw new Error(`the revisions of the bucket have begun anew: ${revision} after ${this.#passed}`)
     this.#seen?.add(key)
     const value = entry.operation === 'PUT' ? entry.value : undefined
     this.#onKey({ key, revision, value, at: entry.created.getTime() })
