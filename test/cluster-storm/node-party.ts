@@ -9,6 +9,8 @@ import type { Party } from './strikes.ts'
 
 /** Between two tries to start, milliseconds. */
 const AGAIN_MS = 200
+/** How long it may take to start, whatever goes wrong meanwhile, milliseconds. */
+const START_MS = 90_000
 
 export interface NodePartyOptions {
   readonly name: string
@@ -76,11 +78,12 @@ export class NodeParty implements Place, Party {
     Object.assign(this.#flags, flags)
   }
 
-  /** Resolves once it is ready, or killed. */
+  /** Resolves once it is ready, or killed; rejects when it does not start. */
   async start(): Promise<void> {
     if (this.#running !== undefined) return
     const running = new AbortController()
     this.#running = running
+    const end = performance.now() + START_MS
     while (!running.signal.aborted) {
       try {
         const before = this.#process
@@ -89,7 +92,9 @@ export class NodeParty implements Place, Party {
         before?.caller.close()
         return
       } catch (error) {
-        if (!running.signal.aborted) this.#log(`did not start: ${error}`)
+        if (running.signal.aborted) return
+        this.#log(`did not start: ${error}`)
+        if (performance.now() > end) throw new Error(`${this.name} does not start: ${error}`)
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
       }
     }
