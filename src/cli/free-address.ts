@@ -11,17 +11,24 @@ const FIRST_PORT = 10_000
 /** Fewer ports than this are not enough to choose from. */
 const LEAST_PORTS = 1_000
 
-/** A port of this machine that nobody listens on, `127.0.0.1:port`; nobody else is given it here while this process lives. `random`: uniform in [0, 1). */
-export async function freeAddress(random: () => number = Math.random): Promise<string> {
-  const count = lowestOfSystem() - FIRST_PORT
+export interface PortChoice {
+  /** Uniform in [0, 1). */
+  readonly random?: () => number
+  /** The lowest port that the system gives away by itself. */
+  readonly lowestOfSystem?: number
+}
+
+/** A port of this machine that nobody listens on, `127.0.0.1:port`; nobody else is given it here while this process lives. */
+export async function freeAddress({ random = Math.random, ...choice }: PortChoice = {}): Promise<string> {
+  const count = (choice.lowestOfSystem ?? lowestOfSystem()) - FIRST_PORT
   if (count < LEAST_PORTS) return `127.0.0.1:${await closedAgain(await listening({ port: 0, host: '127.0.0.1' }))}`
   for (;;) {
     const port = FIRST_PORT + Math.floor(random() * count)
-    if ((await isTaken(port)) && (await isFree(port))) return `127.0.0.1:${port}`
+    if ((await reserve(port)) && (await isFree(port))) return `127.0.0.1:${port}`
   }
 }
 
-/** The lowest port that the system gives away by itself: ip(7), ip_local_port_range. */
+/** ip(7), ip_local_port_range. */
 function lowestOfSystem(): number {
   try {
     return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/)[0])
@@ -30,8 +37,8 @@ function lowestOfSystem(): number {
   }
 }
 
-/** Takes it before others do: one listener has an abstract name, which is of the network that the port is of too, see unix(7). */
-async function isTaken(port: number): Promise<boolean> {
+/** Whether nobody was faster: one listener has an abstract name, which is of the network that the port is of too, see unix(7). */
+async function reserve(port: number): Promise<boolean> {
   return await listening({ path: `\0penstock-port-${port}` }).then(
     (server) => server.unref() === server,
     () => false,
