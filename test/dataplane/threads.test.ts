@@ -7,6 +7,7 @@ import { BroadcastChannel } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { componentLoaders } from '../../src/dataplane/components/loaders.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
+import { HostNames } from '../../src/dataplane/engine/host-names.ts'
 import { createRunPool } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunPool } from '../../src/dataplane/engine/run.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
@@ -124,6 +125,42 @@ describe('the threads kept ready', () => {
     vi.advanceTimersByTime(1_000)
     for (let i = 0; i < 10; i++) await turn()
     await pool.close()
+  })
+
+  it('are not waited for where a run takes the last thread meanwhile: nobody is told, runs go on, the pool closes', async () => {
+    // The rehearsal is decided on, and asks for the address of a name until a run has the only thread.
+    let answer = (_: { address: string; family: number }[]) => {}
+    const lookup = () =>
+      new Promise<{ address: string; family: number }[]>((resolve) => {
+        answer = resolve
+      })
+    const errors: string[] = []
+    const pool = opened(
+      createRunPool({
+        registry: components,
+        thread,
+        rehearsal: configure({
+          in: { udp: { local_address: 'localhost:0', output: 'a' } },
+          sink: { traffic_sink: { input: 'a' } },
+        }),
+        hostNames: new HostNames(lookup),
+        warm: 1,
+        maximum: 1,
+        onError: (error) => errors.push(error.message),
+      }),
+    )
+    await turn()
+    const first = start(pool, endless)
+    await first.handle.running
+    answer([{ address: '127.0.0.1', family: 4 }])
+    for (let i = 0; i < 10; i++) await turn()
+    first.handle.stop()
+    await first.handle.ended
+    const second = start(pool, endless)
+    await second.handle.running
+    await pool.close()
+    expect(await second.handle.ended).toEqual({ outcome: 'STOPPED' })
+    expect(errors).toEqual([])
   })
 
   it('are the one that has just run, until it has been without a run for ten seconds and is ended', async () => {
