@@ -194,6 +194,23 @@ describe('the threads kept ready', () => {
     expect(threadsOf('run')[2]).not.toBe(first)
   })
 
+  it('have loaded the components of the last run before the next', async () => {
+    const loads: { thread: number; loaded: string }[] = []
+    const telling = new BroadcastChannel('loading-thread')
+    telling.onmessage = (event) => loads.push((event as MessageEvent).data)
+    const loader = fileURLToPath(new URL('./loading-thread.mjs', import.meta.url))
+    const pool = opened(createRunPool({ registry: components, thread: loader, rehearsal, warm: 1 }))
+    const { handle } = start(pool, endless)
+    const rehearsed = () => {
+      const { thread } = loads.find(({ loaded }) => loaded === 'bomb') ?? {}
+      return loads.filter((load) => load.thread === thread).map(({ loaded }) => loaded)
+    }
+    await until(() => rehearsed().length === 3, 'all loads of the rehearsal')
+    expect(rehearsed()).toEqual(['bomb', 'udp_local', 'traffic_sink'])
+    await handle.running
+    telling.close()
+  })
+
   it('that cannot be made are told of, and runs go on without', async () => {
     const errors: string[] = []
     const broken = {

@@ -39,6 +39,8 @@ export function createRunPool({
   const cpus = native.affinity()
   const networks = new NetworkRegistry()
   const runs = new Set<PooledRun>()
+  /** The keys of the last run's components: the next is likely to have the same. */
+  let recent: readonly string[] = []
   const begin = (
     source: ThreadSource,
     wait: () => Promise<void>,
@@ -57,6 +59,7 @@ export function createRunPool({
       config: rehearsal as PipelineConfig,
       performanceMode: false,
       level: 'FATAL' as const,
+      preload: recent,
     }
     const nothing = () => {}
     return begin(source, async () => {}, options, nothing)
@@ -69,6 +72,7 @@ export function createRunPool({
       if (options.cpu !== undefined && !cpus.includes(options.cpu)) {
         throw new RangeError(cpuProblem(options.cpu, cpus))
       }
+      recent = [...new Set(Object.values(options.config.components).map(({ key }) => key))]
       // One that waits for its commands needs no CPU.
       const wait = () => line.join(Promise.race([run.built, run.running]), options.isAwaited ?? true)
       const run = begin(threads, wait, options, onLog)

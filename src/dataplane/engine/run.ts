@@ -47,6 +47,8 @@ export interface RunOptions {
   hold?: boolean
   /** Whether somebody waits for its start, which then goes before others (default true). */
   isAwaited?: boolean
+  /** Keys of components that its thread loads besides its own, for the run that comes after it. */
+  preload?: readonly string[]
 }
 
 /** Why a run cannot do what it is asked: it has ended. */
