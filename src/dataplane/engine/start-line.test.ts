@@ -1,3 +1,4 @@
+/** The line of starts: whose turn it is, and who goes away. */
 import { expect, test } from 'vitest'
 import { settle } from '../../../test/harness/waiting.ts'
 import { StartLine } from './start-line.ts'
