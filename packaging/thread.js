@@ -45,6 +45,8 @@ const { output } = await bundle.generate({
   sourcemapExcludeSources: true,
   entryFileNames: 'run.cjs',
   chunkFileNames: '[name]-[hash].cjs',
+  // What every run needs is one file, to be read and taken over in one piece.
+  codeSplitting: { groups: [{ name: 'engine', test: /src\/(dataplane\/(engine|native)|text)\// }] },
 })
 await bundle.close()
 rmSync(out, { recursive: true, force: true })

@@ -47,7 +47,8 @@ class ScriptedHooks implements RunHooks {
   }
 }
 
-function rig(hooks?: RunHooks) {
+/** `isAwaited`: somebody waits for the start. */
+function rig(hooks?: RunHooks, isAwaited = true) {
   const clock = new SimulatedClock()
   const commands: ThreadCommand[] = []
   const launched: string[] = []
@@ -72,13 +73,16 @@ function rig(hooks?: RunHooks) {
     onLog: () => {},
     stopTimeout: 5_000,
     onLaunch: ({ id }) => void launched.push(id),
+    isAwaited,
     now: () => 1_000 + clock.now(),
+    elapsed: () => clock.now(),
     ...(hooks && { hooks }),
   }
   const actor = createActor(machine, { input: plan, clock }).start()
   return { actor, clock, commands, launched, thread: (event: ThreadEvent) => send(event) }
 }
 
+const turn: ThreadEvent = { type: 'thread.turn' }
 const running: ThreadEvent = { type: 'thread.running' }
 const stop: RunEvent = { type: 'STOP', timeout: 5_000 }
 const abandon: RunEvent = { type: 'ABANDON', isLate: true, cause: 'its time was up' }
@@ -91,24 +95,26 @@ const ended = (outcome: 'STOPPED' | 'FAILED' | 'COMPLETED', error?: string): Thr
 describe('transitions', () => {
   // From a state, reached by these events, an event leads to a state with these commands to the thread.
   const table: [string, RunEvent[], RunEvent | number, string, ThreadCommand['type'][]][] = [
-    ['starting', [], running, 'running', []],
+    ['starting', [turn], running, 'running', []],
     ['starting', [], stop, 'stopping', ['stop']],
     ['starting', [], ended('FAILED', 'port taken'), 'ended', []],
     ['starting', [], START_DEADLINE_MS - 1, 'starting', []],
     ['starting', [], START_DEADLINE_MS, 'killing', ['kill']],
+    ['starting', [turn], START_DEADLINE_MS - 1, 'starting', []],
+    ['starting', [turn], START_DEADLINE_MS, 'killing', ['kill']],
     ['starting', [], abandon, 'killing', ['kill']],
-    ['running', [running], abandon, 'running', []],
-    ['stopping', [running, stop], abandon, 'stopping', ['stop']],
-    ['running', [running], stop, 'stopping', ['stop']],
-    ['running', [running], kill, 'killing', ['kill']],
-    ['running', [running], START_DEADLINE_MS * 10, 'running', []],
-    ['running', [running], ended('COMPLETED'), 'ended', []],
-    ['running', [running], ended('FAILED', 'threw'), 'ended', []],
-    ['stopping', [running, stop], ended('STOPPED'), 'ended', ['stop']],
-    ['stopping', [running, stop], stop, 'stopping', ['stop']],
-    ['stopping', [running, stop], running, 'stopping', ['stop']],
-    ['stopping', [running, stop], 4_999, 'stopping', ['stop']],
-    ['stopping', [running, stop], 5_000, 'killing', ['stop', 'kill']],
+    ['running', [turn, running], abandon, 'running', []],
+    ['stopping', [turn, running, stop], abandon, 'stopping', ['stop']],
+    ['running', [turn, running], stop, 'stopping', ['stop']],
+    ['running', [turn, running], kill, 'killing', ['kill']],
+    ['running', [turn, running], START_DEADLINE_MS * 10, 'running', []],
+    ['running', [turn, running], ended('COMPLETED'), 'ended', []],
+    ['running', [turn, running], ended('FAILED', 'threw'), 'ended', []],
+    ['stopping', [turn, running, stop], ended('STOPPED'), 'ended', ['stop']],
+    ['stopping', [turn, running, stop], stop, 'stopping', ['stop']],
+    ['stopping', [turn, running, stop], running, 'stopping', ['stop']],
+    ['stopping', [turn, running, stop], 4_999, 'stopping', ['stop']],
+    ['stopping', [turn, running, stop], 5_000, 'killing', ['stop', 'kill']],
   ]
   test.each(table)('%s after %j, then %j: %s', (from, before, then, to, commands) => {
     const { actor, clock, commands: sent, thread } = rig()
@@ -131,6 +137,7 @@ describe('every event in every state', () => {
     ABANDON: abandon,
     KILL: kill,
     'thread.launched': launched,
+    'thread.turn': turn,
     'thread.built': built,
     'thread.running': running,
     'thread.ended': ended('FAILED', 'threw'),
@@ -144,13 +151,14 @@ describe('every event in every state', () => {
   /** Of a run with commands everywhere, and the states that one without never enters marked by their commands. */
   const reached = {
     'starting settingUp': [],
-    'starting building': ['succeed'],
-    'starting preparing': ['succeed', built],
-    'starting launching': ['succeed', built, 'succeed'],
-    'running announcing': ['succeed', built, 'succeed', running],
-    'running steady': ['succeed', built, 'succeed', running, 'succeed'],
-    'stopping quitting': ['succeed', built, 'succeed', running, 'succeed', stop],
-    'stopping halting': ['succeed', built, 'succeed', running, 'succeed', stop, 'succeed'],
+    'starting queued': ['succeed'],
+    'starting building': ['succeed', turn],
+    'starting preparing': ['succeed', turn, built],
+    'starting launching': ['succeed', turn, built, 'succeed'],
+    'running announcing': ['succeed', turn, built, 'succeed', running],
+    'running steady': ['succeed', turn, built, 'succeed', running, 'succeed'],
+    'stopping quitting': ['succeed', turn, built, 'succeed', running, 'succeed', stop],
+    'stopping halting': ['succeed', turn, built, 'succeed', running, 'succeed', stop, 'succeed'],
     killing: ['succeed', abandon],
     'following cleaning': ['succeed', ended('COMPLETED')],
     'following ending': ['succeed', ended('COMPLETED'), 'succeed'],
@@ -165,6 +173,7 @@ describe('every event in every state', () => {
     STOP: null,
     ABANDON: null,
     KILL: null,
+    'thread.turn': null,
     'thread.built': null,
     'thread.running': null,
     'thread.ended': null,
@@ -180,9 +189,18 @@ describe('every event in every state', () => {
       STOP: ['following cleaning', 'on_setup'],
       ABANDON: ['following cleaning', 'on_setup'],
       'thread.launched': same('starting settingUp'),
-      'commands succeed': ['starting building'],
+      'commands succeed': ['starting queued'],
       'commands fail': cleaning,
       'start deadline': ['following cleaning', 'on_setup'],
+    },
+    'starting queued': {
+      ...ignored,
+      STOP: ['stopping halting', 'stop'],
+      ABANDON: ['killing', 'kill'],
+      'thread.launched': same('starting queued'),
+      'thread.turn': ['starting building'],
+      'thread.ended': cleaning,
+      'start deadline': ['killing', 'kill'],
     },
     'starting building': {
       ...ignored,
@@ -323,24 +341,24 @@ describe('the commands of a run', () => {
   })
 
   test('pre_start fails: the thread is stopped before packets flow, and the run fails with the cause', async () => {
-    const over = await end(['pre_start'], built, 'fail', ended('STOPPED'))
+    const over = await end(['pre_start'], turn, built, 'fail', ended('STOPPED'))
     expect(over).toMatchObject({ ...failed('pre_start'), reachedRunning: false, commands: ['stop'] })
   })
 
   test('post_start fails: the run is stopped, and fails with the cause', async () => {
-    const over = await end(['post_start'], running, 'fail', ended('STOPPED'))
+    const over = await end(['post_start'], turn, running, 'fail', ended('STOPPED'))
     expect(over).toMatchObject({ ...failed('post_start'), reachedRunning: true, commands: ['stop'] })
   })
 
   test.each(['pre_stop', 'post_stop'] as const)('%s fails: the run has stopped all the same', async (hook) => {
     const steps =
       hook === 'pre_stop' ? ([stop, 'fail', ended('STOPPED')] as const) : ([stop, ended('STOPPED'), 'fail'] as const)
-    expect(await end([hook], running, ...steps)).toMatchObject({ outcome: 'STOPPED', commands: ['stop'] })
+    expect(await end([hook], turn, running, ...steps)).toMatchObject({ outcome: 'STOPPED', commands: ['stop'] })
   })
 
   test('all of a stop has its time: what pre_stop takes post_stop has not', async () => {
     const hooks = ['pre_stop', 'post_stop'] as const
-    const over = await end(hooks, running, stop, 2_000, 'succeed', 1_000, ended('STOPPED'), 2_000)
+    const over = await end(hooks, turn, running, stop, 2_000, 'succeed', 1_000, ended('STOPPED'), 2_000)
     expect(over).toMatchObject({ state: 'ENDED', outcome: 'STOPPED', endedAt: 1_000 + 5_000 })
   })
 
@@ -348,6 +366,7 @@ describe('the commands of a run', () => {
     const hooks = new ScriptedHooks(['post_stop'])
     const { actor, thread } = rig(hooks)
     const state = () => actor.getSnapshot().context.record.state
+    thread(turn)
     thread(running)
     thread(ended('COMPLETED'))
     await settle(1)
@@ -367,6 +386,8 @@ test('the record follows the run', () => {
   expect(record()).toEqual({ id: 'r', pipelineId: 'p', state: 'STARTING', startedAt: 1_000, cpu: 1 })
   thread({ type: 'thread.launched', handle: { id: 'r' } as RunHandle })
   expect(launched).toEqual(['r'])
+  thread(turn)
+  expect(record().state).toBe('STARTING')
   thread(running)
   expect(record().state).toBe('RUNNING')
   expect(actor.getSnapshot().context.handle?.id).toBe('r')
@@ -406,4 +427,43 @@ test('a killed thread that never reports is given up', () => {
   clock.increment(START_DEADLINE_MS)
   clock.increment(KILL_GRACE_MS)
   expect(actor.getSnapshot().context.record).toMatchObject({ state: 'ENDED', outcome: 'FAILED' })
+})
+
+describe('a start that nobody waits for', () => {
+  test('stands in line as long as it takes, and has all of its time then', () => {
+    const { actor, clock, commands, thread } = rig(undefined, false)
+    clock.increment(START_DEADLINE_MS * 10)
+    expect(stateOf(actor.getSnapshot().value)).toBe('starting queued')
+    thread(turn)
+    clock.increment(START_DEADLINE_MS - 1)
+    expect(stateOf(actor.getSnapshot().value)).toBe('starting building')
+    expect(commands).toEqual([])
+    clock.increment(1)
+    expect(stateOf(actor.getSnapshot().value)).toBe('killing')
+    expect(actor.getSnapshot().context.missedDeadline).toBe(true)
+  })
+
+  test('has less of it where commands have gone before', async () => {
+    const hooks = new ScriptedHooks(['on_setup'])
+    const { actor, clock, thread } = rig(hooks, false)
+    clock.increment(START_DEADLINE_MS - 2_000)
+    hooks.settle?.succeed()
+    await settle(1)
+    clock.increment(START_DEADLINE_MS)
+    thread(turn)
+    clock.increment(1_999)
+    expect(stateOf(actor.getSnapshot().value)).toBe('starting building')
+    clock.increment(1)
+    expect(stateOf(actor.getSnapshot().value)).toBe('killing')
+  })
+})
+
+test('a start that somebody waits for has no more time for having stood in line', () => {
+  const { actor, clock, thread } = rig()
+  clock.increment(START_DEADLINE_MS - 2_000)
+  thread(turn)
+  clock.increment(1_999)
+  expect(stateOf(actor.getSnapshot().value)).toBe('starting building')
+  clock.increment(1)
+  expect(stateOf(actor.getSnapshot().value)).toBe('killing')
 })

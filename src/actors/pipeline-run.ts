@@ -6,7 +6,7 @@ import type { RunRecord } from '../store/runs.ts'
 import { messageOf } from '../text/error-message.ts'
 import { type RunPlan, runThread, type ThreadCommand, type ThreadEvent } from './run-thread.ts'
 
-/** How long a run may take from launch until packets flow. */
+/** How long a run may take from launch until packets flow; of a start that nobody waits for, without the time that it stands in line. */
 export const START_DEADLINE_MS = 10_000
 /** How long a killed thread may take to be gone before the run is given up; the processes of its commands likewise. */
 export const KILL_GRACE_MS = 5_000
@@ -41,9 +41,13 @@ export interface RunStatus {
 
 export interface RunContext extends RunStatus {
   plan: RunPlan
+  /** When packets must flow, as the plan's `elapsed` has it. */
+  startBy: number
+  /** Since when it has waited for its turn to have a thread, likewise. */
+  queuedAt: number
   /** Milliseconds for all of its stop, the commands of its end included. */
   stopTimeout: number
-  /** When those are over, in milliseconds since the epoch; null before it stops. */
+  /** When those are over, likewise; null before it stops. */
   stopBy: number | null
   /** It was given a thread. */
   hasThread: boolean
@@ -73,6 +77,19 @@ const stopStart = [
   { target: 'following', actions: ['noteStopTimeout', { type: 'noteEnd', params: { outcome: 'STOPPED' } }] },
 ] as const
 
+/** It is not running in time. */
+const missStart = [
+  {
+    guard: 'hasThread',
+    target: '#pipeline-run.killing',
+    actions: ['noteMissedDeadline', { type: 'kill', params: { cause: NOT_RUNNING } }],
+  },
+  {
+    target: '#pipeline-run.following',
+    actions: ['noteMissedDeadline', { type: 'noteEnd', params: { outcome: 'FAILED', error: NOT_RUNNING } }],
+  },
+] as const
+
 export const pipelineRun = setup({
   types: {
     context: {} as RunContext,
@@ -89,29 +106,34 @@ export const pipelineRun = setup({
     leftProcesses,
   },
   delays: {
-    startDeadline: START_DEADLINE_MS,
+    restOfStart: ({ context: { plan, startBy } }) => Math.max(0, startBy - plan.elapsed()),
     stopTimeout: ({ context }) => context.stopTimeout,
     killGrace: KILL_GRACE_MS,
     restOfStop: ({ context: { plan, stopBy, stopTimeout } }) =>
-      stopBy === null ? stopTimeout : Math.max(0, stopBy - plan.now()),
+      stopBy === null ? stopTimeout : Math.max(0, stopBy - plan.elapsed()),
   },
   guards: {
     has: ({ context }, hook: Hook) => context.plan.hooks?.has(hook) ?? false,
     hasHooks: ({ context }) => context.plan.hooks !== undefined,
     hasThread: ({ context }) => context.hasThread,
+    isAwaited: ({ context }) => context.plan.isAwaited,
   },
   actions: {
     launch: spawnChild('thread', { id: 'thread', input: planOf }),
     noteThread: assign({ hasThread: true }),
+    noteLine: assign({ queuedAt: ({ context }) => context.plan.elapsed() }),
+    noteTurn: assign({
+      startBy: ({ context: { plan, startBy, queuedAt } }) => startBy + (plan.isAwaited ? 0 : plan.elapsed() - queuedAt),
+    }),
     noteHandle: assign((_, { handle }: { handle: RunHandle }) => ({ handle })),
     tellLaunch: ({ context }, { handle }: { handle: RunHandle }) => context.plan.onLaunch(handle),
     noteStopTimeout: assign(({ context, event }) =>
-      event.type === 'STOP' ? { stopTimeout: event.timeout, stopBy: context.plan.now() + event.timeout } : {},
+      event.type === 'STOP' ? { stopTimeout: event.timeout, stopBy: context.plan.elapsed() + event.timeout } : {},
     ),
     /** One of its commands failed: it ends by itself. */
     noteFailure: assign(({ context }, failure: string) => ({
       failure,
-      stopBy: context.plan.now() + context.stopTimeout,
+      stopBy: context.plan.elapsed() + context.stopTimeout,
     })),
     noteRunning: assign({
       reachedRunning: true,
@@ -122,7 +144,7 @@ export const pipelineRun = setup({
         record.state === 'STOPPING' ? record : { ...record, state: 'STOPPING' as const },
     }),
     /** The thread has until then to be gone, and the commands after it as long again. */
-    noteKill: assign({ stopBy: ({ context }) => context.plan.now() + 2 * KILL_GRACE_MS }),
+    noteKill: assign({ stopBy: ({ context }) => context.plan.elapsed() + 2 * KILL_GRACE_MS }),
     noteMissedDeadline: assign({ missedDeadline: true }),
     noteAbandonment: assign(({ event }) => (event.type === 'ABANDON' ? { missedDeadline: event.isLate } : {})),
     noteEnd: assign(({ context: { failure } }, end: RunEnd) => ({
@@ -159,6 +181,8 @@ export const pipelineRun = setup({
     handle: null,
     reachedRunning: false,
     missedDeadline: false,
+    startBy: input.elapsed() + START_DEADLINE_MS,
+    queuedAt: input.elapsed(),
     stopTimeout: input.stopTimeout,
     stopBy: null,
     hasThread: false,
@@ -200,38 +224,32 @@ export const pipelineRun = setup({
         ],
         'thread.ended': { target: 'following', actions: { type: 'noteEnd', params: ({ event }) => event.end } },
       },
-      after: {
-        startDeadline: [
-          {
-            guard: 'hasThread',
-            target: 'killing',
-            actions: ['noteMissedDeadline', { type: 'kill', params: { cause: NOT_RUNNING } }],
-          },
-          {
-            target: 'following',
-            actions: ['noteMissedDeadline', { type: 'noteEnd', params: { outcome: 'FAILED', error: NOT_RUNNING } }],
-          },
-        ],
-      },
       initial: 'beginning',
       states: {
         beginning: {
-          always: [{ guard: { type: 'has', params: 'on_setup' }, target: 'settingUp' }, { target: 'building' }],
+          always: [{ guard: { type: 'has', params: 'on_setup' }, target: 'settingUp' }, { target: 'queued' }],
         },
         settingUp: {
           invoke: {
             src: 'hookCommands',
             input: ({ context: { plan } }) => ({ plan, hook: 'on_setup' }),
-            onDone: 'building',
+            onDone: 'queued',
             onError: {
               target: '#pipeline-run.following',
               actions: { type: 'noteEnd', params: (given) => ({ outcome: 'FAILED', error: cause(given) }) },
             },
           },
+          after: { restOfStart: [...missStart] },
+        },
+        /** Others start, as many as may at once. */
+        queued: {
+          entry: ['noteThread', 'noteLine', 'launch'],
+          on: { 'thread.turn': { target: 'building', actions: 'noteTurn' } },
+          after: { restOfStart: { ...missStart[0], guard: 'isAwaited' } },
         },
         building: {
-          entry: ['noteThread', 'launch'],
           on: { 'thread.built': 'preparing', 'thread.running': '#pipeline-run.running' },
+          after: { restOfStart: [...missStart] },
         },
         preparing: {
           invoke: {
@@ -243,9 +261,11 @@ export const pipelineRun = setup({
               actions: { type: 'noteFailure', params: cause },
             },
           },
+          after: { restOfStart: [...missStart] },
         },
         launching: {
           on: { 'thread.running': '#pipeline-run.running' },
+          after: { restOfStart: [...missStart] },
         },
       },
     },

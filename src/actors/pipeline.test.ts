@@ -32,6 +32,8 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
   const commands: ThreadCommand['type'][] = []
   const asked: Asked[] = []
   const told: PipelineEmitted[] = []
+  /** Of each run, whether somebody waits for its start. */
+  const awaited: boolean[] = []
   let send: (event: ThreadEvent) => void = () => {}
   let runs = 0
   const reconfigure = (config: PipelineConfig) =>
@@ -42,6 +44,7 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
         send = sendBack
         receive(({ type }) => commands.push(type))
         sendBack({ type: 'thread.launched', handle: { id: `run-${runs}`, reconfigure } as RunHandle })
+        sendBack({ type: 'thread.turn' })
       }),
     },
   })
@@ -50,20 +53,25 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
     input: {
       policy: { restartPolicy, startupPolicy, instructionsTimeout: 5_000 },
       lastRun: null,
-      plan: () => ({
-        pipelineId: 'p',
-        options: {
-          runId: `run-${++runs}`,
-          config: configuration(1),
-          cpu: 0,
-          performanceMode: false,
-          level: 'INFO',
-        },
-        stopTimeout: 5_000,
-        onLog: () => {},
-        onLaunch: () => {},
-        now: () => clock.now(),
-      }),
+      plan: (isAwaited) => {
+        awaited.push(isAwaited)
+        return {
+          pipelineId: 'p',
+          options: {
+            runId: `run-${++runs}`,
+            config: configuration(1),
+            cpu: 0,
+            performanceMode: false,
+            level: 'INFO',
+          },
+          stopTimeout: 5_000,
+          onLog: () => {},
+          onLaunch: () => {},
+          isAwaited,
+          now: () => clock.now(),
+          elapsed: () => clock.now(),
+        }
+      },
     },
   })
   actor.on('*', (event) => told.push(event))
@@ -76,7 +84,7 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
   }
   const thread = (event: ThreadEvent) => send(event)
   const runId = () => actor.getSnapshot().context.run?.record.id
-  return { actor, clock, commands, asked, told, state, thread, runId }
+  return { actor, clock, commands, asked, told, awaited, state, thread, runId }
 }
 type State = 'stopped' | 'starting' | 'running' | 'reconfiguring' | 'stopping' | 'backingOff'
 
@@ -406,6 +414,24 @@ describe('every event in every state', () => {
       expect(machine.actor.getSnapshot().context).toEqual(context)
     } else expect([machine.state(), ...happened]).toEqual(cell)
   })
+})
+
+test('somebody waits for a start that was asked for, and nobody for one that comes with the node or from the policy', async () => {
+  const machine = rig({ always: { maxRestarts: 0 } })
+  await take(
+    machine,
+    nodeUp,
+    running,
+    ended('FAILED'),
+    1_000,
+    running,
+    restart,
+    ended('STOPPED'),
+    stop,
+    ended('STOPPED'),
+  )
+  await take(machine, start, ended('FAILED'))
+  expect(machine.awaited).toEqual([false, false, true, true])
 })
 
 describe('a change', () => {

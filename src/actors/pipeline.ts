@@ -24,8 +24,8 @@ export interface PipelineInput {
   policy: PipelinePolicy
   /** The last run, ended, if there was one. */
   lastRun: RunRecord | null
-  /** Plans the next run, with a new id, from the settings as they are then. Never throws. */
-  plan(): RunPlan
+  /** Plans the next run, with a new id, from the settings as they are then; `isAwaited`: somebody waits for its start. Never throws. */
+  plan(isAwaited: boolean): RunPlan
 }
 
 export type PipelineEvent =
@@ -80,7 +80,7 @@ export interface Change {
 
 export interface PipelineContext {
   policy: PipelinePolicy
-  plan: () => RunPlan
+  plan: PipelineInput['plan']
   /** The run that is, or the last one, as its machine told it last; this machine takes it as it is. */
   run: RunStatus | null
   /** What the run is being asked to take over. */
@@ -253,7 +253,7 @@ export const pipeline = setup({
       invoke: {
         id: 'run',
         src: 'run',
-        input: ({ context }) => context.plan(),
+        input: ({ context }) => context.plan(!context.persist),
         onSnapshot: [
           {
             guard: { type: 'hasChanged', params: contextOf },

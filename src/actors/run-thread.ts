@@ -18,7 +18,9 @@ export interface RunHooks {
 export interface RunPlan {
   pipelineId: string
   /** Or why the run cannot be launched, for people. */
-  options: RunOptions | { runId: string; cpu?: number; problem: string }
+  options: Omit<RunOptions, 'isAwaited'> | { runId: string; cpu?: number; problem: string }
+  /** Somebody waits for its start, so that the time it stands in line counts too. */
+  isAwaited: boolean
   /** Absent: no command is run around it. */
   hooks?: RunHooks
   /** Milliseconds that the run may take to stop when it is not asked to, but ends itself. */
@@ -29,11 +31,15 @@ export interface RunPlan {
   onLaunch(handle: RunHandle): void
   /** Milliseconds since the epoch. */
   now(): number
+  /** Milliseconds of a clock that nobody sets. */
+  elapsed(): number
 }
 
 export type ThreadCommand = { type: 'stop' } | { type: 'go' } | { type: 'kill'; cause: string }
 export type ThreadEvent =
   | { type: 'thread.launched'; handle: RunHandle }
+  /** It is the run's turn to have a thread. */
+  | { type: 'thread.turn' }
   /** The graph stands; the thread waits for `go`. Told only of a run that has commands before its start. */
   | { type: 'thread.built' }
   | { type: 'thread.running' }
@@ -42,14 +48,14 @@ export type ThreadEvent =
 /** The effect of a run: its worker thread. Replaced in tests. */
 export function runThread(pool: RunPool) {
   return fromCallback<ThreadCommand, RunPlan, ThreadEvent>(({ input, sendBack, receive }) => {
-    const { options } = input
+    const { options, isAwaited } = input
     if ('problem' in options) {
       sendBack({ type: 'thread.ended', end: { outcome: 'FAILED', error: options.problem } })
       return
     }
     let handle: RunHandle
     try {
-      handle = pool.start(options, (lines) => input.onLog(lines))
+      handle = pool.start({ ...options, isAwaited }, (lines) => input.onLog(lines))
     } catch (error) {
       sendBack({ type: 'thread.ended', end: { outcome: 'FAILED', error: messageOf(error) } })
       return
@@ -58,6 +64,9 @@ export function runThread(pool: RunPool) {
     let released = false
     let cause: string | undefined
     sendBack({ type: 'thread.launched', handle })
+    handle.turn.then(() => {
+      if (!released) sendBack({ type: 'thread.turn' })
+    })
     handle.built.then(() => {
       if (!released) sendBack({ type: 'thread.built' })
     })

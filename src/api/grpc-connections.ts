@@ -28,6 +28,8 @@ const CANCELLED_RATE = 50
 const CANCELLED_SOON_MS = 1000
 /** Frames against the rules of HTTP/2 and calls beyond MAX_OPEN_CALLS, each, until a connection is ended. */
 export const MAX_INVALID_FRAMES = 100
+/** Calls beyond MAX_OPEN_CALLS until a connection is ended, where Node.js takes some for such that are not. */
+const MAX_MISTAKEN_CALLS = 10_000
 /** Answers that wait for the client of one connection to read them, bytes, beyond which its calls are refused. */
 export const MAX_UNREAD_BYTES = 64 * 1024 * 1024
 /** The same is told at most this often, milliseconds; of an address that floods, */
@@ -327,6 +329,16 @@ export class GrpcConnections {
  * destroys a session for a GOAWAY with an error (https://github.com/nodejs/node/issues/64850). Node.js 20 drops those calls.
  */
 const ABORTS_WITHIN_READS = !process.versions.node.startsWith('20.')
+
+/**
+ * Node.js from 22 on counts a cancelled call as open until the whole piece of bytes is dealt with in which its cancellation came. A client
+ * that cancels calls and makes as many new ones at once then has those refused (ENHANCE_YOUR_CALM) though it kept to the limit, and no
+ * option makes Node.js look again. It may make them again: its connection, with all other calls on it, is not ended for that.
+ */
+export const COUNTS_CANCELLED_CALLS = !process.versions.node.startsWith('20.')
+
+/** Calls beyond MAX_OPEN_CALLS until a connection is ended, here. */
+export const MAX_REJECTED_CALLS = COUNTS_CANCELLED_CALLS ? MAX_MISTAKEN_CALLS : MAX_INVALID_FRAMES
 
 /** Has a session destroyed, by whomever, once what has been read of `socket` is dealt with; nothing more is read. */
 function destroyBetweenReads(session: ServerHttp2Session, socket: Socket): void {

@@ -21,6 +21,7 @@ import {
   GrpcConnections,
   MAX_INVALID_FRAMES,
   MAX_OPEN_CALLS,
+  MAX_REJECTED_CALLS,
   type Warn,
 } from './grpc-connections.ts'
 import { listenFailure } from './listen-failure.ts'
@@ -88,7 +89,7 @@ export class GrpcListener {
     })
     const inside = insideOf(server)
     inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
-    inside.commonServerOptions.maxSessionRejectedStreams = MAX_INVALID_FRAMES
+    inside.commonServerOptions.maxSessionRejectedStreams = MAX_REJECTED_CALLS
     this.#addOperations(server)
     new ReflectionService(descriptorPackage(loadSchema())).addToServer(server)
     new HealthImplementation({ '': 'SERVING', ...this.#servingServices() }).addToServer(server)

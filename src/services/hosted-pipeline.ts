@@ -73,7 +73,7 @@ export class HostedPipeline {
       onError: (error) => host.failed(error),
     })
     const lastRun = runs.at(-1) ?? null
-    const input = { policy: policyOf(record.settings), lastRun, plan: () => this.#plan() }
+    const input = { policy: policyOf(record.settings), lastRun, plan: (isAwaited: boolean) => this.#plan(isAwaited) }
     this.#machine = new PipelineMachine(host, input)
     const { actor } = this.#machine
     this.#persistence.follow(actor)
@@ -360,7 +360,7 @@ export class HostedPipeline {
     })
   }
 
-  #plan(): RunPlan {
+  #plan(isAwaited: boolean): RunPlan {
     const { settings } = this.#candidate ?? this.#record
     const stored = this.#candidate ?? this.#stored
     const id = this.#host.newId()
@@ -376,7 +376,7 @@ export class HostedPipeline {
     this.#host.runPlanned(run)
     for (const id of forgotten) this.#host.runForgotten(id)
     if (forgotten.length > 0) this.#persistence.forgetRuns(forgotten)
-    return planRun(this.#host, settings, stored, run)
+    return { ...planRun(this.#host, settings, stored, run), isAwaited }
   }
 }
 

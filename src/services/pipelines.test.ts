@@ -157,6 +157,27 @@ describe('start', () => {
     expect(await start(id)).toBe(pool.last.id)
   })
 
+  test('in line behind others: a caller is told after 10 s, and what starts by itself waits for its turn', async () => {
+    const { id } = await create({ startupPolicy: { auto: {} } })
+    const asked = await create()
+    pool.isCrowded = true
+    service.startWithNode()
+    await settled()
+    const byItself = pool.last
+    const late = expect(start(asked.id)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    await settled()
+    clock.increment(START_DEADLINE_MS)
+    await late
+    expect(pool.last.asked).toEqual(['kill'])
+    clock.increment(START_DEADLINE_MS * 10)
+    expect(byItself.asked).toEqual([])
+    expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'STARTING' } })
+    byItself.begin()
+    byItself.run()
+    await settled()
+    expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'RUNNING' } })
+  })
+
   test('the end of the last run counts: 10 s in all, and what has failed for its caller never happens', async () => {
     const { id } = await create({ instructionsTimeout: 60 })
     await start(id)

@@ -8,8 +8,13 @@ import type { PipelineHost } from './pipeline-host.ts'
 import { policyOf, type StoredConfig } from './pipelines-settings.ts'
 import { RunCommands } from './run-commands.ts'
 
-/** Plans `run` from the settings as they are now; what they do not allow is planned with why. Never throws. */
-export function planRun(host: PipelineHost, settings: PipelineSettings, stored: StoredConfig, run: HostedRun): RunPlan {
+/** Plans `run` from the settings as they are now, but for whether anybody waits for it; what they do not allow is planned with why. Never throws. */
+export function planRun(
+  host: PipelineHost,
+  settings: PipelineSettings,
+  stored: StoredConfig,
+  run: HostedRun,
+): Omit<RunPlan, 'isAwaited'> {
   const cpu = settings.cpuPin ?? host.leastLoadedCpu()
   const handler = stored.config?.lifecycle
   const options = (): RunPlan['options'] => {
@@ -32,7 +37,7 @@ export function planRun(host: PipelineHost, settings: PipelineSettings, stored: 
     // Lines of every level come here, so that a change of defaultLoggingLevel takes effect on the run that is.
     return { runId: run.id, config, cpu, performanceMode, level: 'STATE', hold }
   }
-  const plan: RunPlan = {
+  const plan: ReturnType<typeof planRun> = {
     pipelineId: run.pipelineId,
     options: options(),
     stopTimeout: policyOf(settings).instructionsTimeout,
@@ -40,6 +45,7 @@ export function planRun(host: PipelineHost, settings: PipelineSettings, stored: 
     onLaunch: (handle) =>
       run.launched(handle, host.telemetryInterval, { kpis: stored.config?.kpis, process: host.processMeter }),
     now: Date.now,
+    elapsed: () => performance.now(),
   }
   if (handler === undefined) return plan
   const hooks = new RunCommands({

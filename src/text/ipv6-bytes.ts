@@ -1,8 +1,8 @@
 /** IPv6 addresses as bytes. */
-import { createRequire } from 'node:module'
 
 /** Loaded where it is needed: most threads of runs never see an IPv6 address. */
-const ipaddr = (): typeof import('ipaddr.js') => createRequire(import.meta.url)('ipaddr.js')
+const ipaddr = (): typeof import('ipaddr.js') =>
+  process.getBuiltinModule('node:module').createRequire(import.meta.url)('ipaddr.js')
 
 /** The 16 bytes of an IPv6 address that `net.isIPv6` accepts; a zone (`%eth0`) is none of them. Throws for other text. */
 export function ipv6Bytes(text: string): Uint8Array {

@@ -7,6 +7,7 @@ import { BroadcastChannel } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { componentLoaders } from '../../src/dataplane/components/loaders.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
+import { HostNames } from '../../src/dataplane/engine/host-names.ts'
 import { createRunPool } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunPool } from '../../src/dataplane/engine/run.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
@@ -126,6 +127,42 @@ describe('the threads kept ready', () => {
     await pool.close()
   })
 
+  it('are not waited for where a run takes the last thread meanwhile: nobody is told, runs go on, the pool closes', async () => {
+    // The rehearsal is decided on, and asks for the address of a name until a run has the only thread.
+    let answer = (_: { address: string; family: number }[]) => {}
+    const lookup = () =>
+      new Promise<{ address: string; family: number }[]>((resolve) => {
+        answer = resolve
+      })
+    const errors: string[] = []
+    const pool = opened(
+      createRunPool({
+        registry: components,
+        thread,
+        rehearsal: configure({
+          in: { udp: { local_address: 'localhost:0', output: 'a' } },
+          sink: { traffic_sink: { input: 'a' } },
+        }),
+        hostNames: new HostNames(lookup),
+        warm: 1,
+        maximum: 1,
+        onError: (error) => errors.push(error.message),
+      }),
+    )
+    await turn()
+    const first = start(pool, endless)
+    await first.handle.running
+    answer([{ address: '127.0.0.1', family: 4 }])
+    for (let i = 0; i < 10; i++) await turn()
+    first.handle.stop()
+    await first.handle.ended
+    const second = start(pool, endless)
+    await second.handle.running
+    await pool.close()
+    expect(await second.handle.ended).toEqual({ outcome: 'STOPPED' })
+    expect(errors).toEqual([])
+  })
+
   it('are the one that has just run, until it has been without a run for ten seconds and is ended', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const pool = opened(createRunPool({ registry: components, thread, rehearsal, warm: 2 }))
@@ -155,6 +192,23 @@ describe('the threads kept ready', () => {
     await again()
     expect(threadsOf('run')[2]).toBe(threadsOf('rehearsal')[1])
     expect(threadsOf('run')[2]).not.toBe(first)
+  })
+
+  it('have loaded the components of the last run before the next', async () => {
+    const loads: { thread: number; loaded: string }[] = []
+    const telling = new BroadcastChannel('loading-thread')
+    telling.onmessage = (event) => loads.push((event as MessageEvent).data)
+    const loader = fileURLToPath(new URL('./loading-thread.mjs', import.meta.url))
+    const pool = opened(createRunPool({ registry: components, thread: loader, rehearsal, warm: 1 }))
+    const { handle } = start(pool, endless)
+    const rehearsed = () => {
+      const { thread } = loads.find(({ loaded }) => loaded === 'bomb') ?? {}
+      return loads.filter((load) => load.thread === thread).map(({ loaded }) => loaded)
+    }
+    await until(() => rehearsed().length === 3, 'all loads of the rehearsal')
+    expect(rehearsed()).toEqual(['bomb', 'udp_local', 'traffic_sink'])
+    await handle.running
+    telling.close()
   })
 
   it('that cannot be made are told of, and runs go on without', async () => {

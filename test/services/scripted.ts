@@ -8,11 +8,13 @@ export class ScriptedRun implements RunHandle {
   readonly id: string
   readonly options: RunOptions
   readonly region: SharedArrayBuffer
+  readonly turn: Promise<void>
   readonly built: Promise<void>
   readonly running: Promise<void>
   readonly ended: Promise<RunEnd>
   readonly asked: string[] = []
   readonly log: (lines: LogLine[]) => void
+  begin!: () => void
   build!: () => void
   run!: () => void
   end!: (end: RunEnd) => void
@@ -25,6 +27,9 @@ export class ScriptedRun implements RunHandle {
     const layout = new MetricLayout()
     layout.declare('sink', { packets: counter('Packets taken', 'packets') })
     this.region = createRegion(layout)
+    this.turn = new Promise((resolve) => {
+      this.begin = resolve
+    })
     this.built = new Promise((resolve) => {
       this.build = resolve
     })
@@ -64,10 +69,14 @@ export class ScriptedPool implements RunPool {
   readonly runs: ScriptedRun[] = []
   /** Whether packets flow as soon as a run is launched. */
   prompt = true
+  /** Whether others start, so that a run has to wait for its turn. */
+  isCrowded = false
 
   start(options: RunOptions, onLog: (lines: LogLine[]) => void): RunHandle {
     const run = new ScriptedRun(options, onLog)
     this.runs.push(run)
+    if (this.isCrowded) return run
+    run.begin()
     if (this.prompt) run.run()
     return run
   }

@@ -4,7 +4,6 @@
  * and when it is done: `loads[0]` and `loads[1]` count both. `import` would open a hundred files at once.
  */
 const { existsSync, readFileSync } = require('node:fs') as typeof import('node:fs')
-const { createRequire, SourceMap } = require('node:module') as typeof import('node:module')
 const { dirname, resolve } = require('node:path') as typeof import('node:path')
 const { Script } = require('node:vm') as typeof import('node:vm')
 const { parentPort, workerData } = require('node:worker_threads') as typeof import('node:worker_threads')
@@ -40,7 +39,7 @@ class CompiledFiles {
     const module = { exports: {} as unknown }
     this.modules.set(file, module)
     const required = (name: string): unknown =>
-      name.startsWith('./') ? this.load(resolve(dirname(file), name)) : installed(name)
+      name.startsWith('./') ? this.load(resolve(dirname(file), name)) : require(name)
     try {
       script.runInThisContext()(module.exports, required, module, file, dirname(file))
     } catch (error) {
@@ -64,15 +63,13 @@ class CompiledFiles {
   }
 }
 
-/** What is not of the bundle, built in or a package. */
-const installed = createRequire(thread)
-
 /** Has stack traces name the sources of `files`; nothing is read before somebody asks for one. */
 function nameSources(files: ReadonlyMap<string, unknown>): void {
   const maps = new Map<string, import('node:module').SourceMap | null>()
   const mapOf = (file: string) => {
     const known = maps.get(file)
     if (known !== undefined) return known
+    const { SourceMap } = require('node:module') as typeof import('node:module')
     const path = `${file}.map`
     const map = files.has(file) && existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : null
     maps.set(file, map)

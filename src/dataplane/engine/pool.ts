@@ -1,5 +1,4 @@
 /** Runs in worker threads, so many at once and so many starting at once. */
-import { messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
@@ -7,6 +6,7 @@ import { HostNames } from './host-names.ts'
 import { NetworkRegistry } from './network-registry.ts'
 import { PooledRun } from './pooled-run.ts'
 import { cpuProblem, type LogLine, type RunOptions, type RunPool } from './run.ts'
+import { StartLine } from './start-line.ts'
 import { type ThreadSource, Threads } from './threads.ts'
 
 export interface RunPoolOptions {
@@ -39,67 +39,43 @@ export function createRunPool({
   const cpus = native.affinity()
   const networks = new NetworkRegistry()
   const runs = new Set<PooledRun>()
+  /** The keys of the last run's components: the next is likely to have the same. */
+  let recent: readonly string[] = []
   const begin = (
     source: ThreadSource,
-    turn: () => Promise<void>,
+    wait: () => Promise<void>,
     options: RunOptions,
     onLog: (lines: LogLine[]) => void,
   ) => {
     const pins = options.cpu === undefined ? [] : [options.cpu]
-    const run = new PooledRun(source, turn, options, pins, { registry, hostNames, networks }, onLog)
+    const run = new PooledRun(source, wait, options, pins, { registry, hostNames, networks }, onLog)
     runs.add(run)
     run.ended.then(() => runs.delete(run))
     return run
   }
-  const rehearse = async (source: ThreadSource): Promise<boolean> => {
+  const rehearse = (source: ThreadSource) => {
     const options = {
       runId: 'rehearsal',
       config: rehearsal as PipelineConfig,
       performanceMode: false,
       level: 'FATAL' as const,
+      preload: recent,
     }
-    try {
-      const { outcome, error } = await begin(
-        source,
-        async () => {},
-        options,
-        () => {},
-      ).ended
-      if (outcome !== 'FAILED') return true
-      throw new Error(error)
-    } catch (error) {
-      onError(new Error(`no thread could be made ready for the next run: ${messageOf(error)}`, { cause: error }))
-      return false
-    }
+    const nothing = () => {}
+    return begin(source, async () => {}, options, nothing)
   }
   const threads = new Threads({ thread, ready: rehearsal === undefined ? 0 : warm, maximum, rehearse, onError })
-  // Threads that load at the same time take as much longer each: a crowd of starts goes a few at a time.
-  const launches = Math.max(2, cpus.length)
-  const waiting: (() => void)[] = []
-  let launching = 0
-  const launch = () => {
-    while (launching < launches && waiting.length > 0) {
-      launching++
-      waiting.shift()?.()
-    }
-  }
+  const line = new StartLine(Math.max(2, cpus.length))
   return {
     cpus,
     start(options, onLog) {
       if (options.cpu !== undefined && !cpus.includes(options.cpu)) {
         throw new RangeError(cpuProblem(options.cpu, cpus))
       }
-      const turn = () =>
-        new Promise<void>((resolve) => {
-          run.running.then(launched, launched)
-          waiting.push(resolve)
-          launch()
-        })
-      const launched = () => {
-        launching--
-        launch()
-      }
-      const run = begin(threads, turn, options, onLog)
+      recent = [...new Set(Object.values(options.config.components).map(({ key }) => key))]
+      // One that waits for its commands needs no CPU.
+      const wait = () => line.join(Promise.race([run.built, run.running]), options.isAwaited ?? true)
+      const run = begin(threads, wait, options, onLog)
       return run
     },
     async close() {

@@ -4,7 +4,7 @@ import { native } from '../native/native.ts'
 import { type CaptureOptions, CaptureReader, createCapture } from './capture.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
-import { type Answers, type HostNames, hasHostNames, type ResolvedConfig } from './host-names.ts'
+import type { Answers, HostNames, ResolvedConfig } from './host-names.ts'
 import { layoutOf } from './layout.ts'
 import { createRegion } from './metrics.ts'
 import type { NetworkChange } from './network.ts'
@@ -27,6 +27,7 @@ import {
 export class PooledRun implements RunHandle {
   readonly id: string
   readonly region: SharedArrayBuffer
+  readonly turn: Promise<void>
   readonly built: Promise<void>
   readonly running: Promise<void>
   readonly ended: Promise<RunEnd>
@@ -37,6 +38,7 @@ export class PooledRun implements RunHandle {
   private readonly port: MessagePort
   private readonly waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>()
   private readonly onLog: (lines: LogLine[]) => void
+  private markTurn!: () => void
   private markBuilt!: () => void
   private markRunning!: () => void
   private markFailed!: (error: Error) => void
@@ -45,24 +47,24 @@ export class PooledRun implements RunHandle {
   private over = false
   private serial = 0
   private readonly resolve: (config: PipelineConfig) => Promise<ResolvedConfig>
-  /** Ends the wait for the addresses of host names. */
+  /** Ends the wait for the addresses of host names and for its turn. */
   private cancel!: (error: Error) => void
   /** The changes so far, so that none overtakes another whose names are still asked for. */
   private changes: Promise<unknown> = Promise.resolve()
-  private asking: boolean
-  private stopped = false
+  /** It has not asked for a thread yet. */
+  private isWaiting = true
   private readonly networks: NetworkRegistry
   private readonly threads: ThreadSource
   /** Its number in `networks`, 0 before it takes a thread. */
   private member = 0
 
   /**
-   * `turn` is called once the host names have their addresses, and resolves when the run may take a thread. Throws, with nothing left
+   * `wait` is called once the host names have their addresses, and resolves when the run may take a thread. Throws, with nothing left
    * open, when the descriptors are used up.
    */
   constructor(
     threads: ThreadSource,
-    turn: () => Promise<void>,
+    wait: () => Promise<void>,
     options: RunOptions,
     cpus: number[],
     { registry, hostNames, networks }: { registry: Registry; hostNames: HostNames; networks: NetworkRegistry },
@@ -92,6 +94,9 @@ export class PooledRun implements RunHandle {
         resolve()
       })
     })
+    this.turn = new Promise((resolve) => {
+      this.markTurn = resolve
+    })
     this.built = new Promise((resolve) => {
       this.markBuilt = resolve
     })
@@ -102,7 +107,6 @@ export class PooledRun implements RunHandle {
     this.running.catch(() => {})
     const known = new Map<string, Answers>()
     this.resolve = (config) => hostNames.resolve(config, registry, known)
-    this.asking = hasHostNames(options.config, registry)
     const cancelled = new Promise<never>((_, reject) => {
       this.cancel = reject
     })
@@ -116,19 +120,23 @@ export class PooledRun implements RunHandle {
       performanceMode: options.performanceMode,
       level: options.level,
       hold: options.hold ?? false,
+      preload: options.preload ?? [],
     }
-    const done = Promise.race([this.resolve(options.config), ...(this.asking ? [cancelled] : [])]).then(
-      async (resolved) => {
-        this.asking = false
-        await turn()
-        const { run, present } = networks.enter((change) => this.tell(change))
-        this.member = run
-        const place = { run, event: this.event, present }
-        const { signal } = this.abort
-        const whole = { ...task, ...resolved, place } satisfies WorkerTask
-        return (await threads.run(whole, this, { transferList: [port2], signal })) as RunEnd
-      },
-    )
+    const ready = async () => {
+      const resolved = await this.resolve(options.config)
+      await wait()
+      this.isWaiting = false
+      this.markTurn()
+      return resolved
+    }
+    const done = Promise.race([ready(), cancelled]).then(async (resolved) => {
+      const { run, present } = networks.enter((change) => this.tell(change))
+      this.member = run
+      const place = { run, event: this.event, present }
+      const { signal } = this.abort
+      const whole = { ...task, ...resolved, place } satisfies WorkerTask
+      return (await threads.run(whole, this, { transferList: [port2], signal })) as RunEnd
+    })
     this.ended = done.then(
       async (end) => {
         await heardOut
@@ -137,8 +145,8 @@ export class PooledRun implements RunHandle {
       async (error: Error) => {
         port2.close() // still here when the task never reached a thread
         await closed // by the end of the thread, which may be inside of the addon until then
-        if (this.stopped && this.asking && this.killed === null) return this.finish({ outcome: 'STOPPED' })
-        const cause = this.asking ? error.message : `the run's thread died: ${error.message}`
+        if (error instanceof RunOver && this.killed === null) return this.finish({ outcome: 'STOPPED' })
+        const cause = this.isWaiting ? error.message : `the run's thread died: ${error.message}`
         return this.finish({ outcome: 'FAILED', error: this.killed ?? cause })
       },
     )
@@ -192,7 +200,6 @@ export class PooledRun implements RunHandle {
   }
 
   stop(): void {
-    this.stopped = true
     this.cancel(new RunOver('the run was stopped'))
     this.signal(COMMAND_STOP)
   }

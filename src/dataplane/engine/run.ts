@@ -45,6 +45,10 @@ export interface RunOptions {
   level: LogLevel
   /** Whether the run waits for `go` once its graph stands, sockets and interfaces open, before packets flow. */
   hold?: boolean
+  /** Whether somebody waits for its start, which then goes before others (default true). */
+  isAwaited?: boolean
+  /** Keys of components that its thread loads besides its own, for the run that comes after it. */
+  preload?: readonly string[]
 }
 
 /** Why a run cannot do what it is asked: it has ended. */
@@ -57,6 +61,8 @@ export interface RunHandle {
   readonly id: string
   /** Metrics in shared memory, readable at any time with `RegionReader`, also after the end. */
   readonly region: SharedArrayBuffer
+  /** Resolves once it is its turn to have a thread: the names in its addresses are known, and not too many others start. */
+  readonly turn: Promise<void>
   /** Resolves once the graph of a run with `hold` stands; pending for ever for others, and for one that fails before. */
   readonly built: Promise<void>
   /** Resolves once packets flow; rejects with the cause when the run fails while starting. */

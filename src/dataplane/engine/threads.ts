@@ -1,8 +1,10 @@
 /** The threads of a run pool: Piscina's, those kept ready, those that have run and give their memory back. */
 import type { Transferable } from 'node:worker_threads'
 import { Piscina } from 'piscina'
+import { messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import { collectGarbage } from './garbage.ts'
+import type { RunEnd } from './run.ts'
 import { type CompiledCode, LOADER, ThreadLoads } from './thread-loading.ts'
 
 /** What to do about a start that the system had no means for. */
@@ -34,6 +36,11 @@ export interface ThreadSource {
   loaded(): Promise<void>
 }
 
+/** A run that makes a thread ready. */
+export interface Rehearsal extends Waiting {
+  readonly ended: Promise<RunEnd>
+}
+
 /** Which thread a task was given, and what ends that one some time after the task. */
 interface Placement {
   readonly who: Waiting
@@ -54,9 +61,9 @@ export interface ThreadsOptions {
   ready: number
   /** Most threads at once. */
   maximum: number
-  /** Does in a thread of the source, once, what every run does; whether that went well. */
-  rehearse: (threads: ThreadSource) => Promise<boolean>
-  /** Told when a thread dies that no run is hurt by. */
+  /** Does in a thread of the source, once, what every run does. */
+  rehearse: (threads: ThreadSource) => Rehearsal
+  /** Told when a thread dies that no run is hurt by, or could not be made ready. */
   onError: (error: Error) => void
 }
 
@@ -85,6 +92,7 @@ export class Threads implements ThreadSource {
   /** Ids of threads that are told to end. */
   private readonly ending = new Set<number>()
   private isRehearsing = false
+  private rehearsal: Rehearsal | undefined
   private isClosing = false
   private trim: NodeJS.Timeout | undefined
   private readonly quiet = setTimeout(() => this.prepare(), QUIET_MS).unref()
@@ -141,7 +149,9 @@ export class Threads implements ThreadSource {
   ): Promise<unknown> {
     this.waiting.add(placement.who)
     try {
-      return await this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, options)
+      const done = this.piscina.run({ ...task, [Piscina.queueOptionsSymbol]: placement } satisfies Placeable, options)
+      this.reconsider()
+      return await done
     } finally {
       this.waiting.delete(placement.who)
       this.rest(placement)
@@ -155,7 +165,9 @@ export class Threads implements ThreadSource {
     this.busy.add(thread)
     placement.thread = thread
     this.waiting.delete(placement.who)
-    if (!placement.isRehearsal) this.quiet.refresh()
+    if (placement.isRehearsal) return
+    this.quiet.refresh()
+    this.reconsider()
   }
 
   /** The thread has no task any more, unless it was given the next one already. */
@@ -177,24 +189,53 @@ export class Threads implements ThreadSource {
 
   /** Has one more thread rehearse where fewer than wanted are ready, and then the next. */
   private prepare(): void {
-    const { ready, maximum, rehearse } = this.options
     if (this.isClosing || this.isRehearsing || this.waiting.size > 0) return
-    const ids = this.piscina.threads.map(({ threadId }) => threadId).filter((id) => !this.ending.has(id))
-    const free = ids.filter((id) => !this.busy.has(id))
-    const warm = free.filter((id) => this.used.has(id) || this.ready.has(id))
-    if (warm.length >= ready) return
-    // None that could rehearse, and no other may be started.
-    if (warm.length === free.length && ids.length >= maximum) return
+    const { warm, isRoom } = this.census()
+    if (warm >= this.options.ready || !isRoom) return
     this.isRehearsing = true
-    const source: ThreadSource = {
-      run: (task, who, options) => this.give(task, { who, isRehearsal: true }, options),
-      loaded: () => this.loaded(),
-    }
-    void rehearse(source).then((isReady) => {
+    void this.rehearse().then((isReady) => {
       this.isRehearsing = false
       // One that could not be made ready is tried again after the next run.
       if (isReady) this.prepare()
     })
+  }
+
+  /** How many threads without a task have run or rehearsed, and whether one that has not may be had. */
+  private census(): { warm: number; isRoom: boolean } {
+    const ids = this.piscina.threads.map(({ threadId }) => threadId)
+    const free = ids.filter((id) => !this.busy.has(id) && !this.ending.has(id))
+    const warm = free.filter((id) => this.used.has(id) || this.ready.has(id)).length
+    return { warm, isRoom: free.length > warm || ids.length < this.options.maximum }
+  }
+
+  /** Whether a thread was made ready. */
+  private async rehearse(): Promise<boolean> {
+    const source: ThreadSource = {
+      run: (task, who, options) => this.give(task, { who, isRehearsal: true }, options),
+      loaded: () => this.loaded(),
+    }
+    try {
+      const rehearsal = this.options.rehearse(source)
+      this.rehearsal = rehearsal
+      const { outcome, error } = await rehearsal.ended
+      if (outcome !== 'FAILED') return true
+      if (this.rehearsal === rehearsal) throw new Error(error)
+    } catch (error) {
+      const message = `no thread could be made ready for the next run: ${messageOf(error)}`
+      this.options.onError(new Error(message, { cause: error }))
+    }
+    return false
+  }
+
+  /** A rehearsal does not wait for a thread where runs have them all: it would wait for ever. */
+  private reconsider(): void {
+    if (this.rehearsal !== undefined && this.waiting.has(this.rehearsal) && !this.census().isRoom) this.callOff()
+  }
+
+  private callOff(): void {
+    const { rehearsal } = this
+    this.rehearsal = undefined
+    rehearsal?.kill('no thread is to be made ready')
   }
 
   /** Ends a thread that has no run. */
@@ -220,6 +261,7 @@ export class Threads implements ThreadSource {
   /** Makes no more threads ready, before the runs are ended. */
   stopPreparing(): void {
     this.isClosing = true
+    this.callOff()
     clearTimeout(this.quiet)
     clearTimeout(this.trim)
   }

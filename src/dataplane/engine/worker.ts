@@ -1,5 +1,4 @@
 /** The run loop in its worker thread: one Piscina task is one run, from creating the graph to closing everything. */
-import { createRequire } from 'node:module'
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
@@ -31,6 +30,8 @@ export interface WorkerTask extends ResolvedConfig {
   level: LogLevel
   /** Whether the run waits for COMMAND_GO once its graph stands. */
   hold: boolean
+  /** Keys of components to be loaded besides those of the configuration. */
+  preload: readonly string[]
 }
 
 export const COMMAND_STOP = 1
@@ -82,7 +83,7 @@ const MAX_LINES_PER_SECOND = 10_000
 const MAX_LINES_PER_MESSAGE = 256
 
 /** Loaded where it is needed, which takes 2 ms: most runs draw nothing. */
-const crypto = (): typeof import('node:crypto') => createRequire(import.meta.url)('node:crypto')
+const crypto = () => process.getBuiltinModule('node:crypto')
 
 class LogLineSender {
   private readonly port: MessagePort
@@ -372,7 +373,7 @@ export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, begun?
 
 /** Adds the components that the task names to `components`. Rejects with which of them could not be loaded, and why. */
 async function loadComponents(
-  { config, port, level }: WorkerTask,
+  { config, port, level, preload }: WorkerTask,
   loaders: ComponentLoaders,
   components: Map<string, AnyComponent>,
 ): Promise<void> {
@@ -389,6 +390,11 @@ async function loadComponents(
       log.flush()
       throw new Error(`component "${name}": ${message}`, { cause: error })
     }
+  }
+  for (const key of preload) {
+    // One that cannot be loaded is told of by the run that names it.
+    const loaded = components.get(key) ?? (await loaders[key]?.().catch(() => undefined))
+    if (loaded !== undefined) components.set(key, loaded)
   }
 }
 

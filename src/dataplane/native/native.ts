@@ -1,5 +1,4 @@
 /** Typed face of the native addon: batched sockets and TUN, epoll, CPU affinity, GF(2^8) kernels, AEAD and ChaCha in batches. */
-import { createRequire } from 'node:module'
 import { workerData } from 'node:worker_threads'
 import { packageRoot } from '../../package-root.ts'
 import type { CipherCalls } from './cipher-calls.ts'
@@ -115,10 +114,20 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
   watchHangup(fd: number, callback: () => void): boolean
 }
 
-const load = createRequire(import.meta.url)
+/** Found as other packages' addons are. `node:module` is loaded for this only: with what it needs that takes 2 ms. */
+function findAddon(): string {
+  const load = process.getBuiltinModule('node:module').createRequire(import.meta.url)
+  return load('node-gyp-build').path(packageRoot())
+}
 
 /** The file of the addon: a thread is told by who has started it (`addon` of its `workerData`), since finding it takes 2 ms. */
-export const addonFile: string =
-  (workerData as { addon?: string } | null)?.addon ?? load('node-gyp-build').path(packageRoot())
+export const addonFile: string = (workerData as { addon?: string } | null)?.addon ?? findAddon()
 
-export const native: Native = load(addonFile)
+/** The addon in `file`, without what `require` reads and resolves before it. */
+function loadAddon(file: string): Native {
+  const module = { exports: {} }
+  process.dlopen(module, file)
+  return module.exports as Native
+}
+
+export const native: Native = loadAddon(addonFile)
