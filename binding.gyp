@@ -6,6 +6,7 @@
         "src/dataplane/native/addon.cc",
         "src/dataplane/native/arguments.cc",
         "src/dataplane/native/memory.cc",
+        "src/dataplane/native/packet_lookup.cc",
         "src/dataplane/native/descriptors.cc",
         "src/dataplane/native/poller.cc",
         "src/dataplane/native/hangup.cc",

@@ -165,6 +165,11 @@ export interface ComponentDefinition<
   /** Bytes written in front of and behind each packet; absent: none. Packets received get slots with that room around them. */
   room?(config: Static<S>): Room
   /**
+   * How far behind the start of a packet that comes in (negative: in front of it) the bytes begin that it computes with: where that can be, a
+   * cache line begins there, so that its vectors are whole lines. Absent: no place is better than others.
+   */
+  readonly computesFrom?: number
+  /**
    * True when whole batches are only ever passed on as they were received, packets dropped from them through the batch's own
    * methods and no length changed: their bytes need not be summed up again.
    */

@@ -63,10 +63,9 @@ function countsFromArrival(config: PipelineConfig, available: Registry): boolean
 
 /** Slot size follows the largest packet that any component brings in, and what the others write around it. */
 function packetsFor(config: PipelineConfig, available: Registry, onward: Onward): Packets {
-  const { front, back, refused } = roomOf(config.components, available, onward)
+  const { front: headroom, back, refused } = roomOf(config.components, available, onward)
   if (refused.length > 0) throw new Error(`unchecked configuration: ${refused[0].message}`)
   // In steps, so that slabs are alike more often.
-  const headroom = (front + 63) & ~63
   const tailroom = (back + 63) & ~63
   const mtu = largestPacket(config.components, available)
   const { components } = config

@@ -3,7 +3,7 @@ import { components } from '../components/registry.ts'
 import { checkPipelineConfig } from './check.ts'
 import type { PipelineConfig } from './config.ts'
 import { connect } from './ports.ts'
-import { growsFrom } from './room.ts'
+import { growsFrom, roomOf } from './room.ts'
 
 const KEY = { aes_128_gcm_sha_256: { key: '01'.repeat(16) } }
 const DEVICE = { interface_name: 'tun0', ip: '10.0.0.1' }
@@ -27,4 +27,46 @@ it.each([
   expect(problems).toEqual([])
   const { components: checked } = config as PipelineConfig
   expect(growsFrom(component, checked, components, connect(checked, components).onward)).toBe(grows)
+})
+
+const ENCODER = { symbols: 4, repair: 2 }
+const SOURCE = { udp: { local_address: '127.0.0.1:0', output: 'in' } }
+
+/** Room in front of the packets of these components. */
+function frontOf(pipeline: Record<string, unknown>): number {
+  const { config, problems } = checkPipelineConfig(
+    JSON.stringify({ version: 1, engine_config: { pipeline } }),
+    components,
+  )
+  expect(problems).toEqual([])
+  const { components: checked } = config as PipelineConfig
+  return roomOf(checked, components, connect(checked, components).onward).front
+}
+
+it.each([
+  ['nothing that computes', {}, 'in', 128],
+  [
+    'an encoder: two bytes in front of a packet',
+    { encoder: { rlnc_encoder: { ...ENCODER, input: 'in', output: 'coded' } } },
+    'coded',
+    130,
+  ],
+  [
+    'an encoder behind what writes four bytes',
+    {
+      writer: { client_id_writer: { input: 'in', output: 'written', client_id: 7 } },
+      encoder: { reed_solomon_encoder: { ...ENCODER, input: 'written', output: 'coded' } },
+    },
+    'coded',
+    134,
+  ],
+  [
+    'a decoder: behind the header of its packets',
+    { decoder: { rlnc_decoder: { input: 'in', output: 'plain' } } },
+    'plain',
+    180,
+  ],
+])('a cache line begins where most is computed: %s', (_, between, last, front) => {
+  const sink = { traffic_sink: { input: last } }
+  expect(frontOf({ source: SOURCE, ...between, sink })).toBe(front)
 })

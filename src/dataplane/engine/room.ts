@@ -10,9 +10,12 @@ const MAX_ROOM = 2048
 const MIN_FRONT = 128
 const MIN_BACK = 64
 
+const CACHE_LINE_BYTES = 64
+
 /**
  * The most that is written in front of and behind one packet on its way from where it comes in or is made; `refused` where that
- * is more than can be had. What decoders take off again is not counted on: who knows what they will drop or rebuild.
+ * is more than can be had. What decoders take off again is not counted on: who knows what they will drop or rebuild. `front` is as much more as
+ * makes packets lie well for the first component that computes with them.
  */
 export function roomOf(
   components: Record<string, ComponentConfig>,
@@ -22,11 +25,14 @@ export function roomOf(
   const written = new Map<Connection, Room>()
   const beyond = new Map<string, Problem>()
   const most = { front: MIN_FRONT, back: MIN_BACK }
+  let line: number | undefined
   for (const connection of inOrder(onward).order) {
     const { component } = connection.to
     const { key, config } = components[component]
-    const own = registry.get(key)?.room?.(config) ?? { front: 0, back: 0 }
+    const definition = registry.get(key)
+    const own = definition?.room?.(config) ?? { front: 0, back: 0 }
     const before = written.get(connection) ?? { front: 0, back: 0 }
+    if (definition?.computesFrom !== undefined) line ??= definition.computesFrom - before.front
     const after = { front: before.front + own.front, back: before.back + own.back }
     for (const [side, where] of [
       ['front', 'in front of'],
@@ -52,7 +58,14 @@ export function roomOf(
     pointer,
     message: `${message}${most.front} in front and ${most.back} behind in the whole chain; split it over several pipelines`,
   }))
+  // Without such a component in steps nevertheless, so that slabs are alike more often.
+  most.front += modulo(-(most.front + (line ?? 0)), CACHE_LINE_BYTES)
   return { ...most, refused }
+}
+
+/** The rest, 0 or more, of dividing `value`, which may be negative. */
+function modulo(value: number, by: number): number {
+  return ((value % by) + by) % by
 }
 
 /** Whether packets that leave `component` reach, inside the graph, one that writes in front of or behind them. */

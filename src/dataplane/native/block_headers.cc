@@ -204,8 +204,8 @@ static bool frame(const Memory& memory, Packet packet, int32_t front, uint32_t f
   if (packet.data - memory.slot(packet.handle) < front) return false;
   uint8_t* at = packet.data - kSymbolAt - kLengthBytes;
   writeBlockHeader(at, first, sender, block);
-  at[kSymbolAt] = static_cast<uint8_t>(packet.length >> 8);
-  at[kSymbolAt + 1] = static_cast<uint8_t>(packet.length);
+  const uint16_t length = __builtin_bswap16(static_cast<uint16_t>(packet.length));
+  memcpy(at + kSymbolAt, &length, sizeof length);
   memory.offset[packet.handle] = static_cast<int32_t>(at - memory.data);
   memory.length[packet.handle] = packet.length + kSymbolAt + kLengthBytes;
   return true;
@@ -232,9 +232,11 @@ napi_value blockFrame(napi_env env, napi_callback_info info) {
   }
   word[Framing::kNoRoom] = 0;
   const Packet* packet = arguments.state().packets.data();
+  // Nobody else sees this one: it stays in registers.
+  const Memory own = *memory;
   for (; from < end && word[Framing::kBlocks] > 0; from++, packet++) {
     const auto index = static_cast<uint32_t>(word[Framing::kIndex]), block = static_cast<uint32_t>(word[Framing::kBlock]);
-    if (!frame(*memory, *packet, front, static_cast<uint32_t>(word[Framing::kFirstWord]) | index, static_cast<uint32_t>(word[Framing::kSender]), block)) {
+    if (!frame(own, *packet, front, static_cast<uint32_t>(word[Framing::kFirstWord]) | index, static_cast<uint32_t>(word[Framing::kSender]), block)) {
       memory->release(packet->handle);
       word[Framing::kNoRoom]++;
       continue;

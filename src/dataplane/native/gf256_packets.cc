@@ -31,24 +31,24 @@ static void writeHeader(const Shape& shape, uint8_t* at, size_t block, size_t j)
 }
 
 /** Checks the sources of a block and puts their symbols into `state.sources` and `lengths`, and what its products are into `state.made`. False after throwing. */
-static bool takeBlock(Arguments& arguments, const Memory& shared, const int32_t* list, const Shape& shape, size_t block) {
+static bool takeBlock(Arguments& arguments, const Memory& memory, const int32_t* list, const Shape& shape, size_t block) {
   State& state = arguments.state();
-  // Nobody else sees this one: it stays in registers.
-  const Memory memory = shared;
   const size_t first = block * (shape.k + shape.m), k = shape.k;
+  const Packet* const packets = state.packets.data();
+  const size_t found = lookUp(memory, list + first, k, state.packets.data());
+  if (found < k) {
+    throwPacket(arguments, memory, first + found, loadOnce(list + first + found));
+    return false;
+  }
   const uint8_t** const sources = state.sources.data() + block * k;
   int32_t* const lengths = state.lengths.data() + block * k;
   const auto skip = static_cast<int32_t>(shape.skip), most = shape.bytes > 0 ? static_cast<int32_t>(shape.bytes) : memory.slotBytes;
   Packet packet{}, longest{nullptr, -1, 0};
   int32_t shortest = 0x7fffffff;
   for (size_t i = 0; i < k; i++) {
-    const int32_t handle = loadOnce(list + first + i);
-    if (!memory.packet(handle, &packet)) {
-      throwPacket(arguments, shared, first + i, handle);
-      return false;
-    }
+    packet = packets[i];
     if (packet.length < skip) {
-      throwRange(arguments.env(), "%s: packets[%zu] = %d is shorter than %d bytes", arguments.function(), first + i, handle, skip);
+      throwRange(arguments.env(), "%s: packets[%zu] = %d is shorter than %d bytes", arguments.function(), first + i, packet.handle, skip);
       return false;
     }
     sources[i] = packet.data + skip;
@@ -121,6 +121,7 @@ static napi_value makeBlocks(Arguments& arguments, const Memory& memory, int32_t
   State& state = arguments.state();
   reserveProduct(state, blocks * shape.k, shape.m);
   if (state.made.size() < blocks) state.made.resize(blocks);
+  if (state.packets.size() < shape.k) state.packets.resize(shape.k);
   for (size_t block = 0; block < blocks; block++) {
     if (!takeBlock(arguments, memory, list, shape, block)) return nullptr;
   }

@@ -180,17 +180,10 @@ void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32
 bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count) {
   auto& packets = arguments.state().packets;
   if (packets.size() < count) packets.resize(count);
-  // Nobody else sees this one: it stays in registers.
-  const Memory own = memory;
-  Packet* const out = packets.data();
-  for (size_t i = 0; i < count; i++) {
-    const int32_t handle = loadOnce(handles.data + from + i);
-    if (!own.packet(handle, out + i)) {
-      throwPacket(arguments, memory, from + i, handle);
-      return false;
-    }
-  }
-  return true;
+  const size_t found = lookUp(memory, handles.data + from, count, packets.data());
+  if (found == count) return true;
+  throwPacket(arguments, memory, from + found, loadOnce(handles.data + from + found));
+  return false;
 }
 
 void throwFreeStack(Arguments& arguments) {

@@ -97,15 +97,14 @@ class WholeBlocks {
   std::optional<BlockSymbols> take(const Job& job) {
     // Nobody else sees these: they stay in registers.
     BlockSymbols blockSymbols(arguments_.state(), job.wanted, std::max(job.repairBytes, kLengthBytes));
-    const Memory memory = memory_;
-    const int32_t* const handles = packets.data + job.first;
+    if (lookUp(memory_, packets.data + job.first, job.packets, taken_) < job.packets) return std::nullopt;
     const int32_t* const words = headers.data + job.first;
     int32_t longest = 0;
     size_t next = 0;
     for (size_t at = 0; at < job.sources; at++) {
-      Packet& packet = taken_[at];
+      const Packet& packet = taken_[at];
       const auto index = static_cast<size_t>(loadOnce(words + at) & 255);
-      if (!memory.packet(loadOnce(handles + at), &packet) || packet.length < kLengthBytes || index < next || index >= job.wanted) return std::nullopt;
+      if (packet.length < kLengthBytes || index < next || index >= job.wanted) return std::nullopt;
       next = index + 1;
       longest = std::max(longest, packet.length);
       blockSymbols.addSource(index, packet);
@@ -115,9 +114,9 @@ class WholeBlocks {
     longest_ = longest;
     next = 0;
     for (size_t at = job.sources; at < job.packets; at++) {
-      Packet& packet = taken_[at];
+      const Packet& packet = taken_[at];
       const auto index = static_cast<size_t>(loadOnce(words + at) & 255);
-      if (!memory.packet(loadOnce(handles + at), &packet) || packet.length < kLengthBytes || index < next || index >= job.r) return std::nullopt;
+      if (packet.length < kLengthBytes || index < next || index >= job.r) return std::nullopt;
       next = index + 1;
       repairs_[at - job.sources] = static_cast<uint8_t>(index);
       blockSymbols.addRepair(index, packet);

@@ -4,7 +4,7 @@ import { defineComponent } from '../../engine/component.ts'
 import { Input, Output } from '../../engine/schema.ts'
 import { MAX_SENDERS } from '../shared/senders.ts'
 import { blockDecoding } from './block-decoding.ts'
-import { KODOK } from './block-header.ts'
+import { KODOK, SYMBOL_AT } from './block-header.ts'
 import { blockDecoderMetrics } from './block-metrics.ts'
 import { EliminationRecovery } from './elimination-recovery.ts'
 
@@ -19,5 +19,6 @@ export const kodokDecoder = defineComponent({
   config: Type.Object({ input: Input(), output: Output() }),
   metrics: blockDecoderMetrics('a kodok_encoder'),
   alters: true,
+  computesFrom: SYMBOL_AT,
   create: (_config, context) => blockDecoding(context, KODOK, EliminationRecovery, MAX_SENDERS).instance,
 })

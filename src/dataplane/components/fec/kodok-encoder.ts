@@ -4,7 +4,7 @@ import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { Input, Int32, Int32Milliseconds, List, Optional, Output } from '../../engine/schema.ts'
 import { BlockEncoder, mostRepairs } from './block-encoder.ts'
-import { headerBytes, KODOK, MAX_BLOCK } from './block-header.ts'
+import { headerBytes, KODOK, LENGTH_BYTES, MAX_BLOCK } from './block-header.ts'
 import { blockEncoderMetrics } from './block-metrics.ts'
 import { RandomRepairs } from './repair-maker.ts'
 
@@ -50,6 +50,7 @@ export const kodokEncoder = defineComponent({
   live: ['timeout'],
   alters: true,
   room: () => ({ front: headerBytes(KODOK), back: 0 }),
+  computesFrom: -LENGTH_BYTES,
   check({ repair_configs }: Static<typeof config>) {
     const faults: Fault[] = []
     let repairs = 0

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Optional, Output, Uint32 } from '../../engine/schema.ts'
 import { blockDecoding } from './block-decoding.ts'
-import { REED_SOLOMON } from './block-header.ts'
+import { REED_SOLOMON, SYMBOL_AT } from './block-header.ts'
 import { blockDecoderMetrics } from './block-metrics.ts'
 import { CauchyRecovery } from './cauchy-recovery.ts'
 
@@ -38,6 +38,7 @@ export const reedSolomonDecoder = defineComponent({
   metrics: blockDecoderMetrics('a reed_solomon_encoder'),
   live: ['max_sessions'],
   alters: true,
+  computesFrom: SYMBOL_AT,
   create({ max_sessions }, context) {
     const { decoder, instance } = blockDecoding(context, REED_SOLOMON, CauchyRecovery, max_sessions || SESSIONS)
     return { ...instance, reconfigure: (next) => decoder.follow(next.max_sessions || SESSIONS) }

@@ -5,7 +5,7 @@ import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Int32, Optional, Output, Uint32 } from '../../engine/schema.ts'
 import { BlockEncoder } from './block-encoder.ts'
-import { headerBytes, REED_SOLOMON } from './block-header.ts'
+import { headerBytes, LENGTH_BYTES, REED_SOLOMON } from './block-header.ts'
 import { blockEncoderMetrics } from './block-metrics.ts'
 import { CauchyRepairs } from './repair-maker.ts'
 
@@ -46,6 +46,7 @@ export const reedSolomonEncoder = defineComponent({
   live: ['flush_after_ms'],
   alters: true,
   room: () => ({ front: headerBytes(REED_SOLOMON), back: 0 }),
+  computesFrom: -LENGTH_BYTES,
   create({ symbols, repair, flush_after_ms }, context) {
     const { outlets, metrics } = context
     const [a, b, c] = context.entropy(3)

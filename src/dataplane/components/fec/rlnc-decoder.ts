@@ -4,7 +4,7 @@ import { defineComponent } from '../../engine/component.ts'
 import { Input, Output } from '../../engine/schema.ts'
 import { MAX_SENDERS } from '../shared/senders.ts'
 import { blockDecoding } from './block-decoding.ts'
-import { RLNC } from './block-header.ts'
+import { RLNC, SYMBOL_AT } from './block-header.ts'
 import { blockDecoderMetrics } from './block-metrics.ts'
 import { EliminationRecovery } from './elimination-recovery.ts'
 
@@ -26,5 +26,6 @@ export const rlncDecoder = defineComponent({
   config: Type.Object({ input: Input(), output: Output() }),
   metrics: blockDecoderMetrics('an rlnc_encoder'),
   alters: true,
+  computesFrom: SYMBOL_AT,
   create: (_config, context) => blockDecoding(context, RLNC, EliminationRecovery, MAX_SENDERS).instance,
 })

@@ -4,7 +4,7 @@ import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Int32, Optional, Output, Uint32 } from '../../engine/schema.ts'
 import { BlockEncoder, mostRepairs } from './block-encoder.ts'
-import { headerBytes, MAX_BLOCK, RLNC } from './block-header.ts'
+import { headerBytes, LENGTH_BYTES, MAX_BLOCK, RLNC } from './block-header.ts'
 import { blockEncoderMetrics } from './block-metrics.ts'
 import { RandomRepairs } from './repair-maker.ts'
 
@@ -35,6 +35,7 @@ export const rlncEncoder = defineComponent({
   live: ['flush_after_ms'],
   alters: true,
   room: () => ({ front: headerBytes(RLNC), back: 0 }),
+  computesFrom: -LENGTH_BYTES,
   create({ symbols, repair, flush_after_ms }, context) {
     const { outlets, metrics, entropy } = context
     const random = new DataView(entropy(7).slice().buffer)
