@@ -27,6 +27,19 @@ describe('rely_encoder', () => {
     bench.stop()
   })
 
+  it('puts the repairs of 32 sources that come together behind these, made when they were due', () => {
+    const bench = encoderOf({ repair_target_rate: 0.1 })
+    bench.send('in', sized(70))
+    bench.send('in', sized(31))
+    const out = bytesOut(bench)
+    const repairs = out.flatMap((bytes, at) => (isRepair(bytes) ? [[at, ...windowOf(bytes).slice(0, 2)]] : []))
+    const inBatch = [32, 33, 34, 67, 68, 69, 76]
+    const oneByOne = [87, 98, 109]
+    expect(repairs).toEqual([...inBatch, ...oneByOne].map((at, n) => [at, 0, 10 * (n + 1)]))
+    expect(out).toHaveLength(111)
+    bench.stop()
+  })
+
   it.each([
     [0, 0],
     [0.1, 100],

@@ -6,7 +6,7 @@ import { defineComponent } from '../../engine/component.ts'
 import { counter, created, drop } from '../../engine/metrics.ts'
 import { Double, Input, Int32, Int32Milliseconds, Optional, Output, Uint32 } from '../../engine/schema.ts'
 import { REPAIR_HEADER_BYTES, SOURCE_HEADER_BYTES } from './rely-header.ts'
-import { MAX_RATE, RelySender, type RelySettings } from './rely-sender.ts'
+import { MAX_RATE, RelySender, type RelySettings, TOGETHER } from './rely-sender.ts'
 
 const DEFAULT_WINDOW_MS = 100
 const DEFAULT_MAX_PAYLOADS = 1024
@@ -58,6 +58,8 @@ export const relyEncoder = defineComponent({
     'Any repair packet mends any loss in its window (but for one in 256, as the coefficients are random), so a lost packet waits for about as many repair ' +
     'packets as packets are missing, not for the end of a block: with a loss well below repair_target_rate that is a few packets. A window longer ' +
     'than the longest burst of losses over repair_target_rate is long enough; a longer one costs computing time in proportion.\n\n' +
+    `Where ${TOGETHER} source packets or more come at once, the repair packets of each ${TOGETHER} follow these together, so that packets of one length leave in ` +
+    'one piece.\n\n' +
     'Repair packets come with source packets: the last packets before a pause may be without one until the flow goes on. flush_after_ms sends one ' +
     'after that silence, and so does a FLUSH.',
   config,

@@ -20,6 +20,11 @@ import {
 
 /** Most repairs after one source. */
 export const MAX_RATE = 4
+/**
+ * Of so many sources that come in one batch the repairs follow together, the symbols of which begin elsewhere: packets of one length leave, and arrive,
+ * many in one piece (UDP_SEGMENT, UDP_GRO).
+ */
+export const TOGETHER = 32
 /** Sums of rates such as 0.1 fall short of one by less. */
 const ROUNDING = 1e-9
 
@@ -67,6 +72,9 @@ export class RelySender {
   /** Sources and repairs to send. */
   private readonly ready = new Int32Array(BATCH_CAPACITY * (1 + MAX_RATE))
   private readyCount = 0
+  /** Repairs that are to follow the sources in `ready`. */
+  private readonly due = new Int32Array(TOGETHER * MAX_RATE)
+  private dueCount = 0
   /** The repairs among them, in the order in which the encoder was asked for them. */
   private readonly repairs = new Int32Array(MAX_REPAIRS)
   private repairCount = 0
@@ -109,7 +117,7 @@ export class RelySender {
     this.unprotected = false
   }
 
-  /** Takes the packets of a batch; they leave at once, each followed by the repairs that are due. */
+  /** Takes the packets of a batch; they leave at once, each followed by the repairs that are due, or `TOGETHER` by theirs. */
   input(batch: Batch): void {
     const { handles, length } = batch
     const { rate, flushAfter } = this.settings
@@ -122,7 +130,9 @@ export class RelySender {
       this.ready[this.readyCount++] = packet
       this.credit += rate
       for (; this.credit >= 1 - ROUNDING; this.credit--) this.repair(packet)
+      if (length < TOGETHER || (i & (TOGETHER - 1)) === TOGETHER - 1) this.takeDue()
     }
+    this.takeDue()
     if (last >= 0) {
       this.packets.readRemote(last, this.remote)
       this.client = this.packets.client[last]
@@ -199,7 +209,12 @@ export class RelySender {
       packets.setRemote(repair, this.remote)
     }
     this.counters.repair_packets.add(1)
-    this.ready[this.readyCount++] = repair
+    this.due[this.dueCount++] = repair
+  }
+
+  private takeDue(): void {
+    for (let n = 0; n < this.dueCount; n++) this.ready[this.readyCount++] = this.due[n]
+    this.dueCount = 0
   }
 
   /** Makes the repairs, copies what is left of the sources, and sends both. */
@@ -227,6 +242,7 @@ export class RelySender {
   flush(): void {
     if (!this.unprotected) return
     this.repair(-1)
+    this.takeDue()
     this.send()
   }
 
