@@ -22,6 +22,8 @@ struct Shape {
   int64_t like;
   /** The three words of the header of the first product of the first block, JavaScript's; nullptr: headers are the caller's to write. */
   const int32_t* header;
+  /** Whether sources are looked up many at once: quicker where their products are drawn, slower where a matrix is there (bench rs and rlnc). */
+  bool together;
 };
 
 /** Writes the header of product `j` of a block. */
@@ -34,8 +36,8 @@ static void writeHeader(const Shape& shape, uint8_t* at, size_t block, size_t j)
 static bool takeBlock(Arguments& arguments, const Memory& memory, const int32_t* list, const Shape& shape, size_t block) {
   State& state = arguments.state();
   const size_t first = block * (shape.k + shape.m), k = shape.k;
-  const Packet* const packets = state.packets.data();
-  const size_t found = lookUp(memory, list + first, k, state.packets.data());
+  Packet* const packets = state.packets.data();
+  const size_t found = shape.together ? lookUp(memory, list + first, k, packets) : lookUpOneByOne(memory, list + first, k, packets);
   if (found < k) {
     throwPacket(arguments, memory, first + found, loadOnce(list + first + found));
     return false;
@@ -150,7 +152,7 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   const int32_t* header = headerArgument(arguments, 9, skip, kBlockHeaderBytes);
   if (arguments.failed()) return nullptr;
-  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like, header},
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like, header, false},
                     [&](size_t block, size_t count, size_t symbol, bool padded) {
                       runProduct(arguments.state(), matrix.data, k, count, symbol, padded, block * k);
                     });
@@ -172,7 +174,7 @@ napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
   State& state = arguments.state();
   CombinationRows rows(state.elimination);
   const auto seedOf = [&](size_t n) { return static_cast<uint32_t>(loadOnce(seeds.data + n)); };
-  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1, header},
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1, header, true},
                     [&](size_t block, size_t count, size_t symbol, bool padded) {
                       if (rows.empty()) {
                         for (size_t n = block * m; n < blocks * m && (n % m != 0 || rows.hasRoom()); n++) rows.add(seedOf(n), k);

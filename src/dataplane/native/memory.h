@@ -232,6 +232,9 @@ Memory* memoryArgument(Arguments& arguments, size_t index);
 /** Looks up `count` packets, as `Memory::packet` does each; how many there are in front of the first that is none. */
 size_t lookUp(const Memory& memory, const int32_t* handles, size_t count, Packet* packets);
 
+/** The same without vectors. */
+size_t lookUpOneByOne(const Memory& memory, const int32_t* handles, size_t count, Packet* packets);
+
 /** Throws that `handles[index]` is no packet. */
 void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32_t handle);
 

@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-static size_t lookUpOneByOne(const Memory& shared, const int32_t* handles, size_t count, Packet* packets) {
+size_t lookUpOneByOne(const Memory& shared, const int32_t* handles, size_t count, Packet* packets) {
   // Nobody else sees this one: it stays in registers.
   const Memory memory = shared;
   for (size_t n = 0; n < count; n++) {

@@ -53,7 +53,8 @@ class WholeBlocks {
   /** Passes block `n` of `count` on; kThrown, or another reason why it is left as it was, below 0. */
   int32_t pass(size_t n, size_t count, const Job& job) {
     const size_t missing = job.wanted - job.sources;
-    auto taken = take(job);
+    // It may ask for more now than when it was counted.
+    auto taken = job.wanted <= out.length - sent_ ? take(job) : std::nullopt;
     if (!taken) return fail(n);
     if (missing > 0) {
       if (isRandom_ && rows_.empty() && !drawRows(n, count, job.first)) return kThrown;
