@@ -1,7 +1,9 @@
 /**
  * cluster: three servers of one hub on three NATS servers, with simulated nodes at each: what they cost while nothing happens, and what becomes of the nodes of one server
- * that is killed, stopped, or cut off from NATS. PENSTOCK_BENCH_NODES: how many at each server (`ulimit -n` of as many and more); PENSTOCK_BENCH_FAILURE: kill,
- * stop or cut.
+ * that is killed, stopped, or cut off from NATS, or whose nodes are cut off from it. PENSTOCK_BENCH_NODES: how many at each server (`ulimit -n` of as many and
+ * more); PENSTOCK_BENCH_FAILURE: kill, stop, cut (from NATS) or partition (of the nodes, and of the other servers, from it).
+ * Nodes have CPUs of their own, and the simulated ones of a server share one process: PENSTOCK_BENCH_DIALS (default 32) of them dial at once, and the others wait in
+ * line for as long as that takes. With as many as there are nodes all wait for all in the middle of their handshakes, are refused as too many, and dial again.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +19,7 @@ import { hubIdOf } from '../src/node/cluster.ts'
 import { Nats, NatsProxy } from '../test/harness/nats.ts'
 import { until } from '../test/harness/waiting.ts'
 import { type Bench, type BenchRow, runAlone } from './measure.ts'
-import { Asking, cpuSeconds, LinkedNodes, recordOf, residentKb, UpProcess } from './support/cluster-nodes.ts'
+import { Asking, cpuSeconds, HeldPath, LinkedNodes, recordOf, residentKb, UpProcess } from './support/cluster-nodes.ts'
 
 const NODES = Number(process.env.PENSTOCK_BENCH_NODES ?? 300)
 const FAILURE = process.env.PENSTOCK_BENCH_FAILURE ?? 'kill'
@@ -41,6 +43,8 @@ interface Hub {
   readonly nats: Nats
   /** Between the first server and NATS. */
   readonly proxy: NatsProxy
+  /** Between everybody else and the first server, in a partition. */
+  readonly path: HeldPath | undefined
   readonly servers: readonly UpProcess[]
   readonly groups: readonly LinkedNodes[]
   /** Kilobytes of the servers and of NATS before the nodes came. */
@@ -86,12 +90,20 @@ async function openHub(closing: (() => unknown)[]): Promise<Hub> {
   const proxy = await NatsProxy.before(nats.addresses[0] as string)
   closing.push(() => proxy.close())
   const servers: UpProcess[] = []
+  const addresses: string[] = []
+  let path: HeldPath | undefined
   for (const name of ['a', 'b', 'c']) {
     const http = await freeAddress()
+    if (name === 'a' && FAILURE === 'partition') {
+      path = await HeldPath.to(http)
+      closing.push(() => path?.close())
+    }
+    const address = `http://${name === 'a' && path !== undefined ? path.address : http}`
+    addresses.push(address)
     const own = name === 'a' ? [proxy.address] : nats.addresses
-    const hub = ['--hub', '--hub-key-file', keyFile, '--http', http, '--hub-address', `http://${http}`]
-    const addresses = own.map((address) => `nats://${address}`).join()
-    const cluster = ['--hub-cluster-name', NAME, '--hub-cluster-nats-servers', addresses]
+    const hub = ['--hub', '--hub-key-file', keyFile, '--http', http, '--hub-address', address]
+    const engines = own.map((each) => `nats://${each}`).join()
+    const cluster = ['--hub-cluster-name', NAME, '--hub-cluster-nats-servers', engines]
     const server = await UpProcess.start(name, ...hub, ...cluster)
     closing.push(() => server.close())
     servers.push(server)
@@ -99,8 +111,8 @@ async function openHub(closing: (() => unknown)[]): Promise<Hub> {
   const before = { servers: servers.map(({ pid }) => residentKb(pid)), nats: sum(pidsOf(nats).map(residentKb)) }
   const begun = performance.now()
   const signIn = { hubId: key.nodeId, hubKey: Buffer.from(hubKey).toString('hex') }
-  await Promise.all(groups.map((group, i) => group.connect({ address: (servers[i] as UpProcess).url, ...signIn })))
-  return { nats, proxy, servers, groups, before, connecting: (performance.now() - begun) / 1000 }
+  await Promise.all(groups.map((group, i) => group.connect({ address: addresses[i] as string, ...signIn })))
+  return { nats, proxy, path, servers, groups, before, connecting: (performance.now() - begun) / 1000 }
 }
 
 /** When a server tells of what becomes of nodes, ms after `begin`. */
@@ -165,14 +177,16 @@ async function steady({ servers, nats }: Hub): Promise<{ servers: number[]; nats
 }
 
 /** The first server fails; what becomes of its nodes, as the third tells it, and of calls among the others. */
-async function fail({ servers, groups, nats, proxy }: Hub, closing: (() => unknown)[]): Promise<BenchRow[]> {
+async function fail({ servers, groups, nats, proxy, path }: Hub, closing: (() => unknown)[]): Promise<BenchRow[]> {
   const [a, b, c] = servers as [UpProcess, UpProcess, UpProcess]
   const [atB, atC] = [await joined('at b', b, closing), await joined('at c', c, closing)]
   const over = new AbortController()
   closing.push(() => over.abort())
   const observer = await Observer.open(c, over.signal)
-  const call = (by: UpProcess, { id: nodeId }: UpProcess) =>
-    new Asking(() => clientOf(by.url).getNode({ nodeId }), PAUSE_MS)
+  const call = ({ url }: UpProcess, { id: nodeId }: UpProcess) => {
+    const client = clientOf(url)
+    return new Asking(() => client.getNode({ nodeId }), PAUSE_MS)
+  }
   // Until the links between the servers and of both nodes are there.
   await until(() =>
     clientOf(atB.url)
@@ -186,24 +200,31 @@ async function fail({ servers, groups, nats, proxy }: Hub, closing: (() => unkno
   const before = used()
   observer.begin()
   if (FAILURE === 'cut') proxy.cut()
+  else if (path !== undefined) path.hold()
   else a.signal(FAILURE === 'stop' ? 'SIGSTOP' : 'SIGKILL')
   const isBack = (id: string) => observer.connected.has(id)
   const back = () => ids.filter(isBack).length
   await until(
-    () => ids.every(isBack),
+    () => observer.connected.size >= ids.length && ids.every(isBack),
     () => `${back()} of ${ids.length} nodes are back`,
     PATIENCE_MS,
   )
-  await until(() => observer.disconnected.has(a.id))
+  // In a partition that server is there, and says itself that its nodes are not.
+  if (path === undefined) await until(() => observer.disconnected.has(a.id))
   const cpu = used().map((after, i) => after - (before[i] as number))
   await Promise.all(asking.map((each) => each.stop()))
   const failures = asking.flatMap((each) => each.failures)
   if (failures.length > 0) console.log(failures)
   const returns = ids.map((id) => (observer.connected.get(id) as number) / 1000).sort((x, y) => x - y)
-  const noticed = (observer.disconnected.get(a.id) as number) / 1000
+  const gone = ids.map((id) => (observer.disconnected.get(id) ?? Number.NaN) / 1000).sort((x, y) => x - y)
+  const noticed = path === undefined ? (observer.disconnected.get(a.id) as number) / 1000 : at(gone, 0.5)
   const goal = `≤ ${((FAILURE === 'kill' ? noticed : HEARTBEAT_S) + GOAL_S).toFixed(1)}`
   return [
-    { label: `${FAILURE} of one server: the others count it as gone after`, value: noticed, unit: 's' },
+    {
+      label: `${FAILURE} of one server: the others count ${path === undefined ? 'it' : 'half of its nodes'} as gone after`,
+      value: noticed,
+      unit: 's',
+    },
     { label: 'its nodes online elsewhere after that failure, half', value: at(returns, 0.5), unit: 's' },
     { label: '99 of 100', value: at(returns, 0.99), unit: 's', goal },
     { label: 'the last', value: returns.at(-1) ?? Number.NaN, unit: 's' },

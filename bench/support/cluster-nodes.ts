@@ -113,6 +113,32 @@ export class LinkedNodes {
   }
 }
 
+/** The path to an address, which can be made silent. */
+export class HeldPath {
+  /** Where the path begins. */
+  readonly address: string
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess, address: string) {
+    this.#child = child
+    this.address = address
+  }
+
+  static async to(target: string): Promise<HeldPath> {
+    const child = fork(join(packageRoot(), 'dist/bench/support/tcp-proxy.js'), [target])
+    const [{ address }] = (await once(child, 'message')) as [{ address: string }]
+    return new HeldPath(child, address)
+  }
+
+  hold(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  close(): void {
+    this.#child.kill('SIGKILL')
+  }
+}
+
 /** Something that is asked again and again, so many milliseconds after each answer. */
 export class Asking {
   answers = 0

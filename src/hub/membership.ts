@@ -1,5 +1,13 @@
 /** This node on its hub: joining, coming back after every loss of the link, leaving. */
-import { type ActorRefFrom, createActor, type EventObject, fromCallback, fromPromise, toPromise } from 'xstate'
+import {
+  type ActorRefFrom,
+  type AnyActorRef,
+  createActor,
+  type EventObject,
+  fromCallback,
+  fromPromise,
+  toPromise,
+} from 'xstate'
 import { hubConnection } from '../actors/hub-connection.ts'
 import {
   type AskEvent,
@@ -38,7 +46,34 @@ export interface MembershipOptions {
   random?: () => number
 }
 
+/** What an actor and its children share. */
+type System = AnyActorRef['system']
+
 export class Membership {
+  /** By the systems of their actors: one machine does for all. */
+  static readonly #all = new WeakMap<System, Membership>()
+  static readonly #machine = hubConnection.provide({
+    actors: {
+      ask: fromCallback<EventObject, Asked, AskEvent>(({ input, sendBack, system }) =>
+        Membership.#of(system).#ask(input, sendBack),
+      ),
+      signIn: fromPromise<void, SignInRecord>(({ input, system }) => Membership.#of(system).#stored.put(input)),
+      signOut: fromPromise<void>(({ system }) => Membership.#of(system).#stored.signOut()),
+      dial: fromPromise<HubLink, Attempt>(({ input, signal, system }) =>
+        Membership.#of(system).#connect(input, signal),
+      ),
+      hear: fromCallback<EventObject, HubLink, HubNews>(({ input, sendBack }) => sessionOf(input).onNews(sendBack)),
+    },
+    actions: {
+      forget: ({ system }) => Membership.#of(system).#stored.forget(),
+      keepServers: ({ system }, record) => Membership.#of(system).#stored.keepServers(record),
+      confirm: ({ system }, accepted) => {
+        const { onFact, record } = Membership.#of(system).#options
+        onFact({ kind: 'signed in', hub: accepted.signIn.hubAddress })
+        sessionOf(accepted.link).sendRecord(record())
+      },
+    },
+  })
   readonly #options: MembershipOptions
   readonly #actor: ActorRefFrom<typeof hubConnection>
   readonly #listeners: ((state: ConnectionState) => void)[] = []
@@ -53,27 +88,11 @@ export class Membership {
     this.#options = options
     this.#stored = new StoredSignIn(options)
     const { signIn, random = Math.random, clock } = options
-    const machine = hubConnection.provide({
-      actors: {
-        ask: fromCallback<EventObject, Asked, AskEvent>(({ input, sendBack }) => this.#ask(input, sendBack)),
-        signIn: fromPromise<void, SignInRecord>(({ input }) => this.#stored.put(input)),
-        signOut: fromPromise<void>(() => this.#stored.signOut()),
-        dial: fromPromise<HubLink, Attempt>(({ input, signal }) => this.#connect(input, signal)),
-        hear: fromCallback<EventObject, HubLink, HubNews>(({ input, sendBack }) => sessionOf(input).onNews(sendBack)),
-      },
-      actions: {
-        forget: () => this.#stored.forget(),
-        keepServers: (_, record) => this.#stored.keepServers(record),
-        confirm: (_, accepted) => {
-          options.onFact({ kind: 'signed in', hub: accepted.signIn.hubAddress })
-          sessionOf(accepted.link).sendRecord(options.record())
-        },
-      },
-    })
-    this.#actor = createActor(machine, {
+    this.#actor = createActor(Membership.#machine, {
       input: { signIn: signIn.get() ?? null, random },
       ...(clock === undefined ? {} : { clock }),
     })
+    Membership.#all.set(this.#actor.system, this)
     this.#state = stateOf(this.#actor.getSnapshot())
     this.#actor.subscribe((snapshot) => {
       const state = stateOf(snapshot)
@@ -81,6 +100,10 @@ export class Membership {
       this.#state = state
       for (const listener of this.#listeners) listener(state)
     })
+  }
+
+  static #of(system: System): Membership {
+    return Membership.#all.get(system) as Membership
   }
 
   start(): void {

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs'
 import { type Identity, identityOf } from './identity.ts'
 import { placeKey, readKey } from './key-file.ts'
 import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
+import { KnownStatements } from './known-statements.ts'
 import { LinkRefused } from './link.ts'
 import { Violation } from './messages.ts'
 import type { ServerList, ServerStatement, SignedBody } from './signed.ts'
@@ -76,12 +77,18 @@ export class HubSigner {
   }
 }
 
+const lists = new KnownStatements<ServerList>()
+const statements = new KnownStatements<ServerStatement>()
+
 /** The list that the hub key has signed. Throws Violation. */
-export function readServerList({ body, signature }: SignedBody, hubKey: Uint8Array): ServerList {
-  if (!verifyAs('servers', hubKey, transcript(body), signature)) {
-    throw new Violation('a list of servers that the hub key has not signed')
-  }
-  return decodeServerList(body)
+export function readServerList(list: SignedBody, hubKey: Uint8Array): ServerList {
+  return lists.read(list, hubKey, () => {
+    const { body, signature } = list
+    if (!verifyAs('servers', hubKey, transcript(body), signature)) {
+      throw new Violation('a list of servers that the hub key has not signed')
+    }
+    return decodeServerList(body)
+  })
 }
 
 /** A statement of the hub key about one of its servers. */
@@ -102,13 +109,22 @@ export interface StatementCheck {
  * statement has yet to prove that key. Throws Violation when the hub key has not signed it, LinkRefused when it does not count any more.
  */
 export function readStatement(
-  { body, signature }: SignedBody,
+  statement: SignedBody,
   { hubKey, now }: StatementCheck,
 ): Omit<ServerStatement, 'expiresAt'> {
-  if (!verifyAs('server', hubKey, transcript(body), signature)) {
-    throw new Violation('a statement about a server that the hub key has not signed')
-  }
-  const { serverKey, certificateKey, expiresAt } = decodeServerStatement(body)
+  const { serverKey, certificateKey, expiresAt } = statements.read(statement, hubKey, () => {
+    const { body, signature } = statement
+    if (!verifyAs('server', hubKey, transcript(body), signature)) {
+      throw new Violation('a statement about a server that the hub key has not signed')
+    }
+    const read = decodeServerStatement(body)
+    // The bytes read are views of a frame.
+    return {
+      ...read,
+      serverKey: new Uint8Array(read.serverKey),
+      certificateKey: new Uint8Array(read.certificateKey),
+    }
+  })
   if (BigInt(Math.floor(now)) >= expiresAt) {
     const until = new Date(Number(expiresAt)).toISOString()
     const message = `the hub key's statement about this server counted until ${until}: look at the clocks of both machines`

@@ -174,6 +174,8 @@ export class Engine {
         timeout: REQUEST_MS,
         pingInterval: PING_MS,
         maxPingOut: 2,
+        // Two errors made for each request, in case it fails.
+        noAsyncTraces: true,
         ...(credentials === undefined ? {} : { authenticator: credsAuthenticator(credentials) }),
         ...(login === undefined ? {} : { user: login.user, pass: login.password }),
         ...(tls === undefined ? {} : { tls }),
