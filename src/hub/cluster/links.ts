@@ -33,8 +33,8 @@ export interface LinksOptions {
   readonly stands: (life: string) => boolean
   /** Takes the node off the hub, by its own wish. */
   readonly leave: (nodeId: string) => Promise<unknown>
-  /** Writes what a node says of itself now. */
-  readonly noteRecord: (nodeId: string, record: () => NodeRecord) => Promise<void>
+  /** Writes what a node says of itself now; `record` is asked at every attempt, and says undefined once that is for others to write. */
+  readonly noteRecord: (nodeId: string, record: () => NodeRecord | undefined) => Promise<void>
   readonly onError: (message: string, error: unknown) => void
 }
 
@@ -167,7 +167,9 @@ export class Links {
     const isFree = (found: PresenceEntry | undefined) =>
       found === undefined || isOwn(found.life) || found.session === id || !stands(found.life)
     if (member?.joined !== link.joined || !isFree(seen.entry)) return
-    if (!sameFacts(member.record, link.record)) await noteRecord(nodeId, () => link.record)
+    // It may take several attempts, and the node may have gone to another server meanwhile and said something newer there.
+    const isHere = () => this.#links.get(nodeId) === link && isFree(picture.presence(nodeId).entry)
+    if (!sameFacts(member.record, link.record)) await noteRecord(nodeId, () => (isHere() ? link.record : undefined))
     if (seen.entry?.life === life()) return
     const noted = await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
     if (noted === undefined) return

@@ -52,13 +52,13 @@ export class Members {
     return revision !== undefined
   }
 
-  /** What a member says of itself now; `record` is asked at every attempt. */
-  async note(nodeId: string, record: () => NodeRecord): Promise<void> {
-    await this.change(nodeId, ({ member }) =>
-      member === undefined || sameFacts(member.record, record())
-        ? undefined
-        : { member: { ...member, record: record(), lastSeen: this.#date() } },
-    )
+  /** What a member says of itself now; `record` is asked at every attempt, undefined: no more. */
+  async note(nodeId: string, record: () => NodeRecord | undefined): Promise<void> {
+    await this.change(nodeId, ({ member }) => {
+      const said = record()
+      if (member === undefined || said === undefined || sameFacts(member.record, said)) return undefined
+      return { member: { ...member, record: said, lastSeen: this.#date() } }
+    })
   }
 
   /** As `note`, for a node that is a member from now on, if it was none: a server of the hub. */

@@ -1,0 +1,70 @@
+/** Links of this server, told by hand what is seen of the hub: what a node said of itself is written for as long as it is here. */
+import { expect, test } from 'vitest'
+import { recordOf } from '../../../test/harness/registries.ts'
+import type { LinkSession, NodeRecord } from '../../link/link.ts'
+import type { PresenceEntry } from './entries.ts'
+import { Links } from './links.ts'
+import type { PresenceWriter } from './presence-writer.ts'
+
+/** A node that is here and has said something new of itself, which has yet to be written: `attempt` is what an attempt at it writes. */
+async function saying(name: string) {
+  const joined = 1
+  const seen: { entry: PresenceEntry | undefined } = { entry: undefined }
+  const member = { key: new Uint8Array(32), record: recordOf('before'), joined, admission: 1, lastSeen: new Date() }
+  const written: (() => NodeRecord | undefined)[] = []
+  const writer = {
+    put: async (_nodeId: string, entry: PresenceEntry) => {
+      seen.entry = entry
+      return 2
+    },
+    delete: async () => {},
+  } as unknown as PresenceWriter
+  const links = new Links({
+    picture: {
+      presence: () => ({ entry: seen.entry, revision: 2, at: 0 }),
+      versioned: () => ({ entry: { member, requests: [], operations: [] }, revision: 1, at: 0 }),
+    },
+    writer,
+    life: () => 'own',
+    isOwn: (life) => life === 'own',
+    stands: () => true,
+    leave: async () => {},
+    noteRecord: async (_nodeId, record) => void written.push(record),
+    onError: (message, error) => {
+      throw new Error(message, { cause: error })
+    },
+  })
+  const connect = async (record: NodeRecord) => {
+    let close = () => {}
+    const closed = new Promise<void>((resolve) => {
+      close = resolve
+    })
+    const session = { peerId: 'n', closed, close, onLeave: () => {} } as unknown as LinkSession
+    links.add(session, record, (await links.claim('n', member)).claim)
+    return session
+  }
+  const session = await connect(member.record)
+  links.change(session, recordOf(name))
+  const [attempt] = written
+  return { seen, connect, session, attempt: () => attempt?.() }
+}
+
+test('until its link closes', async () => {
+  const { session, attempt } = await saying('now')
+  expect(attempt()).toEqual(recordOf('now'))
+  session.close('SHUTDOWN', '')
+  await session.closed
+  expect(attempt()).toBeUndefined()
+})
+
+test('until it has a newer link here', async () => {
+  const { connect, attempt } = await saying('now')
+  await connect(recordOf('newer'))
+  expect(attempt()).toBeUndefined()
+})
+
+test('until it is seen at another server', async () => {
+  const { seen, attempt } = await saying('now')
+  seen.entry = { life: 'other', session: 'other', joined: 1 }
+  expect(attempt()).toBeUndefined()
+})
