@@ -94,6 +94,11 @@ export class Changes {
       const read = await this.#read(key, until, isUncertain)
       const own = read.entry.operations.find((operation) => Buffer.compare(operation.id, id) === 0)
       if (own !== undefined) return { revision: own.revision, before }
+      if (read.revision === before.revision) {
+        // Refused by a write that is under way and may be an earlier attempt of this one: that nothing has come of it yet tells nothing.
+        await this.#pause()
+        continue
+      }
       if (isUncertain && forgets(before, read)) throw unknown(new Error('too many other changes followed'))
       before = read
       isUncertain = false

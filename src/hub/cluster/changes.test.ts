@@ -1,0 +1,57 @@
+/** Changes against an engine whose answers are told by hand. */
+import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream'
+import type { KV } from '@nats-io/kv'
+import { errors } from '@nats-io/transport-node'
+import { expect, test } from 'vitest'
+import { recordOf } from '../../../test/harness/registries.ts'
+import { systemClock } from '../../contract/clock.ts'
+import { ServiceError } from '../../contract/errors.ts'
+import { Changes, NO_ENTRY } from './changes.ts'
+import type { Engine } from './engine.ts'
+
+const refused = (code: number) =>
+  new JetStreamApiError({ code: 400, err_code: code, description: 'wrong last sequence' })
+/** Another write of the key is under way; another one was made. */
+const underWay = refused(JetStreamApiCodes.StreamWrongLastSequenceUnknown)
+const overtaken = refused(JetStreamApiCodes.StreamWrongLastSequence)
+const silent = new errors.TimeoutError()
+
+/** A change whose writes fail so, one after the other, while the key stays as it is in `revisions`; then this server may not write any more. */
+async function failing(failures: readonly Error[], revisions: readonly number[]) {
+  let writes = 0
+  const members = {
+    put: async () => {
+      throw failures[writes++] as Error
+    },
+    get: async () => {
+      const revision = revisions[Math.min(writes, revisions.length) - 1] as number
+      return { revision, operation: 'DEL', value: new Uint8Array(0), created: new Date(0) }
+    },
+  } as unknown as KV
+  const engine = { session: { members } } as unknown as Engine
+  const mayWrite = () => {
+    if (writes === failures.length) throw new ServiceError('UNAVAILABLE', 'cut off')
+  }
+  const changes = new Changes({ engine, clock: systemClock, mayWrite })
+  const member = { key: new Uint8Array(32), record: recordOf('a'), joined: 0, admission: 0, lastSeen: new Date(0) }
+  const outcome = await changes
+    .change('node.a', { entry: NO_ENTRY, revision: 7, at: 0 }, () => ({ member }))
+    .catch((error: ServiceError) => error.code)
+  return outcome
+}
+
+test.each<[string, Error[], number[], string]>([
+  ['refused, as another was faster', [overtaken], [8], 'UNAVAILABLE'],
+  ['refused by another that is under way', [underWay], [7], 'UNAVAILABLE'],
+  ['not answered', [silent], [7], 'UNKNOWN'],
+  ['not answered, then refused by what may be itself', [silent, underWay], [7], 'UNKNOWN'],
+  ['the same again and again', [silent, underWay, underWay, underWay], [7], 'UNKNOWN'],
+  [
+    'not answered, then overtaken by another, after which it cannot be made',
+    [silent, overtaken],
+    [7, 8],
+    'UNAVAILABLE',
+  ],
+])('%s', async (_, failures, revisions, code) => {
+  expect(await failing(failures, revisions)).toBe(code)
+})
