@@ -173,3 +173,22 @@ test('fewer replicas than the configuration asks for', async () => {
   await expect(open(nats.addresses, { replicas: 3 })).rejects.toThrow(/has replicas 1, and this hub needs 3/)
   expect(await streams(nats.addresses[0]!)).toEqual(before)
 })
+
+test('a bucket of members that somebody has made anew is not taken for the one that was known', async () => {
+  const nats = await start(Nats.alone())
+  const [address] = nats.addresses as [string]
+  const failures: string[] = []
+  const engine = await open([address], {
+    onFact: (fact) => {
+      if (fact.kind === 'failed') failures.push(String(fact.error))
+    },
+  })
+  const connection = await connect({ servers: address })
+  closing.push(() => connection.close())
+  const { streams: manager } = await jetstreamManager(connection)
+  await manager.delete('KV_penstock_tests_members')
+  await bucket(address, 'penstock_tests_members', { storage: 'file' }, encodeHub(engine.hub))
+  engine.reconnect()
+  await until(() => failures.some((failure) => failure.includes('is not the one that this server knew')))
+  expect(engine.session).toBeUndefined()
+})

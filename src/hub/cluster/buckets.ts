@@ -36,11 +36,12 @@ export interface Buckets {
   readonly presence: KV
   readonly hub: HubKey
   /**
-   * When the bucket of presence was made, and when it was last empty: a cluster of NATS servers that has lost what they had in memory has the same
-   * bucket again, whose revisions begin anew.
+   * When each bucket was made, milliseconds since the epoch: when the key was written that says whose it is. What NATS says of its stream is no such thing:
+   * a stream that several asked for at once may tell of another time under its next leader, and one of which the NATS servers have lost what they had in
+   * memory is the same again, though its revisions begin anew.
    */
-  readonly presenceMade: string
-  readonly membersMade: string
+  readonly presenceMade: number
+  readonly membersMade: number
   /** Takes the value of this revision out of a bucket for good, if it is there still. */
   purge(bucket: 'members' | 'presence', revision: Revision): Promise<void>
 }
@@ -69,8 +70,8 @@ export async function openBuckets(
     for (const plan of plans) {
       const info = await infoOf(manager.streams.info(`KV_${plan.bucket}`))
       if (info !== undefined) checkConfig(plan, info.config)
-      if (known !== undefined && plan === plans[0] && info?.created !== known.membersMade) throw lost(plan)
       const value = info === undefined ? null : await (await kvm.open(plan.bucket, plan.settings)).get(HUB_KEY)
+      if (known !== undefined && plan === plans[0] && value?.created.getTime() !== known.membersMade) throw lost(plan)
       found.push(value === null ? undefined : checkHub(plan, decodeHub(value.value), options.hubId))
     }
     const hub = found[0] ?? { layout: LAYOUT, hubId: options.hubId, requestBase: 0n }
@@ -80,13 +81,11 @@ export async function openBuckets(
       if (found[i] === undefined) await claimBucket(plan, bucket, hub, options.hubId)
       opened.push(bucket)
     }
-    const [membersMade, presenceMade] = (await Promise.all(
-      plans.map(async ({ bucket }) => (await manager.streams.info(`KV_${bucket}`)).created),
-    )) as [string, string]
     const [members, presence] = opened as [KV, KV]
+    const [membersMade, presenceMade] = await Promise.all([claimedAt(members), claimedAt(presence)])
     const purge = async (bucket: 'members' | 'presence', revision: Revision) =>
       await purgeFrom(manager, plans[bucket === 'members' ? 0 : 1] as Plan, revision)
-    return { members, presence, hub, membersMade, presenceMade: `${presenceMade} ${await claimedAt(presence)}`, purge }
+    return { members, presence, hub, membersMade, presenceMade, purge }
   } catch (error) {
     throw isWithoutJetStream(error)
       ? new EngineUnfit(

@@ -47,7 +47,7 @@ export class View {
   #reading: Reading | undefined
   #isWhole = false
   #isChecking = false
-  #presenceMade = ''
+  #presenceMade = 0
   /** When the newest of this server's renewals that has come back was sent; when reading began, before that. */
   #currentAsOf = 0
   /** The oldest renewal that was acknowledged and has not come back: when it was sent, and when that was known. */
