@@ -40,6 +40,20 @@ describe('rely_encoder', () => {
     bench.stop()
   })
 
+  it('loses and repeats nothing where a source that ends such a group has no room', () => {
+    const graph = { enc: { rely_encoder: { input: 'in', output: 'out', repair_target_rate: 4 } } }
+    const bench = drive(graph, { mtu: 70_000 })
+    const sources = sized(70)
+    sources[31] = payload(65_536)
+    bench.send('in', sources)
+    const out = bytesOut(bench)
+    const keys = out.filter(isRepair).map((bytes) => viewOf(bytes).getUint16(10))
+    expect(keys).toEqual(Array.from({ length: 69 * 4 }, (_, n) => n))
+    expect(out).toHaveLength(69 * 5)
+    expect(bench.metrics().enc).toMatchObject({ no_room_packets: 1, source_packets: 69, repair_packets: 276 })
+    bench.stop()
+  })
+
   it.each([
     [0, 0],
     [0.1, 100],

@@ -124,13 +124,13 @@ export class RelySender {
     const protects = rate > 0 || flushAfter > 0
     let last = -1
     for (let i = 0; i < length; i++) {
+      if (length < TOGETHER || (i & (TOGETHER - 1)) === 0) this.takeDue()
       const packet = handles[i]
       if (!this.frame(packet, protects)) continue
       last = packet
       this.ready[this.readyCount++] = packet
       this.credit += rate
       for (; this.credit >= 1 - ROUNDING; this.credit--) this.repair(packet)
-      if (length < TOGETHER || (i & (TOGETHER - 1)) === TOGETHER - 1) this.takeDue()
     }
     this.takeDue()
     if (last >= 0) {
