@@ -62,7 +62,7 @@ class ClaimedAdmissions {
     withdrawn: AbortSignal,
   ): Admission | Promise<Admission> {
     if (!admission.admitted || withdrawn.aborted) return admission
-    const claim = this.#registry.claim(nodeId, record)
+    const claim = this.#registry.claim(nodeId, record, withdrawn)
     if (!(claim instanceof Promise)) return this.#note(claim, admission, withdrawn)
     return claim.then((claimed) => this.#note(claimed, admission, withdrawn), refuseUnavailable)
   }

@@ -46,9 +46,10 @@ export interface NodeRegistry {
   expel(place: MemberPlace): Promise<boolean>
   /**
    * A node has proven its key and is about to be welcomed: notes where it is from now on. Undefined: it is certain that it is no member.
-   * Throws ServiceError UNAVAILABLE when neither can be made certain now; a registry that needs to ask nobody answers at once.
+   * Throws ServiceError UNAVAILABLE when neither can be made certain now; a registry that needs to ask nobody answers at once. `withdrawn`:
+   * the node waits no longer.
    */
-  claim(nodeId: string, record: NodeRecord): Claim | undefined | Promise<Claim | undefined>
+  claim(nodeId: string, record: NodeRecord, withdrawn: AbortSignal): Claim | undefined | Promise<Claim | undefined>
   /** The link of a claim stands: the node is online until the session closes. One that is no member any more is cut off. */
   connect(session: LinkSession, record: NodeRecord, claim: Claim): void
   /** A node has said over its session that its details have changed. */

@@ -52,7 +52,7 @@ const steps = {
   update: async ({ nodeId, name: named }) => {
     // UNAVAILABLE may be said of the presence, which is written after the record: here it is certain that nothing was.
     if (!registry.directory.isInTouch) throw Object.assign(new Error('no touch with the engine'), { code: 'NOT_TRIED' })
-    const claim = await registry.claim(nodeId, record(named))
+    const claim = await registry.claim(nodeId, record(named), new AbortController().signal)
     claim?.release()
     return { done: claim !== undefined }
   },

@@ -84,11 +84,15 @@ test('a node whose changed details may have been stored, or not, is refused UNAV
   const a = await server('a')
   const node = newIdentity()
   await a.admit(node, recordOf('before'))
-  a.proxy.holdAnswers()
+  a.proxy.changeToServer((text) => {
+    if (text.includes(`$KV.penstock_${bucket()}_members.node.`)) a.proxy.holdAnswers()
+    return text
+  })
   await expect(a.dial(node, recordOf('after'))).rejects.toMatchObject({
     ...{ reason: 'UNAVAILABLE', signed: true },
     message: expect.stringContaining('is not known: it has to come again'),
   })
+  a.proxy.changeToServer()
   a.proxy.break()
   await until(() => (a.registry as ClusterRegistry).directory.isInTouch)
   const { session } = await a.dial(node, recordOf('after'))
@@ -136,19 +140,20 @@ test('a claim that this server has yet to see is given back; what it has seen of
     isOwn: (life) => life === 'own',
     stands: () => true,
     leave: async () => {},
-    noteRecord: async () => {},
+    noteRecord: async () => true,
     onError: (message, error) => {
       throw new Error(message, { cause: error })
     },
   })
+  const { signal: awaited } = new AbortController()
   const found = () => engine.session?.presence.get('node.n')
-  const { claim } = await links.claim('n', member)
+  const { claim } = await links.claim('n', member, record, awaited)
   claim.release?.()
   await until(async () => (await found())?.operation === 'DEL')
-  const again = await links.claim('n', member)
+  const again = await links.claim('n', member, record, awaited)
   const newer = (await writer.put('n', other, { ...seen, revision: again.revision })) as number
   seen = { entry: other, revision: newer, at: 0 }
   again.claim.release?.()
-  await links.claim('m', member)
+  await links.claim('m', member, record, awaited)
   expect((await found())?.revision).toBe(newer)
 })

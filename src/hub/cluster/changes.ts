@@ -68,14 +68,16 @@ export class Changes {
    * Changes the entry of a node; `next` is asked again whenever somebody else was faster. `known` is the entry as it was seen last. Throws
    * UNAVAILABLE when nothing was written, UNKNOWN when that cannot be told.
    */
-  async change(key: string, known: Versioned, next: (entry: NodeEntry) => Next): Promise<Changed> {
+  async change(key: string, known: Versioned, next: (entry: NodeEntry) => Next | Promise<Next>): Promise<Changed> {
     const { clock, mayWrite } = this.#options
     const id = randomBytes(16)
     const until = clock.now() + CHANGE_MS
     let before = known
     let isUncertain = false
     for (;;) {
-      const wanted = next(before.entry)
+      const wanted = await Promise.resolve(next(before.entry)).catch((error: unknown) => {
+        throw isUncertain ? unknown(error) : error
+      })
       if (wanted === undefined) return { revision: undefined, before }
       const value = encodeNodeEntry(withOperation({ ...before.entry, ...wanted }, id))
       try {

@@ -2,7 +2,6 @@
 import { ServiceError } from '../../contract/errors.ts'
 import type { Node } from '../../contract/types.ts'
 import type { JoiningNode, LinkSession, NodeRecord } from '../../link/link.ts'
-import { sameFacts } from '../node-records.ts'
 import type { Claim, NodeEvent, NodeRegistry, NodeRoute } from '../registry.ts'
 import type { MemberPlace } from '../request-store.ts'
 import type { Directory } from './directory.ts'
@@ -98,13 +97,12 @@ export class ClusterRegistry implements NodeRegistry {
     })
   }
 
-  async claim(nodeId: string, record: NodeRecord): Promise<Claim | undefined> {
+  async claim(nodeId: string, record: NodeRecord, withdrawn: AbortSignal): Promise<Claim | undefined> {
     this.#parts.lives.mayWrite()
     if (this.#parts.picture.member(nodeId) === undefined) await this.current()
     const member = this.#parts.picture.member(nodeId)
     if (member === undefined) return undefined
-    if (!sameFacts(member.record, record)) await this.#parts.members.note(nodeId, () => record).catch(comeAgain)
-    const { claim, revision } = await this.#parts.links.claim(nodeId, member)
+    const { claim, revision } = await this.#parts.links.claim(nodeId, member, record, withdrawn)
     await this.#parts.view.presencePassed(revision)
     return claim
   }
@@ -138,11 +136,4 @@ export class ClusterRegistry implements NodeRegistry {
     if (this.#isClosed) return
     for (const listener of this.#listeners) listener(event)
   }
-}
-
-/** Whoever is refused so comes again, and says anew what it is: whether that was stored before does not matter then. */
-function comeAgain(error: unknown): never {
-  if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN') throw error
-  const message = 'whether the changed details of this node were stored is not known: it has to come again'
-  throw new ServiceError('UNAVAILABLE', message, { cause: error })
 }

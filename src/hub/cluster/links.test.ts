@@ -2,34 +2,41 @@
 import { expect, test } from 'vitest'
 import { recordOf } from '../../../test/harness/registries.ts'
 import type { LinkSession, NodeRecord } from '../../link/link.ts'
+import { sameFacts } from '../node-records.ts'
 import type { PresenceEntry } from './entries.ts'
 import { Links } from './links.ts'
 import type { PresenceWriter } from './presence-writer.ts'
+
+const awaited = new AbortController().signal
 
 /** A node that is here and has said something new of itself, which has yet to be written: `attempt` is what an attempt at it writes. */
 async function saying(name: string) {
   const joined = 1
   const seen: { entry: PresenceEntry | undefined } = { entry: undefined }
-  const member = { key: new Uint8Array(32), record: recordOf('before'), joined, admission: 1, lastSeen: new Date() }
-  const written: (() => NodeRecord | undefined)[] = []
+  const stored = { key: new Uint8Array(32), record: recordOf('before'), joined, admission: 1, lastSeen: new Date() }
+  const attempts: { record: () => NodeRecord; holds: () => Promise<boolean> }[] = []
   const writer = {
     put: async (_nodeId: string, entry: PresenceEntry) => {
       seen.entry = entry
       return 2
     },
     delete: async () => {},
+    holds: async (_nodeId: string, session: string) => seen.entry?.session === session,
   } as unknown as PresenceWriter
   const links = new Links({
     picture: {
       presence: () => ({ entry: seen.entry, revision: 2, at: 0 }),
-      versioned: () => ({ entry: { member, requests: [], operations: [] }, revision: 1, at: 0 }),
+      versioned: () => ({ entry: { member: stored, requests: [], operations: [] }, revision: 1, at: 0 }),
     },
     writer,
     life: () => 'own',
     isOwn: (life) => life === 'own',
     stands: () => true,
     leave: async () => {},
-    noteRecord: async (_nodeId, record) => void written.push(record),
+    noteRecord: async (_nodeId, record, holds) => {
+      if (!sameFacts(stored.record, record())) attempts.push({ record, holds })
+      return true
+    },
     onError: (message, error) => {
       throw new Error(message, { cause: error })
     },
@@ -40,31 +47,50 @@ async function saying(name: string) {
       close = resolve
     })
     const session = { peerId: 'n', closed, close, onLeave: () => {} } as unknown as LinkSession
-    links.add(session, record, (await links.claim('n', member)).claim)
+    links.add(session, record, (await links.claim('n', stored, record, awaited)).claim)
     return session
   }
-  const session = await connect(member.record)
+  const session = await connect(stored.record)
   links.change(session, recordOf(name))
-  const [attempt] = written
-  return { seen, connect, session, attempt: () => attempt?.() }
+  const attempt = async () => {
+    const [first] = attempts
+    return (await first?.holds()) === true ? first?.record() : undefined
+  }
+  return { links, stored, seen, connect, session, attempts, attempt }
 }
 
 test('until its link closes', async () => {
   const { session, attempt } = await saying('now')
-  expect(attempt()).toEqual(recordOf('now'))
+  expect(await attempt()).toEqual(recordOf('now'))
   session.close('SHUTDOWN', '')
   await session.closed
-  expect(attempt()).toBeUndefined()
+  expect(await attempt()).toBeUndefined()
 })
 
 test('until it has a newer link here', async () => {
   const { connect, attempt } = await saying('now')
   await connect(recordOf('newer'))
-  expect(attempt()).toBeUndefined()
+  expect(await attempt()).toBeUndefined()
 })
 
-test('until it is seen at another server', async () => {
+test('until it is at another server', async () => {
   const { seen, attempt } = await saying('now')
   seen.entry = { life: 'other', session: 'other', joined: 1 }
-  expect(attempt()).toBeUndefined()
+  expect(await attempt()).toBeUndefined()
+})
+
+test('again where something else stands that it said before, but not over what a later admission brought', async () => {
+  const { links, stored, attempts } = await saying('now')
+  stored.record = recordOf('now')
+  links.settle('n')
+  await links.catchUp()
+  expect(attempts).toHaveLength(1)
+  stored.record = recordOf('before')
+  links.settle('n')
+  await links.catchUp()
+  expect(attempts).toHaveLength(2)
+  stored.admission = 2
+  links.settle('n')
+  await links.catchUp()
+  expect(attempts).toHaveLength(2)
 })

@@ -15,12 +15,14 @@ export interface Link {
   readonly id: string
   /** The membership that it was let in for. */
   readonly joined: Revision
+  /** The admission that the record is newer than: what a later one brought is not for this link to write over. */
+  admission: Revision
   /** The revision at which it was noted last. */
   noted: Revision
   record: NodeRecord
 }
 
-interface ClusterClaim extends Claim, Pick<Link, 'id' | 'joined' | 'noted'> {}
+interface ClusterClaim extends Claim, Pick<Link, 'id' | 'joined' | 'admission' | 'noted'> {}
 
 export interface LinksOptions {
   readonly picture: Pick<Picture, 'presence' | 'versioned'>
@@ -33,8 +35,8 @@ export interface LinksOptions {
   readonly stands: (life: string) => boolean
   /** Takes the node off the hub, by its own wish. */
   readonly leave: (nodeId: string) => Promise<unknown>
-  /** Writes what a node says of itself now; `record` is asked at every attempt, and says undefined once that is for others to write. */
-  readonly noteRecord: (nodeId: string, record: () => NodeRecord | undefined) => Promise<void>
+  /** Members.note. */
+  readonly noteRecord: (nodeId: string, record: () => NodeRecord, holds: () => Promise<boolean>) => Promise<boolean>
   readonly onError: (message: string, error: unknown) => void
 }
 
@@ -55,24 +57,39 @@ export class Links {
     return this.#links.get(nodeId)
   }
 
-  /** Notes that a member is here from now on. Throws UNAVAILABLE. */
-  async claim(nodeId: string, member: MemberEntry): Promise<{ claim: ClusterClaim; revision: number }> {
-    const { picture, writer, life } = this.#options
+  /**
+   * Notes that a member is here from now on, and then what it says of itself, as long as it is here: the node may give up and go elsewhere
+   * meanwhile. Throws UNAVAILABLE.
+   */
+  async claim(
+    nodeId: string,
+    { joined, admission }: MemberEntry,
+    record: NodeRecord,
+    withdrawn: AbortSignal,
+  ): Promise<{ claim: ClusterClaim; revision: number }> {
+    const { picture, writer, life, noteRecord } = this.#options
     const id = PresenceWriter.newSession()
-    const { joined } = member
     const entry = { life: life(), session: id, joined }
-    let noted: Revision
+    const isAwaited = () => !withdrawn.aborted
     try {
-      noted = (await writer.put(nodeId, entry, picture.presence(nodeId))) as Revision
+      const noted = await writer.put(nodeId, entry, picture.presence(nodeId), isAwaited)
+      const isSaid =
+        noted !== undefined &&
+        (await noteRecord(
+          nodeId,
+          () => record,
+          async () => isAwaited() && (await writer.holds(nodeId, id)),
+        ))
+      if (!isSaid) throw comeAgain('the node has given up or come anew meanwhile')
+      if (life() !== entry.life) throw comeAgain('this server lost its lease while the node came')
+      const release = () => this.#goOffline(nodeId, id, noted)
+      return { claim: { id, joined, admission, noted, release }, revision: noted }
     } catch (error) {
       // It may have been written all the same.
       this.#takeAway(nodeId, id, 0)
-      throw error
+      if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN') throw error
+      throw comeAgain('whether the changed details of this node were stored is not known', error)
     }
-    if (life() !== entry.life) {
-      throw new ServiceError('UNAVAILABLE', 'this server lost its lease while the node came: it has to come again')
-    }
-    return { claim: { id, joined, noted, release: () => this.#goOffline(nodeId, id, noted) }, revision: noted }
   }
 
   /** The link of a claim stands. */
@@ -80,8 +97,8 @@ export class Links {
     const { peerId: nodeId } = session
     const { picture, life, leave } = this.#options
     const before = this.#links.get(nodeId)
-    const { id, joined, noted } = claim as ClusterClaim
-    const link: Link = { session, id, joined, noted, record }
+    const { id, joined, admission, noted } = claim as ClusterClaim
+    const link: Link = { session, id, joined, admission, noted, record }
     this.#links.set(nodeId, link)
     before?.session.close('REPLACED', 'the node has opened a newer connection')
     session.onLeave(() => this.keep(nodeId, async () => void (await leave(nodeId))))
@@ -100,6 +117,7 @@ export class Links {
     const link = this.#links.get(nodeId)
     if (link?.session !== session) return
     link.record = record
+    link.admission = this.#options.picture.versioned(nodeId).entry.member?.admission ?? link.admission
     this.#noteInBackground(nodeId, link)
   }
 
@@ -113,7 +131,10 @@ export class Links {
     }
   }
 
-  /** Cuts the link of a node that is no member, or not the one that it was, or that has a newer link; where it is is noted again if that is lost. */
+  /**
+   * Cuts the link of a node that is no member, or not the one that it was, or that has a newer link; where it is and what it has said last
+   * is noted again if that is lost.
+   */
   settle(nodeId: string): void {
     const { picture, stands } = this.#options
     const link = this.#links.get(nodeId)
@@ -127,7 +148,7 @@ export class Links {
     } else if (member.joined !== link.joined) {
       // What was between may never be told.
       link.session.close('SHUTDOWN', 'the node was removed and let in anew: it has to connect again')
-    } else if (entry === undefined || !stands(entry.life)) this.#behind.add(nodeId)
+    } else if (entry === undefined || !stands(entry.life) || isUnsaid(member, link)) this.#behind.add(nodeId)
   }
 
   /** Another server has taken a node off the hub, which this one may not see yet. */
@@ -167,15 +188,16 @@ export class Links {
     const isFree = (found: PresenceEntry | undefined) =>
       found === undefined || isOwn(found.life) || found.session === id || !stands(found.life)
     if (member?.joined !== link.joined || !isFree(seen.entry)) return
+    if (seen.entry?.life !== life()) {
+      const noted = await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
+      if (noted === undefined) return
+      link.noted = noted
+      // It may have closed meanwhile.
+      if (this.#links.get(nodeId) !== link) return this.#goOffline(nodeId, id, noted)
+    }
     // It may take several attempts, and the node may have gone to another server meanwhile and said something newer there.
-    const isHere = () => this.#links.get(nodeId) === link && isFree(picture.presence(nodeId).entry)
-    if (!sameFacts(member.record, link.record)) await noteRecord(nodeId, () => (isHere() ? link.record : undefined))
-    if (seen.entry?.life === life()) return
-    const noted = await writer.put(nodeId, { life: life(), session: id, joined: member.joined }, seen, isFree)
-    if (noted === undefined) return
-    link.noted = noted
-    // It may have closed meanwhile.
-    if (this.#links.get(nodeId) !== link) this.#goOffline(nodeId, id, noted)
+    const holds = async () => this.#links.get(nodeId) === link && (await writer.holds(nodeId, id))
+    if (isUnsaid(member, link)) await noteRecord(nodeId, () => link.record, holds)
   }
 
   #noteInBackground(nodeId: string, link: Link): void {
@@ -203,4 +225,14 @@ export class Links {
         onError(`that node ${nodeId} went offline could not be noted`, error)
       })
   }
+}
+
+/** Whether what the node of a link has said last is not what stands of it. */
+function isUnsaid({ admission, record }: MemberEntry, link: Link): boolean {
+  return admission === link.admission && !sameFacts(record, link.record)
+}
+
+/** Whoever is refused so says anew what it is: whether that was stored before does not matter then. */
+function comeAgain(why: string, cause?: unknown): ServiceError {
+  return new ServiceError('UNAVAILABLE', `${why}: it has to come again`, cause === undefined ? {} : { cause })
 }

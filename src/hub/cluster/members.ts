@@ -52,13 +52,18 @@ export class Members {
     return revision !== undefined
   }
 
-  /** What a member says of itself now; `record` is asked at every attempt, undefined: no more. */
-  async note(nodeId: string, record: () => NodeRecord | undefined): Promise<void> {
-    await this.change(nodeId, ({ member }) => {
-      const said = record()
-      if (member === undefined || said === undefined || sameFacts(member.record, said)) return undefined
-      return { member: { ...member, record: said, lastSeen: this.#date() } }
+  /**
+   * What a member says of itself now; `record` is asked at every attempt. So is `holds`, after the entry was read that is written over: whether
+   * it is (still) for this server to say that. Resolves to what it said last.
+   */
+  async note(nodeId: string, record: () => NodeRecord, holds: () => Promise<boolean>): Promise<boolean> {
+    let isHeld = true
+    await this.change(nodeId, async ({ member }) => {
+      if (member === undefined || sameFacts(member.record, record())) return undefined
+      isHeld = await holds()
+      return isHeld ? { member: { ...member, record: record(), lastSeen: this.#date() } } : undefined
     })
+    return isHeld
   }
 
   /** As `note`, for a node that is a member from now on, if it was none: a server of the hub. */
@@ -71,7 +76,7 @@ export class Members {
   }
 
   /** Any change of the entry of a node; `next` is asked again whenever somebody else was faster. Throws UNAVAILABLE and UNKNOWN. */
-  async change(nodeId: string, next: (entry: NodeEntry) => Next): Promise<Changed> {
+  async change(nodeId: string, next: (entry: NodeEntry) => Next | Promise<Next>): Promise<Changed> {
     const { changes, picture, passed } = this.#options
     const changed = await changes.change(nodeKey(nodeId), picture.versioned(nodeId), next)
     await passed(changed.revision ?? changed.before.revision)

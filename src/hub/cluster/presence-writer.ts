@@ -78,6 +78,21 @@ export class PresenceWriter {
     })
   }
 
+  /** Whether that link is the one that its node has, as the leader of the stream has it. Throws UNAVAILABLE. */
+  async holds(nodeId: string, session: string): Promise<boolean> {
+    const { clock } = this.#options
+    const until = clock.now() + PRESENCE_MS
+    for (;;) {
+      try {
+        const found = await this.#presence().get(nodeKey(nodeId))
+        return found?.operation === 'PUT' && decodePresence(found.value).session === session
+      } catch (error) {
+        if (clock.now() >= until) throw unavailable(error)
+      }
+      await this.#pause()
+    }
+  }
+
   async #write(nodeId: string, { seen, creates, write, judge }: ConditionalWrite): Promise<Revision | undefined> {
     const { clock, mayWrite } = this.#options
     const until = clock.now() + PRESENCE_MS
@@ -106,8 +121,14 @@ export class PresenceWriter {
       } catch (error) {
         if (clock.now() >= until) throw unavailable(error)
       }
-      await new Promise<void>((resolve) => clock.setTimeout(resolve, PAUSE_MS))
+      await this.#pause()
     }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.clock.setTimeout(resolve, PAUSE_MS)
+    })
   }
 
   #presence(): KV {

@@ -191,7 +191,7 @@ export class ServerParts {
       isOwn: (life) => this.lives.has(life),
       stands: (life) => routes.stands(life),
       leave: (nodeId) => this.members.forget(nodeId),
-      noteRecord: (nodeId, record) => this.members.note(nodeId, record),
+      noteRecord: (nodeId, record, holds) => this.members.note(nodeId, record, holds),
       onError: options.onError,
     })
     this.view = new View({
