@@ -120,6 +120,8 @@ describe('a server killed with -9', () => {
     await expect(b.caller.unary('removeNode', { nodeId: a.id })).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
     await told(changes, 'connectedNode', first.id)
     changes.close()
+    // Each server sees it by itself.
+    await until(async () => (await isListed(b, first, true)) && (await isListed(c, first, true)))
     for (const caller of [b, c, second, third]) {
       expect((await caller.caller.unary('getNode', { nodeId: first.id })).node.name).toBe('n1')
     }
@@ -169,6 +171,7 @@ describe('NATS that answers nobody', () => {
     }
     changes.close()
     for (const node of nodes) await until(() => isListed(c, node, true))
+    await until(() => isListed(c, another, true))
     await c.caller.unary('removeNode', { nodeId: another.id })
     await another.reaches('UNAUTHENTICATED')
   })
