@@ -1,6 +1,6 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
-const limits = { testTimeout: 30_000, hookTimeout: 30_000, pool: 'forks' } as const
+const limits = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' } as const
 
 const BROWSER = 'test/browser/**/*.test.ts'
 

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import * as client from '../../clients/typescript/src/index.ts'
 import { nodeFetch } from '../../clients/typescript/src/node/index.ts'
+import { freeAddress } from '../../src/cli/free-address.ts'
 import { type RunningNode, runNode, temporaryDirectory, traffic } from '../api/running-node.ts'
 import { Between, portOf } from './between.ts'
 
@@ -39,9 +40,7 @@ describe.each(FETCHES)('over %s', (_, given) => {
   const options = given === undefined ? {} : { fetch: given }
 
   test('a call that nobody answers, whose answer breaks off, or is not of a node', async () => {
-    const closed = createServer()
-    const away = client.connect({ url: await listening(closed), ...options })
-    closed.close()
+    const away = client.connect({ url: `http://${await freeAddress()}`, ...options })
     await expect(client.getTokens(away)).rejects.toMatchObject({ code: 'UNAVAILABLE', loss: 'NO_ANSWER' })
 
     const cut = await other((_, response) => {

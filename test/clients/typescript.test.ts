@@ -1,13 +1,12 @@
 /** The TypeScript client against real nodes: failures, cancelling, streams over broken connections, and the package as it is built. */
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import * as client from '../../clients/typescript/src/index.ts'
+import { freeAddress } from '../../src/cli/free-address.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
 import { Between, portOf } from './between.ts'
@@ -48,12 +47,7 @@ describe('failures', () => {
   })
 
   test('nobody there: UNAVAILABLE with its cause; no address of a node: TypeError', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    server.close()
-    await once(server, 'close')
-    const away = client.connect({ url: `http://127.0.0.1:${port}` })
+    const away = client.connect({ url: `http://${await freeAddress()}` })
     await expect(client.getNodes(away, {})).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       status: undefined,

@@ -145,9 +145,9 @@ test('all three NATS servers killed and started again: the revisions of presence
   for (let i = 0; i < 50; i++) await a.dial(node)
   await until(() => isOnline(b, node))
   await Promise.all(nats.servers.map((each) => each.kill()))
-  await Promise.all(nats.servers.map((each) => each.start()))
   const isIn = ({ registry }: HubServerRig) => (registry as ClusterRegistry).directory.isInTouch
   await until(() => !isIn(a) && !isIn(b))
+  await Promise.all(nats.servers.map((each) => each.start()))
   await until(() => isIn(a) && isIn(b), 'both servers in touch', ELECTIONS_MS)
   await until(() => isOnline(b, node) && routes(b, node).kind === 'server')
 })

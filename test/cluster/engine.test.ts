@@ -9,6 +9,7 @@ import { Engine, type EngineOptions } from '../../src/hub/cluster/engine.ts'
 import { encodeHub } from '../../src/hub/cluster/entries.ts'
 import { Nats, NatsProxy } from '../harness/nats.ts'
 import { until } from '../harness/waiting.ts'
+import '../harness/slow.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -85,13 +86,18 @@ test('three NATS servers as a cluster: three replicas; a connection that breaks 
   const { config } = (await engine.session!.members.status()).streamInfo
   expect(config.num_replicas).toBe(3)
   await nats.servers.find(({ address }) => connected[0]!.endsWith(address))!.kill()
-  await until(() => connected.length === 2)
+  // The others elect leaders first.
+  await until(() => connected.length === 2, 'a connection with another', 60_000)
   expect(lost).toHaveLength(1)
   expect(connected[1]).not.toBe(connected[0])
   // 2.9.x, x below 21: said each time.
   const isOld = execFileSync('nats-server', ['--version'], { encoding: 'utf8' }).match(/v2\.9\.(\d+)/)
   expect(outdated).toHaveLength(isOld !== null && Number(isOld[1]) < 21 ? 2 : 0)
-  await until(async () => (await engine.session?.members.get('hub').catch(() => null)) != null)
+  await until(
+    async () => (await engine.session?.members.get('hub').catch(() => null)) != null,
+    'the bucket of members',
+    60_000,
+  )
 })
 
 test('wrong credentials', async () => {

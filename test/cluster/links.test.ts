@@ -11,6 +11,7 @@ import { newIdentity } from '../../src/link/identity.ts'
 import { Nats, NatsProxy } from '../harness/nats.ts'
 import { clusterServer, HUB_ID, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
+import '../harness/slow.ts'
 
 let nats: Nats
 let buckets = 0
@@ -76,7 +77,7 @@ test('a node whose claim was made, though no answer said so, is not online where
   )
   await expect(a.dial(node)).rejects.toMatchObject({ reason: 'UNAVAILABLE', signed: true })
   expect(a.facts).not.toContain('lease lost')
-  await until(() => b.listed(node.nodeId)?.online === false)
+  await until(() => b.events.length >= 2)
   expect(b.told()).toEqual(['connected node', 'disconnected node'])
 })
 

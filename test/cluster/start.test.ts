@@ -222,7 +222,7 @@ describe('what stops it from coming up, with nothing written into NATS', () => {
   })
 
   test('NATS servers that do not answer: its log says so at once, and after half a minute it ends', async () => {
-    const fast = { ...systemClock, setTimeout: (fn: () => void, wait: number) => setTimeout(fn, wait / 100) }
+    const fast = { ...systemClock, setTimeout: (fn: () => void, wait: number) => setTimeout(fn, wait / 20) }
     const lines: string[] = []
     const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
     const flags = { 'hub-cluster-nats-servers': `nats://${await freeAddress()}` }

@@ -12,16 +12,22 @@ let hub: RunningNode
 let address: string
 
 beforeAll(async () => {
-  hub = await startReal(directory(), { hub: 'true', 'node-name': 'hub', 'authentication-request-timeout': '1s' })
+  hub = await startReal(directory(), { hub: 'true', 'node-name': 'hub' })
   address = `http://${hub.node.http}`
 })
 afterAll(() => hub.node.close())
 
-/** Asks to join; `answer` undefined: nobody answers. */
-async function ask(node: RunningNode, accept?: boolean, signal?: AbortSignal): Promise<string> {
-  const { stream, answer } = await httpCaller(hub).converse('authenticationByRequests')
+interface Asking {
+  readonly accept?: boolean
+  readonly signal?: AbortSignal
+  readonly at?: RunningNode
+}
+
+/** Asks to join; `accept` undefined: nobody answers. */
+async function ask(node: RunningNode, { accept, signal, at = hub }: Asking): Promise<string> {
+  const { stream, answer } = await httpCaller(at).converse('authenticationByRequests')
   const joined = httpCaller(node)
-    .unary('authenticateByRequest', { hubServerAddress: address }, signal)
+    .unary('authenticateByRequest', { hubServerAddress: `http://${at.node.http}` }, signal)
     .then(
       () => 'OK',
       (error: Error) => error.message,
@@ -38,7 +44,7 @@ const textOf = ({ logged: lines }: RunningNode) => lines.join('')
 test('a request: asked, rejected by whom; withdrawn; timed out', async () => {
   const node = await startReal(directory(), { 'node-name': 'asker' })
   const about = { node: node.node.id, name: 'asker' }
-  const rejected = Number(await ask(node, false))
+  const rejected = Number(await ask(node, { accept: false }))
   await logged(hub, { ...about, msg: 'request to join rejected' })
   expect(linesOf(hub, { ...about, request: rejected })).toMatchObject([
     { level: 'info', msg: 'node asks to join the hub', address: '127.0.0.1' },
@@ -50,14 +56,16 @@ test('a request: asked, rejected by whom; withdrawn; timed out', async () => {
       address: '127.0.0.1',
     },
   ])
-  const timedOut = Number(await ask(node))
-  await logged(hub, { ...about, request: timedOut }, 2)
-  expect(linesOf(hub, { ...about, request: timedOut })).toMatchObject([
+  const hasty = await startReal(directory(), { hub: 'true', 'authentication-request-timeout': '1s' })
+  const timedOut = Number(await ask(node, { at: hasty }))
+  await logged(hasty, { ...about, request: timedOut }, 2)
+  expect(linesOf(hasty, { ...about, request: timedOut })).toMatchObject([
     { msg: 'node asks to join the hub' },
     { level: 'warn', msg: expect.stringContaining('timed out') },
   ])
+  await hasty.node.close()
   const gone = new AbortController()
-  const withdrawn = Number(await ask(node, undefined, gone.signal))
+  const withdrawn = Number(await ask(node, { signal: gone.signal }))
   gone.abort()
   await logged(hub, { ...about, request: withdrawn, msg: 'request to join withdrawn' })
   expect(linesOf(hub, { ...about, msg: 'node joined the hub' })).toEqual([])
@@ -72,7 +80,7 @@ test('joined, link up, link down and why, back again, removed by whom: on the hu
   let node = await startReal(at, { 'node-name': 'edge' })
   const about = { node: node.node.id, name: 'edge' }
   const { secret } = await httpCaller(hub).unary('createToken', { name: 'ops' })
-  await ask(node, true)
+  await ask(node, { accept: true })
   await logged(hub, { ...about, msg: 'link up' })
   await logged(node, { msg: 'signed in to the hub' })
   expect(linesOf(hub, about).map(({ msg }) => msg)).toEqual([

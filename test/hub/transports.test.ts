@@ -152,9 +152,8 @@ describe('authenticateByRequest', () => {
   })
 
   test('hub server could not be reached', async () => {
-    const gone = await startReal(directory(), { hub: 'true' })
-    await stop(gone)
-    for (const caller of callersOf(lone)) expect(await asks(caller, addressOf(gone))).toBe('UNAVAILABLE')
+    const address = `http://${await freeAddress()}`
+    for (const caller of callersOf(lone)) expect(await asks(caller, address)).toBe('UNAVAILABLE')
   })
 
   test('hub server does not accept authentication by request, or is none', async () => {
