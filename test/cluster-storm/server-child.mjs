@@ -50,7 +50,7 @@ const steps = {
   remove: async ({ nodeId }) => ({ done: await registry.remove(nodeId) }),
   // As at a connect whose record differs, without a link: whatever stands after it would be written again by itself.
   update: async ({ nodeId, name: named }) => {
-    // UNAVAILABLE may be said of the presence, which is written after the record: here it is certain that nothing was.
+    // UNAVAILABLE may be said where it is not known whether the record was written: here it is certain that nothing was.
     if (!registry.directory.isInTouch) throw Object.assign(new Error('no touch with the engine'), { code: 'NOT_TRIED' })
     const claim = await registry.claim(nodeId, record(named), new AbortController().signal)
     claim?.release()
