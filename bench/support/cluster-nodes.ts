@@ -106,10 +106,25 @@ export class LinkedNodes {
   }
 
   async #ask<T>(request: object): Promise<T> {
-    const told = once(this.#child, 'message')
+    const told = nextMessage<T>(this.#child)
     this.#child.send(request)
-    const [answer] = (await told) as [T]
-    return answer
+    return await told
+  }
+}
+
+/** What a child says next. Rejects when it ends instead. */
+async function nextMessage<T>(child: ChildProcess): Promise<T> {
+  const over = new AbortController()
+  const { signal } = over
+  const ended = once(child, 'exit', { signal }).then(([code, by]) => {
+    throw new Error(`${child.spawnargs.slice(1).join(' ')} has ended with ${by ?? code} instead of an answer`)
+  })
+  try {
+    const [message] = (await Promise.race([once(child, 'message', { signal }), ended])) as [T]
+    return message
+  } finally {
+    over.abort()
+    await ended.catch(() => undefined)
   }
 }
 
@@ -126,7 +141,7 @@ export class HeldPath {
 
   static async to(target: string): Promise<HeldPath> {
     const child = fork(join(packageRoot(), 'dist/bench/support/tcp-proxy.js'), [target])
-    const [{ address }] = (await once(child, 'message')) as [{ address: string }]
+    const { address } = await nextMessage<{ address: string }>(child)
     return new HeldPath(child, address)
   }
 

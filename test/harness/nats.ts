@@ -1,7 +1,7 @@
 /** NATS servers as processes, alone or as one cluster, for tests that kill, stop and start them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -124,6 +124,18 @@ export class Nats {
 
   get addresses(): string[] {
     return this.servers.map(({ address }) => address)
+  }
+
+  /** What the only server, which is down, has on disk; `putBack` makes it what it was. */
+  copyOfStore(): { putBack(): void } {
+    const [store, copy] = ['store', 'copy'].map((name) => join(this.#directory, name)) as [string, string]
+    cpSync(store, copy, { recursive: true })
+    return {
+      putBack: () => {
+        rmSync(store, { recursive: true })
+        cpSync(copy, store, { recursive: true })
+      },
+    }
   }
 
   async close(): Promise<void> {

@@ -47,6 +47,8 @@ const NEVER: VersionedPresence = { entry: undefined, revision: 0, at: 0 }
 export class Picture {
   readonly #options: PictureOptions
   readonly #members = new Map<string, Versioned>()
+  /** Entries that the reading under way has told, older than those that are known: of a replica that has yet to catch up, or all that is left. */
+  readonly #older = new Map<string, Versioned>()
   readonly #presence = new Map<string, VersionedPresence>()
   readonly #shown = new Map<string, Shown>()
   /** Nodes that have changed while the picture is not whole. */
@@ -99,9 +101,16 @@ export class Picture {
   /** A key of the bucket of members. Throws when its value is none. */
   takeMember({ key, revision, value, at }: WatchedKey): string | undefined {
     const nodeId = nodeOfKey(key)
-    if (nodeId === undefined || revision <= this.versioned(nodeId).revision) return undefined
-    const entry = value === undefined ? NO_ENTRY : decodeNodeEntry(value, revision, at)
-    this.#members.set(nodeId, { entry, revision, at })
+    if (nodeId === undefined) return undefined
+    const known = this.versioned(nodeId)
+    this.#older.delete(nodeId)
+    if (revision === known.revision && at === known.at) return undefined
+    const told = { entry: value === undefined ? NO_ENTRY : decodeNodeEntry(value, revision, at), revision, at }
+    if (revision <= known.revision) {
+      this.#older.set(nodeId, told)
+      return undefined
+    }
+    this.#members.set(nodeId, told)
     return nodeId
   }
 
@@ -123,6 +132,7 @@ export class Picture {
   /** From now on changes are only noted, until it is whole again. */
   beginReading(): void {
     this.#changed ??= new Set()
+    this.#older.clear()
   }
 
   /** The bucket of presence is a new one: what was in the old one counts for nothing. */
@@ -135,6 +145,11 @@ export class Picture {
   endReading(members: ReadonlySet<string>, presence: ReadonlySet<string>): void {
     const changed = this.#changed ?? new Set()
     this.#changed = undefined
+    for (const [nodeId, left] of this.#older) {
+      this.#members.set(nodeId, left)
+      changed.add(nodeId)
+    }
+    this.#older.clear()
     for (const [read, known] of [
       [members, this.#members],
       [presence, this.#presence],

@@ -32,6 +32,15 @@ test('tells what comes, in order, and who waits for a revision', async () => {
   await expect(watch.passed(9)).rejects.toThrow('the watch has ended')
 })
 
+test('tells once what comes twice; another of the same revision is of another bucket', async () => {
+  const twice = await watched(entry('a', 30), entry('a', 30), entry('b', 31))
+  expect(twice.keys.map(([key]) => key)).toEqual(['a', 'b'])
+  await twice.watch.passed(31)
+  const { keys, watch } = await watched(entry('a', 30), { ...entry('a', 30), created: new Date(1) } as KvWatchEntry)
+  expect(keys).toHaveLength(1)
+  await expect(watch.passed(31)).rejects.toThrow('begun anew')
+})
+
 test('ends when revisions begin anew: what is told from there on is of another bucket', async () => {
   const { watch, keys, onEnd } = await watched(entry('a', 30), entry('b', 2), entry('c', 31))
   expect(keys).toEqual([['a', 30, true]])

@@ -20,6 +20,7 @@ export class Watch {
   /** Those of this connection's reading, until it has read all. */
   #seen: Set<string> | undefined = new Set()
   #passed: Revision = 0
+  #last: { readonly key: string; readonly at: number } | undefined
   #waiting: { readonly revision: Revision; readonly resolve: () => void; readonly reject: (error: unknown) => void }[] =
     []
   #end: { readonly error: unknown } | undefined
@@ -60,13 +61,17 @@ export class Watch {
 
   #take(entry: KvWatchEntry): void {
     const { key, revision } = entry
+    const at = entry.created.getTime()
+    // The newest message of a stream may be told twice where a watch begins (seen with 2.9.10): once as the last of its key, once as a new one.
+    if (revision === this.#passed && key === this.#last?.key && at === this.#last.at) return
     // A NATS server that has lost what it had in memory goes on with the same bucket and the same watch of it.
     if (revision <= this.#passed)
       throw new Error(`the revisions of the bucket have begun anew: ${revision} after ${this.#passed}`)
     this.#seen?.add(key)
     const value = entry.operation === 'PUT' ? entry.value : undefined
-    this.#onKey({ key, revision, value, at: entry.created.getTime() })
+    this.#onKey({ key, revision, value, at })
     this.#passed = revision
+    this.#last = { key, at }
     if (this.#waiting.length === 0) return
     const waiting = this.#waiting
     this.#waiting = waiting.filter((each) => each.revision > revision)
