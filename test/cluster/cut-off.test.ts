@@ -1,6 +1,9 @@
 /** A server that is cut off from the state of its hub while it is asked to change it: what it answers, shows and logs, and what turns out afterwards. */
 import { join } from 'node:path'
+import { Kvm } from '@nats-io/kv'
+import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { decodeNodeEntry } from '../../src/hub/cluster/entries.ts'
 import { writeHubKey } from '../../src/link/hub-key.ts'
 import { newIdentity } from '../../src/link/identity.ts'
 import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
@@ -33,6 +36,21 @@ const logged = ({ logged: lines }: RunningNode) =>
 const status = async (...options: string[]) =>
   await penstock(['status', '--url', `http://${far.node.http}`, ...options])
 
+/** Resolves when nothing more comes of a node's request to join, and `far` has seen that: whatever changes it later is refused where it has not. */
+async function joinedForGood(nodeId: string): Promise<void> {
+  const connection = await connect({ servers: nats.addresses })
+  const members = await new Kvm(connection).open('penstock_tests_members')
+  await until(async () => {
+    const found = await members.get(`node.${nodeId}`)
+    return found !== null && decodeNodeEntry(found.value, found.revision, 0).requests.length === 0
+  })
+  await connection.close()
+  // It waits until everything that stands has been seen.
+  await expect(caller.unary('removeNode', { nodeId: newIdentity().nodeId })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  })
+}
+
 beforeAll(async () => {
   writeHubKey(keyFile, newIdentity())
   nats = await Nats.alone()
@@ -47,6 +65,7 @@ beforeAll(async () => {
   answer({ requestId, accept: true })
   await joined
   stream.close()
+  await joinedForGood(member.node.id)
 })
 afterAll(async () => {
   for (const node of [member, far, near]) await node?.node.close()
