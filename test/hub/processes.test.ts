@@ -112,7 +112,8 @@ test.each(['hub', 'node'] as const)(
         .catch((error: unknown) =>
           error instanceof Failed || error instanceof TypeError ? false : Promise.reject(error),
         )
-      const { requestId } = await stream.next()
+      const unasked = joining.then(() => expect.fail('it was over before it was asked'))
+      const { requestId } = await Promise.race([stream.next(), unasked])
       if (moment !== 'unanswered') answer({ requestId, accept: true })
       if (moment === 'told') expect(await joining).toBe(true)
       else if (moment !== 'unanswered') await new Promise((resolve) => setTimeout(resolve, moment))
