@@ -1,26 +1,62 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' } as const
+const WORKERS = 2
 
+const UNITS = ['src/**/*.test.ts', 'web/src/**/*.test.ts']
 const BROWSER = 'test/browser/**/*.test.ts'
+/** They wait for leases, elections and time limits of other processes for most of their time; the longest first. */
+const WAITING = [
+  'test/cluster/engine-away.test.ts',
+  'test/cluster/requests-over.test.ts',
+  'test/cli/demo-cluster.test.ts',
+  'test/cluster/moving.test.ts',
+  'test/cluster/links.test.ts',
+  'test/cluster/killed.test.ts',
+  'test/cluster/stalled-engine.test.ts',
+  'test/api/pipelines-states.test.ts',
+  'test/api/lifecycle.test.ts',
+  'test/api/http-faults.test.ts',
+  'test/hub/servers.test.ts',
+  'test/cluster/*.test.ts',
+]
 
 const projects: TestProjectInlineConfiguration[] = [
   {
     test: {
       ...limits,
       name: 'node',
-      include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/src/**/*.test.ts'],
-      exclude: [BROWSER],
+      include: ['test/**/*.test.ts'],
+      exclude: [BROWSER, ...WAITING],
     },
   },
   { test: { ...limits, name: 'browser', include: [BROWSER], globalSetup: 'test/browser/server.ts' } },
+  // Hundreds of short files: what they import is loaded once in each worker.
+  { test: { ...limits, name: 'unit', include: UNITS, isolate: false } },
+  {
+    test: { ...limits, name: 'waiting', include: WAITING, maxWorkers: 2 * WORKERS, sequence: { groupOrder: 1 } },
+  },
 ]
+
+/** Short files last, so that no worker is left with a long one at the end. */
+class ShortLast extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const isUnit = ({ project }: TestSpecification) => project.name === 'unit'
+    const place = ({ moduleId }: TestSpecification) => WAITING.findIndex((path) => moduleId.endsWith(path))
+    const long = sorted.filter((file) => place(file) >= 0).sort((a, b) => place(a) - place(b))
+    const others = sorted.filter((file) => place(file) < 0)
+    return [...long, ...others.filter((file) => !isUnit(file)), ...others.filter(isUnit)]
+  }
+}
 
 export default defineConfig({
   test: {
     projects,
     globalSetup: 'test/harness/temporary.ts',
-    maxWorkers: 2,
+    maxWorkers: WORKERS,
+    sequence: { sequencer: ShortLast },
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.vitest/results.json' }]] : ['default'],
   },
 })

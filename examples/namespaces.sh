@@ -19,12 +19,12 @@ fail() {
   exit 1
 }
 
-# end_jobs PID…: interrupts them, and kills those that go on for 5 s.
+# end_jobs PID…: interrupts them, and kills those that go on for 20 s.
 end_jobs() {
   local pid tries
   for pid in "$@"; do kill -INT "$pid" 2>/dev/null || true; done
   for pid in "$@"; do
-    for ((tries = 0; tries < 50; tries++)); do
+    for ((tries = 0; tries < 200; tries++)); do
       kill -0 "$pid" 2>/dev/null || break
       sleep 0.1
     done
@@ -79,7 +79,7 @@ start() {
   ip netns exec "$1" node "$penstock" run "$2" --output json >"$run.out" 2>"$log" &
   local pid=$!
   nodes_running+=("$pid")
-  for ((tries = 0; tries < 100; tries++)); do
+  for ((tries = 0; tries < 300; tries++)); do
     grep -qs 'STATE.*running' "$log" && return
     kill -0 "$pid" 2>/dev/null || break
     sleep 0.1

@@ -152,10 +152,10 @@ test('filters: more of one component, nothing of another, a file, and the end of
   const pipeline = await node.when(id, ({ started }) => !started)
   expect(pipeline.currentRun).toMatchObject({ id: runId, outcome: 'STOPPED' })
   const log = await logOf(node, runId)
-  const numbers = readFileSync(file, 'utf8')
-    .trim()
-    .split('\n')
-    .map((text) => Number(JSON.parse(text).message))
+  // Lines are on their way to the file when the end is told; each ends with a line feed.
+  const inFile = () => readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  await until(() => inFile().length >= (said(log)[0] as number), 'all lines before the change are in the file')
+  const numbers = inFile().map((text) => Number(JSON.parse(text).message))
   expect(numbers).toEqual(numbers.map((_, i) => i))
   // What went to the file before is not in the log; what came after the change is.
   expect(said(log)[0]).toBe(numbers.length)

@@ -67,7 +67,7 @@ class Follower {
   }
 }
 
-test.each([1, 2])('seed %i', { timeout: 60_000 }, async (seed) => {
+test.each([1, 2])('seed %i', { timeout: 240_000 }, async (seed) => {
   network = new Network()
   const random = seeded(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
