@@ -17,6 +17,10 @@ import type { Path } from './strikes.ts'
 /** How long NATS servers may take until they have leaders again, milliseconds: an election takes up to nine seconds, and there may be several. */
 const RECOVERY_MS = 60_000
 const REQUEST_MS = 1_000
+/** How often they may have no leaders again when it is over. */
+const MAX_RELAPSES = 3
+/** Between two looks, milliseconds. */
+const LOOK_MS = 200
 
 /** Since then a cluster of NATS servers takes only one of several writes on one condition (nats-io/nats-server #4320). */
 const FIRST_SERIALIZABLE = [2, 9, 21]
@@ -106,6 +110,24 @@ export class Engine {
   /** Resolves when both buckets of the hub are written and read again. */
   async recovered(): Promise<void> {
     await until(() => this.#isWell(), 'NATS servers that are well again', RECOVERY_MS)
+  }
+
+  /**
+   * Resolves when something is so, which it has to be within `milliseconds` of the NATS servers being well; to when these were. A server that led and was stopped
+   * may cost them their leaders once more when it goes on.
+   */
+  async calm(isSo: () => Promise<boolean>, milliseconds: number): Promise<number> {
+    for (let relapses = 0; ; relapses++) {
+      await this.recovered()
+      const since = performance.now()
+      let isWell = true
+      while (isWell && performance.now() - since < milliseconds) {
+        if (await isSo()) return since
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+        isWell = await this.#isWell()
+      }
+      if (isWell || relapses === MAX_RELAPSES) throw new Error(`not within ${milliseconds / 1000} s of calm`)
+    }
   }
 
   async #isWell(): Promise<boolean> {

@@ -151,9 +151,14 @@ export class HubStorm {
   /** All that went wrong is well again: before long all servers show the same nodes, each as it is. */
   async #calm(): Promise<void> {
     const ended = performance.now()
-    await this.#rig.engine.recovered()
-    const since = performance.now()
-    await this.#agreed(this.#options.calmMs)
+    let last: string | undefined
+    const isAgreed = async () => {
+      last = await this.#rig.disagreement()
+      return last === undefined
+    }
+    const since = await this.#rig.engine.calm(isAgreed, this.#options.calmMs).catch((error: unknown) => {
+      throw new BrokenPromise(`${error}: ${last}`)
+    })
     const [engine, all] = [since - ended, performance.now() - since].map((time) => (time / 1000).toFixed(1))
     this.#options.log(`the engine was well after ${engine} s, and all agreed ${all} s later`)
   }

@@ -107,15 +107,14 @@ export class Storm {
   /** All that went wrong is well again: before long all servers agree, and answer. */
   async #calm(client: Client): Promise<void> {
     const ended = performance.now()
-    await this.#engine.recovered()
-    const since = performance.now()
+    let since: number
     let last: string | undefined
     const isAgreed = async () => {
       last = (await this.#disagreement()) ?? (await this.#unanswered(client)) ?? (await this.#disagreement())
       return last === undefined
     }
     try {
-      await until(isAgreed, undefined, CALM_MS)
+      since = await this.#engine.calm(isAgreed, CALM_MS)
     } catch (error) {
       throw this.#broken(`${CALM_MS / 1000} s of calm: ${last ?? error}`)
     }
