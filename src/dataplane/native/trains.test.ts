@@ -136,6 +136,36 @@ test('trains that are all taken, and calls with too little room, fall back to sl
   expect(receive(id, SEGMENTS, 7).map((packet) => bytesOf(packets, packet))).toEqual(small)
 })
 
+/** What one call brings of what waits. */
+function receiveOnce(id: number, max: number): number[] {
+  const handles = new Int32Array(max)
+  awaitReadable(owner, inbox)
+  return [...handles.subarray(0, native.udpReceive(inbox, id, handles, max, 0, ioCounters()))]
+}
+
+test('a call that does not ask whether more is there takes what follows a train as long as one can be', () => {
+  const { packets, id } = taught(8)
+  const payloads = [sendTrain(1, 64), sendTrain(2, 64), sendTrain(3, 64), sendTrain(4, 20), sendTrain(5, 20)].flat()
+  const first = receiveOnce(id, 256)
+  expect(first.length).toBe(3 * 64 + 20)
+  const taken = [...first, ...receive(id, 20)]
+  expect(taken.map((packet) => bytesOf(packets, packet))).toEqual(payloads)
+})
+
+test('where long trains and short ones come in turn, a batch has room for a short one where a long one has none', () => {
+  const { packets, id } = taught(8)
+  const payloads = [sendTrain(1, 14), sendTrain(2, 4), sendTrain(3, 14), sendTrain(4, 4), sendTrain(5, 14)].flat()
+  const first = receiveOnce(id, 18)
+  expect(first.length).toBe(14)
+  const second = receiveOnce(id, 25)
+  expect(second.length).toBe(4 + 14 + 4)
+  const third = receiveOnce(id, 256)
+  expect(third.length).toBe(14)
+  expect(new Set(third.map((packet) => packets.train[packet])).size).toBe(1)
+  expect(packets.train[third[0]]).toBeGreaterThanOrEqual(0)
+  expect([...first, ...second, ...third].map((packet) => bytesOf(packets, packet))).toEqual(payloads)
+})
+
 test('a socket that is to take no trains puts every packet into a slot of its own', () => {
   const local = { address: '127.0.0.1', port: native.udpAddress(inbox).port }
   native.close(inbox)

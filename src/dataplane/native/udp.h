@@ -17,6 +17,10 @@
 
 namespace penstock {
 
+/** Segments of a UDP_SEGMENT message at most (UDP_MAX_SEGMENTS before Linux 6.10), and bytes: the longest UDP payload over IPv4. */
+constexpr uint32_t kMaxMessageSegments = 64;
+constexpr int32_t kMaxMessageBytes = 65507;
+
 enum Backend { kGeneric = 0, kLinuxNoGro = 1, kLinux = 2 };
 
 struct Udp : Descriptor {
@@ -35,10 +39,16 @@ struct Udp : Descriptor {
   std::string interface;
   int32_t interfaceIndex = 0;
 
-  /** Segment size of the last train, 0 while datagrams come alone; how many segments it had; singles since. */
+  /**
+   * Segment size of the last train, 0 while datagrams come alone; how many segments it had; how many the next will
+   * have; singles since.
+   */
   int32_t predicted = 0;
+  int32_t lastSegments = 0;
   int32_t trainSegments = 0;
   int32_t singles = 0;
+  /** The last train was as long as one can be. */
+  bool goesOn = false;
 
   /** How many trains the last call found that asked until nothing was left, and how many calls have not asked since. */
   int32_t trainsWaiting = 0;

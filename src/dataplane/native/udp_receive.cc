@@ -13,8 +13,8 @@ namespace {
 constexpr int32_t kMaxSegments = 128;  // UDP_MAX_SEGMENTS since Linux 6.10; 64 before
 constexpr int32_t kMaxMessages = 64;
 constexpr int kMaxErrors = 16;  // pending socket errors read in one call
-/** Packets that are worth a breath of their own: a call that has them may leave it to the next whether there are more. */
-constexpr int32_t kMinPackets = 32;
+/** Packets that are worth a breath of their own, three long trains and more: a call that has them may leave it to the next whether there are more. */
+constexpr int32_t kMinPackets = 160;
 constexpr int32_t kMaxUnasked = 15;
 /** A datagram that the kernel says to have waited for longer counts as arrived now: somebody may have set the clock. */
 constexpr int64_t kMaxWaitNs = 20000000;
@@ -161,11 +161,14 @@ int64_t takenAt(msghdr& message) {
   return 0;
 }
 
-/** Learns from a train what the next will be like. */
-void predict(Udp& socket, int32_t segment, int32_t segments, bool misfit) {
+/** Learns from a train of `size` bytes what the next will be like. */
+void predict(Udp& socket, int32_t segment, int32_t segments, int32_t size, bool misfit) {
+  socket.goesOn = segments >= static_cast<int32_t>(kMaxMessageSegments) || size > kMaxMessageBytes - segment;
   if (segments > 1) {
     socket.predicted = segment;
-    socket.trainSegments = segments;
+    // As long as the last but one: of frames that are longer than a train, long ones and short ones come in turn.
+    socket.trainSegments = socket.lastSegments;
+    socket.lastSegments = segments;
     socket.singles = 0;
   } else if (socket.predicted > 0 && (misfit || ++socket.singles > 8)) {
     socket.predicted = 0;
@@ -198,7 +201,7 @@ Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
   int32_t segment = segmentOf(message);
   if (segment <= 0 || segment >= size) segment = size;
   const int32_t segments = size > segment ? (size + segment - 1) / segment : 1;
-  predict(socket, segment, segments, false);
+  predict(socket, segment, segments, size, false);
   const int32_t free = memory.freeCount();
   if (free < 0) {
     receive.damaged = true;
@@ -250,7 +253,7 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
   uint8_t remote[kRemoteBytes];
   int errors = 0;
   while (receive.taken < receive.max && receive.seen < receive.max && !receive.damaged) {
-    if (receive.trains >= enough && receive.taken >= kMinPackets) return Next::enough;
+    if (receive.trains >= enough && receive.taken >= kMinPackets && !socket.goesOn) return Next::enough;
     const int32_t available = receive.max - receive.taken;
     const bool train = socket.predicted > 0 && socket.predicted <= receive.limit;
     if (train && receive.taken > 0 && available < socket.trainSegments) return Next::stop;
@@ -325,14 +328,15 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
       receive.copyTrain(state.linear.get(), static_cast<size_t>(size), static_cast<size_t>(segment), remote);
     }
 
-    predict(socket, segment, segments, size > piece);
+    predict(socket, segment, segments, size, size > piece);
   }
   return Next::stop;
 }
 
 /**
  * Asking until nothing is left costs a call that brings nothing. Under load as many trains wait as the time before, so only
- * every sixteenth call asks; what the others leave is read by the next, at once.
+ * every sixteenth call asks; what the others leave is read by the next, at once. None ends behind a full train, which goes on in
+ * the next: a frame that comes in two batches reaches a TUN device in two pieces.
  */
 Next receiveTrains(Receive& receive, State& state) {
   Udp& socket = receive.socket;

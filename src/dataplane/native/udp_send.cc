@@ -9,8 +9,6 @@ namespace penstock {
 
 namespace {
 
-constexpr uint32_t kMaxSegments = 64;    // UDP_MAX_SEGMENTS before Linux 6.10
-constexpr int32_t kMaxGroupBytes = 65507;  // the longest UDP payload over IPv4
 constexpr size_t kControlBytes = CMSG_SPACE(sizeof(uint16_t));
 constexpr unsigned kMaxMessages = 1024;
 
@@ -65,7 +63,7 @@ struct Send {
       }
       packets[i] = it;
       const int32_t length = it.length;
-      if (length > 0 && length <= size && length <= room && i - first < kMaxSegments &&
+      if (length > 0 && length <= size && length <= room && i - first < kMaxMessageSegments &&
           (connected || sameRemote(remote, memory.remoteOf(handle)))) {
         if (it.data != end) {
           completePiece();
@@ -78,7 +76,7 @@ struct Send {
         begin = it.data;
         remote = memory.remoteOf(handle);
         size = join ? length : 0;
-        room = kMaxGroupBytes - length;
+        room = kMaxMessageBytes - length;
       }
       end = it.data + length;
     }
