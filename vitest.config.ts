@@ -6,8 +6,8 @@ const WORKERS = 2
 
 const UNITS = ['src/**/*.test.ts', 'web/src/**/*.test.ts']
 const BROWSER = 'test/browser/**/*.test.ts'
-/** They wait for leases, elections and time limits of other processes for most of their time; the longest first. */
-const WAITING = [
+/** They wait for leases, elections and time limits of other processes for most of their time: they begin first, the longest before the others. */
+const LONG = [
   'test/cluster/engine-away.test.ts',
   'test/cluster/requests-over.test.ts',
   'test/cli/demo-cluster.test.ts',
@@ -19,7 +19,6 @@ const WAITING = [
   'test/api/lifecycle.test.ts',
   'test/api/http-faults.test.ts',
   'test/hub/servers.test.ts',
-  'test/cluster/*.test.ts',
 ]
 
 const projects: TestProjectInlineConfiguration[] = [
@@ -28,15 +27,12 @@ const projects: TestProjectInlineConfiguration[] = [
       ...limits,
       name: 'node',
       include: ['test/**/*.test.ts'],
-      exclude: [BROWSER, ...WAITING],
+      exclude: [BROWSER],
     },
   },
   { test: { ...limits, name: 'browser', include: [BROWSER], globalSetup: 'test/browser/server.ts' } },
   // Hundreds of short files: what they import is loaded once in each worker.
   { test: { ...limits, name: 'unit', include: UNITS, isolate: false } },
-  {
-    test: { ...limits, name: 'waiting', include: WAITING, maxWorkers: 2 * WORKERS, sequence: { groupOrder: 1 } },
-  },
 ]
 
 /** Short files last, so that no worker is left with a long one at the end. */
@@ -44,7 +40,7 @@ class ShortLast extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     const isUnit = ({ project }: TestSpecification) => project.name === 'unit'
-    const place = ({ moduleId }: TestSpecification) => WAITING.findIndex((path) => moduleId.endsWith(path))
+    const place = ({ moduleId }: TestSpecification) => LONG.findIndex((path) => moduleId.endsWith(path))
     const long = sorted.filter((file) => place(file) >= 0).sort((a, b) => place(a) - place(b))
     const others = sorted.filter((file) => place(file) < 0)
     return [...long, ...others.filter((file) => !isUnit(file)), ...others.filter(isUnit)]

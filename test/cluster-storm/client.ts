@@ -119,7 +119,7 @@ export class Client {
   }
 }
 
-/** UNAVAILABLE promises that nothing was changed; for an update it may also be the presence after it that was not written. */
+/** UNAVAILABLE promises that nothing was changed; not for an update, whose node comes again anyway. */
 function mayHaveEffect({ kind }: Input, outcome: Exclude<Outcome, { kind: 'answered' }>): boolean {
   if (kind === 'read') return false
   if (outcome.kind === 'unknown') return true

@@ -6,6 +6,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { systemClock } from '../../dist/src/contract/clock.js'
 import { ClusterRegistry } from '../../dist/src/hub/cluster/cluster-registry.js'
+import { ClaimOvertaken } from '../../dist/src/hub/cluster/links.js'
 import { hubPolicy } from '../../dist/src/hub/policy.js'
 import { identityOf } from '../../dist/src/link/identity.js'
 import { rawKey } from '../../dist/src/link/keys.js'
@@ -41,6 +42,7 @@ const registry = await open()
 const policy = hubPolicy({ registry, serve: () => {} })
 /** The nodes' own ends of the links that stand, by node id. */
 const links = new Map()
+const notMade = (message) => Object.assign(new Error(message), { code: 'NOT_TRIED' })
 const shown = ({ id, name: named, online }) => ({ id, name: named, online })
 
 const steps = {
@@ -50,9 +52,11 @@ const steps = {
   remove: async ({ nodeId }) => ({ done: await registry.remove(nodeId) }),
   // As at a connect whose record differs, without a link: whatever stands after it would be written again by itself.
   update: async ({ nodeId, name: named }) => {
-    // UNAVAILABLE may be said where it is not known whether the record was written: here it is certain that nothing was.
-    if (!registry.directory.isInTouch) throw Object.assign(new Error('no touch with the engine'), { code: 'NOT_TRIED' })
-    const claim = await registry.claim(nodeId, record(named), new AbortController().signal)
+    // UNAVAILABLE may be said where it is not known whether the record was written: in these cases it is certain that it was not.
+    if (!registry.directory.isInTouch) throw notMade('no touch with the engine')
+    const claim = await registry.claim(nodeId, record(named), new AbortController().signal).catch((error) => {
+      throw error instanceof ClaimOvertaken ? notMade(error.message) : error
+    })
     claim?.release()
     return { done: claim !== undefined }
   },

@@ -29,7 +29,7 @@ describe('what two servers see comes late', () => {
     natsServers: 1,
     replicas: 1,
     subjects: 1,
-    clients: 16,
+    clients: 10,
     weather: ['h2', 'h3'].map((hub) => ({
       kind: 'fault',
       fault: 'delay',

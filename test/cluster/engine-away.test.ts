@@ -87,8 +87,12 @@ test('three NATS servers, one killed: what was answered is kept, both servers go
   await nats.servers[0]!.kill()
   const isAdmitted = async () => (await a.admit(newIdentity(), recordOf('after')).catch(() => undefined)) !== undefined
   await until(isAdmitted, 'a node let in', ELECTIONS_MS)
-  await until(() => b.registry.nodes().some(({ name }) => name === 'after'))
-  await until(() => isOnline(a, node) && isOnline(b, node))
+  await until(
+    () => b.registry.nodes().some(({ name }) => name === 'after'),
+    'that node at the other server',
+    ELECTIONS_MS,
+  )
+  await until(() => isOnline(a, node) && isOnline(b, node), 'the node online at both', ELECTIONS_MS)
 })
 
 test('one of three NATS servers that has all of the presence is killed and started again: servers linked to the others see it begin anew', async () => {

@@ -78,7 +78,10 @@ export class Changes {
       const wanted = await Promise.resolve(next(before.entry)).catch((error: unknown) => {
         throw isUncertain ? unknown(error) : error
       })
-      if (wanted === undefined) return { revision: undefined, before }
+      if (wanted === undefined) {
+        if (isUncertain) throw unknown(new Error('not wanted any more, and what was tried before may have been made'))
+        return { revision: undefined, before }
+      }
       const value = encodeNodeEntry(withOperation({ ...before.entry, ...wanted }, id))
       try {
         mayWrite()

@@ -4,7 +4,7 @@ import { recordOf } from '../../../test/harness/registries.ts'
 import type { LinkSession, NodeRecord } from '../../link/link.ts'
 import { sameFacts } from '../node-records.ts'
 import type { PresenceEntry } from './entries.ts'
-import { Links } from './links.ts'
+import { ClaimOvertaken, Links } from './links.ts'
 import type { PresenceWriter } from './presence-writer.ts'
 
 const awaited = new AbortController().signal
@@ -35,7 +35,7 @@ async function saying(name: string) {
     leave: async () => {},
     noteRecord: async (_nodeId, record, holds) => {
       if (!sameFacts(stored.record, record())) attempts.push({ record, holds })
-      return true
+      return await holds()
     },
     onError: (message, error) => {
       throw new Error(message, { cause: error })
@@ -56,7 +56,7 @@ async function saying(name: string) {
     const [first] = attempts
     return (await first?.holds()) === true ? first?.record() : undefined
   }
-  return { links, stored, seen, connect, session, attempts, attempt }
+  return { links, writer, stored, seen, connect, session, attempts, attempt }
 }
 
 test('until its link closes', async () => {
@@ -77,6 +77,12 @@ test('until it is at another server', async () => {
   const { seen, attempt } = await saying('now')
   seen.entry = { life: 'other', session: 'other', joined: 1 }
   expect(await attempt()).toBeUndefined()
+})
+
+test('not at all where it is at another server before it is written', async () => {
+  const { writer, connect } = await saying('now')
+  writer.holds = async () => false
+  await expect(connect(recordOf('newer'))).rejects.toBeInstanceOf(ClaimOvertaken)
 })
 
 test('again where something else stands that it said before, but not over what a later admission brought', async () => {

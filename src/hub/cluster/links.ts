@@ -80,7 +80,7 @@ export class Links {
           () => record,
           async () => isAwaited() && (await writer.holds(nodeId, id)),
         ))
-      if (!isSaid) throw comeAgain('the node has given up or come anew meanwhile')
+      if (!isSaid) throw new ClaimOvertaken()
       if (life() !== entry.life) throw comeAgain('this server lost its lease while the node came')
       const release = () => this.#goOffline(nodeId, id, noted)
       return { claim: { id, joined, admission, noted, release }, revision: noted }
@@ -224,6 +224,13 @@ export class Links {
         if (error instanceof ServiceError && error.cause === undefined) return
         onError(`that node ${nodeId} went offline could not be noted`, error)
       })
+  }
+}
+
+/** The node has given up or come anew while it was claimed: nothing of what it said was written. */
+export class ClaimOvertaken extends ServiceError {
+  constructor() {
+    super('UNAVAILABLE', 'the node has given up or come anew meanwhile: it has to come again')
   }
 }
 
