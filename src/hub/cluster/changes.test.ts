@@ -16,8 +16,11 @@ const underWay = refused(JetStreamApiCodes.StreamWrongLastSequenceUnknown)
 const overtaken = refused(JetStreamApiCodes.StreamWrongLastSequence)
 const silent = new errors.TimeoutError()
 
-/** A change whose writes fail so, one after the other, while the key stays as it is in `revisions`; then this server may not write any more. */
-async function failing(failures: readonly Error[], revisions: readonly number[]) {
+/**
+ * A change whose writes fail so, one after the other, while the key stays as it is in `revisions`; then this server may not write any more, or
+ * nobody wants the change.
+ */
+async function failing(failures: readonly Error[], revisions: readonly number[], isWantedOn = true) {
   let writes = 0
   const members = {
     put: async () => {
@@ -30,13 +33,18 @@ async function failing(failures: readonly Error[], revisions: readonly number[])
   } as unknown as KV
   const engine = { session: { members } } as unknown as Engine
   const mayWrite = () => {
-    if (writes === failures.length) throw new ServiceError('UNAVAILABLE', 'cut off')
+    if (isWantedOn && writes === failures.length) throw new ServiceError('UNAVAILABLE', 'cut off')
   }
   const changes = new Changes({ engine, clock: systemClock, mayWrite })
   const member = { key: new Uint8Array(32), record: recordOf('a'), joined: 0, admission: 0, lastSeen: new Date(0) }
   const outcome = await changes
-    .change('node.a', { entry: NO_ENTRY, revision: 7, at: 0 }, () => ({ member }))
-    .catch((error: ServiceError) => error.code)
+    .change('node.a', { entry: NO_ENTRY, revision: 7, at: 0 }, () =>
+      isWantedOn || writes < failures.length ? { member } : undefined,
+    )
+    .then(
+      ({ revision }) => revision,
+      (error: ServiceError) => error.code,
+    )
   return outcome
 }
 
@@ -54,4 +62,11 @@ test.each<[string, Error[], number[], string]>([
   ],
 ])('%s', async (_, failures, revisions, code) => {
   expect(await failing(failures, revisions)).toBe(code)
+})
+
+test('not wanted any more: not made, unless what was tried before may have been', async () => {
+  expect(await failing([overtaken], [8], false)).toBeUndefined()
+  expect(await failing([silent, overtaken], [7, 8], false)).toBeUndefined()
+  expect(await failing([silent], [7], false)).toBe('UNKNOWN')
+  expect(await failing([silent, underWay], [7], false)).toBe('UNKNOWN')
 })
