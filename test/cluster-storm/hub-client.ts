@@ -95,10 +95,11 @@ export class HubClient {
     target.isJoining = false
     const isIn = outcome.kind === 'answered'
     if (isIn) target.joinedSince = called
-    if (outcome.kind === 'refused') return false
-    noteMembership(target, { kind: 'join' }, called, isIn || undefined)
+    const isRefused = outcome.kind === 'refused'
+    if (!isRefused) noteMembership(target, { kind: 'join' }, called, isIn || undefined)
+    // Who is rejected by one server may have been accepted before by another, which it lost before it heard.
     for (let i = 0; i < MAX_UNHEARD; i++) {
-      noteMembership(target, { kind: 'accepted unheard' }, called, isIn ? false : undefined)
+      noteMembership(target, { kind: 'accepted unheard' }, called, isIn || isRefused ? false : undefined)
     }
     return isIn
   }
