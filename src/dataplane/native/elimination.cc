@@ -8,6 +8,7 @@
 
 #include "gf256.h"
 #include "memory.h"
+#include "words_x86.h"
 
 namespace penstock {
 
@@ -24,17 +25,20 @@ constexpr size_t kDrawn = kRandomBytes / 4;
 /** Where among the four vectors that were turned the words of stream `n` are: vector n mod 4, 16 bytes n / 4. */
 static size_t placeOf(size_t n) { return n % 4 * 64 + n / 4 * 16; }
 
+#define TIMES(words, factor) ((words) * (factor))
+#define TIMES_IN_HALVES(words, factor) reinterpret_cast<Words>(timesInHalves(reinterpret_cast<__m512i>(words), factor))
+
 // All of it has the instructions of its target: without those of 32 bits each, multiplying takes several times as long. Both architectures
 // that have kernels are little-endian.
-#define ROWS(name, attributes)                                                                                 \
+#define ROWS(name, attributes, times)                                                                          \
   attributes static void name(const uint32_t* seeds, size_t used, uint8_t* rows, size_t stride, size_t bytes) { \
     Words seed, state[4];                                                                                      \
     memcpy(&seed, seeds, sizeof seed);                                                                         \
     for (Words& own : state) {                                                                                 \
       seed += 0x9e3779b9u;                                                                                     \
       Words z = seed;                                                                                          \
-      z = (z ^ z >> 16) * 0x21f0aaadu;                                                                         \
-      z = (z ^ z >> 15) * 0x735a2d97u;                                                                         \
+      z = times(z ^ z >> 16, 0x21f0aaadu);                                                                     \
+      z = times(z ^ z >> 15, 0x735a2d97u);                                                                     \
       own = z ^ z >> 15;                                                                                       \
     }                                                                                                          \
     state[3] |= 1;                                                                                             \
@@ -60,10 +64,10 @@ static size_t placeOf(size_t n) { return n % 4 * 64 + n / 4 * 16; }
     }                                                                                                          \
   }
 
-ROWS(rowsPlain, )
+ROWS(rowsPlain, , TIMES)
 #if defined(__x86_64__)
-ROWS(rowsAvx2, __attribute__((target("avx2"))))
-ROWS(rowsAvx512, __attribute__((target("avx512f"))))
+ROWS(rowsAvx2, __attribute__((target("avx2"))), TIMES)
+ROWS(rowsAvx512, __attribute__((target("avx512f"))), TIMES_IN_HALVES)
 #endif
 
 using Rows = void (*)(const uint32_t*, size_t, uint8_t*, size_t, size_t);

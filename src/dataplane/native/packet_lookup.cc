@@ -2,15 +2,7 @@
 #include <algorithm>
 
 #include "memory.h"
-
-#if defined(__x86_64__)
-// GCC 12's own header leaves the unused operand of unmasked intrinsics uninitialised on purpose.
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-#endif
+#include "words_x86.h"
 
 namespace penstock {
 
@@ -55,7 +47,7 @@ __attribute__((target("avx512f,avx512bw,avx512dq"))) static size_t lookUpTogethe
     const __m512i offset = _mm512_mask_i32gather_epi32(none, known, handle, offsets, 4);
     const __m512i length = _mm512_mask_i32gather_epi32(none, known, handle, lengths, 4);
     // Slabs are shorter than 2^31 bytes: what is in front of a slot is far behind it as a number without sign.
-    const __m512i within = _mm512_sub_epi32(offset, _mm512_mullo_epi32(handle, slotBytes));
+    const __m512i within = _mm512_sub_epi32(offset, timesInHalves(handle, static_cast<uint32_t>(memory.slotBytes)));
     const __mmask16 inside = _mm512_mask_cmple_epu32_mask(_mm512_mask_cmple_epu32_mask(known, within, slotBytes), length, _mm512_sub_epi32(slotBytes, within));
     if ((inside & _mm512_movepi32_mask(train)) != all) {
       const size_t found = lookUpOneByOne(memory, handles + n, left, packets + n);
