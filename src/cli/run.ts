@@ -42,7 +42,7 @@ async function watch(
   const over = new AbortController()
   handle.ended.then(() => over.abort())
   const meter = new RatesReader(handle.region)
-  sampler.sample(now())
+  sampler.read(now())
   const started = performance.now()
   let last = started
   for (let tick = 1; !over.signal.aborted; tick++) {
@@ -51,7 +51,7 @@ async function watch(
     const at = performance.now()
     const { components, total } = meter.read((at - last) / 1000)
     last = at
-    const { kpis } = sampler.sample(now())
+    const { kpis } = sampler.read(now())
     const rates = `${paint(spanText(Math.round((at - started) / 1000)), 'bold')}  ${ratesLine(total, components)}`
     if (live.available) {
       const figures = kpis.length > 0 ? `${kpisTable(kpis)}\n\n` : ''
@@ -121,7 +121,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
     const sampler = new Sampler(handle.region, { kpis: config.kpis, process: new ProcessMeter() })
     const end = await watch(handle, sampler, live, keys, json)
-    const { kpis } = sampler.sample(now())
+    const { kpis } = sampler.read(now())
     if (timer) clearTimeout(timer)
     const seconds = (performance.now() - started) / 1000
     const rows = new RatesReader(handle.region).values().map(({ entry, value }) => {

@@ -28,7 +28,7 @@ export function kpiObserver({ kpis }: PipelineConfig): { last: Kpi[]; onSample?:
     last: [] as Kpi[],
     onSample: (region: SharedArrayBuffer, now: number) => {
       sampler ??= new Sampler(region, { kpis, process: new ProcessMeter() })
-      observer.last = sampler.sample(now / NS_PER_MS).kpis
+      observer.last = sampler.read(now / NS_PER_MS).kpis
     },
   }
   return observer

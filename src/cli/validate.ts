@@ -25,5 +25,9 @@ export function addValidate(program: Command): void {
 
 function foundIn({ components: parts }: PipelineConfig): string {
   const { connections } = connect(parts, components)
-  return `, ${Object.keys(parts).length} components, ${connections.length} connections`
+  return `, ${counted(Object.keys(parts).length, 'component')}, ${counted(connections.length, 'connection')}`
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -4,7 +4,6 @@ import type { Timers } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Fanout } from '../contract/fanout.ts'
 import type { Sink } from '../contract/handlers.ts'
-import { SharedMessage } from '../contract/shared-message.ts'
 import type { CapturedPackets, LogStreamMessages, TelemetryOptions, TelemetrySample } from '../contract/types.ts'
 import type { KpisConfig } from '../dataplane/engine/kpis.ts'
 import { isLastLine, type LogLine, lastWords, type RunHandle } from '../dataplane/engine/run.ts'
@@ -12,11 +11,12 @@ import type { RunRecord } from '../store/runs.ts'
 import type { LineSelection } from '../telemetry/log-filters.ts'
 import type { MetricsFile } from '../telemetry/metrics-file.ts'
 import type { Numbers } from '../telemetry/prometheus.ts'
+import type { Reading } from '../telemetry/reading.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, type SamplerOptions, Telemetry } from '../telemetry/sampler.ts'
 import { type CapturePlan, streamCapture } from './capture-stream.ts'
 import { logMessageView } from './pipelines-view.ts'
-import { type SharedSample, sendLast, TelemetryFollowers } from './telemetry-followers.ts'
+import { sendLast, TelemetryFollowers } from './telemetry-followers.ts'
 
 /** Log lines that wait for a slow follower before further ones are dropped for it. */
 const MAX_LOG_BACKLOG = 4_096
@@ -36,7 +36,7 @@ export class HostedRun {
   readonly #logFollowers: Fanout<LogStreamMessages>
   readonly #telemetryFollowers = new TelemetryFollowers()
   #sampler: Sampler | undefined
-  #telemetry: Telemetry<SharedSample> | undefined
+  #telemetry: Telemetry<Reading> | undefined
   #awaitingRegion: AwaitingRegion[] = []
   /** How it ended, once it has. */
   #record: RunRecord | undefined
@@ -45,7 +45,7 @@ export class HostedRun {
   /** Its thread, from its launch on. */
   #handle: RunHandle | undefined
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
-  #last: SharedSample | undefined
+  #last: Reading | undefined
 
   constructor(pipelineId: string, id: string, log: RunLog, selection?: LineSelection) {
     this.pipelineId = pipelineId
@@ -94,7 +94,7 @@ export class HostedRun {
     const { region } = handle
     this.#metricsFile?.follow(region)
     const sampler = new Sampler(region, options)
-    const take = () => new SharedMessage<TelemetrySample>(sampler.sample(performance.timeOrigin + performance.now()))
+    const take = () => sampler.read(performance.timeOrigin + performance.now())
     this.#sampler = sampler
     this.#telemetry = new Telemetry(take, interval)
     this.#telemetry.always = options.kpis !== undefined
@@ -123,7 +123,7 @@ export class HostedRun {
     const telemetry = this.#telemetry
     this.#telemetry = undefined
     if (telemetry !== undefined) {
-      this.#last = telemetry.take()
+      this.#last = telemetry.take().complete()
       this.#telemetryFollowers.publish(this.#last)
       telemetry.close()
     }

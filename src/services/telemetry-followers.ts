@@ -5,34 +5,37 @@ import { Outbox } from '../contract/outbox.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { TelemetryOptions, TelemetrySample } from '../contract/types.ts'
 import { chooser, keyOf } from '../telemetry/metric-choice.ts'
+import type { MetricSet, Reading } from '../telemetry/reading.ts'
 import type { Telemetry } from '../telemetry/sampler.ts'
 
-export type SharedSample = SharedMessage<TelemetrySample>
+type SharedSample = SharedMessage<TelemetrySample>
 
 interface Group {
   readonly fanout: Fanout<TelemetrySample>
-  readonly chosen: (sample: SharedSample) => SharedSample
+  readonly chosen: (reading: Reading) => SharedSample
   unfollow?: () => void
 }
 
 export class TelemetryFollowers {
   /** By what they ask for. */
   readonly #groups = new Map<string, Group>()
+  /** For all groups that ask for all, whatever their interval. */
+  readonly #whole = sharedChooser(undefined)
 
   /** Gives `sink` what it asks for of a sample at once, then at every tick of `telemetry` that is due for it. */
-  add(sink: Sink<TelemetrySample>, options: TelemetryOptions | undefined, telemetry: Telemetry<SharedSample>): void {
+  add(sink: Sink<TelemetrySample>, options: TelemetryOptions | undefined, telemetry: Telemetry<Reading>): void {
     if (sink.closed) return
     const interval = options?.intervalMs ?? 0
     const key = `${telemetry.ticksIn(interval)} ${options === undefined ? '' : keyOf(options)}`
     const group = this.#groups.get(key) ?? this.#begin(key, options)
     group.fanout.add(sink, group.chosen(telemetry.fresh()))
     if (sink.closed) return
-    group.unfollow ??= telemetry.follow((sample) => group.fanout.publish(group.chosen(sample)), interval)
+    group.unfollow ??= telemetry.follow((reading) => group.fanout.publish(group.chosen(reading)), interval)
   }
 
-  /** Gives all what they ask for of `sample`. */
-  publish(sample: SharedSample): void {
-    for (const { fanout, chosen } of this.#groups.values()) fanout.publish(chosen(sample))
+  /** Gives all what they ask for of `reading`. */
+  publish(reading: Reading): void {
+    for (const { fanout, chosen } of this.#groups.values()) fanout.publish(chosen(reading))
   }
 
   /** Ends every follower's stream once what waits for it was sent. */
@@ -41,7 +44,8 @@ export class TelemetryFollowers {
   }
 
   #begin(key: string, options: TelemetryOptions | undefined): Group {
-    const group: Group = { fanout: new Fanout({ kind: 'latest' }), chosen: sharedChooser(options) }
+    const chosen = isOfAll(options) ? this.#whole : sharedChooser(options)
+    const group: Group = { fanout: new Fanout({ kind: 'latest' }), chosen }
     this.#groups.set(key, group)
     group.fanout.onIdle(() => {
       this.#groups.delete(key)
@@ -51,11 +55,11 @@ export class TelemetryFollowers {
   }
 }
 
-/** Sends what `options` ask for of the `last` sample of a run that is over, then `error`. */
+/** Sends what `options` ask for of the `last` reading of a run that is over, then `error`. */
 export function sendLast(
   sink: Sink<TelemetrySample>,
   options: TelemetryOptions | undefined,
-  last: SharedSample,
+  last: Reading,
   error: unknown,
 ): void {
   const outbox = new Outbox<TelemetrySample>(sink, { kind: 'latest' })
@@ -63,13 +67,18 @@ export function sendLast(
   outbox.end(error)
 }
 
-/** Chooses once a sample. */
+function isOfAll(options: TelemetryOptions | undefined): boolean {
+  return options === undefined || keyOf(options) === ''
+}
+
+/** Makes a sample once a reading, and finds out at the first which metrics are in it. */
 function sharedChooser(options: TelemetryOptions | undefined): Group['chosen'] {
-  if (options === undefined || keyOf(options) === '') return (sample) => sample
-  const choose = chooser(options)
-  let last: { from: SharedSample; made: SharedSample } | undefined
+  const isChosen = options === undefined || isOfAll(options) ? undefined : chooser(options)
+  let metrics: MetricSet | undefined
+  let last: { from: Reading; made: SharedSample } | undefined
   return (from) => {
-    if (last?.from !== from) last = { from, made: new SharedMessage(choose(from.value)) }
+    if (isChosen !== undefined) metrics ??= from.choose(isChosen)
+    if (last?.from !== from) last = { from, made: new SharedMessage<TelemetrySample>(from.sample(metrics)) }
     return last.made
   }
 }

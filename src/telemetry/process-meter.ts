@@ -19,7 +19,7 @@ export class ProcessMeter {
     this.entries = layout.entries
   }
 
-  /** The figures of now, by the index of their entries; owned by the meter until the next reading. */
+  /** The figures of now, by the index of their entries; nobody writes into them. */
   read(): Float64Array {
     const at = performance.now()
     if (this.#last !== undefined && at - this.#last.at < READING_MS) return this.#last.values

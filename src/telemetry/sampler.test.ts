@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { counter, createRegion, gauge, histogram, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
 import { ProcessMeter } from './process-meter.ts'
-import { FRESH_MS, type Sample, Sampler, Telemetry } from './sampler.ts'
+import type { Sample } from './reading.ts'
+import { FRESH_MS, Sampler, Telemetry } from './sampler.ts'
 
 test('a sample groups the metrics by path, with value, kind, unit and description', () => {
   const layout = new MetricLayout()
@@ -10,7 +11,7 @@ test('a sample groups the metrics by path, with value, kind, unit and descriptio
   layout.declare('loss', { dropped: counter('Packets lost', 'packets') })
   const region = createRegion(layout)
   new RegionWriter(region).publish(Float64Array.of(7, -0.5, 2 ** 52), 1)
-  expect(new Sampler(region).sample(1_234)).toEqual({
+  expect(new Sampler(region).read(1_234).sample()).toEqual({
     timestamp: new Date(1_234),
     kpis: [],
     metricCollections: [
@@ -34,7 +35,7 @@ test('a sample groups the metrics by path, with value, kind, unit and descriptio
 test('the numbers of a histogram say whose they are and which', () => {
   const layout = new MetricLayout()
   layout.declare('sink', { delay: histogram('Delay', 'ms'), packets: counter('Packets taken', 'packets') })
-  const { metrics = {} } = new Sampler(createRegion(layout)).sample(1).metricCollections[0] ?? {}
+  const { metrics = {} } = new Sampler(createRegion(layout)).read(1).sample().metricCollections[0] ?? {}
   const parts = ['COUNT', 'MIN', 'MAX', 'MEAN', 'P50', 'P90', 'P99']
   expect(Object.fromEntries(Object.entries(metrics).map(([name, metric]) => [name, metric.histogram]))).toEqual({
     ...Object.fromEntries(parts.map((part) => [`delay_${part.toLowerCase()}`, { name: 'delay', part }])),
@@ -49,7 +50,7 @@ test('the numbers of a place say which of them tells whether somebody has it', (
     ssrc: { ...gauge('SSRC'), occupancy: 'packets' },
     packets: { ...gauge('Packets', 'packets'), occupancy: 'packets' },
   })
-  const { metrics = {} } = new Sampler(createRegion(layout)).sample(1).metricCollections[0] ?? {}
+  const { metrics = {} } = new Sampler(createRegion(layout)).read(1).sample().metricCollections[0] ?? {}
   expect(Object.entries(metrics).map(([name, { occupancy }]) => [name, occupancy])).toEqual([
     ['streams', undefined],
     ['ssrc', 'packets'],
@@ -66,7 +67,7 @@ test('numbers of packets say what became of them, and those of a port which one 
   })
   const entry = { path: 'loss', kind: 'counter', unit: 'bytes', description: '', integer: true } as const
   layout.number({ ...entry, name: 'input_bytes', port: { name: 'input', side: 'input' } })
-  const { metrics = {} } = new Sampler(createRegion(layout)).sample(1).metricCollections[0] ?? {}
+  const { metrics = {} } = new Sampler(createRegion(layout)).read(1).sample().metricCollections[0] ?? {}
   expect(Object.entries(metrics).map(([name, { role, port }]) => [name, role, port])).toEqual([
     ['emulated', 'INTENDED', undefined],
     ['queue', 'HELD', undefined],
@@ -84,16 +85,16 @@ test('metrics that cannot be read whole are the last ones that could, with their
   const writer = new RegionWriter(region)
   const sampler = new Sampler(region)
   sequence[0]++ // the writer begins, and stands still
-  expect(packetsOf(sampler.sample(100))).toBe(0)
+  expect(packetsOf(sampler.read(100).sample())).toBe(0)
   sequence[0]++
   writer.publish(Float64Array.of(7), 1)
-  const seen = sampler.sample(1_000)
+  const seen = sampler.read(1_000).sample()
   expect(packetsOf(seen)).toBe(7)
   sequence[0]++
   new Float64Array(region, region.byteLength - 8)[0] = 99
-  expect(sampler.sample(2_000)).toEqual(seen)
+  expect(sampler.read(2_000).sample()).toEqual(seen)
   sequence[0]++
-  const next = sampler.sample(3_000)
+  const next = sampler.read(3_000).sample()
   expect([packetsOf(next), next.timestamp]).toEqual([99, new Date(3_000)])
 })
 
@@ -180,7 +181,7 @@ test('KPIs are evaluated at the time at which the numbers were published, of a r
   const sampler = new Sampler(region, { kpis })
   const sampleAt = (now: number, packets: number, published: number) => {
     writer.publish(Float64Array.of(packets), published * 1e6)
-    return sampler.sample(now).kpis[0]?.value?.value
+    return sampler.read(now).sample().kpis[0]?.value?.value
   }
   sampleAt(1_000_000, 100, 999_990)
   expect(sampleAt(1_001_000, 200, 1_000_990)).toBe(100)
@@ -196,9 +197,37 @@ test("the process's figures stand in the same sample, and in KPIs", () => {
     variables: {},
     metrics: [{ id: 'k', label: '', description: '', value: { expression: '{/process/resident_memory} > 1e6' } }],
   }
-  const sample = new Sampler(createRegion(layout), { kpis, process: new ProcessMeter() }).sample(1)
+  const sample = new Sampler(createRegion(layout), { kpis, process: new ProcessMeter() }).read(1).sample()
   const { metrics = {} } = sample.metricCollections.find(({ path }) => path === '/process') ?? {}
   expect(Object.keys(metrics)).toEqual(['cpu_time', 'resident_memory', 'heap_used', 'open_descriptors', 'threads'])
   for (const metric of Object.values(metrics)) expect(metric.uint64Value ?? metric.doubleValue).toBeGreaterThan(0)
   expect(sample.kpis[0]?.value?.value).toBe(1)
+})
+
+test("of a choice only that is made, and the process's figures are read only where they are of it", () => {
+  const layout = new MetricLayout()
+  layout.declare('sink', {
+    packets: { ...counter('Packets taken', 'packets'), role: 'consumed' },
+    level: gauge('Fill level', 'ms'),
+  })
+  layout.declare('idle', { rounds: counter('Rounds') })
+  const region = createRegion(layout)
+  const process = new ProcessMeter()
+  const read = vi.spyOn(process, 'read')
+  const sampler = new Sampler(region, { process })
+  const consumed = sampler.read(1).choose((_, { role }) => role === 'CONSUMED')
+  new RegionWriter(region).publish(Float64Array.of(7, 0, 0), 1)
+  const reading = sampler.read(2)
+  expect(reading.sample(consumed).metricCollections).toEqual([
+    {
+      path: 'sink',
+      metrics: {
+        packets: { kind: 'COUNTER', unit: 'packets', description: 'Packets taken', role: 'CONSUMED', uint64Value: 7 },
+      },
+    },
+  ])
+  expect(read).not.toHaveBeenCalled()
+  expect(reading.sample().metricCollections.map(({ path }) => path)).toEqual(['sink', 'idle', '/process'])
+  reading.sample()
+  expect(read).toHaveBeenCalledTimes(1)
 })

@@ -1,38 +1,11 @@
 /** Telemetry of one run: its metrics, read from shared memory at regular intervals while somebody listens. */
-import type { Kpi } from '../contract/types.ts'
-import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import type { KpisConfig } from '../dataplane/engine/kpis.ts'
-import type { MetricEntry, MetricSnapshot, PacketRole } from '../dataplane/engine/metrics.ts'
+import type { MetricEntry, MetricSnapshot } from '../dataplane/engine/metrics.ts'
 import { RegionReader } from '../dataplane/engine/metrics.ts'
 import { Kpis } from './kpis/kpis.ts'
 import type { ProcessMeter } from './process-meter.ts'
 import type { Numbers } from './prometheus.ts'
-
-/** One number with what it means; `uint64Value` holds a safe integer. */
-interface SampledMetric {
-  kind: 'GAUGE' | 'COUNTER'
-  unit: string
-  description: string
-  histogram?: { name: string; part: Uppercase<HistogramPart> }
-  occupancy?: string
-  role?: Uppercase<PacketRole>
-  port?: { name: string; side: 'INPUT' | 'OUTPUT' }
-  doubleValue?: number
-  uint64Value?: number
-}
-
-interface SampledCollection {
-  /** Component name, or a path of the run. */
-  path: string
-  metrics: Record<string, SampledMetric>
-}
-
-export interface Sample {
-  metricCollections: SampledCollection[]
-  kpis: Kpi[]
-  /** When the sample was taken. */
-  timestamp: Date
-}
+import { type MetricSet, metricSet, Reading } from './reading.ts'
 
 /** A sample no older than this serves a subscriber that has just come. */
 export const FRESH_MS = 100
@@ -47,15 +20,17 @@ export interface SamplerOptions {
   process?: ProcessMeter
 }
 
-/** Reads a run's region into samples. */
+const NO_VALUES = new Float64Array(0)
+
+/** Reads a run's region. */
 export class Sampler {
   readonly #reader: RegionReader
   readonly #process: ProcessMeter | undefined
   /** All numbers of a sample: those of the region, then those of the process. */
   readonly #entries: readonly MetricEntry[]
-  readonly #paths: [path: string, entries: MetricEntry[]][]
+  readonly #metrics: MetricSet
   #kpis: Kpis | undefined
-  #last: Sample | undefined
+  #last: Reading | undefined
   #time = Number.NEGATIVE_INFINITY
 
   constructor(region: SharedArrayBuffer, { kpis, process }: SamplerOptions = {}) {
@@ -64,13 +39,7 @@ export class Sampler {
     const { length } = this.#reader.blank.values
     const added = process?.entries.map((entry) => ({ ...entry, index: entry.index + length })) ?? []
     this.#entries = [...this.#reader.entries, ...added]
-    const paths = new Map<string, MetricEntry[]>()
-    for (const entry of this.#entries) {
-      const entries = paths.get(entry.path)
-      if (entries === undefined) paths.set(entry.path, [entry])
-      else entries.push(entry)
-    }
-    this.#paths = [...paths]
+    this.#metrics = metricSet(this.#entries)
     this.setKpis(kpis)
   }
 
@@ -80,41 +49,24 @@ export class Sampler {
   }
 
   /**
-   * Reads all metrics now and evaluates the KPIs; `now` in milliseconds since the epoch. When they cannot be read whole it is the last
-   * sample that could, as old as it says.
+   * Reads the run's numbers now and evaluates the KPIs; `now` in milliseconds since the epoch. When they cannot be read whole it is the last
+   * reading that could, as old as it says. The process's figures are read once something wants them.
    */
-  sample(now: number): Sample {
+  read(now: number): Reading {
     const snapshot = this.#reader.snapshot()
     if (snapshot === undefined && this.#last !== undefined) return this.#last
     const read = snapshot ?? this.#reader.blank
-    const values = this.#withProcess(read.values)
-    const sample: Sample = {
-      metricCollections: this.#paths.map(([path, entries]) => ({
-        path,
-        metrics: Object.fromEntries(
-          entries.map((entry) => [entry.name, metricOf(entry, values[entry.index] as number)]),
-        ),
-      })),
-      kpis: this.#kpis?.evaluate(values, this.#timeOf(read, now)) ?? [],
-      timestamp: new Date(now),
-    }
-    this.#last = sample
-    return sample
+    const readProcess = () => this.#process?.read() ?? NO_VALUES
+    const process = this.#kpis === undefined ? undefined : readProcess()
+    const kpis = process && this.#kpis?.evaluate(joined(read.values, process), this.#timeOf(read, now))
+    this.#last = new Reading(this.#metrics, read.values, process ?? readProcess, kpis ?? [], new Date(now))
+    return this.#last
   }
 
   /** All numbers of the run itself now; undefined when they cannot be read whole. */
   numbers(): Numbers | undefined {
     const snapshot = this.#reader.snapshot()
     return snapshot === undefined ? undefined : { entries: this.#reader.entries, values: snapshot.values }
-  }
-
-  #withProcess(values: Float64Array): Float64Array {
-    if (this.#process === undefined) return values
-    const added = this.#process.read()
-    const all = new Float64Array(values.length + added.length)
-    all.set(values)
-    all.set(added, values.length)
-    return all
   }
 
   /** The time that the numbers are of, seconds, never before that of the last sample: a rate must not be off by the time since they were published. */
@@ -126,16 +78,11 @@ export class Sampler {
   }
 }
 
-function metricOf(entry: MetricEntry, value: number): SampledMetric {
-  const { kind, unit, description, integer, histogram, occupancy, role, port } = entry
-  const common: SampledMetric = { kind: kind === 'counter' ? 'COUNTER' : 'GAUGE', unit, description }
-  if (histogram !== undefined) {
-    common.histogram = { name: histogram.name, part: histogram.part.toUpperCase() as Uppercase<HistogramPart> }
-  }
-  if (occupancy !== undefined) common.occupancy = occupancy
-  if (role !== undefined) common.role = role.toUpperCase() as Uppercase<PacketRole>
-  if (port !== undefined) common.port = { name: port.name, side: port.side === 'input' ? 'INPUT' : 'OUTPUT' }
-  return integer && value >= 0 ? { ...common, uint64Value: Math.round(value) } : { ...common, doubleValue: value }
+function joined(values: Float64Array, added: Float64Array): Float64Array {
+  const all = new Float64Array(values.length + added.length)
+  all.set(values)
+  all.set(added, values.length)
+  return all
 }
 
 interface Listener<M> {

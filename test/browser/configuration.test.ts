@@ -1,8 +1,10 @@
-/** What is typed into a configuration is kept, whatever becomes of the pipeline meanwhile. */
+/** The text of a configuration: problems, completion, what an update restarts; what is typed is kept, whatever becomes of the pipeline meanwhile. */
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningNode, runNode, temporaryDirectory } from '../api/running-node.ts'
+import { until } from '../harness/waiting.ts'
 import { close, describeInBrowser, open } from './browser.ts'
-import { lossy, storedAt } from './pipelines.ts'
+import { componentsOf, lossy, type Stored, storedAt } from './pipelines.ts'
 
 let node: RunningNode
 beforeAll(async () => {
@@ -10,18 +12,86 @@ beforeAll(async () => {
 })
 afterAll(() => node.node.close())
 
+const addressOf = (id: string): string =>
+  `http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}/configuration`
+
+const textOf = (page: Page): Locator => page.getByRole('textbox', { name: 'Configuration, JSON' })
+
+/** Puts `typed` in the place of the text that is shown. */
+async function replaceText(page: Page, typed: string): Promise<void> {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.evaluate((copied) => navigator.clipboard.writeText(copied), typed)
+  await textOf(page).getByText('uniform_loss').first().waitFor()
+  await textOf(page).press('Control+A')
+  await page.keyboard.press('Control+V')
+}
+
+const jsonOf = (pipeline: object): string => JSON.stringify({ engine_config: { pipeline } }, null, 2)
+
 describeInBrowser('the text of a configuration', () => {
+  test('has its problems beside their lines, and an update says what applies at once and what restarts', async () => {
+    const id = await node.create({}, { name: 'edited', jsonConfig: jsonOf(lossy(0.01)) })
+    await node.start(id)
+    const view = await open(addressOf(id))
+    const { page } = view
+    await page.getByText('valid', { exact: true }).waitFor()
+    await replaceText(page, jsonOf(lossy(7)))
+    const problem = page.getByRole('list', { name: 'Problems' }).getByRole('listitem')
+    await problem.getByText('loss/uniform_loss/loss_prob').waitFor()
+    await page.getByText('1 problem', { exact: true }).waitFor()
+    const wrong = page.locator('.cm-lintRange-error')
+    expect(await wrong.allTextContents()).toEqual(['7'])
+    const sign = await page.locator('.cm-lint-marker-error').boundingBox()
+    const line = await wrong.boundingBox()
+    expect(Math.abs((sign?.y ?? Number.NaN) - (line?.y ?? Number.NaN))).toBeLessThan(10)
+
+    const { loss, ...others } = lossy(0.5)
+    const seeded = { ...others, loss: { uniform_loss: { ...loss.uniform_loss, seed: 5 } } }
+    await replaceText(page, jsonOf(seeded))
+    await page.getByText('valid', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    const dialog = page.getByRole('dialog', { name: 'Update edited' })
+    const changesBelow = (heading: string): Locator =>
+      dialog.getByRole('heading', { name: heading }).locator('+ ul').locator('code')
+    await changesBelow('Applies at once').first().waitFor()
+    const field = '/engine_config/pipeline/loss/uniform_loss'
+    expect(await changesBelow('Applies at once').allTextContents()).toEqual([`${field}/loss_prob`])
+    expect(await changesBelow('Needs a restart').allTextContents()).toEqual([`${field}/seed`])
+    const lossOf = async (): Promise<unknown> =>
+      componentsOf((await storedAt(node, 'edited')) as Stored).loss?.uniform_loss?.loss_prob
+    expect(await lossOf()).toBe(0.01)
+    await dialog.getByRole('button', { name: 'Update and restart' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await until(async () => (await lossOf()) === 0.5)
+    await close(view)
+  })
+
+  test('is completed from the schema', async () => {
+    const id = await node.create(lossy(), { name: 'typed' })
+    const view = await open(addressOf(id))
+    const { page } = view
+    await replaceText(page, '{"engine_config": {"pipeline": {"link": {')
+    await page.keyboard.type('"uniform_l')
+    // The schema may be on its way: until it is there nothing is offered.
+    const offered = page.locator('.cm-tooltip-autocomplete li').getByText('uniform_loss', { exact: true })
+    await until(async () => {
+      await page.keyboard.press('Control+Space')
+      return offered.waitFor({ timeout: 1_000 }).then(
+        () => true,
+        () => false,
+      )
+    })
+    await offered.click()
+    await textOf(page).getByText('"uniform_loss"').waitFor()
+    await close(view)
+  })
+
   test('stays when the pipeline is deleted, which the page says, and makes a new one', async () => {
     const id = await node.create(lossy(), { name: 'short-lived' })
-    const view = await open(`http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${id}/configuration`)
+    const view = await open(addressOf(id))
     const { page } = view
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    const typed = JSON.stringify({ engine_config: { pipeline: lossy(0.25) } })
-    await page.evaluate((copied) => navigator.clipboard.writeText(copied), typed)
-    const text = page.getByRole('textbox', { name: 'Configuration, JSON' })
-    await text.getByText('uniform_loss').first().waitFor()
-    await text.press('Control+A')
-    await page.keyboard.press('Control+V')
+    await replaceText(page, JSON.stringify({ engine_config: { pipeline: lossy(0.25) } }))
+    const text = textOf(page)
     await node.call('DELETE', `/pipelines/${id}`)
     await page.getByText('The pipeline was deleted meanwhile.').waitFor()
     await text.getByText('0.25').waitFor()

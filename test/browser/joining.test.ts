@@ -10,7 +10,7 @@ import { lossy } from './pipelines.ts'
 afterAll(endProcesses)
 
 describeInBrowser('the overview', () => {
-  test('a node is accepted by clicking, shows its pipelines, leaves when it is killed, and returns', async () => {
+  test('a node is rejected and accepted by clicking, shows its pipelines, leaves when it is killed, and returns', async () => {
     const hubFlags = { hub: 'true', 'node-name': 'hall', grpc: await freeAddress() }
     const hub = await NodeProcess.start({ directory: temporaryDirectory(), flags: hubFlags, speed: 10 })
     const edgeFlags = { 'node-name': 'edge', grpc: await freeAddress() }
@@ -23,8 +23,15 @@ describeInBrowser('the overview', () => {
     await page.getByRole('heading', { name: 'Nodes on the hub' }).waitFor()
     expect(await card.count()).toBe(0)
 
-    const joined = edge.caller.unary('authenticateByRequest', { hubServerAddress: `http://${hub.address}` })
+    const ask = () => edge.caller.unary('authenticateByRequest', { hubServerAddress: `http://${hub.address}` })
     const request = page.getByRole('region', { name: 'Request to join of edge' })
+    const refused = expect(ask()).rejects.toThrow('rejected')
+    await request.getByRole('button', { name: 'Reject' }).click()
+    await refused
+    await request.waitFor({ state: 'detached' })
+    expect(await card.count()).toBe(0)
+
+    const joined = ask()
     const fingerprint = (await request.locator('code').first().textContent()) ?? ''
     expect(fingerprint.replaceAll(' ', '')).toBe(edge.id)
     await request.getByRole('button', { name: 'Accept' }).click()

@@ -39,6 +39,12 @@ describeInBrowser('the views', () => {
     )
     id = await node.create({}, { name: 'uplink', jsonConfig })
     await node.start(id)
+    const pipeline = {
+      in: { udp: { local_address: '192.0.2.1:5000', output: 'a' } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+    const failed = await node.create({}, { name: 'away', jsonConfig: JSON.stringify({ engine_config: { pipeline } }) })
+    await node.call('POST', `/pipelines/${failed}/start`)
   })
   afterAll(() => node.node.close())
 
@@ -86,13 +92,20 @@ describeInBrowser('the views', () => {
     await close(view)
   })
 
-  test('on a phone nothing is wider than the screen, and a pipeline that failed keeps its name', async () => {
-    const pipeline = {
-      in: { udp: { local_address: '192.0.2.1:5000', output: 'a' } },
-      sink: { traffic_sink: { input: 'a' } },
+  test('why a pipeline failed stands beside its buttons, not below them', async () => {
+    const view = await open(`http://${node.node.http}/`)
+    const { page } = view
+    const row = page.locator('.pipelines li', { hasText: 'away' })
+    for (const width of [1280, 820]) {
+      await page.setViewportSize({ width, height: 900 })
+      const cause = await row.locator('.cause').boundingBox()
+      const button = await row.getByRole('button', { name: 'Start' }).boundingBox()
+      expect((cause?.x ?? 0) + (cause?.width ?? Number.NaN)).toBeLessThanOrEqual(button?.x ?? Number.NaN)
     }
-    const failed = await node.create({}, { name: 'away', jsonConfig: JSON.stringify({ engine_config: { pipeline } }) })
-    await node.call('POST', `/pipelines/${failed}/start`)
+    await close(view)
+  })
+
+  test('on a phone nothing is wider than the screen, and a pipeline that failed keeps its name', async () => {
     const view = await open(`http://${node.node.http}/`, { viewport: { width: 390, height: 844 } })
     const { page } = view
     await page.getByText('failed', { exact: true }).waitFor()

@@ -5,7 +5,7 @@ import { json } from '@codemirror/lang-json'
 import { bracketMatching, foldGutter, foldKeymap, forceParsing, indentOnInput } from '@codemirror/language'
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
-import { EditorState } from '@codemirror/state'
+import { Annotation, EditorState } from '@codemirror/state'
 import {
   EditorView,
   highlightActiveLine,
@@ -20,6 +20,9 @@ import type { Schema } from '../../data/schema.ts'
 import { codeTheme } from './code-theme.ts'
 import { completeFrom, helpAt } from './completion.ts'
 import { faultIn, placeOf, wholeTree } from './json-places.ts'
+
+/** Marks a text that came from the page, not from who types. */
+const fromPage = Annotation.define<boolean>()
 
 /** Milliseconds that the syntax tree may take at once. */
 const PARSE_TIME = 200
@@ -37,8 +40,10 @@ interface Props {
 export function CodeEditor({ text, onChange, schema, problems, warnings, goTo }: Props) {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
-  const latest = useRef({ text, onChange, schema })
-  latest.current = { text, onChange, schema }
+  // Texts that were typed, and are to come back as `text`: by then more may have been typed.
+  const typed = useRef<string[]>([])
+  const latest = useRef({ text, onChange, schema, typed: typed.current })
+  latest.current = { text, onChange, schema, typed: typed.current }
 
   useEffect(() => {
     const element = host.current as HTMLDivElement
@@ -50,9 +55,15 @@ export function CodeEditor({ text, onChange, schema, problems, warnings, goTo }:
   }, [])
 
   useEffect(() => {
+    const told = typed.current.indexOf(text)
+    if (told >= 0) {
+      typed.current.splice(0, told + 1)
+      return
+    }
     const { state, dispatch } = view.current as EditorView
-    const now = state.doc.toString()
-    if (now !== text) dispatch({ changes: { from: 0, to: state.doc.length, insert: text } })
+    if (state.doc.toString() === text) return
+    typed.current.length = 0
+    dispatch({ changes: { from: 0, to: state.doc.length, insert: text }, annotations: fromPage.of(true) })
   }, [text])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: places are those of the text that is shown
@@ -80,7 +91,7 @@ export function CodeEditor({ text, onChange, schema, problems, warnings, goTo }:
 }
 
 interface Latest {
-  readonly current: Pick<Props, 'text' | 'onChange' | 'schema'>
+  readonly current: Pick<Props, 'text' | 'onChange' | 'schema'> & { readonly typed: string[] }
 }
 
 function stateOf(latest: Latest): EditorState {
@@ -118,9 +129,11 @@ function stateOf(latest: Latest): EditorState {
       ]),
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ 'aria-label': 'Configuration, JSON', tabindex: '0' }),
-      EditorView.updateListener.of(({ docChanged, state }) => {
+      EditorView.updateListener.of(({ docChanged, state, transactions }) => {
+        if (!docChanged || transactions.some((each) => each.annotation(fromPage))) return
         const text = state.doc.toString()
-        if (docChanged && text !== latest.current.text) latest.current.onChange(text)
+        latest.current.typed.push(text)
+        latest.current.onChange(text)
       }),
       codeTheme,
     ],
