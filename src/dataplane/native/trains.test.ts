@@ -124,6 +124,44 @@ test('a train passed on as it is arrives as it was, and the addon frees it', () 
   expect(receive(id, SEGMENTS).map((packet) => bytesOf(packets, packet))).toEqual(payloads)
 })
 
+test('what was left out of a train, put elsewhere in it, cut or mixed with another goes out in its order and as it is', () => {
+  const { packets, id } = taught(4)
+  const outbox = towards(native.udpAddress(inbox).port)
+  const even = (_: number, i: number) => i % 2 === 0
+  const odd = (_: number, i: number) => i % 2 === 1
+  const arrangements: ((taken: number[]) => number[])[] = [
+    (taken) => [...taken].reverse(),
+    (taken) => [...taken.slice(0, 10), taken[11], taken[10], ...taken.slice(12)],
+    (taken) => [...taken.slice(0, 20), ...taken.slice(21)],
+    (taken) => taken.filter(even).concat(taken.filter(odd)),
+    (taken) => {
+      packets.trimBack(taken[7], 3)
+      packets.trimFront(taken[15], 2)
+      packets.settle(taken[25])
+      return taken
+    },
+    // Longer than a message may be, and from one train into the next.
+    (taken) => [...taken.slice(0, SEGMENTS - 1), ...taken.slice(SEGMENTS), taken[SEGMENTS - 1]],
+  ]
+  for (const [number, arrange] of arrangements.entries()) {
+    sendTrain(10 + number)
+    const trains = number === arrangements.length - 1 ? 2 : 1
+    if (trains === 2) sendTrain(30)
+    const taken = receive(id, trains * SEGMENTS)
+    const sent = arrange(taken)
+    for (const packet of taken) if (!sent.includes(packet)) packets.release(packet)
+    const payloads = sent.map((packet) => bytesOf(packets, packet))
+    expect(native.udpSend(outbox, id, Int32Array.from(sent), 0, sent.length, ioCounters())).toBe(sent.length)
+    expect([packets.held, packets.trainFree[0]], `arrangement ${number}`).toEqual([0, 4])
+    const back = receive(id, sent.length)
+    expect(
+      back.map((packet) => bytesOf(packets, packet)),
+      `arrangement ${number}`,
+    ).toEqual(payloads)
+    for (const packet of back) packets.release(packet)
+  }
+})
+
 test('trains that are all taken, and calls with too little room, fall back to slots', () => {
   const { packets, id } = taught(1)
   const expected = [...sendTrain(5), ...sendTrain(6), ...sendTrain(7)]
