@@ -207,7 +207,7 @@ struct Memory {
 };
 
 /** Indices into the counters a receive or send call adds to: IO_COUNTERS of native.ts. */
-enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kCounters };
+enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kReceivedBytes, kCounters };
 
 /** Packets that leave as one message, and the pieces of memory they lie in. */
 struct SendGroup {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Batch } from '../engine/batch.ts'
 import { Packets } from '../engine/packets.ts'
-import { awaitReadable, bytesOf, ioCounters, openPackets, packetMemory, packetOf, pattern } from './fixture.ts'
+import { awaitReadable, bytesOf, counter, ioCounters, openPackets, packetMemory, packetOf, pattern } from './fixture.ts'
 import { native } from './native.ts'
 
 const SEGMENTS = 40
@@ -160,6 +160,25 @@ test('what was left out of a train, put elsewhere in it, cut or mixed with anoth
     ).toEqual(payloads)
     for (const packet of back) packets.release(packet)
   }
+})
+
+test('bytes received are those of the packets given out, call by call', () => {
+  const { packets, id } = taught(1)
+  sendTrain(1)
+  sendTrain(2)
+  sendTrain(3, 1)
+  const handles = new Int32Array(256)
+  const counters = ioCounters()
+  let taken = 0
+  let bytes = 0
+  while (taken < 2 * SEGMENTS + 1) {
+    awaitReadable(owner, inbox)
+    const got = native.udpReceive(inbox, id, handles, 30, 0, counters)
+    for (const packet of handles.subarray(0, got)) bytes += packets.length[packet]
+    taken += got
+    expect(counter(counters, 'receivedBytes')).toBe(bytes)
+  }
+  expect(bytes).toBe(2 * (SEGMENTS * BYTES - 7) + BYTES - 7)
 })
 
 test('trains that are all taken, and calls with too little room, fall back to slots', () => {
