@@ -60,7 +60,7 @@ describe.each([4, 6] as const)('IPv%i', (family) => {
       await run.stop()
       expect(conservation(configure(pipeline), run.metrics())).toEqual([])
       expect(run.metrics()).toMatchObject({
-        front: { received_packets: 200, sent_packets: 1 },
+        front: { received_packets: 200, sent_packets: 1, output_bytes: sent.join('').length },
         back: { sent_packets: 200, local_port: run.port('back') },
       })
       expect(run.log.find(({ component }) => component === 'front')?.fields.backend).toBe(backend)
@@ -134,6 +134,7 @@ describe.each([4, 6] as const)('IPv%i', (family) => {
     ])
     expect(warnings[0].message).toContain(`ignores datagrams from ${second.address}`)
     expect(warnings[0].message).toContain(`${first.address} was first`)
+    await until(() => run.metrics().locked.output_bytes === 'one'.length, 'the bytes of the one that was heard')
     // Whatever its annotation says, a packet goes to the peer.
     await aside.send(run.port('other'), 'four')
     await first.hears(2)

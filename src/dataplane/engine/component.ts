@@ -170,8 +170,8 @@ export interface ComponentDefinition<
    */
   readonly computesFrom?: number
   /**
-   * True when whole batches are only ever passed on as they were received, packets dropped from them through the batch's own
-   * methods and no length changed: their bytes need not be summed up again.
+   * True when whole batches are only ever passed on as they were received, from an input or a socket, packets dropped from them through
+   * the batch's own methods and no length changed: their bytes need not be summed up again.
    */
   readonly passes?: boolean
   /** True when it counts from when the kernel took a packet in: sockets of the run ask for that time. */

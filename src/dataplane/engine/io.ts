@@ -34,7 +34,7 @@ export interface PacketIo {
   readonly backend: string
   /** By `IO_COUNTERS`. */
   readonly counters: Float64Array
-  /** Adds what has arrived to `batch`, with arrival time and remote address. Never blocks. */
+  /** Adds what has arrived to `batch`, with arrival time and remote address, and its bytes to those of the batch. Never blocks. */
   receive(batch: Batch): void
   /**
    * Sends `handles[from..from+count)`, in order; returns how many were consumed (sent or refused for good, their slots

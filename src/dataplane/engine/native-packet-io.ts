@@ -17,6 +17,8 @@ export interface NativeIoParts {
 
 export const BACKENDS = ['GENERIC', 'LINUX_NO_GRO', 'LINUX'] as const
 
+const RECEIVED_BYTES = IO_COUNTERS.indexOf('receivedBytes')
+
 export type ReceiveCall = typeof native.udpReceive
 export type SendCall = typeof native.udpSend
 export const UDP_CALLS: [ReceiveCall, SendCall] = [native.udpReceive, native.udpSend]
@@ -45,15 +47,18 @@ export class NativePacketIo implements PacketIo {
   receive(batch: Batch): void {
     const { io, handle, counters } = this
     const { origin } = io.clock
+    const before = counters[RECEIVED_BYTES]
     if (batch.length === 0) {
       const count = this.receiveCall(handle, io.memory, batch.handles, BATCH_CAPACITY, origin, counters)
       batch.length = count
+      batch.bytes = counters[RECEIVED_BYTES] - before
       if (count > 0) io.took(batch.handles[count - 1])
       return
     }
     const room = BATCH_CAPACITY - batch.length
     const count = this.receiveCall(handle, io.memory, this.scratch, room, origin, counters)
     for (let i = 0; i < count; i++) batch.push(this.scratch[i])
+    batch.bytes += counters[RECEIVED_BYTES] - before
     if (count > 0) io.took(this.scratch[count - 1])
   }
 

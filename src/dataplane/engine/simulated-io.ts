@@ -54,6 +54,7 @@ class SimulatedSocket implements PacketIo {
   receive(batch: Batch): void {
     const count = Math.min(BATCH_CAPACITY - batch.length, this.queue.length)
     for (const packet of this.queue.splice(0, count)) batch.push(packet)
+    batch.bytes = this.io.packets.bytesOf(batch)
   }
 
   send(handles: Int32Array, from: number, count: number): number {

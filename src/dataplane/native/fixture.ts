@@ -91,6 +91,11 @@ export function counter(counters: Float64Array, name: (typeof IO_COUNTERS)[numbe
   return counters[IO_COUNTERS.indexOf(name)]!
 }
 
+/** The counters, besides that of what was received, that are not 0. */
+export function complaints(counters: Float64Array): string[] {
+  return IO_COUNTERS.filter((name, i) => name !== 'receivedBytes' && counters[i] !== 0)
+}
+
 /** Writes the remote record of a packet. */
 export function setRemote(memory: PacketMemory, handle: number, family: 4 | 6, address: number[], port: number): void {
   const at = handle * REMOTE_BYTES

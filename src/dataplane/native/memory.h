@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <unordered_map>
@@ -74,6 +75,24 @@ struct Memory {
     return true;
   }
 
+  /** How many of `count` handles name packets as long as `last` that lie behind it in its train one after the other, `room` bytes of them at most. */
+  size_t following(const int32_t* handles, size_t count, const Packet& last, int32_t room) const {
+    const int32_t index = loadOnce(train + last.handle);
+    if (index < 0 || index >= trains) return 0;
+    const int64_t end = trainAt(index) + kTrainBytes - data;
+    int64_t at = last.data + last.length - data;
+    const int64_t stop = std::min(end, at + room) - last.length;
+    size_t n = 0;
+    for (; n < count && at <= stop; n++, at += last.length) {
+      const int32_t handle = loadOnce(handles + n);
+      if (static_cast<uint32_t>(handle) >= static_cast<uint32_t>(slots) || loadOnce(train + handle) != index || loadOnce(offset + handle) != at ||
+          loadOnce(length + handle) != last.length) {
+        break;
+      }
+    }
+    return n;
+  }
+
   /** How many slots are free; -1 when the stack is damaged. */
   int32_t freeCount() const {
     const int32_t count = loadOnce(free);
@@ -129,12 +148,21 @@ struct Memory {
   }
   /** Gives back `count` packets at once; false when the bookkeeping is damaged. */
   bool release(const Packet* packets, size_t count) const {
+    return releaseAll(count, [packets](size_t i) { return packets[i].handle; });
+  }
+  bool release(const int32_t* handles, size_t count) const {
+    return releaseAll(count, [handles](size_t i) { return loadOnce(handles + i); });
+  }
+  template <class HandleAt>
+  bool releaseAll(size_t count, HandleAt handleAt) const {
+    const auto known = static_cast<uint32_t>(slots);
     int32_t top = loadOnce(free);
     if (top < 0 || static_cast<size_t>(top) + count > static_cast<size_t>(slots)) return false;
     int32_t leaving = -1;
     int32_t left = 0;
     for (size_t i = 0; i < count; i++) {
-      const int32_t handle = packets[i].handle;
+      const int32_t handle = handleAt(i);
+      if (static_cast<uint32_t>(handle) >= known) return false;
       const int32_t index = loadOnce(train + handle);
       if (index >= 0) {
         train[handle] = -1;
@@ -179,7 +207,7 @@ struct Memory {
 };
 
 /** Indices into the counters a receive or send call adds to: IO_COUNTERS of native.ts. */
-enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kCounters };
+enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kReceivedBytes, kCounters };
 
 /** Packets that leave as one message, and the pieces of memory they lie in. */
 struct SendGroup {
@@ -187,6 +215,8 @@ struct SendGroup {
   uint32_t packets;
   uint32_t piece;
   uint32_t pieces;
+  /** Bytes of each packet but the last, which may be shorter. */
+  int32_t size;
 };
 
 class SlidingWindow;

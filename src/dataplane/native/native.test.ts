@@ -580,7 +580,7 @@ describe('wrong arguments', () => {
     expect(() => native.eventSignal(open.aead())).toThrow(/is an AEAD context, not an event/)
     expect(() => native.udpReceive(open.udp(), id, handles, 65, 0, ioCounters())).toThrow(/max/)
     expect(() => native.udpSend(open.udp(), id, handles, 60, 5, ioCounters())).toThrow(/count/)
-    expect(() => native.udpReceive(open.udp(), id, handles, 64, 0, new Float64Array(5))).toThrow(/counters/)
+    expect(() => native.udpReceive(open.udp(), id, handles, 64, 0, new Float64Array(6))).toThrow(/counters/)
     native.memoryClose(id)
   })
 

@@ -79,6 +79,7 @@ struct Receiving {
     memory.free[0] = loadOnce(memory.free) - 1;
     memory.admit(handle, static_cast<int32_t>(bytes), now, remote);
     handles[taken++] = handle;
+    counters[kReceivedBytes] += static_cast<double>(bytes);
   }
 };
 

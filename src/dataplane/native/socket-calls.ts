@@ -70,6 +70,7 @@ export const IO_COUNTERS = [
   'sendErrors', // packets the kernel refused for good (EMSGSIZE, ENETUNREACH, EPERM, no remote address), consumed
   'sendBlocked', // times the kernel's buffer was full (EAGAIN/ENOBUFS): the packets stay with the caller
   'malformed', // frames a TUN device could not split, lengths that no frame of a connection has
+  'receivedBytes', // of the packets that were taken
 ] as const
 
 export interface SocketCalls {

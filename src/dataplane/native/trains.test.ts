@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Batch } from '../engine/batch.ts'
 import { Packets } from '../engine/packets.ts'
-import { awaitReadable, bytesOf, ioCounters, openPackets, packetMemory, packetOf, pattern } from './fixture.ts'
+import { awaitReadable, bytesOf, counter, ioCounters, openPackets, packetMemory, packetOf, pattern } from './fixture.ts'
 import { native } from './native.ts'
 
 const SEGMENTS = 40
@@ -122,6 +122,63 @@ test('a train passed on as it is arrives as it was, and the addon frees it', () 
   expect(native.udpSend(outbox, id, taken, 0, taken.length, ioCounters())).toBe(SEGMENTS)
   expect([packets.held, packets.trainFree[0]]).toEqual([0, 4])
   expect(receive(id, SEGMENTS).map((packet) => bytesOf(packets, packet))).toEqual(payloads)
+})
+
+test('what was left out of a train, put elsewhere in it, cut or mixed with another goes out in its order and as it is', () => {
+  const { packets, id } = taught(4)
+  const outbox = towards(native.udpAddress(inbox).port)
+  const even = (_: number, i: number) => i % 2 === 0
+  const odd = (_: number, i: number) => i % 2 === 1
+  const arrangements: ((taken: number[]) => number[])[] = [
+    (taken) => [...taken].reverse(),
+    (taken) => [...taken.slice(0, 10), taken[11], taken[10], ...taken.slice(12)],
+    (taken) => [...taken.slice(0, 20), ...taken.slice(21)],
+    (taken) => taken.filter(even).concat(taken.filter(odd)),
+    (taken) => {
+      packets.trimBack(taken[7], 3)
+      packets.trimFront(taken[15], 2)
+      packets.settle(taken[25])
+      return taken
+    },
+    // Longer than a message may be, and from one train into the next.
+    (taken) => [...taken.slice(0, SEGMENTS - 1), ...taken.slice(SEGMENTS), taken[SEGMENTS - 1]],
+  ]
+  for (const [number, arrange] of arrangements.entries()) {
+    sendTrain(10 + number)
+    const trains = number === arrangements.length - 1 ? 2 : 1
+    if (trains === 2) sendTrain(30)
+    const taken = receive(id, trains * SEGMENTS)
+    const sent = arrange(taken)
+    for (const packet of taken) if (!sent.includes(packet)) packets.release(packet)
+    const payloads = sent.map((packet) => bytesOf(packets, packet))
+    expect(native.udpSend(outbox, id, Int32Array.from(sent), 0, sent.length, ioCounters())).toBe(sent.length)
+    expect([packets.held, packets.trainFree[0]], `arrangement ${number}`).toEqual([0, 4])
+    const back = receive(id, sent.length)
+    expect(
+      back.map((packet) => bytesOf(packets, packet)),
+      `arrangement ${number}`,
+    ).toEqual(payloads)
+    for (const packet of back) packets.release(packet)
+  }
+})
+
+test('bytes received are those of the packets given out, call by call', () => {
+  const { packets, id } = taught(1)
+  sendTrain(1)
+  sendTrain(2)
+  sendTrain(3, 1)
+  const handles = new Int32Array(256)
+  const counters = ioCounters()
+  let taken = 0
+  let bytes = 0
+  while (taken < 2 * SEGMENTS + 1) {
+    awaitReadable(owner, inbox)
+    const got = native.udpReceive(inbox, id, handles, 30, 0, counters)
+    for (const packet of handles.subarray(0, got)) bytes += packets.length[packet]
+    taken += got
+    expect(counter(counters, 'receivedBytes')).toBe(bytes)
+  }
+  expect(bytes).toBe(2 * (SEGMENTS * BYTES - 7) + BYTES - 7)
 })
 
 test('trains that are all taken, and calls with too little room, fall back to slots', () => {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   awaitReadable,
   bytesOf,
+  complaints,
   counter,
   freePacket,
   ioCounters,
@@ -120,7 +121,7 @@ for (const [name, backend] of backends) {
           })
           expect(memory.free[0]).toBe(SLOTS)
         }
-        expect([...counters]).toEqual([0, 0, 0, 0, 0, 0])
+        expect(complaints(counters)).toEqual([])
       })
 
       test('an unconnected socket sends each packet to its remote record', () => {
@@ -260,7 +261,7 @@ describe('LINUX trains', () => {
         freePacket(memory, handle)
       })
     }
-    expect([...counters]).toEqual([0, 0, 0, 0, 0, 0])
+    expect(complaints(counters)).toEqual([])
   })
 
   test('a train longer than the call can take waits for the next call, and the poller says so', () => {

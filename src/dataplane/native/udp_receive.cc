@@ -63,6 +63,7 @@ struct Receive {
   void deliver(int32_t handle, int32_t size, const uint8_t* remote) {
     memory.admit(handle, size, now, remote);
     handles[taken++] = handle;
+    counters[kReceivedBytes] += size;
   }
 
   /** Copies one datagram into a slot of its own, or counts why not. */
@@ -235,6 +236,7 @@ Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
   memory.free[0] = free - segments;
   receive.taken += segments;
   receive.seen += segments;
+  receive.counters[kReceivedBytes] += size;
   return Next::go;
 }
 

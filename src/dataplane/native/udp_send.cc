@@ -19,22 +19,22 @@ struct Send {
   const Memory& memory;
   State& state;
   double* counters;
+  /** Those to be sent. */
+  const int32_t* handles;
   /** How many of `state.groups` there are. */
   size_t groups = 0;
-
-  const Packet& packet(size_t index) const { return state.packets[index]; }
 
   /**
    * Checks the packets and lays out their messages in one pass: with UDP_SEGMENT, neighbours of equal size (the last may be
    * shorter) and equal destination are a group. Packets that still lie side by side, as a train that was passed on does, are
    * one piece to the kernel. Throws and returns false when a handle is no packet.
    */
-  bool layOut(Arguments& arguments, Span<int32_t> handles, size_t from, size_t count) {
+  bool layOut(Arguments& arguments, size_t from, size_t count) {
     const bool join = socket.backend == kLinux && !socket.gsoRefused;
     const bool connected = socket.connected;
     // A copy of its own, which nothing that is written below can be part of, stays in registers.
     const Memory memory = this->memory;
-    Packet* packets = state.packets.data();
+    const int32_t* const handles = this->handles;
     // Behind the last ones that are complete. What is open is kept in registers: group `first`.., piece `begin`..`end`.
     SendGroup* group = state.groups.data();
     iovec* piece = state.iovecs.data();
@@ -46,22 +46,22 @@ struct Send {
     const uint8_t* remote = nullptr;
     int32_t size = 0;  // of the open group's packets, 0 when none is open
     int32_t room = 0;  // bytes it still takes
+    int32_t segment = 0;  // size of its first packet
     const auto completePiece = [&] { *piece++ = {begin, static_cast<size_t>(end - begin)}; };
     const auto completeGroup = [&](uint32_t next) {
       completePiece();
       const auto nextPiece = static_cast<uint32_t>(piece - pieces);
-      *group++ = {first, next - first, firstPiece, nextPiece - firstPiece};
+      *group++ = {first, next - first, firstPiece, nextPiece - firstPiece, segment};
       first = next;
       firstPiece = nextPiece;
     };
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count;) {
       Packet it;
-      const int32_t handle = loadOnce(handles.data + from + i);
+      const int32_t handle = loadOnce(handles + i);
       if (!memory.packet(handle, &it)) {
         throwPacket(arguments, memory, from + i, handle);
         return false;
       }
-      packets[i] = it;
       const int32_t length = it.length;
       if (length > 0 && length <= size && length <= room && i - first < kMaxMessageSegments &&
           (connected || sameRemote(remote, memory.remoteOf(handle)))) {
@@ -75,10 +75,19 @@ struct Send {
         if (i > 0) completeGroup(i);
         begin = it.data;
         remote = memory.remoteOf(handle);
+        segment = length;
         size = join ? length : 0;
         room = kMaxMessageBytes - length;
       }
       end = it.data + length;
+      i++;
+      if (!connected || length == 0 || length != size) continue;
+      // Of a train that is passed on the others need no more than this.
+      const size_t places = std::min<size_t>(count - i, kMaxMessageSegments - (i - first));
+      const size_t more = memory.following(handles + i, places, it, room);
+      i += static_cast<uint32_t>(more);
+      end += more * static_cast<size_t>(length);
+      room -= static_cast<int32_t>(more) * length;
     }
     if (count > 0) completeGroup(static_cast<uint32_t>(count));
     groups = static_cast<size_t>(group - state.groups.data());
@@ -89,9 +98,9 @@ struct Send {
   bool message(size_t slot, const SendGroup& group) {
     msghdr& header = state.messages[slot].msg_hdr;
     header = {};
-    const Packet& first = packet(group.first);
+    const int32_t first = loadOnce(handles + group.first);
     if (!socket.connected) {
-      header.msg_namelen = readRemote(memory.remoteOf(first.handle), socket.family, &state.names[slot]);
+      header.msg_namelen = readRemote(memory.remoteOf(first), socket.family, &state.names[slot]);
       if (header.msg_namelen == 0) return false;
       header.msg_name = &state.names[slot];
     }
@@ -104,7 +113,7 @@ struct Send {
       part->cmsg_level = IPPROTO_UDP;
       part->cmsg_type = UDP_SEGMENT;
       part->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-      const uint16_t segment = static_cast<uint16_t>(first.length);
+      const uint16_t segment = static_cast<uint16_t>(group.size);
       memcpy(CMSG_DATA(part), &segment, sizeof segment);
     }
     return true;
@@ -114,7 +123,8 @@ struct Send {
   Sent single(size_t index, bool retried) {
     sockaddr_storage name;
     socklen_t length = 0;
-    const Packet& it = packet(index);
+    Packet it;
+    if (!memory.packet(loadOnce(handles + index), &it)) return Sent::refused;
     if (!socket.connected) {
       length = readRemote(memory.remoteOf(it.handle), socket.family, &name);
       if (length == 0) return Sent::refused;
@@ -219,7 +229,6 @@ napi_value udpSend(napi_env env, napi_callback_info info) {
 
   State& state = arguments.state();
   const size_t messages = std::min<size_t>(count, kMaxMessages);
-  if (state.packets.size() < count) state.packets.resize(count);
   if (state.iovecs.size() < count) state.iovecs.resize(count);
   if (state.groups.size() < count) state.groups.resize(count);
   if (state.messages.size() < messages) {
@@ -227,10 +236,10 @@ napi_value udpSend(napi_env env, napi_callback_info info) {
     state.names.resize(messages);
     state.controls.resize(messages * kControlBytes);
   }
-  Send send{*socket, *memory, state, counters.data};
-  if (!send.layOut(arguments, handles, from, count)) return nullptr;
+  Send send{*socket, *memory, state, counters.data, handles.data + from};
+  if (!send.layOut(arguments, from, count)) return nullptr;
   const size_t consumed = send.all(count);
-  if (!memory->release(state.packets.data(), consumed)) {
+  if (!memory->release(send.handles, consumed)) {
     throwFreeStack(arguments);
     return nullptr;
   }

@@ -199,7 +199,7 @@ export class DatagramEndpoint extends Endpoint {
       else {
         if (!this.told)
           this.tellIgnored(handles[i], 'lock_to_first_peer', `it is set, and ${formatRemote(this.peer)} was first`)
-        packets.release(handles[i])
+        batch.discard(handles[i])
       }
     }
     if (kept < count) this.counts.ignored_packets.add(count - kept)

@@ -49,6 +49,21 @@ describe('simulated datagrams', () => {
     bench.stop()
   })
 
+  it('of somebody else than the first peer are left out of a batch, whose bytes are those of the rest', () => {
+    const bench = drive({
+      first: { udp: { remote_address: '127.0.0.1:7000', input: 'a' } },
+      second: { udp: { remote_address: '127.0.0.1:7000', input: 'b' } },
+      splitter: { splitter: { input: 'both', outputs: ['a', 'b'] } },
+      locked: { udp: { local_address: '127.0.0.1:7000', lock_to_first_peer: true, output: 'heard' } },
+    })
+    bench.send('both', [payload(100, 1), payload(200, 2)])
+    bench.advance(1000)
+    expect(bench.take('heard').map(({ bytes }) => bytes)).toEqual([payload(100, 1), payload(200, 2)])
+    expect(bench.metrics().locked).toMatchObject({ ignored_packets: 2, output_bytes: 300 })
+    bench.check()
+    bench.stop()
+  })
+
   it('peer_writer gives every packet its address', () => {
     const bench = drive({ it: { peer_writer: { input: 'a', output: 'b', remote_address: '[2001:db8::1]:9' } } })
     bench.send('a', payload(10), { remote: '192.0.2.1:9' })

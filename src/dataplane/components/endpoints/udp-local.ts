@@ -37,6 +37,7 @@ export const udpLocal = defineComponent({
   }),
   metrics: DATAGRAM_METRICS,
   decoupled: true,
+  passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
   create(config, context) {
     const endpoint = new DatagramEndpoint(context, context.outlets.output, {

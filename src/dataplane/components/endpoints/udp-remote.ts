@@ -33,6 +33,7 @@ export const udpRemote = defineComponent({
   }),
   metrics: DATAGRAM_METRICS,
   decoupled: true,
+  passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
   create(config, context) {
     const endpoint = openForBothFamilies(

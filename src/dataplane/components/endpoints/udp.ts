@@ -56,6 +56,7 @@ export const udp = defineComponent({
   }),
   metrics: DATAGRAM_METRICS,
   decoupled: true,
+  passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
   check(config) {
     const faults: Fault[] = []
