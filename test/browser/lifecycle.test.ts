@@ -130,6 +130,11 @@ describeInBrowser('a pipeline', () => {
     await until(async () => Number(await lossOf()) > 0.5)
     // What the chart shows is of the last second, so of a share around the one that is set.
     await until(async () => Number.parseFloat((await legend.locator('b').textContent()) ?? '') > 50)
+    // A profile says what its link loses, and what of it this one cannot say.
+    await page.getByRole('button', { name: 'geo-satellite', exact: true }).click()
+    await page.getByText('The link has no component for its').waitFor()
+    await until(async () => (await lossOf()) === 0.001)
+    await until(async () => Number.parseFloat((await legend.locator('b').textContent()) ?? '') < 10)
     await page.getByRole('link', { name: 'Log' }).click()
     await page.locator('.log-lines li', { hasText: 'configuration applied' }).first().waitFor()
 
