@@ -38,7 +38,6 @@ Two of them joined by a tunnel are one Ethernet segment. A bridge at each end an
   }),
   metrics: ENDPOINT_METRICS,
   decoupled: true,
-  passes: true,
   mtu: ({ mtu }) => mtu + FRAME_BYTES,
   check: interfaceFaults,
   create(config, { packets, io, log, metrics, outlets }) {

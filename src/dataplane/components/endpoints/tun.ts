@@ -32,7 +32,6 @@ export const tun = defineComponent({
     malformed_packets: counter('Large packets from the machine that could not be cut.', 'packets'),
   },
   decoupled: true,
-  passes: true,
   mtu: ({ mtu }) => mtu,
   check: interfaceFaults,
   create(config, { packets, io, log, metrics, outlets }) {
