@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { decodeNodeEntry, encodeNodeEntry } from '../../src/hub/cluster/entries.ts'
 import type { NodeRegistry } from '../../src/hub/registry.ts'
 import { newIdentity } from '../../src/link/identity.ts'
+import type { Nats } from '../harness/nats.ts'
 import { recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
 import { client, isOnline, routes, server, start, writable } from './server-rig.ts'
@@ -28,6 +29,20 @@ function claim(registry: NodeRegistry, nodeId: string, name: string) {
   return { claimed, withdraw: () => withdrawn.abort() }
 }
 
+/** Resolves to a promise of the answer to the next request on a subject. */
+async function answered(nats: Nats, subject: string): Promise<{ answer: Promise<void> }> {
+  const connection = await client(nats)
+  const requests = connection.subscribe(subject, { max: 1 })
+  const answers = connection.subscribe('_INBOX.>')
+  await connection.flush()
+  const answer = (async () => {
+    let inbox: string | undefined
+    for await (const request of requests) inbox = request.reply
+    for await (const { subject } of answers) if (subject === inbox) return
+  })()
+  return { answer }
+}
+
 test('it gave up before that server could note that it is there', async () => {
   const { a, b, node } = await pairWithMember()
   a.proxy.cut()
@@ -45,7 +60,9 @@ test('it came to another server while that one could not store what it said', as
   const { nats, a, b, node } = await pairWithMember()
   const switchMembers = await writable(nats, 'KV_penstock_tests_members')
   await switchMembers(false)
+  const { answer } = await answered(nats, `$KV.penstock_tests_members.node.${node.nodeId}`)
   const { claimed } = claim(a.registry, node.nodeId, 'second')
+  await answer
   await until(() => isOnline(b, node))
   const other = b.dial(node, recordOf('third')).catch(() => b.dial(node, recordOf('third')))
   await until(() => routes(a, node).kind === 'server')
