@@ -51,7 +51,8 @@ describe.skipIf(missingIpsecMb !== undefined)(`seed ${SEED}`, () => {
           const [sealing, opening] = random.chance(0.5) ? [one, other] : [other, one]
           const plain = Array.from({ length: BATCH }, () => piece(random.below(LONGEST + 1)))
           const handles = Int32Array.from(plain, (text) => packetOf(memory, text))
-          if (native.aeadSeal(sealing, id, handles, BATCH, counter, new Int32Array(BATCH)) !== 0) throw new Error(name)
+          if (native.aeadSeal(sealing, id, handles, BATCH, counter, new Int32Array(BATCH), false) !== 0)
+            throw new Error(name)
           // One of them is altered, and refused by both.
           const victim = random.below(BATCH)
           const sealed = bytesOf(memory, handles[victim])

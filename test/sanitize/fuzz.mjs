@@ -603,7 +603,8 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     aeadSeal: () => {
       const id = memoryId()
       const handles = packets(id, 20)
-      return [get('aead'), id, handles, handles.length, Float64Array.of(random.below(1e6)), ints(20)]
+      const counter = Float64Array.of(random.below(1e6))
+      return [get('aead'), id, handles, handles.length, counter, ints(20), random.chance(0.5)]
     },
     aeadOpenPackets: () => {
       const id = memoryId()

@@ -183,7 +183,7 @@ describe.each(PAIRS)('sealed by %s, opened by %s', (one, other) => {
     }) as [number, number]
     for (const length of [0, 1, 16, 33]) {
       const first = Int32Array.of(packetOf(memory, pattern(length, 1)))
-      native.aeadSeal(sealing, id, first, 1, Float64Array.of(2 ** 40 + length), new Int32Array(1))
+      native.aeadSeal(sealing, id, first, 1, Float64Array.of(2 ** 40 + length), new Int32Array(1), false)
       const sealed = bytesOf(memory, first[0]!)
       const wrong = Array.from({ length: sealed.length * 8 }, (_, bit) =>
         sealed.map((byte, i) => (i === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte)),

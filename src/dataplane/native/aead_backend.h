@@ -17,7 +17,7 @@ constexpr size_t kAeadSuites = 3;
 
 constexpr size_t aeadKeyBytes(AeadSuite suite) { return suite == AeadSuite::aes128Gcm ? 16 : 32; }
 
-/** A message where it lies: `bytes` bytes of text, changed in place, and the 16 bytes of its tag, written or compared. */
+/** A message: `bytes` bytes of text, and the 16 bytes of its tag, written or compared. The text is changed in place, unless it is to be sealed `from` elsewhere. */
 struct AeadMessage {
   const uint8_t* nonce;
   const uint8_t* associated;
@@ -25,6 +25,8 @@ struct AeadMessage {
   uint8_t* text;
   size_t bytes;
   uint8_t* tag;
+  const uint8_t* from = nullptr;
+  const uint8_t* source() const { return from ? from : text; }
 };
 
 /** A key of one suite. One thread at a time; wiped when it is destroyed. */

@@ -32,7 +32,7 @@ class ImbGcmAead : public AeadKey {
   }
 
   bool seal(const AeadMessage& m) override {
-    encrypt_(&key_, &context_, m.text, m.text, m.bytes, m.nonce, associatedOf(m), m.associatedBytes, m.tag, kAeadTag);
+    encrypt_(&key_, &context_, m.text, m.source(), m.bytes, m.nonce, associatedOf(m), m.associatedBytes, m.tag, kAeadTag);
     return true;
   }
 
@@ -80,7 +80,7 @@ class ImbChachaAead : public AeadKey {
     job->encryptKeys = key_;
     job->decryptKeys = key_;
     job->keyBytes = sizeof key_;
-    job->from = m.text;
+    job->from = m.source();
     job->to = m.text;
     job->cipherOffset = 0;
     job->cipherBytes = m.bytes;

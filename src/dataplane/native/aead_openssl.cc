@@ -37,7 +37,7 @@ class EvpKey : public AeadKey {
     return EVP_EncryptInit_ex(seal_, nullptr, nullptr, nullptr, m.nonce) == 1 &&
            (m.associatedBytes == 0 ||
             EVP_EncryptUpdate(seal_, nullptr, &size, m.associated, static_cast<int>(m.associatedBytes)) == 1) &&
-           (m.bytes == 0 || EVP_EncryptUpdate(seal_, m.text, &size, m.text, static_cast<int>(m.bytes)) == 1) &&
+           (m.bytes == 0 || EVP_EncryptUpdate(seal_, m.text, &size, m.source(), static_cast<int>(m.bytes)) == 1) &&
            EVP_EncryptFinal_ex(seal_, m.tag, &size) == 1 &&
            EVP_CIPHER_CTX_ctrl(seal_, EVP_CTRL_AEAD_GET_TAG, kAeadTag, m.tag) == 1;
   }

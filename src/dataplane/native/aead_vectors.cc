@@ -85,6 +85,12 @@ static bool agrees(AeadKey& key, AeadKey& other) {
     const AeadMessage expected = {nonce.data(), plain.data(), bytes % 33, same.data(), bytes, sameTag.data()};
     if (!key.seal(message) || !other.seal(expected) || text != same || tag != sameTag) return false;
     if (!key.open(message) || text != plain) return false;
+    // From elsewhere the same, and what lies there stays.
+    const std::vector<uint8_t> from(plain);
+    AeadMessage apart = message;
+    apart.from = from.data();
+    memset(text.data(), 0xee, bytes);
+    if (!key.seal(apart) || text != same || tag != sameTag || from != plain) return false;
   }
   return true;
 }

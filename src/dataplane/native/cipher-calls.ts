@@ -43,7 +43,8 @@ export interface CipherCalls {
    * Seals `handles[0..count)` in place: the packet becomes salt (8) | counter (8, big-endian) | ciphertext | tag (16), the
    * 16-byte header being written into headroom and authenticated as associated data, the tag into tailroom. The nonce is
    * 4 zero bytes followed by the counter; counters run from `counter[0]` (a Float64Array, < 2^53), which is advanced.
-   * Packets without the room are left alone, and their index is put into `failed` (count returned).
+   * Packets without the room are left alone, and their index is put into `failed` (count returned). With `together` many packets are
+   * sealed into free trains, side by side, which is for those that nothing makes grow any more: the kernel takes them as one piece.
    */
   aeadSeal(
     aead: number,
@@ -52,6 +53,7 @@ export interface CipherCalls {
     count: number,
     counter: Float64Array,
     failed: Int32Array,
+    together: boolean,
   ): number
   /**
    * Opens `handles[from..end)` in place, up to the first with another salt than this context's; returns where it stopped. `outcome[i]`

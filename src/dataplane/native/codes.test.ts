@@ -310,7 +310,7 @@ describe.each(usableAeadBackends)('AEAD by %s', (backend) => {
       const sizes = [0, 1, 15, 16, 17, 1200, 1500, 64]
       const handles = Int32Array.from(sizes, (size, i) => packetOf(memory, pattern(size, i)))
       const counter = Float64Array.of(4294967290)
-      expect(native.aeadSeal(aead, id, handles, sizes.length, counter, new Int32Array(8))).toBe(0)
+      expect(native.aeadSeal(aead, id, handles, sizes.length, counter, new Int32Array(8), false)).toBe(0)
       expect(counter[0]).toBe(4294967290 + sizes.length)
       handles.forEach((handle, i) => {
         const sealed = Buffer.from(bytesOf(memory, handle))
@@ -346,7 +346,7 @@ describe.each(usableAeadBackends)('AEAD by %s', (backend) => {
       const id = native.memoryOpen(memory)
       const aead = native.aeadOpen(owner, suite, pattern(keyBytes, 9), salt)
       const first = packetOf(memory, pattern(10, 1))
-      native.aeadSeal(aead, id, Int32Array.of(first), 1, new Float64Array(1), new Int32Array(1))
+      native.aeadSeal(aead, id, Int32Array.of(first), 1, new Float64Array(1), new Int32Array(1), false)
       const sealed = bytesOf(memory, first)
       const bad: Uint8Array[] = []
       for (let bit = 0; bit < sealed.length * 8; bit += 3) {
@@ -388,7 +388,7 @@ describe.each(usableAeadBackends)('AEAD by %s', (backend) => {
     const sizes = [0, 1, 15, 16, 17, 1200, 1500, 64]
     const handles = Int32Array.from(sizes, (size, i) => packetOf(memory, pattern(size, i)))
     const counter = Float64Array.of(4294967290)
-    expect(native.aeadSeal(signing, id, handles, sizes.length, counter, new Int32Array(8))).toBe(0)
+    expect(native.aeadSeal(signing, id, handles, sizes.length, counter, new Int32Array(8), false)).toBe(0)
     expect(counter[0]).toBe(4294967290 + sizes.length)
     handles.forEach((handle, i) => {
       const signed = Buffer.from(bytesOf(memory, handle))
@@ -417,8 +417,8 @@ describe.each(usableAeadBackends)('AEAD by %s', (backend) => {
     // What a sealing context of the same key makes is none of a signing one's, and the other way round.
     const sealing = native.aeadOpen(owner, 2, key, salt)
     const pair = Int32Array.of(packetOf(memory, pattern(40, 1)), packetOf(memory, pattern(40, 1)))
-    native.aeadSeal(sealing, id, pair.subarray(0, 1), 1, Float64Array.of(1), new Int32Array(1))
-    native.aeadSeal(signing, id, pair.subarray(1), 1, Float64Array.of(1), new Int32Array(1))
+    native.aeadSeal(sealing, id, pair.subarray(0, 1), 1, Float64Array.of(1), new Int32Array(1), false)
+    native.aeadSeal(signing, id, pair.subarray(1), 1, Float64Array.of(1), new Int32Array(1), false)
     expect(openPackets(signing, id, pair.subarray(0, 1))).toEqual(['forged'])
     expect(openPackets(sealing, id, pair.subarray(1))).toEqual(['forged'])
     native.memoryClose(id)
@@ -433,7 +433,7 @@ describe.each(usableAeadBackends)('AEAD by %s', (backend) => {
     memory.length[handles[1]!] = 225
     const failed = new Int32Array(3)
     const counter = Float64Array.of(7)
-    expect(native.aeadSeal(aead, id, handles, 3, counter, failed)).toBe(2)
+    expect(native.aeadSeal(aead, id, handles, 3, counter, failed, false)).toBe(2)
     expect([...failed]).toEqual([0, 1, 0])
     expect(counter[0]).toBe(8)
     expect(memory.length[handles[0]!]).toBe(100)
@@ -451,7 +451,9 @@ describe.each(usableAeadBackends)('AEAD by %s', (backend) => {
     const aead = native.aeadOpen(owner, 2, new Uint8Array(32), salt)
     const list = Int32Array.of(packetOf(memory, pattern(5, 1)))
     for (const wrong of [-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => native.aeadSeal(aead, id, list, 1, Float64Array.of(wrong), new Int32Array(1))).toThrow(RangeError)
+      expect(() => native.aeadSeal(aead, id, list, 1, Float64Array.of(wrong), new Int32Array(1), false)).toThrow(
+        RangeError,
+      )
     }
     expect(Buffer.compare(bytesOf(memory, list[0]!), pattern(5, 1))).toBe(0)
     native.memoryClose(id)

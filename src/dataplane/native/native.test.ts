@@ -308,7 +308,7 @@ describe('memory', () => {
     const handles = new Int32Array([good, 0])
     const calls = [
       () => native.udpSend(socket, id, handles, 0, 2, ioCounters()),
-      () => native.aeadSeal(aead, id, handles, 2, new Float64Array(1), new Int32Array(2)),
+      () => native.aeadSeal(aead, id, handles, 2, new Float64Array(1), new Int32Array(2), false),
       () => native.aeadOpenPackets(aead, id, handles, 0, 2, new Uint8Array(2)),
       () => native.chachaEncrypt(chacha, id, handles, 2, new Uint8Array(8), new Float64Array(1), new Int32Array(2)),
       () => native.chachaDecrypt(chacha, id, handles, 2, new Int32Array(2)),
@@ -496,7 +496,7 @@ describe('wrong arguments', () => {
       aeadSealBytes: [0, new Uint8Array(16), new Uint8Array(12), new Uint8Array(3), new Uint8Array(20)],
       aeadOpenBytes: [0, new Uint8Array(16), new Uint8Array(12), new Uint8Array(3), new Uint8Array(20)],
       aeadOpen: [owner, 0, new Uint8Array(16), bytes],
-      aeadSeal: [aead, id, handles, 1, new Float64Array(1), ints],
+      aeadSeal: [aead, id, handles, 1, new Float64Array(1), ints, false],
       aeadOpenPackets: [aead, id, handles, 0, 1, new Uint8Array(4)],
       chachaUse: ['portable'],
       chachaOpen: [owner, new Uint8Array(32), new Uint8Array(12), new Uint8Array(16), 20],

@@ -25,7 +25,9 @@ afterEach(() => {
 /** A packet of `sender` with the counter. */
 function sealedBy(sender: number, counter: number): number {
   const handle = packetOf(memory, TEXT)
-  expect(native.aeadSeal(sender, id, Int32Array.of(handle), 1, Float64Array.of(counter), new Int32Array(1))).toBe(0)
+  expect(
+    native.aeadSeal(sender, id, Int32Array.of(handle), 1, Float64Array.of(counter), new Int32Array(1), false),
+  ).toBe(0)
   return handle
 }
 

@@ -1,5 +1,7 @@
 /** GRO trains received in one piece: boundaries, sharing, settling, exhaustion, and what a forged train index meets. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createDecipheriv } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { usableAeadBackends } from '../../../test/harness/aead-backends.ts'
 import { Batch } from '../engine/batch.ts'
 import { Packets } from '../engine/packets.ts'
 import { awaitReadable, bytesOf, counter, ioCounters, openPackets, packetMemory, packetOf, pattern } from './fixture.ts'
@@ -107,11 +109,82 @@ test('sealing a packet in a train does not touch its neighbours', () => {
   const aead = native.aeadOpen(owner, 0, key, new Uint8Array(8))
   const sealed = Int32Array.from(taken.filter((_, i) => i % 2 === 0))
   const failed = new Int32Array(sealed.length)
-  expect(native.aeadSeal(aead, id, sealed, sealed.length, new Float64Array(1), failed)).toBe(0)
+  expect(native.aeadSeal(aead, id, sealed, sealed.length, new Float64Array(1), failed, false)).toBe(0)
   const clear = taken.filter((_, i) => i % 2 === 1)
   expect(clear.map((packet) => bytesOf(packets, packet))).toEqual(payloads.filter((_, i) => i % 2 === 1))
   expect(openPackets(aead, id, sealed)).toEqual([...sealed].map(() => 'opened'))
   expect([...sealed].map((packet) => bytesOf(packets, packet))).toEqual(payloads.filter((_, i) => i % 2 === 0))
+})
+
+/** Packets of `bytes` bytes each in slots of `packets`. */
+function packetsOf(packets: Packets, count: number, bytes: (i: number) => number): Int32Array {
+  return Int32Array.from({ length: count }, (_, i) => packetOf(packets, pattern(bytes(i), i)))
+}
+
+/** The bytes that a packet has between header and tag, opened by node:crypto. */
+function openedBy(key: Uint8Array, sealed: Uint8Array): Buffer {
+  const nonce = Buffer.concat([Buffer.alloc(4), sealed.subarray(8, 16)])
+  const decipher = createDecipheriv('aes-128-gcm', key, nonce).setAAD(sealed.subarray(0, 16))
+  decipher.setAuthTag(sealed.subarray(-16))
+  return Buffer.concat([decipher.update(sealed.subarray(16, -16)), decipher.final()])
+}
+
+describe.each(usableAeadBackends)('sealed together by %s', (backend) => {
+  const key = pattern(16, 9)
+  let aead = 0
+  beforeEach(() => {
+    native.aeadUse(backend)
+    aead = native.aeadOpen(owner, 0, key, new Uint8Array(8))
+    native.aeadUse('auto')
+  })
+
+  test('many packets lie in trains side by side, as many as fit each, and the last to go frees a train', () => {
+    const packets = new Packets({ slots: 100, mtu: 1472, trains: 3 })
+    const id = register(packets)
+    const bytes = (i: number) => (i % 40 === 39 ? 500 : 1388)
+    const handles = packetsOf(packets, 80, bytes)
+    const counter = Float64Array.of(7)
+    expect(native.aeadSeal(aead, id, handles, 80, counter, new Int32Array(80), true)).toBe(0)
+    expect(counter[0]).toBe(87)
+    const trains = [...handles].map((handle) => packets.train[handle])
+    expect([...new Set(trains)].map((train) => trains.filter((other) => other === train).length)).toEqual([46, 34])
+    for (let i = 1; i < 80; i++) {
+      if (trains[i] !== trains[i - 1]) continue
+      expect(packets.offset[handles[i]]).toBe(packets.offset[handles[i - 1]] + bytes(i - 1) + 32)
+    }
+    const sealed = [...handles].map((handle) => bytesOf(packets, handle))
+    expect(sealed.map((each) => openedBy(key, each))).toEqual(sealed.map((_, i) => Buffer.from(pattern(bytes(i), i))))
+    expect(openPackets(aead, id, handles)).toEqual(sealed.map(() => 'opened'))
+    for (const handle of handles.subarray(1)) packets.release(handle)
+    expect(packets.trainFree[0]).toBe(2)
+    packets.release(handles[0])
+    expect([packets.held, packets.trainFree[0]]).toEqual([0, 3])
+  })
+
+  test('few packets, and those that no train is free for, stay in their slots', () => {
+    const packets = new Packets({ slots: 100, mtu: 1472, trains: 1 })
+    const id = register(packets)
+    const few = packetsOf(packets, 15, () => 1388)
+    expect(native.aeadSeal(aead, id, few, 15, new Float64Array(1), new Int32Array(15), true)).toBe(0)
+    expect([...few].map((handle) => packets.train[handle])).toEqual([...few].map(() => -1))
+    const many = packetsOf(packets, 60, () => 1388)
+    expect(native.aeadSeal(aead, id, many, 60, Float64Array.of(15), new Int32Array(60), true)).toBe(0)
+    expect([...many].map((handle) => packets.train[handle])).toEqual([...many].map((_, i) => (i < 46 ? 0 : -1)))
+    expect(openPackets(aead, id, Int32Array.of(...few, ...many))).toEqual(Array(75).fill('opened'))
+    expect([...many].map((handle) => bytesOf(packets, handle))).toEqual([...many].map((_, i) => pattern(1388, i)))
+    packets.releaseAll({ handles: many, length: 60 })
+    expect(packets.trainFree[0]).toBe(1)
+  })
+
+  test('of a signer, whose text stays as it is, they stay in their slots', () => {
+    const packets = new Packets({ slots: 100, mtu: 1472, trains: 1 })
+    const id = register(packets)
+    const signer = native.aeadOpen(owner, 3, new Uint8Array(32), new Uint8Array(8))
+    const handles = packetsOf(packets, 40, () => 1000)
+    expect(native.aeadSeal(signer, id, handles, 40, new Float64Array(1), new Int32Array(40), true)).toBe(0)
+    expect([...handles].map((handle) => packets.train[handle])).toEqual(Array(40).fill(-1))
+    expect([packets.trainFree[0], bytesOf(packets, handles[3]).subarray(16, -16)]).toEqual([1, pattern(1000, 3)])
+  })
 })
 
 test('a train passed on as it is arrives as it was, and the addon frees it', () => {

@@ -49,7 +49,10 @@ export function sealing(
 
 /** The input of ssl_encrypt and ssl_poly1305_signer, and what ends it: a key derived from that of `suite` for this run alone. */
 export function aeadSealing(
-  context: Pick<ComponentContext<never, never>, 'name' | 'entropy' | 'shared' | 'packets' | 'memory' | 'owner' | 'log'>,
+  context: Pick<
+    ComponentContext<never, never>,
+    'name' | 'entropy' | 'shared' | 'packets' | 'memory' | 'owner' | 'log' | 'grows'
+  >,
   suite: SuiteKey,
   outlet: Outlet,
   sealed: Counter,
@@ -61,6 +64,8 @@ export function aeadSealing(
   key.fill(0)
   context.log('INFO', `${suite.verb} with ${suite.name} by ${aeadBackendText()}`, { backend: native.aeadBackend() })
   const slab = context.memory()
-  const seal: Seal = (handles, count, counter, failed) => native.aeadSeal(aead, slab, handles, count, counter, failed)
+  const together = !context.grows()
+  const seal: Seal = (handles, count, counter, failed) =>
+    native.aeadSeal(aead, slab, handles, count, counter, failed, together)
   return { input: sealing(context, outlet, sealed, noRoom, seal), stop: () => native.close(aead) }
 }
