@@ -120,34 +120,36 @@ INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, const Edg
   }
 }
 
-/** All columns of targets [group, group + M), in tiles of four vectors and three: each of one or two costs more than what it has. */
+/** Vectors of a tile of M targets: its sums, and those of a pair of sources with two coefficients, fill the registers. More than seven gain nothing. */
+template <int M>
+constexpr int kTileVectors = M < 3 ? 7 : 30 / (M + 2);
+
+/** The tile of `count` vectors, at most U. */
+template <int M, int U, bool padded, bool atHand>
+INLINE(GFNI512) void tileOf(size_t count, const Product& product, size_t group, const Edges& edges) {
+  if constexpr (U > 1) {
+    if (count < U) return tileOf<M, U - 1, padded, atHand>(count, product, group, edges);
+  }
+  // Smaller ones are alone, which is too seldom for code of their own.
+  constexpr bool isOneOfSeveral = 2 * U > kTileVectors<M>;
+  if (isOneOfSeveral && (edges.first & edges.last) == ~0ull) {
+    tileGfni512<M, U, !isOneOfSeveral, padded, atHand>(product, group, edges);
+  } else {
+    tileGfni512<M, U, true, padded, atHand>(product, group, edges);
+  }
+}
+
+/** All columns of targets [group, group + M), in tiles as even as can be: one of a vector or two costs more than what it has. */
 template <int M, bool padded, bool atHand>
 TARGET(GFNI512) void stripGfni512(const Product& product, size_t group) {
-  const size_t vectors = (product.lead + product.bytes + 63) / 64;
-  size_t tiles = (vectors + 3) / 4;
-  size_t left = vectors;
+  constexpr size_t widest = kTileVectors<M>;
+  size_t left = (product.lead + product.bytes + 63) / 64;
+  size_t tiles = (left + widest - 1) / widest;
   const __mmask64 first = ~0ull << product.lead, last = lowest((product.lead + product.bytes - 1) % 64 + 1);
   Edges edges = {-static_cast<ptrdiff_t>(product.lead), first, tiles == 1 ? last : ~0ull};
   while (tiles > 0) {
     const size_t count = (left + tiles - 1) / tiles;
-    const bool edged = (edges.first & edges.last) != ~0ull;
-    switch (count) {
-      case 1: tileGfni512<M, 1, true, padded, atHand>(product, group, edges); break;
-      case 2: tileGfni512<M, 2, true, padded, atHand>(product, group, edges); break;
-      case 3:
-        if (edged) {
-          tileGfni512<M, 3, true, padded, atHand>(product, group, edges);
-        } else {
-          tileGfni512<M, 3, false, padded, atHand>(product, group, edges);
-        }
-        break;
-      default:
-        if (edged) {
-          tileGfni512<M, 4, true, padded, atHand>(product, group, edges);
-        } else {
-          tileGfni512<M, 4, false, padded, atHand>(product, group, edges);
-        }
-    }
+    tileOf<M, widest, padded, atHand>(count, product, group, edges);
     left -= count;
     tiles--;
     edges = {edges.at + static_cast<ptrdiff_t>(64 * count), ~0ull, tiles == 1 ? last : ~0ull};
