@@ -40,10 +40,17 @@ constexpr size_t kMostRowBytes = 512;
 const uint8_t* unitRow(size_t column);
 const uint8_t* zeroRow();
 
+/**
+ * Makes two rows of `bytes` bytes, a multiple of 64, two sums of their multiples: by[0] of `first` and by[1] of `second`, and by[2] and by[3] of them.
+ */
+using MixTwo = void (*)(uint8_t* first, uint8_t* second, const uint8_t* by, size_t bytes);
+
 struct Kernel {
   const char* name;
   void (*multiply)(const Product&);
   AddMultiples addMultiples;
+  /** nullptr: it has none that is quicker than `addMultiples` twice. */
+  MixTwo mixTwo;
   bool (*supported)();
   /** Whether coefficients that are at hand save it work. */
   bool coefficients;
@@ -89,8 +96,9 @@ void reserveProduct(State& state, size_t k, size_t m);
 void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
 /** The same with a matrix that is used once, whose rows are `stride` apart. */
 void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
-/** The AddMultiples of the kernel in use. */
+/** The AddMultiples of the kernel in use, and its MixTwo. */
 AddMultiples addMultiplesInUse();
+MixTwo mixTwoInUse();
 
 /**
  * Checks `places` (k sources, then m targets) and `lengths` (of the sources, or nullptr: all have `bytes`) against the slab and puts them

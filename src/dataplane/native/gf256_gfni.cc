@@ -197,6 +197,18 @@ __attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t 
   }
 }
 
+__attribute__((target(GFNI512))) void mixTwoGfni512(uint8_t* first, uint8_t* second, const uint8_t* by, size_t bytes) {
+  __m512i times[4];
+  for (int n = 0; n < 4; n++) times[n] = _mm512_set1_epi64(static_cast<long long>(gfTables.affine[by[n]]));
+  for (size_t at = 0; at < bytes; at += 64) {
+    const __m512i one = _mm512_loadu_si512(first + at), other = _mm512_loadu_si512(second + at);
+    __m512i of[4];
+    for (int n = 0; n < 4; n++) of[n] = _mm512_gf2p8affine_epi64_epi8(n % 2 ? other : one, times[n], 0);
+    _mm512_storeu_si512(first + at, _mm512_xor_si512(of[0], of[1]));
+    _mm512_storeu_si512(second + at, _mm512_xor_si512(of[2], of[3]));
+  }
+}
+
 // --- GFNI, 256 bits -----------------------------------------------------------------------------------------------------
 
 template <int M, int U, bool atHand>
@@ -243,6 +255,18 @@ __attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t 
       const __m256i by = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[factors[j]]));
       _mm256_storeu_si256(to, _mm256_xor_si256(_mm256_loadu_si256(to), _mm256_gf2p8affine_epi64_epi8(own, by, 0)));
     }
+  }
+}
+
+__attribute__((target(GFNI256))) void mixTwoGfni256(uint8_t* first, uint8_t* second, const uint8_t* by, size_t bytes) {
+  __m256i times[4];
+  for (int n = 0; n < 4; n++) times[n] = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[by[n]]));
+  for (size_t at = 0; at < bytes; at += 32) {
+    auto *one = reinterpret_cast<__m256i*>(first + at), *other = reinterpret_cast<__m256i*>(second + at);
+    __m256i of[4];
+    for (int n = 0; n < 4; n++) of[n] = _mm256_gf2p8affine_epi64_epi8(_mm256_loadu_si256(n % 2 ? other : one), times[n], 0);
+    _mm256_storeu_si256(one, _mm256_xor_si256(of[0], of[1]));
+    _mm256_storeu_si256(other, _mm256_xor_si256(of[2], of[3]));
   }
 }
 
