@@ -163,27 +163,10 @@ static void substitute(uint8_t* own, const uint8_t* rows, size_t stride, size_t 
   }
 }
 
-/** Solves two equations by the inverse of their two columns, which has to wait for less than one pivot after the other has; false where it has none. */
-static bool solveTwo(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, MixTwo mixTwo) {
-  uint8_t *first = rows, *second = rows + stride;
-  const size_t one = unknowns[0], other = unknowns[1];
-  const uint8_t a = first[one], b = first[other], c = second[one], d = second[other];
-  const auto determinant = static_cast<uint8_t>(gfTimes(a, d) ^ gfTimes(b, c));
-  if (determinant == 0) return false;
-  const uint8_t by = gfTables.inverse[determinant];
-  const uint8_t inverse[] = {gfTimes(by, d), gfTimes(by, b), gfTimes(by, c), gfTimes(by, a)};
-  mixTwo(first, second, inverse, bytes);
-  first[one] = inverse[0];
-  first[other] = inverse[1];
-  second[one] = inverse[2];
-  second[other] = inverse[3];
-  return true;
-}
-
 bool solveInPlace(uint8_t* rows, size_t stride, size_t bytes, size_t rowCount, const uint8_t* unknowns, size_t count, uint8_t* rowOf,
                   uint8_t* combined) {
-  const MixTwo mixTwo = mixTwoInUse();
-  if (count == 2 && mixTwo && solveTwo(rows, stride, bytes, unknowns, mixTwo)) {
+  const SolveTwo solveTwo = count == 2 ? solveTwoInUse() : nullptr;
+  if (solveTwo && solveTwo(rows, stride, bytes, unknowns)) {
     for (uint8_t u = 0; u < 2; u++) rowOf[u] = combined[u] = u;
     return true;
   }

@@ -159,7 +159,7 @@ void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k
 }
 
 AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
-MixTwo mixTwoInUse() { return current().load(std::memory_order_relaxed)->mixTwo; }
+SolveTwo solveTwoInUse() { return current().load(std::memory_order_relaxed)->solveTwo; }
 
 bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
               int64_t bytes, bool* padded) {

@@ -13,6 +13,28 @@ static inline __attribute__((always_inline)) long long affineOf(const Product& p
   return static_cast<long long>(atHand ? product.coefficients[i * product.m + j] : gfTables.affine[product.matrix[j * product.stride + i]]);
 }
 
+/** The inverse of what two rows have in two columns, row by row; false where there is none. Bit matrices are in the cache, since products look them up. */
+INLINE("gfni,avx2") bool invertTwo(const uint8_t* first, const uint8_t* second, const uint8_t* unknowns, uint8_t* inverse) {
+  const uint8_t a = first[unknowns[0]], b = first[unknowns[1]], c = second[unknowns[0]], d = second[unknowns[1]];
+  const auto by = [](uint8_t factor) { return static_cast<long long>(gfTables.affine[factor]); };
+  const __m128i ad = _mm_gf2p8affine_epi64_epi8(_mm_cvtsi32_si128(d), _mm_cvtsi64_si128(by(a)), 0);
+  const __m128i bc = _mm_gf2p8affine_epi64_epi8(_mm_cvtsi32_si128(c), _mm_cvtsi64_si128(by(b)), 0);
+  const auto determinant = static_cast<uint8_t>(_mm_cvtsi128_si32(_mm_xor_si128(ad, bc)));
+  if (determinant == 0) return false;
+  const __m128i all = _mm_cvtsi32_si128(static_cast<int>(static_cast<uint32_t>(a) << 24 | static_cast<uint32_t>(c << 16 | b << 8 | d)));
+  const int word = _mm_cvtsi128_si32(_mm_gf2p8affine_epi64_epi8(all, _mm_cvtsi64_si128(by(gfTables.inverse[determinant])), 0));
+  memcpy(inverse, &word, sizeof word);
+  return true;
+}
+
+/** Writes an inverse into the columns of which it is one, after all that is written as vectors. */
+static void putInverse(uint8_t* first, uint8_t* second, const uint8_t* unknowns, const uint8_t* inverse) {
+  first[unknowns[0]] = inverse[0];
+  first[unknowns[1]] = inverse[1];
+  second[unknowns[0]] = inverse[2];
+  second[unknowns[1]] = inverse[3];
+}
+
 // --- GFNI, 512 bits -----------------------------------------------------------------------------------------------------
 
 INLINE(GFNI512) __mmask64 lowest(size_t count) { return count >= 64 ? ~0ull : (1ull << count) - 1; }
@@ -197,9 +219,12 @@ __attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t 
   }
 }
 
-__attribute__((target(GFNI512))) void mixTwoGfni512(uint8_t* first, uint8_t* second, const uint8_t* by, size_t bytes) {
+__attribute__((target(GFNI512))) bool solveTwoGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
+  uint8_t *first = rows, *second = rows + stride;
+  uint8_t inverse[4];
+  if (!invertTwo(first, second, unknowns, inverse)) return false;
   __m512i times[4];
-  for (int n = 0; n < 4; n++) times[n] = _mm512_set1_epi64(static_cast<long long>(gfTables.affine[by[n]]));
+  for (int n = 0; n < 4; n++) times[n] = _mm512_set1_epi64(static_cast<long long>(gfTables.affine[inverse[n]]));
   for (size_t at = 0; at < bytes; at += 64) {
     const __m512i one = _mm512_loadu_si512(first + at), other = _mm512_loadu_si512(second + at);
     __m512i of[4];
@@ -207,6 +232,8 @@ __attribute__((target(GFNI512))) void mixTwoGfni512(uint8_t* first, uint8_t* sec
     _mm512_storeu_si512(first + at, _mm512_xor_si512(of[0], of[1]));
     _mm512_storeu_si512(second + at, _mm512_xor_si512(of[2], of[3]));
   }
+  putInverse(first, second, unknowns, inverse);
+  return true;
 }
 
 // --- GFNI, 256 bits -----------------------------------------------------------------------------------------------------
@@ -258,9 +285,12 @@ __attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t 
   }
 }
 
-__attribute__((target(GFNI256))) void mixTwoGfni256(uint8_t* first, uint8_t* second, const uint8_t* by, size_t bytes) {
+__attribute__((target(GFNI256))) bool solveTwoGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
+  uint8_t *first = rows, *second = rows + stride;
+  uint8_t inverse[4];
+  if (!invertTwo(first, second, unknowns, inverse)) return false;
   __m256i times[4];
-  for (int n = 0; n < 4; n++) times[n] = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[by[n]]));
+  for (int n = 0; n < 4; n++) times[n] = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[inverse[n]]));
   for (size_t at = 0; at < bytes; at += 32) {
     auto *one = reinterpret_cast<__m256i*>(first + at), *other = reinterpret_cast<__m256i*>(second + at);
     __m256i of[4];
@@ -268,6 +298,8 @@ __attribute__((target(GFNI256))) void mixTwoGfni256(uint8_t* first, uint8_t* sec
     _mm256_storeu_si256(one, _mm256_xor_si256(of[0], of[1]));
     _mm256_storeu_si256(other, _mm256_xor_si256(of[2], of[3]));
   }
+  putInverse(first, second, unknowns, inverse);
+  return true;
 }
 
 }  // namespace penstock
