@@ -1,6 +1,8 @@
 /** The headers of block codes' packets, those of a batch in one call. */
 #include "block_headers.h"
 
+#include <algorithm>
+
 #include "memory.h"
 
 namespace penstock {
@@ -27,12 +29,13 @@ struct Run : RunWord {
     orderly = isOrderly;
     nextSource = nextRepair = packets = sources = closing = longest = repairBytes = 0;
   }
-  void addSource(int32_t index, int32_t bytes) {
+  /** `count` sources, the first of them `index`, each the one behind the last, the longest of `bytes` bytes. */
+  void addSources(int32_t index, int32_t count, int32_t bytes) {
     orderly &= nextRepair == 0 && index >= nextSource;
-    nextSource = index + 1;
-    if (bytes > longest) longest = bytes;
-    packets++;
-    sources++;
+    nextSource = index + count;
+    longest = std::max(longest, bytes);
+    packets += count;
+    sources += count;
   }
   void addRepair(int32_t index, int32_t over, int32_t bytes) {
     orderly &= index >= nextRepair && (packets == sources || (over == closing && bytes == repairBytes));
@@ -86,6 +89,31 @@ static bool same(const uint8_t* at, uint32_t first, uint64_t rest) {
 static void cut(const Memory& memory, const Packet& packet, int32_t bytes) {
   memory.offset[packet.handle] = static_cast<int32_t>(packet.data - memory.data) + bytes;
   memory.length[packet.handle] = packet.length - bytes;
+}
+
+/** Sources that follow each other: how many, and the bytes of the longest of their symbols. */
+struct Following {
+  size_t count;
+  int32_t longest;
+};
+
+/**
+ * Cuts the headers off those of the first `most` packets that are each the source behind the last, of which the first has a header that begins with `first`
+ * and goes on with `rest`, as they stand in memory, and the word `word`; writes their words.
+ */
+static Following cutFollowing(const Memory& memory, const Packet* packets, size_t most, uint32_t first, uint64_t rest, uint32_t word, int32_t* words) {
+  Following following = {0, 0};
+  int32_t *const offsets = memory.offset, *const lengths = memory.length;
+  const uint8_t* const data = memory.data;
+  for (; following.count < most; following.count++, first += kNextIndex) {
+    const Packet packet = packets[following.count];
+    if (packet.length < kSymbolAt + kLengthBytes || !same(packet.data, first, rest) || !isWhole(packet)) break;
+    words[following.count] = static_cast<int32_t>(word++);
+    offsets[packet.handle] = static_cast<int32_t>(packet.data - data) + kSymbolAt;
+    lengths[packet.handle] = packet.length - kSymbolAt;
+    following.longest = std::max(following.longest, packet.length - kSymbolAt);
+  }
+  return following;
 }
 
 /** How the packets of one code differ from those of the others. */
@@ -148,17 +176,18 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
   uint32_t nextFirst = 0, nextWord = 0;
   uint64_t nextRest = 0;
   for (size_t n = 0; n < count; n++) {
+    if (nextFirst != 0) {
+      const size_t most = std::min<size_t>(count - n, (shape >> 8) - (nextWord & 255));
+      const Following following = cutFollowing(own, packets + n, most, nextFirst, nextRest, nextWord, out.data + n);
+      nextFirst = 0;
+      if (following.count > 0) {
+        run.addSources(static_cast<int32_t>(nextWord & 255), static_cast<int32_t>(following.count), following.longest);
+        n += following.count - 1;
+        continue;
+      }
+    }
     const Packet& packet = packets[n];
     const bool isLongEnough = packet.length >= kSymbolAt + kLengthBytes;
-    if (isLongEnough && nextFirst != 0 && same(packet.data, nextFirst, nextRest) && isWhole(packet)) {
-      out.data[n] = static_cast<int32_t>(nextWord);
-      cut(own, packet, kSymbolAt);
-      run.addSource(static_cast<int32_t>(nextWord & 255), packet.length - kSymbolAt);
-      nextWord++;
-      nextFirst = (nextWord & 255) < shape >> 8 ? nextFirst + kNextIndex : 0;
-      continue;
-    }
-    nextFirst = 0;
     out.data[n] = kNoHeader;
     const uint32_t first = isLongEnough ? wordAt(packet.data) : 0, sender = isLongEnough ? wordAt(packet.data + 4) : 0;
     int32_t word = isLongEnough ? format.read(packet, first, sender) : kNoHeader;
@@ -180,7 +209,7 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
     const int32_t skipped = word & kSource ? kSymbolAt : format.repairSymbolAt;
     cut(own, packet, skipped);
     if (word & kSource) {
-      run.addSource(word & 255, packet.length - skipped);
+      run.addSources(word & 255, 1, packet.length - skipped);
       nextWord = static_cast<uint32_t>(word & ~kBegins) + 1;
       memcpy(&nextRest, packet.data + 4, sizeof nextRest);
       memcpy(&nextFirst, packet.data, sizeof nextFirst);

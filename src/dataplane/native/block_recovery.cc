@@ -9,8 +9,6 @@
 
 namespace penstock {
 
-static constexpr int64_t kSeedBytes = 4;
-
 BlockSymbols::BlockSymbols(State& state, size_t wanted, int32_t bytes) : scratch_(&state.recovery), bytes_(bytes), wanted_(wanted) {
   reserveProduct(state, kMaxSymbols, kMaxSymbols);
   sources_ = state.sources.data();
@@ -22,13 +20,6 @@ int64_t BlockSymbols::start(const Memory& memory) const {
   const int64_t start = within >= 0 && within < memory.slotBytes ? within : memory.headroom;
   const int64_t last = memory.slotBytes - bytes_;
   return start <= last ? start : std::min<int64_t>(memory.headroom, last);
-}
-
-bool readSeed(const Memory& memory, const Packet& packet, uint32_t* seed) {
-  if (packet.data - memory.data < kSeedBytes) return false;
-  memcpy(seed, packet.data - kSeedBytes, sizeof *seed);
-  *seed = __builtin_bswap32(*seed);
-  return true;
 }
 
 /** Takes packets for what is missing from the free stack, each the target of its row; false after throwing. */
@@ -55,11 +46,12 @@ static bool takeSlots(Arguments& arguments, const Memory& memory, const BlockSym
 }
 
 /** The matrix of a block of random combinations, its rows solved in place; false where they say too little. */
-static bool solveMissing(RecoveryScratch& scratch, BlockSymbols& symbols, uint8_t* rows, size_t stride, Product* product) {
+static bool solveMissing(RecoveryScratch& scratch, BlockSymbols& symbols, const Combinations& combinations, Product* product) {
   const Erasures& erasures = scratch.erasures;
   uint8_t combined[kMaxSymbols];
   const size_t bytes = (erasures.k + 63) & ~static_cast<size_t>(63);
-  if (!solveInPlace(rows, stride, bytes, symbols.repairs(), erasures.missing, erasures.count, scratch.rowOf, combined)) return false;
+  const auto [rows, stride, count] = combinations;
+  if (!rows || !solveInPlace(rows, stride, bytes, count, erasures.missing, erasures.count, scratch.rowOf, combined)) return false;
   for (size_t m = 0; m < erasures.count; m++) symbols.replace(m, combined[m]);
   product->matrix = rows;
   product->stride = stride;
@@ -77,7 +69,7 @@ static void findMatrix(State& state, BlockSymbols& symbols, Product* product) {
   product->coefficients = matrix.coefficients.empty() ? nullptr : matrix.coefficients.data();
 }
 
-int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& symbols, int32_t like, uint8_t* rows, size_t stride) {
+int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& symbols, int32_t like, const Combinations* combinations) {
   State& state = arguments.state();
   const size_t k = symbols.wanted(), count = symbols.missing();
   state.recovery.erasures.k = k;
@@ -94,9 +86,9 @@ int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& s
   }
   if (static_cast<size_t>(available) < count) return kNoSlots;
   Product product = {nullptr, k, k, count, state.sources.data(), state.lengths.data(), false, state.targets.data(), static_cast<size_t>(symbols.bytes()), nullptr};
-  if (!rows) {
+  if (!combinations) {
     findMatrix(state, symbols, &product);
-  } else if (!solveMissing(state.recovery, symbols, rows, stride, &product)) {
+  } else if (!solveMissing(state.recovery, symbols, *combinations, &product)) {
     return kDependent;
   }
   product.padded = symbols.padded();
@@ -131,7 +123,7 @@ static std::optional<BlockSymbols> takeSymbols(Arguments& arguments, const Memor
     if (found == 0) continue;
     symbols.addRepair(j, packet);
     uint32_t seed = 0;
-    if (rows && !readSeed(memory, packet, &seed)) {
+    if (rows && !memory.wordBefore(packet.handle, memory.bytes(), &seed)) {
       throwRange(arguments.env(), "%s: packet %d has no seed in front of it", arguments.function(), packet.handle);
       return std::nullopt;
     }
@@ -165,8 +157,9 @@ static napi_value recover(Arguments& arguments, BlockCode code, int64_t mostSymb
   CombinationRows* const drawn = code == BlockCode::kRandom ? &rows : nullptr;
   auto symbols = takeSymbols(arguments, *memory, {entries.data + from, k, r, wanted, static_cast<int32_t>(bytes)}, drawn);
   if (!symbols) return nullptr;
-  uint8_t* own = drawn ? rows.take(symbols->repairs()) : nullptr;
-  const int32_t count = recoverBlock(arguments, *memory, *symbols, static_cast<int32_t>(like), own, rows.stride());
+  const size_t repairs = symbols->repairs();
+  const Combinations combinations = {rows.take(drawn ? repairs : 0), rows.stride(), repairs};
+  const int32_t count = recoverBlock(arguments, *memory, *symbols, static_cast<int32_t>(like), drawn ? &combinations : nullptr);
   if (count == kThrown) return nullptr;
   const RecoveryScratch& recovery = state.recovery;
   for (int32_t m = 0; m < count; m++) {

@@ -94,17 +94,21 @@ class BlockSymbols {
   Packet longest_{nullptr, -1, 0};
 };
 
-/** The seed in front of the symbol of a random combination; false where nothing can stand there. */
-bool readSeed(const Memory& memory, const Packet& packet, uint32_t* seed);
+/** Coefficients of the first `count` repairs at hand of a block of random combinations, rows `stride` apart, which are used up; nullptr: there are not as many. */
+struct Combinations {
+  uint8_t* rows;
+  size_t stride;
+  size_t count;
+};
 
 /** What came of it where no sources did: too few slots; repairs that say too little; or something was thrown. Nothing was made then. */
 enum Unrecovered { kNoSlots = -1, kDependent = -2, kThrown = -3 };
 
 /**
- * Makes packets of the missing sources of a block into `state.recovery`, with the annotations of packet `like`; how many, or why not. `rows`: those of the
- * repairs at hand of a block of random combinations, `stride` apart, which are used up; nullptr: it is one of the Cauchy code.
+ * Makes packets of the missing sources of a block into `state.recovery`, with the annotations of packet `like`; how many, or why not. A block of the
+ * Cauchy code has no `combinations`.
  */
-int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& symbols, int32_t like, uint8_t* rows, size_t stride);
+int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& symbols, int32_t like, const Combinations* combinations);
 
 napi_value gfRecover(napi_env env, napi_callback_info info);
 napi_value gfRecoverRandom(napi_env env, napi_callback_info info);

@@ -92,6 +92,8 @@ class CombinationRows {
   /** Those of the next `count` combinations, `stride` apart, a multiple of 64; nullptr where there are not as many. */
   uint8_t* take(size_t count);
   size_t stride() const { return stride_; }
+  /** Leaves what has not been taken. */
+  void clear() { taken_ = count_; }
 
  private:
   /** A few vectors of them. */

@@ -79,7 +79,7 @@ void addMultiplesScalar(uint8_t* rows, size_t stride, size_t count, const uint8_
   }
 }
 
-static const Kernel scalar = {"scalar", multiplyScalar, addMultiplesScalar, [] { return true; }, false, false};
+static const Kernel scalar = {"scalar", multiplyScalar, addMultiplesScalar, nullptr, [] { return true; }, false, false};
 
 static const Kernel* kernelAt(size_t index) { return index < archKernelCount ? &archKernels[index] : &scalar; }
 
@@ -159,6 +159,7 @@ void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k
 }
 
 AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
+SolveTwo solveTwoInUse() { return current().load(std::memory_order_relaxed)->solveTwo; }
 
 bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
               int64_t bytes, bool* padded) {

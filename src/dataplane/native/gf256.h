@@ -40,10 +40,18 @@ constexpr size_t kMostRowBytes = 512;
 const uint8_t* unitRow(size_t column);
 const uint8_t* zeroRow();
 
+/**
+ * Solves two equations in place, in rows of `bytes` bytes, a multiple of 64, `stride` apart: both are multiplied by the inverse of what they have in columns
+ * `unknowns`, and have that inverse there then. False where it has none.
+ */
+using SolveTwo = bool (*)(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns);
+
 struct Kernel {
   const char* name;
   void (*multiply)(const Product&);
   AddMultiples addMultiples;
+  /** nullptr: it has none that is quicker than `addMultiples` twice. */
+  SolveTwo solveTwo;
   bool (*supported)();
   /** Whether coefficients that are at hand save it work. */
   bool coefficients;
@@ -89,8 +97,9 @@ void reserveProduct(State& state, size_t k, size_t m);
 void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
 /** The same with a matrix that is used once, whose rows are `stride` apart. */
 void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
-/** The AddMultiples of the kernel in use. */
+/** The AddMultiples of the kernel in use, and its SolveTwo. */
 AddMultiples addMultiplesInUse();
+SolveTwo solveTwoInUse();
 
 /**
  * Checks `places` (k sources, then m targets) and `lengths` (of the sources, or nullptr: all have `bytes`) against the slab and puts them

@@ -13,6 +13,28 @@ static inline __attribute__((always_inline)) long long affineOf(const Product& p
   return static_cast<long long>(atHand ? product.coefficients[i * product.m + j] : gfTables.affine[product.matrix[j * product.stride + i]]);
 }
 
+/** The inverse of what two rows have in two columns, row by row; false where there is none. Bit matrices are in the cache, since products look them up. */
+INLINE("gfni,avx2") bool invertTwo(const uint8_t* first, const uint8_t* second, const uint8_t* unknowns, uint8_t* inverse) {
+  const uint8_t a = first[unknowns[0]], b = first[unknowns[1]], c = second[unknowns[0]], d = second[unknowns[1]];
+  const auto by = [](uint8_t factor) { return static_cast<long long>(gfTables.affine[factor]); };
+  const __m128i ad = _mm_gf2p8affine_epi64_epi8(_mm_cvtsi32_si128(d), _mm_cvtsi64_si128(by(a)), 0);
+  const __m128i bc = _mm_gf2p8affine_epi64_epi8(_mm_cvtsi32_si128(c), _mm_cvtsi64_si128(by(b)), 0);
+  const auto determinant = static_cast<uint8_t>(_mm_cvtsi128_si32(_mm_xor_si128(ad, bc)));
+  if (determinant == 0) return false;
+  const __m128i all = _mm_cvtsi32_si128(static_cast<int>(static_cast<uint32_t>(a) << 24 | static_cast<uint32_t>(c << 16 | b << 8 | d)));
+  const int word = _mm_cvtsi128_si32(_mm_gf2p8affine_epi64_epi8(all, _mm_cvtsi64_si128(by(gfTables.inverse[determinant])), 0));
+  memcpy(inverse, &word, sizeof word);
+  return true;
+}
+
+/** Writes an inverse into the columns of which it is one, after all that is written as vectors. */
+static void putInverse(uint8_t* first, uint8_t* second, const uint8_t* unknowns, const uint8_t* inverse) {
+  first[unknowns[0]] = inverse[0];
+  first[unknowns[1]] = inverse[1];
+  second[unknowns[0]] = inverse[2];
+  second[unknowns[1]] = inverse[3];
+}
+
 // --- GFNI, 512 bits -----------------------------------------------------------------------------------------------------
 
 INLINE(GFNI512) __mmask64 lowest(size_t count) { return count >= 64 ? ~0ull : (1ull << count) - 1; }
@@ -120,34 +142,36 @@ INLINE(GFNI512) void tileGfni512(const Product& product, size_t group, const Edg
   }
 }
 
-/** All columns of targets [group, group + M), in tiles of four vectors and three: each of one or two costs more than what it has. */
+/** Vectors of a tile of M targets: its sums, and those of a pair of sources with two coefficients, fill the registers. More than seven gain nothing. */
+template <int M>
+constexpr int kTileVectors = M < 3 ? 7 : 30 / (M + 2);
+
+/** The tile of `count` vectors, at most U. */
+template <int M, int U, bool padded, bool atHand>
+INLINE(GFNI512) void tileOf(size_t count, const Product& product, size_t group, const Edges& edges) {
+  if constexpr (U > 1) {
+    if (count < U) return tileOf<M, U - 1, padded, atHand>(count, product, group, edges);
+  }
+  // Smaller ones are alone, which is too seldom for code of their own.
+  constexpr bool isOneOfSeveral = 2 * U > kTileVectors<M>;
+  if (isOneOfSeveral && (edges.first & edges.last) == ~0ull) {
+    tileGfni512<M, U, !isOneOfSeveral, padded, atHand>(product, group, edges);
+  } else {
+    tileGfni512<M, U, true, padded, atHand>(product, group, edges);
+  }
+}
+
+/** All columns of targets [group, group + M), in tiles as even as can be: one of a vector or two costs more than what it has. */
 template <int M, bool padded, bool atHand>
 TARGET(GFNI512) void stripGfni512(const Product& product, size_t group) {
-  const size_t vectors = (product.lead + product.bytes + 63) / 64;
-  size_t tiles = (vectors + 3) / 4;
-  size_t left = vectors;
+  constexpr size_t widest = kTileVectors<M>;
+  size_t left = (product.lead + product.bytes + 63) / 64;
+  size_t tiles = (left + widest - 1) / widest;
   const __mmask64 first = ~0ull << product.lead, last = lowest((product.lead + product.bytes - 1) % 64 + 1);
   Edges edges = {-static_cast<ptrdiff_t>(product.lead), first, tiles == 1 ? last : ~0ull};
   while (tiles > 0) {
     const size_t count = (left + tiles - 1) / tiles;
-    const bool edged = (edges.first & edges.last) != ~0ull;
-    switch (count) {
-      case 1: tileGfni512<M, 1, true, padded, atHand>(product, group, edges); break;
-      case 2: tileGfni512<M, 2, true, padded, atHand>(product, group, edges); break;
-      case 3:
-        if (edged) {
-          tileGfni512<M, 3, true, padded, atHand>(product, group, edges);
-        } else {
-          tileGfni512<M, 3, false, padded, atHand>(product, group, edges);
-        }
-        break;
-      default:
-        if (edged) {
-          tileGfni512<M, 4, true, padded, atHand>(product, group, edges);
-        } else {
-          tileGfni512<M, 4, false, padded, atHand>(product, group, edges);
-        }
-    }
+    tileOf<M, widest, padded, atHand>(count, product, group, edges);
     left -= count;
     tiles--;
     edges = {edges.at + static_cast<ptrdiff_t>(64 * count), ~0ull, tiles == 1 ? last : ~0ull};
@@ -193,6 +217,23 @@ __attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t 
       _mm512_storeu_si512(to, _mm512_xor_si512(_mm512_loadu_si512(to), _mm512_gf2p8affine_epi64_epi8(own, by, 0)));
     }
   }
+}
+
+__attribute__((target(GFNI512))) bool solveTwoGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
+  uint8_t *first = rows, *second = rows + stride;
+  uint8_t inverse[4];
+  if (!invertTwo(first, second, unknowns, inverse)) return false;
+  __m512i times[4];
+  for (int n = 0; n < 4; n++) times[n] = _mm512_set1_epi64(static_cast<long long>(gfTables.affine[inverse[n]]));
+  for (size_t at = 0; at < bytes; at += 64) {
+    const __m512i one = _mm512_loadu_si512(first + at), other = _mm512_loadu_si512(second + at);
+    __m512i of[4];
+    for (int n = 0; n < 4; n++) of[n] = _mm512_gf2p8affine_epi64_epi8(n % 2 ? other : one, times[n], 0);
+    _mm512_storeu_si512(first + at, _mm512_xor_si512(of[0], of[1]));
+    _mm512_storeu_si512(second + at, _mm512_xor_si512(of[2], of[3]));
+  }
+  putInverse(first, second, unknowns, inverse);
+  return true;
 }
 
 // --- GFNI, 256 bits -----------------------------------------------------------------------------------------------------
@@ -242,6 +283,23 @@ __attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t 
       _mm256_storeu_si256(to, _mm256_xor_si256(_mm256_loadu_si256(to), _mm256_gf2p8affine_epi64_epi8(own, by, 0)));
     }
   }
+}
+
+__attribute__((target(GFNI256))) bool solveTwoGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
+  uint8_t *first = rows, *second = rows + stride;
+  uint8_t inverse[4];
+  if (!invertTwo(first, second, unknowns, inverse)) return false;
+  __m256i times[4];
+  for (int n = 0; n < 4; n++) times[n] = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[inverse[n]]));
+  for (size_t at = 0; at < bytes; at += 32) {
+    auto *one = reinterpret_cast<__m256i*>(first + at), *other = reinterpret_cast<__m256i*>(second + at);
+    __m256i of[4];
+    for (int n = 0; n < 4; n++) of[n] = _mm256_gf2p8affine_epi64_epi8(_mm256_loadu_si256(n % 2 ? other : one), times[n], 0);
+    _mm256_storeu_si256(one, _mm256_xor_si256(of[0], of[1]));
+    _mm256_storeu_si256(other, _mm256_xor_si256(of[2], of[3]));
+  }
+  putInverse(first, second, unknowns, inverse);
+  return true;
 }
 
 }  // namespace penstock

@@ -59,7 +59,7 @@ static void addMultiplesNeon(uint8_t* rows, size_t stride, size_t count, const u
   }
 }
 
-static const Kernel kernels[] = {{"neon", multiplyNeon, addMultiplesNeon, [] { return true; }, false, false}};
+static const Kernel kernels[] = {{"neon", multiplyNeon, addMultiplesNeon, nullptr, [] { return true; }, false, false}};
 const Kernel* const archKernels = kernels;
 const size_t archKernelCount = 1;
 

@@ -144,11 +144,11 @@ static bool hasGfni() {
 }
 
 static const Kernel kernels[] = {
-    {"gfni-avx512", multiplyGfni512, addMultiplesGfni512, [] { return hasGfni() && hasAvx512(); }, true, true},
-    {"gfni-avx2", multiplyGfni256, addMultiplesGfni256, [] { return hasGfni() && hasAvx2(); }, true, false},
-    {"avx512bw", multiplyAvx512, addMultiplesSsse3, hasAvx512, false, false},
-    {"avx2", multiplyAvx2, addMultiplesSsse3, hasAvx2, false, false},
-    {"ssse3", multiplySsse3, addMultiplesSsse3, hasSsse3, false, false},
+    {"gfni-avx512", multiplyGfni512, addMultiplesGfni512, solveTwoGfni512, [] { return hasGfni() && hasAvx512(); }, true, true},
+    {"gfni-avx2", multiplyGfni256, addMultiplesGfni256, solveTwoGfni256, [] { return hasGfni() && hasAvx2(); }, true, false},
+    {"avx512bw", multiplyAvx512, addMultiplesSsse3, nullptr, hasAvx512, false, false},
+    {"avx2", multiplyAvx2, addMultiplesSsse3, nullptr, hasAvx2, false, false},
+    {"ssse3", multiplySsse3, addMultiplesSsse3, nullptr, hasSsse3, false, false},
 };
 const Kernel* const archKernels = kernels;
 const size_t archKernelCount = sizeof kernels / sizeof kernels[0];

@@ -75,6 +75,17 @@ struct Memory {
     return true;
   }
 
+  /** Reads the word in front of a packet, big-endian, of which only that is checked that it lies in the slab; false where it does not. */
+  bool wordBefore(int32_t handle, size_t size, uint32_t* word) const {
+    if (static_cast<uint32_t>(handle) >= static_cast<uint32_t>(slots)) return false;
+    // Less than a word from the beginning is more than any slab has.
+    const uint32_t at = static_cast<uint32_t>(loadOnce(offset + handle)) - sizeof *word;
+    if (at > size - sizeof *word) return false;
+    memcpy(word, data + at, sizeof *word);
+    *word = __builtin_bswap32(*word);
+    return true;
+  }
+
   /** How many of `count` handles name packets as long as `last` that lie behind it in its train one after the other, `room` bytes of them at most. */
   size_t following(const int32_t* handles, size_t count, const Packet& last, int32_t room) const {
     const int32_t index = loadOnce(train + last.handle);

@@ -1,9 +1,10 @@
 /** Whole blocks of a batch, passed on in one call: what is told of them, and what cannot be. */
 import { expect, test } from 'vitest'
+import { coefficients, seededCombination } from '../../../test/harness/coefficients.ts'
 import { crc32c } from '../codes/crc32c.ts'
 import { encode } from '../codes/reed-solomon.ts'
 import { bytesOf, packetMemory, packetOf, pattern } from './fixture.ts'
-import { native } from './native.ts'
+import { native, type PacketMemory } from './native.ts'
 
 const [K, R, PLACES] = [3, 2, 4]
 const STRIDE = K + R
@@ -11,22 +12,39 @@ const [SEEN, RECOVERED, REPLACED] = [-1, -2, -3]
 /** Of a run: shape, session, block, packets, sources, sources of the block, bytes of the longest source's symbol, and of a repair's. */
 const RUN_WORDS = 8
 
-/** A batch of blocks of which `lost` sources did not come and one repair did, behind a packet that is not theirs. */
-function batchOf(blocks: readonly { block: number; lost: readonly number[] }[]) {
+/** The repairs of a batch's block are one of the Cauchy code, or combinations of these seeds. */
+interface BatchBlock {
+  readonly block: number
+  readonly lost: readonly number[]
+  readonly seeds?: readonly number[]
+}
+
+/** A random combination behind its seed. */
+function repairOf(memory: PacketMemory, sources: readonly Uint8Array[], seed: number): number {
+  const bytes = seededCombination(sources, seed)
+  const packet = packetOf(memory, Uint8Array.of(seed >> 24, seed >> 16, seed >> 8, seed, ...bytes))
+  memory.offset[packet] += 4
+  memory.length[packet] -= 4
+  return packet
+}
+
+/** A batch of blocks of which `lost` sources did not come and their repairs did, behind a packet that is not theirs. */
+function batchOf(blocks: readonly BatchBlock[]) {
   const memory = packetMemory(32, 512)
   const payloads = (block: number) => [20, 31, 5].map((bytes, i) => pattern(bytes, 10 * block + i))
   const packets = [packetOf(memory, Uint8Array.of(1))]
   const words = [-1]
   const runs: number[] = []
-  for (const { block, lost } of blocks) {
+  const isRandom = blocks.some(({ seeds }) => seeds)
+  for (const { block, lost, seeds } of blocks) {
     const symbols = payloads(block).map((bytes) => Uint8Array.of(0, bytes.length, ...bytes))
     const arriving = symbols.map((bytes, index) => ({ index, bytes })).filter(({ index }) => !lost.includes(index))
-    if (lost.length > 0) arriving.push({ index: 0, bytes: encode(symbols, R)[0] })
-    for (const { index, bytes } of arriving) {
-      packets.push(packetOf(memory, bytes))
-      words.push(index)
-    }
-    runs.push((K << 8) | R, 77, block, arriving.length, K - lost.length, K, 33, 33)
+    const sources = arriving.map(({ bytes }) => packetOf(memory, bytes))
+    const combined = seeds?.map((seed) => repairOf(memory, symbols, seed))
+    const repairs = combined ?? (lost.length > 0 ? [packetOf(memory, encode(symbols, R)[0])] : [])
+    packets.push(...sources, ...repairs)
+    words.push(...arriving.map(({ index }) => index), ...repairs.keys())
+    runs.push((K << 8) | R, 77, block, sources.length + repairs.length, sources.length, K, 33, 33)
   }
   const id = native.memoryOpen(memory)
   const lists = Array.from({ length: 3 }, () => new Int32Array(PLACES * STRIDE).fill(9))
@@ -36,7 +54,7 @@ function batchOf(blocks: readonly { block: number; lost: readonly number[] }[]) 
   const handles = Int32Array.from(packets)
   const out = new Int32Array(K * blocks.length)
   const pass = (count = blocks.length) =>
-    native.blocksPass(id, false, handles, headers, start, count, symbols, shapes, sums, out)
+    native.blocksPass(id, isRandom, handles, headers, start, count, symbols, shapes, sums, out)
   const close = () => native.memoryClose(id)
   return { memory, id, handles, headers, start, symbols, shapes, sums, out, payloads, pass, close }
 }
@@ -56,6 +74,26 @@ test('payloads leave block by block, those recovered behind the others; what has
   expect(placeOf(shapes, 0)).toEqual([0, 0, 0, 33 * 256 + K, 0])
   expect(sums[1] >>> 0).toBe(crc32c(next[1], 0, next[1].length))
   expect(placeOf(symbols, 1)).toEqual([9, 9, 9, 9, 9])
+  close()
+})
+
+test('a repair that says nothing of what its block misses is left out where another one came', () => {
+  const seeds = Array.from({ length: 2000 }, (_, seed) => seed)
+  const empty = seeds.find((seed) => coefficients(seed, K)[1] === 0) as number
+  const [useful, other] = seeds.filter((seed) => coefficients(seed, K)[1] !== 0)
+  const { memory, symbols, out, payloads, pass, close } = batchOf([
+    { block: 0, lost: [1], seeds: [empty, useful] },
+    { block: 1, lost: [1], seeds: [other] },
+    { block: 2, lost: [0, 2], seeds: [useful, other] },
+    { block: 3, lost: [1], seeds: [empty] },
+  ])
+  expect(pass()).toBe(3)
+  const [first, second, third] = [payloads(0), payloads(1), payloads(2)]
+  const wanted = [first[0], first[2], first[1], second[0], second[2], second[1], third[1], third[0], third[2]]
+  expect([...out.subarray(0, 9)].map((packet) => [...bytesOf(memory, packet)])).toEqual(
+    wanted.map((bytes) => [...bytes]),
+  )
+  expect([...symbols.subarray(3 * STRIDE)]).toEqual([9, 9, 9, 9, 9])
   close()
 })
 

@@ -57,9 +57,11 @@ class WholeBlocks {
     auto taken = job.wanted <= out.length - sent_ ? take(job) : std::nullopt;
     if (!taken) return fail(n);
     if (missing > 0) {
-      if (isRandom_ && rows_.empty() && !drawRows(n, count, job.first)) return kThrown;
-      uint8_t* rows = isRandom_ ? rows_.take(taken->repairs()) : nullptr;
-      const int32_t made = recoverBlock(arguments_, memory_, *taken, taken_[job.packets - 1].handle, rows, rows_.stride());
+      if (isRandom_ && rows_.empty() && !drawNeeded(n, count, job.first)) return kThrown;
+      const int32_t like = taken_[job.packets - 1].handle;
+      const Combinations combinations = {rows_.take(isRandom_ ? missing : 0), rows_.stride(), missing};
+      int32_t made = recoverBlock(arguments_, memory_, *taken, like, isRandom_ ? &combinations : nullptr);
+      if (made == kDependent && taken->repairs() > missing) made = recoverOfAll(n, job, *taken, like);
       if (made == kThrown) return kThrown;
       if (made != static_cast<int32_t>(missing) || !isPossible(job)) return kDependent;
     }
@@ -74,23 +76,37 @@ class WholeBlocks {
     return kThrown;
   }
 
-  /** Draws the coefficients of the repairs of block `n`, whose packets begin at `first`, and of those behind it; false after throwing. */
-  bool drawRows(size_t n, size_t count, size_t first) {
+  /** Recovers block `n`, as recoverBlock does, of which some repairs say nothing new, seldom as that is, with all that it has. */
+  __attribute__((noinline, cold)) int32_t recoverOfAll(size_t n, const Job& job, BlockSymbols& taken, int32_t like) {
+    rows_.clear();
+    if (!addSeeds(n, job, taken.repairs())) return kThrown;
+    rows_.draw();
+    const Combinations combinations = {rows_.take(taken.repairs()), rows_.stride(), taken.repairs()};
+    return recoverBlock(arguments_, memory_, taken, like, &combinations);
+  }
+
+  /** Draws as many combinations of block `n`, whose packets begin at `first`, and of those behind it as each misses sources; false after throwing. */
+  bool drawNeeded(size_t n, size_t count, size_t first) {
     Job job;
     for (; n < count && rows_.hasRoom(); n++, first += job.packets) {
-      if (!read(n, first, &job)) return false;
-      if (job.sources == job.wanted) continue;
-      for (size_t at = first + job.sources; at < first + job.packets; at++) {
-        Packet packet;
-        uint32_t seed;
-        if (!memory_.packet(loadOnce(packets.data + at), &packet) || !readSeed(memory_, packet, &seed)) {
-          fail(n);
-          return false;
-        }
-        rows_.add(seed, job.wanted);
-      }
+      if (!read(n, first, &job) || !addSeeds(n, job, job.wanted - job.sources)) return false;
     }
     rows_.draw();
+    return true;
+  }
+
+  /** Adds the combinations of the first `count` repairs of block `n`; false after throwing. */
+  bool addSeeds(size_t n, const Job& job, size_t count) {
+    const size_t from = job.first + job.sources;
+    const size_t bytes = memory_.bytes();
+    for (size_t at = from; at < from + count; at++) {
+      uint32_t seed;
+      if (at >= job.first + job.packets || !memory_.wordBefore(loadOnce(packets.data + at), bytes, &seed)) {
+        fail(n);
+        return false;
+      }
+      rows_.add(seed, job.wanted);
+    }
     return true;
   }
 
