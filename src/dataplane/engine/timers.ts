@@ -30,6 +30,8 @@ export class Timer {
 }
 
 export class TimerQueue {
+  /** When the next timer is due, Infinity when none is armed. A field: a getter's number would be an object for each breath that asks. */
+  next = Number.POSITIVE_INFINITY
   private readonly heap: Timer[] = []
   /** Armed during the present round for a time that is over: they are in the heap again when the round has ended. */
   private readonly putOff: Timer[] = []
@@ -40,11 +42,6 @@ export class TimerQueue {
 
   create(fire: () => void): Timer {
     return new Timer(this, fire)
-  }
-
-  /** When the next timer is due, Infinity when none is armed. */
-  get next(): number {
-    return this.heap.length === 0 ? Number.POSITIVE_INFINITY : this.heap[0].due
   }
 
   /**
@@ -89,17 +86,20 @@ export class TimerQueue {
     }
     const { heap } = this
     const last = heap.pop() as Timer
-    if (last === timer) return
-    heap[at] = last
-    last.position = at
-    this.rise(at)
-    this.sink(last.position)
+    if (last !== timer) {
+      heap[at] = last
+      last.position = at
+      this.rise(at)
+      this.sink(last.position)
+    }
+    this.next = heap.length === 0 ? Number.POSITIVE_INFINITY : heap[0].due
   }
 
   private insert(timer: Timer): void {
     timer.position = this.heap.length
     this.heap.push(timer)
     this.rise(timer.position)
+    this.next = this.heap[0].due
   }
 
   /** Puts what was put off into the heap; due time and order of arming are kept. */

@@ -3,12 +3,13 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import type { CaptureOptions } from './capture.ts'
-import { MonotonicClock, NS_PER_MS } from './clock.ts'
+import { MonotonicClock } from './clock.ts'
 import type { AnyComponent, ComponentLoaders, Registry } from './component.ts'
 import { ComponentError, causeOf, refusedBySystem } from './component-error.ts'
 import { Graph, type GraphEnvironment } from './graph.ts'
 import type { ResolvedConfig, ResolvedHost } from './host-names.ts'
 import type { LogLevel } from './log.ts'
+import { Loop, type LoopHost } from './loop.ts'
 import { LoopMeter } from './loop-meter.ts'
 import { RegionWriter } from './metrics.ts'
 import { NativeIo } from './native-io.ts'
@@ -74,9 +75,6 @@ export interface NetworkMessage extends NetworkChange {
 }
 
 const LEVELS: readonly LogLevel[] = ['STATE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL']
-const PUBLISH_NS = 10 * NS_PER_MS
-/** In performance mode, how near a timer must be for sockets not to be asked before it; twice that after the last time, they are. */
-const NEAR_NS = 3000
 /** Log lines a run may send in one second; more are counted and summed up in one line. */
 const MAX_LINES_PER_SECOND = 10_000
 /** Lines sent in one message, at most: those of one breath go together. */
@@ -130,7 +128,7 @@ class LogLineSender {
 }
 
 /** One run in this thread. */
-class Run {
+class Run implements LoopHost {
   private readonly task: WorkerTask
   private readonly log: LogLineSender
   private readonly clock = new MonotonicClock()
@@ -141,7 +139,8 @@ class Run {
   /** What ends each capture, by its id. */
   private readonly captures = new Map<number, () => void>()
   private readonly meter: LoopMeter
-  private ending = false
+  private readonly breathing: Loop
+  ending = false
   private failure: Error | null = null
 
   constructor(task: WorkerTask, registry: Registry) {
@@ -159,6 +158,7 @@ class Run {
       throw error
     }
     this.meter = new LoopMeter(this.graph.engine, this.clock.tick())
+    this.breathing = new Loop(this, this.graph, this.io, this.clock, this.command, this.meter, task.performanceMode)
   }
 
   private compile(registry: Registry): Graph {
@@ -192,7 +192,7 @@ class Run {
     begun?.()
     let outcome: RunEnd
     try {
-      const stopped = !isLetGo || this.breathe()
+      const stopped = !isLetGo || this.breathing.run()
       outcome = this.failure
         ? { outcome: 'FAILED', error: this.failure.message }
         : { outcome: stopped ? 'STOPPED' : 'COMPLETED' }
@@ -237,74 +237,8 @@ class Run {
     }
   }
 
-  /** Breath after breath; true when it was stopped by command, false when it has ended by itself. */
-  private breathe(): boolean {
-    const { graph, io, clock, command, meter } = this
-    const { timers, sources } = graph
-    const { timer_lag } = graph.engine
-    const spin = this.task.performanceMode
-    let lastPublish = clock.tick()
-    /** When it was last asked what is ready. */
-    let asked = lastPublish
-    let dirty = true
-    let busy = false
-    let ready = 0
-    while (!this.ending) {
-      // Where something has just come, more is likely: how long to sleep is worth finding out after a breath without.
-      const awake = busy || spin || ready > 0
-      // Who spins gives a timer its last microseconds: asking what is ready takes longer than it may be late.
-      const isNearTimer = spin && timers.next - clock.now < NEAR_NS && clock.now - asked < 2 * NEAR_NS
-      let slept = 0
-      if (isNearTimer) {
-        ready = 0
-        // A whole breath takes as long as a timer may be late.
-        do clock.look()
-        while (!busy && clock.now < timers.next && Atomics.load(command, 0) === 0)
-      } else {
-        asked = clock.now
-        ready = io.wait(awake ? 0 : this.idleTime(dirty ? lastPublish + PUBLISH_NS : meter.settleAt))
-        const before = clock.now
-        const woken = clock.tick()
-        if (!awake) slept = woken - before
-      }
-      meter.breath(slept)
-      if (ready > 0) {
-        io.dispatch(ready)
-        dirty = true
-      }
-      // After dispatch, which clears the event: a command whose event has been cleared is never missed.
-      if (Atomics.load(command, 0) !== 0 && this.obey()) return true
-      busy = io.receiveFromNetworks()
-      for (let i = 0; i < sources.length; i++) if (sources[i]()) busy = true
-      const { now } = clock
-      if (timers.next <= now) {
-        const lag = now - timers.next
-        timers.fireDue(now)
-        timer_lag.record(lag)
-        dirty = true
-      }
-      graph.flush()
-      this.log.flush()
-      if (graph.complete) return false
-      dirty ||= busy || now >= meter.settleAt
-      if (dirty && now - lastPublish >= PUBLISH_NS) {
-        this.publish()
-        lastPublish = now
-        dirty = false
-      }
-    }
-    return false
-  }
-
-  /** How long the loop may sleep, ns; negative without limit. */
-  private idleTime(publishAt: number): number {
-    const until = Math.min(this.graph.timers.next, publishAt)
-    const now = this.clock.tick()
-    return until === Number.POSITIVE_INFINITY ? -1 : Math.max(0, until - now)
-  }
-
   /** Carries out what the command word asks for; true to stop. */
-  private obey(): boolean {
+  obey(): boolean {
     const bits = Atomics.exchange(this.command, 0, 0)
     if ((bits & COMMAND_MESSAGE) !== 0) {
       for (;;) {
@@ -339,7 +273,11 @@ class Run {
     this.task.port.postMessage(reply)
   }
 
-  private publish(): void {
+  flushLog(): void {
+    this.log.flush()
+  }
+
+  publish(): void {
     this.meter.observe(this.clock.now)
     this.graph.observe()
     this.writer.publish(this.graph.values, this.clock.epoch + this.clock.now)
