@@ -22,17 +22,17 @@ napi_value gfRandomMultiply(napi_env env, napi_callback_info info) {
   const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMaxColumns));
   const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMaxColumns));
   Span<int32_t> seeds = arguments.int32s(1, "seeds", m);
-  Span<int32_t> places = arguments.int32s(2, "places", k + m);
-  if (arguments.failed()) return nullptr;
-  const int64_t bytes = arguments.integer(5, "bytes", 0, static_cast<int64_t>(memory->bytes()));
-  Span<int32_t> lengths;
-  if (arguments.given() > 6 && !arguments.isNull(6)) lengths = arguments.int32s(6, "lengths", k);
   if (arguments.failed()) return nullptr;
   State& state = arguments.state();
   CombinationRows rows(state.elimination);
   for (size_t j = 0; j < m; j++) rows.add(static_cast<uint32_t>(loadOnce(seeds.data + j)), k);
-  // Looking places up does not wait for what is drawn.
+  // What else is given, and looking it up, does not wait for what is drawn.
   rows.draw();
+  Span<int32_t> places = arguments.int32s(2, "places", k + m);
+  const int64_t bytes = arguments.integer(5, "bytes", 0, static_cast<int64_t>(memory->bytes()));
+  Span<int32_t> lengths;
+  if (arguments.given() > 6 && !arguments.isNull(6)) lengths = arguments.int32s(6, "lengths", k);
+  if (arguments.failed()) return nullptr;
   bool padded = false;
   if (!gfPlaces(arguments, *memory, places.data, lengths.data, k, m, bytes, &padded)) return nullptr;
   runProductOnce(state, rows.take(m), rows.stride(), k, m, static_cast<size_t>(bytes), padded);
