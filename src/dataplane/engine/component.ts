@@ -164,6 +164,8 @@ export interface ComponentDefinition<
   readonly alters?: boolean
   /** Bytes written in front of and behind each packet; absent: none. Packets received get slots with that room around them. */
   room?(config: Static<S>): Room
+  /** True when packets that are many are moved for that, to where nothing else can grow: in front of it they may lie in trains. */
+  readonly moves?: boolean
   /**
    * How far behind the start of a packet that comes in (negative: in front of it) the bytes begin that it computes with: where that can be, a
    * cache line begins there, so that its vectors are whole lines. Absent: no place is better than others.

@@ -32,7 +32,8 @@ interface PacketList {
  *
  * The bytes lie in the packet's own slot, or, as they came in with UDP_GRO, side by side with their neighbours in a train,
  * which is free again when its last packet has gone. A packet that grows moves from its train to its slot first, so only
- * graphs that change packets pay for the copy, and those that merely pass on send a train as the one piece it arrived in.
+ * graphs that change packets pay for the copy, and those that merely pass on send a train as the one piece it arrived in. What
+ * is sealed together moves from slots and trains into other trains, as it is written anew anyway.
  */
 export class Packets implements PacketMemory {
   readonly slots: number

@@ -6,6 +6,7 @@ import { connect } from './ports.ts'
 import { growsFrom, roomOf } from './room.ts'
 
 const KEY = { aes_128_gcm_sha_256: { key: '01'.repeat(16) } }
+const ENCODER = { symbols: 4, repair: 2 }
 const DEVICE = { interface_name: 'tun0', ip: '10.0.0.1' }
 const TUNNEL = {
   device: { tun: { ...DEVICE, output: 'leaving', input: 'arriving' } },
@@ -16,12 +17,39 @@ const TUNNEL = {
   open: { ssl_decrypt: { ...KEY, input: 'received', output: 'arriving' } },
 }
 
+const CODED = {
+  ...TUNNEL,
+  encoder: { reed_solomon_encoder: { ...ENCODER, input: 'sealed', output: 'coded' } },
+  network: { udp: { remote_address: '127.0.0.1:9', input: 'coded', output: 'received' } },
+}
+const SIGNED = {
+  ...TUNNEL,
+  seal: { ssl_poly1305_signer: { shared_secret: '01'.repeat(32), input: 'counted', output: 'sealed' } },
+}
+
+/** So many in a row that nobody waits for each of them to be asked twice. */
+const IN_ROW = 64
+const MANY = {
+  ...TUNNEL,
+  ...Object.fromEntries(
+    Array.from({ length: IN_ROW }, (_, i) => [
+      `seal ${i}`,
+      { ssl_encrypt: { ...KEY, input: i === 0 ? 'sealed' : `sealed ${i}`, output: `sealed ${i + 1}` } },
+    ]),
+  ),
+  network: { udp: { remote_address: '127.0.0.1:9', input: `sealed ${IN_ROW}`, output: 'received' } },
+}
+
 it.each([
-  ['what a device reads is sealed further on', 'device', true],
-  ['what a socket receives is only opened, and does not go through it again', 'network', false],
-])('%s', (_, component, grows) => {
+  ['what a device reads is sealed further on, which moves it', TUNNEL, 'device', false],
+  ['what a socket receives is only opened, and does not go through it again', TUNNEL, 'network', false],
+  ['behind what seals it, it grows', CODED, 'device', true],
+  ['what is sealed grows', CODED, 'seal', true],
+  ['what is sealed many times', MANY, 'device', false],
+  ['what signs moves nothing', SIGNED, 'device', true],
+])('%s', (_, pipeline, component, grows) => {
   const { config, problems } = checkPipelineConfig(
-    JSON.stringify({ version: 1, engine_config: { pipeline: TUNNEL } }),
+    JSON.stringify({ version: 1, engine_config: { pipeline } }),
     components,
   )
   expect(problems).toEqual([])
@@ -29,7 +57,6 @@ it.each([
   expect(growsFrom(component, checked, components, connect(checked, components).onward)).toBe(grows)
 })
 
-const ENCODER = { symbols: 4, repair: 2 }
 const SOURCE = { udp: { local_address: '127.0.0.1:0', output: 'in' } }
 
 /** Room in front of the packets of these components. */

@@ -68,7 +68,7 @@ function modulo(value: number, by: number): number {
   return ((value % by) + by) % by
 }
 
-/** Whether packets that leave `component` reach, inside the graph, one that writes in front of or behind them. */
+/** Whether packets that leave `component` reach, inside the graph, one that writes in front of or behind them where they lie. */
 export function growsFrom(
   component: string,
   components: Record<string, ComponentConfig>,
@@ -80,7 +80,9 @@ export function growsFrom(
   for (let connection = left.pop(); connection; connection = left.pop()) {
     if (seen.has(connection)) continue
     seen.add(connection)
-    if (registry.get(components[connection.to.component].key)?.room) return true
+    const definition = registry.get(components[connection.to.component].key)
+    // One that moves them does so unless something behind it writes where they lie, which is then reached from here as well.
+    if (definition?.room && !definition.moves) return true
     left.push(...(onward.get(connection) ?? []))
   }
   return false

@@ -117,7 +117,7 @@ class Filling {
     left_ = kTrainBytes;
     return at_;
   }
-  /** What was written there is the packet `handle` from now on, which lay in its slot before. */
+  /** What was written there is the packet `handle` from now on, which is in no train any more. */
   void put(int32_t handle, size_t bytes) {
     memory_.train[handle] = index_;
     packets_++;
@@ -165,7 +165,7 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
   for (size_t i = 0; i < given.count; i++) {
     Packet& packet = arguments.state().packets[i];
     const int32_t bytes = packet.length + kSaltedHeader + kTag;
-    uint8_t* header = fills && loadOnce(memory->train + packet.handle) < 0 ? filling.next(static_cast<size_t>(bytes)) : nullptr;
+    uint8_t* header = fills ? filling.next(static_cast<size_t>(bytes)) : nullptr;
     const bool moves = header != nullptr;
     if (!moves) header = headerInSlot(*memory, &packet);
     if (!header) {
@@ -183,7 +183,12 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
     }
     memory->offset[packet.handle] = static_cast<int32_t>(header - memory->data);
     memory->length[packet.handle] = bytes;
-    if (moves) filling.put(packet.handle, static_cast<size_t>(bytes));
+    if (!moves) continue;
+    if (!memory->leaveTrain(packet.handle)) {
+      throwFreeStack(arguments);
+      return nullptr;
+    }
+    filling.put(packet.handle, static_cast<size_t>(bytes));
   }
   given.counter.data[0] = static_cast<double>(next);
   return toInteger(env, failures);

@@ -176,6 +176,20 @@ describe.each(usableAeadBackends)('sealed together by %s', (backend) => {
     expect(packets.trainFree[0]).toBe(1)
   })
 
+  test('those that came in a train leave it, and it is free again', () => {
+    const { packets, id } = taught(4)
+    const payloads = sendTrain(5)
+    const taken = Int32Array.from(receive(id, SEGMENTS))
+    const came = packets.train[taken[0]]
+    expect(native.aeadSeal(aead, id, taken, SEGMENTS, new Float64Array(1), new Int32Array(SEGMENTS), true)).toBe(0)
+    const trains = new Set([...taken].map((packet) => packets.train[packet]))
+    expect([trains.size, trains.has(came), trains.has(-1), packets.trainFree[0]]).toEqual([1, false, false, 3])
+    const sealed = [...taken].map((packet) => bytesOf(packets, packet))
+    expect(sealed.map((each) => openedBy(key, each))).toEqual(payloads.map((payload) => Buffer.from(payload)))
+    packets.releaseAll({ handles: taken, length: SEGMENTS })
+    expect([packets.held, packets.trainFree[0]]).toEqual([0, 4])
+  })
+
   test('of a signer, whose text stays as it is, they stay in their slots', () => {
     const packets = new Packets({ slots: 100, mtu: 1472, trains: 1 })
     const id = register(packets)

@@ -322,11 +322,9 @@ napi_value tunSend(napi_env env, napi_callback_info info) {
   const Packet* packets = arguments.state().packets.data();
   Send send{*device, packets, given.counters.data};
   const size_t consumed = send.all(given.count);
-  for (size_t i = 0; i < consumed; i++) {
-    if (!given.memory->release(packets[i].handle)) {
-      throwFreeStack(arguments);
-      return nullptr;
-    }
+  if (!given.memory->release(packets, consumed)) {
+    throwFreeStack(arguments);
+    return nullptr;
   }
   return toInteger(env, static_cast<int32_t>(consumed));
 }

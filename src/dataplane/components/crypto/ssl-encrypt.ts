@@ -21,6 +21,7 @@ export const sslEncrypt = defineComponent({
   check: checkSuite,
   alters: true,
   room: () => ({ front: AEAD_HEADER_BYTES, back: TAG_BYTES }),
+  moves: true,
   create(config, context) {
     const { outlets, metrics } = context
     return aeadSealing(context, suiteOf(config), outlets.output, metrics.encrypted_packets, metrics.no_room_packets)
