@@ -1,6 +1,5 @@
 /** hub: nodes on one hub process, each with a proven link over a socket: memory per node, and the time and the CPU until all are back after the hub was killed. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +11,7 @@ import { freeAddress } from '../src/cli/free-address.ts'
 import type { Clock } from '../src/contract/clock.ts'
 import { MAX_PENDING_PER_ADDRESS } from '../src/hub/request-limits.ts'
 import { dialHub } from '../src/link/dial.ts'
-import { type Identity, nodeIdOf } from '../src/link/identity.ts'
+import { type Identity, newIdentity } from '../src/link/identity.ts'
 import type { Intent, LinkSession } from '../src/link/link.ts'
 import { packageRoot } from '../src/package-root.ts'
 import { type Bench, cpuOf, runAlone } from './measure.ts'
@@ -87,8 +86,7 @@ class Node {
   constructor(hub: Hub, name: string) {
     this.#hub = hub
     this.#name = name
-    const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-    this.#identity = { nodeId: nodeIdOf(publicKey), publicKey, privateKey }
+    this.#identity = newIdentity()
   }
 
   async connect(intent: Intent): Promise<void> {

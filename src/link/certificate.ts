@@ -3,7 +3,6 @@ import {
   createHash,
   createPrivateKey,
   createPublicKey,
-  generateKeyPairSync,
   type KeyObject,
   randomBytes,
   sign,
@@ -25,6 +24,7 @@ import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
 import { bits, context, integer, octets, oid, pem, plain, sequence, set, time, utf8, yes } from './der.ts'
+import { newPrivateKey } from './keys.ts'
 import { readIfThere } from './read-if-there.ts'
 
 const YEARS = 10
@@ -135,7 +135,7 @@ export function makeCertificate(
   now: number,
   key?: KeyObject,
 ): { certificate: string; key: string } {
-  const privateKey = key ?? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const privateKey = key ?? newPrivateKey('p256')
   const publicKey = createPublicKey(privateKey)
   const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'))
   const commonName = sequence(set(sequence(oid('2.5.4.3'), utf8('penstock'))))

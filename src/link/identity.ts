@@ -1,9 +1,9 @@
 /** Who a node is: an Ed25519 key pair made at first start, and the id that follows from the public key. */
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { placeKey, readKey } from './key-file.ts'
-import { rawKey } from './keys.ts'
+import { newPrivateKey, rawKey } from './keys.ts'
 
 export interface Identity {
   /** First 16 bytes of SHA-256 of the raw public key in lowercase base32 (RFC 4648, no padding): 26 characters. */
@@ -37,7 +37,7 @@ export function identityOf(privateKey: KeyObject): Identity {
 
 /** Somebody that has not been before. */
 export function newIdentity(): Identity {
-  return identityOf(generateKeyPairSync('ed25519').privateKey)
+  return identityOf(newPrivateKey('ed25519'))
 }
 
 /** Of two nodes starting at once one wins. */

@@ -1,10 +1,39 @@
 /** Ed25519 as the link uses it: raw keys, signatures with a role, the transcript of a handshake. */
-import { createHash, createPublicKey, KeyObject, sign, verify } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type JsonWebKey,
+  KeyObject,
+  sign,
+  verify,
+} from 'node:crypto'
 
 const PROTOCOL = 'penstock-link-v1'
 
 /** Who signs what for: part of every signed string, so that no signature can stand for another. */
 export type Role = 'hub' | 'node' | 'verdict' | 'removed' | 'server' | 'servers'
+
+/** A private key as JWK: neither read from text nor written as such, which OpenSSL 3 takes long for. */
+const JWK = { format: 'jwk' } as const
+interface JwkPair {
+  readonly privateKey: JsonWebKey
+}
+
+/**
+ * A new Ed25519 key, or one for ECDSA with P-256. It is not the object that Node's generation gives: that one shares a lock with the
+ * generation, and when this is collected while the key is exported, the thread waits for itself for ever (Node 20).
+ */
+export function newPrivateKey(kind: 'ed25519' | 'p256'): KeyObject {
+  // The declarations of Node 20 know no JWK here; its documentation does.
+  const encodings = { publicKeyEncoding: JWK, privateKeyEncoding: JWK } as object
+  const pair: unknown =
+    kind === 'ed25519'
+      ? generateKeyPairSync('ed25519', encodings)
+      : generateKeyPairSync('ec', { namedCurve: 'P-256', ...encodings })
+  return createPrivateKey({ key: (pair as JwkPair).privateKey, ...JWK })
+}
 
 /** Keys that were asked for: whoever shakes hands does so with the same one again. */
 const rawKeys = new WeakMap<KeyObject, Uint8Array>()
