@@ -17,6 +17,8 @@ import { type HubAsked, recordOf } from './cluster-nodes.ts'
 const AT_ONCE = 32
 /** Dials under way at once. */
 const DIALS = Number(process.env.PENSTOCK_BENCH_DIALS ?? 32)
+/** Each says what it is a second time once it has a link, as one does whose details were set while it was on its way. */
+const SAYS_AGAIN = process.env.PENSTOCK_BENCH_SAYS_AGAIN === '1'
 /** A dial that takes longer waits for somebody else, and others go on; ms. */
 const LONG_MS = 500
 
@@ -52,6 +54,7 @@ async function inTurn(dial: () => Promise<Dialled>): Promise<Dialled> {
 function connect(identity: Identity, record: SignInRecord): Promise<void> {
   let signIn: SignInRecord | undefined = record
   const dial = dialWith({ identity, signer: undefined, log, clock })
+  const said = recordOf(identity.nodeId)
   const membership = new Membership({
     signIn: {
       get: () => signIn,
@@ -63,7 +66,7 @@ function connect(identity: Identity, record: SignInRecord): Promise<void> {
       },
     },
     dial: (request) => inTurn(() => dial(request)),
-    record: () => recordOf(identity.nodeId),
+    record: () => (SAYS_AGAIN ? { ...said } : said),
     serve: () => {},
     onFact: () => {},
     clock,
