@@ -2,7 +2,7 @@
 import { assign, type EventObject, emit, fromCallback, fromPromise, setup } from 'xstate'
 import type { SignInRecord } from '../store/sign-in.ts'
 import { orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
-import { EARLY_ATTEMPTS, HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
+import { changeOverDelay, EARLY_ATTEMPTS, HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
 
 /** What the machine needs of a link session. */
 export interface HubLink {
@@ -146,9 +146,11 @@ export const hubConnectionParts = setup({
     closing: fromPromise<{ reason: string; byPeer: boolean }, HubLink>(({ input }) => input.closed),
   },
   delays: {
-    // With several servers the nodes of one that is lost come upon the others: they take a little longer.
-    backOff: ({ context: { attempts, order, random } }) =>
-      reconnectDelay(attempts + (order.length > 1 ? 1 : 0), random()),
+    // With several servers the nodes of one that is lost come upon the others: they are spread over more time, which begins at once.
+    backOff: ({ context: { attempts, order, random } }) => {
+      if (order.length < 2) return reconnectDelay(attempts, random())
+      return attempts === 0 ? changeOverDelay(random()) : reconnectDelay(attempts + 1, random())
+    },
     // While a link stands there is no hurry.
     seek: ({ context }) => reconnectDelay(context.tried + EARLY_ATTEMPTS, context.random()),
     healthy: HEALTHY_MS,

@@ -20,3 +20,11 @@ export function reconnectDelay(attempts: number, random: number): number {
   const most = attempts < EARLY_ATTEMPTS ? early : late
   return MIN_BACK_OFF_MS + random * (most - MIN_BACK_OFF_MS)
 }
+
+/**
+ * Milliseconds before the first attempt at another server of the hub, which is likely to be up: any up to 2 s, so that the nodes of a server that is gone do
+ * not come all at once.
+ */
+export function changeOverDelay(random: number): number {
+  return random * MAX_EARLY_BACK_OFF_MS
+}
