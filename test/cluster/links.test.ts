@@ -64,6 +64,22 @@ test('a server that could not note all its links anew tries again with its next 
   await until(() => !isOnline())
 })
 
+test('a link that ends while its server may not write is over there too, as soon as the others say so', async () => {
+  const a = await server('a')
+  const b = await server('b')
+  const { node, session } = await a.join()
+  await until(() => b.listed(node.nodeId)?.online === true)
+  a.proxy.cut()
+  await until(() => a.facts.includes('lease lost') && b.listed(node.nodeId)?.online === false)
+  session.close('SHUTDOWN', 'the node goes down')
+  await session.closed
+  a.proxy.open()
+  await until(() => (a.registry as ClusterRegistry).directory.isInTouch)
+  // Long before what the lost life left behind is taken away.
+  await until(() => a.listed(node.nodeId)?.online === false, 'the node offline', 10_000)
+  expect(b.listed(node.nodeId)?.online).toBe(false)
+})
+
 test('a node whose claim was made, though no answer said so, is not online where it has no link', async () => {
   const a = await server('a')
   const b = await server('b')

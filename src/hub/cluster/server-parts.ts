@@ -273,7 +273,12 @@ export class ServerParts {
     try {
       const life = this.lives.name
       await this.links.noteAll()
-      await this.lives.keepOnly(life)
+      const isOver = (name: string) => name !== life && this.lives.has(name)
+      const left = this.picture.presentIn(isOver)
+      const ended = this.lives.keepOnly(life)
+      // Links that ended while nothing could be written: nobody but this server counts the lives in which they stood.
+      for (const nodeId of left) this.picture.refresh(nodeId)
+      await ended
       this.#timesNoted = times
       this.#sweeper.sweepLater()
     } catch (error) {
