@@ -5,9 +5,12 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
 import type { ClusterRegistry } from '../../src/hub/cluster/cluster-registry.ts'
 import { Engine } from '../../src/hub/cluster/engine.ts'
+import { decodePresence } from '../../src/hub/cluster/entries.ts'
 import { Links } from '../../src/hub/cluster/links.ts'
+import type { VersionedPresence } from '../../src/hub/cluster/picture.ts'
 import { PresenceWriter } from '../../src/hub/cluster/presence-writer.ts'
 import { newIdentity } from '../../src/link/identity.ts'
+import type { LinkSession } from '../../src/link/link.ts'
 import { Nats, NatsProxy } from '../harness/nats.ts'
 import { clusterServer, HUB_ID, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
@@ -134,24 +137,26 @@ test('a server that closes while a renewal is under way gives its lease up all t
   await until(() => b.listed(a.identity.nodeId)?.online === false)
 })
 
-test('a claim that this server has yet to see is given back; what it has seen of another link stays', async () => {
+const NEVER: VersionedPresence = { entry: undefined, revision: 0, at: 0 }
+const record = recordOf('n')
+const member = { key: new Uint8Array(32), record, joined: 1, admission: 1, lastSeen: new Date() }
+const { signal: awaited } = new AbortController()
+
+/** A connection to the engine; `found`: where it has node n. */
+async function engineAlone() {
   const engine = await Engine.open({
     ...{ servers: nats.addresses, name: bucket(), hubId: HUB_ID, replicas: 1 },
-    ...{ connectionName: 'late', timers: systemClock },
+    ...{ connectionName: 'alone', timers: systemClock },
   })
   closing.push(() => engine.close())
   const writer = new PresenceWriter({ engine, clock: systemClock, mayWrite: () => {} })
-  const joined = 1
-  const other = { life: 'other', session: 'other', joined }
-  const revision = (await writer.put('n', other, { entry: undefined, revision: 0, at: 0 })) as number
-  let seen = { entry: other, revision, at: 0 }
-  const record = recordOf('n')
-  const member = { key: new Uint8Array(32), record, joined, admission: 1, lastSeen: new Date() }
-  const links = new Links({
-    picture: {
-      presence: () => seen,
-      versioned: () => ({ entry: { member, requests: [], operations: [] }, revision, at: 0 }),
-    },
+  return { writer, found: () => engine.session?.presence.get('node.n') }
+}
+
+/** The links of a server that sees what `presence` gives. */
+const linksOver = (writer: PresenceWriter, presence: () => VersionedPresence) =>
+  new Links({
+    picture: { presence, versioned: () => ({ entry: { member, requests: [], operations: [] }, revision: 1, at: 0 }) },
     writer,
     life: () => 'own',
     isOwn: (life) => life === 'own',
@@ -162,8 +167,13 @@ test('a claim that this server has yet to see is given back; what it has seen of
       throw new Error(message, { cause: error })
     },
   })
-  const { signal: awaited } = new AbortController()
-  const found = () => engine.session?.presence.get('node.n')
+
+test('a claim that this server has yet to see is given back; what it has seen of another link stays', async () => {
+  const { writer, found } = await engineAlone()
+  const other = { life: 'other', session: 'other', joined: member.joined }
+  const revision = (await writer.put('n', other, NEVER)) as number
+  let seen: VersionedPresence = { entry: other, revision, at: 0 }
+  const links = linksOver(writer, () => seen)
   const { claim } = await links.claim('n', member, record, awaited)
   claim.release?.()
   await until(async () => (await found())?.operation === 'DEL')
@@ -173,4 +183,22 @@ test('a claim that this server has yet to see is given back; what it has seen of
   again.claim.release?.()
   await links.claim('m', member, record, awaited)
   expect((await found())?.revision).toBe(newer)
+})
+
+test('where a node is, is written again until this server sees it: its watch may have lost what is there', async () => {
+  const { writer, found } = await engineAlone()
+  let seen = NEVER
+  const links = linksOver(writer, () => seen)
+  const { claim, revision } = await links.claim('n', member, record, awaited)
+  const session = { peerId: 'n', onLeave: () => {}, close: () => {}, closed: new Promise(() => {}) }
+  links.add(session as unknown as LinkSession, record, claim)
+  await until(async () => ((await found())?.revision ?? 0) > revision)
+  const first = (await found())?.revision as number
+  await links.catchUp()
+  const { revision: second, value } = (await found())!
+  expect(second).toBeGreaterThan(first)
+  seen = { entry: decodePresence(value), revision: second, at: 0 }
+  await links.catchUp()
+  await links.catchUp()
+  expect((await found())?.revision).toBe(second)
 })

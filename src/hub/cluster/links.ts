@@ -175,7 +175,9 @@ export class Links {
     await inTurns([...this.#behind], async (nodeId) => {
       const link = this.#links.get(nodeId)
       if (link !== undefined) await this.#note(nodeId, link)
-      if (this.#links.get(nodeId) === link) this.#behind.delete(nodeId)
+      // What was written and not seen here is written again: the watch may have lost it.
+      const isSeen = link === undefined || this.#options.picture.presence(nodeId).entry?.session === link.id
+      if (this.#links.get(nodeId) === link && isSeen) this.#behind.delete(nodeId)
     }).catch(() => undefined)
     this.#isCatchingUp = false
   }

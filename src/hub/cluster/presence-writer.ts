@@ -24,8 +24,8 @@ interface ConditionalWrite {
   /** Whether it is also written where there is nothing. */
   readonly creates: boolean
   readonly write: (presence: KV, revision: Revision) => Promise<Revision>
-  /** What is to be done about what is found when the condition did not hold. */
-  readonly judge: (found: PresenceEntry | undefined) => 'done' | 'again' | 'unwanted'
+  /** Asked about what is found when the condition did not hold. */
+  readonly isWanted: (found: PresenceEntry | undefined) => boolean
 }
 
 export class PresenceWriter {
@@ -41,8 +41,9 @@ export class PresenceWriter {
   }
 
   /**
-   * Writes where a node is, over what was `seen`; `isWanted` is asked about what is found when somebody else was faster. Resolves to the
-   * revision, or undefined when it was not wanted any more. Throws UNAVAILABLE.
+   * Writes where a node is, over what was `seen`; `isWanted` is asked about what is found when somebody else was faster. What is found may be the same:
+   * it is written again, since it was not seen here, where the watch may have lost it. Resolves to the revision, or undefined when it was not wanted any
+   * more. Throws UNAVAILABLE.
    */
   async put(
     nodeId: string,
@@ -55,10 +56,7 @@ export class PresenceWriter {
       seen: seen.revision,
       creates: true,
       write: (presence, revision) => write(presence, nodeKey(nodeId), value, revision),
-      judge: (found) => {
-        if (found?.session === entry.session && found.life === entry.life) return 'done'
-        return isWanted(found) ? 'again' : 'unwanted'
-      },
+      isWanted,
     })
   }
 
@@ -74,7 +72,7 @@ export class PresenceWriter {
         await presence.delete(nodeKey(nodeId), { previousSeq: revision })
         return revision
       },
-      judge: (found) => (found !== undefined && isMeant(found) ? 'again' : 'unwanted'),
+      isWanted: (found) => found !== undefined && isMeant(found),
     })
   }
 
@@ -93,7 +91,7 @@ export class PresenceWriter {
     }
   }
 
-  async #write(nodeId: string, { seen, creates, write, judge }: ConditionalWrite): Promise<Revision | undefined> {
+  async #write(nodeId: string, { seen, creates, write, isWanted }: ConditionalWrite): Promise<Revision | undefined> {
     const { clock, mayWrite } = this.#options
     const until = clock.now() + PRESENCE_MS
     let revision = seen
@@ -113,9 +111,8 @@ export class PresenceWriter {
       try {
         if (isChanged) {
           const found = await this.#presence().get(nodeKey(nodeId))
-          const verdict = judge(found?.operation === 'PUT' ? decodePresence(found.value) : undefined)
+          if (!isWanted(found?.operation === 'PUT' ? decodePresence(found.value) : undefined)) return undefined
           revision = found?.revision ?? 0
-          if (verdict !== 'again') return verdict === 'done' ? revision : undefined
           continue
         }
       } catch (error) {
