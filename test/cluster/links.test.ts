@@ -156,7 +156,11 @@ async function engineAlone() {
 /** The links of a server that sees what `presence` gives. */
 const linksOver = (writer: PresenceWriter, presence: () => VersionedPresence) =>
   new Links({
-    picture: { presence, versioned: () => ({ entry: { member, requests: [], operations: [] }, revision: 1, at: 0 }) },
+    picture: {
+      presence,
+      presentIn: () => [],
+      versioned: () => ({ entry: { member, requests: [], operations: [] }, revision: 1, at: 0 }),
+    },
     writer,
     life: () => 'own',
     isOwn: (life) => life === 'own',
@@ -201,4 +205,25 @@ test('where a node is, is written again until this server sees it: its watch may
   await links.catchUp()
   await links.catchUp()
   expect((await found())?.revision).toBe(second)
+})
+
+test('a claim that was given up, and whose write came late all the same, is taken away when it is seen', async () => {
+  const { writer, found } = await engineAlone()
+  let seen = NEVER
+  const links = linksOver(writer, () => seen)
+  const late = { life: 'own', session: 'given up', joined: member.joined }
+  seen = { entry: late, revision: (await writer.put('n', late, NEVER)) as number, at: 0 }
+  links.settle('n')
+  await until(async () => (await found())?.operation === 'DEL')
+  // What another server says, and what is being claimed here, stays.
+  const other = { ...late, life: 'other' }
+  seen = { entry: other, revision: (await writer.put('n', other, seen)) as number, at: 0 }
+  links.settle('n')
+  const { claim, revision } = await links.claim('n', member, record, awaited)
+  seen = { entry: decodePresence((await found())!.value), revision, at: 0 }
+  links.settle('n')
+  await writer.put('m', other, NEVER)
+  expect(await found()).toMatchObject({ operation: 'PUT', revision })
+  claim.release?.()
+  await until(async () => (await found())?.operation === 'DEL')
 })

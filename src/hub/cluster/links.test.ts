@@ -25,6 +25,7 @@ async function saying(name: string) {
   } as unknown as PresenceWriter
   const links = new Links({
     picture: {
+      presentIn: () => [],
       presence: () => ({ entry: seen.entry, revision: 2, at: 0 }),
       versioned: () => ({ entry: { member: stored, requests: [], operations: [] }, revision: 1, at: 0 }),
     },

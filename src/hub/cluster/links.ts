@@ -25,7 +25,7 @@ export interface Link {
 interface ClusterClaim extends Claim, Pick<Link, 'id' | 'joined' | 'admission' | 'noted'> {}
 
 export interface LinksOptions {
-  readonly picture: Pick<Picture, 'presence' | 'versioned'>
+  readonly picture: Pick<Picture, 'presence' | 'versioned' | 'presentIn'>
   readonly writer: PresenceWriter
   /** The name of this server's life. */
   readonly life: () => string
@@ -48,6 +48,8 @@ export class Links {
   /** Nodes whose links could not be noted when something about them changed, or whose presence is lost. */
   readonly #behind = new Set<string>()
   #isCatchingUp = false
+  /** PresenceEntry.session of nodes that are claimed now, whose links have yet to stand. */
+  readonly #claimed = new Set<string>()
 
   constructor(options: LinksOptions) {
     this.#options = options
@@ -71,6 +73,7 @@ export class Links {
     const id = PresenceWriter.newSession()
     const entry = { life: life(), session: id, joined }
     const isAwaited = () => !withdrawn.aborted
+    this.#claimed.add(id)
     try {
       const noted = await writer.put(nodeId, entry, picture.presence(nodeId), isAwaited)
       const isSaid =
@@ -82,9 +85,13 @@ export class Links {
         ))
       if (!isSaid) throw new ClaimOvertaken()
       if (life() !== entry.life) throw comeAgain('this server lost its lease while the node came')
-      const release = () => this.#goOffline(nodeId, id, noted)
+      const release = () => {
+        this.#claimed.delete(id)
+        this.#goOffline(nodeId, id, noted)
+      }
       return { claim: { id, joined, admission, noted, release }, revision: noted }
     } catch (error) {
+      this.#claimed.delete(id)
       // It may have been written all the same.
       this.#takeAway(nodeId, id, 0)
       if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN') throw error
@@ -100,6 +107,7 @@ export class Links {
     const { id, joined, admission, noted } = claim as ClusterClaim
     const link: Link = { session, id, joined, admission, noted, record }
     this.#links.set(nodeId, link)
+    this.#claimed.delete(id)
     before?.session.close('REPLACED', 'the node has opened a newer connection')
     session.onLeave(() => this.keep(nodeId, async () => void (await leave(nodeId))))
     void session.closed.then(() => {
@@ -133,13 +141,18 @@ export class Links {
 
   /**
    * Cuts the link of a node that is no member, or not the one that it was, or that has a newer link; where it is and what it has said last
-   * is noted again if that is lost.
+   * is noted again if that is lost. Takes away what says that a link is here which is not: the write of a claim that was given up may come late.
    */
   settle(nodeId: string): void {
-    const { picture, stands } = this.#options
+    const { picture, stands, life } = this.#options
     const link = this.#links.get(nodeId)
-    if (link === undefined || this.#leaving.has(nodeId)) return
-    const { entry } = picture.presence(nodeId)
+    const { entry, revision } = picture.presence(nodeId)
+    if (link === undefined) {
+      const isLeft = entry?.life === life() && !this.#claimed.has(entry.session)
+      if (isLeft) this.#takeAway(nodeId, entry.session, revision)
+      return
+    }
+    if (this.#leaving.has(nodeId)) return
     const { member } = picture.versioned(nodeId).entry
     if (member === undefined) {
       link.session.close('REMOVED', 'the node was removed from the hub')
@@ -159,7 +172,10 @@ export class Links {
   }
 
   settleAll(): void {
-    for (const nodeId of [...this.#links.keys()]) this.settle(nodeId)
+    const { picture, life } = this.#options
+    const own = life()
+    for (const nodeId of new Set([...this.#links.keys(), ...picture.presentIn((name) => name === own)]))
+      this.settle(nodeId)
   }
 
   /** Notes every link for this server's life as it is now. */
