@@ -36,19 +36,22 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   version: async () => (await import('./version.ts')).addVersion,
 }
 
+const VERSION_FLAGS = ['-V', '--version']
+
 /**
- * The command tree; only of the command that `args`, a command line, calls, when they call one: loading all of them takes three times as
- * long.
+ * The command tree; only of the command that `args`, a command line, calls, when they call one, and none of it when they ask for the version: loading all of
+ * them takes three times as long.
  */
 export async function createProgram(args: readonly string[] = []): Promise<Command> {
   const program = new Command('penstock')
     .description('A node that moves network traffic through pipelines of components.')
-    .version(packageVersion(), '-V, --version', 'print the version')
+    .version(packageVersion(), VERSION_FLAGS.join(', '), 'print the version')
     .exitOverride()
     .showHelpAfterError('Add --help to see what it takes.')
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false, minWidthToWrap: 20 })
   const called = calledBy(args).flatMap((name) => (Object.hasOwn(COMMANDS, name) ? COMMANDS[name]! : []))
-  const loads = called.length > 0 ? called : Object.values(COMMANDS)
+  const isEnough = called.length > 0 || VERSION_FLAGS.includes(args[0] ?? '')
+  const loads = isEnough ? called : Object.values(COMMANDS)
   // A file may stand for two commands.
   for (const add of new Set(await Promise.all(loads.map((load) => load())))) add(program)
   refuseUnknownCommands(program)

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { createProgram } from '../../src/cli/program.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
 import { packageRoot } from '../../src/package-root.ts'
@@ -485,6 +486,9 @@ describe('doctor, config, completion, version', () => {
   it('prints its version', async () => {
     const { stdout } = await penstock(['version', '-o', 'json'])
     expect(JSON.parse(stdout).penstock).toMatch(/^\d+\.\d+\.\d+$/)
-    expect((await penstock(['--version'])).stdout.trim()).toBe(JSON.parse(stdout).penstock)
+    for (const flag of ['--version', '-V']) {
+      expect((await penstock([flag])).stdout.trim()).toBe(JSON.parse(stdout).penstock)
+      expect((await createProgram([flag])).commands, 'for which it loads no command').toEqual([])
+    }
   })
 })
