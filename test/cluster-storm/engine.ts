@@ -103,6 +103,11 @@ export class Engine {
     return readFileSync(this.certFile, 'utf8')
   }
 
+  /** The ends of their logs. */
+  get said(): string {
+    return this.servers.map(({ said }, i) => `${this.names[i]}:\n${said}`).join('\n')
+  }
+
   server(name: string): NatsServer {
     return this.servers[this.names.indexOf(name)] as NatsServer
   }

@@ -207,6 +207,7 @@ export class Storm {
       `seed ${this.#options.seed}: ${what}`,
       `plan:\n${weatherText(this.#weather)}`,
       `log:\n${this.#log.join('\n')}`,
+      `NATS servers:\n${this.#engine?.said}`,
     ]
     return new BrokenPromise(parts.join('\n\n'))
   }

@@ -17,10 +17,14 @@ interface NatsServerOptions {
   readonly settings: string
 }
 
+/** Characters kept of a server's log. */
+const MAX_SAID = 8_192
+
 /** One nats-server. */
 export class NatsServer {
   readonly #options: NatsServerOptions
   #child: ChildProcess | undefined
+  #said = ''
 
   constructor(options: NatsServerOptions) {
     this.#options = options
@@ -35,6 +39,11 @@ export class NatsServer {
     return this.#child?.pid
   }
 
+  /** The end of its log. */
+  get said(): string {
+    return this.#said
+  }
+
   /** Starts it, again with what it has on disk; resolves once it listens. */
   async start(): Promise<void> {
     const { name, directory, port, settings } = this.#options
@@ -42,9 +51,8 @@ export class NatsServer {
     writeFileSync(file, `server_name: ${name}\nlisten: 127.0.0.1:${port}\n${settings}\n`)
     const child = spawn('nats-server', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
     this.#child = child
-    let said = ''
     child.stderr?.on('data', (text: Buffer) => {
-      said = `${said}${text}`.slice(-4_096)
+      this.#said = `${this.#said}${text}`.slice(-MAX_SAID)
     })
     let failure: unknown
     child.on('error', (error) => {
@@ -53,10 +61,10 @@ export class NatsServer {
     await until(
       async () => {
         if (failure !== undefined) throw failure
-        if (child.exitCode !== null) throw new Error(`nats-server has ended: ${said}`)
+        if (child.exitCode !== null) throw new Error(`nats-server has ended: ${this.#said}`)
         return await listens(port)
       },
-      () => `a NATS server that listens: ${said}`,
+      () => `a NATS server that listens: ${this.#said}`,
     )
   }
 
