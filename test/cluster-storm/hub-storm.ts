@@ -240,7 +240,7 @@ export class HubStorm {
   #broken(what: string): BrokenPromise {
     const plan = `plan:\n${weatherText(this.#weather)}`
     const log = `log:\n${this.#log.join('\n')}`
-    const engine = `NATS servers:\n${this.#rig?.engine.said}`
+    const engine = `NATS servers:\n${this.#rig?.engine.said ?? 'none'}`
     return new BrokenPromise([`seed ${this.#options.seed}: ${what}`, plan, log, engine].join('\n\n'))
   }
 }

@@ -207,7 +207,7 @@ export class Storm {
       `seed ${this.#options.seed}: ${what}`,
       `plan:\n${weatherText(this.#weather)}`,
       `log:\n${this.#log.join('\n')}`,
-      `NATS servers:\n${this.#engine?.said}`,
+      `NATS servers:\n${this.#engine?.said ?? 'none'}`,
     ]
     return new BrokenPromise(parts.join('\n\n'))
   }
