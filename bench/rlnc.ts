@@ -130,6 +130,7 @@ export async function bench(): Promise<BenchResult> {
     })
     rows.push(row(`packets of ${random.blocks} blocks made in one call`, ns.make, ns.cauchyMake, '≥ 0.9'))
     rows.push(row('rlnc_encoder, all of it, against its product', ns.encoder, ns.encode, '≥ 0.6'))
+    rows.push(row('rlnc_encoder, all of it, against the packets that it has made', ns.encoder, ns.make, '≥ 0.6'))
     rows.push({ label: `(${k},${r}) Reed-Solomon product, decoding, ${r} lost`, value: ns.cauchyDecode, unit })
     rows.push(row('product, decoding', ns.decode, ns.cauchyDecode, '≥ 0.9'))
     rows.push({ label: `(${k},${r}) Reed-Solomon block recovered in one call`, value: ns.cauchyRecover, unit })
@@ -142,6 +143,7 @@ export async function bench(): Promise<BenchResult> {
     })
     rows.push(row(`${random.blocks} blocks passed on in one call`, ns.pass, ns.cauchyPass, '≥ 0.9'))
     rows.push(row('rlnc_decoder, all of it, against its product', ns.decoder, ns.decode, '≥ 0.6'))
+    rows.push(row('rlnc_decoder, all of it, against the blocks that it has passed on', ns.decoder, ns.pass, '≥ 0.6'))
   }
   return { name: `rlnc: ${BYTES} B symbols at 10 % loss, kernel ${native.gfKernel()}`, rows }
 }

@@ -165,9 +165,9 @@ static void substitute(uint8_t* own, const uint8_t* rows, size_t stride, size_t 
 
 bool solveInPlace(uint8_t* rows, size_t stride, size_t bytes, size_t rowCount, const uint8_t* unknowns, size_t count, uint8_t* rowOf,
                   uint8_t* combined) {
-  const SolveTwo solveTwo = count == 2 ? solveTwoInUse() : nullptr;
-  if (solveTwo && solveTwo(rows, stride, bytes, unknowns)) {
-    for (uint8_t u = 0; u < 2; u++) rowOf[u] = combined[u] = u;
+  const SolveFew solveFew = count > 0 && count <= kFewEquations ? solveFewInUse() : nullptr;
+  if (solveFew && solveFew(rows, stride, bytes, unknowns, count)) {
+    for (size_t u = 0; u < count; u++) rowOf[u] = combined[u] = static_cast<uint8_t>(u);
     return true;
   }
   const AddMultiples addMultiples = addMultiplesInUse();

@@ -10,6 +10,47 @@
 
 namespace penstock {
 
+/** A product in the field of AES, of polynomial 0x11B. */
+static uint8_t timesInAes(uint8_t a, uint8_t b) {
+  int product = 0;
+  for (int bit = 7; bit >= 0; bit--) {
+    product <<= 1;
+    if (product & 0x100) product ^= 0x11b;
+    if (b >> bit & 1) product ^= a;
+  }
+  return static_cast<uint8_t>(product);
+}
+
+/** The operand of GF2P8AFFINEQB that maps each 1 << n to images[n], and sums to sums. */
+static uint64_t affineOfImages(const uint8_t* images) {
+  uint64_t matrix = 0;
+  for (int row = 0; row < 8; row++) {
+    for (int column = 0; column < 8; column++) matrix |= static_cast<uint64_t>(images[column] >> row & 1) << (8 * (7 - row) + column);
+  }
+  return matrix;
+}
+
+/**
+ * Both fields have 256 elements, so one is the other under other names: the powers of x are those of a root, in the field of AES, of the polynomial 0x11D
+ * (Lidl and Niederreiter, Finite Fields, theorem 2.5).
+ */
+static void mapToAes(GfTables* tables) {
+  for (int root = 2; root < 256; root++) {
+    uint8_t powers[9] = {1};
+    for (int n = 1; n < 9; n++) powers[n] = timesInAes(powers[n - 1], static_cast<uint8_t>(root));
+    if ((powers[8] ^ powers[4] ^ powers[3] ^ powers[2] ^ powers[0]) != 0) continue;
+    tables->toAes = affineOfImages(powers);
+    uint8_t back[8] = {};
+    for (int element = 1; element < 256; element++) {
+      uint8_t image = 0;
+      for (int n = 0; n < 8; n++) image ^= static_cast<uint8_t>(element >> n & 1 ? powers[n] : 0);
+      for (int n = 0; n < 8; n++) back[n] = image == 1 << n ? static_cast<uint8_t>(element) : back[n];
+    }
+    tables->fromAes = affineOfImages(back);
+    return;
+  }
+}
+
 static GfTables makeTables() {
   GfTables tables = {};
   for (int a = 0; a < 256; a++) {
@@ -27,14 +68,11 @@ static GfTables makeTables() {
       tables.nibbles[a][nibble] = tables.product[a][nibble];
       tables.nibbles[a][16 + nibble] = tables.product[a][nibble << 4];
     }
-    uint64_t matrix = 0;
-    for (int row = 0; row < 8; row++) {
-      uint64_t bits = 0;
-      for (int column = 0; column < 8; column++) bits |= static_cast<uint64_t>(tables.product[a][1 << column] >> row & 1) << column;
-      matrix |= bits << (8 * (7 - row));
-    }
-    tables.affine[a] = matrix;
+    uint8_t images[8];
+    for (int n = 0; n < 8; n++) images[n] = tables.product[a][1 << n];
+    tables.affine[a] = affineOfImages(images);
   }
+  mapToAes(&tables);
   return tables;
 }
 
@@ -159,7 +197,7 @@ void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k
 }
 
 AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
-SolveTwo solveTwoInUse() { return current().load(std::memory_order_relaxed)->solveTwo; }
+SolveFew solveFewInUse() { return current().load(std::memory_order_relaxed)->solveFew; }
 
 bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places, const int32_t* lengths, size_t k, size_t m,
               int64_t bytes, bool* padded) {

@@ -41,17 +41,19 @@ const uint8_t* unitRow(size_t column);
 const uint8_t* zeroRow();
 
 /**
- * Solves two equations in place, in rows of `bytes` bytes, a multiple of 64, `stride` apart: both are multiplied by the inverse of what they have in columns
- * `unknowns`, and have that inverse there then. False where it has none.
+ * Solves `count` equations in place, 1 to kFewEquations, in rows of `bytes` bytes, a multiple of 64, `stride` apart: all are multiplied by the inverse of what
+ * they have in columns `unknowns`, in ascending order, and have that inverse there then. False where it is not found, which does not say that there is none;
+ * the rows are as they were then.
  */
-using SolveTwo = bool (*)(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns);
+using SolveFew = bool (*)(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count);
+constexpr size_t kFewEquations = 16;
 
 struct Kernel {
   const char* name;
   void (*multiply)(const Product&);
   AddMultiples addMultiples;
-  /** nullptr: it has none that is quicker than `addMultiples` twice. */
-  SolveTwo solveTwo;
+  /** nullptr: it has none that is quicker than `addMultiples` for each. */
+  SolveFew solveFew;
   bool (*supported)();
   /** Whether coefficients that are at hand save it work. */
   bool coefficients;
@@ -65,6 +67,8 @@ struct GfTables {
   alignas(64) uint8_t nibbles[256][32];
   /** Multiplication as an 8x8 bit matrix: the operand of GF2P8AFFINEQB (Intel SDM: row i in byte 7 - i). */
   uint64_t affine[256];
+  /** To the elements of the field of AES, of polynomial 0x11B, that add and multiply alike, and back: operands of GF2P8AFFINEQB. */
+  uint64_t toAes, fromAes;
   /** 1 / a; 0 for 0. */
   uint8_t inverse[256];
 };
@@ -97,9 +101,9 @@ void reserveProduct(State& state, size_t k, size_t m);
 void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
 /** The same with a matrix that is used once, whose rows are `stride` apart. */
 void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
-/** The AddMultiples of the kernel in use, and its SolveTwo. */
+/** The AddMultiples of the kernel in use, and its SolveFew. */
 AddMultiples addMultiplesInUse();
-SolveTwo solveTwoInUse();
+SolveFew solveFewInUse();
 
 /**
  * Checks `places` (k sources, then m targets) and `lengths` (of the sources, or nullptr: all have `bytes`) against the slab and puts them

@@ -2,7 +2,7 @@
 #if defined(__x86_64__)
 #include "gf256_x86.h"
 
-#define GFNI512 "avx512f,avx512bw,gfni"
+#define GFNI512 "avx512f,avx512bw,avx512vl,gfni"
 #define GFNI256 "avx2,gfni"
 
 namespace penstock {
@@ -13,26 +13,40 @@ static inline __attribute__((always_inline)) long long affineOf(const Product& p
   return static_cast<long long>(atHand ? product.coefficients[i * product.m + j] : gfTables.affine[product.matrix[j * product.stride + i]]);
 }
 
-/** The inverse of what two rows have in two columns, row by row; false where there is none. Bit matrices are in the cache, since products look them up. */
-INLINE("gfni,avx2") bool invertTwo(const uint8_t* first, const uint8_t* second, const uint8_t* unknowns, uint8_t* inverse) {
-  const uint8_t a = first[unknowns[0]], b = first[unknowns[1]], c = second[unknowns[0]], d = second[unknowns[1]];
-  const auto by = [](uint8_t factor) { return static_cast<long long>(gfTables.affine[factor]); };
-  const __m128i ad = _mm_gf2p8affine_epi64_epi8(_mm_cvtsi32_si128(d), _mm_cvtsi64_si128(by(a)), 0);
-  const __m128i bc = _mm_gf2p8affine_epi64_epi8(_mm_cvtsi32_si128(c), _mm_cvtsi64_si128(by(b)), 0);
-  const auto determinant = static_cast<uint8_t>(_mm_cvtsi128_si32(_mm_xor_si128(ad, bc)));
-  if (determinant == 0) return false;
-  const __m128i all = _mm_cvtsi32_si128(static_cast<int>(static_cast<uint32_t>(a) << 24 | static_cast<uint32_t>(c << 16 | b << 8 | d)));
-  const int word = _mm_cvtsi128_si32(_mm_gf2p8affine_epi64_epi8(all, _mm_cvtsi64_si128(by(gfTables.inverse[determinant])), 0));
-  memcpy(inverse, &word, sizeof word);
-  return true;
-}
-
-/** Writes an inverse into the columns of which it is one, after all that is written as vectors. */
-static void putInverse(uint8_t* first, uint8_t* second, const uint8_t* unknowns, const uint8_t* inverse) {
-  first[unknowns[0]] = inverse[0];
-  first[unknowns[1]] = inverse[1];
-  second[unknowns[0]] = inverse[2];
-  second[unknowns[1]] = inverse[3];
+/**
+ * The inverse of what `count` rows have in as many columns, at most kFewEquations, in the field of GF2P8MULB (GfTables::toAes): Gauss-Jordan in place,
+ * each row a register where `count` is a constant. False where a pivot is 0: the rows would have to change places.
+ */
+INLINE("gfni,avx2") bool invertFew(const uint8_t* rows, size_t stride, const uint8_t* unknowns, size_t count, __m128i* inverse) {
+  const __m128i toAes = _mm_set1_epi64x(static_cast<long long>(gfTables.toAes));
+#pragma GCC unroll 16
+  for (size_t j = 0; j < count; j++, rows += stride) {
+    // In registers of their own: a vector would wait for bytes that were stored one by one.
+    uint64_t low = 0, high = 0;
+#pragma GCC unroll 16
+    for (size_t i = 0; i < count && i < 8; i++) low |= static_cast<uint64_t>(rows[unknowns[i]]) << 8 * i;
+#pragma GCC unroll 16
+    for (size_t i = 8; i < count; i++) high |= static_cast<uint64_t>(rows[unknowns[i]]) << 8 * (i - 8);
+    inverse[j] = _mm_gf2p8affine_epi64_epi8(_mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low)), toAes, 0);
+  }
+  const __m128i identity = _mm_set1_epi64x(0x0102040810204080), one = _mm_set1_epi8(1);
+  const __m128i columns = _mm_set_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  __m128i zeros = _mm_setzero_si128(), column = zeros;
+#pragma GCC unroll 16
+  for (size_t pivot = 0; pivot < count; pivot++, column = _mm_add_epi8(column, one)) {
+    const __m128i isPivot = _mm_cmpeq_epi8(columns, column);
+    const __m128i entry = _mm_shuffle_epi8(inverse[pivot], column);
+    zeros = _mm_or_si128(zeros, _mm_cmpeq_epi8(entry, _mm_setzero_si128()));
+    const __m128i by = _mm_gf2p8affineinv_epi64_epi8(entry, identity, 0);
+    const __m128i own = _mm_gf2p8mul_epi8(_mm_blendv_epi8(inverse[pivot], one, isPivot), by);
+#pragma GCC unroll 16
+    for (size_t j = 0; j < count; j++) {
+      const __m128i factor = _mm_shuffle_epi8(inverse[j], column);
+      inverse[j] = _mm_xor_si128(_mm_andnot_si128(isPivot, inverse[j]), _mm_gf2p8mul_epi8(factor, own));
+    }
+    inverse[pivot] = own;
+  }
+  return _mm_movemask_epi8(zeros) == 0;
 }
 
 // --- GFNI, 512 bits -----------------------------------------------------------------------------------------------------
@@ -219,21 +233,47 @@ __attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t 
   }
 }
 
-__attribute__((target(GFNI512))) bool solveTwoGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
-  uint8_t *first = rows, *second = rows + stride;
-  uint8_t inverse[4];
-  if (!invertTwo(first, second, unknowns, inverse)) return false;
-  __m512i times[4];
-  for (int n = 0; n < 4; n++) times[n] = _mm512_set1_epi64(static_cast<long long>(gfTables.affine[inverse[n]]));
+using SolveCount = bool (*)(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns);
+
+/** SolveFew for a count that is a constant: all of it stays in registers. */
+template <size_t count>
+TARGET(GFNI512) bool solveGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
+  __m128i inverse[count];
+  if (!invertFew(rows, stride, unknowns, count, inverse)) return false;
+  const __m512i toAes = _mm512_set1_epi64(static_cast<long long>(gfTables.toAes));
+  const __m512i fromAes = _mm512_set1_epi64(static_cast<long long>(gfTables.fromAes));
   for (size_t at = 0; at < bytes; at += 64) {
-    const __m512i one = _mm512_loadu_si512(first + at), other = _mm512_loadu_si512(second + at);
-    __m512i of[4];
-    for (int n = 0; n < 4; n++) of[n] = _mm512_gf2p8affine_epi64_epi8(n % 2 ? other : one, times[n], 0);
-    _mm512_storeu_si512(first + at, _mm512_xor_si512(of[0], of[1]));
-    _mm512_storeu_si512(second + at, _mm512_xor_si512(of[2], of[3]));
+    // In the columns of the unknowns each row counts once: the inverse comes to stand there.
+    __mmask64 unknown = 0, itsOwn[count];
+    for (size_t j = 0; j < count; j++) {
+      itsOwn[j] = unknowns[j] / 64 == at / 64 ? 1ull << unknowns[j] % 64 : 0;
+      unknown |= itsOwn[j];
+    }
+    __m512i in[count];
+    for (size_t j = 0; j < count; j++) {
+      const __m512i known = _mm512_maskz_loadu_epi8(~unknown, rows + j * stride + at);
+      in[j] = _mm512_mask_blend_epi8(itsOwn[j], _mm512_gf2p8affine_epi64_epi8(known, toAes, 0), _mm512_set1_epi8(1));
+    }
+    for (size_t m = 0; m < count; m++) {
+      const __m512i factors = _mm512_broadcast_i32x4(inverse[m]);
+      __m512i sum = _mm512_setzero_si512(), column = sum;
+#pragma GCC unroll 16
+      for (size_t j = 0; j < count; j++, column = _mm512_add_epi8(column, _mm512_set1_epi8(1))) {
+        sum = _mm512_xor_si512(sum, _mm512_gf2p8mul_epi8(in[j], _mm512_shuffle_epi8(factors, column)));
+      }
+      _mm512_storeu_si512(rows + m * stride + at, _mm512_gf2p8affine_epi64_epi8(sum, fromAes, 0));
+    }
   }
-  putInverse(first, second, unknowns, inverse);
   return true;
+}
+
+bool solveFewGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count) {
+  static constexpr SolveCount of[] = {
+      solveGfni512<1>, solveGfni512<2>,  solveGfni512<3>,  solveGfni512<4>,  solveGfni512<5>,  solveGfni512<6>,  solveGfni512<7>,  solveGfni512<8>,
+      solveGfni512<9>, solveGfni512<10>, solveGfni512<11>, solveGfni512<12>, solveGfni512<13>, solveGfni512<14>, solveGfni512<15>, solveGfni512<16>,
+  };
+  static_assert(sizeof of == kFewEquations * sizeof of[0]);
+  return of[count - 1](rows, stride, bytes, unknowns);
 }
 
 // --- GFNI, 256 bits -----------------------------------------------------------------------------------------------------
@@ -285,20 +325,30 @@ __attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t 
   }
 }
 
-__attribute__((target(GFNI256))) bool solveTwoGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
-  uint8_t *first = rows, *second = rows + stride;
-  uint8_t inverse[4];
-  if (!invertTwo(first, second, unknowns, inverse)) return false;
-  __m256i times[4];
-  for (int n = 0; n < 4; n++) times[n] = _mm256_set1_epi64x(static_cast<long long>(gfTables.affine[inverse[n]]));
+__attribute__((target(GFNI256))) bool solveFewGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count) {
+  __m128i inverse[kFewEquations];
+  if (!invertFew(rows, stride, unknowns, count, inverse)) return false;
+  const __m256i toAes = _mm256_set1_epi64x(static_cast<long long>(gfTables.toAes));
+  const __m256i fromAes = _mm256_set1_epi64x(static_cast<long long>(gfTables.fromAes));
   for (size_t at = 0; at < bytes; at += 32) {
-    auto *one = reinterpret_cast<__m256i*>(first + at), *other = reinterpret_cast<__m256i*>(second + at);
-    __m256i of[4];
-    for (int n = 0; n < 4; n++) of[n] = _mm256_gf2p8affine_epi64_epi8(_mm256_loadu_si256(n % 2 ? other : one), times[n], 0);
-    _mm256_storeu_si256(one, _mm256_xor_si256(of[0], of[1]));
-    _mm256_storeu_si256(other, _mm256_xor_si256(of[2], of[3]));
+    __m256i in[kFewEquations];
+    for (size_t j = 0; j < count; j++) {
+      in[j] = _mm256_gf2p8affine_epi64_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + j * stride + at)), toAes, 0);
+    }
+    for (size_t m = 0; m < count; m++) {
+      const __m256i factors = _mm256_broadcastsi128_si256(inverse[m]);
+      __m256i sum = _mm256_setzero_si256(), column = sum;
+      for (size_t j = 0; j < count; j++, column = _mm256_add_epi8(column, _mm256_set1_epi8(1))) {
+        sum = _mm256_xor_si256(sum, _mm256_gf2p8mul_epi8(in[j], _mm256_shuffle_epi8(factors, column)));
+      }
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + m * stride + at), _mm256_gf2p8affine_epi64_epi8(sum, fromAes, 0));
+    }
   }
-  putInverse(first, second, unknowns, inverse);
+  for (size_t m = 0; m < count; m++) {
+    uint8_t entries[kFewEquations];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(entries), _mm_gf2p8affine_epi64_epi8(inverse[m], _mm256_castsi256_si128(fromAes), 0));
+    for (size_t j = 0; j < count; j++) rows[m * stride + unknowns[j]] = entries[j];
+  }
   return true;
 }
 

@@ -136,7 +136,7 @@ TARGET(SSSE3) void addMultiplesSsse3(uint8_t* rows, size_t stride, size_t count,
 
 // __builtin_cpu_supports asks XCR0 too: the operating system must save the registers.
 static bool hasAvx2() { return __builtin_cpu_supports("avx2"); }
-static bool hasAvx512() { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"); }
+static bool hasAvx512() { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"); }
 static bool hasSsse3() { return __builtin_cpu_supports("ssse3"); }
 static bool hasGfni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -144,8 +144,8 @@ static bool hasGfni() {
 }
 
 static const Kernel kernels[] = {
-    {"gfni-avx512", multiplyGfni512, addMultiplesGfni512, solveTwoGfni512, [] { return hasGfni() && hasAvx512(); }, true, true},
-    {"gfni-avx2", multiplyGfni256, addMultiplesGfni256, solveTwoGfni256, [] { return hasGfni() && hasAvx2(); }, true, false},
+    {"gfni-avx512", multiplyGfni512, addMultiplesGfni512, solveFewGfni512, [] { return hasGfni() && hasAvx512(); }, true, true},
+    {"gfni-avx2", multiplyGfni256, addMultiplesGfni256, solveFewGfni256, [] { return hasGfni() && hasAvx2(); }, true, false},
     {"avx512bw", multiplyAvx512, addMultiplesSsse3, nullptr, hasAvx512, false, false},
     {"avx2", multiplyAvx2, addMultiplesSsse3, nullptr, hasAvx2, false, false},
     {"ssse3", multiplySsse3, addMultiplesSsse3, nullptr, hasSsse3, false, false},

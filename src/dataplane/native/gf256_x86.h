@@ -31,8 +31,8 @@ static inline __attribute__((always_inline)) const uint8_t* window(const Product
 void multiplyGfni512(const Product& product);
 void multiplyGfni256(const Product& product);
 void addMultiplesGfni512(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
-bool solveTwoGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns);
-bool solveTwoGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns);
+bool solveFewGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count);
+bool solveFewGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count);
 void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
 
 }  // namespace penstock
