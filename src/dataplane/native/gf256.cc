@@ -10,12 +10,15 @@
 
 namespace penstock {
 
-/** A product in the field of AES, of polynomial 0x11B. */
-static uint8_t timesInAes(uint8_t a, uint8_t b) {
+/** The polynomials of the field of all codes, and of that of AES. */
+static constexpr int kPolynomial = 0x11d, kPolynomialOfAes = 0x11b;
+
+/** A product, bit by bit. */
+static uint8_t times(int a, int b, int polynomial) {
   int product = 0;
   for (int bit = 7; bit >= 0; bit--) {
     product <<= 1;
-    if (product & 0x100) product ^= 0x11b;
+    if (product & 0x100) product ^= polynomial;
     if (b >> bit & 1) product ^= a;
   }
   return static_cast<uint8_t>(product);
@@ -37,7 +40,8 @@ static uint64_t affineOfImages(const uint8_t* images) {
 static void mapToAes(GfTables* tables) {
   for (int root = 2; root < 256; root++) {
     uint8_t powers[9] = {1};
-    for (int n = 1; n < 9; n++) powers[n] = timesInAes(powers[n - 1], static_cast<uint8_t>(root));
+    for (int n = 1; n < 9; n++) powers[n] = times(powers[n - 1], root, kPolynomialOfAes);
+    // x^8 + x^4 + x^3 + x^2 + 1, which is kPolynomial.
     if ((powers[8] ^ powers[4] ^ powers[3] ^ powers[2] ^ powers[0]) != 0) continue;
     tables->toAes = affineOfImages(powers);
     uint8_t back[8] = {};
@@ -55,14 +59,8 @@ static GfTables makeTables() {
   GfTables tables = {};
   for (int a = 0; a < 256; a++) {
     for (int b = 0; b < 256; b++) {
-      int product = 0;
-      for (int bit = 7; bit >= 0; bit--) {
-        product <<= 1;
-        if (product & 0x100) product ^= 0x11d;
-        if (b >> bit & 1) product ^= a;
-      }
-      tables.product[a][b] = static_cast<uint8_t>(product);
-      if (product == 1) tables.inverse[a] = static_cast<uint8_t>(b);
+      tables.product[a][b] = times(a, b, kPolynomial);
+      if (tables.product[a][b] == 1) tables.inverse[a] = static_cast<uint8_t>(b);
     }
     for (int nibble = 0; nibble < 16; nibble++) {
       tables.nibbles[a][nibble] = tables.product[a][nibble];
