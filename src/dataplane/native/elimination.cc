@@ -14,6 +14,8 @@ namespace penstock {
 
 /** One word of each of sixteen streams. */
 typedef uint32_t Words __attribute__((vector_size(64)));
+/** Up to so many seeds are read one by one, as they were written a moment ago: a vector would wait until the cache has them. */
+constexpr size_t kFewSeeds = 4;
 /** Words drawn before they are turned from one word of each stream to four words of one. */
 constexpr size_t kDrawn = kRandomBytes / 4;
 
@@ -32,8 +34,8 @@ static size_t placeOf(size_t n) { return n % 4 * 64 + n / 4 * 16; }
 // that have kernels are little-endian.
 #define ROWS(name, attributes, times)                                                                          \
   attributes static void name(const uint32_t* seeds, size_t used, uint8_t* rows, size_t stride, size_t bytes) { \
-    Words seed, state[4];                                                                                      \
-    memcpy(&seed, seeds, sizeof seed);                                                                         \
+    Words seed = {seeds[0], seeds[1], seeds[2], seeds[3]}, state[4];                                           \
+    if (used > kFewSeeds) memcpy(&seed, seeds, sizeof seed);                                                   \
     for (Words& own : state) {                                                                                 \
       seed += 0x9e3779b9u;                                                                                     \
       Words z = seed;                                                                                          \
