@@ -90,7 +90,7 @@ const FORMING_MS = 15_000
 const MAX_STARTS = 4
 
 /**
- * Starts the servers of one cluster. Of those with version 2.10 that begin to dial each other in the same moment, one in ten clusters closes routes as duplicates
+ * Starts the servers of one cluster. Of those with version 2.10 that begin to dial each other in the same moment, one cluster in fifteen closes routes as duplicates
  * and never hears of the others' JetStream ("no suitable peers for placement"): these start again.
  */
 export async function startCluster(servers: readonly NatsServer[], ca?: string): Promise<void> {
