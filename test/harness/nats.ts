@@ -101,8 +101,8 @@ export async function startCluster(servers: readonly NatsServer[], ca?: string):
       await until(() => keepsReplicas(addresses, ca), 'NATS servers that are one cluster', FORMING_MS)
       return
     } catch (error) {
-      if (starts === MAX_STARTS) throw new Error(`${error}:\n${servers.map(({ said }) => said).join('\n')}`)
       await Promise.all(servers.map((server) => server.kill()))
+      if (starts === MAX_STARTS) throw new Error(`${error}:\n${servers.map(({ said }) => said).join('\n')}`)
     }
   }
 }
