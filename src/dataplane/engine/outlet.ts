@@ -4,6 +4,9 @@ import type { Blame } from './component-error.ts'
 import type { Notification, Receiver } from './flow.ts'
 import type { Packets } from './packets.ts'
 
+/** So many packets are copied sooner by a view of them, which is an object, than one by one. */
+const MANY = 64
+
 export class Outlet {
   private readonly pending: Batch
   private readonly packets: Packets
@@ -88,7 +91,11 @@ export class Outlet {
     for (let at = from; at < to; ) {
       let { length } = pending
       const end = Math.min(to, at + BATCH_CAPACITY - length)
-      while (at < end) handles[length++] = packets[at++]
+      if (end - at >= MANY) {
+        handles.set(packets.subarray(at, end), length)
+        length += end - at
+        at = end
+      } else while (at < end) handles[length++] = packets[at++]
       pending.length = length
       if (length === BATCH_CAPACITY) this.flush()
     }

@@ -108,4 +108,30 @@ describe('packets', () => {
     packets.release(both[0])
     expect(packets.held).toBe(0)
   })
+
+  it.each([1, 3, 4, 5, 8, 11])(
+    'a batch of %i packets is added up and given back whole, whichever of them is in a train',
+    (count) => {
+      for (let inTrain = -1; inTrain < count; inTrain++) {
+        const packets = new Packets({ slots: count, mtu: 100, trains: 1 })
+        const batch = new Batch(packets)
+        for (let n = 0; n < count; n++) {
+          const packet = packets.allocate()
+          packets.append(packet, 10 + n)
+          batch.push(packet)
+        }
+        if (inTrain >= 0) {
+          packets.trainFree[0] = 0
+          packets.train[batch.handles[inTrain]] = 0
+          packets.trainReferences[0] = 1
+        }
+        expect(packets.bytesOf(batch)).toBe(10 * count + (count * (count - 1)) / 2)
+        packets.releaseAll(batch)
+        expect([packets.held, packets.trainFree[0], batch.length], `packet ${inTrain} of ${count}`).toEqual([0, 1, 0])
+        const again = Array.from({ length: count }, () => packets.allocate())
+        expect(new Set(again).size).toBe(count)
+        expect(again.every((packet) => packets.train[packet] === -1)).toBe(true)
+      }
+    },
+  )
 })
