@@ -24,6 +24,7 @@
         "src/dataplane/native/affinity.cc",
         "src/dataplane/native/files.cc",
         "src/dataplane/native/block_copies.cc",
+        "src/dataplane/native/block_framing.cc",
         "src/dataplane/native/block_headers.cc",
         "src/dataplane/native/block_recovery.cc",
         "src/dataplane/native/cauchy.cc",

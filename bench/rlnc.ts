@@ -40,7 +40,6 @@ function products(k: number, r: number) {
   )
   const encoded = Int32Array.from(range(0, k + r))
   const decoded = Int32Array.of(...range(r, k), ...range(k + r, r))
-  const seeds = new Int32Array(r)
   const symbols = Int32Array.from({ length: k + r }, () => packets.allocate() + 1)
   for (const symbol of symbols) packets.append(symbol - 1, BYTES)
   symbols.fill(0, 0, r)
@@ -64,8 +63,8 @@ function products(k: number, r: number) {
     cauchyEncode: () => native.gfMatrixMultiply(memory, encoding, encoded, k, r, BYTES),
     cauchyDecode: () => native.gfMatrixMultiply(memory, decoding, decoded, k, r, BYTES),
     encode: () => {
-      for (let j = 0; j < r; j++) seeds[j] = next++
-      native.gfRandomMultiply(memory, seeds, encoded, k, r, BYTES)
+      native.gfRandomMultiply(memory, next, encoded, k, r, BYTES)
+      next += r
     },
     decode: recover,
     close() {

@@ -58,13 +58,12 @@ function encoding(
     packets.append(list[n], bytes)
   }
   const matrix = cauchyMatrix(k, r)
-  const seeds = new Int32Array(blocks * r)
   let next = 0
   const encode = timed(packets, k * blocks, milliseconds, () => {
     if (code === 'reed_solomon') native.gfMultiplyPackets(memory, matrix, list, blocks, k, r, 0)
     else {
-      for (let n = 0; n < seeds.length; n++) seeds[n] = next++
-      native.gfRandomPackets(memory, seeds, list, blocks, k, r, 0, 0)
+      native.gfRandomPackets(memory, next, list, blocks, k, r, 0, 0)
+      next += blocks * r
     }
   })
   return { encode, close }

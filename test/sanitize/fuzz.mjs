@@ -257,9 +257,30 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [memoryId(), new Uint8Array(k * m).fill(random.below(256)), places, k, m, bytes, lengths]
   }
 
+  const firstSeed = () => random.pick([0, 1, 0xffffffff, random.below(2 ** 31)])
+  const header = () => Int32Array.of(ints(1)[0], 77, random.below(100))
+
+  /** What the last blockFrame wrote to, as blocks with room for products, as it is or changed since. */
+  let framed = null
+  const framedArguments = () => [
+    framed.id,
+    framed.symbols,
+    framed.blocks,
+    framed.sources,
+    framed.stride - framed.sources,
+  ]
+  const isFramed = () => framed && framed.stride > framed.sources && random.chance(0.5)
+
+  function productArguments() {
+    if (!isFramed()) return packetProductArguments()
+    const [id, symbols, blocks, k, m] = framedArguments()
+    return [id, new Uint8Array(k * m).fill(7), symbols, blocks, k, m, 12, 0, -1, header(), random.chance(0.8)]
+  }
+
   function randomPacketArguments() {
+    if (isFramed()) return [framed.id, firstSeed(), ...framedArguments().slice(1), 12, 4, header(), random.chance(0.8)]
     const [id, , packets, blocks, k, m, skip] = packetProductArguments()
-    return [id, ints(blocks * m).map(() => random.below(2 ** 31)), packets, blocks, k, m, skip, random.below(20)]
+    return [id, firstSeed(), packets, blocks, k, m, skip, random.below(20)]
   }
 
   /** A block of which some symbols are at hand, mostly enough of them. */
@@ -275,10 +296,14 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [id, symbols, from, k, r, wanted, bytes, random.below(SLOTS), new Int32Array(3 * Math.min(wanted, r))]
   }
 
-  /** Blocks of the packets at hand, one after the other, each with some sources and some repairs. */
+  /** The memory and the packets whose headers were read last. */
+  let received = null
+
+  /** Blocks of the packets at hand, or of those whose headers were read, one after the other, each with some sources and some repairs. */
   function passArguments() {
-    const id = memoryId()
-    const list = packets(id)
+    const known = received && random.chance(0.5) ? received : null
+    const id = known?.id ?? memoryId()
+    const list = known?.list ?? Int32Array.from(packets(id))
     const headers = Array(list.length).fill(0)
     const [k, r] = [1 + random.below(6), random.below(9)]
     const runs = []
@@ -296,7 +321,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     return [
       id,
       random.chance(0.5),
-      Int32Array.from(list),
+      list,
       Int32Array.from([...headers, ...runs]),
       Int32Array.of(list.length, 0, random.pick([1, 8]), random.below(2)),
       runs.length / RUN_WORDS,
@@ -307,7 +332,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
 
   function randomArguments() {
     const [id, , places, k, m, bytes, lengths] = gfArguments()
-    return [id, ints(m).map(() => random.below(2 ** 31)), places, k, m, bytes, lengths]
+    return [id, firstSeed(), places, k, m, bytes, lengths]
   }
 
   /** A table of a block with some sources known and some combinations, now and then of one that was half solved. */
@@ -519,7 +544,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,
-    gfMultiplyPackets: packetProductArguments,
+    gfMultiplyPackets: productArguments,
     gfRandomPackets: randomPacketArguments,
     gfRecover: recoverArguments,
     gfRecoverRandom: recoverArguments,
@@ -530,6 +555,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       const id = memoryId()
       const list = packets(id)
       const [sources, stride, blocks] = [1 + random.below(8), random.below(10), 1 + random.below(5)]
+      const at = random.pick([0, 0, stride, random.below(12)])
       const state = [
         ints(1)[0],
         ints(1)[0],
@@ -537,20 +563,14 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         random.below(sources),
         random.pick([14, 18, 200]),
         sources,
-        0,
+        at,
         stride,
         blocks,
         0,
         0,
       ]
-      return [
-        id,
-        Int32Array.from(list),
-        0,
-        list.length,
-        Int32Array.from(state),
-        new Int32Array(blocks * stride + sources),
-      ]
+      framed = { id, sources, stride, blocks, symbols: new Int32Array(at + blocks * stride + sources) }
+      return [id, Int32Array.from(list), 0, list.length, Int32Array.from(state), framed.symbols]
     },
     packetsCopy: () => {
       const id = memoryId()
@@ -568,7 +588,8 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         random.below(600),
         random.below(2),
       ]
-      return [id, Int32Array.from(list), list.length, Int32Array.from(format), new Int32Array(9 * list.length)]
+      received = { id, list: Int32Array.from(list) }
+      return [id, received.list, list.length, Int32Array.from(format), new Int32Array(9 * list.length)]
     },
     xorAdd: () => {
       const count = random.below(20)

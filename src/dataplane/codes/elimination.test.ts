@@ -57,7 +57,7 @@ describe('the coefficients of combinations', () => {
     expect([...coefficients(0x80000001, 7)]).toEqual(wanted.slice(0, 7))
     const symbols = new Symbols(9, 1)
     const places = Int32Array.from({ length: 10 }, (_, i) => symbols.place(i))
-    native.gfRandomMultiply(symbols.memory, Int32Array.of(-5), places, 9, 1, BYTES)
+    native.gfRandomMultiply(symbols.memory, 0xfffffffb, places, 9, 1, BYTES)
     const made = symbols.bytes(9)
     symbols.combine(0, -5, 9, Array(9).fill(BYTES))
     expect(made).toEqual(symbols.bytes(9))

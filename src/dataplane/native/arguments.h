@@ -58,6 +58,8 @@ class Arguments {
     range(name, low, high, value);
     return low;
   }
+  /** A u32. */
+  uint32_t word(size_t index, const char* name) { return static_cast<uint32_t>(integer(index, name, 0, 0xffffffffll)); }
   bool boolean(size_t index, const char* name);
   /** Without NUL, at most `longest` bytes of UTF-8. */
   std::string string(size_t index, const char* name, size_t longest);
@@ -82,7 +84,7 @@ class Arguments {
   void* typedArray(size_t index, const char* name, napi_typedarray_type type, const char* wanted, size_t atLeast,
                    size_t* length);
 
-  static constexpr size_t kMaxArguments = 10;
+  static constexpr size_t kMaxArguments = 11;
   size_t given_ = 0;
   napi_env env_;
   State* state_ = nullptr;

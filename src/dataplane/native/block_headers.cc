@@ -1,4 +1,4 @@
-/** The headers of block codes' packets, those of a batch in one call. */
+/** The headers of block codes' packets read, those of a batch in one call. */
 #include "block_headers.h"
 
 #include <algorithm>
@@ -7,9 +7,7 @@
 
 namespace penstock {
 
-/** A source's symbol begins with its payload's length. */
 static constexpr int32_t kSymbolAt = kBlockHeaderBytes;
-static constexpr int32_t kLengthBytes = 2;
 /** Of the word of a packet above its index and closing byte. */
 static constexpr int32_t kSource = 1 << 16;
 static constexpr int32_t kBegins = 1 << 17;
@@ -73,9 +71,6 @@ static bool isWhole(const Packet& packet) {
   return (packet.data[kSymbolAt] << 8 | packet.data[kSymbolAt + 1]) == packet.length - kSymbolAt - kLengthBytes;
 }
 
-/** What one more in the last byte of the first word is where the word is read as it stands in memory, little-endian. */
-static constexpr uint32_t kNextIndex = 1u << 24;
-
 /** Whether a header is this one, as it stands in memory. */
 static bool same(const uint8_t* at, uint32_t first, uint64_t rest) {
   uint32_t ownFirst;
@@ -86,9 +81,11 @@ static bool same(const uint8_t* at, uint32_t first, uint64_t rest) {
 }
 
 /** The packet begins `bytes` later. */
-static void cut(const Memory& memory, const Packet& packet, int32_t bytes) {
-  memory.offset[packet.handle] = static_cast<int32_t>(packet.data - memory.data) + bytes;
-  memory.length[packet.handle] = packet.length - bytes;
+static void cut(const Memory& memory, Packet* packet, int32_t bytes) {
+  packet->data += bytes;
+  packet->length -= bytes;
+  memory.offset[packet->handle] = static_cast<int32_t>(packet->data - memory.data);
+  memory.length[packet->handle] = packet->length;
 }
 
 /** Sources that follow each other: how many, and the bytes of the longest of their symbols. */
@@ -101,19 +98,25 @@ struct Following {
  * Cuts the headers off those of the first `most` packets that are each the source behind the last, of which the first has a header that begins with `first`
  * and goes on with `rest`, as they stand in memory, and the word `word`; writes their words.
  */
-static Following cutFollowing(const Memory& memory, const Packet* packets, size_t most, uint32_t first, uint64_t rest, uint32_t word, int32_t* words) {
-  Following following = {0, 0};
+__attribute__((noinline)) static Following cutFollowing(const Memory& memory, Packet* packets, size_t most, uint32_t first, uint64_t rest, uint32_t word,
+                                                       int32_t* words) {
   int32_t *const offsets = memory.offset, *const lengths = memory.length;
   const uint8_t* const data = memory.data;
-  for (; following.count < most; following.count++, first += kNextIndex) {
-    const Packet packet = packets[following.count];
+  size_t count = 0;
+  int32_t longest = 0;
+  for (; count < most; count++, first += kNextIndex) {
+    Packet& packet = packets[count];
     if (packet.length < kSymbolAt + kLengthBytes || !same(packet.data, first, rest) || !isWhole(packet)) break;
-    words[following.count] = static_cast<int32_t>(word++);
-    offsets[packet.handle] = static_cast<int32_t>(packet.data - data) + kSymbolAt;
-    lengths[packet.handle] = packet.length - kSymbolAt;
-    following.longest = std::max(following.longest, packet.length - kSymbolAt);
+    uint8_t* const at = packet.data + kSymbolAt;
+    const int32_t length = packet.length - kSymbolAt;
+    words[count] = static_cast<int32_t>(word++);
+    offsets[packet.handle] = static_cast<int32_t>(at - data);
+    lengths[packet.handle] = length;
+    packet.data = at;
+    packet.length = length;
+    longest = std::max(longest, length);
   }
-  return following;
+  return {count, longest};
 }
 
 /** How the packets of one code differ from those of the others. */
@@ -163,8 +166,12 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
   const Span<int32_t> out = arguments.int32s(4, "headers", count * (1 + Run::kWords));
   Format format;
   if (arguments.failed() || !formatArgument(arguments, 3, *memory, &format)) return nullptr;
-  if (!packetsArgument(arguments, *memory, handles, 0, count)) return nullptr;
-  const Packet* const packets = arguments.state().packets.data();
+  KnownPackets& received = arguments.state().received;
+  Packet* const packets = received.begin(memory->id, handles.data, count);
+  if (!packetsArgument(arguments, *memory, handles, 0, count, packets)) {
+    received.clear();
+    return nullptr;
+  }
   // Nobody else sees this one: it stays in registers.
   const Memory own = *memory;
   // They were written elsewhere, most of them: what is not waited for one by one is there when it is read.
@@ -186,7 +193,7 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
         continue;
       }
     }
-    const Packet& packet = packets[n];
+    Packet& packet = packets[n];
     const bool isLongEnough = packet.length >= kSymbolAt + kLengthBytes;
     out.data[n] = kNoHeader;
     const uint32_t first = isLongEnough ? wordAt(packet.data) : 0, sender = isLongEnough ? wordAt(packet.data + 4) : 0;
@@ -206,80 +213,20 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
       word |= kBegins;
     }
     out.data[n] = word;
-    const int32_t skipped = word & kSource ? kSymbolAt : format.repairSymbolAt;
-    cut(own, packet, skipped);
+    const uint8_t* const header = packet.data;
+    cut(own, &packet, word & kSource ? kSymbolAt : format.repairSymbolAt);
     if (word & kSource) {
-      run.addSources(word & 255, 1, packet.length - skipped);
+      run.addSources(word & 255, 1, packet.length);
       nextWord = static_cast<uint32_t>(word & ~kBegins) + 1;
-      memcpy(&nextRest, packet.data + 4, sizeof nextRest);
-      memcpy(&nextFirst, packet.data, sizeof nextFirst);
+      memcpy(&nextRest, header + 4, sizeof nextRest);
+      memcpy(&nextFirst, header, sizeof nextFirst);
       nextFirst = (nextWord & 255) < shape >> 8 ? nextFirst + kNextIndex : 0;
     } else {
-      run.addRepair(word & 255, word >> 8 & 255, packet.length - skipped);
+      run.addRepair(word & 255, word >> 8 & 255, packet.length);
     }
   }
   if (begun) run.end();
   return nullptr;
-}
-
-/** What framing goes on from, and where it is afterwards. */
-struct Framing {
-  enum { kFirstWord, kSender, kBlock, kIndex, kFront, kSources, kAt, kStride, kBlocks, kPrevious, kNoRoom, kWords };
-};
-
-/** Writes the header of a source in front of its payload, of which there are `front` bytes at least; false where there is no room. */
-static bool frame(const Memory& memory, Packet packet, int32_t front, uint32_t first, uint32_t sender, uint32_t block) {
-  if (packet.length > 0xffff || !memory.settle(&packet)) return false;
-  if (packet.data - memory.slot(packet.handle) < front) return false;
-  uint8_t* at = packet.data - kSymbolAt - kLengthBytes;
-  writeBlockHeader(at, first, sender, block);
-  const uint16_t length = __builtin_bswap16(static_cast<uint16_t>(packet.length));
-  memcpy(at + kSymbolAt, &length, sizeof length);
-  memory.offset[packet.handle] = static_cast<int32_t>(at - memory.data);
-  memory.length[packet.handle] = packet.length + kSymbolAt + kLengthBytes;
-  return true;
-}
-
-napi_value blockFrame(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "blockFrame", 6);
-  const Memory* memory = memoryArgument(arguments, 0);
-  const auto end = static_cast<size_t>(arguments.integer(3, "end", 0, memory ? memory->slots : 0));
-  auto from = static_cast<size_t>(arguments.integer(2, "from", 0, static_cast<int64_t>(end)));
-  const Span<int32_t> handles = arguments.int32s(1, "packets", end);
-  const Span<int32_t> state = arguments.int32s(4, "state", Framing::kWords);
-  const Span<int32_t> symbols = arguments.int32s(5, "symbols", 0);
-  if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, end - from)) return nullptr;
-  int32_t word[Framing::kWords];
-  for (size_t n = 0; n < Framing::kWords; n++) word[n] = loadOnce(state.data + n);
-  const int32_t front = word[Framing::kFront], sources = word[Framing::kSources];
-  const bool isRight = front >= kSymbolAt + kLengthBytes && front <= memory->slotBytes && sources >= 1 && sources <= 255 && word[Framing::kIndex] >= 0 &&
-                       word[Framing::kIndex] < sources && word[Framing::kAt] >= 0 && word[Framing::kStride] >= 0 && word[Framing::kBlocks] >= 1;
-  const int64_t most = word[Framing::kAt] + static_cast<int64_t>(word[Framing::kBlocks] - 1) * word[Framing::kStride] + sources;
-  if (!isRight || most > static_cast<int64_t>(symbols.length)) {
-    throwRange(env, "blockFrame: state has numbers that cannot be, or symbols no room for them");
-    return nullptr;
-  }
-  word[Framing::kNoRoom] = 0;
-  const Packet* packet = arguments.state().packets.data();
-  // Nobody else sees this one: it stays in registers.
-  const Memory own = *memory;
-  for (; from < end && word[Framing::kBlocks] > 0; from++, packet++) {
-    const auto index = static_cast<uint32_t>(word[Framing::kIndex]), block = static_cast<uint32_t>(word[Framing::kBlock]);
-    if (!frame(own, *packet, front, static_cast<uint32_t>(word[Framing::kFirstWord]) | index, static_cast<uint32_t>(word[Framing::kSender]), block)) {
-      memory->release(packet->handle);
-      word[Framing::kNoRoom]++;
-      continue;
-    }
-    symbols.data[word[Framing::kAt] + word[Framing::kIndex]++] = packet->handle;
-    if (word[Framing::kIndex] < sources) continue;
-    if (--word[Framing::kBlocks] == 0) continue;
-    word[Framing::kIndex] = 0;
-    word[Framing::kBlock] = static_cast<int32_t>(block + 1);
-    word[Framing::kAt] += word[Framing::kStride];
-    word[Framing::kSender] = static_cast<int32_t>(static_cast<uint32_t>(word[Framing::kSender]) & ~255u) | (word[Framing::kPrevious] & 255);
-  }
-  for (size_t n = 0; n < Framing::kWords; n++) state.data[n] = word[n];
-  return toInteger(env, static_cast<int32_t>(from));
 }
 
 }  // namespace penstock

@@ -9,6 +9,10 @@ namespace penstock {
 
 /** Kind, k, r, index, session and closing byte, block: what precedes the symbol of a source, or the seed of a random combination. */
 constexpr int32_t kBlockHeaderBytes = 12;
+/** A source's symbol begins with its payload's length. */
+constexpr int32_t kLengthBytes = 2;
+/** What one more in the last byte of the first word is where the word is read as it stands in memory, little-endian. */
+constexpr uint32_t kNextIndex = 1u << 24;
 
 inline void writeWord(uint8_t* at, uint32_t word) {
   word = __builtin_bswap32(word);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "gf256.h"
 #include "memory.h"
@@ -45,16 +46,18 @@ static bool takeSlots(Arguments& arguments, const Memory& memory, const BlockSym
   return true;
 }
 
-/** The matrix of a block of random combinations, its rows solved in place; false where they say too little. */
-static bool solveMissing(RecoveryScratch& scratch, BlockSymbols& symbols, const Combinations& combinations, Product* product) {
-  const Erasures& erasures = scratch.erasures;
+/** The matrix of a block of random combinations, its rows solved; false where they say too little. */
+static bool solveMissing(State& state, BlockSymbols& symbols, const Combinations& combinations, Product* product) {
+  const Erasures& erasures = state.recovery.erasures;
   uint8_t combined[kMaxSymbols];
   const size_t bytes = (erasures.k + 63) & ~static_cast<size_t>(63);
   const auto [rows, stride, count] = combinations;
-  if (!rows || !solveInPlace(rows, stride, bytes, count, erasures.missing, erasures.count, scratch.rowOf, combined)) return false;
+  Solution solution = {nullptr, nullptr, state.recovery.rowOf, combined};
+  if (!rows || !solve({rows, stride, erasures.k, bytes, erasures.missing, erasures.count}, count, state.elimination, &solution)) return false;
   for (size_t m = 0; m < erasures.count; m++) symbols.replace(m, combined[m]);
-  product->matrix = rows;
-  product->stride = stride;
+  product->matrix = solution.rows;
+  product->stride = bytes;
+  product->coefficients = solution.coefficients;
   return true;
 }
 
@@ -88,12 +91,12 @@ int32_t recoverBlock(Arguments& arguments, const Memory& memory, BlockSymbols& s
   Product product = {nullptr, k, k, count, state.sources.data(), state.lengths.data(), false, state.targets.data(), static_cast<size_t>(symbols.bytes()), nullptr};
   if (!combinations) {
     findMatrix(state, symbols, &product);
-  } else if (!solveMissing(state.recovery, symbols, *combinations, &product)) {
+  } else if (!solveMissing(state, symbols, *combinations, &product)) {
     return kDependent;
   }
   product.padded = symbols.padded();
   if (!takeSlots(arguments, memory, symbols, available, like)) return kThrown;
-  gfProduct(product);
+  gfProduct(std::move(product));
   return static_cast<int32_t>(count);
 }
 

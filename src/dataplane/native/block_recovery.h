@@ -94,9 +94,9 @@ class BlockSymbols {
   Packet longest_{nullptr, -1, 0};
 };
 
-/** Coefficients of the first `count` repairs at hand of a block of random combinations, rows `stride` apart, which are used up; nullptr: there are not as many. */
+/** Coefficients of the first `count` repairs at hand of a block of random combinations, rows `stride` apart; nullptr: there are not as many. */
 struct Combinations {
-  uint8_t* rows;
+  const uint8_t* rows;
   size_t stride;
   size_t count;
 };

@@ -34,7 +34,7 @@ export interface CodeCalls {
    * longer ones as far as that. They lie in their slots where the longest source does, or behind headroom where that lies in a train.
    *
    * With `header`, three words (docs/wire-formats.md), each is written one in the first 12 bytes: product j of block b that with j added to the first word and b to
-   * the third.
+   * the third. With `framed` the packets that the last call of `blockFrame` has put into `packets` are taken to be where it left them, and not looked up again.
    *
    * Returns how many were made: fewer than blocks · m where slots run out, the last ones missing. Throws, with nothing made, where
    * a source is no packet or shorter than `skip`, or a symbol would not fit a slot.
@@ -50,15 +50,16 @@ export interface CodeCalls {
     bytes?: number,
     like?: number,
     header?: Int32Array,
+    framed?: boolean,
   ): number
   /**
-   * As `gfMultiplyPackets` with random coefficients, as `gfRandomMultiply` has them: product j of block b is that of `seeds[b · m + j]`.
+   * As `gfMultiplyPackets` with random coefficients, as `gfRandomMultiply` has them: product j of block b is that of `seed + b · m + j` (u32).
    * There are `more` bytes more in front of the symbol of what is made than in front of a source's. k and m are at most 255. With `header`, as
    * `gfMultiplyPackets` has it, the seed is written in front of the symbol too.
    */
   gfRandomPackets(
     memory: number,
-    seeds: Int32Array,
+    seed: number,
     packets: Int32Array,
     blocks: number,
     k: number,
@@ -66,6 +67,7 @@ export interface CodeCalls {
     skip: number,
     more: number,
     header?: Int32Array,
+    framed?: boolean,
   ): number
   /**
    * Makes packets of the missing sources of a block of the systematic Cauchy code (codes/cauchy.ts). `symbols` has of the block's k sources
@@ -114,13 +116,13 @@ export interface CodeCalls {
     stride: number,
   ): void
   /**
-   * As `gfMatrixMultiply` with random coefficients: that of source i in target j is byte i of the stream that `seeds[j]` (u32) gives. The
+   * As `gfMatrixMultiply` with random coefficients: that of source i in target j is byte i of the stream that `seed + j` (u32) gives. The
    * stream is the words of xoshiro128** 1.1, least significant byte first, its state filled by SplitMix32(seed), as `Random` has it. k and
    * m are at most 255.
    */
   gfRandomMultiply(
     memory: number,
-    seeds: Int32Array,
+    seed: number,
     places: Int32Array,
     k: number,
     m: number,

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "gf256.h"
+
 namespace penstock {
 
 struct State;
@@ -37,13 +39,19 @@ struct RowSystem {
 size_t eliminate(const RowSystem& system, size_t fresh, size_t count);
 
 /**
- * Solves `count` equations for as many unknown sources, in place. A row has the coefficients of a combination of sources, `bytes` of them, a
- * multiple of 64; the unknown ones have columns `unknowns`. Afterwards row `rowOf[u]` says of what unknown u is the sum: the column of
- * unknown v stands for combination `combined[v]` then. Of `rowCount` rows those from `count` on take the place of rows that follow from others. False
- * when there are too few for that.
+ * Row `rowOf[u]`, of rows `bytes` apart, says of what unknown u is the sum: the column of unknown v stands for combination `combined[v]`. Where `coefficients` are
+ * not nullptr, those are there instead, as Product has them. Rows and coefficients are the scratch memory's.
  */
-bool solveInPlace(uint8_t* rows, size_t stride, size_t bytes, size_t rowCount, const uint8_t* unknowns, size_t count, uint8_t* rowOf,
-                  uint8_t* combined);
+struct Solution {
+  const uint8_t* rows;
+  const uint64_t* coefficients;
+  uint8_t *rowOf, *combined;
+};
+
+struct EliminationScratch;
+
+/** Of `rowCount` equations those from `count` on take the place of such as follow from others. False when there are too few. */
+bool solve(const Equations& equations, size_t rowCount, EliminationScratch& scratch, Solution* solution);
 
 /**
  * Writes `count` rows of random bytes, `stride` apart, the row of each seed: the stream of xoshiro128** 1.1, seeded by
@@ -53,6 +61,28 @@ constexpr size_t kRandomBytes = 16;
 /** Seeds that are spread together: as many are read as the next multiple of it. */
 constexpr size_t kStreams = 16;
 void randomRows(const uint32_t* seeds, size_t count, uint8_t* rows, size_t stride, size_t bytes);
+
+/**
+ * Rows of sixteen seeds that follow each other, drawn before most of them are asked for: the repairs of an encoder have such seeds, and those of a block are
+ * fewer than a vector draws.
+ */
+class RowsAhead {
+ public:
+  /** Of more seeds at once a vector's share is small anyway. */
+  static constexpr size_t kMost = kStreams / 2;
+  static constexpr size_t kStride = 256;
+
+  /** The rows of `count` seeds, 1 to kMost, of k bytes, 1 to kMaxColumns, kStride apart, until the next call; nullptr where they do not go on from those before. */
+  const uint8_t* find(const uint32_t* seeds, size_t count, size_t k);
+
+ private:
+  alignas(64) uint8_t rows_[kStreams][kStride] = {};
+  /** The seed of the first row, and the bytes that were drawn of each. */
+  uint32_t first_ = 0;
+  size_t columns_ = 0;
+  /** The seed behind the last that was asked for. */
+  uint32_t next_ = 0;
+};
 
 /** What the calls of random linear combinations keep, so that none allocates: work of one call, and checked copies of what JavaScript's arrays said. */
 struct EliminationScratch {
@@ -66,6 +96,10 @@ struct EliminationScratch {
   std::vector<int32_t> clean;
   /** Rows of CombinationRows. */
   std::vector<uint8_t> rows;
+  RowsAhead ahead;
+  /** Of a Solution. */
+  std::vector<uint8_t> solved;
+  alignas(64) uint64_t coefficients[kFewTargets * (kMaxColumns + 1)];
   /** Coefficients of a product. */
   std::vector<uint8_t> matrix;
   /** Columns of the sources that it takes: where those that follow each other begin, and how many they are. */
@@ -90,7 +124,7 @@ class CombinationRows {
   /** Draws the rows of all that were added. */
   void draw();
   /** Those of the next `count` combinations, `stride` apart, a multiple of 64; nullptr where there are not as many. */
-  uint8_t* take(size_t count);
+  const uint8_t* take(size_t count);
   size_t stride() const { return stride_; }
   /** Leaves what has not been taken. */
   void clear() { taken_ = count_; }
@@ -99,6 +133,7 @@ class CombinationRows {
   /** A few vectors of them. */
   static constexpr size_t kTogether = 64;
   EliminationScratch& scratch_;
+  const uint8_t* rows_ = nullptr;
   size_t count_ = 0, taken_ = 0, k_ = 0, stride_ = 0;
 };
 

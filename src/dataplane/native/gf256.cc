@@ -44,6 +44,7 @@ static void mapToAes(GfTables* tables) {
     // x^8 + x^4 + x^3 + x^2 + 1, which is kPolynomial.
     if ((powers[8] ^ powers[4] ^ powers[3] ^ powers[2] ^ powers[0]) != 0) continue;
     tables->toAes = affineOfImages(powers);
+    for (int n = 0; n < 8; n++) tables->powersInAes |= static_cast<uint64_t>(powers[n]) << 8 * (7 - n);
     uint8_t back[8] = {};
     for (int element = 1; element < 256; element++) {
       uint8_t image = 0;
@@ -91,7 +92,7 @@ void multiplyScalarColumns(const Product& product, size_t from, size_t count) {
   }
 }
 
-void multiplyScalar(const Product& product) { multiplyScalarColumns(product, 0, product.bytes); }
+void multiplyScalar(Product& product) { multiplyScalarColumns(product, 0, product.bytes); }
 
 /** A single 1 in the middle: a row is where it begins. */
 struct UnitRows {
@@ -183,15 +184,15 @@ static const uint64_t* coefficientsOf(State& state, const uint8_t* matrix, size_
   return state.coefficients.data();
 }
 
-void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded, size_t first) {
-  if (m == 0 || bytes == 0) return;
-  const Kernel* kernel = current().load(std::memory_order_relaxed);
-  const uint64_t* coefficients = kernel->coefficients && k > 0 ? coefficientsOf(state, matrix, k, m) : nullptr;
-  gfProduct({matrix, k, k, m, state.sources.data() + first, state.lengths.data() + first, padded, state.targets.data(), bytes, coefficients});
+Product productOf(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded) {
+  return {matrix, stride, k, m, state.sources.data(), state.lengths.data(), padded, state.targets.data(), bytes, nullptr};
 }
 
-void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded, size_t first) {
-  gfProduct({matrix, stride, k, m, state.sources.data() + first, state.lengths.data() + first, padded, state.targets.data(), bytes, nullptr});
+void runProduct(State& state, Product&& product) {
+  if (product.m == 0 || product.bytes == 0) return;
+  const Kernel* kernel = current().load(std::memory_order_relaxed);
+  if (kernel->coefficients && product.k > 0) product.coefficients = coefficientsOf(state, product.matrix, product.k, product.m);
+  gfProduct(std::move(product));
 }
 
 AddMultiples addMultiplesInUse() { return current().load(std::memory_order_relaxed)->addMultiples; }
@@ -240,7 +241,7 @@ bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places,
 /** Symbols shorter than a few lines gain less than another vector costs. */
 static constexpr size_t kFewLines = 4 * 64;
 
-void gfProduct(Product product) {
+void gfProduct(Product&& product) {
   if (product.m == 0 || product.bytes == 0) return;
   const Kernel* kernel = current().load(std::memory_order_relaxed);
   // Packets of one stream lie alike, most of them, and nothing is won where they do not.
@@ -262,7 +263,8 @@ napi_value gfMatrixMultiply(napi_env env, napi_callback_info info) {
   if (arguments.failed()) return nullptr;
   bool padded = false;
   if (!gfPlaces(arguments, *memory, places.data, lengths.data, k, m, bytes, &padded)) return nullptr;
-  runProduct(arguments.state(), matrix.data, k, m, static_cast<size_t>(bytes), padded);
+  State& state = arguments.state();
+  runProduct(state, productOf(state, matrix.data, k, k, m, static_cast<size_t>(bytes), padded));
   return nullptr;
 }
 
@@ -283,7 +285,7 @@ napi_value gfMultiplyRows(napi_env env, napi_callback_info info) {
     state.lengths[i] = static_cast<int32_t>(bytes);
   }
   for (size_t j = 0; j < m; j++) state.targets[j] = targets.data + j * stride;
-  runProduct(state, matrix.data, k, m, bytes, false);
+  runProduct(state, productOf(state, matrix.data, k, k, m, bytes, false));
   return nullptr;
 }
 

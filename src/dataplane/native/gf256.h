@@ -41,16 +41,32 @@ const uint8_t* unitRow(size_t column);
 const uint8_t* zeroRow();
 
 /**
- * Solves `count` equations in place, 1 to kFewEquations, in rows of `bytes` bytes, a multiple of 64, `stride` apart: all are multiplied by the inverse of what
- * they have in columns `unknowns`, in ascending order, and have that inverse there then. False where it is not found, which does not say that there is none;
- * the rows are as they were then.
+ * Equations for the `count` unknown sources of columns `unknowns`, in ascending order: rows `stride` apart of the coefficients of combinations of k sources, of
+ * which `bytes` are there, the next multiple of 64.
  */
-using SolveFew = bool (*)(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count);
+struct Equations {
+  const uint8_t* rows;
+  size_t stride, k, bytes;
+  const uint8_t* unknowns;
+  size_t count;
+};
+
+/** What SolveFew has written: nothing, where it has found no inverse, which does not say that there is none; rows; or bit matrices, as Product has them. */
+enum class Solved { kNot, kRows, kCoefficients };
+
+/**
+ * Solves 1 to kFewEquations equations: multiplies them by the inverse of what they have in the columns of the unknowns, and puts that inverse there. Of the
+ * products writes either rows, `bytes` apart, or, of kFewTargets, where its kernel then multiplies sooner, bit matrices.
+ */
+using SolveFew = Solved (*)(const Equations& equations, uint8_t* rows, uint64_t* coefficients);
 constexpr size_t kFewEquations = 16;
+/** A product of two targets has the largest tiles, and is so quick that it is seen when coefficients are looked up for each of them. */
+constexpr size_t kFewTargets = 2;
 
 struct Kernel {
   const char* name;
-  void (*multiply)(const Product&);
+  /** It may fill in what the product has not at hand. */
+  void (*multiply)(Product&);
   AddMultiples addMultiples;
   /** nullptr: it has none that is quicker than `addMultiples` for each. */
   SolveFew solveFew;
@@ -69,6 +85,8 @@ struct GfTables {
   uint64_t affine[256];
   /** To the elements of the field of AES, of polynomial 0x11B, that add and multiply alike, and back: operands of GF2P8AFFINEQB. */
   uint64_t toAes, fromAes;
+  /** What x^n is there, in byte 7 - n. */
+  uint64_t powersInAes;
   /** 1 / a; 0 for 0. */
   uint8_t inverse[256];
 };
@@ -78,7 +96,7 @@ extern const GfTables& gfTables;
 /** A product by the smaller tables, which a cache has room for beside packets. */
 inline uint8_t gfTimes(uint8_t a, uint8_t b) { return gfTables.nibbles[a][b & 15] ^ gfTables.nibbles[a][16 + (b >> 4)]; }
 
-void multiplyScalar(const Product& product);
+void multiplyScalar(Product& product);
 /** Columns [from, from + count) only, without vectors. */
 void multiplyScalarColumns(const Product& product, size_t from, size_t count);
 
@@ -97,10 +115,10 @@ constexpr int64_t kMaxRows = 4096;
 
 /** Makes room for k sources and m targets in `state`. */
 void reserveProduct(State& state, size_t k, size_t m);
-/** Multiplies `state.sources`, of `state.lengths`, from the one at `first` on into `state.targets` with the kernel in use; arguments as in Product. */
-void runProduct(State& state, const uint8_t* matrix, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
-/** The same with a matrix that is used once, whose rows are `stride` apart. */
-void runProductOnce(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded, size_t first = 0);
+/** The product of the symbols in `state.sources`, of `state.lengths`, into `state.targets`; rows of the matrix are `stride` apart. */
+Product productOf(State& state, const uint8_t* matrix, size_t stride, size_t k, size_t m, size_t bytes, bool padded);
+/** Fills in a product what its matrix has as bit matrices, where the kernel in use wants them, and runs it. A matrix that is used once is better run by `gfProduct`. */
+void runProduct(State& state, Product&& product);
 /** The AddMultiples of the kernel in use, and its SolveFew. */
 AddMultiples addMultiplesInUse();
 SolveFew solveFewInUse();
@@ -113,7 +131,7 @@ bool gfPlaces(Arguments& arguments, const Memory& memory, const int32_t* places,
               int64_t bytes, bool* padded);
 
 /** Computes a product with the kernel in use, in vectors that lie as the cache lines of its sources do, and so does `lead`. */
-void gfProduct(Product product);
+void gfProduct(Product&& product);
 
 napi_value gfKernels(napi_env env, napi_callback_info info);
 napi_value gfKernel(napi_env env, napi_callback_info info);

@@ -1,11 +1,15 @@
 /** GF(2^8) kernels of x86 with GF2P8AFFINEQB, on 512 and 256 bits. */
 #if defined(__x86_64__)
+#include "cauchy.h"
 #include "gf256_x86.h"
 
 #define GFNI512 "avx512f,avx512bw,avx512vl,gfni"
 #define GFNI256 "avx2,gfni"
 
 namespace penstock {
+
+/** The bit matrix of 1. */
+constexpr long long kIdentity = 0x0102040810204080;
 
 /** The bit matrix of the coefficient of source `i` in target `j`: at hand, or looked up. */
 template <bool atHand>
@@ -29,7 +33,17 @@ INLINE("gfni,avx2") bool invertFew(const uint8_t* rows, size_t stride, const uin
     for (size_t i = 8; i < count; i++) high |= static_cast<uint64_t>(rows[unknowns[i]]) << 8 * (i - 8);
     inverse[j] = _mm_gf2p8affine_epi64_epi8(_mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low)), toAes, 0);
   }
-  const __m128i identity = _mm_set1_epi64x(0x0102040810204080), one = _mm_set1_epi8(1);
+  const __m128i identity = _mm_set1_epi64x(kIdentity), one = _mm_set1_epi8(1);
+  if (count == 2) {
+    // In less time than by pivots: 1 / (ad + bc) times d, b and c, a.
+    const __m128i rowsOfBoth = _mm_unpacklo_epi16(inverse[0], inverse[1]);
+    const __m128i halves = _mm_gf2p8mul_epi8(rowsOfBoth, _mm_shuffle_epi8(rowsOfBoth, _mm_set1_epi32(0x00010203)));
+    const __m128i determinant = _mm_shuffle_epi8(_mm_xor_si128(halves, _mm_srli_epi16(halves, 8)), _mm_setzero_si128());
+    const __m128i by = _mm_gf2p8affineinv_epi64_epi8(determinant, identity, 0);
+    inverse[0] = _mm_gf2p8mul_epi8(_mm_shuffle_epi8(rowsOfBoth, _mm_set1_epi16(0x0103)), by);
+    inverse[1] = _mm_gf2p8mul_epi8(_mm_shuffle_epi8(rowsOfBoth, _mm_set1_epi16(0x0002)), by);
+    return (_mm_cvtsi128_si32(determinant) & 255) != 0;
+  }
   const __m128i columns = _mm_set_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   __m128i zeros = _mm_setzero_si128(), column = zeros;
 #pragma GCC unroll 16
@@ -82,6 +96,38 @@ class Coefficients {
   const uint8_t *low_, *high_;
   const size_t step_;
 };
+
+/**
+ * Writes the bit matrices of sixteen coefficients each of two targets, elements of the field of AES, source by source. The columns of one are its coefficient times
+ * 1, x, x^2 and so on; their rows are what they make, as a bit matrix, of the bytes with one bit.
+ */
+INLINE(GFNI512) void writeSixteen(__m128i one, __m128i other, uint64_t* out) {
+  const __m512i fromAes = _mm512_set1_epi64(static_cast<long long>(gfTables.fromAes)), powers = _mm512_set1_epi64(static_cast<long long>(gfTables.powersInAes));
+  const __m512i identity = _mm512_set1_epi64(kIdentity);
+  const __m512i ofFirst = _mm512_set_epi64(0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404, 0x0303030303030303,
+                                           0x0202020202020202, 0x0101010101010101, 0);
+  const __m512i ofSecond = _mm512_add_epi8(ofFirst, _mm512_set1_epi8(8));
+  const auto write = [&](__m512i coefficients, __m512i which, uint64_t* at) __attribute__((target(GFNI512), always_inline)) {
+    const __m512i columns = _mm512_gf2p8affine_epi64_epi8(_mm512_gf2p8mul_epi8(_mm512_shuffle_epi8(coefficients, which), powers), fromAes, 0);
+    _mm512_storeu_si512(at, _mm512_gf2p8affine_epi64_epi8(identity, columns, 0));
+  };
+  const __m512i low = _mm512_broadcast_i32x4(_mm_unpacklo_epi8(one, other)), high = _mm512_broadcast_i32x4(_mm_unpackhi_epi8(one, other));
+  write(low, ofFirst, out);
+  write(low, ofSecond, out + 8);
+  write(high, ofFirst, out + 16);
+  write(high, ofSecond, out + 24);
+}
+
+/** Writes the bit matrices of the coefficients of two targets, source by source. */
+TARGET(GFNI512) void writeMatrices(const Product& product, uint64_t* out) {
+  const __m128i toAes = _mm_set1_epi64x(static_cast<long long>(gfTables.toAes));
+  for (size_t i = 0; i < product.k; i += 16, out += 32) {
+    const auto mask = static_cast<__mmask16>(lowest(product.k - i));
+    const __m128i one = _mm_gf2p8affine_epi64_epi8(_mm_maskz_loadu_epi8(mask, product.matrix + i), toAes, 0);
+    const __m128i other = _mm_gf2p8affine_epi64_epi8(_mm_maskz_loadu_epi8(mask, product.matrix + product.stride + i), toAes, 0);
+    writeSixteen(one, other, out);
+  }
+}
 
 /** Where a tile begins, which may be in front of the columns, and which bytes of its first and of its last vector count. */
 struct Edges {
@@ -213,7 +259,17 @@ TARGET(GFNI512) void stripsGfni512(const Product& product) {
   }
 }
 
-__attribute__((target(GFNI512))) void multiplyGfni512(const Product& product) {
+/** Multiplies with bit matrices that are made first. */
+TARGET(GFNI512) void multiplyByFew(Product& product) {
+  alignas(64) uint64_t matrices[kFewTargets * (kMaxSymbols + 1)];
+  writeMatrices(product, matrices);
+  product.coefficients = matrices;
+  product.padded ? stripsGfni512<true, true>(product) : stripsGfni512<false, true>(product);
+}
+
+__attribute__((target(GFNI512))) void multiplyGfni512(Product& product) {
+  const bool isByFew = product.m == kFewTargets && !product.coefficients && product.k <= kMaxSymbols;
+  if (isByFew) return multiplyByFew(product);
   if (product.padded) {
     product.coefficients ? stripsGfni512<true, true>(product) : stripsGfni512<true, false>(product);
   } else {
@@ -233,13 +289,14 @@ __attribute__((target(GFNI512))) void addMultiplesGfni512(uint8_t* rows, size_t 
   }
 }
 
-using SolveCount = bool (*)(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns);
+using SolveCount = Solved (*)(const Equations& equations, uint8_t* out, uint64_t* coefficients);
 
 /** SolveFew for a count that is a constant: all of it stays in registers. */
 template <size_t count>
-TARGET(GFNI512) bool solveGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns) {
+TARGET(GFNI512) Solved solveGfni512(const Equations& equations, uint8_t* out, uint64_t* coefficients) {
+  const auto [rows, stride, k, bytes, unknowns, same] = equations;
   __m128i inverse[count];
-  if (!invertFew(rows, stride, unknowns, count, inverse)) return false;
+  if (!invertFew(rows, stride, unknowns, count, inverse)) return Solved::kNot;
   const __m512i toAes = _mm512_set1_epi64(static_cast<long long>(gfTables.toAes));
   const __m512i fromAes = _mm512_set1_epi64(static_cast<long long>(gfTables.fromAes));
   for (size_t at = 0; at < bytes; at += 64) {
@@ -254,26 +311,36 @@ TARGET(GFNI512) bool solveGfni512(uint8_t* rows, size_t stride, size_t bytes, co
       const __m512i known = _mm512_maskz_loadu_epi8(~unknown, rows + j * stride + at);
       in[j] = _mm512_mask_blend_epi8(itsOwn[j], _mm512_gf2p8affine_epi64_epi8(known, toAes, 0), _mm512_set1_epi8(1));
     }
+    __m512i sum[count];
     for (size_t m = 0; m < count; m++) {
       const __m512i factors = _mm512_broadcast_i32x4(inverse[m]);
-      __m512i sum = _mm512_setzero_si512(), column = sum;
+      __m512i column = _mm512_setzero_si512();
+      sum[m] = column;
 #pragma GCC unroll 16
       for (size_t j = 0; j < count; j++, column = _mm512_add_epi8(column, _mm512_set1_epi8(1))) {
-        sum = _mm512_xor_si512(sum, _mm512_gf2p8mul_epi8(in[j], _mm512_shuffle_epi8(factors, column)));
+        sum[m] = _mm512_xor_si512(sum[m], _mm512_gf2p8mul_epi8(in[j], _mm512_shuffle_epi8(factors, column)));
       }
-      _mm512_storeu_si512(rows + m * stride + at, _mm512_gf2p8affine_epi64_epi8(sum, fromAes, 0));
+      if (count != kFewTargets) _mm512_storeu_si512(out + m * bytes + at, _mm512_gf2p8affine_epi64_epi8(sum[m], fromAes, 0));
+    }
+    if constexpr (count == kFewTargets) {
+      uint64_t* const matrices = coefficients + count * at;
+      const size_t left = equations.k - at;
+      writeSixteen(_mm512_castsi512_si128(sum[0]), _mm512_castsi512_si128(sum[1]), matrices);
+      if (left > 16) writeSixteen(_mm512_extracti32x4_epi32(sum[0], 1), _mm512_extracti32x4_epi32(sum[1], 1), matrices + 32);
+      if (left > 32) writeSixteen(_mm512_extracti32x4_epi32(sum[0], 2), _mm512_extracti32x4_epi32(sum[1], 2), matrices + 64);
+      if (left > 48) writeSixteen(_mm512_extracti32x4_epi32(sum[0], 3), _mm512_extracti32x4_epi32(sum[1], 3), matrices + 96);
     }
   }
-  return true;
+  return count == kFewTargets ? Solved::kCoefficients : Solved::kRows;
 }
 
-bool solveFewGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count) {
+Solved solveFewGfni512(const Equations& equations, uint8_t* rows, uint64_t* coefficients) {
   static constexpr SolveCount of[] = {
       solveGfni512<1>, solveGfni512<2>,  solveGfni512<3>,  solveGfni512<4>,  solveGfni512<5>,  solveGfni512<6>,  solveGfni512<7>,  solveGfni512<8>,
       solveGfni512<9>, solveGfni512<10>, solveGfni512<11>, solveGfni512<12>, solveGfni512<13>, solveGfni512<14>, solveGfni512<15>, solveGfni512<16>,
   };
   static_assert(sizeof of == kFewEquations * sizeof of[0]);
-  return of[count - 1](rows, stride, bytes, unknowns);
+  return of[equations.count - 1](equations, rows, coefficients);
 }
 
 // --- GFNI, 256 bits -----------------------------------------------------------------------------------------------------
@@ -307,9 +374,9 @@ template <int M, int U>
 INLINE(GFNI256) void tileLookedUp(const Product& product, size_t group, size_t at) { tileGfni256<M, U, false>(product, group, at); }
 GROUPS(GFNI256, groupsAtHand, tileAtHand)
 GROUPS(GFNI256, groupsLookedUp, tileLookedUp)
-TARGET(GFNI256) void multiplyAtHand(const Product& product) { COLUMNS(32, groupsAtHand) }
-TARGET(GFNI256) void multiplyLookedUp(const Product& product) { COLUMNS(32, groupsLookedUp) }
-__attribute__((target(GFNI256))) void multiplyGfni256(const Product& product) {
+TARGET(GFNI256) void multiplyAtHand(Product& product) { COLUMNS(32, groupsAtHand) }
+TARGET(GFNI256) void multiplyLookedUp(Product& product) { COLUMNS(32, groupsLookedUp) }
+__attribute__((target(GFNI256))) void multiplyGfni256(Product& product) {
   product.coefficients ? multiplyAtHand(product) : multiplyLookedUp(product);
 }
 
@@ -325,9 +392,10 @@ __attribute__((target(GFNI256))) void addMultiplesGfni256(uint8_t* rows, size_t 
   }
 }
 
-__attribute__((target(GFNI256))) bool solveFewGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count) {
+__attribute__((target(GFNI256))) Solved solveFewGfni256(const Equations& equations, uint8_t* out, uint64_t*) {
+  const auto [rows, stride, k, bytes, unknowns, count] = equations;
   __m128i inverse[kFewEquations];
-  if (!invertFew(rows, stride, unknowns, count, inverse)) return false;
+  if (!invertFew(rows, stride, unknowns, count, inverse)) return Solved::kNot;
   const __m256i toAes = _mm256_set1_epi64x(static_cast<long long>(gfTables.toAes));
   const __m256i fromAes = _mm256_set1_epi64x(static_cast<long long>(gfTables.fromAes));
   for (size_t at = 0; at < bytes; at += 32) {
@@ -341,15 +409,15 @@ __attribute__((target(GFNI256))) bool solveFewGfni256(uint8_t* rows, size_t stri
       for (size_t j = 0; j < count; j++, column = _mm256_add_epi8(column, _mm256_set1_epi8(1))) {
         sum = _mm256_xor_si256(sum, _mm256_gf2p8mul_epi8(in[j], _mm256_shuffle_epi8(factors, column)));
       }
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows + m * stride + at), _mm256_gf2p8affine_epi64_epi8(sum, fromAes, 0));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + m * bytes + at), _mm256_gf2p8affine_epi64_epi8(sum, fromAes, 0));
     }
   }
   for (size_t m = 0; m < count; m++) {
     uint8_t entries[kFewEquations];
     _mm_storeu_si128(reinterpret_cast<__m128i*>(entries), _mm_gf2p8affine_epi64_epi8(inverse[m], _mm256_castsi256_si128(fromAes), 0));
-    for (size_t j = 0; j < count; j++) rows[m * stride + unknowns[j]] = entries[j];
+    for (size_t j = 0; j < count; j++) out[m * bytes + unknowns[j]] = entries[j];
   }
-  return true;
+  return Solved::kRows;
 }
 
 }  // namespace penstock

@@ -38,7 +38,7 @@ static void groups(const Product& product, size_t at) {
   for (; group < product.m; group++) tile<1>(product, group, at);
 }
 
-static void multiplyNeon(const Product& product) {
+static void multiplyNeon(Product& product) {
   if (product.bytes < 16) return multiplyScalar(product);
   size_t at = 0;
   for (; at + 16 <= product.bytes; at += 16) groups(product, at);

@@ -24,6 +24,8 @@ struct Shape {
   const int32_t* header;
   /** Whether sources are looked up many at once: quicker where their products are drawn, slower where a matrix is there (bench rs and rlnc). */
   bool together;
+  /** Whether those that the last call of blockFrame has put into the list are as they were then. */
+  bool framed;
 };
 
 /** Writes the header of product `j` of a block. */
@@ -32,10 +34,36 @@ static void writeHeader(const Shape& shape, uint8_t* at, size_t block, size_t j)
   writeBlockHeader(at, word(0) + static_cast<uint32_t>(j), word(1), word(2) + static_cast<uint32_t>(block));
 }
 
-/** Checks the sources of a block and puts their symbols into `state.sources` and `lengths`, and what its products are into `state.made`. False after throwing. */
+/**
+ * Puts into `state.made` what the products of a block are: of symbols of which `longest` is the longest, as the packet that it is part of, the shortest one counts
+ * `shortest` bytes and the last one is packet `last`'s. False after throwing.
+ */
+static bool placeProducts(Arguments& arguments, const Memory& memory, const Shape& shape, size_t block, Packet longest, int32_t shortest, int32_t last,
+                          const uint8_t* const* sources, const int32_t* lengths) {
+  const int64_t symbol = shape.bytes > 0 ? shape.bytes : longest.length;
+  const int64_t size = shape.front + symbol;
+  // The symbols of products lie in their slots as the longest one does, so that they find the same room around them.
+  const int64_t within = longest.data - shape.skip - memory.slot(longest.handle);
+  int64_t start = within >= 0 && within < memory.slotBytes ? within + shape.skip - shape.front : memory.headroom;
+  if (start < 0 || start + size > memory.slotBytes) start = std::min<int64_t>(memory.headroom, memory.slotBytes - size);
+  if (start < 0) {
+    throwRange(arguments.env(), "%s: block %zu makes packets of %lld bytes, more than a slot of %d holds", arguments.function(),
+               block, static_cast<long long>(size), memory.slotBytes);
+    return false;
+  }
+  arguments.state().made[block] = {start, symbol, shape.like >= 0 ? static_cast<int32_t>(shape.like) : last, shortest < symbol, sources, lengths};
+  return true;
+}
+
+/** Checks the sources of a block and puts what its products are into `state.made`. False after throwing. */
 static bool takeBlock(Arguments& arguments, const Memory& memory, const int32_t* list, const Shape& shape, size_t block) {
   State& state = arguments.state();
   const size_t first = block * (shape.k + shape.m), k = shape.k;
+  const FramedBlock* framed = shape.framed ? state.framed.find(memory.id, list, k + shape.m, k, block) : nullptr;
+  if (framed) {
+    const FramedBlocks& blocks = state.framed;
+    return placeProducts(arguments, memory, shape, block, framed->longest, framed->shortest, framed->last, blocks.symbolsOf(block), blocks.lengthsOf(block));
+  }
   Packet* const packets = state.packets.data();
   const size_t found = shape.together ? lookUp(memory, list + first, k, packets) : lookUpOneByOne(memory, list + first, k, packets);
   if (found < k) {
@@ -58,27 +86,16 @@ static bool takeBlock(Arguments& arguments, const Memory& memory, const int32_t*
     shortest = std::min(shortest, lengths[i]);
     if (packet.length > longest.length) longest = packet;
   }
-  const int64_t symbol = shape.bytes > 0 ? shape.bytes : longest.length - skip;
-  const int64_t size = shape.front + symbol;
-  // The symbols of products lie in their slots as the longest one does, so that they find the same room around them.
-  const int64_t within = longest.data - memory.slot(longest.handle);
-  int64_t start = within >= 0 && within < memory.slotBytes ? within + shape.skip - shape.front : memory.headroom;
-  if (start < 0 || start + size > memory.slotBytes) start = std::min<int64_t>(memory.headroom, memory.slotBytes - size);
-  if (start < 0) {
-    throwRange(arguments.env(), "%s: block %zu makes packets of %lld bytes, more than a slot of %d holds", arguments.function(),
-               block, static_cast<long long>(size), memory.slotBytes);
-    return false;
-  }
-  state.made[block] = {start, symbol, shape.like >= 0 ? static_cast<int32_t>(shape.like) : packet.handle, shortest < symbol};
-  return true;
+  longest = {longest.data + skip, longest.length - skip, longest.handle};
+  return placeProducts(arguments, memory, shape, block, longest, shortest, packet.handle, sources, lengths);
 }
 
-/** Makes packets of the checked sources of a block, handles into `out`; how many, or -1 after throwing. `multiply` runs the product. */
+/** Makes packets of the checked sources of a block, handles into `out`; how many, or -1 after throwing. `multiply` runs their product. */
 template <class Multiply>
 static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* out, const Shape& shape, size_t block,
                          Multiply multiply) {
   State& state = arguments.state();
-  const auto [start, symbol, like, padded] = state.made[block];
+  const auto& [start, symbol, like, padded, sources, lengths] = state.made[block];
   const int32_t available = memory.freeCount();
   const size_t count = std::min(shape.m, static_cast<size_t>(std::max(available, 0)));
   for (size_t j = 0; j < count; j++) {
@@ -97,7 +114,8 @@ static int64_t makeBlock(Arguments& arguments, const Memory& memory, int32_t* ou
   }
   if (count == 0) return 0;
   memory.free[0] = available - static_cast<int32_t>(count);
-  multiply(block, count, static_cast<size_t>(symbol), padded);
+  Product product = {nullptr, 0, shape.k, count, sources, lengths, padded, state.targets.data(), static_cast<size_t>(symbol), nullptr};
+  multiply(block, product);
   return static_cast<int64_t>(count);
 }
 
@@ -112,7 +130,12 @@ static const int32_t* headerArgument(Arguments& arguments, size_t index, int64_t
   return arguments.int32s(index, "header", 3).data;
 }
 
-/** Makes the packets of all blocks; `multiply(block, m, bytes, padded)` runs the product of one. */
+/** Whether argument `index` says that packets are known, and the call is one about symbols as blockFrame frames them. */
+static bool framedArgument(Arguments& arguments, size_t index, int64_t skip) {
+  return !arguments.failed() && arguments.given() > index && arguments.boolean(index, "framed") && skip == kBlockHeaderBytes;
+}
+
+/** Makes the packets of all blocks; `multiply(block, product)` gives the product of one its matrix and runs it. */
 template <class Multiply>
 static napi_value makeBlocks(Arguments& arguments, const Memory& memory, int32_t* list, size_t blocks, const Shape& shape,
                              Multiply multiply) {
@@ -151,10 +174,13 @@ napi_value gfMultiplyPackets(napi_env env, napi_callback_info info) {
   const Span<uint8_t> matrix = arguments.bytes(1, "matrix", k * m);
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   const int32_t* header = headerArgument(arguments, 9, skip, kBlockHeaderBytes);
+  const bool framed = framedArgument(arguments, 10, skip) && bytes == 0;
   if (arguments.failed()) return nullptr;
-  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like, header, false},
-                    [&](size_t block, size_t count, size_t symbol, bool padded) {
-                      runProduct(arguments.state(), matrix.data, k, count, symbol, padded, block * k);
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip, bytes, like, header, false, framed},
+                    [&](size_t, Product& product) {
+                      product.matrix = matrix.data;
+                      product.stride = k;
+                      runProduct(arguments.state(), std::move(product));
                     });
 }
 
@@ -167,21 +193,24 @@ napi_value gfRandomPackets(napi_env env, napi_callback_info info) {
   const auto m = static_cast<size_t>(arguments.integer(5, "m", 0, kMaxColumns));
   const int64_t skip = arguments.integer(6, "skip", 0, memory->slotBytes);
   const int64_t more = arguments.integer(7, "more", 0, memory->slotBytes);
-  const Span<int32_t> seeds = arguments.int32s(1, "seeds", blocks * m);
+  const uint32_t seed = arguments.word(1, "seed");
   const Span<int32_t> list = arguments.int32s(2, "packets", blocks * (k + m));
   const int32_t* header = headerArgument(arguments, 8, skip + more, kBlockHeaderBytes + kSeedBytes);
+  const bool framed = framedArgument(arguments, 9, skip);
   if (arguments.failed()) return nullptr;
   State& state = arguments.state();
   CombinationRows rows(state.elimination);
-  const auto seedOf = [&](size_t n) { return static_cast<uint32_t>(loadOnce(seeds.data + n)); };
-  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1, header, true},
-                    [&](size_t block, size_t count, size_t symbol, bool padded) {
+  const auto seedOf = [&](size_t n) { return seed + static_cast<uint32_t>(n); };
+  return makeBlocks(arguments, *memory, list.data, blocks, {k, m, skip, skip + more, 0, -1, header, true, framed},
+                    [&](size_t block, Product& product) {
                       if (rows.empty()) {
                         for (size_t n = block * m; n < blocks * m && (n % m != 0 || rows.hasRoom()); n++) rows.add(seedOf(n), k);
                         rows.draw();
                       }
-                      for (size_t j = 0; header && j < count; j++) writeWord(state.targets[j] - kSeedBytes, seedOf(block * m + j));
-                      runProductOnce(state, rows.take(m), rows.stride(), k, count, symbol, padded, block * k);
+                      for (size_t j = 0; header && j < product.m; j++) writeWord(state.targets[j] - kSeedBytes, seedOf(block * m + j));
+                      product.matrix = rows.take(m);
+                      product.stride = rows.stride();
+                      gfProduct(std::move(product));
                     });
 }
 

@@ -48,7 +48,7 @@ INLINE(AVX512) void tileAvx512(const Product& product, size_t group, size_t at) 
   }
 }
 GROUPS(AVX512, groupsAvx512, tileAvx512)
-TARGET(AVX512) void multiplyAvx512(const Product& product) { COLUMNS(64, groupsAvx512) }
+TARGET(AVX512) void multiplyAvx512(Product& product) { COLUMNS(64, groupsAvx512) }
 
 template <int M, int U>
 INLINE(AVX2) void tileAvx2(const Product& product, size_t group, size_t at) {
@@ -83,7 +83,7 @@ INLINE(AVX2) void tileAvx2(const Product& product, size_t group, size_t at) {
   }
 }
 GROUPS(AVX2, groupsAvx2, tileAvx2)
-TARGET(AVX2) void multiplyAvx2(const Product& product) { COLUMNS(32, groupsAvx2) }
+TARGET(AVX2) void multiplyAvx2(Product& product) { COLUMNS(32, groupsAvx2) }
 
 template <int M, int U>
 INLINE(SSSE3) void tileSsse3(const Product& product, size_t group, size_t at) {
@@ -117,7 +117,7 @@ INLINE(SSSE3) void tileSsse3(const Product& product, size_t group, size_t at) {
   }
 }
 GROUPS(SSSE3, groupsSsse3, tileSsse3)
-TARGET(SSSE3) void multiplySsse3(const Product& product) { COLUMNS(16, groupsSsse3) }
+TARGET(SSSE3) void multiplySsse3(Product& product) { COLUMNS(16, groupsSsse3) }
 
 TARGET(SSSE3) void addMultiplesSsse3(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other,
                                      const uint8_t* factors, size_t bytes) {

@@ -28,11 +28,11 @@ static inline __attribute__((always_inline)) const uint8_t* window(const Product
   return stage;
 }
 
-void multiplyGfni512(const Product& product);
-void multiplyGfni256(const Product& product);
+void multiplyGfni512(Product& product);
+void multiplyGfni256(Product& product);
 void addMultiplesGfni512(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
-bool solveFewGfni512(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count);
-bool solveFewGfni256(uint8_t* rows, size_t stride, size_t bytes, const uint8_t* unknowns, size_t count);
+Solved solveFewGfni512(const Equations& equations, uint8_t* rows, uint64_t* coefficients);
+Solved solveFewGfni256(const Equations& equations, uint8_t* rows, uint64_t* coefficients);
 void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
 
 }  // namespace penstock

@@ -140,8 +140,10 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   giveBack(memory->arrival, static_cast<size_t>(memory->slots) * sizeof(double));
   giveBack(memory->client, static_cast<size_t>(memory->slots) * sizeof(double));
   giveBack(memory->remote, static_cast<size_t>(memory->slots) * kRemoteBytes);
-  auto& memories = arguments.state().memories;
-  memories.erase(memories.begin() + (memory - memories.data()));
+  State& state = arguments.state();
+  state.received.clear();
+  state.framed.clear();
+  state.memories.erase(state.memories.begin() + (memory - state.memories.data()));
   return nullptr;
 }
 
@@ -180,7 +182,11 @@ void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32
 bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count) {
   auto& packets = arguments.state().packets;
   if (packets.size() < count) packets.resize(count);
-  const size_t found = lookUp(memory, handles.data + from, count, packets.data());
+  return packetsArgument(arguments, memory, handles, from, count, packets.data());
+}
+
+bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count, Packet* packets) {
+  const size_t found = lookUp(memory, handles.data + from, count, packets);
   if (found == count) return true;
   throwPacket(arguments, memory, from + found, loadOnce(handles.data + from + found));
   return false;

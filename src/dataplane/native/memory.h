@@ -17,6 +17,7 @@
 #include "block_recovery.h"
 #include "cauchy.h"
 #include "elimination.h"
+#include "known_packets.h"
 
 namespace penstock {
 
@@ -232,11 +233,16 @@ struct SendGroup {
 
 class SlidingWindow;
 
-/** Of a block of packets, its products: where in their slots they begin, bytes of their symbols, whose annotations they get, and whether some source is shorter. */
+/**
+ * Of a block of packets, its products: where in their slots they begin, bytes of their symbols, whose annotations they get, and of what they are products, some of
+ * them shorter or none.
+ */
 struct ProductPackets {
   int64_t start, symbol;
   int32_t like;
   bool padded;
+  const uint8_t* const* sources;
+  const int32_t* lengths;
 };
 
 /** What one thread (one Node environment) keeps between calls. */
@@ -244,6 +250,10 @@ struct State {
   std::vector<Memory> memories;
   /** The packets of the send in hand. */
   std::vector<Packet> packets;
+  /** Those whose headers were read last. */
+  KnownPackets received;
+  /** Those that were framed last. */
+  FramedBlocks framed;
   std::vector<iovec> iovecs;
   std::vector<mmsghdr> messages;
   std::vector<sockaddr_storage> names;
@@ -284,6 +294,9 @@ void throwPacket(Arguments& arguments, const Memory& memory, size_t index, int32
  * outside of its slot.
  */
 bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count);
+
+/** The same with a place for them. */
+bool packetsArgument(Arguments& arguments, const Memory& memory, Span<int32_t> handles, size_t from, size_t count, Packet* packets);
 
 /** Throws what a damaged free stack deserves. */
 void throwFreeStack(Arguments& arguments);

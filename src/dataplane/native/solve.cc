@@ -21,11 +21,11 @@ napi_value gfRandomMultiply(napi_env env, napi_callback_info info) {
   Memory* memory = memoryArgument(arguments, 0);
   const auto k = static_cast<size_t>(arguments.integer(3, "k", 0, kMaxColumns));
   const auto m = static_cast<size_t>(arguments.integer(4, "m", 0, kMaxColumns));
-  Span<int32_t> seeds = arguments.int32s(1, "seeds", m);
+  const uint32_t seed = arguments.word(1, "seed");
   if (arguments.failed()) return nullptr;
   State& state = arguments.state();
   CombinationRows rows(state.elimination);
-  for (size_t j = 0; j < m; j++) rows.add(static_cast<uint32_t>(loadOnce(seeds.data + j)), k);
+  for (size_t j = 0; j < m; j++) rows.add(seed + static_cast<uint32_t>(j), k);
   // What else is given, and looking it up, does not wait for what is drawn.
   rows.draw();
   Span<int32_t> places = arguments.int32s(2, "places", k + m);
@@ -35,7 +35,7 @@ napi_value gfRandomMultiply(napi_env env, napi_callback_info info) {
   if (arguments.failed()) return nullptr;
   bool padded = false;
   if (!gfPlaces(arguments, *memory, places.data, lengths.data, k, m, bytes, &padded)) return nullptr;
-  runProductOnce(state, rows.take(m), rows.stride(), k, m, static_cast<size_t>(bytes), padded);
+  gfProduct(productOf(state, rows.take(m), rows.stride(), k, m, static_cast<size_t>(bytes), padded));
   return nullptr;
 }
 
@@ -215,7 +215,7 @@ static bool compute(Arguments& arguments, const Memory& memory, const Table& tab
     const uint8_t* row = table.rows + rowOf(scratch.clean[j]) * table.stride;
     for (const auto& [from, count] : scratch.stretches) out = std::copy_n(row + from, count, out);
   }
-  runProductOnce(state, scratch.matrix.data(), k, k, m, table.bytes, padded);
+  gfProduct(productOf(state, scratch.matrix.data(), k, k, m, table.bytes, padded));
   return true;
 }
 

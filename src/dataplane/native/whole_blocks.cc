@@ -11,7 +11,6 @@ namespace penstock {
 
 /** What has become of a symbol, as block-window.ts has it. */
 enum Fate { kUnseen = 0, kSeen = -1, kRecovered = -2, kReplaced = -3 };
-static constexpr int32_t kLengthBytes = 2;
 static constexpr size_t kMostPackets = 2 * kMaxSymbols;
 
 /** Where the words of the first block's run and its packets are; the window that the blocks are of. */
@@ -114,14 +113,16 @@ class WholeBlocks {
   std::optional<BlockSymbols> take(const Job& job) {
     // Nobody else sees these: they stay in registers.
     BlockSymbols blockSymbols(arguments_.state(), job.wanted, std::max(job.repairBytes, kLengthBytes));
-    if (lookUp(memory_, packets.data + job.first, job.packets, taken_) < job.packets) return std::nullopt;
-    const int32_t* const words = headers.data + job.first;
+    taken_ = arguments_.state().received.find(memory_.id, packets.data, job.first, job.first + job.packets);
+    if (!taken_ && lookUp(memory_, packets.data + job.first, job.packets, lookedUp_) < job.packets) return std::nullopt;
+    if (!taken_) taken_ = lookedUp_;
+    const int32_t *const handles = packets.data + job.first, *const words = headers.data + job.first;
     int32_t longest = 0;
     size_t next = 0;
     for (size_t at = 0; at < job.sources; at++) {
       const Packet& packet = taken_[at];
       const auto index = static_cast<size_t>(loadOnce(words + at) & 255);
-      if (packet.length < kLengthBytes || index < next || index >= job.wanted) return std::nullopt;
+      if (packet.handle != loadOnce(handles + at) || packet.length < kLengthBytes || index < next || index >= job.wanted) return std::nullopt;
       next = index + 1;
       longest = std::max(longest, packet.length);
       blockSymbols.addSource(index, packet);
@@ -133,7 +134,7 @@ class WholeBlocks {
     for (size_t at = job.sources; at < job.packets; at++) {
       const Packet& packet = taken_[at];
       const auto index = static_cast<size_t>(loadOnce(words + at) & 255);
-      if (packet.length < kLengthBytes || index < next || index >= job.r) return std::nullopt;
+      if (packet.handle != loadOnce(handles + at) || packet.length < kLengthBytes || index < next || index >= job.r) return std::nullopt;
       next = index + 1;
       repairs_[at - job.sources] = static_cast<uint8_t>(index);
       blockSymbols.addRepair(index, packet);
@@ -206,7 +207,8 @@ class WholeBlocks {
   CombinationRows rows_;
   size_t sent_ = 0;
   /** The packets of the block at hand, the index behind its last source, bytes of the longest, and the indices of its repairs. */
-  Packet taken_[kMostPackets];
+  const Packet* taken_ = nullptr;
+  Packet lookedUp_[kMostPackets];
   size_t top_ = 0;
   int32_t longest_ = 0;
   uint8_t repairs_[kMaxSymbols];

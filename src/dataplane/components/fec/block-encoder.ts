@@ -38,11 +38,6 @@ export interface BlockEncoderContext {
 /** Symbols of full blocks that wait for their repairs, so that those of many are made in one call; of large blocks it is one. */
 const WAITING_SYMBOLS = 512
 
-/** Most repairs that an encoder with this schedule makes at once. */
-export function mostRepairs(schedule: readonly RepairPoint[]): number {
-  return Math.max(WAITING_SYMBOLS, ...schedule.map(({ repairs }) => repairs))
-}
-
 /**
  * Sources that come and go in one batch are multiplied where they lie, before they are sent. Only those that a later repair of their block
  * is over are copied, into slots of their own, since whoever comes next may change the packets.
@@ -140,7 +135,7 @@ export class BlockEncoder {
   flush(): void {
     const { count } = this
     if (count === 0) return
-    if (count > this.covered) this.send(1, count, this.schedule[this.point].repairs, this.made, this.block)
+    if (count > this.covered) this.send(1, count, this.schedule[this.point].repairs, this.made, this.block, false)
     this.releaseCopies()
     this.nextBlock()
     this.outlet.flush()
@@ -211,7 +206,7 @@ export class BlockEncoder {
   private sendEarly(): void {
     const { count, symbols, outlet, counters, block } = this
     const wanted = this.schedule[this.point].repairs
-    const repairs = wanted === 0 ? 0 : this.make(1, count, wanted, this.made, block)
+    const repairs = wanted === 0 ? 0 : this.make(1, count, wanted, this.made, block, false)
     counters.repair_packets.add(repairs)
     counters.unsent_repair_packets.add(wanted - repairs)
     // Those that could not be made have their indices nevertheless: they are as good as lost.
@@ -229,22 +224,26 @@ export class BlockEncoder {
     if (waiting === 0) return
     const rest = waiting * (k + lastRepairs)
     this.waiting = 0
-    this.send(waiting, k, lastRepairs, this.earlierRepairs, (this.block - waiting) | 0)
+    this.send(waiting, k, lastRepairs, this.earlierRepairs, (this.block - waiting) | 0, true)
     this.releaseCopies()
     symbols.copyWithin(0, rest, rest + this.count)
   }
 
   /**
    * Makes `repairs` repairs, from index `index` on, of each of the first `blocks` blocks, of `sources` each, and sends what has not been sent
-   * of those; `first` is the id of the first.
+   * of those; `first` is the id of the first. `framed`: those that were framed last stand where they were put.
    */
-  private send(blocks: number, sources: number, repairs: number, index: number, first: number): void {
+  private send(blocks: number, sources: number, repairs: number, index: number, first: number, framed: boolean): void {
     const { symbols, counters, outlet, sent } = this
     const wanted = blocks * repairs
-    let left = wanted === 0 ? 0 : this.make(blocks, sources, repairs, index, first)
+    let left = wanted === 0 ? 0 : this.make(blocks, sources, repairs, index, first, framed)
     counters.repair_packets.add(left)
     counters.unsent_repair_packets.add(wanted - left)
     counters.source_packets.add(blocks * sources - sent)
+    if (left === wanted) {
+      outlet.pushAll(symbols, sent, blocks * (sources + repairs))
+      return
+    }
     for (let n = 0; n < blocks; n++) {
       const made = Math.min(repairs, left)
       const end = n * (sources + repairs) + sources
@@ -254,12 +253,19 @@ export class BlockEncoder {
   }
 
   /** Makes repairs, from index `index` on, of each of the first `blocks` blocks, of which `first` is the first; how many. */
-  private make(blocks: number, sources: number, repairs: number, index: number, first: number): number {
+  private make(
+    blocks: number,
+    sources: number,
+    repairs: number,
+    index: number,
+    first: number,
+    framed: boolean,
+  ): number {
     const { header, format, k, r, session, symbols } = this
     header[0] = (format.repair << 24) | (k << 16) | (r << 8) | index
     header[1] = (session << 8) | sources
     header[2] = first
-    return this.maker.make(symbols, blocks, sources, repairs, header)
+    return this.maker.make(symbols, blocks, sources, repairs, header, framed)
   }
 
   /** The block goes on: its new sources are copied before they leave. Without slots for that it ends here. */

@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import { Input, Int32, Int32Milliseconds, List, Optional, Output } from '../../engine/schema.ts'
-import { BlockEncoder, mostRepairs } from './block-encoder.ts'
+import { BlockEncoder } from './block-encoder.ts'
 import { headerBytes, KODOK, LENGTH_BYTES, MAX_BLOCK } from './block-header.ts'
 import { blockEncoderMetrics } from './block-metrics.ts'
 import { RandomRepairs } from './repair-maker.ts'
@@ -72,7 +72,7 @@ export const kodokEncoder = defineComponent({
     const { outlets, metrics, entropy } = context
     const random = new DataView(entropy(7).slice().buffer)
     const schedule = repair_configs.map((point) => ({ sources: point.source_packets, repairs: point.repair_packets }))
-    const maker = new RandomRepairs(context.memory(), random.getInt32(3), mostRepairs(schedule))
+    const maker = new RandomRepairs(context.memory(), random.getInt32(3))
     const encoder = new BlockEncoder(context, outlets.output, metrics, maker, {
       format: KODOK,
       schedule,

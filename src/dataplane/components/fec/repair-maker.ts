@@ -1,6 +1,5 @@
 /** How the repair packets of a block are made: by a Cauchy matrix, or with random coefficients. */
 import { cauchyMatrix } from '../../codes/cauchy.ts'
-import { Random } from '../../engine/random.ts'
 import { native } from '../../native/native.ts'
 import { SEED_BYTES, SYMBOL_AT } from './block-header.ts'
 
@@ -8,9 +7,17 @@ export interface RepairMaker {
   /**
    * Makes `repairs` repair packets of each of `blocks` blocks. `symbols` has, block by block, the handles of `sources` source packets and room
    * for those of its repairs. `header` has the three words of the header of the first repair of the first block. Returns how many there are, those of
-   * the first blocks first; fewer than wanted when slots have run out.
+   * the first blocks first; fewer than wanted when slots have run out. With `framed` the packets that the last call of `blockFrame` has put into `symbols` are
+   * where it left them.
    */
-  make(symbols: Int32Array, blocks: number, sources: number, repairs: number, header: Int32Array): number
+  make(
+    symbols: Int32Array,
+    blocks: number,
+    sources: number,
+    repairs: number,
+    header: Int32Array,
+    framed: boolean,
+  ): number
 }
 
 /** Reed-Solomon's: repair j of a block is that of row j of the Cauchy matrix. */
@@ -28,9 +35,17 @@ export class CauchyRepairs implements RepairMaker {
     this.shortMatrix = new Uint8Array(k * r)
   }
 
-  make(symbols: Int32Array, blocks: number, sources: number, repairs: number, header: Int32Array): number {
+  make(
+    symbols: Int32Array,
+    blocks: number,
+    sources: number,
+    repairs: number,
+    header: Int32Array,
+    framed: boolean,
+  ): number {
+    const { memory } = this
     const matrix = sources === this.k ? this.matrix : this.shortened(sources, repairs)
-    return native.gfMultiplyPackets(this.memory, matrix, symbols, blocks, sources, repairs, SYMBOL_AT, 0, -1, header)
+    return native.gfMultiplyPackets(memory, matrix, symbols, blocks, sources, repairs, SYMBOL_AT, 0, -1, header, framed)
   }
 
   /** The encoding matrix for as many sources. */
@@ -43,22 +58,41 @@ export class CauchyRepairs implements RepairMaker {
   }
 }
 
-/** Random linear combinations; each has the seed of its coefficients in front of its symbol. */
+/**
+ * Random linear combinations; each has the seed of its coefficients in front of its symbol. It is one more than that of the combination before, so that both ends can
+ * draw the coefficients of sixteen at once, however few a block has.
+ */
 export class RandomRepairs implements RepairMaker {
   private readonly memory: number
-  private readonly random: Random
-  private readonly seeds: Int32Array
+  private seed: number
 
-  /** For at most `most` repairs at once; their seeds are drawn from the stream of `seed`. */
-  constructor(memory: number, seed: number, most: number) {
+  /** The first repair has this seed. */
+  constructor(memory: number, seed: number) {
     this.memory = memory
-    this.random = new Random(seed)
-    this.seeds = new Int32Array(most)
+    this.seed = seed >>> 0
   }
 
-  make(symbols: Int32Array, blocks: number, sources: number, repairs: number, header: Int32Array): number {
-    const { memory, seeds, random } = this
-    for (let n = 0; n < blocks * repairs; n++) seeds[n] = random.bits()
-    return native.gfRandomPackets(memory, seeds, symbols, blocks, sources, repairs, SYMBOL_AT, SEED_BYTES, header)
+  make(
+    symbols: Int32Array,
+    blocks: number,
+    sources: number,
+    repairs: number,
+    header: Int32Array,
+    framed: boolean,
+  ): number {
+    const { memory, seed } = this
+    this.seed = (seed + blocks * repairs) >>> 0
+    return native.gfRandomPackets(
+      memory,
+      seed,
+      symbols,
+      blocks,
+      sources,
+      repairs,
+      SYMBOL_AT,
+      SEED_BYTES,
+      header,
+      framed,
+    )
   }
 }

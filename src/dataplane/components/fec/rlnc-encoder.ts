@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Input, Int32, Optional, Output, Uint32 } from '../../engine/schema.ts'
-import { BlockEncoder, mostRepairs } from './block-encoder.ts'
+import { BlockEncoder } from './block-encoder.ts'
 import { headerBytes, LENGTH_BYTES, MAX_BLOCK, RLNC } from './block-header.ts'
 import { blockEncoderMetrics } from './block-metrics.ts'
 import { RandomRepairs } from './repair-maker.ts'
@@ -40,7 +40,7 @@ export const rlncEncoder = defineComponent({
     const { outlets, metrics, entropy } = context
     const random = new DataView(entropy(7).slice().buffer)
     const schedule = [{ sources: symbols, repairs: repair }]
-    const maker = new RandomRepairs(context.memory(), random.getInt32(3), mostRepairs(schedule))
+    const maker = new RandomRepairs(context.memory(), random.getInt32(3))
     const encoder = new BlockEncoder(context, outlets.output, metrics, maker, {
       format: RLNC,
       schedule,
