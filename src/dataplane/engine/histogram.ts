@@ -31,10 +31,13 @@ export function bucketsAt(index: number, unit: string, description: string): His
 }
 
 const SUB = 32
+const OCTAVES = 49
 
 /** Log-linear histogram (after HdrHistogram): 32 buckets an octave, values 0..2^53, so quantiles are within 1/32. */
 export class Histogram {
-  private readonly buckets = new Float64Array(SUB * 49)
+  private readonly buckets = new Float64Array(SUB * OCTAVES)
+  /** How many values are in the buckets of each octave: where a quantile is to be found is known without a look at all buckets before it. */
+  private readonly octaves = new Float64Array(OCTAVES)
   private readonly values: Float64Array
   private readonly index: number
   private readonly exponent: number
@@ -61,7 +64,9 @@ export class Histogram {
     values[index + SUM_AT] += at * times
     const bucket = Math.max(Histogram.exponentOf(at) - this.exponent, 0)
     if (bucket < HISTOGRAM_BUCKETS) values[index + SUM_AT + 1 + bucket] += times
-    this.buckets[Histogram.bucketOf(at)] += times
+    const fine = Histogram.bucketOf(at)
+    this.buckets[fine] += times
+    this.octaves[(fine / SUB) | 0] += times
     this.dirty = true
   }
 
@@ -69,16 +74,19 @@ export class Histogram {
   summarise(): void {
     if (!this.dirty) return
     this.dirty = false
-    const { values, index, buckets } = this
+    const { values, index, buckets, octaves } = this
     const count = values[index]
     values[index + 3] = values[index + SUM_AT] / count
-    let seen = 0
-    let part = 4
-    for (let bucket = 0; bucket < buckets.length && part < 7; bucket++) {
-      seen += buckets[bucket]
-      while (part < 7 && seen >= count * QUANTILES[part - 4]) {
-        values[index + part++] = Math.min(Math.max(Histogram.middleOf(bucket), values[index + 1]), values[index + 2])
-      }
+    let before = 0
+    let octave = 0
+    for (let n = 0; n < QUANTILES.length; n++) {
+      const rank = count * QUANTILES[n]
+      while (octave < OCTAVES - 1 && before + octaves[octave] < rank) before += octaves[octave++]
+      let bucket = octave * SUB
+      const last = bucket + SUB - 1
+      let seen = before + buckets[bucket]
+      while (bucket < last && seen < rank) seen += buckets[++bucket]
+      values[index + 4 + n] = Math.min(Math.max(Histogram.middleOf(bucket), values[index + 1]), values[index + 2])
     }
   }
 
@@ -92,7 +100,7 @@ export class Histogram {
 
   private static bucketOf(value: number): number {
     if (value < SUB) return value | 0
-    if (value >= 9007199254740992) return SUB * 49 - 1
+    if (value >= 9007199254740992) return SUB * OCTAVES - 1
     const octave = value < 2147483648 ? 31 - Math.clz32(value | 0) : 63 - Math.clz32((value / 4294967296) | 0)
     if (octave < 31) return (octave - 4) * SUB + (((value | 0) >>> (octave - 5)) - SUB)
     const exact = Math.floor(Math.log2(value))
