@@ -25,6 +25,8 @@ export class MonotonicClock implements RunClock {
   readonly epoch: number
   /** Zero of this clock on `native.now()`. */
   readonly origin: number
+  /** What `native.now()` said last. */
+  private readonly time = new Float64Array(1)
 
   constructor() {
     this.origin = native.now()
@@ -35,7 +37,8 @@ export class MonotonicClock implements RunClock {
   /** Takes the time; this breath takes what has arrived. */
   tick(): number {
     this.waitedFrom = this.taken
-    this.now = native.now() - this.origin
+    native.readClock(this.time)
+    this.now = this.time[0] - this.origin
     this.taken = this.now
     return this.now
   }
@@ -43,7 +46,8 @@ export class MonotonicClock implements RunClock {
   /** Takes the time; what arrives is left to a later breath. */
   look(): number {
     this.waitedFrom = this.now
-    this.now = native.now() - this.origin
+    native.readClock(this.time)
+    this.now = this.time[0] - this.origin
     return this.now
   }
 

@@ -37,6 +37,13 @@ napi_value now(napi_env env, napi_callback_info) {
   return toNumber(env, static_cast<double>(monotonic()));
 }
 
+napi_value readClock(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "readClock", 1);
+  const Span<double> time = arguments.float64s(0, "time", 1);
+  if (!arguments.failed()) time.data[0] = static_cast<double>(monotonic());
+  return nullptr;
+}
+
 napi_value affinity(napi_env env, napi_callback_info) {
   napi_value list = nullptr;
   napi_create_array(env, &list);

@@ -8,6 +8,7 @@ namespace penstock {
 void rememberAffinity();
 
 napi_value now(napi_env env, napi_callback_info info);
+napi_value readClock(napi_env env, napi_callback_info info);
 napi_value affinity(napi_env env, napi_callback_info info);
 napi_value setAffinity(napi_env env, napi_callback_info info);
 napi_value currentCpu(napi_env env, napi_callback_info info);

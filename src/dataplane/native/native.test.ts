@@ -119,6 +119,16 @@ describe('pollers', () => {
     expect(native.now() - before).toBeGreaterThanOrEqual(300_000)
   })
 
+  test('the clock is read into an array, as it is returned', () => {
+    const time = new Float64Array(2)
+    const before = native.now()
+    native.readClock(time)
+    expect(time[0]).toBeGreaterThanOrEqual(before)
+    expect(native.now()).toBeGreaterThanOrEqual(time[0])
+    expect(time[1]).toBe(0)
+    expect(() => native.readClock(new Float64Array(0))).toThrow('time has 0 elements, at least 1 are needed')
+  })
+
   test('writing is reported as the negative token while watched', () => {
     const poller = open.poller()
     const udp = open.udp()
@@ -421,6 +431,7 @@ describe('wrong arguments', () => {
       memoryClose: [id],
       fillStack: [ints],
       bytesToCacheLine: [bytes],
+      readClock: [new Float64Array(1)],
       eventOpen: [owner],
       eventSignal: [event],
       eventClear: [event],

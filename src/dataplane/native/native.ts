@@ -48,6 +48,8 @@ export const TRAIN_BYTES = 65536
 export interface Native extends SocketCalls, CodeCalls, CipherCalls {
   /** CLOCK_MONOTONIC in nanoseconds. */
   now(): number
+  /** The same, as the first number of `time`: one that is returned would be a new object. */
+  readClock(time: Float64Array): void
 
   /**
    * Owners group what a run opens, so that another thread can close all of it when the run's thread died.
