@@ -30,6 +30,7 @@
         "src/dataplane/native/cauchy.cc",
         "src/dataplane/native/gf256.cc",
         "src/dataplane/native/gf256_packets.cc",
+        "src/dataplane/native/gf256_avx2.cc",
         "src/dataplane/native/gf256_gfni.cc",
         "src/dataplane/native/gf256_x86.cc",
         "src/dataplane/native/gf256_neon.cc",

@@ -1,11 +1,10 @@
-/** GF(2^8) kernels of x86: PSHUFB nibble tables on 512, 256 and 128 bits here, GF2P8AFFINEQB in gf256_gfni.cc. */
+/** GF(2^8) kernels of x86: PSHUFB nibble tables on 512 and 128 bits here, on 256 in gf256_avx2.cc, GF2P8AFFINEQB in gf256_gfni.cc. */
 #if defined(__x86_64__)
 #include "gf256_x86.h"
 
 #include <cpuid.h>
 
 #define AVX512 "avx512f,avx512bw"
-#define AVX2 "avx2"
 #define SSSE3 "ssse3"
 
 namespace penstock {
@@ -49,41 +48,6 @@ INLINE(AVX512) void tileAvx512(const Product& product, size_t group, size_t at) 
 }
 GROUPS(AVX512, groupsAvx512, tileAvx512)
 TARGET(AVX512) void multiplyAvx512(Product& product) { COLUMNS(64, groupsAvx512) }
-
-template <int M, int U>
-INLINE(AVX2) void tileAvx2(const Product& product, size_t group, size_t at) {
-  uint8_t stage[32 * U];
-  __m256i sum[M][U];
-  for (int j = 0; j < M; j++) {
-    for (int u = 0; u < U; u++) sum[j][u] = _mm256_setzero_si256();
-  }
-  const __m256i nibble = _mm256_set1_epi8(15);
-  const uint8_t* row = product.matrix + group * product.stride;
-  for (size_t i = 0; i < product.k; i++) {
-    const auto* source = reinterpret_cast<const __m256i*>(window(product, i, at, 32 * U, stage));
-    __m256i low[U], high[U];
-    for (int u = 0; u < U; u++) {
-      const __m256i in = _mm256_loadu_si256(source + u);
-      low[u] = _mm256_and_si256(in, nibble);
-      high[u] = _mm256_and_si256(_mm256_srli_epi16(in, 4), nibble);
-    }
-    for (int j = 0; j < M; j++) {
-      const __m128i* table = nibblesOf(product, row, i, j);
-      const __m256i lows = _mm256_broadcastsi128_si256(_mm_load_si128(table));
-      const __m256i highs = _mm256_broadcastsi128_si256(_mm_load_si128(table + 1));
-      for (int u = 0; u < U; u++) {
-        const __m256i products = _mm256_xor_si256(_mm256_shuffle_epi8(lows, low[u]), _mm256_shuffle_epi8(highs, high[u]));
-        sum[j][u] = _mm256_xor_si256(sum[j][u], products);
-      }
-    }
-  }
-  for (int j = 0; j < M; j++) {
-    auto* target = reinterpret_cast<__m256i*>(product.targets[group + static_cast<size_t>(j)] + at);
-    for (int u = 0; u < U; u++) _mm256_storeu_si256(target + u, sum[j][u]);
-  }
-}
-GROUPS(AVX2, groupsAvx2, tileAvx2)
-TARGET(AVX2) void multiplyAvx2(Product& product) { COLUMNS(32, groupsAvx2) }
 
 template <int M, int U>
 INLINE(SSSE3) void tileSsse3(const Product& product, size_t group, size_t at) {
@@ -146,8 +110,8 @@ static bool hasGfni() {
 static const Kernel kernels[] = {
     {"gfni-avx512", multiplyGfni512, addMultiplesGfni512, solveFewGfni512, [] { return hasGfni() && hasAvx512(); }, true, true},
     {"gfni-avx2", multiplyGfni256, addMultiplesGfni256, solveFewGfni256, [] { return hasGfni() && hasAvx2(); }, true, false},
-    {"avx512bw", multiplyAvx512, addMultiplesSsse3, nullptr, hasAvx512, false, false},
-    {"avx2", multiplyAvx2, addMultiplesSsse3, nullptr, hasAvx2, false, false},
+    {"avx512bw", multiplyAvx512, addMultiplesAvx2, solveFewAvx2, hasAvx512, false, false},
+    {"avx2", multiplyAvx2, addMultiplesAvx2, solveFewAvx2, hasAvx2, false, false},
     {"ssse3", multiplySsse3, addMultiplesSsse3, nullptr, hasSsse3, false, false},
 };
 const Kernel* const archKernels = kernels;

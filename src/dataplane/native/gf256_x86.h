@@ -34,6 +34,9 @@ void addMultiplesGfni512(uint8_t* rows, size_t stride, size_t count, const uint8
 Solved solveFewGfni512(const Equations& equations, uint8_t* rows, uint64_t* coefficients);
 Solved solveFewGfni256(const Equations& equations, uint8_t* rows, uint64_t* coefficients);
 void addMultiplesGfni256(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
+void multiplyAvx2(Product& product);
+void addMultiplesAvx2(uint8_t* rows, size_t stride, size_t count, const uint8_t* row, const uint8_t* other, const uint8_t* factors, size_t bytes);
+Solved solveFewAvx2(const Equations& equations, uint8_t* rows, uint64_t* coefficients);
 
 }  // namespace penstock
 
