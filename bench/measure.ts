@@ -28,17 +28,32 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** Measures the candidates in turn, A B A B …, `rounds` times each; gives the median of each. */
-export async function inTurn<K extends string>(
+/** Measures the candidates in turn, A B A B …, `rounds` times each; gives what every round showed. */
+export async function roundsInTurn<K extends string>(
   rounds: number,
   candidates: Record<K, () => number | Promise<number>>,
-): Promise<Record<K, number>> {
+): Promise<Record<K, number[]>> {
   const names = Object.keys(candidates) as K[]
   const seen = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<K, number[]>
   for (let round = 0; round < rounds; round++) {
     for (const name of names) seen[name].push(await candidates[name]())
   }
+  return seen
+}
+
+/** The same; gives the median of each. */
+export async function inTurn<K extends string>(
+  rounds: number,
+  candidates: Record<K, () => number | Promise<number>>,
+): Promise<Record<K, number>> {
+  const seen = await roundsInTurn(rounds, candidates)
+  const names = Object.keys(seen) as K[]
   return Object.fromEntries(names.map((name) => [name, median(seen[name])])) as Record<K, number>
+}
+
+/** The median of the ratios of one candidate to another, each of two rounds that followed each other. */
+export function medianOfPairs(of: readonly number[], to: readonly number[]): number {
+  return median(of.map((value, round) => value / to[round]))
 }
 
 /** Linux counts CPU time in ticks of this length, s (sysconf(_SC_CLK_TCK) is 100 everywhere). */

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { LogLine } from '../../src/dataplane/engine/run.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
-import { median, nativeProgram } from '../measure.ts'
+import { median, medianOfPairs, nativeProgram } from '../measure.ts'
 import { chainOf, checked, type Link } from './chain.ts'
 import { cpuTime } from './cpu-time.ts'
 
@@ -160,5 +160,8 @@ export function medianOf(rounds: readonly Forwarded[], what: keyof Forwarded): n
 
 /** The median of the ratios of one forwarder to another, each of two floods that followed each other. */
 export function medianRatio(of: readonly Forwarded[], to: readonly Forwarded[], what: keyof Forwarded): number {
-  return median(of.map((round, i) => round[what] / to[i][what]))
+  return medianOfPairs(
+    of.map((round) => round[what]),
+    to.map((round) => round[what]),
+  )
 }

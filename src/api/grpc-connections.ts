@@ -62,13 +62,18 @@ const FLOODS = {
 } as const
 type Flood = keyof typeof FLOODS
 
-interface GrpcConnection {
+export interface GrpcConnection {
   readonly socket: Socket
+  /** The peer's IP address, IPv4 in IPv6 as IPv4; with its port as `byPeer` has it. */
+  readonly address: string
+  readonly peer: string
   readonly source: string
   readonly since: number
   readonly refused: Allowance
   readonly cancelled: Allowance
-  /** Bytes of answers that wait to be read. */
+  /** No call of it was given access so far. */
+  isSilent: boolean
+  /** Bytes of answers that wait for the peer to read them. */
   unread: number
   /** It was told to go, and is cut at the next look. */
   ended: boolean
@@ -161,7 +166,7 @@ export class GrpcConnections {
    */
   watch(server: Http2Server): void {
     server.on('session', (session: ServerHttp2Session) => {
-      const connection = this.#byPeer.get(`${session.socket.remoteAddress}:${session.socket.remotePort}`)
+      const connection = this.from(session.socket.remoteAddress, session.socket.remotePort)
       if (connection === undefined) return
       this.#bySession.set(session, connection)
       if (ABORTS_WITHIN_READS) destroyBetweenReads(session, connection.socket)
@@ -186,15 +191,18 @@ export class GrpcConnections {
     })
   }
 
-  /** So many bytes of answers, or fewer if it is negative, wait for the peer to read them. */
-  waits(peer: string, bytes: number): void {
-    const connection = this.#byPeer.get(peer)
-    if (connection !== undefined) connection.unread += bytes
+  /** The connection from `address` and `port`, as its socket has them; undefined when it has gone. */
+  from(address: string | undefined, port: number | undefined): GrpcConnection | undefined {
+    return this.#byPeer.get(`${address}:${port}`)
   }
 
-  /** Throws RESOURCE_EXHAUSTED when more answers than MAX_UNREAD_BYTES wait for the peer to read them. */
-  checkUnread(peer: string): void {
-    if ((this.#byPeer.get(peer)?.unread ?? 0) <= MAX_UNREAD_BYTES) return
+  /** A call of the connection was given access. Throws RESOURCE_EXHAUSTED when more answers than MAX_UNREAD_BYTES wait for its peer to read them. */
+  admitted(connection: GrpcConnection): void {
+    if (connection.isSilent) {
+      connection.isSilent = false
+      this.#silent.delete(connection.peer)
+    }
+    if (connection.unread <= MAX_UNREAD_BYTES) return
     throw new ServiceError(
       'RESOURCE_EXHAUSTED',
       `answers of more than ${MAX_UNREAD_BYTES / 1024 / 1024} MiB wait on this connection: read them before you call again`,
@@ -221,11 +229,6 @@ export class GrpcConnections {
     this.#floods.set(source, { at: now, untold: 0 })
     const message = `a gRPC connection from ${source} was ended: ${FLOODS[flood]}`
     this.#options.warn(message, { address: source, reason: flood, connections })
-  }
-
-  /** A call of the peer (its address and port as grpc-js writes them) was given access. */
-  admitted(peer: string): void {
-    this.#silent.delete(peer)
   }
 
   /** Accepts no more. */
@@ -262,10 +265,13 @@ export class GrpcConnections {
     const peer = `${remoteAddress}:${remotePort}`
     const connection: GrpcConnection = {
       socket,
+      address: remoteAddress.replace(/^::ffff:(?=\d+\.)/i, ''),
+      peer,
       source,
       since: performance.now(),
       refused: new Allowance(REFUSED_BURST, REFUSED_RATE),
       cancelled: new Allowance(CANCELLED_BURST, CANCELLED_RATE),
+      isSilent: true,
       unread: 0,
       ended: false,
     }

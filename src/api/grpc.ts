@@ -53,6 +53,8 @@ const IDLE_MS = 300_000
 const PING_MS = 30_000
 /** and has this long to answer, milliseconds. */
 const PONG_MS = 20_000
+/** Under this the guard leaves the caller's IP address in a call's metadata, for its handler. */
+const ADDRESS = 'penstock.address'
 /** Milliseconds that stop waits for calls to finish before it cuts them. */
 const STOP_MS = 1000
 
@@ -86,6 +88,8 @@ export class GrpcListener {
       'grpc.max_connection_idle_ms': limits?.idleMs ?? IDLE_MS,
       'grpc.max_receive_message_length': MAX_REQUEST_BYTES,
       'grpc.max_concurrent_streams': MAX_OPEN_CALLS,
+      // Nobody can ask for what it counts of every call.
+      'grpc.enable_channelz': 0,
     })
     const inside = insideOf(server)
     inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
@@ -145,7 +149,9 @@ export class GrpcListener {
    * included. Streams bound what waits in them by themselves.
    */
   #guard(isStream: boolean, call: grpc.ServerInterceptingCallInterface): grpc.ServerInterceptingCall {
-    const peer = call.getPeer()
+    // Not getPeer, which asks the session for its socket each time.
+    const { remoteAddress, remotePort } = call.getConnectionInfo()
+    const connection = this.#connections.from(remoteAddress, remotePort)
     let unread = 0
     let isOver = false
     return new grpc.ServerInterceptingCall(call, {
@@ -153,9 +159,9 @@ export class GrpcListener {
         next({
           onReceiveMetadata: (metadata, proceed) => {
             try {
-              this.#caller(call, metadata)
-              this.#connections.admitted(peer)
-              this.#connections.checkUnread(peer)
+              metadata.setOpaque(ADDRESS, connection?.address)
+              this.#caller(metadata)
+              if (connection !== undefined) this.#connections.admitted(connection)
               proceed(metadata)
             } catch (error) {
               call.sendStatus(grpcFailure(error as ServiceError))
@@ -164,14 +170,14 @@ export class GrpcListener {
           // Called when the call is over, however it ended: its answer has left or never will.
           onCancel: () => {
             isOver = true
-            this.#connections.waits(peer, -unread)
+            if (connection !== undefined) connection.unread -= unread
           },
         })
       },
       sendMessage: (message, next) => {
-        if (!isStream && !isOver && message instanceof Uint8Array) {
+        if (!isStream && !isOver && connection !== undefined && message instanceof Uint8Array) {
           unread = message.length
-          this.#connections.waits(peer, unread)
+          connection.unread += unread
         }
         next(message)
       },
@@ -216,14 +222,15 @@ export class GrpcListener {
     }
   }
 
-  #context(call: { getPeer(): string; metadata: grpc.Metadata }): Call {
-    return new Call(this.#caller(call, call.metadata), 'grpc')
+  #context(call: { metadata: grpc.Metadata }): Call {
+    return new Call(this.#caller(call.metadata), 'grpc')
   }
 
   /** Throws UNAUTHENTICATED. */
-  #caller(call: { getPeer(): string }, metadata: grpc.Metadata): Caller {
+  #caller(metadata: grpc.Metadata): Caller {
+    const address = (metadata.getOpaque(ADDRESS) as string | undefined) ?? 'unknown'
     const isForwarded = header(metadata, 'x-forwarded-for') !== '' || header(metadata, 'forwarded') !== ''
-    return this.#options.access.caller(peerAddress(call.getPeer()), header(metadata, 'authorization'), isForwarded)
+    return this.#options.access.caller(address, header(metadata, 'authorization'), isForwarded)
   }
 
   /** Answers before it returns where the operation does. */
@@ -388,12 +395,4 @@ function responseBytes(operation: Operation, response: unknown): Buffer {
 
 function header(metadata: grpc.Metadata, name: string): string {
   return metadata.get(name)[0]?.toString() ?? ''
-}
-
-/** The IP address of a grpc-js peer: `127.0.0.1:5000`, `[::1]:5000`, `::1:5000`. */
-function peerAddress(peer: string): string {
-  return peer
-    .replace(/:\d+$/, '')
-    .replace(/^\[|\]$/g, '')
-    .replace(/^::ffff:(?=\d+\.)/i, '')
 }
