@@ -405,6 +405,35 @@ describe('while running', () => {
     }),
   )
 
+  it.skipIf(oneCpu)('has its CPU thread alone in performance mode, until it ends or is killed', () =>
+    withPeer(async (peer) => {
+      const cpu = pool.cpus[0] as number
+      const all = threadsWith(cpu)
+      const sleeping = await start(forward(peer), { cpu })
+      expect(threadsWith(cpu)).toBeGreaterThan(1)
+      await sleeping.stop()
+      const spinning = await start(forward(peer), { cpu, performanceMode: true })
+      expect(threadsWith(cpu)).toBe(1)
+      await spinning.stop()
+      await until(() => threadsWith(cpu) >= all, 'the other threads are back')
+      const killed = await start(forward(peer), { cpu, performanceMode: true })
+      expect(threadsWith(cpu)).toBe(1)
+      killed.handle.kill('enough')
+      await until(() => threadsWith(cpu) >= all - 1, 'the other threads are back')
+    }),
+  )
+
+  it.skipIf(oneCpu)('leaves the other threads all CPU threads where each has a run in performance mode', () =>
+    withPeer(async (peer) => {
+      const all = threadsWith(pool.cpus[0] as number)
+      const runs = []
+      for (const cpu of pool.cpus) runs.push(await start(forward(peer), { cpu, performanceMode: true }))
+      expect(threadsWith(pool.cpus[0] as number)).toBeGreaterThan(1)
+      for (const run of runs) await run.stop()
+      await until(() => threadsWith(pool.cpus[0] as number) >= all, 'the other threads are back')
+    }),
+  )
+
   it.skipIf(oneCpu)('sleeps while nothing happens, and never in performance mode', () =>
     withPeer(async (peer) => {
       const cpu = native.affinity()[0] as number
@@ -443,12 +472,27 @@ describe('while running', () => {
   )
 })
 
+/** The CPU threads that each thread of this process may run on, as the kernel writes them. */
+function allowedLists(): string[] {
+  return readdirSync('/proc/self/task').map((task) => {
+    const status = readFileSync(`/proc/self/task/${task}/status`, 'utf8')
+    return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] as string
+  })
+}
+
 /** Threads of this process that may run on the CPUs of `list` only. */
 function threadsOn(list: string): number {
-  return readdirSync('/proc/self/task').filter((task) => {
-    const status = readFileSync(`/proc/self/task/${task}/status`, 'utf8')
-    return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] === list
-  }).length
+  return allowedLists().filter((own) => own === list).length
+}
+
+/** Threads of this process that may run on a CPU thread, beside others. */
+function threadsWith(cpu: number): number {
+  const has = (list: string) =>
+    list.split(',').some((part) => {
+      const [from, to = from] = part.split('-').map(Number)
+      return (from as number) <= cpu && cpu <= (to as number)
+    })
+  return allowedLists().filter(has).length
 }
 
 describe('memory', () => {

@@ -294,7 +294,8 @@ export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, begun?
     let pinned = false
     try {
       if (task.cpus.length > 0) {
-        native.setAffinity(task.cpus)
+        // One that never sleeps leaves nothing to the others, and they, the compiler's among them, hold up packets that are due.
+        native.setAffinity(task.cpus, task.performanceMode)
         pinned = true
       }
       await loadComponents(task, loaders, components)

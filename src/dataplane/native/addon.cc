@@ -124,7 +124,10 @@ static napi_value initialise(napi_env env, napi_value exports) {
   rememberAffinity();
   auto* state = new State;
   // The references a forgotten memory still holds go with the environment.
-  napi_set_instance_data(env, state, [](napi_env, void* data, void*) { delete static_cast<State*>(data); }, nullptr);
+  napi_set_instance_data(env, state, [](napi_env, void* data, void*) {
+    delete static_cast<State*>(data);
+    forgetAffinity();
+  }, nullptr);
   for (const Export& entry : kExports) {
     napi_value function = nullptr;
     if (napi_create_function(env, entry.name, NAPI_AUTO_LENGTH, entry.function, state, &function) != napi_ok ||

@@ -1,12 +1,16 @@
-/** The calling thread's CPU: pinning it, asking for it, its time; and the monotonic clock. */
+/** The calling thread's CPU: pinning it, having it alone, asking for it, its time; and the monotonic clock. */
 #include "affinity.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <map>
 #include <mutex>
 
 #include "arguments.h"
@@ -24,6 +28,77 @@ union CpuSet {
 };
 
 static CpuSet initial;
+
+static pid_t threadId() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+/** The threads that are pinned, and which of them the others make room for. */
+class Pins {
+ public:
+  /** Pins the calling thread, or gives it back where `cpus` is nullptr; -1 with errno where the kernel refuses. */
+  int set(const CpuSet* cpus, bool alone) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const pid_t own = threadId();
+    const auto before = threads_.find(own);
+    const bool wasAlone = before != threads_.end() && before->second.alone;
+    const CpuSet wanted = cpus ? *cpus : others(own);
+    if (sched_setaffinity(0, kSetBytes, &wanted.set) < 0) return -1;
+    if (cpus) {
+      threads_[own] = {*cpus, alone};
+    } else if (before != threads_.end()) {
+      threads_.erase(before);
+    }
+    if (wasAlone || (cpus && alone)) makeRoom();
+    return 0;
+  }
+
+  /** The calling thread ends. */
+  void forget() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto own = threads_.find(threadId());
+    if (own == threads_.end()) return;
+    const bool wasAlone = own->second.alone;
+    threads_.erase(own);
+    if (wasAlone) makeRoom();
+  }
+
+ private:
+  struct Pin {
+    CpuSet cpus;
+    bool alone;
+  };
+
+  /** What threads that are not pinned may use, `without` counted as one of them: all CPUs of the process where nothing else would be left. */
+  CpuSet others(pid_t without) const {
+    CpuSet left = initial;
+    for (const auto& [thread, pin] : threads_) {
+      for (size_t n = 0; pin.alone && thread != without && n < kSetBytes; n++) left.bytes[n] &= static_cast<unsigned char>(~pin.cpus.bytes[n]);
+    }
+    return CPU_COUNT_S(kSetBytes, &left.set) > 0 ? left : initial;
+  }
+
+  void makeRoom() const {
+    DIR* const tasks = opendir("/proc/self/task");
+    if (!tasks) return;
+    const CpuSet left = others(0);
+    while (const dirent* task = readdir(tasks)) {
+      const auto thread = static_cast<pid_t>(atoi(task->d_name));
+      // One that has ended meanwhile needs nothing.
+      if (thread > 0 && threads_.count(thread) == 0) sched_setaffinity(thread, kSetBytes, &left.set);
+    }
+    closedir(tasks);
+  }
+
+  std::mutex mutex_;
+  std::map<pid_t, Pin> threads_;
+};
+
+static Pins& pins() {
+  // Never destroyed: threads may end after the process has begun to.
+  static Pins& all = *new Pins;
+  return all;
+}
+
+void forgetAffinity() { pins().forget(); }
 
 void rememberAffinity() {
   static std::once_flag once;
@@ -83,8 +158,9 @@ napi_value setAffinity(napi_env env, napi_callback_info info) {
     CPU_SET_S(static_cast<int>(cpu), kSetBytes, &wanted.set);
     text += (i ? "," : "") + std::to_string(static_cast<int>(cpu));
   }
-  if (length == 0) wanted = initial;
-  if (sched_setaffinity(0, kSetBytes, &wanted.set) < 0) throwSystem(env, errno, "sched_setaffinity", "CPUs " + text);
+  const bool alone = arguments.given() > 1 && arguments.boolean(1, "alone");
+  if (arguments.failed()) return nullptr;
+  if (pins().set(length > 0 ? &wanted : nullptr, alone) < 0) throwSystem(env, errno, "sched_setaffinity", "CPUs " + text);
   return nullptr;
 }
 

@@ -1,4 +1,4 @@
-/** The calling thread's CPU: pinning it, asking for it, its time; and the monotonic clock. */
+/** The calling thread's CPU: pinning it, having it alone, asking for it, its time; and the monotonic clock. */
 #pragma once
 #include <node_api.h>
 
@@ -6,6 +6,8 @@ namespace penstock {
 
 /** Remembers the CPUs the process had when the addon was first loaded. */
 void rememberAffinity();
+/** The calling thread, which ends, needs no CPU any more. */
+void forgetAffinity();
 
 napi_value now(napi_env env, napi_callback_info info);
 napi_value readClock(napi_env env, napi_callback_info info);

@@ -93,8 +93,11 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
 
   /** CPUs this process may use. */
   affinity(): number[]
-  /** Pins the calling thread; an empty list gives back what the process had at load. */
-  setAffinity(cpus: number[]): void
+  /**
+   * Pins the calling thread; an empty list gives back what the process had at load. While it is `alone`, the threads of this process that are not pinned use
+   * other CPUs, if there are any.
+   */
+  setAffinity(cpus: number[], alone?: boolean): void
   /** The CPU the calling thread runs on now. */
   currentCpu(): number
   /** CPU time of the calling thread, nanoseconds. */
