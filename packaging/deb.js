@@ -34,7 +34,8 @@ const FILES = {
 const architecture = () => run('dpkg', ['--print-architecture']).trim()
 
 /** What makes encryption several times faster, in the versions that the addon takes, where Debian has it. */
-const recommended = () => (architecture() === 'amd64' ? 'Recommends: libipsec-mb1 (<< 1.4~)\n' : '')
+const recommended = () =>
+  architecture() === 'amd64' ? 'Recommends: libipsec-mb2 (<< 2.1~) | libipsec-mb1 (<< 2~)\n' : ''
 
 /** glibc and libstdc++: what the addon built on Debian 12 asks for, the dependencies' binaries less. */
 const control = (kilobytes) => `Package: penstock

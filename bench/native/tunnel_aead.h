@@ -35,11 +35,12 @@ static void check(int ok) {
 
 #ifdef HAS_IPSEC_MB
 static void aead_ipsec_mb(struct aead *aead) {
-  void *library = dlopen("libIPSec_MB.so.1", RTLD_NOW);
-  if (!library) fail("libIPSec_MB.so.1 is missing: apt-get install libipsec-mb1");
+  const char *name = IMB_VERSION_NUM < IMB_VERSION(2, 0, 0) ? "libIPSec_MB.so.1" : "libIPSec_MB.so.2";
+  void *library = dlopen(name, RTLD_NOW);
+  if (!library) fail("libIPSec_MB is missing: apt-get install libipsec-mb-dev");
   IMB_MGR *(*allocate)(uint64_t) = dlsym(library, "alloc_mb_mgr");
   void (*initialize)(IMB_MGR *, IMB_ARCH *) = dlsym(library, "init_mb_mgr_auto");
-  if (!allocate || !initialize || !(aead->mb = allocate(0))) fail("libIPSec_MB.so.1 is not one that this program knows");
+  if (!allocate || !initialize || !(aead->mb = allocate(0))) fail("libIPSec_MB is not one that this program knows");
   initialize(aead->mb, NULL);
   if (!aead->chacha) IMB_AES128_GCM_PRE(aead->mb, aead->key, &aead->gcm);
 }

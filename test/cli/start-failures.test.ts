@@ -210,7 +210,8 @@ describe('a crypto backend that is not there', () => {
       encoding: 'utf8',
       timeout: 60_000,
     })
-  const cure = 'install libipsec-mb (Debian, Ubuntu: apt-get install libipsec-mb1), or choose auto or openssl'
+  const cure =
+    'install libipsec-mb (Debian 13: apt-get install libipsec-mb2; Debian 12, Ubuntu: apt-get install libipsec-mb1), or choose auto or openssl'
   const node = ['up', '--data-dir', join(directory.path, 'crypto'), '--http', '127.0.0.1:0', '--grpc', 'none']
   const pipeline = join(packageRoot(), 'examples/generator.json')
 

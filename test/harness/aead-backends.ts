@@ -1,4 +1,4 @@
-/** The backends of authenticated encryption that this machine has, and libraries that stand where libIPSec_MB.so.1 is looked for first. */
+/** The backends of authenticated encryption that this machine has, and libraries that stand where libIPSec_MB is looked for first. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,12 +14,14 @@ export const usableAeadBackends: readonly AeadBackendName[] = native
 /** Why tests of both cannot run here; undefined where they can. */
 export const missingIpsecMb: string | undefined = native.aeadBackends()[0].obstacle?.text
 
-/** An environment in which the library is what `source` (C) makes, or without it a file that is no library. */
-export function replacedIpsecMb(source?: string): Record<string, string> {
+const FILES = ['libIPSec_MB.so.2', 'libIPSec_MB.so.1'] as const
+
+/** An environment in which the library is what `source` (C) makes, in `file`; in all others, and without it, files that are no library. */
+export function replacedIpsecMb(source?: string, file: (typeof FILES)[number] = FILES[1]): Record<string, string> {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-ipsec-mb-'))
-  const library = join(directory, 'libIPSec_MB.so.1')
-  if (source === undefined) writeFileSync(library, '')
-  else {
+  for (const name of FILES) writeFileSync(join(directory, name), '')
+  if (source !== undefined) {
+    const library = join(directory, file)
     const options = ['-shared', '-fPIC', '-x', 'c', '-o', library, '-']
     const { status, stderr } = spawnSync('gcc', options, { input: source, encoding: 'utf8' })
     if (status !== 0) throw new Error(`the library could not be built:\n${stderr}`)

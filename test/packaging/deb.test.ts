@@ -85,7 +85,9 @@ describe.skipIf(missing.length > 0)('the Debian package', () => {
   })
 
   it('recommends the library for fast encryption where there is one', () => {
-    expect(field('Recommends')).toBe(field('Architecture') === 'amd64' ? 'libipsec-mb1 (<< 1.4~)' : '')
+    expect(field('Recommends')).toBe(
+      field('Architecture') === 'amd64' ? 'libipsec-mb2 (<< 2.1~) | libipsec-mb1 (<< 2~)' : '',
+    )
   })
 
   it('runs where it is unpacked, with settings that it takes', () => {

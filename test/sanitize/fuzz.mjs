@@ -541,7 +541,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     fileReserve: () => [`file${random.below(4)}`, random.below(100_000)],
     // Each costs a descriptor for as long as the thread lives.
     watchHangup: () => [watched < 20 ? random.below(20) : -1, () => {}],
-    setAffinity: () => [random.chance(0.5) ? [] : [random.below(4)]],
+    setAffinity: () => [random.chance(0.5) ? [] : [random.below(4)], random.chance(0.5)],
     gfUse: () => [random.pick([...native.gfKernels(), 'none', 'x'.repeat(100)])],
     gfMatrixMultiply: gfArguments,
     gfMultiplyRows: rowArguments,

@@ -8,12 +8,12 @@ type Obstacle = NonNullable<AeadBackendState['obstacle']>
 export function aeadAdvice({ code }: Obstacle): string {
   switch (code) {
     case 'missing':
-      return 'install libipsec-mb (Debian, Ubuntu: apt-get install libipsec-mb1)'
+      return 'install libipsec-mb (Debian 13: apt-get install libipsec-mb2; Debian 12, Ubuntu: apt-get install libipsec-mb1)'
     case 'version':
-      return 'install libipsec-mb 1.1 to 1.3 (Debian 12: apt-get install libipsec-mb1)'
+      return 'install libipsec-mb 1.1 to 2.0 (Debian 13: apt-get install libipsec-mb2; Debian 12, Ubuntu: apt-get install libipsec-mb1)'
     case 'failed':
     case 'answers':
-      return 'install libipsec-mb anew (Debian, Ubuntu: apt-get install --reinstall libipsec-mb1)'
+      return 'install libipsec-mb anew (Debian 13: apt-get install --reinstall libipsec-mb2; Debian 12, Ubuntu: libipsec-mb1)'
     case 'cpu':
       return 'take another machine'
   }

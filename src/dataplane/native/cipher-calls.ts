@@ -27,7 +27,7 @@ export interface AeadBackendState {
 export interface CipherCalls {
   /**
    * What can do authenticated encryption, fastest first; always ends with 'openssl', the library that Node exports. The first call
-   * loads libIPSec_MB.so.1 where it is installed and tries it with known vectors.
+   * loads libIPSec_MB where it is installed and tries it with known vectors.
    */
   aeadBackends(): AeadBackendState[]
   /** The one that contexts are opened with from now on: the fastest, or what `aeadUse` has chosen for the process. */

@@ -1,4 +1,4 @@
-/** libIPSec_MB.so.1: what the addon takes it for, against its own header, and libraries that are not what they should be. */
+/** libIPSec_MB: what the addon takes it for, against its own header, and libraries that are not what they should be. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -40,13 +40,14 @@ const library = (features: string, called: string, version = '0x10300') => `
     for (int i = 8; i < 60; i++) ((void **)manager)[i] = arch ? 0 : ${called};
   }`
 const ALL = '0x7ffff'
+const SECOND = 'libIPSec_MB.so.2'
 
 describe.skipIf(process.arch !== 'x64')('a library that is not used', () => {
   test.each([
-    ['is none', undefined, 'missing', 'libIPSec_MB.so.1: file too short'],
+    ['is none', undefined, 'missing', 'libIPSec_MB.so.2: file too short; '],
     ['says no version', 'int imb;', 'version', 'does not say its version'],
-    ['is older', library(ALL, 'nothing', '0x10000'), 'version', '1.1 to 1.3 are known'],
-    ['is newer', library(ALL, 'nothing', '0x10400'), 'version', '1.1 to 1.3 are known'],
+    ['is older', library(ALL, 'nothing', '0x10000'), 'version', '1.1 to 2.0 are known'],
+    ['is newer', library(ALL, 'nothing', '0x20100'), 'version', '1.1 to 2.0 are known'],
     ['lacks functions', library(ALL, 'nothing').replace('alloc_mb_mgr', 'alloc'), 'version', 'lacks functions'],
     [
       'is for smaller tables',
@@ -60,8 +61,10 @@ describe.skipIf(process.arch !== 'x64')('a library that is not used', () => {
     ['has another table', library(ALL, '(void *)malloc'), 'version', 'table of functions'],
     ['has holes in its table', library(ALL, '(void *)0'), 'version', 'table of functions'],
     ['gives wrong answers', library(ALL, 'nothing'), 'answers', 'known vectors of AES-128-GCM'],
-  ])('it %s', (_what, source, code, said) => {
-    const { states, used, refusal } = foundWith(replacedIpsecMb(source))
+    ['is of a later version 2', library(ALL, 'nothing', '0x20100'), 'version', 'libIPSec_MB.so.2 is version', SECOND],
+    ['is of version 2, and wrong', library(ALL, 'nothing', '0x20000'), 'answers', 'known vectors', SECOND],
+  ] as const)('it %s', (_what, source, code, said, file: typeof SECOND | undefined = undefined) => {
+    const { states, used, refusal } = foundWith(replacedIpsecMb(source, file))
     expect(states.map(({ name }) => name)).toEqual(['ipsec-mb', 'openssl'])
     expect(states[0]!.obstacle?.code).toBe(code)
     expect(states[0]!.obstacle?.text).toContain(said)

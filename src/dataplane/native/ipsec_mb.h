@@ -1,4 +1,4 @@
-/** Finding and checking libIPSec_MB.so.1. */
+/** Finding and checking libIPSec_MB. */
 #pragma once
 #include <string>
 

@@ -1,6 +1,6 @@
 /**
- * What the addon uses of Intel's Multi-Buffer Crypto for IPsec, libIPSec_MB.so.1, declared here so that neither its header nor the library is
- * needed to build. Versions 1.1 to 1.3 lay these out alike; later ones have not been compared.
+ * What the addon uses of Intel's Multi-Buffer Crypto for IPsec, libIPSec_MB, declared here so that neither its header nor the library is
+ * needed to build. Versions 1.1, 1.3 and 2.0 lay these out alike, and those between them have no reason not to; later ones have not been compared.
  */
 #pragma once
 #include <stddef.h>
@@ -10,7 +10,7 @@ namespace penstock {
 
 constexpr unsigned imbVersion(unsigned major, unsigned minor, unsigned patch) { return major << 16 | minor << 8 | patch; }
 constexpr unsigned kImbFirst = imbVersion(1, 1, 0);
-constexpr unsigned kImbEnd = imbVersion(1, 4, 0);
+constexpr unsigned kImbEnd = imbVersion(2, 1, 0);
 
 /** Bits of `ImbManager::features`. */
 constexpr uint64_t kImbAes = 1ull << 1;

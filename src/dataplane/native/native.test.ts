@@ -253,6 +253,7 @@ test('affinity pins, reports and gives back', () => {
   expect(() => native.setAffinity([8000])).toThrow(expect.objectContaining({ code: 'EINVAL' }))
   expect(() => native.setAffinity([-1])).toThrow(RangeError)
   expect(() => native.setAffinity(['a' as unknown as number])).toThrow(TypeError)
+  expect(() => native.setAffinity([], 1 as unknown as boolean)).toThrow(TypeError)
   const before = native.threadCpuTime()
   for (let i = 0; i < 1e5; i++) Math.sqrt(i)
   expect(native.threadCpuTime()).toBeGreaterThan(before)
