@@ -106,19 +106,30 @@ export async function bench(): Promise<BenchResult> {
         return c.encoder
       },
       encoder: encoder.measure,
+      encoderAgain: encoder.measure,
       decoderInC: () => c.decoder,
       decoder: decoder.measure,
+      decoderAgain: decoder.measure,
     })
     // The loop makes one sum for ten sources, the decoder one for each repair that it uses.
     const decoderLoop = ns.loop * (decoder.used() / RATE)
     encoder.stop()
     decoder.stop()
     const unit = 'ns per source packet'
-    const row = (label: string, value: number, reference: number, inC: number): BenchRow[] => [
+    // Right behind a program that was started, pages have to be made this process's own again, one by one (fork(2)), and caches filled, which takes a
+    // seventh of the time: what is measured again has that behind it, as the programs have.
+    const row = (label: string, value: number, again: number, reference: number, inC: number): BenchRow[] => [
       { label: `window ${window} ${label}, multiply-adds alone in C`, value: reference, unit },
       { label: `window ${window} ${label}, all of it`, value, unit, ratio: reference / value, goal: '≥ 0.8' },
       { label: `window ${window} ${label}, all that it has to do in C`, value: inC, unit },
       { label: `window ${window} ${label}, all of it, against that`, value, unit, ratio: inC / value },
+      {
+        label: `window ${window} ${label}, again, against multiply-adds`,
+        value: again,
+        unit,
+        ratio: reference / again,
+      },
+      { label: `window ${window} ${label}, again, against all in C`, value: again, unit, ratio: inC / again },
       {
         label: `window ${window} ${label}`,
         value: 1000 / value,
@@ -127,8 +138,8 @@ export async function bench(): Promise<BenchResult> {
       },
     ]
     rows.push(
-      ...row('encoder', ns.encoder, ns.loop, ns.encoderInC),
-      ...row('decoder', ns.decoder, decoderLoop, ns.decoderInC),
+      ...row('encoder', ns.encoder, ns.encoderAgain, ns.loop, ns.encoderInC),
+      ...row('decoder', ns.decoder, ns.decoderAgain, decoderLoop, ns.decoderInC),
     )
   }
   return { name: `sliding: ${BYTES} B, 1 repair for 10 sources, 1 source in ${LOST} lost`, rows }
