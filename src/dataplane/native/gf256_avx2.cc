@@ -66,7 +66,7 @@ INLINE(AVX2) void tileAvx2(const Product& product, size_t group, size_t at, cons
   }
 }
 
-/** All columns of targets [group, group + M): tiles of two vectors, then of one, the last moved back to end with the columns. */
+/** All columns of targets [group, group + M): tiles as wide as there are registers for, of two vectors, of one, the last moved back to end with the columns. */
 template <int M, bool padded, bool atHand>
 TARGET(AVX2) void stripAvx2(const Product& product, size_t group) {
   __m256i tables[atHand ? M * kMaxSymbols : 1];
@@ -77,6 +77,7 @@ TARGET(AVX2) void stripAvx2(const Product& product, size_t group) {
     }
   }
   size_t at = 0;
+  for (; M == 1 && at + 128 <= product.bytes; at += 128) tileAvx2<M, M == 1 ? 4 : 2, padded, atHand>(product, group, at, tables);
   for (; at + 64 <= product.bytes; at += 64) tileAvx2<M, 2, padded, atHand>(product, group, at, tables);
   for (; at + 32 <= product.bytes; at += 32) tileAvx2<M, 1, padded, atHand>(product, group, at, tables);
   if (at < product.bytes) tileAvx2<M, 1, padded, atHand>(product, group, product.bytes - 32, tables);
