@@ -1,6 +1,7 @@
 /**
  * What the addon uses of Intel's Multi-Buffer Crypto for IPsec, libIPSec_MB, declared here so that neither its header nor the library is
- * needed to build. Versions 1.1, 1.3 and 2.0 lay these out alike, and those between them have no reason not to; later ones have not been compared.
+ * needed to build. The headers of versions 1.1, 1.3 and 2.0 lay these out alike; those of 1.2, 1.4 and 1.5, between them, have not been compared, nor later
+ * ones, which are refused.
  */
 #pragma once
 #include <stddef.h>
