@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
-import { cpuProblem, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
+import { cpuProblem, isLastLine, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import type { AeadBackendName } from '../dataplane/native/cipher-calls.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
 import { ProcessMeter } from '../telemetry/process-meter.ts'
@@ -31,15 +31,15 @@ const LEVEL_COLOURS = { STATE: 'dim', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow',
 
 const now = (): number => performance.timeOrigin + performance.now()
 
-/** Redraws rates, and the KPIs that `sampler` has evaluated, every second until the run has ended. */
+/** Redraws rates, and the KPIs that `sampler` has evaluated, every second until the run has ended, or has said so (`over`). */
 async function watch(
   handle: RunHandle,
+  over: AbortController,
   sampler: Sampler,
   live: LiveRegion,
   keys: Map<string, string>,
   quiet: boolean,
 ): Promise<RunEnd> {
-  const over = new AbortController()
   handle.ended.then(() => over.abort())
   const meter = new RatesReader(handle.region)
   sampler.read(now())
@@ -67,6 +67,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
   const json = options.output === 'json'
   const live = new LiveRegion(json ? process.stderr : process.stdout)
   const filtered = new AbortController()
+  const over = new AbortController()
   const selection = new LineSelection({
     level: options.logLevel,
     filters: config.logFilters,
@@ -75,6 +76,8 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
   })
   const onLog = (lines: LogLine[]) => {
     live.clear()
+    // Its end is known a moment later than told: rates in between would stand below that line.
+    if (lines.some(isLastLine)) over.abort()
     for (const { timestamp, level, component, message } of selection.select(lines)) {
       const clock = new Date(timestamp).toISOString().slice(11)
       const label = paint(level.padEnd(5), LEVEL_COLOURS[level], process.stderr)
@@ -120,7 +123,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     const timer = options.duration === undefined ? null : setTimeout(() => handle.stop(), options.duration)
     const keys = new Map(Object.entries(config.components).map(([name, { key }]) => [name, key]))
     const sampler = new Sampler(handle.region, { kpis: config.kpis, process: new ProcessMeter() })
-    const end = await watch(handle, sampler, live, keys, json)
+    const end = await watch(handle, over, sampler, live, keys, json)
     const { kpis } = sampler.read(now())
     if (timer) clearTimeout(timer)
     const seconds = (performance.now() - started) / 1000

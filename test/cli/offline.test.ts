@@ -1,16 +1,17 @@
 /** Commands that need no node: validate, simulate, run, components, doctor, config check, completion, version. */
 
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
 import { packageRoot } from '../../src/package-root.ts'
-import { lossy, penstock, scratch } from './cli.ts'
+import { lossy, penstock, plainEnvironment, scratch } from './cli.ts'
 
 const directory = scratch()
 afterAll(() => directory.dispose())
@@ -369,6 +370,19 @@ describe('run', () => {
     expect(stdout).toMatch(/^\d+ s {2}entered .*\/s/)
     expect(stdout).toContain('stopped after')
   })
+
+  it('shows no rates below the line that says it has ended', async () => {
+    const pipeline = {
+      source: { uniform_traffic_source: { output: 'a', total_packets: 0, interval: 10 } },
+      sink: { traffic_sink: { input: 'a' } },
+    }
+    const file = directory.file('rates.json', { engine_config: { pipeline } })
+    const command = [process.execPath, join(packageRoot(), 'bin/penstock.js'), 'run', file, '--duration', '1s']
+    // Both streams are one, as on a terminal. Its second and its end fall together, with several at once in either order.
+    const run = () => promisify(execFile)('sh', ['-c', 'exec "$@" 2>&1', 'sh', ...command], { env: plainEnvironment() })
+    const runs = await Promise.all(Array.from({ length: 8 }, run))
+    for (const { stdout } of runs) expect(stdout).toMatch(/ STATE ended: STOPPED\nCOMPONENT /)
+  }, 60_000)
 
   it('ends by itself when its sources are done, or says why it could not start', async () => {
     const taken = createSocket('udp4').bind(0, '127.0.0.1')
