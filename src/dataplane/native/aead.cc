@@ -254,9 +254,7 @@ napi_value aeadOpenBytes(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "aeadOpenBytes", 5);
   const BytesArguments given(arguments);
   if (arguments.failed()) return nullptr;
-  napi_value result = nullptr;
-  napi_get_boolean(env, given.key->open(given.message), &result);
-  return result;
+  return toBoolean(env, given.key->open(given.message));
 }
 
 }  // namespace penstock

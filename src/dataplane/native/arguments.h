@@ -105,6 +105,12 @@ inline napi_value toInteger(napi_env env, int32_t value) {
   return result;
 }
 
+inline napi_value toBoolean(napi_env env, bool value) {
+  napi_value result = nullptr;
+  napi_get_boolean(env, value, &result);
+  return result;
+}
+
 napi_value toString(napi_env env, const std::string& value);
 
 /** Adds a function of `state` to the addon's exports. */

@@ -99,9 +99,7 @@ napi_value fileReserve(napi_env env, napi_callback_info info) {
     throwSystem(env, error, "fallocate", path);
     return nullptr;
   }
-  napi_value reserved = nullptr;
-  napi_get_boolean(env, can, &reserved);
-  return reserved;
+  return toBoolean(env, can);
 }
 
 }  // namespace penstock

@@ -66,15 +66,13 @@ napi_value watchHangup(napi_env env, napi_callback_info info) {
     arguments.type("callback", "a function");
     return nullptr;
   }
-  napi_value result = nullptr;
   struct stat status;
   if (fstat(fd, &status) < 0) {
     throwSystem(env, errno, "fstat", "descriptor " + std::to_string(fd));
     return nullptr;
   }
   const bool has = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
-  napi_get_boolean(env, has, &result);
-  if (!has) return result;
+  if (!has) return toBoolean(env, false);
 
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
@@ -99,7 +97,7 @@ napi_value watchHangup(napi_env env, napi_callback_info info) {
       env, [](napi_async_cleanup_hook_handle, void* data) { finish(static_cast<Watch*>(data)); }, watch, &watch->cleanup);
   uv_poll_start(&watch->poll, UV_READABLE, gone);
   uv_unref(reinterpret_cast<uv_handle_t*>(&watch->poll));
-  return result;
+  return toBoolean(env, true);
 }
 
 }  // namespace penstock

@@ -242,10 +242,8 @@ napi_value slidingMatches(napi_env env, napi_callback_info info) {
   if (arguments.failed() || !isSymbolPlace(arguments, *memory, *window, at, bytes)) return nullptr;
   int32_t known = 0;
   const uint8_t* symbol = window->symbol(sequence, &known);
-  napi_value result = nullptr;
   const bool differs = symbol && (known != bytes || memcmp(symbol, memory->data + at, static_cast<size_t>(bytes)) != 0);
-  napi_get_boolean(env, !differs, &result);
-  return result;
+  return toBoolean(env, !differs);
 }
 
 napi_value slidingForget(napi_env env, napi_callback_info info) {

@@ -275,13 +275,11 @@ napi_value tunState(napi_env env, napi_callback_info info) {
   Lease<Tun> device(arguments, 0, "device", Kind::tun, false);
   if (!device) return nullptr;
   const InterfaceState state = interfaceState(device->name);
-  napi_value result = nullptr, flag = nullptr, addresses = nullptr;
+  napi_value result = nullptr, addresses = nullptr;
   napi_create_object(env, &result);
   napi_set_named_property(env, result, "name", toString(env, device->name));
-  napi_get_boolean(env, device->found, &flag);
-  napi_set_named_property(env, result, "found", flag);
-  napi_get_boolean(env, state.up, &flag);
-  napi_set_named_property(env, result, "up", flag);
+  napi_set_named_property(env, result, "found", toBoolean(env, device->found));
+  napi_set_named_property(env, result, "up", toBoolean(env, state.up));
   napi_set_named_property(env, result, "mtu", toInteger(env, static_cast<int32_t>(state.mtu)));
   napi_create_array(env, &addresses);
   for (size_t i = 0; i < state.addresses.size(); i++) {
