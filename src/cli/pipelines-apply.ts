@@ -7,7 +7,6 @@ import { isOfSeveral, lackOf, type Place, type PlaceOptions, placeName, placesOf
 import { Failure, PartFailure } from './failure.ts'
 import { collect, type Format, interruption, withOutput } from './options.ts'
 import { goOnUnread } from './output.ts'
-import { readPipelines } from './pipeline-files.ts'
 import { placedLine } from './problems.ts'
 import { clientFor, withClient } from './target.ts'
 import { ask, harmless, paint, print, printJson } from './terminal.ts'
@@ -74,6 +73,8 @@ function tell(applied: Applied, step: 'settings' | 'start' | 'delete', dryRun: b
 
 async function apply(files: string[], options: Options): Promise<void> {
   const { output, prune = false, yes = false, dryRun = false, start = false, forceRestart = false } = options
+  // The other commands for pipelines do not wait for what reads YAML.
+  const { readPipelines } = await import('./pipeline-files.ts')
   const wanted = await readPipelines(files)
   if (wanted.length === 0) throw new Failure('the files hold no pipeline: nothing was changed')
   const names = new Set(wanted.map(({ settings }) => settings.name))

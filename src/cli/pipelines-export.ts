@@ -4,7 +4,6 @@ import { type Command, Option } from 'commander'
 import { messageOf } from '../text/error-message.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { ID_OR_NAME } from './ids.ts'
-import { pipelinesText } from './pipeline-files.ts'
 import { findPipeline, type TargetOptions, targetOf, withTarget } from './target.ts'
 import { harmless } from './terminal.ts'
 
@@ -34,6 +33,7 @@ async function exportPipelines(
   for (const name of names) pipelines.push(await findPipeline(client, node, name))
   // In whatever order the node tells of them, the file is the same.
   if (all) pipelines.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const { pipelinesText } = await import('./pipeline-files.ts')
   const text = pipelinesText(pipelines, json ? 'json' : (format ?? (output.endsWith('.json') ? 'json' : 'yaml')))
   if (output === '-') {
     process.stdout.write(process.stdout.isTTY ? harmless(text) : text)

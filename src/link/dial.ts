@@ -22,7 +22,7 @@ const LOW_WATER = 64 * 1024
 const CLOSING_MS = 2_000
 
 export interface DialOptions extends Omit<NodeHandshakeOptions, 'certificateKey' | 'certificateDoubt'> {
-  /** See `hubAddress`. */
+  /** See `hubAddress` (hub-address.ts). */
   readonly address: URL
   /**
    * Fingerprint (lowercase hex) that the hub's certificate must have, unless the pinned hub key speaks for another; without it and without a CA's
@@ -33,25 +33,6 @@ export interface DialOptions extends Omit<NodeHandshakeOptions, 'certificateKey'
   readonly pinnedCertificateKey?: string | undefined
   /** Certificates (PEM) of authorities to believe besides the system's. */
   readonly ca?: string | undefined
-}
-
-/**
- * Reads the address of a hub: http or https, host and port, and the path below which a proxy serves it, if it does. Throws TypeError, whose
- * message says what the address is, must or must not.
- */
-export function hubAddress(text: string): URL {
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch {
-    throw new TypeError('is no address; write it as in https://hub.example:8769')
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new TypeError('must begin with http:// or https://')
-  }
-  if (url.username !== '' || url.password !== '') throw new TypeError('must hold no user name or password')
-  if (url.search !== '' || url.hash !== '') throw new TypeError('must hold no ? and no #')
-  return url
 }
 
 /**

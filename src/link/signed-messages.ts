@@ -1,13 +1,12 @@
 /** What the hub key signs: what it says of a server, and where all servers are. */
 
 import { encodeBinary } from '../contract/binary-encode.ts'
+import { MAX_ADDRESS_LENGTH } from './hub-address.ts'
 import { decode, HASH_BYTES, KEY_BYTES, length, MAX_ID_LENGTH, schemaOf, Violation } from './messages.ts'
 import type { ServerDetails, ServerList, ServerStatement } from './signed.ts'
 
 /** Servers of a hub, at most: their list travels in a frame of the handshake. */
 export const MAX_SERVERS = 32
-/** Longest address of a server, characters. */
-export const MAX_ADDRESS_LENGTH = 256
 
 const STATEMENT = schemaOf('ServerStatement')
 const LIST = schemaOf('ServerList')

@@ -1,8 +1,7 @@
 /** The kinds of values in the node's configuration: how each is read and what is said when it cannot be. */
 import { resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
-import { hubAddress } from '../link/dial.ts'
-import { MAX_ADDRESS_LENGTH } from '../link/signed-messages.ts'
+import { hubAddress, MAX_ADDRESS_LENGTH } from '../link/hub-address.ts'
 import { readDuration, writeDuration } from '../text/durations.ts'
 import { isObject } from '../text/json-object.ts'
 import { readSize, writeSize } from '../text/sizes.ts'
