@@ -32,7 +32,16 @@ export const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
 export const MAX_COMPONENT_NAME_LENGTH = 256
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: false, verbose: true, ownProperties: true })
+// That the schemas are such is tested; to check it here takes longer than most commands.
+const ajv = new Ajv({
+  allErrors: true,
+  useDefaults: true,
+  strict: false,
+  verbose: true,
+  ownProperties: true,
+  validateSchema: false,
+  meta: false,
+})
 ajv.addFormat('file-name', { type: 'string', validate: (text: string) => !text.includes('\0') })
 ajv.addFormat('socket-address', { type: 'string', validate: (text: string) => portOfAddress(text) !== undefined })
 ajv.addFormat('ip', { type: 'string', validate: (text: string) => isIP(text) !== 0 })
