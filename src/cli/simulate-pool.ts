@@ -8,7 +8,7 @@ import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import type { SimulationResult, SimulationTask } from './simulate-run.ts'
 
-const THREAD = join(packageRoot(), 'dist/src/cli/simulate-thread.js')
+const THREAD = join(packageRoot(), 'dist/program/simulate-thread.js')
 
 /** As many as CPUs that this process may use. */
 export const defaultJobs = availableParallelism

@@ -42,7 +42,7 @@ describe.skipIf(missing.length > 0)('the Debian package', () => {
   it('has the program, its pages, its completions and its service, where Debian looks for them', () => {
     expect(listed.map(({ path }) => path)).toEqual(
       expect.arrayContaining([
-        ...['usr/bin/penstock', 'usr/lib/penstock/bin/penstock.js', 'usr/lib/penstock/dist/src/cli/main.js'],
+        ...['usr/bin/penstock', 'usr/lib/penstock/bin/penstock.js', 'usr/lib/penstock/dist/program/main.js'],
         ...[
           'usr/lib/penstock/node_modules/@penstock/client/dist/index.js',
           'usr/lib/penstock/node_modules/ws/index.js',

@@ -1,0 +1,79 @@
+/**
+ * `node packaging/bundles.js`: what Node.js loads, in a few files in place of some hundred, each of which would be looked for, read and compiled
+ * by itself. A part of `npm run build`.
+ *
+ * - dist/program: the command line and with it the node, main.js and a file for what each command has of its own; and simulate-thread.js.
+ * - dist/thread: the threads of runs, run.cjs and a file for each component and what several have in common.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { isBuiltin, Module } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const TYPEBOX = '@sinclair/typebox'
+
+/** Of TypeBox only what builds schemas is called; as a namespace whose members are known, the rest of it is left out. */
+const onlyUsedTypes = {
+  name: 'only-used-types',
+  resolveId: (id) => (id === TYPEBOX ? `\0${TYPEBOX}` : null),
+  load: (id) =>
+    id === `\0${TYPEBOX}`
+      ? `export * as Type from ${JSON.stringify(join(root, `node_modules/${TYPEBOX}/build/esm/type/type/type.mjs`))}`
+      : null,
+}
+
+/** Bundles the modules `input`, without those of which `external` is true, into dist/<name>; `file` gives what stands in a file for its code. */
+async function bundle(name, input, output, { external = isBuiltin, file = (code) => code } = {}) {
+  const built = await rolldown({
+    input,
+    external,
+    cwd: root,
+    platform: 'node',
+    plugins: [onlyUsedTypes],
+    treeshake: { moduleSideEffects: (id) => !id.includes(TYPEBOX) },
+  })
+  const { output: files } = await built.generate({ comments: false, ...output })
+  await built.close()
+  const out = join(root, 'dist', name)
+  rmSync(out, { recursive: true, force: true })
+  mkdirSync(out)
+  for (const { type, fileName, code, source } of files) {
+    writeFileSync(join(out, fileName), type === 'chunk' ? file(code) : source)
+  }
+}
+
+/**
+ * A file as V8 is to have it in memory, without a copy: the function that Node.js wraps modules in, on the lines that the map knows, and in
+ * ASCII, since a text with any other character takes twice its length.
+ */
+const asFunction = (code) =>
+  Module.wrap(code).replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+await bundle(
+  'thread',
+  { run: join(root, 'src/dataplane/thread.ts') },
+  {
+    format: 'cjs',
+    exports: 'named',
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    entryFileNames: 'run.cjs',
+    chunkFileNames: '[name]-[hash].cjs',
+    // What every run needs is one file, to be read and taken over in one piece.
+    codeSplitting: { groups: [{ name: 'engine', test: /src\/(dataplane\/(engine|native)|text)\// }] },
+  },
+  { file: asFunction },
+)
+
+/** Packages are what npm has installed, TypeBox apart, of which there are 200 files. */
+const installed = (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !id.startsWith(TYPEBOX))
+
+await bundle(
+  'program',
+  { main: join(root, 'src/cli/main.ts'), 'simulate-thread': join(root, 'src/cli/simulate-thread.ts') },
+  { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+  { external: installed },
+)
