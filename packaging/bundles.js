@@ -35,7 +35,12 @@ async function bundle(name, input, output, { external = isBuiltin, file = (code)
     plugins: [onlyUsedTypes],
     treeshake: { moduleSideEffects: (id) => !id.includes(TYPEBOX) },
   })
-  const { output: files } = await built.generate({ comments: false, ...output })
+  const { output: files } = await built.generate({
+    comments: false,
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    ...output,
+  })
   await built.close()
   const out = join(root, 'dist', name)
   rmSync(out, { recursive: true, force: true })
@@ -58,8 +63,6 @@ await bundle(
   {
     format: 'cjs',
     exports: 'named',
-    sourcemap: true,
-    sourcemapExcludeSources: true,
     entryFileNames: 'run.cjs',
     chunkFileNames: '[name]-[hash].cjs',
     // What every run needs is one file, to be read and taken over in one piece.
