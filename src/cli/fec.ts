@@ -1,7 +1,8 @@
 /** `penstock fec`: advice on error correction. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
+import { makeDirectoryAsync } from '../make-directory.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure, Interrupted, SilentFailure, UsageFailure } from './failure.ts'
 import { advise } from './fec-advice.ts'
@@ -75,7 +76,7 @@ function questionOf(options: AdviseOptions): Question {
 
 async function writeAll(directory: string, configurations: Record<string, Written>): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true })
+    await makeDirectoryAsync(directory, 0o777)
     for (const [name, written] of Object.entries(configurations)) {
       await writeFile(join(directory, name), `${JSON.stringify(written, null, 2)}\n`, { flag: 'wx' })
     }

@@ -8,20 +8,11 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
+import { makeDirectory } from '../make-directory.ts'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
 import { bits, context, integer, octets, oid, pem, plain, sequence, set, time, utf8, yes } from './der.ts'
 import { newPrivateKey } from './keys.ts'
@@ -72,7 +63,7 @@ export function autoCertificate(options: CertificateOptions): Certificate {
     }
   }
   const { certificate, key } = makeCertificate(options.hostnames, now, ownKey(keyFile))
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   // The key first: a certificate without its key would be an error at the next start, a key without certificate is replaced.
   write(keyFile, key)
   write(certFile, certificate)

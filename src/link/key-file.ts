@@ -1,7 +1,8 @@
 /** Ed25519 keys in files: PKCS #8 in PEM, for their owner alone to read. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeDirectory } from '../make-directory.ts'
 import { readIfThere } from './read-if-there.ts'
 
 /** The key in a file; undefined when there is no such file. Throws when it holds something else, saying what to do then. */
@@ -26,7 +27,7 @@ export function readKey(path: string, advice = 'restore it'): KeyObject | undefi
  */
 export function placeKey(path: string, key: KeyObject): boolean {
   const directory = dirname(path)
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   const pem = key.export({ type: 'pkcs8', format: 'pem' }) as string
   const draft = `${path}.${process.pid}`
   const file = openSync(draft, 'w', 0o600)

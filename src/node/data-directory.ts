@@ -1,7 +1,8 @@
 /** The data directory while a node has it: made, locked against every other node, with room on its disk for the store. */
-import { existsSync, mkdirSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { native } from '../dataplane/native/native.ts'
+import { makeDirectory } from '../make-directory.ts'
 import type { Reserve } from '../store/room.ts'
 import { storeFiles } from '../store/store.ts'
 
@@ -81,18 +82,6 @@ export const reserve: Reserve = (path, bytes) => {
   native.fileReserve(path, bytes)
 }
 
-function makeDirectory(directory: string): void {
-  try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-  } catch {
-    // Node.js says ENOENT of every failure below what is there; one step alone has the cause.
-    let path = directory
-    while (!existsSync(dirname(path))) path = dirname(path)
-    mkdirSync(path, { mode: 0o700 })
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-  }
-}
-
 /** Bytes that the disk still has to give for the first `bytes` bytes of a file. */
 function missing(path: string, bytes: number): number {
   const blocks = statSync(path, { throwIfNoEntry: false })?.blocks ?? 0
@@ -135,6 +124,7 @@ function explained(directory: string, path: string, cause: NodeJS.ErrnoException
     EACCES: `${whoAmI} may not write ${path}: run the node as its owner, give it to this user (chown -R), or choose another dataDirectory`,
     EPERM: `${whoAmI} may not write ${path}: run the node as its owner, or choose another dataDirectory`,
     EROFS: `${path} is on a file system that is mounted read-only: mount it writable, or choose another dataDirectory`,
+    ENOENT: `${dirname(cause.path ?? path)} is on a file system that takes no directories: choose another dataDirectory`,
     ENOTDIR: 'a part of its path is no directory: choose another dataDirectory',
     EEXIST: 'it is no directory: choose another dataDirectory',
     ELOOP: `${path} is a symbolic link: put a file there, or choose another dataDirectory`,

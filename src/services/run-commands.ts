@@ -1,11 +1,11 @@
 /** The commands of one run's lifecycle handler, as children of the node: each in a process group of its own, its output in the run's log. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { RunHooks } from '../actors/run-thread.ts'
 import type { Hook, LifecycleCommand, LifecycleHandler } from '../dataplane/engine/lifecycle.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { native } from '../dataplane/native/native.ts'
+import { makeDirectoryAsync } from '../make-directory.ts'
 import { LineAllowance, readLines } from './output-lines.ts'
 import { MAX_TIMEOUT_MS } from './pipelines-settings.ts'
 import { endProcesses, RUN_VARIABLE } from './processes.ts'
@@ -59,7 +59,7 @@ export class RunCommands implements RunHooks {
    */
   async run(hook: Hook, signal: AbortSignal): Promise<void> {
     // Where it cannot be made, the commands that name no other say so.
-    await mkdir(this.#options.directory, { recursive: true, mode: 0o700 }).catch(() => {})
+    await makeDirectoryAsync(this.#options.directory).catch(() => {})
     for (const [index, command] of this.#options.handler[hook].entries()) {
       if (signal.aborted) return
       const name = `${hook} command ${index + 1} (${told(command.cmd)})`

@@ -1,7 +1,8 @@
 /** The node's state on disk: one LMDB environment in the data directory, one collection per kind of record. */
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
+import { makeDirectory } from '../make-directory.ts'
 import { DetailsRecord } from './details.ts'
 import { durable, quiet } from './durable.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
@@ -36,7 +37,7 @@ export class Store {
    * the store grows.
    */
   constructor(directory: string, { reserve }: { reserve?: Reserve } = {}) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makeDirectory(directory)
     const { data: path } = storeFiles(directory)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
     this.#root = open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false })

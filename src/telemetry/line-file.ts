@@ -1,7 +1,8 @@
 /** A file of lines that grows at its end: written in batches behind the caller's back, in order, bounded in memory and on disk. */
-import { appendFile, mkdir, open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
+import { appendFile, open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SerialQueue } from '../contract/serial-queue.ts'
+import { makeDirectoryAsync } from '../make-directory.ts'
 
 /** Bytes of lines that wait for the disk, at most: further ones are dropped and counted. */
 const MAX_UNWRITTEN_BYTES = 4 << 20
@@ -155,7 +156,7 @@ export class LineFile {
 
   /** What is in the file before the first batch of this process. */
   async #begin(): Promise<FileEnd> {
-    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 })
+    await makeDirectoryAsync(dirname(this.path))
     if (this.#options.truncate === true && !this.#isTruncated) {
       await truncate(this.path).catch(whenMissing(undefined))
       this.#isTruncated = true

@@ -1,5 +1,5 @@
 /** A run's metrics in a file that other programs map into their memory: written at an interval, read at any time. */
-import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, write, writeSync } from 'node:fs'
+import { closeSync, ftruncateSync, openSync, rmSync, write, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type MetricEntry, type MetricSnapshot, RegionReader } from '../dataplane/engine/metrics.ts'
 import {
@@ -8,6 +8,7 @@ import {
   metricsFileLayout,
   type ShmConfig,
 } from '../dataplane/engine/shm-config.ts'
+import { makeDirectory } from '../make-directory.ts'
 
 const MAGIC = 'PENSHMEM'
 const VERSION = 1
@@ -40,7 +41,7 @@ export class MetricsFile {
   constructor(config: ShmConfig, onError: (error: Error) => void) {
     this.#config = config
     this.#onError = onError
-    mkdirSync(dirname(config.file_path), { recursive: true, mode: 0o700 })
+    makeDirectory(dirname(config.file_path))
     rmSync(config.file_path, { force: true })
     this.#descriptor = openSync(config.file_path, 'wx', 0o644)
     try {

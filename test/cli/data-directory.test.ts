@@ -202,6 +202,16 @@ describe.skipIf(!canMount)('a disk', () => {
   })
 })
 
+test('below a file system that takes no directories: what, where, and what to do', async () => {
+  for (const path of ['/proc/penstock', '/proc/penstock/node']) {
+    const { child, stderr } = await up(path)
+    expect(child.exitCode).toBe(1)
+    expect(stderr()).toContain(
+      `the data directory ${path} cannot be used: /proc is on a file system that takes no directories`,
+    )
+  }
+})
+
 if (NOBODY === undefined) console.warn('SKIPPED: what an ordinary user may not do needs root and setpriv to try')
 
 test.skipIf(NOBODY === undefined)("a directory that is somebody else's: what, where, and what to do", async () => {
