@@ -9,12 +9,16 @@ import type { RunPool } from './engine/run.ts'
 /** `thread.ts`, bundled. Threads run built code, also when the main thread runs the sources (tests). */
 const THREAD = join(packageRoot(), 'dist/thread/run.cjs')
 
-/** Ends at once: one packet, from a source to a sink. */
+/** A packet for a socket that knows nobody, and what it would receive: nothing leaves, and nothing comes in. */
 const REHEARSAL: PipelineConfig = {
   version: 1,
   components: {
     source: { key: 'uniform_traffic_source', config: { output: 'packets', total_packets: 1, interval: 0, seed: 1 } },
-    sink: { key: 'traffic_sink', config: { input: 'packets', mtu: 0, latency_budget: 100, timeout_ms: 10_000 } },
+    socket: {
+      key: 'udp_local',
+      config: { address: '127.0.0.1:0', input: 'packets', output: 'received' },
+    },
+    sink: { key: 'traffic_sink', config: { input: 'received', mtu: 0, latency_budget: 100, timeout_ms: 10_000 } },
   },
   logFilters: [],
   variables: [],

@@ -12,7 +12,7 @@ import { type ThreadSource, Threads } from './threads.ts'
 export interface RunPoolOptions {
   /** Threads kept ready for the next runs, beside those that have one (default 2). */
   warm?: number
-  /** What a thread runs once before it counts as ready, so that what every run does is compiled; ends by itself. Absent: none is kept ready. */
+  /** What a thread runs once before it counts as ready, so that what every run does is compiled; stopped as soon as it runs. Absent: none is kept ready. */
   rehearsal?: PipelineConfig
   /** Most runs at once (default 256). */
   maximum?: number
@@ -62,7 +62,9 @@ export function createRunPool({
       preload: recent,
     }
     const nothing = () => {}
-    return begin(source, async () => {}, options, nothing)
+    const run = begin(source, async () => {}, options, nothing)
+    run.running.then(() => run.stop(), nothing)
+    return run
   }
   const threads = new Threads({ thread, ready: rehearsal === undefined ? 0 : warm, maximum, rehearse, onError })
   const line = new StartLine(Math.max(2, cpus.length))
