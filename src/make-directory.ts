@@ -28,19 +28,27 @@ export async function makeDirectoryAsync(path: string, mode = OWN): Promise<void
 }
 
 function makeOne(path: string, mode: number): void {
+  if (isThere(path)) return
   try {
     mkdirSync(path, { mode })
   } catch (error) {
-    if (lacksParent(path, error) || !statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
+    // Another may have made it meanwhile.
+    if (!isThere(path)) throw error
   }
 }
 
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
 async function makeOneAsync(path: string, mode: number): Promise<void> {
+  const isThere = async () => (await stat(path).catch(() => undefined))?.isDirectory() ?? false
+  if (await isThere()) return
   try {
     await mkdir(path, { mode })
   } catch (error) {
-    const there = lacksParent(path, error) ? undefined : await stat(path).catch(() => undefined)
-    if (!there?.isDirectory()) throw error
+    // Another may have made it meanwhile.
+    if (!(await isThere())) throw error
   }
 }
 
