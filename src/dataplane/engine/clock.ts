@@ -12,16 +12,21 @@ export interface RunClock {
   readonly now: number
   /** Nanoseconds since the Unix epoch at `now` = 0; the virtual clock says 0. */
   readonly epoch: number
-  /** What arrived after it came while this breath waited, or since: no earlier breath has seen it. */
+  /** What has arrived after it has come into this breath: no earlier one has had such a packet. */
   readonly waitedFrom: number
+  /** `now`, as the time of arrival of a packet that is made in this breath. */
+  stamp(): number
 }
 
 /** CLOCK_MONOTONIC from the moment of construction. */
 export class MonotonicClock implements RunClock {
   now = 0
   waitedFrom = 0
-  /** When a breath last took what had arrived. */
-  private taken = 0
+  /**
+   * The latest arrival of a packet that some breath has had. The time at which it asked would not do: what the kernel has taken in reaches the socket
+   * later, by as long as asking takes.
+   */
+  private latest = 0
   readonly epoch: number
   /** Zero of this clock on `native.now()`. */
   readonly origin: number
@@ -34,28 +39,23 @@ export class MonotonicClock implements RunClock {
     this.epoch = (performance.timeOrigin + performance.now()) * 1e6
   }
 
-  /** Takes the time; this breath takes what has arrived. */
+  /** Takes the time; what is received from now on has come into this breath. */
   tick(): number {
-    this.waitedFrom = this.taken
-    native.readClock(this.time)
-    this.now = this.time[0] - this.origin
-    this.taken = this.now
-    return this.now
-  }
-
-  /** Takes the time; what arrives is left to a later breath. */
-  look(): number {
-    this.waitedFrom = this.now
+    this.waitedFrom = this.latest
     native.readClock(this.time)
     this.now = this.time[0] - this.origin
     return this.now
   }
 
-  /** A packet has arrived at `time`, on this clock. */
+  /** A packet was received that has arrived at `time`, on this clock. */
   arrived(time: number): void {
-    if (time <= this.now) return
-    this.now = time
-    this.taken = time
+    if (time > this.latest) this.latest = time
+    if (time > this.now) this.now = time
+  }
+
+  stamp(): number {
+    this.arrived(this.now)
+    return this.now
   }
 }
 
@@ -65,6 +65,10 @@ export class VirtualClock implements RunClock {
   /** Packets arrive when they are taken. */
   readonly waitedFrom = Number.POSITIVE_INFINITY
   readonly epoch = 0
+
+  stamp(): number {
+    return this.now
+  }
 
   /** Moves to `time`, never backwards. */
   advanceTo(time: number): void {

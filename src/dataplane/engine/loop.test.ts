@@ -17,7 +17,7 @@ function looped(first: number, every: number, end: number, spin = false) {
     typeof engineMetrics
   >
   const [fired, published, slept] = [[], [], []] as number[][]
-  const clock = { now: 0, tick: () => (clock.now += LOOK_NS), look: () => (clock.now += LOOK_NS) }
+  const clock = { now: 0, tick: () => (clock.now += LOOK_NS) }
   const timers = new TimerQueue()
   const timer = timers.create(() => {
     fired.push(clock.now)

@@ -20,7 +20,7 @@ export type LoopGraph = Pick<Graph, 'timers' | 'sources' | 'flush' | 'complete'>
   readonly engine: Pick<Graph['engine'], 'timer_lag'>
 }
 export type LoopIo = Pick<NativeIo, 'wait' | 'dispatch' | 'receiveFromNetworks'>
-export type LoopClock = Pick<MonotonicClock, 'now' | 'tick' | 'look'>
+export type LoopClock = Pick<MonotonicClock, 'now' | 'tick'>
 
 /** What the loop is part of. */
 export interface LoopHost {
@@ -119,7 +119,7 @@ export class Loop {
     if (this.spin && timers.next - clock.now < NEAR_NS && clock.now - this.asked < 2 * NEAR_NS) {
       this.ready = 0
       // A whole breath takes as long as a timer may be late.
-      do clock.look()
+      do clock.tick()
       while (!this.busy && clock.now < timers.next && Atomics.load(this.command, 0) === 0)
       meter.breath(0)
       return

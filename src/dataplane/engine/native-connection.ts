@@ -48,7 +48,7 @@ export class NativeConnection implements ConnectionIo {
     const count = native.connectionReceive(this.handle, io.memory, batch.handles, most, io.clock.origin, this.counters)
     if (count <= 0) return count
     batch.length = count
-    io.took(batch.handles[count - 1])
+    io.took(batch.handles, count)
     return count
   }
 

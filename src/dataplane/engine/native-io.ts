@@ -69,7 +69,10 @@ export class NativeIo implements Io, NativeIoParts {
     this.owner = owner
     this.command = place.event
     this.clock = clock
-    this.networks = new RunNetworks(place, () => clock.tick())
+    this.networks = new RunNetworks(place, () => {
+      clock.tick()
+      return clock.stamp()
+    })
     this.poller = native.pollerOpen(owner)
     native.pollerAdd(this.poller, this.command, COMMAND_TOKEN)
   }
@@ -82,12 +85,15 @@ export class NativeIo implements Io, NativeIoParts {
   }
 
   /**
-   * `packet` is the last one received, so no packet has arrived after it. From now on the clock says so: what a component
-   * counts from `now`, a delay for one, never begins before the arrival of the packet it is counted for.
+   * The first `count` of `handles` were received. From now on the clock says that they have arrived: what a component counts from `now`, a delay for
+   * one, never begins before the arrival of the packet it is counted for.
    */
-  took(packet: number): void {
+  took(handles: Int32Array, count: number): void {
+    if (count === 0) return
     this.taken = true
-    this.clock.arrived(this.arrival[packet])
+    const { arrival, clock } = this
+    // With the kernel's times those of a train, which has none, may lie behind the one that follows it.
+    for (let i = this.arrivalTimes ? 0 : count - 1; i < count; i++) clock.arrived(arrival[handles[i]])
   }
 
   remote(address: SocketAddress): Int32Array {

@@ -11,8 +11,8 @@ export interface NativeIoParts {
   readonly clock: MonotonicClock
   readonly poller: number
   readonly memory: number
-  /** `packet` is the last one received. */
-  took(packet: number): void
+  /** The first `count` of `handles` were received. */
+  took(handles: Int32Array, count: number): void
 }
 
 export const BACKENDS = ['GENERIC', 'LINUX_NO_GRO', 'LINUX'] as const
@@ -52,14 +52,14 @@ export class NativePacketIo implements PacketIo {
       const count = this.receiveCall(handle, io.memory, batch.handles, BATCH_CAPACITY, origin, counters)
       batch.length = count
       batch.bytes = counters[RECEIVED_BYTES] - before
-      if (count > 0) io.took(batch.handles[count - 1])
+      io.took(batch.handles, count)
       return
     }
     const room = BATCH_CAPACITY - batch.length
     const count = this.receiveCall(handle, io.memory, this.scratch, room, origin, counters)
     for (let i = 0; i < count; i++) batch.push(this.scratch[i])
     batch.bytes += counters[RECEIVED_BYTES] - before
-    if (count > 0) io.took(this.scratch[count - 1])
+    io.took(this.scratch, count)
   }
 
   send(handles: Int32Array, from: number, count: number): number {

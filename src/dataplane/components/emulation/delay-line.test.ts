@@ -12,7 +12,7 @@ const DELAY = 1_000_000
 /** Lets in packets that arrived at `arrivals`, during a breath that waited from 10,000 and woke at 50,000; when each came out, ns. */
 function released(arrivals: readonly number[], reorder = false): number[] {
   const packets = new Packets({ mtu: 100, slots: 16 })
-  const clock = { now: 50_000, epoch: 0, waitedFrom: 10_000 }
+  const clock = { now: 50_000, epoch: 0, waitedFrom: 10_000, stamp: () => clock.now }
   const timers = new TimerQueue()
   const outlet = new Outlet(packets, new Float64Array(2), 0)
   const times: number[] = []

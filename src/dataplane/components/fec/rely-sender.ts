@@ -204,7 +204,7 @@ export class RelySender {
     this.repairCount = n + 1
     if (like >= 0) packets.annotateAs(repair, like)
     else {
-      packets.arrival[repair] = this.clock.now
+      packets.arrival[repair] = this.clock.stamp()
       packets.client[repair] = this.client
       packets.setRemote(repair, this.remote)
     }

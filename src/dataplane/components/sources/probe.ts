@@ -83,7 +83,7 @@ export class ProbeWriter {
     const at = packets.append(packet, bytes)
     const from = this.pattern * packets.slotBytes + (sequence & 7) * WINDOW_STEP
     data.copyWithin(at + PROBE_BYTES, from, from + bytes - PROBE_BYTES)
-    const { now } = clock
+    const now = clock.stamp()
     packets.arrival[packet] = now
     let seconds = Math.floor(now / NS_PER_S)
     let nanoseconds = Math.floor(now - seconds * NS_PER_S) + this.epoch.nanoseconds

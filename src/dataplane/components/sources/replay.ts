@@ -126,7 +126,7 @@ export class Replay {
     const words = length & ~3
     for (let i = 0; i < words; i += 4) view.setUint32(at + i, source.getUint32(from + i))
     for (let i = words; i < length; i++) view.setUint8(at + i, source.getUint8(from + i))
-    packets.arrival[packet] = clock.now
+    packets.arrival[packet] = clock.stamp()
     return packet
   }
 
