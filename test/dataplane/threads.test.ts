@@ -215,11 +215,14 @@ describe('the threads kept ready', () => {
     const errors: string[] = []
     const broken = {
       ...rehearsal,
-      components: { bomb: { key: 'bomb', config: { delay: 0, poison: 'THROW_EXCEPTION' } } },
+      components: {
+        socket: { key: 'udp_local', config: { address: '192.0.2.1:0', output: 'received' } },
+        sink: { key: 'traffic_sink', config: { input: 'received', mtu: 0, latency_budget: 100, timeout_ms: 10_000 } },
+      },
     }
     const pool = opened(testPool({ rehearsal: broken, onError: (error) => errors.push(error.message) }))
     await until(() => errors.length === 1)
-    expect(errors).toEqual([expect.stringMatching(/^no thread could be made ready for the next run: .*bomb/)])
+    expect(errors).toEqual([expect.stringMatching(/^no thread could be made ready for the next run: .*192\.0\.2\.1/)])
     await start(pool, endless).handle.running
   })
 })
