@@ -10,6 +10,13 @@ import { MAX_BACKLOG_BYTES } from './session.ts'
 
 /** What an admitted link may have sent that waits to be handled, bytes. */
 const MAX_INBOX_BYTES = 64 * 1024 * 1024
+/**
+ * Connections that have not proven a key yet: what a hub can hear out in the time that a handshake has, so that nodes that come back together wait
+ * for their turn, and are not sent away to try again.
+ */
+const MAX_UNPROVEN = 4096
+/** The same from one address that is not loopback. */
+const MAX_UNPROVEN_PER_ADDRESS = 64
 /** Messages of a peer that may wait to be handled: it has one to send, then it waits for the answer. */
 const MAX_UNPROVEN_MESSAGES = 1
 /** While its request to join is pending: pings and pongs, some seconds apart. */
@@ -22,8 +29,8 @@ const MAX_MEMBER_MESSAGES = 65_536
 
 export interface LinkServerOptions extends HubOptions {
   /**
-   * Connections that have not proven a key yet: in all (default 1024), and from one address that is not loopback (default 64); an
-   * IPv6 /64 counts as one address.
+   * Connections that have not proven a key yet: in all (default MAX_UNPROVEN), and from one address that is not loopback (default
+   * MAX_UNPROVEN_PER_ADDRESS); an IPv6 /64 counts as one address.
    */
   readonly unprovenLimit?: number
   readonly unprovenPerAddress?: number
@@ -99,7 +106,7 @@ class UwsLinkServer implements LinkServer {
     const offered = header('sec-websocket-protocol').split(',')
     if (!offered.some((name) => name.trim() === SUBPROTOCOL)) return '400 Bad Request'
     if (this.#isClosed) return '503 Service Unavailable'
-    const { unprovenLimit = 1024, unprovenPerAddress = 64 } = this.#options
+    const { unprovenLimit = MAX_UNPROVEN, unprovenPerAddress = MAX_UNPROVEN_PER_ADDRESS } = this.#options
     const perAddress = isLoopbackAddress(remoteAddress) ? unprovenLimit : unprovenPerAddress
     if (this.#unprovenCount >= unprovenLimit || (this.#unproven.get(networkOf(remoteAddress)) ?? 0) >= perAddress) {
       return '429 Too Many Requests'

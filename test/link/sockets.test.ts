@@ -215,6 +215,14 @@ test('connections that prove nothing are limited, and make room when they go', a
   expect(session.peerId).toBe(hub.identity.nodeId)
 })
 
+test('a thousand nodes that come at once all wait for their turn, and nobody is sent away', async () => {
+  const hub = new TestHub()
+  const address = await listen(hub)
+  await Promise.all(Array.from({ length: 1_100 }, () => openSocket(address)))
+  const { session } = await dial(hub, address)
+  expect(session.peerId).toBe(hub.identity.nodeId)
+})
+
 function openSocket(address: URL): Promise<WebSocket> {
   const socket = new WebSocket(`ws://${address.host}${LINK_PATH}`, SUBPROTOCOL)
   cleanup.push(() => socket.terminate())
