@@ -1,5 +1,5 @@
 /** The threads of a run pool: Piscina's, those kept ready, those that have run and give their memory back. */
-import type { Transferable } from 'node:worker_threads'
+import { SHARE_ENV, type Transferable } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
@@ -21,6 +21,9 @@ const TRIM_MS = 1_000
 
 /** A bound, MiB, for the newly made objects of a thread: while packets flow none is made, and V8 would let them grow to 48. */
 const YOUNG_GENERATION_MB = 8
+
+/** Those that Piscina asks about. */
+type Workers = Parameters<NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>>[1]
 
 /** Who waits for a thread. */
 export interface Waiting {
@@ -103,6 +106,8 @@ export class Threads implements ThreadSource {
     this.piscina = new Piscina({
       filename: LOADER,
       workerData: this.loads.data,
+      // No thread changes it: none needs a copy.
+      env: SHARE_ENV,
       minThreads: 0,
       maxThreads: options.maximum,
       idleTimeout: Number.POSITIVE_INFINITY,
@@ -111,11 +116,7 @@ export class Threads implements ThreadSource {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       loadBalancer: (task, workers) => {
         const placement = (task as unknown as Placeable)[Piscina.queueOptionsSymbol]
-        const free = workers.filter(({ id, currentUsage }) => currentUsage === 0 && !this.ending.has(id))
-        // A thread that has run holds memory; one that has not stays small.
-        const chosen = placement.isRehearsal
-          ? free.find(({ id }) => !this.used.has(id) && !this.ready.has(id))
-          : (free.find(({ id }) => this.used.has(id)) ?? free.find(({ id }) => this.ready.has(id)) ?? free[0])
+        const chosen = this.choose(workers, placement.isRehearsal)
         if (chosen === undefined) return null
         this.place(placement, chosen.id)
         return chosen
@@ -168,6 +169,22 @@ export class Threads implements ThreadSource {
     if (placement.isRehearsal) return
     this.quiet.refresh()
     this.reconsider()
+  }
+
+  /** A thread without a task. One that has run holds memory, one that has not stays small: a run gets the former, a rehearsal the latter. */
+  private choose(workers: Workers, isRehearsal: boolean): Workers[number] | undefined {
+    let ready: Workers[number] | undefined
+    let fresh: Workers[number] | undefined
+    for (const worker of workers) {
+      if (worker.currentUsage !== 0) continue
+      const { id } = worker
+      if (this.ending.has(id)) continue
+      if (this.used.has(id)) {
+        if (!isRehearsal) return worker
+      } else if (this.ready.has(id)) ready ??= worker
+      else fresh ??= worker
+    }
+    return isRehearsal ? fresh : (ready ?? fresh)
   }
 
   /** The thread has no task any more, unless it was given the next one already. */
