@@ -1,7 +1,8 @@
 /**
  * tunnel: TCP (iperf3) between two network namespaces through tun, ssl_encrypt and udp, in turn with a C program that does the same in one thread and
  * with wireguard-go, and with error correction inside. Needs root and iperf3. `WIREGUARD_GO=/path` names the wireguard-go to measure beside Debian's;
- * `PENSTOCK_BENCH_FULL=1` adds four flows and the other direction.
+ * `PENSTOCK_BENCH_FULL=1` adds four flows and the other direction. Each carries for 3 s in each of three rounds, of which the median counts;
+ * `PENSTOCK_BENCH_ROUNDS=9` where other machines share the CPUs, so that rounds differ by a fifth.
  */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +12,7 @@ import { Namespaces } from './support/namespaces.ts'
 import { type Tunnel, Tunnels } from './support/tunnels.ts'
 
 const SECONDS = 3
-const ROUNDS = 3
+const ROUNDS = Number(process.env.PENSTOCK_BENCH_ROUNDS ?? 3)
 const RS = { symbols: 10, repair: 4 }
 /** At this rate the window in time would be thousands of packets. */
 const RELY = { repair_target_rate: 0.1, max_payloads: 64 }
