@@ -3,7 +3,7 @@
  * that is killed, stopped, or cut off from NATS, or whose nodes are cut off from it. PENSTOCK_BENCH_NODES: how many at each server (`ulimit -n` of as many and
  * more); PENSTOCK_BENCH_FAILURE: kill, stop, cut (from NATS) or partition (of the nodes, and of the other servers, from it).
  * Nodes have CPUs of their own, and the simulated ones of a server share one process: PENSTOCK_BENCH_DIALS (default 32) of them dial at once, and the others wait in
- * line for as long as that takes. With as many as there are nodes all wait for all in the middle of their handshakes, are refused as too many, and dial again. PENSTOCK_BENCH_SAYS_AGAIN=1: each says what it is a second time once it has its link.
+ * line for as long as that takes. With as many as there are nodes all wait for all in the middle of their handshakes; those beyond MAX_UNPROVEN are refused and dial again. PENSTOCK_BENCH_SAYS_AGAIN=1: each says what it is a second time once it has its link.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
