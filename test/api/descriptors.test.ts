@@ -41,8 +41,9 @@ test('starts fail with a cause while descriptors are used up, and succeed once t
       const { body } = await call('POST', '/pipelines', settingsOf(traffic(), { name: `p${i}` }))
       pipelines.push(body.pipeline.id)
     }
-    // The node's own: the lock of its data directory.
-    const own = await left(200)
+    // Once no thread is being made ready, only the node's own: the lock of its data directory.
+    const isIdle = async () => (await left(200)) === 1
+    await until(isIdle)
     // What is read from the system for a sample needs descriptors too: the sample comes without it.
     expect((await call('POST', `/pipelines/${pipelines[0]}/start`)).status).toBe(200)
     await left(0)
@@ -72,7 +73,7 @@ test('starts fail with a cause while descriptors are used up, and succeed once t
     }
     for (const pipeline of pipelines) await call('POST', `/pipelines/${pipeline}/stop`)
     // A stop is answered once it is asked for; the run's thread ends a little later.
-    await until(async () => (await left(200)) === own)
+    await until(isIdle)
     expect(child.exitCode).toBeNull()
   } finally {
     agent.destroy()
