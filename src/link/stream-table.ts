@@ -1,4 +1,5 @@
 /** The streams of one session by their ids: which are open, which id comes next, who may say what of which. */
+import { IdTable } from '../id-table.ts'
 import { MAX_STREAMS, Violation } from './messages.ts'
 import type { Stream } from './stream.ts'
 
@@ -6,7 +7,7 @@ const MAX_STREAM_ID = 0xffff_fffe
 
 /** Ids are odd from the node, even from the hub, rising, never used again. */
 export class StreamTable {
-  readonly #streams = new Map<number, Stream>()
+  readonly #streams = new IdTable<Stream>()
   /** What the ids of this side leave when divided by 2. */
   readonly #parity: number
   #nextOwn: number
