@@ -371,7 +371,7 @@ function destroyBetweenReads(session: ServerHttp2Session, socket: Socket): void 
  * Node.js keeps the open streams of a session in a Map, where each call that is over would be copied until it is in the old generation
  * (see IdTable), which takes a quarter of the CPU time of calls. Where Node.js keeps them elsewhere, they stay there.
  */
-export function keepInIdTable(session: Http2Session): void {
+function keepInIdTable(session: Http2Session): void {
   const symbol = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'state')
   const state = symbol && (session as unknown as Record<symbol, { streams?: { size?: unknown } } | undefined>)[symbol]
   if (state?.streams?.size === 0) state.streams = new IdTable<Http2Stream>()
