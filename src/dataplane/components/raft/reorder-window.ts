@@ -6,6 +6,9 @@ const MAX_AHEAD = 8192
 const PLACES = MAX_AHEAD * 2
 const MASK = PLACES - 1
 
+/** How far out of reach a piece may be for the window to move on to it, at the cost of those that it leaves behind. */
+const MAX_MOVE = 1024
+
 /** What is known of a sequence. */
 export const MISSING = 0
 export const HERE = 1
@@ -51,6 +54,11 @@ export class ReorderWindow {
     const distance = ahead(sequence, this.next)
     if (distance >= MAX_AHEAD) return 1
     return distance < -MAX_AHEAD ? -1 : 0
+  }
+
+  /** Whether a sequence that is too far ahead is so by little: one of a stream that is held up, rather than of another one. */
+  isNear(sequence: number): boolean {
+    return ahead(sequence, this.next) < MAX_AHEAD + MAX_MOVE
   }
 
   /** Takes a missing piece within reach and not before `next`, which is due at `deadline`, ns. */

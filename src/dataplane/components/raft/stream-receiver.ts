@@ -38,6 +38,9 @@ export class StreamReceiver {
   private strangers = 0
   /** Packets in one piece that came after they had been given up. */
   private readonly late = new Ring()
+  /** Pieces that had to make room for later ones, in order; with -1 between them where pieces are missing. */
+  private readonly leaving = new Ring()
+  private leavingPieces = 0
 
   constructor(context: StreamReceiverContext, settings: StreamSettings, metrics: StreamMetrics, outlet: Outlet) {
     this.context = context
@@ -49,7 +52,7 @@ export class StreamReceiver {
 
   /** Packets held. */
   get held(): number {
-    return this.window.held + this.joiner.held + this.late.length
+    return this.window.held + this.joiner.held + this.late.length + this.leavingPieces
   }
 
   /**
@@ -60,6 +63,7 @@ export class StreamReceiver {
     const { packets, metrics } = this.context
     const { window } = this
     if (!window.started) window.start((sequence - behind) | 0)
+    if (window.reach(sequence) > 0 && window.isNear(sequence)) this.makeRoom(sequence)
     const reach = window.reach(sequence)
     if (reach !== 0 && ++this.strangers >= TO_BEGIN_ANEW) this.beginAnew((sequence - behind) | 0)
     else if (reach !== 0) {
@@ -82,6 +86,30 @@ export class StreamReceiver {
     const wasMissing = isAgain && known === MISSING
     if (this.place(packet, sequence) && wasMissing) this.metrics.resent_pieces.add(1)
     if (isProtected) this.takeRecovered()
+  }
+
+  /** Those that are held longest leave before their time, those that are missing are given up, until `sequence` is within reach. */
+  private makeRoom(sequence: number): void {
+    const { window, leaving } = this
+    while (window.reach(sequence) > 0) {
+      if (window.stateOf(window.next) === HERE) {
+        leaving.push(window.take(), 0)
+        this.leavingPieces++
+        continue
+      }
+      this.pass()
+      leaving.push(-1, 0)
+    }
+  }
+
+  /** Goes on beyond `window.next`, which is not here: what is missing is given up. */
+  private pass(): void {
+    const { window } = this
+    if (window.stateOf(window.next) === MISSING) {
+      window.giveUp(window.next)
+      this.metrics.lost_pieces.add(1)
+    }
+    window.step()
   }
 
   /** Tells the decoder of a piece. */
@@ -172,8 +200,13 @@ export class StreamReceiver {
 
   /** Lets go what may go now; returns when to ask again, ns (Infinity: when something comes). Only from a timer. */
   release(): number {
-    const { window, joiner, late } = this
+    const { window, joiner, late, leaving } = this
     for (; late.length > 0; late.shift()) joiner.takeAlone(late.handle)
+    for (; leaving.length > 0; leaving.shift()) {
+      if (leaving.handle < 0) joiner.interrupt()
+      else joiner.take(leaving.handle)
+    }
+    this.leavingPieces = 0
     const due = window.started ? this.advance() : Number.POSITIVE_INFINITY
     this.settle()
     this.outlet.flush()
@@ -219,17 +252,12 @@ export class StreamReceiver {
   private giveUpUntil(sequence: number): void {
     const { window, joiner } = this
     while (window.next !== sequence) {
-      const state = window.stateOf(window.next)
-      if (state === HERE) {
+      if (window.stateOf(window.next) === HERE) {
         joiner.take(window.take())
         continue
       }
-      if (state === MISSING) {
-        window.giveUp(window.next)
-        this.metrics.lost_pieces.add(1)
-      }
       joiner.interrupt()
-      window.step()
+      this.pass()
     }
   }
 
@@ -249,6 +277,10 @@ export class StreamReceiver {
     const { packets } = this.context
     const { held } = this
     for (; this.late.length > 0; this.late.shift()) packets.release(this.late.handle)
+    for (; this.leaving.length > 0; this.leaving.shift()) {
+      if (this.leaving.handle >= 0) packets.release(this.leaving.handle)
+    }
+    this.leavingPieces = 0
     this.window.clear((packet) => packets.release(packet))
     this.joiner.drop()
     this.decoder?.reset()
