@@ -162,8 +162,9 @@ export class Carrier implements Candidate {
   /** Until when something has to be reported of what is in flight, ns; Infinity: nothing is. */
   get silentAt(): number {
     const { rtt, inFlight, bandwidth, settings } = this
-    // While the rate is looked for what is sent waits in the path's queue, longer each time.
-    const queued = settings.measured && bandwidth.isStarting && bandwidth.rate > 0 ? inFlight.bytes / bandwidth.rate : 0
+    // While the rate is looked for what is sent waits in the path's queue, longer each time, unless there is too little to send.
+    const isQueued = settings.measured && bandwidth.isStarting && bandwidth.rate > 0 && !inFlight.isOldestIdle
+    const queued = isQueued ? inFlight.bytes / bandwidth.rate : 0
     const expected = Math.max(rtt.cautious, queued)
     return inFlight.oldestSentAt + Math.max(1.5 * expected + reportInterval(expected), MIN_SILENCE_NS)
   }
@@ -173,7 +174,7 @@ export class Carrier implements Candidate {
     const { probes, inFlight, rtt } = this
     if (!this.used) return probes.lastAt + PROBE_NS
     if (probes.unanswered > 0) return Math.max(probes.lastAt, this.lastSentAt) + PROBE_NS + rtt.cautious
-    if (inFlight.packets > 0) return this.lastSentAt + Math.max(rtt.smoothed / 2, MIN_TAIL_NS)
+    if (inFlight.packets > 0) return Math.max(probes.lastAt, this.lastSentAt) + Math.max(rtt.smoothed, MIN_TAIL_NS)
     return Math.max(probes.lastAt, this.lastSentAt) + IDLE_PROBE_NS
   }
 

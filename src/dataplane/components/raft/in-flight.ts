@@ -86,6 +86,11 @@ export class InFlight {
     return this.packets === 0 ? Number.POSITIVE_INFINITY : this.sentAt[this.oldest & MASK]
   }
 
+  /** Whether there was too little to send when the oldest unreported packet, of which there must be one, was sent. */
+  get isOldestIdle(): boolean {
+    return this.idle[this.oldest & MASK] === 1
+  }
+
   /** Whether a packet sent before one that was reported is still out. */
   get overtaken(): boolean {
     return this.packets > 0 && this.told && ahead(this.highest, this.oldest) > 0

@@ -39,6 +39,34 @@ test('a path that dies is left within 120 ms, each time', () => {
   bonded.bench.stop()
 })
 
+test('a measured path that dies is left as soon, though less is sent than it carries', () => {
+  const carrier = { auto_bandwidth_estimation: true }
+  const paths = [
+    { delay: 15, carrier },
+    { delay: 40, carrier },
+  ]
+  const bonded = new Bonded([REALTIME], paths)
+  flow(bonded, 8000, 4, (ms) => {
+    if (ms === 5000) bonded.cut(0)
+    if (ms === 5120) expect(bonded.metrics('a').carriers_0_used).toBe(0)
+  })
+  bonded.bench.advance(1000 * MS)
+  expect(bonded.bench.take('b out 0')).toHaveLength(2000)
+  bonded.bench.stop()
+})
+
+test('on a path without delay, probes for what was lost last go some milliseconds apart', () => {
+  const bonded = new Bonded([REALTIME], [{ delay: 0 }])
+  flow(bonded, 500, 4, (ms) => {
+    if (ms === 496) bonded.cut(0)
+    if (ms === 499) bonded.cut(0, false)
+  })
+  const before = bonded.metrics('a').carriers_0_sent_packets as number
+  bonded.bench.advance(500 * MS)
+  expect((bonded.metrics('a').carriers_0_sent_packets as number) - before).toBeLessThan(30)
+  bonded.bench.stop()
+})
+
 test('what is lost while a path dies is not what it loses otherwise', () => {
   const bonded = new Bonded([REALTIME], [{ delay: 15, loss: 0.02 }, { delay: 40 }])
   flow(bonded, 4000, 1, (ms) => {

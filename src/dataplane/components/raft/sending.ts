@@ -120,7 +120,7 @@ export class Sending {
         const carrier = this.carriers[chosen]
         const piece = stream.takeAgain()
         if (piece >= 0 && stream.againLosses > 1) this.sendOnOthers(index, piece, carrier)
-        if (piece >= 0) this.sendPiece(index, piece, stream.againSequence, FLAG_AGAIN, carrier)
+        if (piece >= 0) this.sendPiece(index, piece, stream.againSequence, againFlags(stream), carrier)
       }
     }
     return true
@@ -135,7 +135,7 @@ export class Sending {
       const copy = context.packets.clone(piece)
       if (copy < 0) return
       context.metrics.created_packets.add(1)
-      this.sendPiece(index, copy, this.streams[index].againSequence, FLAG_AGAIN, carrier)
+      this.sendPiece(index, copy, this.streams[index].againSequence, againFlags(this.streams[index]), carrier)
     }
   }
 
@@ -259,3 +259,6 @@ export class Sending {
     return at
   }
 }
+
+/** Of the piece that goes again: what repairs of it have come so far are of use only if the other end hears that they cover it. */
+const againFlags = ({ isAgainProtected }: StreamSender): number => FLAG_AGAIN | (isAgainProtected ? FLAG_PROTECTED : 0)

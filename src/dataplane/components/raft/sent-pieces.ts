@@ -20,6 +20,8 @@ export class SentPieces {
   private readonly times = new Float64Array(MAX_SENT_PIECES)
   /** How often a piece was lost; one that goes on several carriers may be lost on each. */
   private readonly losses = new Uint8ClampedArray(MAX_SENT_PIECES)
+  /** 1: repairs may cover the piece. */
+  private readonly covered = new Uint8Array(MAX_SENT_PIECES)
   private readonly packets: Packets
   private readonly ended: Counter
 
@@ -36,6 +38,7 @@ export class SentPieces {
     this.copies[sequence & MASK] = copy + 1
     this.times[sequence & MASK] = time
     this.losses[sequence & MASK] = 0
+    this.covered[sequence & MASK] = 0
     if (copy >= 0) this.held++
     this.next = following(sequence)
     this.pass()
@@ -50,6 +53,16 @@ export class SentPieces {
   /** When the piece, which is kept, came in, ns. */
   timeOf(sequence: number): number {
     return this.times[sequence & MASK]
+  }
+
+  /** Repairs may cover the piece, which is kept. */
+  cover(sequence: number): void {
+    this.covered[sequence & MASK] = 1
+  }
+
+  /** Whether repairs may cover the piece, which is kept. */
+  isCovered(sequence: number): boolean {
+    return this.covered[sequence & MASK] === 1
   }
 
   /** The piece, which is kept, was lost once more. */

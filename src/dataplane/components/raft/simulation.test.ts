@@ -137,6 +137,44 @@ describe('a realtime stream', () => {
     bonded.bench.stop()
   })
 
+  test('is repaired by what was sent again too, which repairs cover', () => {
+    const path = { delay: 25, loss: 0.2 }
+    const bonded = new Bonded([{ realtime_stream: { timeout: 150 } }], [path, path])
+    flow(bonded, 20_000, MS, 500)
+    expect(bonded.bench.take('b out 0')).toHaveLength(20_000)
+    bonded.bench.stop()
+  })
+
+  test('of more pieces than are held hands the oldest over before their time, and loses none', () => {
+    const stream = { realtime_stream: { timeout: 1000, delivery_policy: 'ON_TIMEOUT' } }
+    const bonded = new Bonded([stream], [{ delay: 10 }])
+    flow(bonded, 20_000, 0.1 * MS, 100)
+    const received = bonded.bench.take('b out 0')
+    expect(numbersOf(received)).toEqual(Array.from({ length: 20_000 }, (_, n) => n))
+    expect(bonded.metrics('b')).toMatchObject({ reset_packets: 0, out_of_window_packets: 0, streams_0_lost_pieces: 0 })
+    // 8,192 of them are held, one each 0.1 ms, until they come to an end.
+    for (const { bytes, time } of received.slice(0, 10_000)) {
+      const sent = new DataView(bytes.buffer).getUint32(0) * 0.1 * MS
+      expect(Math.abs(time - sent - 829 * MS)).toBeLessThan(3 * MS)
+    }
+    bonded.bench.stop()
+  })
+
+  test('with more behind a missing piece than is held gives up that one alone', () => {
+    const stream = { realtime_stream: { timeout: 1000, extension: { fixed_replication: {} } } }
+    const bonded = new Bonded([stream], [{ delay: 10 }])
+    flow(bonded, 20_000, 0.1 * MS, 100, (n) => {
+      if (n === 5000) bonded.cut(0)
+      if (n === 5002) bonded.cut(0, false)
+    })
+    const lost = bonded.metrics('b').streams_0_lost_pieces as number
+    expect(lost).toBeGreaterThan(0)
+    expect(lost).toBeLessThan(4)
+    expect(bonded.bench.take('b out 0')).toHaveLength(20_000 - lost)
+    expect(bonded.metrics('b').reset_packets).toBe(0)
+    bonded.bench.stop()
+  })
+
   test('with fixed replication goes out on every carrier, without repairs, and is delivered once', () => {
     const stream = { realtime_stream: { timeout: 100, extension: { fixed_replication: {} } } }
     const bonded = new Bonded([stream], [{ loss: 0.1 }, { loss: 0.1, delay: 30 }])

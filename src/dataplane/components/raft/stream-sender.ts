@@ -52,8 +52,9 @@ export class StreamSender {
   repairFirst = 0
   repairCount = 0
   repairKey = 0
-  /** The sequence that the last `takeAgain` gave, and how often that piece was lost. */
+  /** The sequence that the last `takeAgain` gave, whether repairs may cover it, and how often that piece was lost. */
   againSequence = 0
+  isAgainProtected = false
   againLosses = 0
 
   constructor(context: StreamSenderContext, settings: StreamSettings, metrics: StreamMetrics, pieceBytes: number) {
@@ -194,6 +195,7 @@ export class StreamSender {
     }
     this.encoder ??= this.context.makeEncoder()
     this.encoder.add(sequence, at, packets.length[piece])
+    this.sent.cover(sequence)
     this.credit += this.repairRate
     if (this.credit < 1) return
     this.credit -= 1
@@ -250,11 +252,12 @@ export class StreamSender {
     return -1
   }
 
-  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets `againSequence` and `againLosses`. There must be one. */
+  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets what is said of it. There must be one. */
   takeAgain(): number {
     const { again, sent, context } = this
     this.againSequence = again.handle
     this.againLosses = sent.lossesOf(again.handle)
+    this.isAgainProtected = sent.isCovered(again.handle)
     again.shift()
     const piece = context.packets.clone(sent.copyOf(this.againSequence))
     if (piece < 0) return -1
