@@ -80,7 +80,7 @@ export class BlockRetention {
   advance(window: BlockWindow, block: number): void {
     for (let steps = window.ahead(block); steps > 0; steps--) {
       window.newest = (window.newest + 1) | 0
-      this.giveUp(window, window.place(window.newest - window.span), true, this.counters.spent_packets)
+      this.giveUp(window, window.newest - window.span, true, this.counters.spent_packets)
       window.begin(window.newest)
     }
   }
@@ -89,33 +89,46 @@ export class BlockRetention {
   leave(window: BlockWindow, kept: Counter): void {
     // Of the newest block more may be on its way, so nothing is counted as lost there.
     for (let n = 0; n < window.places; n++) {
-      const place = window.place(window.newest - n)
-      this.giveUp(window, place, window.proven && n > 0 && n < window.span, kept)
+      this.giveUp(window, window.newest - n, window.proven && n > 0 && n < window.span, kept)
     }
     window.active = false
   }
 
   /** Counts what a block lacks, when that is to be `counted`, and lets go of its packets. */
-  private giveUp(window: BlockWindow, place: number, counted: boolean, kept: Counter): void {
+  private giveUp(window: BlockWindow, block: number, counted: boolean, kept: Counter): void {
+    const place = window.place(block)
     const state = window.state[place]
     if (state === UNKNOWN) return
     if (counted && (state === OPEN || state === SPENT || state === DONE)) {
-      const sources = window.closing[place] || window.k
-      const expected = sources + this.repairsOf(window, place, sources)
-      this.loss.add(expected, Math.max(0, expected - window.sources[place] - window.repairs[place]))
+      const sources = this.sourcesOf(window, block)
+      // Nobody says how many repairs a block had that ended early, where it may have had fewer: its sources alone tell of the loss then.
+      const hasAll = !this.progressive || sources === window.k
+      const expected = sources + (hasAll ? window.r : 0)
+      const came = window.sources[place] + (hasAll ? window.repairs[place] : 0)
+      this.loss.add(expected, Math.max(0, expected - came))
       if (state !== DONE) this.counters.unrecovered_packets.add(this.missing(window, place, sources))
     }
     this.letGo(window, place, kept)
     window.state[place] = UNKNOWN
   }
 
-  /** How many repairs a block had: all, or, where one that ended early may have fewer, as many as were heard of. */
-  private repairsOf(window: BlockWindow, place: number, sources: number): number {
-    if (!this.progressive || sources === window.k) return window.r
+  /** How many sources a block had. Every source of the next one says it of one that ended early; where all of these are lost it is taken for one like those before. */
+  private sourcesOf(window: BlockWindow, block: number): number {
+    const place = window.place(block)
+    const next = window.place(block + 1)
+    const isFollowed = window.state[next] !== UNKNOWN && window.sources[next] > 0
+    const known = window.closing[place] || (isFollowed ? window.k : 0)
+    if (known === 0) return Math.max(window.top[place], window.usual, this.covered(window, place))
+    window.usual = known
+    return known
+  }
+
+  /** How many sources the repairs that came of a block cover, at most. */
+  private covered(window: BlockWindow, place: number): number {
     const from = place * window.stride + window.k
-    let count = window.r
-    while (count > 0 && window.symbols[from + count - 1] === UNSEEN) count--
-    return count
+    let most = 0
+    for (let at = from; at < from + window.r; at++) most = Math.max(most, window.shapes[at] & 0xff)
+    return most
   }
 
   /** How many of the first `sources` of a block have neither come nor been recovered. */

@@ -63,6 +63,8 @@ export class BlockWindow {
   used = 0
   /** Packets kept for decoding, of all its blocks. */
   held = 0
+  /** Sources of the last block that was given up and known to have had so many. */
+  usual = 0
   private sourcePackets = 0
   /** Sources that came one after the other since one was overtaken. */
   private inOrder = 0
@@ -101,6 +103,7 @@ export class BlockWindow {
     this.k = k
     this.r = r
     this.stride = k + r
+    this.usual = k
     this.span = spanOf(this.stride)
     this.places = 2 * this.span
     this.newest = block

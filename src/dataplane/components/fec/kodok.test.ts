@@ -189,4 +189,24 @@ describe('kodok_decoder', () => {
     expect(bench.metrics().dec.unrecovered_packets).toBe(2)
     bench.stop()
   })
+
+  it('takes a block whose next one is lost for one like those before, and tells the loss of short blocks by their sources', () => {
+    const bench = decoderOf(KODOK)
+    const sources = sizes(2)
+    // Of blocks that end early with 2 of 10 sources, every fifth is lost: nobody says how long the one before it was.
+    for (let block = 0; block < 1500; block++) {
+      if (block % 5 === 4) continue
+      const shape = { k: 10, r: 2, block, previous: block === 0 ? 0 : 2 }
+      bench.send(
+        'in',
+        sources.map((bytes, i) => sourcePacket(KODOK, bytes, i, shape)),
+      )
+      bench.take('out')
+    }
+    const { unrecovered_packets, measured_loss } = bench.metrics().dec as Record<string, number>
+    const givenUp = 1_500 - 64
+    expect(Math.abs(unrecovered_packets / ((givenUp / 5) * 2) - 1)).toBeLessThan(0.05)
+    expect(Math.abs(measured_loss - 0.2)).toBeLessThan(0.02)
+    bench.stop()
+  })
 })
