@@ -1,4 +1,5 @@
 /** The gRPC listener with real clients: calls, streams, errors, access, health and reflection. */
+import { connect } from 'node:http2'
 import * as grpc from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -119,6 +120,27 @@ describe('unary', () => {
       expect(details.length + encodeURI((error as grpc.ServiceError).details).length).toBeLessThan(8_192)
     },
   )
+
+  test('a call whose time is over is not carried out', async () => {
+    const session = connect(`http://127.0.0.1:${port}`)
+    const { grpcPath, request } = operation('getNode')
+    const fields = encodeBinary(request, { nodeId: 'n1' })
+    const status = (timeout: string) =>
+      new Promise<unknown>((resolve, reject) => {
+        const headers = { ':method': 'POST', ':path': grpcPath, 'content-type': 'application/grpc', te: 'trailers' }
+        const stream = session.request({ ...headers, 'grpc-timeout': timeout })
+        stream.on('trailers', (trailers) => resolve(trailers['grpc-status']))
+        // What has no answer but a status has it in its headers.
+        stream.on('response', (received) => received['grpc-status'] !== undefined && resolve(received['grpc-status']))
+        stream.on('error', reject).resume()
+        stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, fields.length]), fields]))
+      })
+    expect(await status('1n')).toBe(`${grpc.status.DEADLINE_EXCEEDED}`)
+    expect(seen.requests).toEqual([])
+    expect(await status('10S')).toBe('0')
+    expect(seen.requests).toEqual([{ nodeId: 'n1' }])
+    session.destroy()
+  })
 
   test('what a handler throws by mistake is reported and hidden', async () => {
     await expect(unary('getNode', { nodeId: 'bug' })).rejects.toMatchObject({

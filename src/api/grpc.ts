@@ -236,6 +236,9 @@ export class GrpcListener {
   /** Answers before it returns where the operation does. */
   #unary(operation: Operation, call: grpc.ServerUnaryCall<Buffer, Buffer>, callback: grpc.sendUnaryData<Buffer>): void {
     try {
+      if (call.cancelled || Number(call.getDeadline()) <= Date.now()) {
+        throw new ServiceError('DEADLINE_EXCEEDED', `the time of the call was over before ${operation.name} began`)
+      }
       const context = this.#context(call)
       const request = decodeBinary(operation.request, call.request)
       const response = this.#dispatcher.unary(operation, request, context)
