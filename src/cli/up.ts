@@ -7,6 +7,8 @@ import { interruption } from './options.ts'
 import { goOnUnread } from './output.ts'
 import { print } from './terminal.ts'
 
+const MINUTE_MS = 60_000
+
 export function addUp(program: Command): void {
   withNodeSettings(program.command('up'))
     .summary('run a node')
@@ -26,7 +28,10 @@ export function addUp(program: Command): void {
       })
       if (node === undefined) return
       print(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)
+      // A node that listens nowhere and has no link has nothing else that keeps the process.
+      const alive = setInterval(() => undefined, MINUTE_MS)
       if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))
+      clearInterval(alive)
       await node.close()
     })
 }

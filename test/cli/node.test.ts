@@ -284,6 +284,17 @@ describe('a node and its pipelines', () => {
     expect(await json<Pipeline[]>('pipelines', 'list')).toMatchObject([{ name: 'kept', started: false }])
   })
 
+  it('stays up without listeners, until SIGTERM', async () => {
+    const quiet = start(['up', '--data-dir', `${directory.path}/quiet`, '--http', 'none', '--grpc', 'none'])
+    await lineOf(quiet, /^penstock ready http=none grpc=none/)
+    const gone = once(quiet, 'exit')
+    // One that has nothing to wait for ends within some milliseconds.
+    const waited = new Promise((resolve) => setTimeout(() => resolve('still up'), 500))
+    expect(await Promise.race([gone, waited])).toBe('still up')
+    quiet.kill('SIGTERM')
+    expect(await gone).toEqual([0, null])
+  })
+
   it('refuses to share its data directory', async () => {
     const args = ['up', '--data-dir', `${directory.path}/data`, '--http', 'none', '--grpc', 'none']
     const { code, stderr } = await penstock(args)
