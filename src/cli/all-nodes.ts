@@ -3,7 +3,7 @@ import { type CallOptions, type Client, type Node, PenstockError, type Pipeline 
 import { type Command, Option } from 'commander'
 import { PartFailure } from './failure.ts'
 import { ago, named } from './node-details.ts'
-import { duration } from './options.ts'
+import { waitingTime } from './options.ts'
 
 /** How long a node has for its answer unless told otherwise, ms. */
 const PATIENCE_MS = 10_000
@@ -21,7 +21,7 @@ export function withAllNodes(command: Command): Command {
     .addOption(new Option('--all-nodes', 'every node of the hub').conflicts('node'))
     .addOption(
       new Option('--timeout <duration>', 'with several nodes, how long each has for its answer')
-        .argParser(duration)
+        .argParser(waitingTime)
         .default(PATIENCE_MS, '10s'),
     )
 }

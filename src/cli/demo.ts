@@ -8,7 +8,7 @@ import { clientOf } from './client.ts'
 import { bindLoopback, freePort, TrafficReceiver, TrafficSender } from './demo-traffic.ts'
 import { Failure } from './failure.ts'
 import { NodeProcess } from './node-process.ts'
-import { duration, type Format, interruption, pause, whole, withOutput } from './options.ts'
+import { type Format, interruption, pause, waitingTime, whole, withOutput } from './options.ts'
 import { untilAborted } from './streams.ts'
 import { number, paint, print, printJson } from './terminal.ts'
 
@@ -200,7 +200,7 @@ export function addDemo(program: Command): void {
       `Starts a node of its own, runs ${EXAMPLE} on it through its REST API, feeds it with UDP datagrams and shows ` +
         'what was sent, lost on the emulated path, recovered and delivered.',
     )
-    .option('-d, --duration <time>', 'how long: 10s, 500ms, 5m', duration, 10_000)
+    .option('-d, --duration <time>', 'how long: 10s, 500ms, 5m', waitingTime, 10_000)
     .option('-r, --rate <number>', 'datagrams a second', whole(1, 50_000), 5_000)
     .option('--size <bytes>', 'bytes of a datagram', whole(16, 1_200), 1_000)
     .action(demo)

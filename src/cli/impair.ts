@@ -21,7 +21,7 @@ import {
   refused,
   type Step,
 } from './impairment.ts'
-import { duration, type Format, interruption, pause, whole, withOutput } from './options.ts'
+import { type Format, interruption, pause, waitingTime, whole, withOutput } from './options.ts'
 import { bitRate, milliseconds, share } from './quantities.ts'
 import { print, printJson, table } from './terminal.ts'
 
@@ -193,7 +193,7 @@ export function addImpair(program: Command): void {
       whole(0, 2 ** 31 - 1),
     )
     .option('-s, --seed <number>', 'the same losses and jitter again for the same packets', whole(0, 2 ** 31 - 1))
-    .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', duration)
+    .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', waitingTime)
     .option('--list', 'list the profiles')
     .option('--print', 'print the pipeline configuration and do not run it')
     .action(impair)

@@ -40,11 +40,20 @@ export function withAllMetrics(command: Command): Command {
   return command.option('--all', 'in the table, the metrics of places that nobody has too')
 }
 
+const MAX_WAITING_MS = 24 * 24 * 3_600_000
+
 /** Reads `500ms`, `10s`, `5m`, `1h30m`; gives milliseconds. */
 export function duration(given: string): number {
   const milliseconds = readDuration(given)
   if (milliseconds === undefined) throw new InvalidArgumentError('A duration is written 500ms, 10s, 5m or 1h30m.')
   if (milliseconds === 0) throw new InvalidArgumentError('A duration must be more than zero.')
+  return milliseconds
+}
+
+/** As `duration`, of time that is waited by the clock: a timer of Node.js takes a longer one for 1 ms. */
+export function waitingTime(given: string): number {
+  const milliseconds = duration(given)
+  if (milliseconds > MAX_WAITING_MS) throw new InvalidArgumentError('A time to wait is at most 24 days, 576h.')
   return milliseconds
 }
 

@@ -74,7 +74,8 @@ export function cpuPin(given: string): number | 'none' {
 /** A whole number of seconds, or a duration. */
 export function seconds(given: string): number {
   const value = /^\d+$/.test(given) ? Number(given) : Math.ceil(duration(given) / 1000)
-  if (value < 1 || value > 2147483647) throw new InvalidArgumentError('Expected at least one second.')
+  if (value < 1) throw new InvalidArgumentError('Expected at least one second.')
+  if (value > 2147483647) throw new InvalidArgumentError('Expected at most 2147483647 seconds.')
   return value
 }
 

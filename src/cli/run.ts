@@ -13,7 +13,16 @@ import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { kpisLine, kpisTable } from './kpis-table.ts'
 import { metricsTable, rateOf } from './metrics-table.ts'
-import { duration, type Format, interruption, logLevel, pause, whole, withAllMetrics, withOutput } from './options.ts'
+import {
+  type Format,
+  interruption,
+  logLevel,
+  pause,
+  waitingTime,
+  whole,
+  withAllMetrics,
+  withOutput,
+} from './options.ts'
 import { RatesReader, ratesLine, ratesTable } from './rates.ts'
 import { LiveRegion, paint, print, printJson } from './terminal.ts'
 
@@ -154,7 +163,7 @@ export function addRun(program: Command): void {
     .summary('run one pipeline in the foreground, without a server')
     .description('Runs one pipeline in the foreground: live rates every second, a summary at the end. Ctrl-C stops it.')
     .argument('<config.json>', 'the configuration, - for standard input')
-    .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', duration)
+    .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', waitingTime)
     .option('--cpu <number>', 'pin the run to this CPU thread, as the kernel numbers them from 0', whole(0, 1023))
     .option('--performance-mode', 'never sleep: spin on the sockets')
     .addOption(

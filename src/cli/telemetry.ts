@@ -12,7 +12,7 @@ import { Failure } from './failure.ts'
 import { printNextRun } from './follow.ts'
 import { kpisTable } from './kpis-table.ts'
 import { metricsTable } from './metrics-table.ts'
-import { collect, duration, type Format, interruption, whole, withAllMetrics } from './options.ts'
+import { collect, type Format, interruption, waitingTime, whole, withAllMetrics } from './options.ts'
 import type { AddVerb } from './pipelines-options.ts'
 import { ComingRuns, isDeleted, meantPipeline, meantRun, recordOf } from './runs.ts'
 import { untilAborted } from './streams.ts'
@@ -191,7 +191,7 @@ export function addTelemetry(add: AddVerb): void {
     .option(
       '--interval <duration>',
       'from one sample to the next; the node samples as often as its telemetry.interval says',
-      duration,
+      waitingTime,
     )
     .option('-f, --follow', 'go on with the next run, after a restart too')
     .option('-c, --count <number>', 'end after this many samples', whole(1, 1_000_000_000))

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { showFullScreen } from './full-screen.ts'
 import { named } from './node-details.ts'
 import { NodeRuns } from './node-runs.ts'
-import { duration, type Format, interruption, pause, withOutput } from './options.ts'
+import { type Format, interruption, pause, waitingTime, withOutput } from './options.ts'
 import { type TargetOptions, targetOf, withTarget } from './target.ts'
 import { paint, print, printDataLine } from './terminal.ts'
 import { type Order, SORT_KEYS, type SortKey, sorted, topTables } from './top-table.ts'
@@ -102,6 +102,6 @@ export function addTop(program: Command): void {
     .addOption(new Option('--sort <column>', 'the column to sort by').choices(SORT_KEYS).default('busy'))
     .option('--reverse', 'sort the other way round')
     .option('--once', 'print once and end')
-    .option('-i, --interval <time>', 'from one drawing, or line, to the next: 500ms, 2s', duration, 1_000)
+    .option('-i, --interval <time>', 'from one drawing, or line, to the next: 500ms, 2s', waitingTime, 1_000)
     .action(top)
 }

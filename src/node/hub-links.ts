@@ -22,7 +22,9 @@ export function dialWith({ identity, signer, log, clock }: LinkNeeds): HubPartOp
   return ({ hubKey, certificate, certificateKey, ...request }) => {
     const { address, intent } = request
     if (intent === 'JOIN' && address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
-      log.warn(`${address.href} is joined without TLS: for trusted networks only; https keeps what is said from others`)
+      log.warn(
+        `${address.href} is to be joined without TLS: for trusted networks only; https keeps what is said from others`,
+      )
     }
     return dialHub({
       ...request,

@@ -25,6 +25,8 @@ describe('usage', () => {
     [['simulate', good, '--duration', '5']],
     [['simulate', good, '--duration', '1s', '--seed', 'x']],
     [['run', good, '--frobnicate']],
+    [['run', good, '--duration', '600h']],
+    [['pipelines', 'create', 'a', good, '--instructions-timeout', '3000000000']],
     [['components', '-o', 'xml']],
     [['pipelines', 'create', 'a', good, '--restart-policy', 'sometimes']],
     [['pipelines', 'list', '--url', 'nowhere']],
