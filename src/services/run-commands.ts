@@ -69,7 +69,11 @@ export class RunCommands implements RunHooks {
         continue
       }
       const fault = await this.#carryOut(command, fields, signal)
-      if (fault === undefined || signal.aborted) continue
+      if (fault === undefined) continue
+      if (signal.aborted) {
+        this.#log('WARN', `${name} was killed: the run ended before it was over`, fields)
+        return
+      }
       const stops = command.policy === 'STOP_ON_ERROR'
       this.#log(stops ? 'ERROR' : 'WARN', `${name} ${fault}`, fields)
       if (stops) throw new CommandFailed(`${name} ${fault}`)

@@ -233,6 +233,9 @@ test('not running within 10 seconds, its commands included: DEADLINE_EXCEEDED, a
   const { currentRun } = await isOver(id)
   expect(currentRun).toMatchObject({ outcome: 'FAILED' })
   expect(isAlive(await process('slow'))).toBe(false)
+  expect((await linesOf(currentRun.id)).map(({ message }) => message)).toContain(
+    'pre_start command 1 (echo $$ > slow; sleep 1000) was killed: the run ended before it was over',
+  )
 }, 30_000)
 
 describe('processes that a run has left', () => {

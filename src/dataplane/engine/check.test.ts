@@ -106,6 +106,15 @@ describe('configuration check', () => {
     expect(problemsOf(json)).toEqual(expect.arrayContaining([expect.stringMatching(wanted)]))
   })
 
+  it('says once that a number stands for no name of an enumeration', () => {
+    const streams = [{ input: 'x', stream_handle: 1, realtime_stream: { timeout: 100, delivery_policy: 2 } }]
+    const { problems } = checkPipelineConfig(wrap({ r: { raft: { streams, carriers: [] } } }), components)
+    const at = '/streams/0/realtime_stream/delivery_policy'
+    expect(problems.filter(({ pointer }) => pointer.endsWith(at)).map(({ message }) => message)).toEqual([
+      '2 is none of ON_TIMEOUT, ON_ORDERED.',
+    ])
+  })
+
   it('lists every problem at once, with pointers as the text has them', () => {
     const json = wrap({ 'a/b': { splitter: { inputs: 'x', outputs: [3] } }, c: { uniformLoss: { lossProb: 'x' } } })
     const pointers = checkPipelineConfig(json, components).problems.map((problem) => problem.pointer)

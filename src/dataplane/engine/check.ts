@@ -206,7 +206,12 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
   const result = normalise(schema as SchemaNode, value, places, '', givenAt)
   problems.push(...places.problems)
   if (!validate(result)) {
-    for (const error of validate.errors ?? []) {
+    const errors = validate.errors ?? []
+    const isUnlisted = ({ instancePath }: ErrorObject) =>
+      errors.some(({ keyword, instancePath: other }) => keyword === 'enum' && other === instancePath)
+    for (const error of errors) {
+      // A number stands for a name: the list of names says what is wrong with one that stands for none.
+      if (error.keyword === 'type' && typeof error.data === 'number' && isUnlisted(error)) continue
       const pointer = places.given.get(error.instancePath) ?? givenAt + error.instancePath
       if (error.keyword === 'required') {
         const field = error.params.missingProperty as string
