@@ -252,7 +252,7 @@ export class StreamSender {
     return -1
   }
 
-  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets what is said of it. There must be one. */
+  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets `againSequence`, `isAgainProtected` and `againLosses`. There must be one. */
   takeAgain(): number {
     const { again, sent, context } = this
     this.againSequence = again.handle
