@@ -63,6 +63,8 @@ async function middleOf(locator: Locator): Promise<{ x: number; y: number }> {
 
 /** Sets a slider by dragging it to a share of its way. */
 async function drag(page: Page, slider: Locator, share: number): Promise<void> {
+  // Waits until it does not move any more.
+  await slider.hover()
   const place = await slider.boundingBox()
   if (place === null) throw new Error('the slider is not to be seen')
   const y = place.y + place.height / 2

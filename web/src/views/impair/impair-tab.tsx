@@ -12,12 +12,14 @@ import './impair.css'
 
 export function ImpairTab({ nodeId, pipeline, configuration, runId }: TabProps) {
   const { jsonConfig, waiting, set } = useApplied(nodeId, pipeline)
-  const { value: schema } = useLive(configSchema)
+  const { value: schema, status: schemaStatus } = useLive(configSchema)
   const { value: profiles = [], status, error } = useLive(impairmentProfiles)
   const links = useMemo(
     () => linksOf(schema === undefined ? configuration : readConfiguration(jsonConfig, schema)),
     [configuration, jsonConfig, schema],
   )
+  // Not drawn in parts: a slider that moves down as the profiles come is missed by the hand that reaches for it.
+  if (status === 'opening' || schemaStatus === 'opening') return <p className="quiet">Loading…</p>
   return (
     <>
       <p className="quiet">
