@@ -93,6 +93,11 @@ export interface ComponentContext<
   foreignAddresses(): boolean
   /** Whether packets that leave this component may reach one that makes them grow. */
   grows(): boolean
+  /**
+   * Longest packet, bytes, that what it reaches from the output with that name can send with all that is written around it on the way;
+   * Infinity where nothing limits it.
+   */
+  longestFrom(output: string): number
   /** An unarmed timer. */
   timer(fire: () => void): Timer
   /** An empty batch of this component's own. */
@@ -130,6 +135,13 @@ export type Instance<C> = Receivers<C> & {
 export interface Fault {
   pointer: string
   message: string
+}
+
+/** What a component is told of its pipeline when it is asked for warnings. */
+export interface WarnedGraph {
+  comesBack: boolean
+  count(key: string): number
+  longestFrom(output: string): number
 }
 
 export interface ComponentDefinition<
@@ -180,13 +192,15 @@ export interface ComponentDefinition<
   readonly fromArrival?: boolean
   /** Most bytes of a packet that this component brings in; absent: it only passes on. */
   mtu?(config: Static<S>): number
+  /** Most bytes of a packet that this component sends out of the pipeline, longer ones being dropped; absent: none, or as long as they come. */
+  sends?(config: Static<S>): number
   /** Rules over several fields. */
   check?(config: Static<S>): Fault[]
   /**
    * What is allowed, but hardly meant. `comesBack`: what it sends out comes back to an input of its own, unaltered. `count` says how many
-   * components of a key the pipeline has.
+   * components of a key the pipeline has, `longestFrom` as in the context.
    */
-  warn?(config: Static<S>, graph: { comesBack: boolean; count: (key: string) => number }): Fault[]
+  warn?(config: Static<S>, graph: WarnedGraph): Fault[]
   create(config: Static<S>, context: ComponentContext<Static<S>, M, E>): Instance<Static<S>>
 }
 

@@ -20,7 +20,7 @@ import { ENGINE_PATH, engineMetrics } from './own-metrics.ts'
 import { Packets } from './packets.ts'
 import { type Connection, type Onward, outputsFrom, type Port, portName } from './ports.ts'
 import { Random } from './random.ts'
-import { growsFrom, largestPacket, roomOf } from './room.ts'
+import { growsFrom, largestPacket, longestPackets, roomOf } from './room.ts'
 import { takeOver } from './take-over.ts'
 import { TimerQueue } from './timers.ts'
 import { warningsOf } from './warnings.ts'
@@ -128,6 +128,8 @@ export class Graph {
   private readonly layout: Layout
   private readonly environment: GraphEnvironment
   private readonly blames = new Map<string, Blame>()
+  /** By the names of connection points; null until a component asks. */
+  private longest: ReadonlyMap<string, number> | null = null
   /** By `shared`. */
   private readonly common = new Map<string, unknown>()
   private readonly histograms: Histogram[] = []
@@ -260,6 +262,7 @@ export class Graph {
       follows: (other) => this.reaches(other, name),
       foreignAddresses: () => this.hasForeignAddresses(name),
       grows: () => growsFrom(name, this.config.components, this.available, this.layout.wiring.onward),
+      longestFrom: (output) => this.longestFrom(output),
       timer: (fire) => this.timers.create(blaming(blame, fire)),
       batch: () => new Batch(this.packets),
       source: (poll) => {
@@ -267,6 +270,11 @@ export class Graph {
       },
       end: (error) => environment.end(error && blame(error)),
     }
+  }
+
+  private longestFrom(output: string): number {
+    this.longest ??= longestPackets(this.config.components, this.available, this.layout.wiring.onward)
+    return this.longest.get(output) ?? Number.POSITIVE_INFINITY
   }
 
   private shared<T>(name: string, make: () => T): T {

@@ -88,6 +88,28 @@ export function growsFrom(
   return false
 }
 
+/**
+ * For each connection, by name, the longest packet in bytes that can go all the way: that every component it reaches from there can send,
+ * with what those in between write in front of it and behind it. Infinity where nothing limits it.
+ */
+export function longestPackets(
+  components: Record<string, ComponentConfig>,
+  registry: Registry,
+  onward: Onward,
+): ReadonlyMap<string, number> {
+  const longest = new Map<string, number>()
+  for (const connection of inOrder(onward).order.reverse()) {
+    const { key, config } = components[connection.to.component]
+    const definition = registry.get(key)
+    const { front, back } = definition?.room?.(config) ?? { front: 0, back: 0 }
+    let most = definition?.sends?.(config) ?? Number.POSITIVE_INFINITY
+    for (const next of onward.get(connection) ?? [])
+      most = Math.min(most, (longest.get(next.name) ?? most) - front - back)
+    longest.set(connection.name, most)
+  }
+  return longest
+}
+
 /** Largest packet that runs have slots for whatever brings packets in, bytes: what Ethernet carries. */
 const MIN_PACKET = 1500
 

@@ -3,6 +3,7 @@ import { pointerOf } from '../../text/pointer.ts'
 import type { Registry } from './component.ts'
 import type { ComponentConfig, Warning } from './config.ts'
 import type { Connection, Onward } from './ports.ts'
+import { longestPackets } from './room.ts'
 
 type Components = Record<string, ComponentConfig>
 
@@ -11,6 +12,11 @@ export function warningsOf(components: Components, registry: Registry, onward: O
   const warnings: Warning[] = []
   const seeds = new Map<number, string>()
   const count = (sought: string): number => Object.values(components).filter(({ key }) => key === sought).length
+  let longest: ReturnType<typeof longestPackets> | undefined
+  const longestFrom = (output: string): number => {
+    longest ??= longestPackets(components, registry, onward)
+    return longest.get(output) ?? Number.POSITIVE_INFINITY
+  }
   for (const [component, { key, config }] of Object.entries(components)) {
     const warn = (pointer: string, message: string): void => {
       const at = pointerOf(['engine_config', 'pipeline', component, key])
@@ -31,7 +37,8 @@ export function warningsOf(components: Components, registry: Registry, onward: O
     const definition = registry.get(key)
     if (!definition?.warn) continue
     const comesBack = returnsTo(component, components, registry, onward)
-    for (const { pointer, message } of definition.warn(config, { comesBack, count })) warn(pointer, message)
+    for (const { pointer, message } of definition.warn(config, { comesBack, count, longestFrom }))
+      warn(pointer, message)
   }
   return warnings
 }

@@ -2,7 +2,7 @@
 
 import { isIPv4, isIPv6 } from '../../../text/ip-family.ts'
 import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
-import { formatRemote } from '../../engine/address.ts'
+import { formatRemote, parseSocketAddress } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'
@@ -53,6 +53,15 @@ const PAYLOAD_V6 = 1452
 /** Longest datagram a socket brings in, bytes; `family` 0 for one that speaks both. */
 export function datagramMtu(mtu: number | undefined, family: 0 | 4 | 6): number {
   return mtu ?? (family === 6 ? PAYLOAD_V6 : PAYLOAD_V4)
+}
+
+/**
+ * Most bytes of payload that every packet of a socket can have, whoever it goes to; `address` is the peer's or its own as configured: one that
+ * is none, or a host name, may be of either family.
+ */
+export function datagramLimit(mtu: number | undefined, address: string | undefined): number {
+  const known = address === undefined ? null : parseSocketAddress(address)
+  return datagramMtu(mtu, known?.family === 4 ? 4 : 6)
 }
 
 /** Whether an IP address is one of a group (224.0.0.0/4, ff00::/8); false also for what is no address. */

@@ -43,6 +43,7 @@ export const simulatedNetwork = defineComponent({
   live: ['receivers'],
   decoupled: true,
   mtu: ({ mtu }) => mtu ?? DEFAULT_MTU,
+  sends: ({ mtu }) => mtu ?? DEFAULT_MTU,
   check({ input, output }) {
     if (input !== undefined || output !== undefined) return []
     return [{ pointer: '', message: 'neither input nor output is set: set one of them, or both' }]

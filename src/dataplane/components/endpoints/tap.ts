@@ -39,6 +39,7 @@ Two of them joined by a tunnel are one Ethernet segment. A bridge at each end an
   metrics: ENDPOINT_METRICS,
   decoupled: true,
   mtu: ({ mtu }) => mtu + FRAME_BYTES,
+  sends: ({ mtu }) => mtu + FRAME_BYTES,
   check: interfaceFaults,
   create(config, { packets, io, log, metrics, outlets }) {
     const options = { packets, metrics, outlet: outlets.output, mtu: config.mtu + FRAME_BYTES }

@@ -33,6 +33,7 @@ export const tun = defineComponent({
   },
   decoupled: true,
   mtu: ({ mtu }) => mtu,
+  sends: ({ mtu }) => mtu,
   check: interfaceFaults,
   create(config, { packets, io, log, metrics, outlets }) {
     const { mtu, generic_offload: offload } = config

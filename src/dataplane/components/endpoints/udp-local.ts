@@ -6,6 +6,7 @@ import { Address, Input, Mtu, Optional, Output, Text } from '../../engine/schema
 import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
+  datagramLimit,
   datagramMtu,
   HOST_NAMES,
   SEVERAL_CLIENTS,
@@ -39,6 +40,7 @@ export const udpLocal = defineComponent({
   decoupled: true,
   passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
+  sends: ({ mtu, address }) => datagramLimit(mtu, address),
   create(config, context) {
     const endpoint = new DatagramEndpoint(context, context.outlets.output, {
       mtu: config.mtu,

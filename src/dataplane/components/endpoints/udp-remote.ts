@@ -5,6 +5,7 @@ import { Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
 import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
+  datagramLimit,
   datagramMtu,
   openForBothFamilies,
   UdpBackend,
@@ -35,6 +36,7 @@ export const udpRemote = defineComponent({
   decoupled: true,
   passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
+  sends: ({ mtu }) => datagramLimit(mtu, undefined),
   create(config, context) {
     const endpoint = openForBothFamilies(
       (local) =>

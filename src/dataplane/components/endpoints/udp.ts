@@ -7,6 +7,7 @@ import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32, ZERO_
 import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
+  datagramLimit,
   datagramMtu,
   HOST_NAMES,
   isMulticast,
@@ -58,6 +59,7 @@ export const udp = defineComponent({
   decoupled: true,
   passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
+  sends: ({ mtu, remote_address, local_address }) => datagramLimit(mtu, remote_address ?? local_address),
   check(config) {
     const faults: Fault[] = []
     const local = config.local_address === undefined ? null : parseSocketAddress(config.local_address)

@@ -64,6 +64,7 @@ A name proves nothing about who is behind it: any program of the user can take a
   },
   decoupled: true,
   mtu: ({ mtu = 65_535 }) => mtu,
+  sends: ({ mtu = 65_535 }) => mtu,
   check({ input, output, server, client }) {
     const faults: Fault[] = []
     if (!input && !output) {

@@ -4,17 +4,25 @@ import type { Batch } from '../../engine/batch.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { CARRIER_METRICS, RAFT_METRICS, STREAM_METRICS } from './metrics.ts'
 import { REPAIR_HEADER_BYTES, SYMBOL_HEADER_BYTES } from './packet.ts'
-import { carrierSettings, packetBytes, pieceBytes, RaftConfig, raftFaults, streamSettings } from './settings.ts'
+import {
+  carrierSettings,
+  MAX_JOINED_PACKET,
+  MIN_LONGEST_PIECE,
+  packetBytes,
+  pieceBytes,
+  RaftConfig,
+  raftFaults,
+  raftWarnings,
+  streamSettings,
+} from './settings.ts'
 import { Transport, type TransportSettings } from './transport.ts'
 
-/** Longest packet that is put together of pieces, bytes, where nothing else in the run has longer ones. */
-const MAX_JOINED_PACKET = 9_216
-
-const settingsOf = (config: Static<typeof RaftConfig>): TransportSettings => ({
+const settingsOf = (config: Static<typeof RaftConfig>, bytes: number): TransportSettings => ({
   streams: config.streams.map(streamSettings),
   carriers: config.carriers.map(carrierSettings),
-  packetBytes: packetBytes(config),
-  pieceBytes: pieceBytes(config),
+  packetBytes: bytes,
+  pieceBytes: pieceBytes(bytes),
+  longestPiece: Math.max(pieceBytes(bytes), MIN_LONGEST_PIECE),
 })
 
 export const raft = defineComponent({
@@ -34,7 +42,7 @@ export const raft = defineComponent({
     'A carrier is left when what was sent on it is not reported for 1.5 round trips and a report interval, 60 ms at least, though a report came since that should tell of it (60 ms ' +
     'later if none did), and that is more than is hardly ever lost in a row; what is unreported goes again on others. Every 100 ms a probe asks whether it is back; after three answers it is ' +
     'used again. The last one in use is not left, since nothing is known to be better, nor is any before the other end is heard.\n\n' +
-    'Nothing is authenticated: put ssl_encrypt and ssl_decrypt on each carrier where others can write to the path, and set max_packet_bytes lower by what they add.',
+    'Nothing is authenticated: put ssl_encrypt and ssl_decrypt on each carrier where others can write to the path. Unless max_packet_bytes is set, room is left for what they add.',
   config: RaftConfig,
   metrics: RAFT_METRICS,
   entryMetrics: { carriers: CARRIER_METRICS, streams: STREAM_METRICS },
@@ -43,10 +51,12 @@ export const raft = defineComponent({
   decoupled: true,
   alters: true,
   room: () => ({ front: REPAIR_HEADER_BYTES + SYMBOL_HEADER_BYTES, back: 0 }),
-  mtu: (config) => Math.max(MAX_JOINED_PACKET, packetBytes(config)),
+  mtu: ({ max_packet_bytes = 0 }) => Math.max(MAX_JOINED_PACKET, max_packet_bytes),
   check: raftFaults,
+  warn: (config, { longestFrom }) => raftWarnings(config, longestFrom),
   create(config, context) {
     const { outlets, metrics, entryMetrics } = context
+    const bytes = packetBytes(config, (output) => context.longestFrom(output))
     const transport = new Transport(
       {
         packets: context.packets,
@@ -61,12 +71,12 @@ export const raft = defineComponent({
         memory: () => context.memory(),
         timer: (fire) => context.timer(fire),
       },
-      settingsOf(config),
+      settingsOf(config, bytes),
     )
     return {
       streams: config.streams.map((_, i) => ({ input: (batch: Batch) => transport.takeStream(batch, i) })),
       carriers: config.carriers.map((_, i) => ({ input: (batch: Batch) => transport.takeCarrier(batch, i) })),
-      reconfigure: (next) => transport.reconfigure(settingsOf(next)),
+      reconfigure: (next) => transport.reconfigure(settingsOf(next, bytes)),
       observe() {
         transport.observe()
         metrics.held_packets.set(transport.held)

@@ -31,6 +31,8 @@ export interface TransportSettings {
   /** Longest packet on a carrier, bytes; most bytes of a payload in one. */
   packetBytes: number
   pieceBytes: number
+  /** Most bytes of a payload in a packet that comes. */
+  longestPiece: number
 }
 
 export interface TransportContext {
@@ -79,16 +81,17 @@ export class Transport {
       })
       return carrier
     })
-    const symbolBytes = settings.pieceBytes + SYMBOL_HEADER_BYTES
-    const code = (window: number) => ({ memory: context.memory(), window, symbolBytes })
-    const forSenders = { packets, clock, metrics, makeEncoder: () => new SlidingEncoder(code(REPAIR_WINDOW)) }
-    const forReceivers = {
-      ...{ packets, clock, metrics, offset, symbolBytes },
-      makeDecoder: () => new SlidingDecoder(code(FIRST_DECODER_WINDOW)),
+    const code = (window: number, piece: number) => {
+      return { memory: context.memory(), window, symbolBytes: piece + SYMBOL_HEADER_BYTES }
     }
-    this.streams = settings.streams.map(
-      (own, i) => new StreamSender(forSenders, own, streamMetrics[i], settings.pieceBytes),
-    )
+    const { pieceBytes, longestPiece } = settings
+    const forReceivers = {
+      ...{ packets, clock, metrics, offset, symbolBytes: longestPiece + SYMBOL_HEADER_BYTES },
+      makeDecoder: () => new SlidingDecoder(code(FIRST_DECODER_WINDOW, longestPiece)),
+    }
+    const makeEncoder = () => new SlidingEncoder(code(REPAIR_WINDOW, pieceBytes))
+    const forSenders = { packets, clock, metrics, makeEncoder }
+    this.streams = settings.streams.map((own, i) => new StreamSender(forSenders, own, streamMetrics[i], pieceBytes))
     this.receivers = settings.streams.map((own, i) => {
       const outlet = streamOutlets[i]
       return outlet && new StreamReceiver(forReceivers, own, streamMetrics[i], outlet)

@@ -1,0 +1,160 @@
+/** How long the packets of raft are where max_packet_bytes leaves it open: as the MTU behind its carriers has it. */
+import { describe, expect, test } from 'vitest'
+import { examples } from '../../../../test/contract-suite/examples.ts'
+import { drive, type Pipeline, payload } from '../../../../test/harness/component.ts'
+import { checkPipelineConfig } from '../../engine/check.ts'
+import { connect } from '../../engine/ports.ts'
+import { longestPackets } from '../../engine/room.ts'
+import { components } from '../registry.ts'
+
+const raft = (carriers: number, settings: object = {}) => ({
+  raft: {
+    streams: [{ input: 'in', stream_handle: 1, transit_stream: { bonding_delay: 10 } }],
+    carriers: Array.from({ length: carriers }, (_, i) => ({
+      input: `come ${i}`,
+      output: `go ${i}`,
+      carrier_handle: i,
+    })),
+    ...settings,
+  },
+})
+
+const whole = (pipeline: Pipeline) => JSON.stringify({ version: 1, engine_config: { pipeline } })
+
+/** Where carrier `i` leads to: a network that others take all packets from. */
+const network = (i: number, mtu: number, input = `go ${i}`): Pipeline => ({
+  [`near ${i}`]: { simulated_network: { network_name: `${i}`, input, output: `come ${i}`, mtu } },
+  [`far ${i}`]: { simulated_network: { network_name: `${i}`, output: `arrived ${i}`, mtu: 65_535 } },
+})
+
+/** The longest packet that arrives on each network when long payloads are sent. */
+function longestOf(pipeline: Pipeline, networks: number): number[] {
+  const bench = drive(pipeline, { mtu: 9216 })
+  for (let n = 0; n < 200; n++) {
+    bench.send('in', payload(9216, n))
+    bench.advance(1e6)
+  }
+  const metrics = bench.metrics()
+  const longest = Array.from({ length: networks }, (_, i) => {
+    return Math.max(...bench.take(`arrived ${i}`).map(({ bytes }) => bytes.length))
+  })
+  bench.stop()
+  for (let i = 0; i < networks; i++) expect(metrics[`near ${i}`].oversize_packets).toBe(0)
+  return longest
+}
+
+/** A repair, 4 bytes longer than the longest data packet, is only sent after losses. */
+const REPAIR = 4
+
+describe('packets are as long', () => {
+  test.each([600, 1400, 1500, 9216])('as the MTU of %i bytes behind the carrier has it', (mtu) => {
+    expect(longestOf({ it: raft(1), ...network(0, mtu) }, 1)).toEqual([mtu - REPAIR])
+  })
+
+  test('as the least of several has it', () => {
+    const pipeline = { it: raft(2), ...network(0, 1400), ...network(1, 1000) }
+    expect(longestOf(pipeline, 2)).toEqual([1000 - REPAIR, 1000 - REPAIR])
+  })
+
+  test('as a datagram of IPv4 has it where the MTU is that of no path', () => {
+    expect(longestOf({ it: raft(1), ...network(0, 65_535) }, 1)).toEqual([1472 - REPAIR])
+  })
+
+  test('as is said', () => {
+    expect(longestOf({ it: raft(1, { max_packet_bytes: 700 }), ...network(0, 1400) }, 1)).toEqual([700 - REPAIR])
+  })
+
+  test('as datagrams of IPv6 have it, to wherever the family is not known', () => {
+    const longest = (udp: Record<string, unknown>): number | undefined => {
+      const pipeline = {
+        it: { key: 'raft', config: raft(1).raft },
+        net: { key: 'udp', config: { input: 'go 0', output: 'come 0', ...udp } },
+      }
+      return longestPackets(pipeline, components, connect(pipeline, components).onward).get('go 0')
+    }
+    expect(longest({ remote_address: '192.0.2.1:9' })).toBe(1472)
+    expect(longest({ remote_address: '[2001:db8::1]:9' })).toBe(1452)
+    expect(longest({ remote_address: 'relay.example:9' })).toBe(1452)
+    expect(longest({ local_address: '0.0.0.0:9' })).toBe(1472)
+    expect(longest({ local_address: '[::]:9' })).toBe(1452)
+    expect(longest({})).toBe(1452)
+    expect(longest({ mtu: 8972 })).toBe(8972)
+  })
+
+  // Every component that has one input and one output and makes packets longer.
+  const wrappers = Object.entries(examples).filter(([key, { config }]) => {
+    const isChain = typeof config.input === 'string' && typeof config.output === 'string'
+    return isChain && components.get(key)?.room !== undefined
+  })
+  test('so with what makes them longer, of which there is much', () => expect(wrappers.length).toBeGreaterThan(10))
+  test.each(wrappers)('as leaves room for what %s adds', (key, { config }) => {
+    const wrapper = { [key]: { ...config, input: 'go 0', output: 'wrapped' } }
+    const [longest] = longestOf({ it: raft(1), wrapper, ...network(0, 1400, 'wrapped') }, 1)
+    expect(longest).toBe(key === 'fragmentizer' ? config.fragment_size : 1400 - REPAIR)
+  })
+})
+
+test('nothing is too long where packets are lost and repaired', () => {
+  const ends = (side: string, stream: object): Pipeline => ({
+    [side]: {
+      raft: {
+        streams: [{ ...stream, stream_handle: 1, realtime_stream: { timeout: 100 } }],
+        carriers: [{ input: `${side} heard`, output: `${side} lossy`, carrier_handle: 1 }],
+      },
+    },
+    [`${side} loss`]: { uniform_loss: { input: `${side} lossy`, output: `${side} sent`, loss_prob: 0.1 } },
+    [`${side} net`]: {
+      simulated_network: { network_name: 'n', input: `${side} sent`, output: `${side} heard`, mtu: 1400 },
+    },
+  })
+  const bench = drive({ ...ends('a', { input: 'in' }), ...ends('b', { output: 'out' }) })
+  for (let n = 0; n < 5000; n++) {
+    bench.send('in', payload(1400, n))
+    bench.advance(1e6)
+  }
+  bench.advance(1e9)
+  const metrics = bench.metrics()
+  expect([metrics['a net'].oversize_packets, metrics['b net'].oversize_packets]).toEqual([0, 0])
+  expect(metrics.b.streams_0_repaired_pieces).toBeGreaterThan(0)
+  expect(bench.take('out').length).toBeGreaterThan(4990)
+  bench.stop()
+})
+
+describe('validation warns', () => {
+  const warningsOf = (mtu: number, settings: object = {}) => {
+    const { problems, warnings } = checkPipelineConfig(
+      whole({
+        it: raft(2, settings),
+        ...network(0, 1400),
+        ...network(1, mtu),
+        from: { uniform_traffic_source: { output: 'in', total_packets: 1, interval: 1 } },
+        to: { traffic_sink: { input: 'arrived 0' } },
+        other: { traffic_sink: { input: 'arrived 1' } },
+      }),
+      components,
+    )
+    expect(problems).toEqual([])
+    return warnings
+  }
+
+  test('of no packets that all carriers take', () => {
+    expect(warningsOf(1000)).toEqual([])
+    expect(warningsOf(1000, { max_packet_bytes: 1000 })).toEqual([])
+  })
+
+  test('of packets longer than what a carrier leads to takes', () => {
+    const [warning, ...others] = warningsOf(1000, { max_packet_bytes: 1400 })
+    expect(others).toEqual([])
+    expect(warning).toMatchObject({
+      component: 'it',
+      pointer: '/engine_config/pipeline/it/raft/carriers/1/output',
+      message: expect.stringMatching(/up to 1400 bytes .* takes 1000 .* max_packet_bytes/),
+    })
+  })
+
+  test('of an MTU too short for any packet', () => {
+    const [warning, ...others] = warningsOf(100)
+    expect(others).toEqual([])
+    expect(warning.message).toMatch(/up to 128 bytes .* takes 100 .* MTU/)
+  })
+})
