@@ -50,7 +50,7 @@ export class Dispatcher {
   }
 
   /** What to tell the caller about `error`; reports what is not meant for callers. */
-  failure(error: unknown, operation: Operation): ServiceError {
+  failure(error: unknown, operation: { readonly name: string }): ServiceError {
     return failure(error, operation.name, this.#options.report)
   }
 

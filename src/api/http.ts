@@ -20,13 +20,22 @@ import { type HttpRoute, HttpRoutes } from './http-routes.ts'
 import { HttpServer } from './http-server.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
-import { endStreamsOf, type StreamSink } from './sink.ts'
+import { endStreamsOf, revoked, type StreamSink } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
-import { MAX_RECEIVE_BYTES, type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
+import { STREAMS_PATH, type StreamAsked, StreamsSocket } from './streams-socket.ts'
+import { type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
+import { MAX_RECEIVE_BYTES } from './websocket-frames.ts'
 
 /** Longest request body, bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
 const MAX_WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
+const SOCKET_LIMITS = {
+  maxPayloadLength: MAX_RECEIVE_BYTES,
+  maxBackpressure: MAX_WEBSOCKET_BACKLOG_BYTES,
+  closeOnBackpressureLimit: true,
+  idleTimeout: 60,
+  sendPingsAutomatically: true,
+} as const
 const NO_DASHBOARD = 'this installation has no dashboard: build it with `npm run build`, and start the node again'
 
 export interface HttpListenerOptions {
@@ -47,6 +56,14 @@ export interface HttpListenerOptions {
   readonly extend?: (server: HttpServer) => void
 }
 
+/** What uWebSockets.js keeps with each socket of many streams. */
+interface StreamsSocketData {
+  /** Whoever opened it; throws once they are not let in any more. */
+  readonly caller: () => Caller
+  readonly identity: string | undefined
+  socket?: StreamsSocket
+}
+
 /** What a request carries apart from its body; uWebSockets.js lends it only while its handler runs. */
 interface RequestHead {
   readonly verb: string
@@ -65,6 +82,7 @@ export class HttpListener {
   readonly #keepAlive: KeepAlive
   readonly #cors: Cors
   readonly #streams = new Set<StreamSink>()
+  readonly #streamsSockets = new Set<StreamsSocket>()
   /** The address of every peer, when only this machine can reach the port: asking for each one's costs a buffer. */
   readonly #peer: string | undefined
   #server: HttpServer | undefined
@@ -83,6 +101,7 @@ export class HttpListener {
     const { address, port, tls, extend } = this.#options
     const server = new HttpServer({ tls, report: (error, what) => this.#dispatcher.report(error, what) })
     extend?.(server)
+    this.#addStreamsSocket(server)
     for (const operation of this.#dispatcher.operations) {
       for (const binding of operation.http) {
         const isStream = binding.transport === 'sse' && binding.verb === 'GET'
@@ -105,6 +124,7 @@ export class HttpListener {
     if (server === undefined) return
     this.#server = undefined
     const error = new ServiceError('UNAVAILABLE', 'the node is shutting down')
+    for (const socket of [...this.#streamsSockets]) socket.end(error)
     for (const stream of [...this.#streams]) stream.end(error)
     // One turn for the last events to leave before the connections are cut.
     await new Promise((resolve) => setImmediate(resolve))
@@ -114,6 +134,7 @@ export class HttpListener {
   /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
   endStreamsOf(identity: string): void {
     endStreamsOf(this.#streams, identity)
+    for (const socket of [...this.#streamsSockets]) if (socket.identity === identity) socket.end(revoked())
   }
 
   /** What it throws, the exchange answers. */
@@ -151,11 +172,14 @@ export class HttpListener {
     const match = this.#routes.match(verb, head.path)
     if (match.kind === 'none') {
       if (head.path === '/') throw new ServiceError('NOT_FOUND', NO_DASHBOARD)
-      throw new ServiceError('NOT_FOUND', `no such path: ${head.path.slice(0, 200)}`)
+      if (head.path === STREAMS_PATH) {
+        const isRead = verb === 'GET' || verb === 'HEAD'
+        exchange.answer(isRead ? upgradeAnswer() : methodAnswer(verb, ['GET', 'HEAD', 'OPTIONS']))
+        return
+      }
+      throw noSuchPath(head.path)
     }
-    if (match.kind === 'malformed') {
-      throw new ServiceError('INVALID_ARGUMENT', `the path segment ${match.segment} is not percent-encoded UTF-8`)
-    }
+    if (match.kind === 'malformed') throw malformedSegment(match.segment)
     if (match.kind === 'method') {
       exchange.answer(methodAnswer(verb, match.allow))
       return
@@ -203,8 +227,7 @@ export class HttpListener {
   ): void | Promise<void> {
     const { transport } = route.binding
     if (transport === 'websocket') {
-      const error = new ServiceError('INVALID_ARGUMENT', 'this path is a WebSocket; open it as one')
-      exchange.answer(errorAnswer(error, { status: '426 Upgrade Required', headers: { upgrade: 'websocket' } }))
+      exchange.answer(upgradeAnswer())
       return
     }
     const call = new Call(caller, transport)
@@ -275,11 +298,7 @@ export class HttpListener {
 
   #addWebSocket(server: HttpServer, operation: Operation, path: string): void {
     const behavior = {
-      maxPayloadLength: MAX_RECEIVE_BYTES,
-      maxBackpressure: MAX_WEBSOCKET_BACKLOG_BYTES,
-      closeOnBackpressureLimit: true,
-      idleTimeout: 60,
-      sendPingsAutomatically: true,
+      ...SOCKET_LIMITS,
       open: (socket: WebSocket<WebSocketData>) => this.#openWebSocket(socket),
       message: (socket: WebSocket<WebSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
         socket.getUserData().sink?.message(frame, isBinary),
@@ -290,22 +309,71 @@ export class HttpListener {
     server.webSocket<WebSocketData>(pattern, behavior, (request) => this.#upgrade(operation, request))
   }
 
-  #upgrade(operation: Operation, request: UpgradeRequest): Upgrade<WebSocketData> {
-    const { remoteAddress, header } = request
+  #addStreamsSocket(server: HttpServer): void {
+    const behavior = {
+      ...SOCKET_LIMITS,
+      open: (socket: WebSocket<StreamsSocketData>) => this.#openStreamsSocket(socket),
+      message: (socket: WebSocket<StreamsSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
+        socket.getUserData().socket?.message(frame, isBinary),
+      drain: (socket: WebSocket<StreamsSocketData>) => socket.getUserData().socket?.drained(),
+      close: (socket: WebSocket<StreamsSocketData>) => this.#loseStreamsSocket(socket.getUserData()),
+    }
+    server.webSocket<StreamsSocketData>(STREAMS_PATH, behavior, (request) => {
+      const { caller, protocol } = this.#proof(request)
+      return { data: { caller, identity: caller().identity }, protocol }
+    })
+  }
+
+  #openStreamsSocket(socket: WebSocket<StreamsSocketData>): void {
+    const data = socket.getUserData()
+    data.socket = new StreamsSocket(socket, {
+      dispatcher: this.#dispatcher,
+      keepAlive: this.#keepAlive,
+      streams: this.#streams,
+      find: (path, query) => this.#findStream(path, query),
+      caller: data.caller,
+      identity: data.identity,
+    })
+    this.#streamsSockets.add(data.socket)
+  }
+
+  #loseStreamsSocket({ socket }: StreamsSocketData): void {
+    if (socket === undefined) return
+    this.#streamsSockets.delete(socket)
+    socket.lose()
+  }
+
+  /** The stream that GET of a path would read. */
+  #findStream(path: string, query: string): StreamAsked {
+    const match = this.#routes.match('GET', path)
+    if (match.kind === 'malformed') throw malformedSegment(match.segment)
+    if (match.kind !== 'route') throw noSuchPath(path)
+    const { operation, binding } = match.route
+    if (binding.transport === 'sse') return { operation, request: readRequest(match.route, match.path, query, '') }
+    const message =
+      binding.transport === 'websocket'
+        ? `${operation.name} takes messages: open a WebSocket of its own at this path`
+        : `${operation.name} is no stream: read it with GET`
+    throw new ServiceError('INVALID_ARGUMENT', message)
+  }
+
+  /** Who wants to open a socket, to be asked again as long as it is open. */
+  #proof({ remoteAddress, header }: UpgradeRequest): { caller: () => Caller; protocol: string } {
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
     const headers = accessHeaders({ getHeader: header }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
-    const caller = this.#caller({ remoteAddress, headers: proof })
-    const call = new Call(caller, 'websocket')
+    return { caller: () => this.#caller({ remoteAddress, headers: proof }), protocol }
+  }
+
+  #upgrade(operation: Operation, request: UpgradeRequest): Upgrade<WebSocketData> {
+    const { caller, protocol } = this.#proof(request)
+    const call = new Call(caller(), 'websocket')
     return { data: { call, operation, request: this.#streamRequest(operation, request) }, protocol }
   }
 
   /** What an operation is asked that takes one request and sends many messages; undefined for others. */
   #streamRequest(operation: Operation, { path, query }: UpgradeRequest): unknown {
-    if (operation.kind !== 'server') return undefined
-    const match = this.#routes.match('GET', path)
-    if (match.kind === 'route') return readRequest(match.route, match.path, query, '')
-    throw new ServiceError('INVALID_ARGUMENT', 'the path is not percent-encoded UTF-8')
+    return operation.kind === 'server' ? this.#findStream(path, query).request : undefined
   }
 
   async #openWebSocket(socket: WebSocket<WebSocketData>): Promise<void> {
@@ -335,6 +403,17 @@ export class HttpListener {
       else sink.end(error)
     }
   }
+}
+
+const noSuchPath = (path: string): ServiceError => new ServiceError('NOT_FOUND', `no such path: ${path.slice(0, 200)}`)
+
+const malformedSegment = (segment: string): ServiceError =>
+  new ServiceError('INVALID_ARGUMENT', `the path segment ${segment} is not percent-encoded UTF-8`)
+
+/** For a WebSocket's path that is asked for without one. */
+function upgradeAnswer(): HttpAnswer {
+  const error = new ServiceError('INVALID_ARGUMENT', 'this path is a WebSocket; open it as one')
+  return errorAnswer(error, { status: '426 Upgrade Required', headers: { upgrade: 'websocket' } })
 }
 
 function responseAnswer(operation: Operation, response: unknown): HttpAnswer {

@@ -122,6 +122,8 @@ export abstract class StreamSink implements Sink<unknown> {
 /** Ends those of `streams` whose callers proved the token `identity`, since it was revoked. */
 export function endStreamsOf(streams: Iterable<StreamSink>, identity: string): void {
   for (const stream of [...streams]) {
-    if (stream.identity === identity) stream.end(new ServiceError('UNAUTHENTICATED', 'the token was revoked'))
+    if (stream.identity === identity) stream.end(revoked())
   }
 }
+
+export const revoked = (): ServiceError => new ServiceError('UNAUTHENTICATED', 'the token was revoked')

@@ -1,25 +1,18 @@
 /** WebSockets: an operation that sends many messages as JSON text, `{"result": …}` or `{"error": {…}}` towards the client. */
 import type { WebSocket } from 'uWebSockets.js'
-import { codeNumbers, ServiceError } from '../contract/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
 import type { RequestReceiver } from '../contract/handlers.ts'
 import { decodeJson } from '../contract/json-decode.ts'
-import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
-import { SharedMessage, type SharedMessages } from '../contract/shared-message.ts'
+import type { SharedMessages } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import { errorBody } from './errors.ts'
-import { parseJson } from './json-parse.ts'
 import type { KeepAlive } from './keep-alive.ts'
 import { StreamSink } from './sink.ts'
+import { closeCode, errorFrame, readFrame, resultFrame, STILL_HERE } from './websocket-frames.ts'
 
 /** Messages kept for a receiver that is not there yet. */
 const MAX_EARLY_MESSAGES = 256
-/** Longest message of a client, bytes. */
-const MAX_MESSAGE_BYTES = 64 * 1024
-/** What uWebSockets.js takes in: it cuts a socket off beyond that without a word, so a message that is too long must reach us to be told so. */
-export const MAX_RECEIVE_BYTES = 16 * MAX_MESSAGE_BYTES
-
 /** What uWebSockets.js keeps with each socket. */
 export interface WebSocketData {
   readonly call: Call
@@ -61,14 +54,10 @@ export class WebSocketSink extends StreamSink {
   /** One frame from the client; what is wrong with it is answered in a frame, and the socket stays open. */
   message(frame: ArrayBuffer, isBinary: boolean): void {
     if (this.closed) return
-    if (frame.byteLength > MAX_MESSAGE_BYTES) {
-      this.#socket.end(1009, `a message may have ${MAX_MESSAGE_BYTES} bytes`)
-      return
-    }
     try {
-      if (isBinary) throw new ServiceError('INVALID_ARGUMENT', 'send JSON as text frames, not binary ones')
-      // Copied to text at once: the buffer is only lent.
-      const request = decodeJson(this.#operation.request, parseJson(Buffer.from(frame).toString('utf8')))
+      const value = readFrame(this.#socket, frame, isBinary)
+      if (value === undefined) return
+      const request = decodeJson(this.#operation.request, value)
       if (this.#receiver !== undefined) this.#deliver(this.#receiver, request)
       else if (this.#early.length < MAX_EARLY_MESSAGES) this.#early.push(request)
       else throw new ServiceError('RESOURCE_EXHAUSTED', 'too many messages before the stream was established')
@@ -95,9 +84,7 @@ export class WebSocketSink extends StreamSink {
   protected override open(): void {}
 
   protected override write(message: unknown): number {
-    const encode = (value: unknown): Uint8Array =>
-      Buffer.from(`{"result":${jsonEncoder(this.#operation.response)(value)}}`)
-    const bytes = message instanceof SharedMessage ? message.encoded('websocket', encode) : encode(message)
+    const bytes = resultFrame(this.#operation, message)
     this.frame(bytes)
     return bytes.length
   }
@@ -116,7 +103,7 @@ export class WebSocketSink extends StreamSink {
     }
     const failure = this.#dispatcher.failure(error, this.#operation)
     this.frame(errorFrame(failure))
-    this.#socket.end(4000 + codeNumbers[failure.code])
+    this.#socket.end(closeCode(failure.code))
   }
 
   protected frame(frame: string | Uint8Array): void {
@@ -124,9 +111,6 @@ export class WebSocketSink extends StreamSink {
     if (this.#socket.send(frame, false) !== 1) this.writable = false
   }
 }
-
-/** A message of neither kind: pages are not told of pings. */
-const STILL_HERE = '{}'
 
 /** One open WebSocket of an operation that takes one request. It takes no messages, and says when it is silent that it is there. */
 export class WebSocketStreamSink extends WebSocketSink {
@@ -177,8 +161,4 @@ export class WebSocketStreamSink extends WebSocketSink {
     super.lose()
     this.#keepAlive.forget(this)
   }
-}
-
-function errorFrame(error: ServiceError): string {
-  return `{"error":${errorBody(error)}}`
 }

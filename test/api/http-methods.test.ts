@@ -18,6 +18,7 @@ for (const { http } of loadOperations()) {
     routes.set(fill(path), verbs.set(verb, transport))
   }
 }
+routes.set('/v1/streams', new Map([['GET', 'websocket']]))
 /** The link's path is one for upgrades only, / is the dashboard; the others are none at all. */
 const strangers = ['/', '/v1', '/v1/', '/v1/link', '/v1/nope', '/v1/nodes/%ff', '/favicon.ico', '//', '/..']
 

@@ -15,13 +15,21 @@ export type Continuation = (first: Message, index: number) => Message
 /** Messages handed to the kernel before it is waited for. */
 const BATCH = 200
 
+/** A stream that goes on: the page's socket that carries it, and its id there. */
+interface Replayed {
+  readonly socket: WebSocket
+  readonly id: number
+  readonly continuation: Continuation
+  first?: Message
+}
+
 export class ReplayingProxy {
   readonly #server: Server
   readonly #node: string
   readonly #continuations: ReadonlyMap<RegExp, Continuation>
   readonly #sockets = new Set<WebSocket>()
-  /** Streams that go on, each with the page's end of it. */
-  readonly #replayed: { readonly socket: WebSocket; readonly continuation: Continuation; first?: Message }[] = []
+  /** Streams that go on. */
+  readonly #replayed = new Set<Replayed>()
   #sent = 0
 
   private constructor(node: string, continuations: ReadonlyMap<RegExp, Continuation>) {
@@ -49,7 +57,7 @@ export class ReplayingProxy {
 
   /** Whether every stream that is to go on has begun. */
   get hasBegun(): boolean {
-    return this.#replayed.length > 0 && this.#replayed.every(({ first }) => first !== undefined)
+    return this.#replayed.size > 0 && [...this.#replayed].every(({ first }) => first !== undefined)
   }
 
   /** Sends the next `count` messages of every stream that goes on; resolves once the kernel has them. Gives the index of the last. */
@@ -58,9 +66,9 @@ export class ReplayingProxy {
     while (this.#sent < end) {
       const until = Math.min(end, this.#sent + BATCH)
       const written: Promise<void>[] = []
-      for (const { socket, continuation, first } of this.#replayed) {
+      for (const { socket, id, continuation, first } of this.#replayed) {
         for (let index = this.#sent + 1; index <= until; index++) {
-          const text = JSON.stringify({ result: continuation(first, index) })
+          const text = JSON.stringify({ id, result: continuation(first, index) })
           if (index < until) socket.send(text)
           else
             written.push(
@@ -98,21 +106,34 @@ export class ReplayingProxy {
   }
 
   #join(page: WebSocket, path: string): void {
-    const found = [...this.#continuations].find(([pattern]) => pattern.test(path))
-    const stream =
-      found === undefined ? undefined : { socket: page, continuation: found[1], first: undefined as Message }
-    if (stream !== undefined) this.#replayed.push(stream)
     const node = new WebSocket(`ws://${this.#node}${path}`, ['penstock'], { headers: this.#headers() })
     for (const socket of [page, node]) this.#sockets.add(socket)
+    const opened = once(node, 'open').then(
+      () => true,
+      () => false,
+    )
+    const streams = new Map<number, Replayed>()
     node.on('message', (data, isBinary) => {
-      const { result } = JSON.parse(String(data))
+      const { id, result } = JSON.parse(String(data))
+      const stream = streams.get(id)
       if (stream !== undefined && result !== undefined) {
         if (stream.first !== undefined) return
         stream.first = result
       }
       page.send(data, { binary: isBinary })
     })
-    page.on('message', (data, isBinary) => node.send(data, { binary: isBinary }))
+    page.on('message', async (data, isBinary) => {
+      const { open, close } = JSON.parse(String(data))
+      const found = [...this.#continuations].find(([pattern]) => open !== undefined && pattern.test(open.path))
+      if (found !== undefined) {
+        const stream: Replayed = { socket: page, id: open.id, continuation: found[1] }
+        streams.set(open.id, stream)
+        this.#replayed.add(stream)
+      }
+      const left = streams.get(close?.id)
+      if (left !== undefined) this.#replayed.delete(left)
+      if (await opened) node.send(data, { binary: isBinary })
+    })
     node.on('error', () => page.terminate())
     node.on('close', (code, reason) => (isSendable(code) ? page.close(code, reason) : page.terminate()))
     page.on('close', (code, reason) => (isSendable(code) ? node.close(code, reason) : node.terminate()))

@@ -9,6 +9,7 @@ import * as client from '../../clients/typescript/src/index.ts'
 import { freeAddress } from '../../src/cli/free-address.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { type RunningNode, runNode, settingsOf, temporaryDirectory, traffic } from '../api/running-node.ts'
+import { until } from '../harness/waiting.ts'
 import { Between, portOf } from './between.ts'
 
 let node: RunningNode
@@ -75,7 +76,7 @@ describe('failures', () => {
   })
 })
 
-describe.each(['events', 'sockets'] as const)('streams by %s', (streams) => {
+describe.each(['events', 'socket'] as const)('streams by %s', (streams) => {
   const how = { streams, webSocket: (url: string, protocols: string[]) => new WebSocket(url, protocols) }
 
   test('end with their signal, which the node sees, and when the loop is left', async () => {
@@ -189,6 +190,89 @@ describe.each(['events', 'sockets'] as const)('streams by %s', (streams) => {
     expect(first).toMatchObject({ level: expect.any(String) })
     await lines.return()
     await node.call('DELETE', `/pipelines/${id}`)
+  })
+})
+
+describe('many streams over one WebSocket', () => {
+  const how = {
+    streams: 'socket' as const,
+    webSocket: (url: string, protocols: string[]) => new WebSocket(url, protocols),
+  }
+
+  test('share it; it is closed with the last of them, and another is opened for the next', async () => {
+    const sockets: WebSocket[] = []
+    const near = client.connect({
+      ...connection,
+      ...how,
+      webSocket: (url, protocols) => {
+        const socket = new WebSocket(url, protocols)
+        sockets.push(socket)
+        return socket
+      },
+    })
+    const streams = Array.from({ length: 300 }, () => client.streamConnectionState(near, {}))
+    for (const stream of streams) expect((await stream.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
+    const changes = client.streamPipelines(near, { nodeId: node.node.id })
+    await changes.opened()
+    expect(sockets).toHaveLength(1)
+    for (const stream of streams) await stream.return()
+    // The one that is left goes on.
+    const id = await node.create(traffic())
+    expect((await changes.next()).value).toMatchObject({ create: { pipeline: { id } } })
+    await changes.return()
+    await until(() => sockets[0]?.readyState === WebSocket.CLOSED)
+    await node.call('DELETE', `/pipelines/${id}`)
+    const again = client.streamConnectionState(near, {})
+    await again.next()
+    expect(sockets).toHaveLength(2)
+    await again.return()
+  })
+
+  test('are opened with the token of the day', async () => {
+    const tokens: (string | undefined)[] = []
+    const near = client.connect({
+      ...connection,
+      ...how,
+      token: () => tokens[0],
+      webSocket: (url, protocols) => {
+        tokens.push(protocols.at(-1))
+        return new WebSocket(url, protocols)
+      },
+    })
+    tokens.push(undefined)
+    const first = client.streamConnectionState(near, {})
+    await first.next()
+    tokens[0] = 'penstock_guess'
+    await expect(client.streamConnectionState(near, {}).next()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(tokens.slice(1)).toEqual(['penstock', 'penstock.bearer.penstock_guess'])
+    await first.return()
+  })
+
+  test('fail one by one, and the others stay', async () => {
+    const near = client.connect({ ...connection, ...how })
+    const states = client.streamConnectionState(near, {})
+    await states.next()
+    const unknown = { nodeId: node.node.id, runId: 'unknown' }
+    await expect(client.openLogStream(near, unknown).next()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const stop = new AbortController()
+    const changes = client.streamPipelines(near, { nodeId: node.node.id }, { signal: stop.signal })
+    await changes.opened()
+    stop.abort(new Error('enough'))
+    await expect(changes.next()).rejects.toThrow('enough')
+    await states.return()
+  })
+
+  test('one that is given up before the socket is open does not keep it', async () => {
+    const between = new Between(() => portOf(node))
+    const near = client.connect({ ...how, url: await between.listen() })
+    const stop = new AbortController()
+    const states = client.streamConnectionState(near, {}, { signal: stop.signal })
+    const first = states.next()
+    stop.abort(new Error('enough'))
+    await expect(first).rejects.toThrow('enough')
+    const next = client.streamConnectionState(near, {})
+    expect((await next.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
+    await next.return()
   })
 })
 

@@ -117,7 +117,7 @@ test('every stream is a channel of the AsyncAPI document, an event stream a WebS
   const { channels, operations } = await get('/v1/asyncapi.json')
   const streams = loadOperations().filter(({ kind }) => kind !== 'unary')
   const names = streams.flatMap(({ name, kind }) => (kind === 'server' ? [name, `${name}Socket`] : [name]))
-  expect(Object.keys(channels).sort()).toEqual(names.sort())
+  expect(Object.keys(channels).sort()).toEqual([...names, 'streams'].sort())
   expect(channels.streamNodesSocket).toMatchObject({
     address: '/v1/streams/nodes',
     servers: [{ $ref: '#/servers/socket' }],
@@ -130,6 +130,8 @@ test('every stream is a channel of the AsyncAPI document, an event stream a WebS
   })
   for (const { name, http } of streams) expect(channels[name].address).toBe(camel(http[0]!.path))
   expect(operations.authenticationByRequestsSend.action).toBe('send')
+  expect(channels.streams.address).toBe('/v1/streams')
+  expect([operations.streams.action, operations.streamsSend.action]).toEqual(['receive', 'send'])
 })
 
 test('the schema of configurations is served as it is printed', async () => {

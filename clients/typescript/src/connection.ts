@@ -23,10 +23,10 @@ export interface ConnectionOptions {
   /** In place of `new WebSocket(url, protocols)`, which Node.js has from version 22 on; `nodeWebSocket` makes one of the package ws. */
   readonly webSocket?: (url: string, protocols: string[]) => SocketLike | Promise<SocketLike>
   /**
-   * How streams come: `events`, the default, or `sockets`, a WebSocket each, of which browsers open some two hundred at once to a node without
-   * HTTP/2 where of other requests they open six. A stream with a request that a path and a query cannot say comes as events.
+   * How streams come: `events`, the default, or `socket`, all over one WebSocket, where browsers open six connections to a node that has no
+   * HTTP/2. A stream with a request that a path and a query cannot say comes as events.
    */
-  readonly streams?: 'events' | 'sockets'
+  readonly streams?: 'events' | 'socket'
   /** Milliseconds of silence after which a stream is taken for broken; default 45,000. A node says every 15 s that it is there. */
   readonly silence?: number
   /** Whether streams connect again unless they are told otherwise; default true. */
@@ -35,7 +35,7 @@ export interface ConnectionOptions {
   readonly explain?: (error: PenstockError) => Error
 }
 
-/** A node to call. It holds nothing open: streams and sockets are closed by who opened them. */
+/** A node to call. It holds nothing open: streams and sockets are closed by who opened them, the socket of all streams with the last of them. */
 export interface Connection extends ConnectionOptions {
   /** Without a slash at its end. */
   readonly url: string

@@ -27,36 +27,18 @@ type SocketForm = string
  * tells that (`nodeWebSocket` does), else with UNAVAILABLE: browsers do not tell why. A failure of the stream, told by the close codes 4000 and
  * above, is thrown to who iterates. It is not opened again: answers that were sent would be lost.
  */
-export function openSocket<Request, Message>(
+export async function openSocket<Request, Message>(
   connection: Connection,
   form: SocketForm,
-  options: SocketOptions = {},
-): Promise<Exchange<Request, Message>> {
-  return openAt(connection, `${connection.url}${form.replace(/^GET /, '')}`, options)
-}
-
-/** The same at an address of HTTP; `onHeard` is called at each message that is no error, one that says nothing included. */
-export async function openAt<Request, Message>(
-  connection: Connection,
-  url: string,
-  { signal, onRefused, onHeard }: SocketOptions & { readonly onHeard?: () => void },
+  { signal, onRefused }: SocketOptions = {},
 ): Promise<Exchange<Request, Message>> {
   signal?.throwIfAborted()
   try {
-    const token = await tokenOf(connection)
-    if (token !== undefined && !PROTOCOL.test(token)) {
-      throw new PenstockError(
-        'UNAUTHENTICATED',
-        'the token cannot be sent: it holds signs that no subprotocol may have',
-      )
-    }
-    const protocols = token === undefined ? ['penstock'] : ['penstock', `penstock.bearer.${token}`]
-    const make = connection.webSocket ?? ((at: string, names: string[]): SocketLike => new WebSocket(at, names))
-    const socket = await make(url.replace(/^http/, 'ws'), protocols)
-    const inbox = new Inbox<Message>(connection, socket, { onRefused, onHeard })
+    const inbox = new Inbox<Message>(connection, onRefused)
     const stop = (): void => inbox.abort(signal?.reason)
     signal?.addEventListener('abort', stop, { once: true })
-    await inbox.opened
+    const url = `${connection.url}${form.replace(/^GET /, '')}`
+    await dial(connection, url, await protocolsOf(connection), inbox)
     return inbox as Exchange<Request, Message>
   } catch (error) {
     signal?.throwIfAborted()
@@ -64,112 +46,164 @@ export async function openAt<Request, Message>(
   }
 }
 
-interface Listeners {
-  readonly onRefused: ((error: PenstockError) => void) | undefined
-  readonly onHeard: (() => void) | undefined
+/** Whom a WebSocket tells what comes. */
+export interface SocketListener {
+  /** It was made, and is about to be opened. */
+  made(socket: SocketLike): void
+  message(text: string): void
+  closed(code: number, reason: string): void
+}
+
+/** The subprotocols to offer, with the token among them; rejects with UNAUTHENTICATED when none can carry it. */
+export async function protocolsOf(connection: Connection): Promise<string[]> {
+  const token = await tokenOf(connection)
+  if (token === undefined) return ['penstock']
+  if (PROTOCOL.test(token)) return ['penstock', `penstock.bearer.${token}`]
+  throw new PenstockError('UNAUTHENTICATED', 'the token cannot be sent: it holds signs that no subprotocol may have')
+}
+
+/** Opens a WebSocket at an address of HTTP; fulfilled once it is open, rejects as `openSocket` does. */
+export async function dial(
+  connection: Connection,
+  url: string,
+  protocols: string[],
+  listener: SocketListener,
+): Promise<void> {
+  const make = connection.webSocket ?? ((at: string, names: string[]): SocketLike => new WebSocket(at, names))
+  const socket = await make(url.replace(/^http/, 'ws'), protocols)
+  listener.made(socket)
+  await new Promise<void>((resolve, reject) => {
+    let cause: unknown
+    socket.addEventListener('open', resolve)
+    socket.addEventListener('error', ({ error }) => {
+      cause ??= error
+    })
+    socket.addEventListener('message', ({ data }) => listener.message(String(data)))
+    socket.addEventListener('close', ({ code, reason }) => {
+      listener.closed(code, reason)
+      const unreached = { loss: 'NO_ANSWER', cause } as const
+      reject(
+        cause instanceof PenstockError
+          ? cause
+          : new PenstockError('UNAVAILABLE', `${connection.url} does not answer`, unreached),
+      )
+    })
+  })
+}
+
+/** What a close code says: nothing where the socket just ended, else the failure; `last` is the one that was told before it. */
+export function failureOfClose(
+  { url }: Connection,
+  code: number,
+  reason: string,
+  last?: PenstockError,
+): PenstockError | undefined {
+  if (code === 1000) return undefined
+  if (code > 4000 && code - 4000 < CODES.length) {
+    const own = CODES[code - 4000] as PenstockError['code']
+    return last?.code === own ? last : new PenstockError(own, reason)
+  }
+  return new PenstockError('UNAVAILABLE', `the WebSocket of ${url} broke off (${code})`, { loss: 'BROKEN_OFF' })
+}
+
+/** A frame of a node; throws PenstockError when it is none. */
+export function readFrame<Frame>(text: string): Frame {
+  try {
+    return JSON.parse(text) as Frame
+  } catch (cause) {
+    throw new PenstockError('UNKNOWN', 'a message is not of a node', { loss: 'NOT_A_NODE', cause })
+  }
 }
 
 /** What came and was not read yet, and who waits for more. */
-class Inbox<Message> implements Exchange<unknown, Message> {
-  readonly opened: Promise<void>
-  readonly #socket: SocketLike
-  readonly #connection: Connection
-  readonly #listeners: Listeners
+export class Queue<Message> {
   readonly #messages: Message[] = []
   #wake: () => void = () => {}
   #end: { readonly error?: unknown } | undefined
+
+  push(message: Message): void {
+    this.#messages.push(message)
+    this.#wake()
+  }
+
+  /** Nothing comes any more; the first end is the one that holds. */
+  finish(end: { readonly error?: unknown }): void {
+    this.#end ??= end
+    this.#wake()
+  }
+
+  /** The messages until the end; throws its error. */
+  async *read(): AsyncGenerator<Message, void, undefined> {
+    for (;;) {
+      const message = this.#messages.shift()
+      if (message !== undefined) yield message
+      else if (this.#end !== undefined) {
+        if ('error' in this.#end) throw this.#end.error
+        return
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+      }
+    }
+  }
+}
+
+class Inbox<Message> implements Exchange<unknown, Message>, SocketListener {
+  readonly #connection: Connection
+  readonly #onRefused: ((error: PenstockError) => void) | undefined
+  readonly #queue = new Queue<Message>()
+  #socket: SocketLike | undefined
   /** The last error that came: the reason, when the socket closes after it. */
   #failure: PenstockError | undefined
 
-  constructor(connection: Connection, socket: SocketLike, listeners: Listeners) {
+  constructor(connection: Connection, onRefused: ((error: PenstockError) => void) | undefined) {
     this.#connection = connection
+    this.#onRefused = onRefused
+  }
+
+  made(socket: SocketLike): void {
     this.#socket = socket
-    this.#listeners = listeners
-    this.opened = new Promise((resolve, reject) => {
-      let cause: unknown
-      socket.addEventListener('open', resolve)
-      socket.addEventListener('error', ({ error }) => {
-        cause ??= error
-      })
-      socket.addEventListener('message', ({ data }) => this.#message(String(data)))
-      socket.addEventListener('close', ({ code, reason }) => {
-        this.#finish(this.#closed(code, reason))
-        const unreached = { loss: 'NO_ANSWER', cause } as const
-        reject(
-          cause instanceof PenstockError
-            ? cause
-            : new PenstockError('UNAVAILABLE', `${connection.url} does not answer`, unreached),
-        )
-      })
-    })
   }
 
   send(message: unknown): void {
-    this.#socket.send(JSON.stringify(message))
+    this.#socket?.send(JSON.stringify(message))
   }
 
   close(): void {
-    this.#finish({})
-    this.#socket.close()
+    this.#queue.finish({})
+    this.#socket?.close()
   }
 
   abort(reason: unknown): void {
-    this.#finish({ error: reason })
-    this.#socket.close()
+    this.#queue.finish({ error: reason })
+    this.#socket?.close()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
     try {
-      for (;;) {
-        const message = this.#messages.shift()
-        if (message !== undefined) yield message
-        else if (this.#end !== undefined) {
-          if ('error' in this.#end) throw explained(this.#connection, this.#end.error)
-          return
-        } else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve
-          })
-        }
-      }
+      yield* this.#queue.read()
+    } catch (error) {
+      throw explained(this.#connection, error)
     } finally {
       this.close()
     }
   }
 
-  #message(text: string): void {
-    let frame: { result?: Message; error?: unknown }
+  message(text: string): void {
     try {
-      frame = JSON.parse(text)
-    } catch (cause) {
-      this.abort(new PenstockError('UNKNOWN', 'a message is not of a node', { loss: 'NOT_A_NODE', cause }))
-      return
+      const { result, error } = readFrame<{ result?: Message; error?: unknown }>(text)
+      if (isErrorBody(error)) {
+        this.#failure = errorOf(error)
+        this.#onRefused?.(this.#failure)
+      } else if (result !== undefined) this.#queue.push(result)
+    } catch (error) {
+      this.abort(error)
     }
-    const { result, error } = frame
-    if (isErrorBody(error)) {
-      this.#failure = errorOf(error)
-      this.#listeners.onRefused?.(this.#failure)
-      return
-    }
-    this.#listeners.onHeard?.()
-    if (result === undefined) return
-    this.#messages.push(result)
-    this.#wake()
   }
 
-  #closed(code: number, reason: string): { error?: unknown } {
-    if (code === 1000) return {}
-    if (code > 4000 && code - 4000 < CODES.length) {
-      const own = CODES[code - 4000] as PenstockError['code']
-      return { error: this.#failure?.code === own ? this.#failure : new PenstockError(own, reason) }
-    }
-    const message = `the WebSocket of ${this.#connection.url} broke off (${code})`
-    return { error: new PenstockError('UNAVAILABLE', message, { loss: 'BROKEN_OFF' }) }
-  }
-
-  /** The first end is the one that holds. */
-  #finish(end: { error?: unknown }): void {
-    this.#end ??= end
-    this.#wake()
+  closed(code: number, reason: string): void {
+    const error = failureOfClose(this.#connection, code, reason, this.#failure)
+    this.#queue.finish(error === undefined ? {} : { error })
   }
 }

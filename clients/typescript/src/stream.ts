@@ -1,11 +1,11 @@
-/** One request, many messages: server-sent events read by fetch, or WebSockets, over as many connections as it takes. */
+/** One request, many messages: server-sent events read by fetch, or a WebSocket for all streams, over as many connections as it takes. */
 import { send } from './call.ts'
 import { type Connection, explained } from './connection.ts'
 import { errorOf, failureOf, foreign, isErrorBody, PenstockError } from './error.ts'
 import { type Event, eventsOf } from './events.ts'
 import type { FetchInit } from './fetch.ts'
 import { type Form, prepare, queryForm } from './request.ts'
-import { openAt } from './socket.ts'
+import { streamBySocket } from './streams-socket.ts'
 
 export interface StreamOptions {
   /** Ends the stream: the iterator throws the signal's reason. Leaving the loop ends it too. */
@@ -137,8 +137,8 @@ async function* followOnce<Message>(
   const forward = (): void => broken.abort(signal?.reason)
   signal?.addEventListener('abort', forward)
   if (signal?.aborted === true) forward()
-  const form = connection.streams === 'sockets' ? queryForm(forms, request) : undefined
-  const following = { signal: broken.signal, opened, watch }
+  const form = connection.streams === 'socket' ? queryForm(forms, request) : undefined
+  const following = { signal: broken.signal, opened, watch, silence }
   try {
     if (form === undefined) yield* events<Message>(connection, forms, request, following)
     else yield* messages<Message>(connection, form, request, following)
@@ -158,6 +158,7 @@ interface Following {
   /** The stream stands. */
   readonly opened: () => void
   readonly watch: Silence
+  readonly silence: number
 }
 
 /** As server-sent events. */
@@ -184,29 +185,29 @@ async function* events<Message>(
   }
 }
 
-/** By a WebSocket. */
+/** By the WebSocket of all streams, which watches by itself that it is not silent. */
 async function* messages<Message>(
   connection: Connection,
   form: Form,
   request: object,
-  { signal, opened, watch }: Following,
+  { signal, opened, watch, silence }: Following,
 ): AsyncGenerator<Message, void, undefined> {
   // What failures are explained as, is for who reads the stream.
-  const { explain: _, ...plain } = connection
-  const { url, init } = await prepare(plain, [form], request)
-  let isOpen = false
-  const onHeard = (): void => {
-    watch.heard()
-    if (!isOpen) opened()
-    isOpen = true
+  const { url, init } = await prepare(connection, [form], request)
+  let stands = false
+  const onOpen = (): void => {
+    watch.end()
+    stands = true
+    opened()
   }
-  const socket = await openAt<never, Message>(plain, url, { signal, onHeard }).catch(async (cause: unknown) => {
+  try {
+    yield* streamBySocket<Message>(connection, url.slice(connection.url.length), silence, signal, onOpen)
+  } catch (cause) {
     signal.throwIfAborted()
-    const isNodesWord = cause instanceof PenstockError && cause.loss === undefined
-    if (!isNodesWord) await refuse(plain, url, init)
+    const isUnreached = !stands && cause instanceof PenstockError && cause.loss !== undefined
+    if (isUnreached) await refuse(connection, url, init)
     throw cause
-  })
-  yield* socket
+  }
 }
 
 /** Throws why the node refuses a WebSocket, which browsers do not tell: it answers a request for the same with the same. */

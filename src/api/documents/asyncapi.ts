@@ -2,6 +2,7 @@
 import { type JsonSchema, MessageSchemas } from '../../contract/json-schema.ts'
 import type { HttpBinding, Operation } from '../../contract/operations.ts'
 import { words } from '../../contract/reach.ts'
+import { STREAMS_PATH } from '../streams-socket.ts'
 import { answerExample } from './examples.ts'
 import { bearerScheme, type DocumentParts, errorSchema, fieldsInPath, info, publicPath } from './openapi.ts'
 
@@ -21,6 +22,16 @@ export function asyncApi({ schema, operations, version }: Omit<DocumentParts, 'c
     channels[socketName(stream)] = socketChannel(stream)
     actions[socketName(stream)] = action(stream, 'receive', 'message', socketName(stream))
   }
+  channels.streams = streamsChannel()
+  for (const kind of ['receive', 'send'] as const) {
+    actions[kind === 'receive' ? 'streams' : 'streamsSend'] = {
+      action: kind,
+      channel: { $ref: '#/channels/streams' },
+      summary: 'Any number of streams over one WebSocket.',
+      messages: [{ $ref: `#/channels/streams/messages/${kind === 'receive' ? 'message' : 'request'}` }],
+      security: [{ $ref: '#/components/securitySchemes/bearer' }],
+    }
+  }
   const document = {
     asyncapi: '3.0.0',
     info: info(version),
@@ -34,8 +45,10 @@ export function asyncApi({ schema, operations, version }: Omit<DocumentParts, 'c
     components: {
       securitySchemes: { bearer: bearerScheme() },
       schemas: { ...messages.all(), Error: errorSchema() },
-      messages: Object.fromEntries(
-        streams.flatMap((stream) => {
+      messages: Object.fromEntries([
+        ['streamsFrame', streamsFrame()],
+        ['streamsRequest', streamsRequest()],
+        ...streams.flatMap((stream) => {
           const answer = messages.answer(stream.response)
           if (stream.kind === 'server') {
             const event = [`${stream.name}Event`, eventMessage(stream, answer)]
@@ -46,7 +59,7 @@ export function asyncApi({ schema, operations, version }: Omit<DocumentParts, 'c
             [`${stream.name}Request`, { title: 'Frame to the node', payload: messages.request(stream.request) }],
           ]
         }),
-      ),
+      ]),
     },
   }
   return referencesAlone(document) as JsonSchema
@@ -156,4 +169,59 @@ function streamFrame({ name }: Operation, answer: JsonSchema): JsonSchema {
 
 function holding(key: string, schema: JsonSchema): JsonSchema {
   return { type: 'object', properties: { [key]: schema }, required: [key], additionalProperties: false }
+}
+
+/** The WebSocket of many streams. */
+function streamsChannel(): JsonSchema {
+  const part = (key: string): JsonSchema => ({ $ref: `#/components/messages/streams${key}` })
+  return {
+    address: STREAMS_PATH,
+    title: 'streams',
+    description:
+      'Any number of streams over one WebSocket: each is opened with an id of the client’s choice and the path, with query, by which it would be read with GET.',
+    servers: [{ $ref: '#/servers/socket' }],
+    messages: { message: part('Frame'), request: part('Request') },
+    bindings: { ws: { method: 'GET' } },
+  }
+}
+
+const STREAM_ID = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
+
+function streamsRequest(): JsonSchema {
+  const member = (key: string, properties: JsonSchema): JsonSchema =>
+    holding(key, { type: 'object', properties, required: Object.keys(properties), additionalProperties: false })
+  return {
+    title: 'Frame to the node',
+    summary: 'An id may be taken again once the node has told the end of its stream.',
+    payload: {
+      oneOf: [member('open', { id: STREAM_ID, path: { type: 'string' } }), member('close', { id: STREAM_ID })],
+    },
+    examples: [{ payload: { open: { id: 1, path: '/v1/streams/nodes' } } }, { payload: { close: { id: 1 } } }],
+  }
+}
+
+function streamsFrame(): JsonSchema {
+  const error = { $ref: `${SCHEMAS}Error` }
+  const ofStream = (properties: JsonSchema): JsonSchema => ({
+    type: 'object',
+    properties: { id: STREAM_ID, ...properties },
+    required: ['id', ...Object.keys(properties)],
+    additionalProperties: false,
+  })
+  return {
+    title: 'Frame of the node',
+    summary:
+      'With an id alone: the stream stands. With a result: a message as its own channel has it. With an error, or closed: the stream is over. Without an id: an error of a frame that was refused, or, with nothing at all, that the socket is still there, after 15 s of silence.',
+    payload: {
+      oneOf: [
+        ofStream({}),
+        ofStream({ result: { type: 'object' } }),
+        ofStream({ error }),
+        ofStream({ closed: { type: 'object', additionalProperties: false } }),
+        holding('error', error),
+        { type: 'object', additionalProperties: false },
+      ],
+    },
+    examples: [{ payload: { id: 1 } }, { payload: { id: 1, closed: {} } }],
+  }
 }

@@ -6,7 +6,7 @@ const KEY = 'penstock.token'
 /** The node; its token is that of the tab. */
 export const node: Connection = connect({
   url: location.origin,
-  streams: 'sockets',
+  streams: 'socket',
   token: () => sessionStorage.getItem(KEY) ?? undefined,
 })
 
