@@ -47,3 +47,25 @@ test('requests that are being carried out are held for their caller until that i
   await settle()
   expect([hub.held, hub.streamCount]).toEqual([0, 0])
 })
+
+test('a call that was cancelled before it could begin is not carried out', async () => {
+  const { hub, node } = sessionPair()
+  const begun: string[] = []
+  const handlers: Partial<Handlers> = {
+    getPipelineByRunId: async ({ id }) => {
+      begun.push(id)
+      return {} as never
+    },
+  }
+  const dispatcher = new Dispatcher({ handlers, report: () => {} })
+  const listener = new LinkListener({ dispatcher: () => dispatcher, nodeId: 'hub', clock: systemClock })
+  hub.onOpen((stream, request) => listener.serve(stream, request, ''))
+  const requestOf = (id: string) => encodeBinary(operation.request, { nodeId: 'hub', id })
+  const first = node.open(operation.name, '', requestOf('cancelled'))
+  const second = new Recorder(node.open(operation.name, '', requestOf('awaited')))
+  first.cancel()
+  while (second.status === undefined) await settle()
+  expect(second.status.code).toBe('OK')
+  expect(begun).toEqual(['awaited'])
+  expect([hub.held, hub.streamCount]).toEqual([0, 0])
+})

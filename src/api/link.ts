@@ -50,10 +50,14 @@ export class LinkListener {
         callOff()
         release()
       }
-      if (operation.kind === 'unary') void unary(dispatcher, operation, stream, decoded, call).finally(over)
-      else if (operation.kind === 'server') {
-        void serverStream(dispatcher, operation, stream, decoded, call).finally(over)
-      } else void bidi(dispatcher, operation, stream, call).finally(over)
+      // What has come with it is read first: to a node that stood still for a while its cancellation may have.
+      setImmediate(() => {
+        if (stream.closed) over()
+        else if (operation.kind === 'unary') void unary(dispatcher, operation, stream, decoded, call).finally(over)
+        else if (operation.kind === 'server') {
+          void serverStream(dispatcher, operation, stream, decoded, call).finally(over)
+        } else void bidi(dispatcher, operation, stream, call).finally(over)
+      })
     } catch (error) {
       if (operation === undefined) stream.end(statusOfError(error as ServiceError))
       else stream.end(statusOfError(dispatcher.failure(error, operation)))

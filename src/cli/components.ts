@@ -10,7 +10,7 @@ import { exampleOf } from './component-example.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'
 import { type Field, fieldsOf, metricsOf } from './reference.ts'
-import { type Column, paint, print, printJson, table, terminalWidth } from './terminal.ts'
+import { type Column, fitted, paint, print, printJson, table, terminalWidth } from './terminal.ts'
 
 /** Every component with what it does, by its key. */
 function catalogue(): { key: string; family: string; summary: string }[] {
@@ -60,8 +60,8 @@ function fieldList(fields: readonly Field[]): string {
 
 function printComponent(definition: AnyComponent): void {
   print(`${paint(definition.key, 'bold')} (${definition.family})`)
-  print(definition.summary)
-  if (definition.details) print(`\n${definition.details}`)
+  print(fitted(definition.summary))
+  if (definition.details) print(`\n${fitted(definition.details)}`)
   print(`\n${paint('Fields', 'bold')}`)
   print(terminalWidth() < WIDE ? fieldList(fieldsOf(definition)) : fieldTable(fieldsOf(definition)))
   const metrics = metricsOf(definition)

@@ -51,7 +51,7 @@ export function trialsTable(trials: readonly Trial[], all: boolean): string {
 /** What the columns are, and what the residual counts. */
 export function legend({ link, effort }: Question): string {
   return (
-    `Residual: packets not there within ${link.budget} ms, of ${effort.packets} in ${RUNS} runs (seeds from ${effort.seed}).\n` +
+    `Residual: packets not there within ${link.budget} ms,\nof ${effort.packets} in ${RUNS} runs (seeds from ${effort.seed}).\n` +
     'Below: so much the residual is below with 95 % confidence; packets lost together\n' +
     'count as one event. Overhead: bytes, headers of the code included.\n' +
     'P50, P99: delay of what came, beyond the time of its way.'

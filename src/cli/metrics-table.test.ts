@@ -1,5 +1,5 @@
 /** Tables of metrics: what is one histogram, and what has a rate, is said by the metrics' declarations and not by their names. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { counter, gauge, histogram, type MetricDeclarations, MetricLayout } from '../dataplane/engine/metrics.ts'
 import { type MetricRow, metricsTable, rateOf } from './metrics-table.ts'
 
@@ -66,4 +66,27 @@ test('places that nobody has are left out and told of, or shown when all is aske
   expect(some?.at(-1)).toBe('6 metrics of places that nobody has are left out: --all shows them')
   expect(names(all)).toEqual([...rows, ...rows].map(({ name }) => name))
   expect(all?.at(-1)).toMatch(/b_packets/)
+})
+
+test('in a narrow terminal the numbers of a histogram wrap, whole ones, and names stay whole', () => {
+  const rows = rowsOf({ queueing_delay_of_packets: histogram('Delay.', 'ms'), packets: counter('Packets.', 'packets') })
+  vi.stubEnv('COLUMNS', '80')
+  try {
+    const lines = linesOf(rows)
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80)
+    const text = lines.join('\n')
+    for (const part of [
+      'queueing_delay_of_packets',
+      'min 2 ms',
+      'mean 4 ms',
+      'p50 5 ms',
+      'p90 6 ms',
+      'p99 7 ms',
+      'max 3 ms',
+    ]) {
+      expect(text).toContain(part)
+    }
+  } finally {
+    vi.unstubAllEnvs()
+  }
 })

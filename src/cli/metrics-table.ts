@@ -2,7 +2,7 @@
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import type { MetricEntry } from '../dataplane/engine/metrics.ts'
 import { isTime, timeText } from './durations.ts'
-import { type Column, number, paint, scaled, table } from './terminal.ts'
+import { type Column, number, paint, scaled, TOGETHER, table } from './terminal.ts'
 
 /** One metric as a table needs it. */
 export interface MetricRow extends Pick<MetricEntry, 'path' | 'name' | 'unit' | 'kind' | 'histogram' | 'occupancy'> {
@@ -75,7 +75,8 @@ function histogramLine(path: string, name: string, parts: ReadonlyMap<HistogramP
   const count = Number(parts.get('count')?.value ?? 0)
   const { text, unit } = writer(parts.get('min')?.unit ?? '', scaled)
   const shape = SHAPE.map((part) => `${part} ${text(Number(parts.get(part)?.value ?? 0))}`)
-  const [value, rate] = count === 0 ? ['nothing recorded', ''] : [shape.join('  '), `n=${number(count)}`]
+  const numbers = shape.map((each) => each.replaceAll(' ', TOGETHER)).join(`${TOGETHER} `)
+  const [value, rate] = count === 0 ? ['nothing recorded', ''] : [numbers, `n=${number(count)}`]
   return { path, name, value, rate, unit }
 }
 
@@ -100,7 +101,7 @@ export function metricsTable(
   const columns: Column[] = [
     { title: 'COMPONENT' },
     { title: 'METRIC' },
-    { title: 'VALUE', align: 'right' },
+    { title: 'VALUE', align: 'right', wrap: true },
     { title: 'UNIT' },
     { title: 'RATE', align: 'right' },
   ]

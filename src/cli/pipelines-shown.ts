@@ -29,10 +29,10 @@ export const PIPELINE_COLUMNS: readonly Column[] = [
   { title: 'ID', whole: true },
   { title: 'NAME' },
   { title: 'STATE' },
-  { title: 'RUN', whole: true },
-  { title: 'CPU' },
-  { title: 'RESTART' },
-  { title: 'STARTUP' },
+  { title: 'RUN', whole: true, spare: true },
+  { title: 'CPU', spare: true },
+  { title: 'RESTART', spare: true },
+  { title: 'STARTUP', spare: true },
 ]
 
 /** One row under PIPELINE_COLUMNS. */

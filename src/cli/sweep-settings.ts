@@ -1,7 +1,7 @@
 /** The `--set` of a sweep: which places of a configuration they mean, and the configurations with each of their values. */
 import { components } from '../dataplane/components/registry.ts'
 import type { SchemaNode } from '../dataplane/engine/schema.ts'
-import { isObject } from '../text/json-object.ts'
+import { isObject, memberNamed } from '../text/json-object.ts'
 import { camelCase, suggestion } from '../text/names.ts'
 import { pointerOf, tokensOf } from '../text/pointer.ts'
 import { Failure, UsageFailure } from './failure.ts'
@@ -125,9 +125,7 @@ export function readSettings(assignments: readonly string[], config: unknown): S
   return settings
 }
 
-const memberOf = (container: Container, token: string): string =>
-  Object.keys(container).find((name) => name === token || camelCase(name) === token || name === camelCase(token)) ??
-  token
+const memberOf = (container: Container, token: string): string => memberNamed(container, token) ?? token
 
 function valueAt(config: unknown, steps: readonly string[]): unknown {
   return steps.reduce<unknown>(

@@ -8,7 +8,7 @@ import { Failure } from './failure.ts'
 import { type Format, interruption } from './options.ts'
 import { type LinkType, looksLikeIp, PcapngWriter } from './pcapng-writer.ts'
 import { untilAborted } from './streams.ts'
-import { paint, print, printDataLine, printJson } from './terminal.ts'
+import { cut, paint, print, printDataLine, printJson, terminalWidth } from './terminal.ts'
 
 /** Bytes of a packet shown on a line. */
 const SHOWN_BYTES = 24
@@ -83,7 +83,9 @@ function lines(output: Format): Taker {
         .toString('hex')
         .replaceAll(/(....)/g, '$1 ')
         .trim()
-      print(`${at}${micros}  ${link}  ${length} B  ${paint(`${bytes}${data.length > SHOWN_BYTES ? ' …' : ''}`, 'dim')}`)
+      const facts = `${at}${micros}  ${link}  ${length} B  `
+      const room = Math.max(terminalWidth() - facts.length, 9)
+      print(facts + paint(cut(`${bytes}${data.length > SHOWN_BYTES ? ' …' : ''}`, room), 'dim'))
     },
     async end() {},
   }

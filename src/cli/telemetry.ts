@@ -7,6 +7,7 @@ import {
   type TelemetrySample,
 } from '@penstock/client'
 import type { Kpi } from '../contract/types.ts'
+import { suggestion } from '../text/names.ts'
 import { spanText } from './durations.ts'
 import { Failure } from './failure.ts'
 import { printNextRun } from './follow.ts'
@@ -50,6 +51,22 @@ function only(sample: TelemetrySample, { components, metric: names }: TelemetryO
     }))
     .filter(({ metrics }) => names === undefined || Object.keys(metrics).length > 0)
   return { ...sample, metricCollections: collections }
+}
+
+/** Fails on what was asked for and no sample of the run will have; `sample` is as the node sent it. */
+function refuseAbsent(sample: TelemetrySample, { components, metric: names }: TelemetryOptions): void {
+  const collections = sample.metricCollections
+  const chosen = components.length === 0 ? collections : collections.filter(({ path }) => components.includes(path))
+  // Asked for metrics, the node leaves out components that have none of them.
+  const who = components.length === 0 ? 'the run' : components.map((name) => `"${name}"`).join(', ')
+  for (const name of names ?? []) {
+    if (!chosen.some(({ metrics }) => Object.hasOwn(metrics, name))) throw new Failure(`${who} has no metric "${name}"`)
+  }
+  if (names !== undefined) return
+  const paths = collections.map(({ path }) => path)
+  for (const name of components) {
+    if (!paths.includes(name)) throw new Failure(`the run has no component "${name}".${suggestion(name, paths)}`)
+  }
 }
 
 /** The table of its KPIs, with what sets it apart from what follows; nothing where it has none. */
@@ -101,7 +118,7 @@ async function followTelemetry(
   try {
     const samples = client.openTelemetryStream({ nodeId: node, runId: run, options: asked(options) }, { signal })
     for await (const given of untilAborted(samples, signal)) {
-      seen++
+      if (seen++ === 0) refuseAbsent(given, options)
       const sample = only(given, options)
       if (!hasEnded) show(sample, last, options, live)
       last = sample

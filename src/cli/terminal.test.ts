@@ -1,6 +1,6 @@
 /** Tables with names of every width: what stands in a column begins in the same place of the terminal in every row. */
 import { expect, test } from 'vitest'
-import { table } from './terminal.ts'
+import { fitted, table } from './terminal.ts'
 
 const COLUMNS = [{ title: 'NAME' }, { title: 'STATE' }, { title: 'NOTE', wrap: true }]
 
@@ -46,4 +46,27 @@ test('a table keeps to the width: wraps what may wrap, cuts what may not', () =>
   }
   expect(table([{ title: 'N', align: 'right' }], [['1'], ['22']])).toBe(' N\n 1\n22')
   expect(table([{ title: 'KEY' }], [['abcdefghijkl']], 9)).toBe('KEY\nabcdefgh…')
+})
+
+test('spare columns are left out from the last on, as long as the rest would not be readable', () => {
+  const spare = { spare: true } as const
+  const columns = [
+    { title: 'ID', whole: true },
+    { title: 'NAME' },
+    { title: 'RUN', whole: true, ...spare },
+    { title: 'CPU', ...spare },
+  ]
+  const rows = [['i'.repeat(20), 'a name', 'r'.repeat(20), '1']]
+  const titles = (width: number) => table(columns, rows, width).split('\n')[0]?.trim().split(/ +/)
+  expect(titles(100)).toEqual(['ID', 'NAME', 'RUN', 'CPU'])
+  expect(titles(55)).toEqual(['ID', 'NAME', 'RUN', 'CPU'])
+  expect(titles(54)).toEqual(['ID', 'NAME', 'RUN'])
+  expect(titles(49)).toEqual(['ID', 'NAME'])
+  expect(table(columns, rows, 49)).not.toContain('r'.repeat(20))
+})
+
+test('text for people is broken between words, and only where there is a width', () => {
+  const text = 'one two three four\nfive'
+  expect(fitted(text, 9)).toBe('one two\nthree\nfour\nfive')
+  expect(fitted(text, Number.POSITIVE_INFINITY)).toBe(text)
 })

@@ -10,6 +10,8 @@ export interface Column {
   wrap?: boolean
   /** Is never cut, such as ids that one copies: a table of such columns may be wider than the terminal. */
   whole?: boolean
+  /** Is left out where the table would be wider than the terminal, of several such columns the last first. */
+  spare?: boolean
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
@@ -83,14 +85,38 @@ function wrapped(text: string, width: number): string[] {
   return lines
 }
 
+/** `text` in lines that fit `width` columns, broken between words. */
+export function fitted(text: string, width = terminalWidth()): string {
+  return width === Number.POSITIVE_INFINITY ? text : wrapped(text, width).join('\n')
+}
+
+/** Between words that stay on one line where a cell wraps. */
+export const TOGETHER = '\u00a0'
+
 /** The beginning of `text` that fits `width` columns, with a sign that there is more. */
 export function cut(text: string, width: number): string {
   return visible(text) <= width ? text : `${head(text.replace(ESCAPES, ''), width - 1)}…`
 }
 
+/** Columns that a column has at least that may be cut. */
+const LEAST_CUT = 8
+/** Columns that a spare column is not to take from others. */
+const LEAST_READABLE = 16
+
 /** Lays a table out in at most `width` columns; the result has no trailing newline. */
-export function table(columns: readonly Column[], given: readonly string[][], width = terminalWidth()): string {
+export function table(all: readonly Column[], cells: readonly string[][], width = terminalWidth()): string {
   const gap = 2
+  const columns = [...all]
+  const given = cells.map((row) => [...row])
+  const natural = (i: number): number =>
+    Math.max(columns[i].title.length, ...given.map((row) => visible(harmless(row[i] ?? ''))))
+  const needed = (): number =>
+    columns.reduce((sum, { whole }, i) => sum + (whole ? natural(i) : Math.min(natural(i), LEAST_READABLE)) + gap, -gap)
+  for (let at = columns.findLastIndex(({ spare }) => spare); at >= 0 && needed() > width; ) {
+    columns.splice(at, 1)
+    for (const row of given) row.splice(at, 1)
+    at = columns.findLastIndex(({ spare }) => spare)
+  }
   const rows = given.map((row) =>
     row.map((cell, i) => (columns[i]?.wrap ? harmless(cell) : harmless(cell).replace(/\s/g, ' '))),
   )
@@ -106,7 +132,7 @@ export function table(columns: readonly Column[], given: readonly string[][], wi
     for (let guard = cuttable.length; total() > width && guard > 0; guard--) {
       shrink(
         cuttable.reduce((widest, i) => (widths[i] > widths[widest] ? i : widest)),
-        8,
+        LEAST_CUT,
       )
     }
   }
@@ -127,7 +153,7 @@ export function table(columns: readonly Column[], given: readonly string[][], wi
       column.wrap ? wrapped(row[i] ?? '', widths[i]) : [cut(row[i] ?? '', widths[i])],
     )
     const height = Math.max(...cells.map((cell) => cell.length))
-    for (let y = 0; y < height; y++) lines.push(line(cells.map((cell) => cell[y] ?? '')))
+    for (let y = 0; y < height; y++) lines.push(line(cells.map((cell) => (cell[y] ?? '').replaceAll(TOGETHER, ' '))))
   }
   return lines.join('\n')
 }

@@ -102,11 +102,20 @@ function offsetOf(document: Parsed, pointer: string): number {
   return offset
 }
 
-/** Numbers that YAML has and JSON has not. */
-function beyondJson(value: unknown, pointer = ''): { pointer: string; message: string }[] {
+/** What YAML has and JSON has not: numbers, and aliases of what they stand in, which `holders` are. */
+function beyondJson(
+  value: unknown,
+  pointer = '',
+  holders: readonly unknown[] = [],
+): { pointer: string; message: string }[] {
   if (typeof value === 'number' && !Number.isFinite(value)) {
     return [{ pointer, message: `${value} is no number that a configuration can hold` }]
   }
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]) => beyondJson(item, below(pointer, key)))
+  if (holders.includes(value)) {
+    return [
+      { pointer, message: 'the alias leads back to what it stands in, which would have no end; write the value out' },
+    ]
+  }
+  return Object.entries(value).flatMap(([key, item]) => beyondJson(item, below(pointer, key), [...holders, value]))
 }

@@ -1,6 +1,7 @@
 /** Writes values to the places that a configuration's variables point to. */
+import { memberNamed } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
-import { camelCase, suggestion } from '../text/names.ts'
+import { suggestion } from '../text/names.ts'
 import { tokensOf } from '../text/pointer.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { problemLines } from './options.ts'
@@ -13,11 +14,6 @@ interface Variable {
 type Container = Record<string, unknown>
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
-
-/** The member of `container` that `token` names, in whichever casing the configuration has. */
-function memberOf(container: Container, token: string): string | undefined {
-  return [token, camelCase(token)].find((name) => Object.hasOwn(container, name))
-}
 
 /** A value as it was typed: JSON where it is JSON, else text; what was text stays text. */
 function parsedAs(text: string, before: unknown): unknown {
@@ -37,7 +33,7 @@ function write(config: unknown, pointer: string, text: string, variable: string)
   const last = tokens.pop() as string
   let container = config
   for (const token of tokens) {
-    const name = isContainer(container) ? memberOf(container, token) : undefined
+    const name = isContainer(container) ? memberNamed(container, token) : undefined
     if (name === undefined)
       throw new Failure(`variable "${variable}": "${pointer}" does not exist in the configuration`)
     container = (container as Container)[name]
@@ -45,7 +41,7 @@ function write(config: unknown, pointer: string, text: string, variable: string)
   if (!isContainer(container)) {
     throw new Failure(`variable "${variable}": "${pointer}" does not exist in the configuration`)
   }
-  const name = memberOf(container, last) ?? last
+  const name = memberNamed(container, last) ?? last
   container[name] = parsedAs(text, container[name])
 }
 

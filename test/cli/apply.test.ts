@@ -144,6 +144,11 @@ describe('apply', () => {
     ['no.yaml', 'pipelines: [', /no\.yaml:1:\d+: /],
     ['tag.yaml', 'name: !secret a\nconfig: {}\n', /tag\.yaml:1:7: .*tag/],
     ['inf.yaml', 'name: a\nconfig: {x: .inf}\n', /inf\.yaml:2:10: \/config\/x: Infinity is no number/],
+    [
+      'circle.yaml',
+      'name: a\nconfig: &c\n  engine_config:\n    again: *c\n',
+      /circle\.yaml:4:5: \/config\/engine_config\/again: the alias leads back/,
+    ],
     ['key.yaml', 'name: a\nconfig: {}\nrestartpolicy: never\n', /key\.yaml:3:1: \/restartpolicy: .*"restartPolicy"/],
     ['policy.yaml', 'name: a\nconfig: {}\nrestartPolicy: often\n', /policy\.yaml:3:1: .*Expected never, always/],
     [

@@ -82,6 +82,14 @@ describe('logs and telemetry', () => {
     const now = await begin('short')
     const sample = await call('pipelines', 'telemetry', now, 'sink', '-c', '1', '--json')
     expect(Object.keys(JSON.parse(sample.stdout).metrics)).toEqual(['sink'])
+    for (const [args, message] of [
+      [['skin'], 'the run has no component "skin". Did you mean "sink"?'],
+      [['--metric', 'nope'], 'the run has no metric "nope"'],
+      [['sink', 'source', '--metric', 'packets', '--metric', 'nope'], '"sink", "source" has no metric "nope"'],
+    ] as const) {
+      const none = await call('pipelines', 'telemetry', now, '-c', '1', ...args)
+      expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) })
+    }
     const wrong = await call('pipelines', 'logs', past.replace(/^../, past.startsWith('00') ? '11' : '00'))
     expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('no pipeline has the id or name') })
     expect((await call('pipelines', 'logs')).code).toBe(2)

@@ -105,6 +105,10 @@ class StreamsSocket implements SocketListener {
 
   made(socket: SocketLike): void {
     this.#socket = socket
+    if (this.#isOver) {
+      socket.close()
+      return
+    }
     this.#watch = setInterval(() => {
       const isSilent = performance.now() - this.#heardAt > this.#silence
       if (isSilent) this.#fail(this.#brokenOff('nothing was heard for too long'))

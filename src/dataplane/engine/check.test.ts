@@ -129,6 +129,51 @@ describe('configuration check', () => {
     )
   })
 
+  it('lists what is wrong with graph, filters, commands and KPIs beside what is wrong elsewhere', () => {
+    const { config, problems } = checkPipelineConfig(
+      JSON.stringify({
+        version: 'one',
+        engineConfig: {
+          pipeline: {
+            source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+            sink: { traffic_sink: { input: 'b' } },
+          },
+          logFilters: [{ actions: { actions: ['file'] } }],
+        },
+        kpis: { metrics: [{ id: 'k', value: { expression: '{sink/nothing}' } }] },
+      }),
+      components,
+    )
+    expect(config).toBeNull()
+    const pointers = problems.map(({ pointer }) => pointer)
+    expect(pointers).toContain('/version')
+    expect(pointers).toContain('/engineConfig/pipeline/source/uniform_traffic_source/output')
+    expect(pointers).toContain('/engineConfig/pipeline/sink/traffic_sink/input')
+    expect(pointers).toContain('/kpis/metrics/0/value/expression')
+    expect(pointers.some((pointer) => pointer === '/engineConfig/logFilters/0/file')).toBe(true)
+  })
+
+  it('leaves graph and KPIs alone where a component is not known', () => {
+    const pipeline = {
+      source: { uniform_traffic_source: { output: 'a', total_packets: 1, interval: 1 } },
+      sink: { sinc: {} },
+    }
+    const kpis = { metrics: [{ id: 'k', value: { expression: '{sink/nothing}' } }] }
+    const { problems } = checkPipelineConfig(JSON.stringify({ engine_config: { pipeline }, kpis }), components)
+    expect(problems.map(({ pointer }) => pointer)).toEqual(['/engine_config/pipeline/sink/sinc'])
+  })
+
+  it('tells of a number that is beyond what is read', () => {
+    const text =
+      '{"engine_config": {"pipeline": {"l": {"uniform_loss": {"input": "a", "output": "b", "loss_prob": 1e400}}}}}'
+    expect(checkPipelineConfig(text, components).problems).toEqual([
+      {
+        pointer: '/engine_config/pipeline/l/uniform_loss/loss_prob',
+        message: 'the number is beyond the largest that is read, some 1.8e308',
+      },
+    ])
+  })
+
   it('refuses a configuration that is too large before parsing it', () => {
     expect(problemsOf(' '.repeat(MAX_CONFIG_BYTES + 1))[0]).toMatch(/has 1048577 bytes, more than the 1048576/)
   })

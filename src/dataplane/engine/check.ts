@@ -2,27 +2,27 @@
 import { isIP } from 'node:net'
 import type { TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { isObject, setOwn } from '../../text/json-object.ts'
+import { isObject, memberNamed, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
-import { below, type Problem } from '../../text/pointer.ts'
+import { below, type Problem, pointerOf, tokensOf } from '../../text/pointer.ts'
 import { portOfAddress } from './address.ts'
 import type { Registry } from './component.ts'
 import { COMPONENT_KEYS } from './component-keys.ts'
 import type { ComponentConfig, PipelineConfig, Warning } from './config.ts'
 import { Shell } from './config-shell.ts'
 import { keyBytes } from './keys.ts'
-import { checkKpis, type KpisConfig, KpisSchema } from './kpis.ts'
+import { checkKpis, type KpisConfig } from './kpis.ts'
 import { metricNamesOf } from './layout.ts'
 import { hasCommands, type LifecycleHandler, lifecycleFaults } from './lifecycle.ts'
 import { faultsOfLogFilters, type LogFilter } from './log-filters.ts'
 import { OWN_PATHS } from './own-metrics.ts'
-import { connect } from './ports.ts'
+import { connect, type Onward } from './ports.ts'
 import { roomOf } from './room.ts'
 import type { Annotations, SchemaNode } from './schema.ts'
 import type { ShmConfig } from './shm-config.ts'
 import { uint64Words } from './uint64.ts'
-import { namingVariables } from './variables.ts'
+import { namingVariables, variableWarnings } from './variables.ts'
 import { warningsOf } from './warnings.ts'
 
 /** Longest jsonConfig taken, bytes of UTF-8. */
@@ -162,6 +162,9 @@ function typeName(value: unknown): string {
 }
 
 function wording(error: ErrorObject): string {
+  if (typeof error.data === 'number' && !Number.isFinite(error.data)) {
+    return 'the number is beyond the largest that is read, some 1.8e308'
+  }
   const schema = (error.parentSchema ?? {}) as Annotations & { unit?: string }
   const unit = schema.unit && schema.unit !== 'probability' ? ` ${schema.unit}` : ''
   const hint = schema.hint ? ` (${schema.hint})` : ''
@@ -222,14 +225,17 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
   return result
 }
 
-/** `problems` of a value that was normalised by `schema`, with the pointers that they had in what was given at `givenAt`. */
-function asGiven(problems: readonly Problem[], schema: TSchema, value: unknown, givenAt: string): Problem[] {
-  const places = new Places()
-  normalise(schema as SchemaNode, value, places, '', givenAt)
-  return problems.map(({ pointer, message }) => ({
-    pointer: places.given.get(pointer) ?? givenAt + pointer,
-    message,
-  }))
+/** `problems` with their pointers in the casing in which `value`, all of the configuration, has its names. */
+function asWritten<P extends Problem>(problems: readonly P[], value: unknown): P[] {
+  return problems.map((problem) => {
+    let at = value
+    const steps = tokensOf(problem.pointer).map((token) => {
+      const name = typeof at === 'object' && at !== null ? (memberNamed(at, token) ?? token) : token
+      at = (at as Record<string, unknown> | undefined)?.[name]
+      return name
+    })
+    return { ...problem, pointer: pointerOf(steps) }
+  })
 }
 
 const componentNames = new Map<string, string>()
@@ -265,6 +271,27 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
     if (problems.length === before) result = { key, config }
   }
   return result
+}
+
+/** Whether there is no problem at a place or below it. */
+const isSound = (problems: readonly Problem[], at: string): boolean =>
+  problems.every(({ pointer }) => pointer !== at && !pointer.startsWith(`${at}/`))
+
+const under = (at: string, problems: readonly Problem[]): Problem[] =>
+  problems.map(({ pointer, message }) => ({ pointer: at + pointer, message }))
+
+/** Adds what is wrong with how the components hang together; undefined when something is. */
+function checkGraph(
+  components: Record<string, ComponentConfig>,
+  available: Registry,
+  problems: Problem[],
+): Onward | undefined {
+  const { onward, problems: inGraph } = connect(components, available)
+  problems.push(...inGraph)
+  if (inGraph.length > 0) return undefined
+  const { refused } = roomOf(components, available, onward)
+  problems.push(...refused)
+  return refused.length > 0 ? undefined : onward
 }
 
 /**
@@ -313,17 +340,19 @@ function check(json: string, available: Registry): CheckedConfig {
   const engine = isObject(shell.engine_config) ? shell.engine_config : {}
   const engineAt = 'engine_config' in value ? '/engine_config' : '/engineConfig'
   const engineGiven = (value[engineAt.slice(1)] ?? {}) as Record<string, unknown>
-  const logFilters = (engine.log_filters ?? []) as LogFilter[]
-  if (problems.length === 0) {
-    const filtersAt = below(engineAt, 'log_filters' in engineGiven ? 'log_filters' : 'logFilters')
-    for (const { pointer, message } of faultsOfLogFilters(logFilters)) {
-      problems.push({ pointer: `${filtersAt}${pointer}`, message })
-    }
+  /** Where a member is, which may be written either way; undefined: it is not there, or is not what its schema says. */
+  const soundPlace = (name: string): string | undefined => {
+    if (engine[name] === undefined) return undefined
+    const at = below(engineAt, name in engineGiven ? name : camelCase(name))
+    return isSound(problems, at) ? at : undefined
   }
+  const logFilters = (engine.log_filters ?? []) as LogFilter[]
+  const filtersAt = soundPlace('log_filters')
+  if (filtersAt !== undefined) problems.push(...under(filtersAt, faultsOfLogFilters(logFilters)))
   const lifecycle = engine.lifecycle_handler as LifecycleHandler | undefined
-  if (lifecycle !== undefined && problems.length === 0) {
-    const at = below(engineAt, 'lifecycle_handler' in engineGiven ? 'lifecycle_handler' : 'lifecycleHandler')
-    for (const { pointer, message } of lifecycleFaults(lifecycle)) problems.push({ pointer: at + pointer, message })
+  const lifecycleAt = soundPlace('lifecycle_handler')
+  if (lifecycle !== undefined && lifecycleAt !== undefined) {
+    problems.push(...under(lifecycleAt, lifecycleFaults(lifecycle)))
   }
   const pipeline = isObject(engine.pipeline) ? engine.pipeline : {}
   const names = Object.keys(pipeline)
@@ -355,17 +384,21 @@ function check(json: string, available: Registry): CheckedConfig {
     const component = checkComponent(pipeline[name], at, available, problems)
     if (component) setOwn(components, name, component)
   }
-  // Half a graph would only report what the problems above have caused.
-  if (problems.length > 0) return { config: null, problems, warnings: [] }
-  const { onward, problems: inGraph } = connect(components, available)
-  if (inGraph.length > 0) return { config: null, problems: inGraph, warnings: [] }
-  const { refused } = roomOf(components, available, onward)
-  if (refused.length > 0) return { config: null, problems: refused, warnings: [] }
   const { kpis, meta, variables = [] } = shell
-  const inKpis = kpis === undefined ? [] : checkKpis(kpis, metricNamesOf({ components }, available))
-  if (inKpis.length > 0)
-    return { config: null, problems: asGiven(inKpis, KpisSchema, value.kpis, '/kpis'), warnings: [] }
-  const warnings = warningsOf(components, available, onward)
+  // Half a graph, or one of components that are not known, would only report what the problems above have caused.
+  const isWhole =
+    names.length > 0 && names.every((name) => Object.hasOwn(components, name) && !OWN_PATHS.includes(name))
+  const onward = isWhole ? checkGraph(components, available, problems) : undefined
+  if (isWhole && kpis !== undefined && isSound(problems, '/kpis')) {
+    problems.push(...under('/kpis', checkKpis(kpis, metricNamesOf({ components }, available))))
+  }
+  if (problems.length > 0 || onward === undefined) {
+    return { config: null, problems: asWritten(problems, value), warnings: [] }
+  }
+  const warnings = asWritten(
+    [...warningsOf(components, available, onward), ...variableWarnings(variables, value)],
+    value,
+  )
   const shmConfig = engine.shm_config as ShmConfig | undefined
   const config: PipelineConfig = {
     version: 1,

@@ -7,7 +7,7 @@ import type { ShmConfig } from './shm-config.ts'
 
 /** Something that is allowed, but hardly meant. */
 export interface Warning extends Problem {
-  /** Name of the component that it is about. */
+  /** Name of the component that it is about; empty: none. */
   component: string
 }
 

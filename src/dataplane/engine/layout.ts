@@ -18,14 +18,22 @@ export interface Layout {
 
 /** The metric layout of a configuration: pure, so every thread that knows the configuration gets the same. */
 export function layoutOf(config: Pick<PipelineConfig, 'components'>, available: Registry): Layout {
-  const metrics = new MetricLayout()
   const { problems, ...wiring } = connect(config.components, available)
   if (problems.length > 0) throw new Error(`unchecked configuration: ${problems[0].message}`)
+  return { ...placesOf(config, available, wiring.ports), wiring }
+}
+
+function placesOf(
+  config: Pick<PipelineConfig, 'components'>,
+  available: Registry,
+  ports: Wiring['ports'],
+): Omit<Layout, 'wiring'> {
+  const metrics = new MetricLayout()
   const counters = new Map<string, number>()
   const declared = new Map<string, Map<string, number>>()
   for (const [path, component] of Object.entries(config.components)) {
     const definition = available.get(component.key) as AnyComponent
-    for (const port of wiring.ports.get(path) as readonly Port[]) {
+    for (const port of ports.get(path) as readonly Port[]) {
       const shared = counters.get(port.name)
       const side = port.kind
       const verb = side === 'input' ? 'came in' : 'left'
@@ -50,16 +58,17 @@ export function layoutOf(config: Pick<PipelineConfig, 'components'>, available: 
     declared.set(path, metrics.declare(path, own))
   }
   declared.set(ENGINE_PATH, metrics.declare(ENGINE_PATH, engineMetrics))
-  return { metrics, wiring, counters, declared }
+  return { metrics, counters, declared }
 }
 
-/** The names of all metrics of a run, by path; those of the process too. */
+/** The names of all metrics that a run of components has, by path, those of the process too; whether they are well connected does not matter. */
 export function metricNamesOf(
   config: Pick<PipelineConfig, 'components'>,
   available: Registry,
 ): Map<string, Set<string>> {
   const names = new Map([[PROCESS_PATH, new Set(Object.keys(processMetrics))]])
-  for (const { path, name } of layoutOf(config, available).metrics.entries) {
+  for (const { path, name } of placesOf(config, available, connect(config.components, available).ports).metrics
+    .entries) {
     const known = names.get(path)
     if (known === undefined) names.set(path, new Set([name]))
     else known.add(name)

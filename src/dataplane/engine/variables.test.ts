@@ -1,17 +1,18 @@
-/** Problems at places that variables set. */
-import { expect, test } from 'vitest'
+/** Problems at places that variables set, and variables that cannot be set. */
+import { describe, expect, test } from 'vitest'
 import { components } from '../components/registry.ts'
 import { checkPipelineConfig } from './check.ts'
 
-const problemsOf = (loss: unknown, variables: unknown, casing: 'snake' | 'camel' = 'snake') => {
+const check = (loss: unknown, variables: unknown, casing: 'snake' | 'camel' = 'snake') => {
   const pipeline = {
     source: { uniform_traffic_source: { output: 'a', total_packets: 0, interval: 1 } },
     loss: { uniform_loss: { input: 'a', output: 'b', loss_prob: loss } },
     sink: { traffic_sink: { input: 'b' } },
   }
   const json = casing === 'snake' ? { engine_config: { pipeline } } : { engineConfig: { pipeline } }
-  return checkPipelineConfig(JSON.stringify({ ...json, variables }), components).problems
+  return checkPipelineConfig(JSON.stringify({ ...json, variables }), components)
 }
+const problemsOf = (...given: Parameters<typeof check>) => check(...given).problems
 const path = '/engine_config/pipeline/loss/uniform_loss/loss_prob'
 const variable = (more: object = {}) => ({ id: 'loss', label: 'Loss of the uplink', paths: [path], ...more })
 
@@ -40,4 +41,34 @@ test('variables that are none are told of as before', () => {
     '/variables/0/id',
     '/variables/0/paths',
   ])
+})
+
+describe('warnings tell of', () => {
+  const warningsOf = (...variables: object[]) => {
+    const { config, warnings } = check(0.1, variables)
+    expect(config).not.toBeNull()
+    return warnings.map(({ pointer, message }) => [pointer, message])
+  }
+
+  test('none that can be set, of what is not there yet too', () => {
+    const absent = '/engine_config/pipeline/loss/uniform_loss/seed'
+    const camel = '/engineConfig/pipeline/loss/uniformLoss/lossProb'
+    expect(warningsOf(variable({ paths: [path, absent, camel] }), variable({ id: 'other' }))).toEqual([])
+  })
+
+  test('an id that two have', () => {
+    expect(warningsOf(variable(), variable())).toEqual([
+      ['/variables/1/id', '"loss" is the id of /variables/0 too: one of them cannot be set'],
+    ])
+  })
+
+  test('paths that lead nowhere, that are none, and their absence', () => {
+    const nowhere = '/engine_config/pipeline/loss/delay_fixed/delay'
+    expect(warningsOf(variable({ paths: [path, nowhere, 'loss', `${path}/x`] }), { id: 'b' })).toEqual([
+      ['/variables/0/paths/1', expect.stringContaining(`"${nowhere}" leads to nothing`)],
+      ['/variables/0/paths/2', '"loss" is no JSON pointer, which starts with /'],
+      ['/variables/0/paths/3', expect.stringContaining('leads to nothing')],
+      ['/variables/1', 'variable "b" has no paths: it cannot be set'],
+    ])
+  })
 })

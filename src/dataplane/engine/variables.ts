@@ -1,7 +1,8 @@
-/** Variables of a configuration: which of them a problem is about. */
-import { isObject } from '../../text/json-object.ts'
+/** Variables of a configuration: which of them a problem is about, and which cannot be set. */
+import { isObject, memberNamed } from '../../text/json-object.ts'
 import { camelCase } from '../../text/names.ts'
 import { type Problem, pointerOf, tokensOf } from '../../text/pointer.ts'
+import type { PipelineConfig, Warning } from './config.ts'
 
 /** The pointer with every name in lowerCamelCase: pointers are written in either casing. */
 const plain = (pointer: string): string => pointerOf(tokensOf(pointer).map(camelCase))
@@ -20,4 +21,38 @@ export function namingVariables(problems: readonly Problem[], value: unknown): P
     const name = names.get(plain(problem.pointer))
     return name === undefined ? problem : { ...problem, message: `variable "${name}": ${problem.message}` }
   })
+}
+
+/** What keeps variables from being set: an id that another has, paths that lead nowhere in the configuration with the value `value`. */
+export function variableWarnings(variables: PipelineConfig['variables'], value: unknown): Warning[] {
+  const warnings: Warning[] = []
+  const warn = (steps: (string | number)[], message: string): void => {
+    warnings.push({ component: '', pointer: pointerOf(['variables', ...steps]), message })
+  }
+  const ids = new Map<string, number>()
+  variables.forEach(({ id, paths }, i) => {
+    const other = ids.get(id)
+    if (other === undefined) ids.set(id, i)
+    else warn([i, 'id'], `"${id}" is the id of /variables/${other} too: one of them cannot be set`)
+    if (paths.length === 0) warn([i], `variable "${id}" has no paths: it cannot be set`)
+    paths.forEach((path, j) => {
+      if (!path.startsWith('/')) warn([i, 'paths', j], `"${path}" is no JSON pointer, which starts with /`)
+      else if (!leadsSomewhere(path, value)) {
+        warn([i, 'paths', j], `"${path}" leads to nothing in the configuration: the variable cannot be set`)
+      }
+    })
+  })
+  return warnings
+}
+
+/** Whether there is what holds the place that a pointer means, which itself need not be set; names are in either casing. */
+function leadsSomewhere(pointer: string, value: unknown): boolean {
+  let at = value
+  for (const token of tokensOf(pointer).slice(0, -1)) {
+    if (typeof at !== 'object' || at === null) return false
+    const name = memberNamed(at, token)
+    if (name === undefined) return false
+    at = (at as Record<string, unknown>)[name]
+  }
+  return typeof at === 'object' && at !== null
 }

@@ -16,7 +16,8 @@ export const trafficSink = defineComponent({
   summary: 'Consumes packets and measures loss, order, duplicates, damage, delay and goodput of probes.',
   details:
     'Several sources may end in one sink: it tells 256 of them apart. Duplicates and late packets are recognised up to ' +
-    '65,536 packets back. Delays between two hosts are as good as their clocks agree.',
+    '65,536 packets back. A probe is missing once one that was sent later is there: what was lost after the last that came, or of a source of which ' +
+    'nothing came, is not known here; the source counts what it has sent. Delays between two hosts are as good as their clocks agree.',
   config: Type.Object({
     input: Input(),
     mtu: Int32('Packets larger than this are counted as oversize; 0: none are.', {
