@@ -110,7 +110,7 @@ it('cuts no id in a table, however narrow the terminal is', async () => {
   expect(pipelines.stdout).toContain('…')
   // Whole or not at all.
   expect(pipelines.stdout).not.toContain(runId.slice(0, 8))
-  const wide = await hub.call(['pipelines', 'list'], { env: { COLUMNS: '100' } })
+  const wide = await hub.call(['pipelines', 'list'], { env: { COLUMNS: '110' } })
   expect(wide.stdout).toContain(runId)
   expect((await hub.call(['nodes'], { env: { COLUMNS: '20' } })).stdout).toContain(hub.id)
   await hub.json('pipelines', 'delete', id, '--force')
