@@ -65,6 +65,17 @@ export class Dispatcher {
     return handler(request, call)
   }
 
+  /** Has `begin` open a stream of `operation` towards `sink`, which what it fails with ends; after that end it is only reported. Never rejects. */
+  async open(operation: Operation, sink: Sink<unknown>, begin: () => Promise<unknown>): Promise<void> {
+    try {
+      await begin()
+      sink.ready()
+    } catch (error) {
+      if (sink.closed) this.failure(error, operation)
+      else sink.end(error)
+    }
+  }
+
   async stream(operation: Operation, request: unknown, call: CallContext, sink: Sink<unknown>): Promise<void> {
     const handler = this.#handler(operation, request, call) as StreamHandler<unknown, unknown>
     await handler(request, call, sink)

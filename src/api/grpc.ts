@@ -267,30 +267,23 @@ export class GrpcListener {
     const call = this.#admit(stream)
     if (call === undefined) return
     const sink = this.#open(operation, stream, call)
-    try {
+    await this.#dispatcher.open(operation, sink, async () => {
       const request = decodeBinary(operation.request, stream.request)
       await this.#dispatcher.stream(operation, request, call, sink)
-      sink.ready()
-    } catch (error) {
-      if (sink.closed) this.#dispatcher.failure(error, operation)
-      else sink.end(error)
-    }
+    })
   }
 
   async #bidiStream(operation: Operation, stream: grpc.ServerDuplexStream<Buffer, Buffer>): Promise<void> {
     const call = this.#admit(stream)
     if (call === undefined) return
     const sink = this.#open(operation, stream, call)
-    try {
+    await this.#dispatcher.open(operation, sink, async () => {
       // Nothing is read before the receiver is there: flow control holds the client back.
       const receiver = await this.#dispatcher.bidi(operation, call, sink)
       sink.ready()
       stream.on('data', (bytes: Buffer) => this.#deliver(operation, receiver, sink, bytes))
       stream.on('end', () => receiver.end?.())
-    } catch (error) {
-      if (sink.closed) this.#dispatcher.failure(error, operation)
-      else sink.end(error)
-    }
+    })
   }
 
   /**

@@ -287,13 +287,7 @@ export class HttpListener {
         ? new SseHeadSink(exchange, operation, this.#dispatcher, call, this.#streams)
         : new SseSink(exchange, operation, this.#dispatcher, this.#keepAlive, call, this.#streams)
     exchange.caller = sink
-    try {
-      await this.#dispatcher.stream(operation, request, call, sink)
-      sink.ready()
-    } catch (error) {
-      if (sink.closed) this.#dispatcher.failure(error, operation)
-      else sink.end(error)
-    }
+    await this.#dispatcher.open(operation, sink, () => this.#dispatcher.stream(operation, request, call, sink))
   }
 
   #addWebSocket(server: HttpServer, operation: Operation, path: string): void {
@@ -382,25 +376,13 @@ export class HttpListener {
     if (request === undefined) {
       const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)
       data.sink = sink
-      await this.#converse(
-        sink,
-        async () => sink.receive(await this.#dispatcher.bidi(operation, call, sink)),
-        operation,
+      await this.#dispatcher.open(operation, sink, async () =>
+        sink.receive(await this.#dispatcher.bidi(operation, call, sink)),
       )
     } else {
       const sink = new WebSocketStreamSink(socket, operation, this.#dispatcher, this.#keepAlive, call, this.#streams)
       data.sink = sink
-      await this.#converse(sink, () => this.#dispatcher.stream(operation, request, call, sink), operation)
-    }
-  }
-
-  async #converse(sink: WebSocketSink, begin: () => Promise<void>, operation: Operation): Promise<void> {
-    try {
-      await begin()
-      sink.ready()
-    } catch (error) {
-      if (sink.closed) this.#dispatcher.failure(error, operation)
-      else sink.end(error)
+      await this.#dispatcher.open(operation, sink, () => this.#dispatcher.stream(operation, request, call, sink))
     }
   }
 }

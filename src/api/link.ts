@@ -137,13 +137,7 @@ async function serverStream(
 ): Promise<void> {
   const sink = new LinkSink(stream, operation, dispatcher, call)
   stream.handlers = { cancel: () => sink.lose(), drain: () => sink.drained() }
-  try {
-    await dispatcher.stream(operation, request, call, sink)
-    sink.ready()
-  } catch (error) {
-    if (sink.closed) dispatcher.failure(error, operation)
-    else sink.end(error)
-  }
+  await dispatcher.open(operation, sink, () => dispatcher.stream(operation, request, call, sink))
 }
 
 async function bidi(dispatcher: Dispatcher, operation: Operation, stream: LinkStream, call: Call): Promise<void> {

@@ -101,18 +101,8 @@ export class StreamsSocket {
     }
     const stream = new SocketStream(this, id, asked.operation, dispatcher, call, this.#options.streams)
     this.#streams.set(id, stream)
-    void this.#begin(stream, asked, call)
-  }
-
-  async #begin(stream: SocketStream, { operation, request }: StreamAsked, call: Call): Promise<void> {
-    const { dispatcher } = this.#options
-    try {
-      await dispatcher.stream(operation, request, call, stream)
-      stream.ready()
-    } catch (error) {
-      if (stream.closed) dispatcher.failure(error, operation)
-      else stream.end(error)
-    }
+    const { operation, request } = asked
+    void dispatcher.open(operation, stream, () => dispatcher.stream(operation, request, call, stream))
   }
 
   #close(id: number): void {
