@@ -194,6 +194,8 @@ export interface ComponentDefinition<
   mtu?(config: Static<S>): number
   /** Most bytes of a packet that this component sends out of the pipeline, longer ones being dropped; absent: none, or as long as they come. */
   sends?(config: Static<S>): number
+  /** True when long packets leave in pieces: what comes in may be longer than what those behind it take. */
+  readonly cuts?: boolean
   /** Rules over several fields. */
   check?(config: Static<S>): Fault[]
   /**

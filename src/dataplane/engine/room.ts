@@ -103,7 +103,7 @@ export function longestPackets(
     const definition = registry.get(key)
     const { front, back } = definition?.room?.(config) ?? { front: 0, back: 0 }
     let most = definition?.sends?.(config) ?? Number.POSITIVE_INFINITY
-    for (const next of onward.get(connection) ?? [])
+    for (const next of definition?.cuts ? [] : (onward.get(connection) ?? []))
       most = Math.min(most, (longest.get(next.name) ?? most) - front - back)
     longest.set(connection.name, most)
   }

@@ -95,7 +95,7 @@ describe('packets are as long', () => {
 })
 
 test('nothing is too long where packets are lost and repaired', () => {
-  const ends = (side: string, stream: object): Pipeline => ({
+  const end = (side: string, stream: object): Pipeline => ({
     [side]: {
       raft: {
         streams: [{ ...stream, stream_handle: 1, realtime_stream: { timeout: 100 } }],
@@ -107,7 +107,7 @@ test('nothing is too long where packets are lost and repaired', () => {
       simulated_network: { network_name: 'n', input: `${side} sent`, output: `${side} heard`, mtu: 1400 },
     },
   })
-  const bench = drive({ ...ends('a', { input: 'in' }), ...ends('b', { output: 'out' }) })
+  const bench = drive({ ...end('a', { input: 'in' }), ...end('b', { output: 'out' }) })
   for (let n = 0; n < 5000; n++) {
     bench.send('in', payload(1400, n))
     bench.advance(1e6)
@@ -117,6 +117,88 @@ test('nothing is too long where packets are lost and repaired', () => {
   expect([metrics['a net'].oversize_packets, metrics['b net'].oversize_packets]).toEqual([0, 0])
   expect(metrics.b.streams_0_repaired_pieces).toBeGreaterThan(0)
   expect(bench.take('out').length).toBeGreaterThan(4990)
+  bench.stop()
+})
+
+/** Two ends over networks; that of `b` takes packets of `mtuThere` bytes from `a`, and it sends such of `mtuBack`. */
+function ends(paths: number, mtuThere: number, mtuBack: number, { lost = 0, delay = 0, timeout = 300 } = {}): Pipeline {
+  const pipeline: Pipeline = {}
+  for (const [side, stream, mtu] of [
+    ['a', { input: 'in' }, mtuThere],
+    ['b', { output: 'out' }, mtuBack],
+  ] as const) {
+    const carriers = Array.from({ length: paths }, (_, i) => i)
+    pipeline[side] = {
+      raft: {
+        streams: [{ ...stream, stream_handle: 1, realtime_stream: { timeout } }],
+        carriers: carriers.map((i) => ({ input: `${side} come ${i}`, output: `${side} go ${i}`, carrier_handle: i })),
+      },
+    }
+    for (const i of carriers) {
+      pipeline[`${side} loss ${i}`] = {
+        uniform_loss: { input: `${side} go ${i}`, output: `${side} left ${i}`, loss_prob: lost },
+      }
+      pipeline[`${side} delay ${i}`] = {
+        delay_constant: { flows: [{ input: `${side} left ${i}`, output: `${side} sent ${i}` }], delay },
+      }
+      const network = (direction: string) => ({ network_name: `${direction} ${i}` })
+      const [there, back] = side === 'a' ? ['ab', 'ba'] : ['ba', 'ab']
+      pipeline[`${side} to ${i}`] = { simulated_network: { ...network(there), input: `${side} sent ${i}`, mtu } }
+      pipeline[`${side} from ${i}`] = {
+        simulated_network: { ...network(back), output: `${side} come ${i}`, mtu: side === 'a' ? mtuBack : mtuThere },
+      }
+    }
+  }
+  return pipeline
+}
+
+test('what repairs cover may be longer than what this end sends', () => {
+  const bench = drive(ends(1, 9000, 1500, { lost: 0.05, delay: 40, timeout: 100 }), { mtu: 9216 })
+  for (let n = 0; n < 5000; n++) {
+    bench.send('in', payload(8000, n))
+    bench.advance(1e6)
+  }
+  bench.advance(1e9)
+  const { b } = bench.metrics()
+  expect(b.streams_0_repaired_pieces).toBeGreaterThan(100)
+  expect(b.malformed_packets).toBe(0)
+  expect(bench.take('out').length).toBeGreaterThan(4950)
+  bench.stop()
+})
+
+test('long packets that never arrive, where short ones do, are sent again in bounds', () => {
+  const paths = [0, 1]
+  const streams = (stream: object) => [{ ...stream, stream_handle: 1, realtime_stream: { timeout: 300 } }]
+  const carriers = (side: string) =>
+    paths.map((i) => ({ input: `${side} come ${i}`, output: `${side} go ${i}`, carrier_handle: i }))
+  const pipeline: Pipeline = {
+    source: {
+      uniform_traffic_source: {
+        output: 'in',
+        interval: 2,
+        min_packet_size: 32,
+        max_packet_size: 9000,
+        total_packets: 0,
+      },
+    },
+    far: { raft: { streams: streams({ input: 'in' }), carriers: carriers('far') } },
+    near: { raft: { streams: streams({ output: 'out' }), carriers: carriers('near') } },
+  }
+  // What the near end sends is as long as it takes; the far end knows nothing of that.
+  for (const side of ['far', 'near']) {
+    for (const i of paths) {
+      const mtu = side === 'far' ? 1500 : 600
+      pipeline[`${side} net ${i}`] = {
+        simulated_network: { network_name: `${i}`, input: `${side} go ${i}`, output: `${side} come ${i}`, mtu },
+      }
+    }
+  }
+  const bench = drive(pipeline, { mtu: 9216 })
+  bench.advance(3e9)
+  const { far } = bench.metrics()
+  // Each path may have each piece once in a round trip, which takes a report, until its time is over.
+  expect(far.streams_0_repeated_pieces).toBeLessThan(60 * far.streams_0_sent_pieces)
+  expect(bench.take('out').length).toBeGreaterThan(20)
   bench.stop()
 })
 
@@ -150,6 +232,21 @@ describe('validation warns', () => {
       pointer: '/engine_config/pipeline/it/raft/carriers/1/output',
       message: expect.stringMatching(/up to 1400 bytes .* takes 1000 .* max_packet_bytes/),
     })
+  })
+
+  test('of none where packets are cut on the way', () => {
+    const cut = { fragmentizer: { input: 'go 0', output: 'cut', fragment_size: 1200 } }
+    const { problems, warnings } = checkPipelineConfig(
+      whole({
+        it: raft(1, { max_packet_bytes: 9000 }),
+        cut,
+        ...network(0, 1400, 'cut'),
+        from: { uniform_traffic_source: { output: 'in', total_packets: 1, interval: 1 } },
+        to: { traffic_sink: { input: 'arrived 0' } },
+      }),
+      components,
+    )
+    expect([problems, warnings]).toEqual([[], []])
   })
 
   test('of an MTU too short for any packet', () => {

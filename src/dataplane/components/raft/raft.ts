@@ -7,7 +7,6 @@ import { REPAIR_HEADER_BYTES, SYMBOL_HEADER_BYTES } from './packet.ts'
 import {
   carrierSettings,
   MAX_JOINED_PACKET,
-  MIN_LONGEST_PIECE,
   packetBytes,
   pieceBytes,
   RaftConfig,
@@ -22,7 +21,6 @@ const settingsOf = (config: Static<typeof RaftConfig>, bytes: number): Transport
   carriers: config.carriers.map(carrierSettings),
   packetBytes: bytes,
   pieceBytes: pieceBytes(bytes),
-  longestPiece: Math.max(pieceBytes(bytes), MIN_LONGEST_PIECE),
 })
 
 export const raft = defineComponent({
@@ -42,7 +40,8 @@ export const raft = defineComponent({
     'A carrier is left when what was sent on it is not reported for 1.5 round trips and a report interval, 60 ms at least, though a report came since that should tell of it (60 ms ' +
     'later if none did), and that is more than is hardly ever lost in a row; what is unreported goes again on others. Every 100 ms a probe asks whether it is back; after three answers it is ' +
     'used again. The last one in use is not left, since nothing is known to be better, nor is any before the other end is heard.\n\n' +
-    'Nothing is authenticated: put ssl_encrypt and ssl_decrypt on each carrier where others can write to the path. Unless max_packet_bytes is set, room is left for what they add.',
+    'Nothing is authenticated: put ssl_encrypt and ssl_decrypt on each carrier where others can write to the path. Unless max_packet_bytes is set, room is left for what they add.\n\n' +
+    'Endpoints drop what is longer than their own MTU in both directions: a path has to have the same at both ends, or both a max_packet_bytes of the lesser.',
   config: RaftConfig,
   metrics: RAFT_METRICS,
   entryMetrics: { carriers: CARRIER_METRICS, streams: STREAM_METRICS },

@@ -24,6 +24,8 @@ import type { StreamSender } from './stream-sender.ts'
 /** Sequences before the one at hand that a receiver which begins with it waits for, where they may be on slower carriers. */
 const MIN_BEHIND = 64
 const MAX_BEHIND = 0xffff
+/** Until what was lost while others were sent again is looked at, ns. */
+const AGAIN_PAUSE_NS = 1_000_000
 
 export interface SendingContext {
   readonly packets: Packets
@@ -44,6 +46,8 @@ export class Sending {
   /** Indices of streams in which something waits. */
   private readonly waiting: Int32Array
   private waitingCount = 0
+  private usableCount = 0
+  private hasMoreAgain = false
   private pushed = 0
 
   constructor(
@@ -65,7 +69,11 @@ export class Sending {
   /** Takes note of which carriers may be used. */
   refresh(): void {
     const { carriers, usable } = this
-    for (let i = 0; i < carriers.length; i++) usable[i] = carriers[i].used ? 1 : 0
+    this.usableCount = 0
+    for (let i = 0; i < carriers.length; i++) {
+      usable[i] = carriers[i].used ? 1 : 0
+      this.usableCount += usable[i]
+    }
   }
 
   /** Bytes per ns that all usable carriers are good for. */
@@ -82,11 +90,13 @@ export class Sending {
     for (let i = 0; i < carriers.length; i++) carriers[i].refill(context.clock.now)
     this.waitingCount = 0
     for (let i = 0; i < streams.length; i++) if (streams[i].waits) this.waiting[this.waitingCount++] = i
+    this.hasMoreAgain = false
     const isDone = this.sendAll(true) && this.sendAll(false)
     this.flush()
     for (let i = 0; i < carriers.length && isDone; i++) carriers[i].runDry(context.clock.now)
     this.hasRoomLeft = isDone && this.areLimited
-    return isDone ? Number.POSITIVE_INFINITY : this.roomAt()
+    if (!isDone) return this.roomAt()
+    return this.hasMoreAgain ? context.clock.now + AGAIN_PAUSE_NS : Number.POSITIVE_INFINITY
   }
 
   private get areLimited(): boolean {
@@ -114,13 +124,20 @@ export class Sending {
       const index = this.waiting[i]
       const stream = this.streams[index]
       if (stream.settings.realtime !== realtime) continue
-      while (stream.nextAgainBytes() >= 0) {
+      // What is lost meanwhile, since more is in flight than is kept account of, has to wait.
+      for (let left = stream.againCount; stream.nextAgainBytes() >= 0; left--) {
+        if (left <= 0) {
+          this.hasMoreAgain = true
+          break
+        }
         const chosen = chooseAgain(this.carriers, this.usable)
         if (chosen < 0) return false
         const carrier = this.carriers[chosen]
-        const piece = stream.takeAgain()
-        if (piece >= 0 && stream.againLosses > 1) this.sendOnOthers(index, piece, carrier)
-        if (piece >= 0) this.sendPiece(index, piece, stream.againSequence, againFlags(stream), carrier)
+        // On no carrier more than once at a time: each copy that is lost asks for another.
+        const piece = stream.takeAgain(this.usableCount)
+        if (piece < 0) continue
+        if (stream.againLosses > 1 && stream.againFlying === 0) this.sendOnOthers(index, piece, carrier)
+        this.sendPiece(index, piece, stream.againSequence, againFlags(stream), carrier)
       }
     }
     return true
@@ -239,6 +256,7 @@ export class Sending {
     const bytes = packets.length[piece]
     const behind = Math.min(Math.max(ahead(sequence, sent.base), Math.min(sequence >>> 0, MIN_BEHIND)), MAX_BEHIND)
     const number = carrier.inFlight.add(settings.replicated ? -1 : index, sequence, bytes, clock.now)
+    if (!settings.replicated) sent.send(sequence)
     writeHeader(packets.view, at, KIND_DATA, flags, behind, this.session, carrier.settings.handle, number)
     packets.view.setInt32(at + 16, settings.handle)
     packets.view.setInt32(at + 20, sequence)

@@ -20,6 +20,8 @@ export class SentPieces {
   private readonly times = new Float64Array(MAX_SENT_PIECES)
   /** How often a piece was lost; one that goes on several carriers may be lost on each. */
   private readonly losses = new Uint8ClampedArray(MAX_SENT_PIECES)
+  /** Copies of a piece that were sent and are neither reported nor lost. */
+  private readonly flying = new Uint16Array(MAX_SENT_PIECES)
   /** 1: repairs may cover the piece. */
   private readonly covered = new Uint8Array(MAX_SENT_PIECES)
   private readonly packets: Packets
@@ -38,6 +40,7 @@ export class SentPieces {
     this.copies[sequence & MASK] = copy + 1
     this.times[sequence & MASK] = time
     this.losses[sequence & MASK] = 0
+    this.flying[sequence & MASK] = 0
     this.covered[sequence & MASK] = 0
     if (copy >= 0) this.held++
     this.next = following(sequence)
@@ -65,9 +68,20 @@ export class SentPieces {
     return this.covered[sequence & MASK] === 1
   }
 
-  /** The piece, which is kept, was lost once more. */
+  /** A copy of the piece was sent. */
+  send(sequence: number): void {
+    if (this.copyOf(sequence) >= 0) this.flying[sequence & MASK]++
+  }
+
+  /** A copy of the piece, which is kept, was lost. */
   lose(sequence: number): void {
     this.losses[sequence & MASK]++
+    if (this.flying[sequence & MASK] > 0) this.flying[sequence & MASK]--
+  }
+
+  /** How many copies of the piece, which is kept, may still come. */
+  flyingOf(sequence: number): number {
+    return this.flying[sequence & MASK]
   }
 
   /** How often the piece, which is kept, was lost. */

@@ -147,9 +147,6 @@ export function packetBytes({ max_packet_bytes, carriers }: Config, longestFrom:
 /** Bytes of a payload that a packet of a carrier has room for; a repair is as long as the longest data packet, and four more. */
 export const pieceBytes = (bytes: number): number => bytes - DATA_HEADER_BYTES - 4
 
-/** The longest that the other end may send in a packet of a carrier, where it goes by an MTU of its own. */
-export const MIN_LONGEST_PIECE = pieceBytes(DEFAULT_PACKET_BYTES)
-
 /** Carriers on which packets of the longest kind would be dropped. */
 export function raftWarnings(config: Config, longestFrom: LongestFrom): Fault[] {
   const bytes = packetBytes(config, longestFrom)

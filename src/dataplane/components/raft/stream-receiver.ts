@@ -7,11 +7,12 @@ import type { Packets } from '../../engine/packets.ts'
 import { Ring } from '../emulation/waiting.ts'
 import type { ClockOffset } from './clock-offset.ts'
 import type { RaftMetrics, StreamMetrics } from './metrics.ts'
-import { isSymbol, PIECE_FIRST, PIECE_LAST, piecesOf, timeOf } from './packet.ts'
+import { isSymbol, PIECE_FIRST, PIECE_LAST, piecesOf, SYMBOL_HEADER_BYTES, timeOf } from './packet.ts'
 import { PacketJoiner } from './packet-joiner.ts'
 import { DELIVERED, GIVEN_UP, HERE, MISSING, ReorderWindow } from './reorder-window.ts'
 import { ahead } from './serial.ts'
-import type { StreamSettings } from './settings.ts'
+import { MAX_JOINED_PACKET, type StreamSettings } from './settings.ts'
+import { MAX_PAYLOAD } from './stream-sender.ts'
 
 /** Pieces out of reach after which the stream begins anew with them. */
 const TO_BEGIN_ANEW = 8
@@ -21,10 +22,10 @@ export interface StreamReceiverContext {
   readonly clock: RunClock
   readonly metrics: RaftMetrics
   readonly offset: ClockOffset
-  /** Longest symbol that it takes, bytes. */
+  /** Longest symbol that is expected, bytes. */
   readonly symbolBytes: number
-  /** The code for repairs of a stream, made when the first protected piece comes. */
-  makeDecoder(): SlidingDecoder
+  /** The code for repairs of a stream, made when the first protected piece comes, and anew when a longer one does than it takes. */
+  makeDecoder(symbolBytes: number): SlidingDecoder
 }
 
 export class StreamReceiver {
@@ -35,6 +36,8 @@ export class StreamReceiver {
   private readonly window = new ReorderWindow()
   private readonly joiner: PacketJoiner
   private decoder: SlidingDecoder | null = null
+  /** Longest symbol that `decoder` takes, bytes. */
+  private symbolBytes: number
   private strangers = 0
   /** Packets in one piece that came after they had been given up. */
   private readonly late = new Ring()
@@ -44,6 +47,7 @@ export class StreamReceiver {
 
   constructor(context: StreamReceiverContext, settings: StreamSettings, metrics: StreamMetrics, outlet: Outlet) {
     this.context = context
+    this.symbolBytes = context.symbolBytes
     this.settings = settings
     this.metrics = metrics
     this.outlet = outlet
@@ -114,10 +118,10 @@ export class StreamReceiver {
 
   /** Tells the decoder of a piece. */
   private decode(packet: number, sequence: number): void {
-    const { packets, symbolBytes } = this.context
+    const { packets } = this.context
     const bytes = packets.length[packet]
-    if (bytes > symbolBytes) return
-    this.decoder ??= this.context.makeDecoder()
+    if (bytes > this.symbolBytes) this.lengthen(bytes)
+    this.decoder ??= this.context.makeDecoder(this.symbolBytes)
     const at = packets.offset[packet]
     if (this.decoder.takeSource(sequence, at, bytes) !== FAR_AHEAD) return
     // Pieces without protection have come in between.
@@ -125,12 +129,20 @@ export class StreamReceiver {
     this.decoder.takeSource(sequence, at, bytes)
   }
 
+  /** The other end sends longer pieces than this one would: a decoder that takes them knows nothing of those before. */
+  private lengthen(bytes: number): void {
+    this.decoder?.close()
+    this.decoder = null
+    this.symbolBytes = (bytes <= MAX_JOINED_PACKET ? MAX_JOINED_PACKET : MAX_PAYLOAD) + SYMBOL_HEADER_BYTES
+  }
+
   /** Takes a repair over `count` pieces from `first` on; the packet stays the caller's. */
   takeRepair(first: number, count: number, key: number, at: number, bytes: number): boolean {
+    if (bytes > this.symbolBytes) this.lengthen(bytes)
     const { window, decoder } = this
     // Without a protected piece there is nothing to subtract.
     if (!decoder || !window.started) return true
-    if (bytes > this.context.symbolBytes || count > MAX_WINDOW) return false
+    if (count > MAX_WINDOW) return false
     const result = decoder.takeRepair(first, count, key, at, bytes)
     this.takeRecovered()
     return result !== CONTRADICTED

@@ -15,7 +15,7 @@ export const REPAIR_WINDOW = 1024
 const STANDING_QUEUE_NS = 50e6
 const STANDING_NS = 200e6
 /** Longest payload of a packet of the application. */
-const MAX_PAYLOAD = 65_535
+export const MAX_PAYLOAD = 65_535
 
 export interface StreamSenderContext {
   readonly packets: Packets
@@ -56,6 +56,7 @@ export class StreamSender {
   againSequence = 0
   isAgainProtected = false
   againLosses = 0
+  againFlying = 0
 
   constructor(context: StreamSenderContext, settings: StreamSettings, metrics: StreamMetrics, pieceBytes: number) {
     this.context = context
@@ -252,13 +253,23 @@ export class StreamSender {
     return -1
   }
 
-  /** The next piece to send again, a packet that begins with its symbol; -1 without a free slot. Sets `againSequence`, `isAgainProtected` and `againLosses`. There must be one. */
-  takeAgain(): number {
+  /** How many wait to be sent again, those that came or are too old among them. */
+  get againCount(): number {
+    return this.again.length
+  }
+
+  /**
+   * The next piece to send again, a packet that begins with its symbol; -1 without a free slot, or when `most` copies of it may still come. Sets
+   * `againSequence`, `isAgainProtected`, `againLosses` and `againFlying`. There must be one.
+   */
+  takeAgain(most: number): number {
     const { again, sent, context } = this
     this.againSequence = again.handle
     this.againLosses = sent.lossesOf(again.handle)
+    this.againFlying = sent.flyingOf(again.handle)
     this.isAgainProtected = sent.isCovered(again.handle)
     again.shift()
+    if (this.againFlying >= most) return -1
     const piece = context.packets.clone(sent.copyOf(this.againSequence))
     if (piece < 0) return -1
     context.metrics.created_packets.add(1)

@@ -31,8 +31,6 @@ export interface TransportSettings {
   /** Longest packet on a carrier, bytes; most bytes of a payload in one. */
   packetBytes: number
   pieceBytes: number
-  /** Most bytes of a payload in a packet that comes. */
-  longestPiece: number
 }
 
 export interface TransportContext {
@@ -81,15 +79,13 @@ export class Transport {
       })
       return carrier
     })
-    const code = (window: number, piece: number) => {
-      return { memory: context.memory(), window, symbolBytes: piece + SYMBOL_HEADER_BYTES }
-    }
-    const { pieceBytes, longestPiece } = settings
+    const code = (window: number, symbolBytes: number) => ({ memory: context.memory(), window, symbolBytes })
+    const { pieceBytes } = settings
     const forReceivers = {
-      ...{ packets, clock, metrics, offset, symbolBytes: longestPiece + SYMBOL_HEADER_BYTES },
-      makeDecoder: () => new SlidingDecoder(code(FIRST_DECODER_WINDOW, longestPiece)),
+      ...{ packets, clock, metrics, offset, symbolBytes: pieceBytes + SYMBOL_HEADER_BYTES },
+      makeDecoder: (symbolBytes: number) => new SlidingDecoder(code(FIRST_DECODER_WINDOW, symbolBytes)),
     }
-    const makeEncoder = () => new SlidingEncoder(code(REPAIR_WINDOW, pieceBytes))
+    const makeEncoder = () => new SlidingEncoder(code(REPAIR_WINDOW, pieceBytes + SYMBOL_HEADER_BYTES))
     const forSenders = { packets, clock, metrics, makeEncoder }
     this.streams = settings.streams.map((own, i) => new StreamSender(forSenders, own, streamMetrics[i], pieceBytes))
     this.receivers = settings.streams.map((own, i) => {

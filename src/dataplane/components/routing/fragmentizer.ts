@@ -38,6 +38,7 @@ export const fragmentizer = defineComponent({
   live: ['fragment_size'],
   alters: true,
   room: () => ({ front: FRAGMENT_BYTES, back: 0 }),
+  cuts: true,
   check({ fragment_size = 0 }) {
     if (fragment_size === 0 || fragment_size >= MIN_FRAGMENT) return []
     const message = `${fragment_size} is below the minimum of ${MIN_FRAGMENT} bytes; 0 or nothing is ${DEFAULT_FRAGMENT}`
