@@ -13,6 +13,7 @@ import { Cors, readSubprotocols } from './cors.ts'
 import type { Dashboard } from './dashboard.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
+import { FullSockets } from './full-sockets.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
 import { errorAnswer, type HttpAnswer, jsonAnswer, methodAnswer, type Page, pageAnswer } from './http-response.ts'
@@ -81,6 +82,7 @@ export class HttpListener {
   readonly #routes: HttpRoutes
   readonly #keepAlive: KeepAlive
   readonly #cors: Cors
+  readonly #full = new FullSockets()
   readonly #streams = new Set<StreamSink>()
   readonly #streamsSockets = new Set<StreamsSocket>()
   /** The address of every peer, when only this machine can reach the port: asking for each one's costs a buffer. */
@@ -323,6 +325,7 @@ export class HttpListener {
     data.socket = new StreamsSocket(socket, {
       dispatcher: this.#dispatcher,
       keepAlive: this.#keepAlive,
+      full: this.#full,
       streams: this.#streams,
       find: (path, query) => this.#findStream(path, query),
       caller: data.caller,
@@ -374,13 +377,21 @@ export class HttpListener {
     const data = socket.getUserData()
     const { call, operation, request } = data
     if (request === undefined) {
-      const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams)
+      const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams, this.#full)
       data.sink = sink
       await this.#dispatcher.open(operation, sink, async () =>
         sink.receive(await this.#dispatcher.bidi(operation, call, sink)),
       )
     } else {
-      const sink = new WebSocketStreamSink(socket, operation, this.#dispatcher, this.#keepAlive, call, this.#streams)
+      const sink = new WebSocketStreamSink(
+        socket,
+        operation,
+        this.#dispatcher,
+        this.#keepAlive,
+        call,
+        this.#streams,
+        this.#full,
+      )
       data.sink = sink
       await this.#dispatcher.open(operation, sink, () => this.#dispatcher.stream(operation, request, call, sink))
     }

@@ -246,6 +246,42 @@ test('of one that does not read each stream is told to wait, and goes on in turn
   expect(one.frames.filter(({ id, result }) => id === 1 && result !== undefined)).toHaveLength(sent + 1)
 })
 
+test.each([
+  ['100 kB', 100_000, 100],
+  ['900 kB', 900_000, 20],
+])('one that pauses between long messages of %s gets them all', async (_, bytes, count) => {
+  const one = await client()
+  await one.open(1, 'a')
+  await one.open(2, 'b')
+  const sink = pipelinesOf('a')
+  const large = { create: { pipeline: { ...created('x').value.create?.pipeline, jsonConfig: 'x'.repeat(bytes) } } }
+  let left = count
+  const send = (): void => {
+    while (left > 0 && sink.writable) {
+      left--
+      sink.send(large as StreamPipelinesEvent)
+    }
+  }
+  sink.onDrain(send)
+  one.socket.pause()
+  send()
+  expect(left).toBeGreaterThan(0)
+  const got = () => one.frames.filter(({ id, result }) => id === 1 && result !== undefined).length
+  for (let seen = 0; seen < count; ) {
+    one.socket.resume()
+    const before = seen
+    await until(() => {
+      seen = got()
+      return seen > before
+    })
+    one.socket.pause()
+  }
+  one.socket.resume()
+  one.frames.length = 0
+  pipelinesOf('b').send(created('after it'))
+  expect(await one.next()).toEqual(resultOf(2, 'after it'))
+})
+
 test('a stream too many is refused', async () => {
   const one = await client()
   for (let id = 0; id < 10_000; id++) one.say({ open: { id, path: '/v1/streams/nodes/many/pipelines' } })

@@ -6,12 +6,12 @@ import type { WebSocket } from 'uWebSockets.js'
 import { invalidArgument, ServiceError } from '../contract/errors.ts'
 import { refuse } from '../contract/json-decode.ts'
 import type { Operation } from '../contract/operations.ts'
-import type { SharedMessages } from '../contract/shared-message.ts'
 import { isObject } from '../text/json-object.ts'
 import { pointerOf } from '../text/pointer.ts'
 import { Call, type Caller } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { errorBody } from './errors.ts'
+import type { FullSocket, FullSockets } from './full-sockets.ts'
 import type { KeepAlive } from './keep-alive.ts'
 import { StreamSink } from './sink.ts'
 import { closeCode, errorFrame, readFrame, resultFrame, STILL_HERE } from './websocket-frames.ts'
@@ -30,6 +30,7 @@ export interface StreamAsked {
 export interface StreamsSocketOptions {
   readonly dispatcher: Dispatcher
   readonly keepAlive: KeepAlive
+  readonly full: FullSockets
   /** The open streams of the listener. */
   readonly streams: Set<StreamSink>
   /** Whoever opened the socket, asked again for each stream; throws ServiceError once they are not let in any more. */
@@ -40,7 +41,7 @@ export interface StreamsSocketOptions {
   readonly identity: string | undefined
 }
 
-export class StreamsSocket {
+export class StreamsSocket implements FullSocket {
   readonly #socket: WebSocket<unknown>
   readonly #options: StreamsSocketOptions
   /** By id, those that waited longest for room first. */
@@ -125,16 +126,13 @@ export class StreamsSocket {
     // 1: sent, 0: kept in a buffer that drains later, 2: dropped, the buffer's limit closes the socket.
     if (this.#socket.send(frame, false) === 1 || !this.hasRoom) return
     this.hasRoom = false
+    this.#options.full.watch(this)
     for (const stream of this.#streams.values()) stream.writable = false
-  }
-
-  /** Sends what `say` is called with inside `speak` at once. */
-  together(speak: () => void): void {
-    if (!this.#isClosed) this.#socket.cork(speak)
   }
 
   /** There is room again: for each stream in turn, those served last time last. */
   drained(): void {
+    this.#options.full.forget(this)
     this.hasRoom = true
     for (const stream of [...this.#streams.values()]) {
       if (!this.hasRoom) return
@@ -143,6 +141,14 @@ export class StreamsSocket {
       this.#streams.set(stream.id, stream)
       stream.drained()
     }
+  }
+
+  buffered(): number {
+    return this.#socket.getBufferedAmount()
+  }
+
+  nudge(): void {
+    this.#socket.ping()
   }
 
   /** Says that the socket is still there. */
@@ -170,6 +176,7 @@ export class StreamsSocket {
   #over(): void {
     this.#isClosed = true
     this.#options.keepAlive.forget(this)
+    this.#options.full.forget(this)
   }
 }
 
@@ -208,13 +215,6 @@ class SocketStream extends StreamSink {
     const frame = Buffer.concat([this.#head, resultFrame(this.#operation, message).subarray(1)])
     this.#socket.say(frame)
     return frame.length
-  }
-
-  sendTogether(messages: SharedMessages<unknown>): boolean {
-    this.#socket.together(() => {
-      for (const message of messages.each) this.send(message)
-    })
-    return this.writable
   }
 
   protected override finish(error: unknown): void {

@@ -4,9 +4,9 @@ import { ServiceError } from '../contract/errors.ts'
 import type { RequestReceiver } from '../contract/handlers.ts'
 import { decodeJson } from '../contract/json-decode.ts'
 import type { Operation } from '../contract/operations.ts'
-import type { SharedMessages } from '../contract/shared-message.ts'
 import type { Call } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import type { FullSocket, FullSockets } from './full-sockets.ts'
 import type { KeepAlive } from './keep-alive.ts'
 import { StreamSink } from './sink.ts'
 import { closeCode, errorFrame, readFrame, resultFrame, STILL_HERE } from './websocket-frames.ts'
@@ -23,10 +23,11 @@ export interface WebSocketData {
 }
 
 /** One open WebSocket. A failure of the stream is an error frame and close code 4000 + the gRPC code. */
-export class WebSocketSink extends StreamSink {
+export class WebSocketSink extends StreamSink implements FullSocket {
   readonly #socket: WebSocket<WebSocketData>
   readonly #operation: Operation
   readonly #dispatcher: Dispatcher
+  readonly #full: FullSockets
   #receiver: RequestReceiver<unknown> | undefined
   #early: unknown[] = []
 
@@ -36,11 +37,31 @@ export class WebSocketSink extends StreamSink {
     dispatcher: Dispatcher,
     call: Call,
     streams: Set<StreamSink>,
+    full: FullSockets,
   ) {
     super(call, streams)
     this.#socket = socket
     this.#operation = operation
     this.#dispatcher = dispatcher
+    this.#full = full
+  }
+
+  buffered(): number {
+    return this.#socket.getBufferedAmount()
+  }
+
+  nudge(): void {
+    this.#socket.ping()
+  }
+
+  override drained(): void {
+    this.#full.forget(this)
+    super.drained()
+  }
+
+  override lose(): void {
+    this.#full.forget(this)
+    super.lose()
   }
 
   /** The handler is ready: hands it what came before. */
@@ -89,14 +110,8 @@ export class WebSocketSink extends StreamSink {
     return bytes.length
   }
 
-  sendTogether(messages: SharedMessages<unknown>): boolean {
-    this.#socket.cork(() => {
-      for (const message of messages.each) this.send(message)
-    })
-    return this.writable
-  }
-
   protected override finish(error: unknown): void {
+    this.#full.forget(this)
     if (error === undefined) {
       this.#socket.end(1000)
       return
@@ -108,7 +123,9 @@ export class WebSocketSink extends StreamSink {
 
   protected frame(frame: string | Uint8Array): void {
     // 1: sent, 0: kept in a buffer that drains later, 2: dropped, the buffer's limit closes the socket.
-    if (this.#socket.send(frame, false) !== 1) this.writable = false
+    if (this.#socket.send(frame, false) === 1) return
+    this.writable = false
+    if (!this.closed) this.#full.watch(this)
   }
 }
 
@@ -125,8 +142,9 @@ export class WebSocketStreamSink extends WebSocketSink {
     keepAlive: KeepAlive,
     call: Call,
     streams: Set<StreamSink>,
+    full: FullSockets,
   ) {
-    super(socket, operation, dispatcher, call, streams)
+    super(socket, operation, dispatcher, call, streams, full)
     this.#keepAlive = keepAlive
     this.receive({
       message: () => {
