@@ -14,6 +14,7 @@ import { PIECE_BYTES } from '../link/messages.ts'
 import { Call } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { StreamSink } from './sink.ts'
+import { catchingUp } from './standstill.ts'
 
 /** An answer longer than this travels in parts, bytes: as many are encoded ahead of the caller. */
 const PART_BYTES = 1024 * 1024
@@ -31,6 +32,7 @@ export class LinkListener {
 
   constructor(options: LinkListenerOptions) {
     this.#options = options
+    catchingUp()
   }
 
   /** Serves one stream; `remoteAddress` is the peer's. The caller's identity is the stream's origin, which the link has proven. */
@@ -51,7 +53,7 @@ export class LinkListener {
         release()
       }
       // What has come with it is read first: to a node that stood still for a while its cancellation may have.
-      setImmediate(() => {
+      soon(() => {
         if (stream.closed) over()
         else if (operation.kind === 'unary') void unary(dispatcher, operation, stream, decoded, call).finally(over)
         else if (operation.kind === 'server') {
@@ -86,6 +88,13 @@ export class LinkListener {
       throw new ServiceError('NOT_FOUND', `the call for node ${String(nodeId).slice(0, 100)} came to another node`)
     }
   }
+}
+
+/** Calls `begin` once what has come until now is read. */
+function soon(begin: () => void): void {
+  const milliseconds = catchingUp()
+  if (milliseconds > 0) setTimeout(begin, milliseconds)
+  else setImmediate(begin)
 }
 
 /** Accounts for a request while it is carried out, which may take as long as its operation waits; returns what ends that. */

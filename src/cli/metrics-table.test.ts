@@ -90,3 +90,17 @@ test('in a narrow terminal the numbers of a histogram wrap, whole ones, and name
     vi.unstubAllEnvs()
   }
 })
+
+test.each(['60', '40'])('in %s columns numbers and their units stay in one piece', (columns) => {
+  const rows = rowsOf({ delay: histogram('Delay.', 'ms'), output_packets: counter('Packets.', 'packets') })
+  vi.stubEnv('COLUMNS', columns)
+  try {
+    const text = linesOf(
+      rows.map((row) => ({ ...row, value: row.name === 'output_packets' ? 10_416_667 : row.value })),
+    ).join('\n')
+    expect(text).toContain('10,416,667')
+    expect(text).toContain('p90 6 ms')
+  } finally {
+    vi.unstubAllEnvs()
+  }
+})

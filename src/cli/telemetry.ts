@@ -62,6 +62,9 @@ function refuseAbsent(sample: TelemetrySample, { components, metric: names }: Te
   for (const name of names ?? []) {
     if (!chosen.some(({ metrics }) => Object.hasOwn(metrics, name))) throw new Failure(`${who} has no metric "${name}"`)
   }
+  const without = names === undefined ? undefined : components.find((name) => !chosen.some(({ path }) => path === name))
+  if (without !== undefined)
+    throw new Failure(`"${without}" has no metric ${names?.map((name) => `"${name}"`).join(', ')}`)
   if (names !== undefined) return
   const paths = collections.map(({ path }) => path)
   for (const name of components) {

@@ -100,6 +100,8 @@ export function cut(text: string, width: number): string {
 
 /** Columns that a column has at least that may be cut. */
 const LEAST_CUT = 8
+/** Columns to which one that wraps is narrowed before others are cut. */
+const LEAST_WRAPPED = 24
 /** Columns that a spare column is not to take from others. */
 const LEAST_READABLE = 16
 
@@ -127,13 +129,16 @@ export function table(all: readonly Column[], cells: readonly string[][], width 
     const shrink = (i: number, least: number) => {
       widths[i] = Math.max(Math.min(least, widths[i]), widths[i] - (total() - width))
     }
-    if (flexible >= 0) shrink(flexible, 24)
-    const cuttable = columns.flatMap(({ whole }, i) => (whole ? [] : [i]))
-    for (let guard = cuttable.length; total() > width && guard > 0; guard--) {
-      shrink(
-        cuttable.reduce((widest, i) => (widths[i] > widths[widest] ? i : widest)),
-        LEAST_CUT,
-      )
+    if (flexible >= 0) shrink(flexible, LEAST_WRAPPED)
+    // Where a cell wraps, numbers and their units stay in one piece.
+    const longestWord = (i: number): number =>
+      Math.max(...rows.flatMap((row) => (row[i] ?? '').split(/[ \n]/).map(visible)))
+    const least = columns.map(({ wrap, whole }, i) =>
+      whole ? widths[i] : wrap ? Math.min(LEAST_WRAPPED, Math.max(longestWord(i), LEAST_CUT)) : LEAST_CUT,
+    )
+    for (let guard = columns.length; total() > width && guard > 0; guard--) {
+      const widest = columns.reduce((best, _, i) => (widths[i] - least[i] > widths[best] - least[best] ? i : best), 0)
+      shrink(widest, least[widest])
     }
   }
   const lines: string[] = []

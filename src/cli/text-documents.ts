@@ -9,6 +9,7 @@ import {
   LineCounter,
   type ParsedNode,
   parseAllDocuments,
+  YAMLError,
 } from 'yaml'
 import { messageOf } from '../text/error-message.ts'
 import { JsonPlaces, readJson } from '../text/json-text.ts'
@@ -61,7 +62,7 @@ function yamlDocuments({ file, text }: Source): TextDocument[] {
   const read: TextDocument[] = []
   for (const document of parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })) {
     const faults = [...document.errors, ...document.warnings]
-    problems.push(...faults.map(({ message, pos }) => ({ pointer: '', message, ...place(pos[0]) })))
+    problems.push(...faults.map((fault) => ({ pointer: '', message: wordingOf(fault), ...place(fault.pos[0]) })))
     if (faults.length > 0) continue
     const placeOf = (pointer: string): Place => place(offsetOf(document as Parsed, pointer))
     try {
@@ -71,12 +72,18 @@ function yamlDocuments({ file, text }: Source): TextDocument[] {
       if (value !== null) read.push({ value, placeOf })
     } catch (error) {
       // Aliases that would multiply without end, for one.
-      problems.push({ pointer: '', message: messageOf(error), ...placeOf('') })
+      problems.push({ pointer: '', message: wordingOf(error), ...placeOf('') })
     }
   }
   if (problems.length === 0) return read
   const told = problems.map((problem) => placedLine(problem, file)).join('\n')
   throw new Failure(`${nameOf(file)}: ${countOf(problems)}\n${told}`)
+}
+
+/** What is wrong with a text, for people; the parser says what the JavaScript engine does of what is nested deeper than the stack is. */
+function wordingOf(error: unknown): string {
+  const isDeep = error instanceof RangeError || (error instanceof YAMLError && error.code === 'RESOURCE_EXHAUSTION')
+  return isDeep ? 'the document is nested too deeply' : messageOf(error)
 }
 
 /** Where the value at a pointer begins, of a member its key; else where the nearest does that holds it. */

@@ -41,6 +41,9 @@ function write(config: unknown, pointer: string, text: string, variable: string)
   if (!isContainer(container)) {
     throw new Failure(`variable "${variable}": "${pointer}" does not exist in the configuration`)
   }
+  if (Array.isArray(container) && !Object.hasOwn(container, last)) {
+    throw new Failure(`variable "${variable}": "${pointer}" is no entry of the list, which has ${container.length}`)
+  }
   const name = memberNamed(container, last) ?? last
   container[name] = parsedAs(text, container[name])
 }

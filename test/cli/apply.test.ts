@@ -149,6 +149,11 @@ describe('apply', () => {
       'name: a\nconfig: &c\n  engine_config:\n    again: *c\n',
       /circle\.yaml:4:5: \/config\/engine_config\/again: the alias leads back/,
     ],
+    [
+      'deep.yaml',
+      `name: a\nconfig: ${'['.repeat(3000)}${']'.repeat(3000)}\n`,
+      /deep\.yaml:\d+:\d+: .*nested too deeply/,
+    ],
     ['key.yaml', 'name: a\nconfig: {}\nrestartpolicy: never\n', /key\.yaml:3:1: \/restartpolicy: .*"restartPolicy"/],
     ['policy.yaml', 'name: a\nconfig: {}\nrestartPolicy: often\n', /policy\.yaml:3:1: .*Expected never, always/],
     [

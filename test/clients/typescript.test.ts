@@ -262,6 +262,71 @@ describe('many streams over one WebSocket', () => {
     await states.return()
   })
 
+  test('an onOpen that throws ends its own stream alone', async () => {
+    const near = client.connect({ ...connection, ...how })
+    const changes = client.streamPipelines(near, { nodeId: node.node.id })
+    await Promise.race([changes.opened(), changes.next()])
+    const onOpen = () => {
+      throw new Error('of the page')
+    }
+    await expect(client.streamConnectionState(near, {}, { onOpen }).next()).rejects.toThrow('of the page')
+    const id = await node.create(traffic())
+    const states = client.streamConnectionState(near, {})
+    expect((await states.next()).value).toEqual({ state: 'UNAUTHENTICATED' })
+    await states.return()
+    await node.call('DELETE', `/pipelines/${id}`)
+    await changes.return()
+  })
+
+  test('with its signal a stream ends at once, whatever was not read of it', async () => {
+    const near = client.connect({ ...connection, ...how })
+    const stop = new AbortController()
+    const changes = client.streamPipelines(near, { nodeId: node.node.id }, { signal: stop.signal })
+    await changes.opened()
+    const marks = client.streamPipelines(near, { nodeId: node.node.id })
+    await marks.opened()
+    for (let i = 0; i < 5; i++) await node.create(traffic())
+    // All of them have come on the socket.
+    for (let i = 0; i < 5; i++) await marks.next()
+    await changes.next()
+    stop.abort(new Error('enough'))
+    await expect(changes.next()).rejects.toThrow('enough')
+    await marks.return()
+  })
+
+  test('one that is read more slowly than messages come ends, and the others stay', async () => {
+    const near = client.connect({ ...connection, ...how })
+    let opened = 0
+    const slow = client.streamConnectionState(near, {}, { onOpen: () => opened++ })
+    const frames: ((text: string) => void)[] = []
+    const flooded = client.connect({
+      ...connection,
+      ...how,
+      webSocket: (url, protocols) => {
+        const socket = new WebSocket(url, protocols)
+        frames.push((text) => socket.emit('message', Buffer.from(text), false))
+        return socket
+      },
+    })
+    const states = client.streamConnectionState(flooded, {})
+    await states.next()
+    const other = client.streamConnectionState(flooded, {})
+    await other.next()
+    for (let i = 0; i < 5_000; i++) frames[0]?.('{"id":1,"result":{"state":"CONNECTED"}}')
+    let read = 0
+    const reading = (async () => {
+      for await (const _ of states) read++
+    })()
+    await expect(reading).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
+    expect(read).toBe(4_096)
+    frames[0]?.('{"id":2,"result":{"state":"CONNECTED"}}')
+    expect((await other.next()).value).toEqual({ state: 'CONNECTED' })
+    await other.return()
+    await slow.next()
+    expect(opened).toBe(1)
+    await slow.return()
+  })
+
   test('one that is given up before the socket is open does not keep it', async () => {
     const between = new Between(() => portOf(node))
     const near = client.connect({ ...how, url: await between.listen() })

@@ -126,6 +126,16 @@ export class Queue<Message> {
     this.#wake()
   }
 
+  get length(): number {
+    return this.#messages.length
+  }
+
+  /** Nothing comes any more, and what was not read is not wanted. */
+  abort(error: unknown): void {
+    this.#messages.length = 0
+    this.finish({ error })
+  }
+
   /** Nothing comes any more; the first end is the one that holds. */
   finish(end: { readonly error?: unknown }): void {
     this.#end ??= end
@@ -176,7 +186,7 @@ class Inbox<Message> implements Exchange<unknown, Message>, SocketListener {
   }
 
   abort(reason: unknown): void {
-    this.#queue.finish({ error: reason })
+    this.#queue.abort(reason)
     this.#socket?.close()
   }
 

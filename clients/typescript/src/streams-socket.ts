@@ -4,6 +4,8 @@ import { errorOf, isErrorBody, PenstockError } from './error.ts'
 import { dial, failureOfClose, protocolsOf, Queue, readFrame, type SocketListener } from './socket.ts'
 
 const PATH = '/v1/streams'
+/** Messages of a stream that wait to be read: a WebSocket cannot be read for one stream and not for the others. */
+const MAX_UNREAD = 4_096
 
 interface Frame {
   readonly id?: number
@@ -78,7 +80,7 @@ class StreamsSocket implements SocketListener {
     const id = ++this.#lastId
     const queue = new Queue<unknown>()
     this.#streams.set(id, { queue, onOpen })
-    const stop = (): void => queue.finish({ error: signal.reason })
+    const stop = (): void => queue.abort(signal.reason)
     signal.addEventListener('abort', stop, { once: true })
     let isAsked = false
     try {
@@ -122,10 +124,10 @@ class StreamsSocket implements SocketListener {
       const stream = id === undefined ? undefined : this.#streams.get(id)
       // One that was closed meanwhile, or the answer to a close that crossed the end of its stream.
       if (id === undefined || stream === undefined) return
-      if (result !== undefined) stream.queue.push(result)
+      if (result !== undefined) this.#push(id, stream, result)
       else if (isErrorBody(error)) this.#end(id, stream, { error: errorOf(error) })
       else if (closed !== undefined) this.#end(id, stream, {})
-      else stream.onOpen()
+      else this.#opens(id, stream)
     } catch (error) {
       this.#fail(error)
     }
@@ -133,6 +135,25 @@ class StreamsSocket implements SocketListener {
 
   closed(code: number, reason: string): void {
     this.#fail(failureOfClose(this.#connection, code, reason) ?? this.#brokenOff(`code ${code}`))
+  }
+
+  #push(id: number, stream: Carried, message: unknown): void {
+    if (stream.queue.length < MAX_UNREAD) stream.queue.push(message)
+    else this.#leave(id, stream, new PenstockError('RESOURCE_EXHAUSTED', 'messages come faster than they are read'))
+  }
+
+  #opens(id: number, stream: Carried): void {
+    try {
+      stream.onOpen()
+    } catch (error) {
+      this.#leave(id, stream, error)
+    }
+  }
+
+  /** Ends a stream from this side. */
+  #leave(id: number, stream: Carried, error: unknown): void {
+    this.#end(id, stream, { error })
+    this.#say({ close: { id } })
   }
 
   #end(id: number, { queue }: Carried, end: { readonly error?: unknown }): void {

@@ -163,6 +163,13 @@ describe('configuration check', () => {
     expect(problems.map(({ pointer }) => pointer)).toEqual(['/engine_config/pipeline/sink/sinc'])
   })
 
+  it('tells of what is nested deeper than the stack is', () => {
+    const nested = `${'['.repeat(8000)}${']'.repeat(8000)}`
+    const text = `{"meta": ${nested}, "engine_config": {"pipeline": {"s": {"traffic_sink": {"input": ${nested}}}}}}`
+    const pointers = checkPipelineConfig(text, components).problems.map(({ pointer }) => pointer)
+    expect(pointers).toEqual(expect.arrayContaining(['/meta', '/engine_config/pipeline/s/traffic_sink/input']))
+  })
+
   it('tells of a number that is beyond what is read', () => {
     const text =
       '{"engine_config": {"pipeline": {"l": {"uniform_loss": {"input": "a", "output": "b", "loss_prob": 1e400}}}}}'

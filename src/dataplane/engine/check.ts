@@ -168,7 +168,13 @@ function wording(error: ErrorObject): string {
   const schema = (error.parentSchema ?? {}) as Annotations & { unit?: string }
   const unit = schema.unit && schema.unit !== 'probability' ? ` ${schema.unit}` : ''
   const hint = schema.hint ? ` (${schema.hint})` : ''
-  const value = schema.secret ? 'this value' : JSON.stringify(error.data)?.slice(0, 80)
+  // Not all of what may be nested deeper than the stack is.
+  const isNested = typeof error.data === 'object' && error.data !== null
+  const value = schema.secret
+    ? 'this value'
+    : isNested
+      ? typeName(error.data)
+      : JSON.stringify(error.data)?.slice(0, 80)
   switch (error.keyword) {
     case 'type':
       return String(error.params.type).endsWith('integer') && typeof error.data === 'number'
@@ -334,7 +340,7 @@ function check(json: string, available: Registry): CheckedConfig {
     meta?: PipelineConfig['meta']
     variables?: PipelineConfig['variables']
   }
-  if (typeof shell.version === 'number' && shell.version > 1) {
+  if (typeof shell.version === 'number' && shell.version > 1 && Number.isFinite(shell.version)) {
     problems.push({ pointer: '/version', message: `version ${shell.version} is newer than 1, the one this node reads` })
   }
   const engine = isObject(shell.engine_config) ? shell.engine_config : {}

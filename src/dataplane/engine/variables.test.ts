@@ -56,6 +56,13 @@ describe('warnings tell of', () => {
     expect(warningsOf(variable({ paths: [path, absent, camel] }), variable({ id: 'other' }))).toEqual([])
   })
 
+  test('entries of lists that are not there', () => {
+    const at = '/variables/0/paths'
+    expect(
+      warningsOf(variable({ paths: [`${at}/0`, `${at}/9`, `${at}/-`, `${at}/length`] })).map(([pointer]) => pointer),
+    ).toEqual(['/variables/0/paths/1', '/variables/0/paths/2', '/variables/0/paths/3'])
+  })
+
   test('an id that two have', () => {
     expect(warningsOf(variable(), variable())).toEqual([
       ['/variables/1/id', '"loss" is the id of /variables/0 too: one of them cannot be set'],

@@ -47,12 +47,14 @@ export function variableWarnings(variables: PipelineConfig['variables'], value: 
 
 /** Whether there is what holds the place that a pointer means, which itself need not be set; names are in either casing. */
 function leadsSomewhere(pointer: string, value: unknown): boolean {
+  const steps = tokensOf(pointer)
   let at = value
-  for (const token of tokensOf(pointer).slice(0, -1)) {
+  for (const token of steps.slice(0, -1)) {
     if (typeof at !== 'object' || at === null) return false
     const name = memberNamed(at, token)
     if (name === undefined) return false
     at = (at as Record<string, unknown>)[name]
   }
+  if (Array.isArray(at)) return /^\d+$/.test(steps.at(-1) ?? '') && Number(steps.at(-1)) < at.length
   return typeof at === 'object' && at !== null
 }
