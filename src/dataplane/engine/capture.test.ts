@@ -22,7 +22,7 @@ function rig(most = 65_535) {
     packets.releaseAll(batch)
     batch.length = 0
   }
-  return { send, reader: new CaptureReader(ring), writer }
+  return { send, reader: new CaptureReader(ring), writer, ring, packets }
 }
 
 test('packets of any length come out whole and in order over many turns of the ring', () => {
@@ -70,4 +70,23 @@ test('of long packets the first bytes are kept', () => {
     [10, 10],
     [0, 0],
   ])
+})
+
+test('the next writer of a ring begins anew: its reader sees nothing of the one before, whose last packets are still to come', () => {
+  const { send, ring, packets } = rig()
+  send([100, 200], 1)
+  const next = new CaptureReader(ring, 2)
+  expect(next.read(10_000)).toEqual([])
+  // Full, and not closed yet in the thread of the run.
+  for (let round = 0; round < 40; round++) send(Array(100).fill(1400), round * 100)
+  expect([next.read(10_000), next.dropped]).toEqual([[], 0])
+  const writer = new CaptureWriter(ring, 65_535, packets)
+  expect([next.read(10_000), next.dropped]).toEqual([[], 0])
+  const batch = new Batch(packets)
+  const packet = packets.allocate()
+  packets.append(packet, 77)
+  batch.push(packet)
+  writer.take(batch, 5, 9)
+  packets.releaseAll(batch)
+  expect(next.read(10_000)).toMatchObject([{ length: 77, link: 5, time: 9 }])
 })

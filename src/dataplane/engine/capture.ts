@@ -4,11 +4,12 @@ import type { Packets } from './packets.ts'
 
 /** Bytes of packets and their heads that wait to be read. */
 const MAX_CAPTURE_BYTES = 4 << 20
-/** Words of the header: bytes written, bytes read, packets dropped, the first two as they have come to be, modulo 2^32. */
+/** Words of the header: bytes written, bytes read, packets dropped, writers so far; the first two as they have come to be, modulo 2^32. */
 const HEADER_WORDS = 4
 const WRITTEN = 0
 const READ = 1
 const DROPPED = 2
+const WRITERS = 3
 /** Time (f64), captured and original length, link (u32 each), and four bytes that round it up. */
 const RECORD_BYTES = 24
 /** Captured length of a record that only says: go on at the beginning. */
@@ -71,6 +72,10 @@ export class CaptureWriter {
     const { buffer, byteOffset, byteLength } = packets.data
     this.#source = Buffer.from(buffer as SharedArrayBuffer, byteOffset, byteLength)
     this.#written = header[WRITTEN]
+    // What a writer before it has left is nobody's.
+    Atomics.store(header, READ, this.#written)
+    Atomics.store(header, DROPPED, 0)
+    Atomics.add(header, WRITERS, 1)
   }
 
   /** Copies the packets of a batch that travels over `link`. `time` in ns since the epoch. */
@@ -113,10 +118,14 @@ export class CaptureReader {
   readonly #header: Int32Array
   readonly #bytes: Buffer
   readonly #view: DataView
-  #read = 0
+  readonly #writer: number
+  /** Bytes read, once its writer has begun. */
+  #at: number | undefined
 
-  constructor(ring: SharedArrayBuffer) {
+  /** `writer`: which of those that write into `ring`, one after the other, it reads from; the first is 1. */
+  constructor(ring: SharedArrayBuffer, writer = 1) {
     const { header, bytes, view } = views(ring)
+    this.#writer = writer
     this.#header = header
     this.#bytes = bytes
     this.#view = view
@@ -124,18 +133,24 @@ export class CaptureReader {
 
   /** Packets that found no room so far. */
   get dropped(): number {
-    return Atomics.load(this.#header, DROPPED) >>> 0
+    return this.#hasBegun() ? Atomics.load(this.#header, DROPPED) >>> 0 : 0
+  }
+
+  #hasBegun(): boolean {
+    return Atomics.load(this.#header, WRITERS) === this.#writer
   }
 
   /** Takes out what has come since, in order: packets of `most` bytes together at most, one at least if there is one. */
   read(most: number): CapturedPacket[] {
+    if (!this.#hasBegun()) return []
     const written = Atomics.load(this.#header, WRITTEN)
     const packets: CapturedPacket[] = []
-    for (let bytes = 0; this.#read !== written && bytes < most; ) {
-      const at = (this.#read >>> 0) % MAX_CAPTURE_BYTES
+    let read = this.#at ?? Atomics.load(this.#header, READ)
+    for (let bytes = 0; read !== written && bytes < most; ) {
+      const at = (read >>> 0) % MAX_CAPTURE_BYTES
       const kept = this.#view.getUint32(at, true)
       if (kept === WRAP) {
-        this.#read = (this.#read + MAX_CAPTURE_BYTES - at) | 0
+        read = (read + MAX_CAPTURE_BYTES - at) | 0
         continue
       }
       const from = at + RECORD_BYTES
@@ -146,9 +161,10 @@ export class CaptureReader {
         data: Uint8Array.from(this.#bytes.subarray(from, from + kept)),
       })
       bytes += kept
-      this.#read = (this.#read + roomOf(kept)) | 0
+      read = (read + roomOf(kept)) | 0
     }
-    Atomics.store(this.#header, READ, this.#read)
+    this.#at = read
+    Atomics.store(this.#header, READ, read)
     return packets
   }
 }

@@ -23,6 +23,9 @@ import {
   type WorkerTask,
 } from './worker.ts'
 
+/** Rings of captures that are over which a run keeps for the next: each is memory that a collection of garbage alone gives back. */
+const MAX_SPARE_RINGS = 2
+
 /** A run in its thread; see `RunHandle`. */
 export class PooledRun implements RunHandle {
   readonly id: string
@@ -46,6 +49,7 @@ export class PooledRun implements RunHandle {
   private killed: string | null = null
   private over = false
   private serial = 0
+  private readonly spareRings: { readonly ring: SharedArrayBuffer; writers: number }[] = []
   private readonly resolve: (config: PipelineConfig) => Promise<ResolvedConfig>
   /** Ends the wait for the addresses of host names and for its turn. */
   private cancel!: (error: Error) => void
@@ -205,7 +209,9 @@ export class PooledRun implements RunHandle {
   }
 
   capture(options: CaptureOptions): Capture {
-    const ring = createCapture()
+    const shared = this.spareRings.pop() ?? { ring: createCapture(), writers: 0 }
+    const { ring } = shared
+    shared.writers++
     const id = ++this.serial
     const tell = (message: CaptureMessage | UncaptureMessage) => {
       if (this.over) return
@@ -213,7 +219,11 @@ export class PooledRun implements RunHandle {
       this.signal(COMMAND_MESSAGE)
     }
     tell({ type: 'capture', id, options, ring })
-    return { reader: new CaptureReader(ring), close: () => tell({ type: 'uncapture', id }) }
+    const close = () => {
+      tell({ type: 'uncapture', id })
+      if (this.spareRings.length < MAX_SPARE_RINGS) this.spareRings.push(shared)
+    }
+    return { reader: new CaptureReader(ring, shared.writers), close }
   }
 
   kill(cause: string): void {
