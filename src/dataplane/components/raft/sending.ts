@@ -248,6 +248,8 @@ export class Sending {
     const stream = this.streams[index]
     const at = packets.prepend(piece, SYMBOL_AT)
     if (at < 0) {
+      // The encoder may not have copied it yet.
+      stream.settle()
       packets.release(piece)
       metrics.unready_packets.add(1)
       return

@@ -188,6 +188,7 @@ export class StreamReceiver {
         return true
       }
       if (ahead(sequence, window.next) >= 0 && window.stateOf(sequence) === MISSING) window.giveUp(sequence)
+      this.decoder?.keep()
       packets.release(packet)
       metrics.late_packets.add(1)
       return false
@@ -213,6 +214,8 @@ export class StreamReceiver {
   /** Lets go what may go now; returns when to ask again, ns (Infinity: when something comes). Only from a timer. */
   release(): number {
     const { window, joiner, late, leaving } = this
+    // What the decoder has not copied yet lies where the next packet may.
+    this.decoder?.keep()
     for (; late.length > 0; late.shift()) joiner.takeAlone(late.handle)
     for (; leaving.length > 0; leaving.shift()) {
       if (leaving.handle < 0) joiner.interrupt()
@@ -225,11 +228,10 @@ export class StreamReceiver {
     return due
   }
 
-  /** The decoder copies what leaves, and recovers nothing that has been given up. */
+  /** The decoder recovers nothing that has been given up. */
   private settle(): void {
     const { decoder, window } = this
     if (!decoder) return
-    decoder.keep()
     const end = (decoder.newest + 1) | 0
     if (decoder.missing > 0) decoder.giveUpBelow(ahead(window.next, end) < 0 ? window.next : end)
   }
