@@ -10,6 +10,8 @@ const DEFAULT_PACKET_BYTES = 1472
 const MIN_PACKET_BYTES = 128
 /** Longest packet that is put together of pieces, bytes, where nothing else in the run has longer ones; a longer MTU says nothing of a path. */
 export const MAX_JOINED_PACKET = 9_216
+/** Longest payload of a packet of the application. */
+export const MAX_PAYLOAD = 65_535
 const DEFAULT_TIMEOUT_MS = 100
 /** A transit packet that would wait longer to be sent is dropped: in a queue that stands, and in a burst, such as follows when what a lost packet has held up is acknowledged at once. With 100 ms for both TCP has 0.75 of what the paths of examples/bonding deliver, with these 0.87. */
 export const MAX_TRANSIT_QUEUE_NS = 100 * NS_PER_MS

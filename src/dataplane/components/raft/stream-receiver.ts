@@ -11,8 +11,7 @@ import { isSymbol, PIECE_FIRST, PIECE_LAST, piecesOf, SYMBOL_HEADER_BYTES, timeO
 import { PacketJoiner } from './packet-joiner.ts'
 import { DELIVERED, GIVEN_UP, HERE, MISSING, ReorderWindow } from './reorder-window.ts'
 import { ahead } from './serial.ts'
-import { MAX_JOINED_PACKET, type StreamSettings } from './settings.ts'
-import { MAX_PAYLOAD } from './stream-sender.ts'
+import { MAX_JOINED_PACKET, MAX_PAYLOAD, type StreamSettings } from './settings.ts'
 
 /** Pieces out of reach after which the stream begins anew with them. */
 const TO_BEGIN_ANEW = 8

@@ -7,15 +7,13 @@ import type { RaftMetrics, StreamMetrics } from './metrics.ts'
 import { PIECE_FIRST, PIECE_LAST, SYMBOL_HEADER_BYTES, writeSymbolHeader } from './packet.ts'
 import { SentPieces } from './sent-pieces.ts'
 import { ahead } from './serial.ts'
-import { MAX_TRANSIT_BURST_NS, MAX_TRANSIT_QUEUE_NS, type StreamSettings } from './settings.ts'
+import { MAX_PAYLOAD, MAX_TRANSIT_BURST_NS, MAX_TRANSIT_QUEUE_NS, type StreamSettings } from './settings.ts'
 
 /** Pieces that a repair covers at most. */
 export const REPAIR_WINDOW = 1024
 /** A queue that takes longer than this to be sent, for so long, stands; ns. */
 const STANDING_QUEUE_NS = 50e6
 const STANDING_NS = 200e6
-/** Longest payload of a packet of the application. */
-export const MAX_PAYLOAD = 65_535
 
 export interface StreamSenderContext {
   readonly packets: Packets
