@@ -7,8 +7,8 @@
 #
 # --only tcp: nothing but TCP over both; --only outage: nothing but what happens when the faster path goes.
 #
-# Exits 0 only if TCP over both has at least 0.85 of what the two paths deliver after their loss, nothing is without delivery
-# for more than 200 ms when a path goes, and the realtime stream loses less than 0.1 %, as far as they were measured.
+# Exits 0 only if TCP over both has at least 0.85 of what the two paths deliver after their loss, neither TCP nor the realtime
+# stream is without delivery for more than 200 ms when a path goes, and the latter loses less than 0.1 %, as far as they were measured.
 #
 # Needs root, and the packages iproute2, iputils-ping and iperf3. Everything happens inside the two namespaces, which are
 # removed at the end, however that comes.
@@ -128,11 +128,13 @@ if [[ $only != outage ]]; then
   printf '\nTCP over both, %s Mbit/s, has %s of what the paths deliver after their loss (29 Mbit/s)\n' "$rate_both" "$share"
 fi
 node -e '
-  const [share, gap, loss] = process.argv.slice(1).map(Number)
+  const [share, gapLive, gapCut, loss] = process.argv.slice(1).map(Number)
   const faults = []
   if (!(share >= 0.85)) faults.push(`TCP over both has ${share} of what the paths deliver, less than 0.85`)
-  if (!(gap <= 200)) faults.push(`${gap} ms without delivery, more than 200`)
+  if (!(gapLive <= 200)) faults.push(`the realtime stream was ${gapLive} ms without delivery, more than 200`)
+  // iperf3 counts tenths of a second, whose ends are off by a millisecond or two.
+  if (!(gapCut < 250)) faults.push(`TCP was ${gapCut} ms without delivery, more than 200`)
   if (!(loss < 0.1)) faults.push(`${loss} % of the realtime stream lost, not less than 0.1`)
   for (const fault of faults) console.error(fault)
   process.exit(faults.length > 0 ? 1 : 0)
-' "$share" "${gap_live:-0}" "${loss_live:-0}"
+' "$share" "${gap_live:-0}" "${gap_cut:-0}" "${loss_live:-0}"

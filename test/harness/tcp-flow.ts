@@ -1,4 +1,4 @@
-/** A bulk TCP transfer as a model: CUBIC (RFC 9438) with HyStart, selective acknowledgements, RACK's loss detection (RFC 8985). */
+/** A bulk TCP transfer as a model: CUBIC (RFC 9438) with HyStart, selective acknowledgements, RACK's loss detection (RFC 8985), proportional rate reduction (RFC 6937). */
 
 import { HyStart } from './hystart.ts'
 
@@ -38,6 +38,11 @@ export class TcpFlow {
   private flying = 0
   private readonly lost: number[] = []
   private recoverUntil = -1
+  /** Of the recovery that goes on: segments in flight at its begin, delivered and sent since, and by the acknowledgements of this call. */
+  private recoverFlying = 0
+  private recoverDelivered = 0
+  private recoverSent = 0
+  private delivered = 0
   private most = 0
   private epoch = -1
   private smoothed = 0
@@ -88,6 +93,7 @@ export class TcpFlow {
 
   /** Takes the acknowledgements that came at the sender; returns the packets to send. */
   send(acks: readonly Uint8Array[], now: number): Uint8Array[] {
+    this.delivered = 0
     for (const ack of acks) {
       const { until, duplicate } = this.snapshots[numberOf(ack)]
       if (duplicate) this.reordering = true
@@ -96,6 +102,8 @@ export class TcpFlow {
       for (; this.acknowledged < until; this.acknowledged++) fresh += this.deliver(this.arrived[this.acknowledged], now)
       this.leaveSlowStart(now)
       if (fresh > 0) this.grow(fresh, now)
+      this.delivered += fresh
+      this.recoverDelivered += fresh
     }
     this.detect(now)
     return this.fill(now)
@@ -168,6 +176,7 @@ export class TcpFlow {
       for (let i = this.first; i < this.segments.length; i++)
         if (!this.segments[i].acked && !this.segments[i].lost) this.lose(i, now)
       this.window = 1
+      this.recoverUntil = -1
       this.heardAt = now
     }
   }
@@ -178,6 +187,9 @@ export class TcpFlow {
     this.lost.push(number)
     if (number <= this.recoverUntil) return
     this.recoverUntil = this.segments.length - 1
+    this.recoverFlying = this.flying + 1
+    this.recoverDelivered = 0
+    this.recoverSent = 0
     this.cuts.push(now)
     this.most = this.window < this.most ? (this.window * (1 + BETA)) / 2 : this.window
     this.window = Math.max(this.window * BETA, 2)
@@ -185,15 +197,26 @@ export class TcpFlow {
     this.epoch = -1
   }
 
+  /** How many segments may go now. */
+  private get allowance(): number {
+    const room = Math.floor(this.window) - this.flying
+    if (this.first > this.recoverUntil) return room
+    const { recoverDelivered, recoverSent, recoverFlying, threshold, delivered } = this
+    if (this.flying > threshold) return Math.ceil((recoverDelivered * threshold) / recoverFlying) - recoverSent
+    return Math.min(room, Math.max(recoverDelivered - recoverSent, delivered) + 1)
+  }
+
   private fill(now: number): Uint8Array[] {
     const packets: Uint8Array[] = []
     if (this.flying === 0) this.heardAt = now
-    while (this.flying < Math.floor(this.window)) {
+    for (let left = this.allowance; left > 0; ) {
       const again = this.lost.shift()
       if (again !== undefined && this.segments[again].acked) continue
       const number = again ?? this.segments.length
       if (again === undefined) this.segments.push({ sentAt: now, count: 0, lost: false, acked: false })
       else this.retransmitted++
+      left--
+      this.recoverSent++
       const segment = this.segments[number]
       segment.sentAt = now
       segment.count++

@@ -13,9 +13,11 @@ export const MAX_JOINED_PACKET = 9_216
 /** Longest payload of a packet of the application. */
 export const MAX_PAYLOAD = 65_535
 const DEFAULT_TIMEOUT_MS = 100
-/** A transit packet that would wait longer to be sent is dropped: in a queue that stands, and in a burst, such as follows when what a lost packet has held up is acknowledged at once. With 100 ms for both TCP has 0.75 of what the paths of examples/bonding deliver, with these 0.87. */
+/** A transit packet that would wait longer to be sent is dropped: in a queue that stands, and in a burst, such as follows when what a lost packet has held up is acknowledged at once. */
 export const MAX_TRANSIT_QUEUE_NS = 100 * NS_PER_MS
 export const MAX_TRANSIT_BURST_NS = 200 * NS_PER_MS
+/** One that has waited longer than that is dropped too: since it came carriers have been left, or have become slower. */
+export const MAX_TRANSIT_WAIT_NS = 400 * NS_PER_MS
 
 const DeliveryPolicy = (early: string) =>
   Enumeration(
@@ -124,7 +126,7 @@ export function streamSettings({
   }
   const hold = (transit_stream?.bonding_delay ?? 0) * NS_PER_MS
   const onTimeout = transit_stream?.delivery_policy === 'ON_TIMEOUT'
-  return { handle, realtime: false, onTimeout, hold, life: hold + MAX_TRANSIT_QUEUE_NS, replicated: false }
+  return { handle, realtime: false, onTimeout, hold, life: hold + MAX_TRANSIT_WAIT_NS, replicated: false }
 }
 
 export function carrierSettings(carrier: Config['carriers'][number]): CarrierSettings {

@@ -68,6 +68,24 @@ describe('bandwidth', () => {
     expect(carriers_1_lost_packets).toBe(0)
     bonded.bench.stop()
   })
+
+  test('a queue that has become too long is drained before it takes more: what comes after a hole waits no longer for it', () => {
+    // 12 Mbit/s into a path that takes 8.
+    const bonded = new Bonded(
+      [{ transit_stream: { bonding_delay: 50 } }],
+      [{ delay: 20, carrier: { max_bandwidth_mbps: 8 } }],
+    )
+    flow(bonded, 3000, MS, 1500)
+    const received = bonded.bench.take('b out 0')
+    const numbers = numbersOf(received)
+    const holes = numbers.flatMap((n, i) => (i > 0 && n > numbers[i - 1] + 1 ? [i] : []))
+    // One hole for each time that it was too long.
+    expect(holes.length).toBeGreaterThan(3)
+    expect(holes.length).toBeLessThan(20)
+    for (const i of holes) expect(received[i].time - numbers[i] * MS).toBeLessThan((20 + 35) * MS)
+    bonded.bench.stop()
+  })
+
 })
 
 /** The longest time between two packets, ns. */

@@ -7,13 +7,21 @@ import type { RaftMetrics, StreamMetrics } from './metrics.ts'
 import { PIECE_FIRST, PIECE_LAST, SYMBOL_HEADER_BYTES, writeSymbolHeader } from './packet.ts'
 import { SentPieces } from './sent-pieces.ts'
 import { ahead } from './serial.ts'
-import { MAX_PAYLOAD, MAX_TRANSIT_BURST_NS, MAX_TRANSIT_QUEUE_NS, type StreamSettings } from './settings.ts'
+import {
+  MAX_PAYLOAD,
+  MAX_TRANSIT_BURST_NS,
+  MAX_TRANSIT_QUEUE_NS,
+  MAX_TRANSIT_WAIT_NS,
+  type StreamSettings,
+} from './settings.ts'
 
 /** Pieces that a repair covers at most. */
 export const REPAIR_WINDOW = 1024
 /** A queue that takes longer than this to be sent, for so long, stands; ns. */
 const STANDING_QUEUE_NS = 50e6
 const STANDING_NS = 200e6
+/** A queue that has become too long takes packets again when they would wait no longer than this, ns. */
+const DRAINED_QUEUE_NS = 30e6
 
 export interface StreamSenderContext {
   readonly packets: Packets
@@ -38,10 +46,14 @@ export class StreamSender {
   private queuedBytes = 0
   /** When the queue was short last, ns. */
   private shortAt = 0
+  /** It has become too long, and takes nothing until it is drained. */
+  private isFull = false
   /** Bytes of the first packet of the queue that went in pieces before. */
   private cut = 0
-  /** Sequences to send again, in the order in which they were lost. */
-  private readonly again = new Ring()
+  /** Sequences to send again, in the order in which they were lost, with their bytes; those lost twice are the older ones, and go before the others. */
+  private readonly lostOnce = new Ring()
+  private readonly lostTwice = new Ring()
+  private againBytes = 0
   private encoder: SlidingEncoder | null = null
   private credit = 0
   /** The pieces from this sequence on are all in the encoder. */
@@ -71,7 +83,7 @@ export class StreamSender {
 
   /** Whether a packet or a repair waits, or a piece to be sent again. */
   get waits(): boolean {
-    return this.queue.length > 0 || this.again.length > 0 || this.repairs > 0
+    return this.queue.length > 0 || this.againCount > 0 || this.repairs > 0
   }
 
   /** Takes a packet of the application, or drops it where it would wait too long at `pace` bytes per ns. */
@@ -81,7 +93,7 @@ export class StreamSender {
     if (bytes > MAX_PAYLOAD) {
       packets.release(packet)
       metrics.oversize_packets.add(1)
-    } else if (!this.settings.realtime && this.wouldWait(pace)) {
+    } else if (!this.settings.realtime && this.isTooLong(pace)) {
       packets.release(packet)
       this.countQueueDrop()
     } else {
@@ -90,12 +102,24 @@ export class StreamSender {
     }
   }
 
-  /** Whether a packet that comes now would wait too long, ns: longer in a burst than in a queue that stands. */
-  private wouldWait(pace: number): boolean {
-    const { now } = this.context.clock
-    if (this.queuedBytes <= pace * STANDING_QUEUE_NS) this.shortAt = now
-    const isStanding = now - this.shortAt > STANDING_NS
-    return this.queuedBytes > pace * (isStanding ? MAX_TRANSIT_QUEUE_NS : MAX_TRANSIT_BURST_NS)
+  /**
+   * Whether the queue takes nothing now. One that has become too long, which in a burst is longer than when it stands, is drained first: TCP
+   * learns of it a round trip later, not as much later as the queue was long, and what it sends again then finds room. Where a packet is dropped only when there
+   * is none, each is one more that TCP waits for, those that it has sent again among them.
+   */
+  private isTooLong(pace: number): boolean {
+    const { queue, context } = this
+    const { now } = context.clock
+    const wait = (this.queuedBytes + this.againBytes) / pace
+    if (wait <= STANDING_QUEUE_NS) this.shortAt = now
+    if (this.isFull) {
+      const waited = queue.length > 0 ? now - queue.value : 0
+      this.isFull = Math.max(wait, waited) > DRAINED_QUEUE_NS
+    } else {
+      const isStanding = now - this.shortAt > STANDING_NS
+      this.isFull = wait > (isStanding ? MAX_TRANSIT_QUEUE_NS : MAX_TRANSIT_BURST_NS)
+    }
+    return this.isFull
   }
 
   private countQueueDrop(): void {
@@ -107,7 +131,7 @@ export class StreamSender {
   nextBytes(): number {
     const { queue, context, settings, cut } = this
     const { packets, clock } = context
-    const most = settings.realtime ? settings.life : MAX_TRANSIT_BURST_NS
+    const most = settings.realtime ? settings.life : MAX_TRANSIT_WAIT_NS
     while (queue.length > 0 && queue.value + most < clock.now && cut === 0) {
       const packet = queue.handle
       this.shift(packets.length[packet])
@@ -235,25 +259,30 @@ export class StreamSender {
 
   /** Sequence `sequence` was lost: it goes again while its time is not over. */
   lose(sequence: number): void {
-    if (this.sent.copyOf(sequence) < 0) return
+    const copy = this.sent.copyOf(sequence)
+    if (copy < 0) return
     this.sent.lose(sequence)
-    this.again.push(sequence, 0)
+    const bytes = this.context.packets.length[copy]
+    const ring = this.sent.lossesOf(sequence) > 1 ? this.lostTwice : this.lostOnce
+    ring.push(sequence, bytes)
+    this.againBytes += bytes
   }
 
   /** Payload bytes of the next piece to send again, -1 when none waits; those that came or are too old are left out. */
   nextAgainBytes(): number {
-    const { again, sent, context, settings } = this
+    const { sent, context, settings } = this
     const { packets, clock } = context
-    for (; again.length > 0; again.shift()) {
-      const copy = sent.copyOf(again.handle)
-      if (copy >= 0 && sent.timeOf(again.handle) + settings.life >= clock.now) return packets.length[copy]
+    for (; this.againCount > 0; this.shiftAgain()) {
+      const sequence = this.again.handle
+      const copy = sent.copyOf(sequence)
+      if (copy >= 0 && sent.timeOf(sequence) + settings.life >= clock.now) return packets.length[copy]
     }
     return -1
   }
 
   /** How many wait to be sent again, those that came or are too old among them. */
   get againCount(): number {
-    return this.again.length
+    return this.lostOnce.length + this.lostTwice.length
   }
 
   /**
@@ -261,18 +290,29 @@ export class StreamSender {
    * `againSequence`, `isAgainProtected`, `againLosses` and `againFlying`. There must be one.
    */
   takeAgain(most: number): number {
-    const { again, sent, context } = this
-    this.againSequence = again.handle
-    this.againLosses = sent.lossesOf(again.handle)
-    this.againFlying = sent.flyingOf(again.handle)
-    this.isAgainProtected = sent.isCovered(again.handle)
-    again.shift()
+    const { sent, context } = this
+    const sequence = this.again.handle
+    this.againSequence = sequence
+    this.againLosses = sent.lossesOf(sequence)
+    this.againFlying = sent.flyingOf(sequence)
+    this.isAgainProtected = sent.isCovered(sequence)
+    this.shiftAgain()
     if (this.againFlying >= most) return -1
     const piece = context.packets.clone(sent.copyOf(this.againSequence))
     if (piece < 0) return -1
     context.metrics.created_packets.add(1)
     this.metrics.repeated_pieces.add(1)
     return piece
+  }
+
+  /** Where the next one to send again is. */
+  private get again(): Ring {
+    return this.lostTwice.length > 0 ? this.lostTwice : this.lostOnce
+  }
+
+  private shiftAgain(): void {
+    this.againBytes -= this.again.value
+    this.again.shift()
   }
 
   /** When the oldest copy has outlived its use, ns. */
