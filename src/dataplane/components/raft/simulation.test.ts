@@ -85,7 +85,6 @@ describe('bandwidth', () => {
     for (const i of holes) expect(received[i].time - numbers[i] * MS).toBeLessThan((20 + 35) * MS)
     bonded.bench.stop()
   })
-
 })
 
 /** The longest time between two packets, ns. */
