@@ -35,8 +35,10 @@ export const raft = defineComponent({
     'fixed_replication has neither: every packet of it goes on every carrier. Payloads longer than max_packet_bytes less 36 go in pieces.\n\n' +
     'A realtime packet is useful for its timeout, counted from when it came in, on top of the least time that any packet took in the last minute. A transit ' +
     'stream holds packets that came out of order until those before them are there, but for bonding_delay at most; what comes after ' +
-    'that is handed over as it is. One that would wait to be sent for longer than 100 ms, by what the carriers are measured to deliver, is dropped, so that TCP slows down; in a burst that has not lasted ' +
-    '200 ms yet, longer than 200 ms: when a packet that was missing comes, all that it held up is acknowledged at once, and TCP sends as much.\n\n' +
+    'that is handed over as it is. When one would wait to be sent for longer than 100 ms, by what the carriers are measured to deliver, it and all that come until the queue has drained to 30 ms are ' +
+    'dropped: TCP slows down, learns of it within a round trip, and what it sends again finds room. In a burst that has not lasted ' +
+    '200 ms yet that is 200 ms: when a packet that was missing comes, all that it held up is acknowledged at once, and TCP sends as much. When a carrier is left the queue is longer than before for ' +
+    'the others; nothing in it is dropped before it has waited for 400 ms.\n\n' +
     'A carrier is left when what was sent on it is not reported for 1.5 round trips and a report interval, 60 ms at least, though a report came since that should tell of it (60 ms ' +
     'later if none did), and that is more than is hardly ever lost in a row; what is unreported goes again on others. Every 100 ms a probe asks whether it is back; after three answers it is ' +
     'used again. The last one in use is not left, since nothing is known to be better, nor is any before the other end is heard.\n\n' +
