@@ -78,8 +78,12 @@ outage() {
   say "both: a realtime stream of 2 Mbit/s, pings and $((seconds + 8)) s of TCP, the faster path down from second 4 to 9"
   start "$b" "$work/live/b-both.json"
   start "$a" "$work/live/a-both.json"
-  pings 10.206.0.2 $(((seconds + 6) * 50)) 0.02 &
-  jobs_running+=("$!")
+  (
+    pings 10.206.0.2 $(((seconds + 6) * 50)) 0.02
+    printf '%s %s\n' "$ping_loss" "$round_trip" >"$work/pings"
+  ) &
+  local pinging=$!
+  jobs_running+=("$pinging")
   (
     sleep 4
     ip -n "$a" link set path0 down
@@ -90,6 +94,8 @@ outage() {
   iperf 10.206.0.2 $((seconds + 8))
   read -r rate_cut gap_cut <<<"$(goodput)"
   sleep 2
+  wait "$pinging" || true
+  read -r ping_cut time_cut <"$work/pings" || true
   end_nodes
   gap_live=$(($(field b-both watch gap_max | cut -d. -f1) / 1000000))
   sent_live=$(field a-both bond streams_1_input_packets)
@@ -116,6 +122,7 @@ fi
 if [[ $only != tcp ]]; then
   printf '\nthe faster path down for 5 s:\n'
   printf '%-40s %s Mbit/s, %s ms without delivery at most\n' 'TCP beside the realtime stream' "$rate_cut" "$gap_cut"
+  printf '%-40s %s %% lost, round trip %s ms on average\n' 'pings in the queue of TCP' "${ping_cut:--}" "${time_cut:--}"
   printf '%-40s %s of %s packets lost (%s %%), %s ms without delivery at most\n' \
     'realtime stream of 2 Mbit/s' "$lost_live" "$sent_live" "$loss_live" "$gap_live"
   printf '%-40s %s, %s\n' 'the faster path: times left, used at the end' "$left_live" "$used_live"
