@@ -24,20 +24,21 @@ const KODO = [
 const ROUNDS = 25
 const MILLISECONDS = 8
 
-/** Which combination of the sources that have come, and of the repairs with `seeds`, each of the first r sources of k is; null: the repairs say too little. */
-function solved(seeds: readonly number[], k: number): Uint8Array | null {
-  const r = seeds.length
-  const rows = seeds.map((seed) => coefficients(seed, k))
-  const inverse = invertMatrix(Uint8Array.from(rows.flatMap((row) => [...row.subarray(0, r)])), r)
-  if (!inverse) return null
-  const known = Uint8Array.from(rows.flatMap((row) => [...row.subarray(r)]))
-  const ofKnown = matrixProduct(inverse, known, r, r, k - r)
-  return Uint8Array.from(
-    seeds.flatMap((_, i) => [
-      ...ofKnown.subarray(i * (k - r), (i + 1) * (k - r)),
-      ...inverse.subarray(i * r, (i + 1) * r),
-    ]),
-  )
+/**
+ * Of the first seeds in a row whose r repairs say enough: the first of them, and the matrix (r × k) of what the first r sources of k are, combinations of
+ * the other sources and of the repairs.
+ */
+function solvable(k: number, r: number): { seed: number; matrix: Uint8Array } {
+  for (let seed = 0; ; seed++) {
+    const rows = Array.from({ length: r }, (_, j) => coefficients(seed + j, k))
+    const inverse = invertMatrix(Uint8Array.from(rows.flatMap((row) => [...row.subarray(0, r)])), r)
+    if (!inverse) continue
+    const known = Uint8Array.from(rows.flatMap((row) => [...row.subarray(r)]))
+    const ofKnown = matrixProduct(inverse, known, r, r, k - r)
+    const rowOf = (matrix: Uint8Array, i: number) =>
+      matrix.subarray((i * matrix.length) / r, ((i + 1) * matrix.length) / r)
+    return { seed, matrix: Uint8Array.from(rows.flatMap((_, i) => [...rowOf(ofKnown, i), ...rowOf(inverse, i)])) }
+  }
 }
 
 /**
@@ -58,20 +59,13 @@ function products(k: number, r: number) {
   )
   const encoded = Int32Array.from(range(0, k + r))
   const decoded = Int32Array.of(...range(r, k), ...range(k + r, r))
-  let first = 0
-  let solution: Uint8Array | null = null
-  for (; !solution; first++)
-    solution = solved(
-      [...Array(r).keys()].map((j) => first + j),
-      k,
-    )
-  native.gfRandomMultiply(memory, first - 1, encoded, k, r, BYTES)
-  native.gfMatrixMultiply(memory, solution, decoded, k, r, BYTES)
+  const { seed, matrix } = solvable(k, r)
+  native.gfRandomMultiply(memory, seed, encoded, k, r, BYTES)
+  native.gfMatrixMultiply(memory, matrix, decoded, k, r, BYTES)
   for (const [i, at] of range(k + r, r).entries()) {
     if (Buffer.compare(packets.data.subarray(at, at + BYTES), packets.data.subarray(place(i), place(i) + BYTES)) !== 0)
       throw new Error(`source ${i} of ${k} is not what was solved for it`)
   }
-  const randomSolution = solution
   const symbols = Int32Array.from({ length: k + r }, () => packets.allocate() + 1)
   for (const symbol of symbols) packets.append(symbol - 1, BYTES)
   symbols.fill(0, 0, r)
@@ -93,7 +87,7 @@ function products(k: number, r: number) {
   return {
     cauchyRecover,
     cauchyEncode: () => native.gfMatrixMultiply(memory, encoding, encoded, k, r, BYTES),
-    solve: () => native.gfMatrixMultiply(memory, randomSolution, decoded, k, r, BYTES),
+    solve: () => native.gfMatrixMultiply(memory, matrix, decoded, k, r, BYTES),
     cauchyDecode: () => native.gfMatrixMultiply(memory, decoding, decoded, k, r, BYTES),
     encode: () => {
       native.gfRandomMultiply(memory, next, encoded, k, r, BYTES)
@@ -165,7 +159,7 @@ export async function bench(): Promise<BenchResult> {
     rows.push(row('rlnc_encoder, all of it, against its product', ns.encoder, ns.encode, '≥ 0.6'))
     rows.push(row('rlnc_encoder, all of it, against the packets that it has made', ns.encoder, ns.make, '≥ 0.6'))
     rows.push({ label: `(${k},${r}) Reed-Solomon product, decoding, ${r} lost`, value: ns.cauchyDecode, unit })
-    // By the matrix that a block's seeds have been solved for; the next also draws and solves it, looks symbols up and takes packets.
+    // The first by a matrix that was solved before; the second draws and solves it, looks symbols up and takes packets.
     rows.push(row('product, decoding, matrix at hand', ns.solve, ns.cauchyDecode, '≥ 0.9'))
     rows.push(row('product, decoding', ns.decode, ns.cauchyDecode, '≥ 0.9'))
     rows.push({ label: `(${k},${r}) Reed-Solomon block recovered in one call`, value: ns.cauchyRecover, unit })

@@ -103,9 +103,9 @@ export class StreamSender {
   }
 
   /**
-   * Whether the queue takes nothing now. One that has become too long, which in a burst is longer than when it stands, is drained first: TCP
-   * learns of it a round trip later, not as much later as the queue was long, and what it sends again then finds room. Where a packet is dropped only when there
-   * is none, each is one more that TCP waits for, those that it has sent again among them.
+   * Whether the queue takes nothing now: it has become too long, which in a burst is longer than when it stands, and is not drained yet. What TCP then sends
+   * again finds it short, and is there a round trip later. Were packets dropped one by one, at the limit, some of those would be too, and wait behind
+   * all of the queue.
    */
   private isTooLong(pace: number): boolean {
     const { queue, context } = this
