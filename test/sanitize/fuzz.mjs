@@ -62,11 +62,11 @@ function openShared(memory) {
 
 function mend(memory) {
   memory.free[0] = SLOTS
-  for (let i = 0; i < SLOTS; i++) memory.free[i + 1] = SLOTS - 1 - i
-  memory.train.fill(-1)
+  memory.free.fill(0, 1)
+  memory.train.fill(0)
   memory.trainReferences.fill(0)
   memory.trainFree[0] = TRAINS
-  for (let i = 0; i < TRAINS; i++) memory.trainFree[i + 1] = i
+  memory.trainFree.fill(0, 1)
 }
 
 if (isMainThread) await main()
@@ -197,7 +197,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     for (let i = random.below(most); i > 0; i--) {
       const count = memory.free[0]
       if (!(count > 0 && count <= SLOTS)) break
-      const handle = memory.free[count]
+      const handle = memory.free[count] + SLOTS - count
       memory.free[0] = count - 1
       if (!(handle >= 0 && handle < SLOTS)) break
       const at = handle * SLOT_BYTES + 128
@@ -467,7 +467,6 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       return [memory]
     },
     memoryClose: () => [memories.size > 1 ? memoryId() : -1],
-    fillStack: () => [new Int32Array(random.below(1_000))],
     bytesToCacheLine: () => [new Uint8Array(100).subarray(random.below(101))],
     trimHeap: () => [],
     readClock: () => [new Float64Array(random.below(3))],

@@ -90,10 +90,10 @@ describe('packets', () => {
     const packets = new Packets({ slots: 2, mtu: 100, trains: 1 })
     const base = packets.slots * packets.slotBytes
     const both = [packets.allocate(), packets.allocate()]
-    expect(packets.trainFree[packets.trainFree[0]--]).toBe(0)
+    packets.trainFree[0] = 0
     packets.data.set([1, 2, 3, 4, 5], base)
     both.forEach((packet, i) => {
-      packets.train[packet] = 0
+      packets.train[packet] = 1
       packets.trainReferences[0]++
       packets.offset[packet] = base + i * 3
       packets.length[packet] = 3 - i
@@ -104,7 +104,7 @@ describe('packets', () => {
     expect(packets.trainFree[0]).toBe(0)
     packets.release(both[1])
     expect(packets.trainFree[0]).toBe(1)
-    expect(packets.train[both[1]]).toBe(-1)
+    expect(packets.train[both[1]]).toBe(0)
     packets.release(both[0])
     expect(packets.held).toBe(0)
   })
@@ -122,7 +122,7 @@ describe('packets', () => {
         }
         if (inTrain >= 0) {
           packets.trainFree[0] = 0
-          packets.train[batch.handles[inTrain]] = 0
+          packets.train[batch.handles[inTrain]] = 1
           packets.trainReferences[0] = 1
         }
         expect(packets.bytesOf(batch)).toBe(10 * count + (count * (count - 1)) / 2)
@@ -130,7 +130,7 @@ describe('packets', () => {
         expect([packets.held, packets.trainFree[0], batch.length], `packet ${inTrain} of ${count}`).toEqual([0, 1, 0])
         const again = Array.from({ length: count }, () => packets.allocate())
         expect(new Set(again).size).toBe(count)
-        expect(again.every((packet) => packets.train[packet] === -1)).toBe(true)
+        expect(again.every((packet) => packets.train[packet] === 0)).toBe(true)
       }
     },
   )

@@ -90,7 +90,7 @@ export class Packets implements PacketMemory {
     this.free = words(slots + 1)
     this.trainReferences = words(trains)
     this.trainFree = words(trains + 1)
-    this.freeAll()
+    this.countAll()
   }
 
   /** Makes every slot and train free again, whoever owned it. */
@@ -100,10 +100,14 @@ export class Packets implements PacketMemory {
   }
 
   private freeAll(): void {
-    native.fillStack(this.free)
-    native.fillStack(this.trainFree)
-    this.trainReferences.fill(0)
-    this.train.fill(-1)
+    for (const words of [this.free, this.train, this.trainFree, this.trainReferences]) words.fill(0)
+    this.countAll()
+  }
+
+  /** With zeros every slot and train is free once there is their number. */
+  private countAll(): void {
+    this.free[0] = this.slots
+    this.trainFree[0] = this.trainFree.length - 1
   }
 
   /** Whether packets made with `options` would be like these. */
@@ -131,7 +135,7 @@ export class Packets implements PacketMemory {
   allocate(): number {
     const top = this.free[0]
     if (top === 0) return -1
-    const packet = this.free[top]
+    const packet = this.free[top] + this.slots - top
     this.free[0] = top - 1
     this.offset[packet] = packet * this.slotBytes + this.headroom
     this.length[packet] = 0
@@ -143,15 +147,15 @@ export class Packets implements PacketMemory {
 
   /** Gives a slot back. The caller owned it. */
   release(packet: number): void {
-    if (this.train[packet] >= 0) this.leaveTrain(packet)
+    if (this.train[packet] !== 0) this.leaveTrain(packet)
     const top = this.free[0] + 1
-    this.free[top] = packet
+    this.free[top] = packet + top - this.slots
     this.free[0] = top
   }
 
   /** Gives back every packet of a batch and empties it. */
   releaseAll(batch: PacketList): void {
-    const { free, train } = this
+    const { free, train, slots } = this
     const { handles, length } = batch
     let top = free[0]
     let i = 0
@@ -161,15 +165,19 @@ export class Packets implements PacketMemory {
       const two = handles[i + 1]
       const three = handles[i + 2]
       const four = handles[i + 3]
-      if ((train[one] & train[two] & train[three] & train[four]) >= 0) this.leaveTrains(handles, i, i + 4)
-      free[top + 1] = one
-      free[top + 2] = two
-      free[top + 3] = three
-      free[top + 4] = four
+      if ((train[one] | train[two] | train[three] | train[four]) !== 0) this.leaveTrains(handles, i, i + 4)
+      const place = top - slots
+      free[top + 1] = one + place + 1
+      free[top + 2] = two + place + 2
+      free[top + 3] = three + place + 3
+      free[top + 4] = four + place + 4
       top += 4
     }
     this.leaveTrains(handles, i, length)
-    while (i < length) free[++top] = handles[i++]
+    for (; i < length; i++) {
+      top++
+      free[top] = handles[i] + top - slots
+    }
     free[0] = top
     batch.length = 0
   }
@@ -177,19 +185,21 @@ export class Packets implements PacketMemory {
   /** The packet's bytes are no longer in its train. */
   private leaveTrain(packet: number): void {
     const { trainReferences, trainFree } = this
-    const train = this.train[packet]
-    this.train[packet] = -1
-    if (--trainReferences[train] === 0) trainFree[++trainFree[0]] = train
+    const train = this.train[packet] - 1
+    this.train[packet] = 0
+    if (--trainReferences[train] !== 0) return
+    const top = ++trainFree[0]
+    trainFree[top] = train + top - trainReferences.length
   }
 
   /** The same of `handles` from `from` up to `to`, those of them that are in one. */
   private leaveTrains(handles: Int32Array, from: number, to: number): void {
-    for (let i = from; i < to; i++) if (this.train[handles[i]] >= 0) this.leaveTrain(handles[i])
+    for (let i = from; i < to; i++) if (this.train[handles[i]] !== 0) this.leaveTrain(handles[i])
   }
 
   /** Moves a packet out of its train into its own slot, where it has head and tail room; nothing to do in a slot. */
   settle(packet: number): void {
-    if (this.train[packet] < 0) return
+    if (this.train[packet] === 0) return
     const from = this.offset[packet]
     const to = packet * this.slotBytes + this.headroom
     this.data.copyWithin(to, from, from + this.length[packet])
@@ -199,18 +209,18 @@ export class Packets implements PacketMemory {
 
   /** Bytes that fit in front of a packet. */
   headroomOf(packet: number): number {
-    return this.train[packet] < 0 ? this.offset[packet] - packet * this.slotBytes : this.headroom
+    return this.train[packet] === 0 ? this.offset[packet] - packet * this.slotBytes : this.headroom
   }
 
   /** Bytes that fit behind a packet. */
   tailroomOf(packet: number): number {
-    if (this.train[packet] >= 0) return this.slotBytes - this.headroom - this.length[packet]
+    if (this.train[packet] !== 0) return this.slotBytes - this.headroom - this.length[packet]
     return (packet + 1) * this.slotBytes - this.offset[packet] - this.length[packet]
   }
 
   /** Grows a packet by `bytes` at its front; returns where they start in `data`, or -1 when there is no room. */
   prepend(packet: number, bytes: number): number {
-    if (this.train[packet] >= 0) this.settle(packet)
+    if (this.train[packet] !== 0) this.settle(packet)
     const at = this.offset[packet] - bytes
     if (at < packet * this.slotBytes) return -1
     this.offset[packet] = at
@@ -220,7 +230,7 @@ export class Packets implements PacketMemory {
 
   /** Grows a packet by `bytes` at its end; returns where they start in `data`, or -1 when there is no room. */
   append(packet: number, bytes: number): number {
-    if (this.train[packet] >= 0) this.settle(packet)
+    if (this.train[packet] !== 0) this.settle(packet)
     const at = this.offset[packet] + this.length[packet]
     if (at + bytes > (packet + 1) * this.slotBytes) return -1
     this.length[packet] += bytes

@@ -32,7 +32,6 @@ static const Export kExports[] = {
     {"openDescriptors", openDescriptors},
     {"memoryOpen", memoryOpen},
     {"memoryClose", memoryClose},
-    {"fillStack", fillStack},
     {"bytesToCacheLine", bytesToCacheLine},
     {"trimHeap", trimHeap},
     {"eventOpen", eventOpen},

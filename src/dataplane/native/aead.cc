@@ -119,7 +119,7 @@ class Filling {
   }
   /** What was written there is the packet `handle` from now on, which is in no train any more. */
   void put(int32_t handle, size_t bytes) {
-    memory_.train[handle] = index_;
+    memory_.putInTrain(handle, index_);
     packets_++;
     at_ += bytes;
     left_ -= bytes;

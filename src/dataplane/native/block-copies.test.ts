@@ -20,7 +20,7 @@ function packetsOf(sizes: readonly number[], moved = 0) {
 
 /** Puts a packet of `size` bytes into the train. */
 function ride(memory: PacketMemory, packet: number, size: number): void {
-  memory.train[packet] = 0
+  memory.train[packet] = 1
   memory.trainReferences[0] = 1
   memory.offset[packet] = 8 * memory.slotBytes + 100
   memory.length[packet] = size
@@ -38,7 +38,7 @@ test('a copy has the bytes and annotations of its packet, and as much room in fr
     expect(handles).not.toContain(copy)
     expect([...bytesOf(memory, copy)]).toEqual([...pattern(size, n + 1)])
     expect(memory.offset[copy] - copy * 512).toBe(98)
-    expect([memory.arrival[copy], memory.client[copy], memory.train[copy]]).toEqual([n + 1.5, 101 + n, -1])
+    expect([memory.arrival[copy], memory.client[copy], memory.train[copy]]).toEqual([n + 1.5, 101 + n, 0])
     expect(remoteOf(memory, copy)).toEqual({ family: 4, port: 4001 + n, address: [198, 51, 100, n + 1] })
   }
   native.memoryClose(id)
@@ -51,7 +51,7 @@ test('a packet of a train is copied behind headroom and stays where it is, one t
   expect(native.packetsCopy(id, handles, 0, 2, copies)).toBe(2)
   expect(memory.offset[copies[1]]).toBe(copies[1] * 512 + 128)
   expect([...bytesOf(memory, copies[1])]).toEqual([...pattern(384, 9)])
-  expect([memory.train[handles[1]], memory.trainReferences[0]]).toEqual([0, 1])
+  expect([memory.train[handles[1]], memory.trainReferences[0]]).toEqual([1, 1])
   ride(memory, handles[1], 385)
   expect(native.packetsCopy(id, handles, 0, 2, copies)).toBe(1)
   native.memoryClose(id)

@@ -17,11 +17,11 @@ const shared = (Type, length) => new Type(new SharedArrayBuffer(length * Type.BY
 const memory = {
   data: shared(Uint8Array, slots * slotBytes), offset: shared(Int32Array, slots), length: shared(Int32Array, slots),
   arrival: shared(Float64Array, slots), remote: shared(Uint8Array, slots * 32), client: shared(Float64Array, slots), free: shared(Int32Array, slots + 1),
-  train: shared(Int32Array, slots).fill(-1), trainReferences: shared(Int32Array, 0), trainFree: shared(Int32Array, 1),
+  train: shared(Int32Array, slots), trainReferences: shared(Int32Array, 0), trainFree: shared(Int32Array, 1),
   slotBytes, headroom: 128, tailroom: 64,
 }
 memory.free[0] = slots - count
-for (let i = 0; i < slots - count; i++) memory.free[i + 1] = count + i
+for (let i = 0; i < slots - count; i++) memory.free[i + 1] = count + i + (i + 1) - slots
 const handles = Int32Array.from({ length: count }, (_, i) => i)
 for (const h of handles) {
   memory.offset[h] = h * slotBytes + 128

@@ -168,15 +168,15 @@ test('a train is decrypted where it lies, and moves to its own slot to be encryp
   handles.forEach((handle, i) => {
     memory.data.set(wire[i]!, at)
     memory.offset[handle] = at
-    memory.train[handle] = 0
+    memory.train[handle] = 1
     at += wire[i]!.length
   })
   expect(native.chachaDecrypt(cipher, id, handles, 3, new Int32Array(3))).toBe(0)
   expect([...handles].map((handle) => bytesOf(memory, handle))).toEqual(plain)
-  expect([...memory.train.subarray(0, 3)]).toEqual([0, 0, 0])
+  expect([...memory.train.subarray(0, 3)]).toEqual([1, 1, 1])
   expect(native.chachaEncrypt(cipher, id, handles, 3, SALT, Float64Array.of(5), new Int32Array(3))).toBe(0)
   expect([...handles].map((handle) => bytesOf(memory, handle))).toEqual(wire)
-  expect([...memory.train.subarray(0, 3), memory.trainFree[0]]).toEqual([-1, -1, -1, 1])
+  expect([...memory.train.subarray(0, 3), memory.trainFree[0]]).toEqual([0, 0, 0, 1])
   native.memoryClose(id)
 })
 

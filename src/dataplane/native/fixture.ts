@@ -13,7 +13,7 @@ export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, ta
     remote: new Uint8Array(new SharedArrayBuffer(slots * REMOTE_BYTES)),
     client: new Float64Array(new SharedArrayBuffer(slots * 8)).fill(-1),
     free: new Int32Array(new SharedArrayBuffer((slots + 1) * 4)),
-    train: new Int32Array(new SharedArrayBuffer(slots * 4)).fill(-1),
+    train: new Int32Array(new SharedArrayBuffer(slots * 4)),
     trainReferences: new Int32Array(new SharedArrayBuffer(trains * 4)),
     trainFree: new Int32Array(new SharedArrayBuffer((trains + 1) * 4)),
     slotBytes,
@@ -21,9 +21,7 @@ export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, ta
     tailroom,
   }
   memory.trainFree[0] = trains
-  for (let i = 0; i < trains; i++) memory.trainFree[i + 1] = trains - 1 - i
   memory.free[0] = slots
-  for (let i = 0; i < slots; i++) memory.free[i + 1] = slots - 1 - i
   return memory
 }
 
@@ -31,7 +29,7 @@ export function packetMemory(slots: number, slotBytes = 2048, headroom = 128, ta
 export function packetOf(memory: PacketMemory, bytes: Uint8Array): number {
   const count = memory.free[0]!
   if (count === 0) throw new Error('no slot is free')
-  const handle = memory.free[count]!
+  const handle = memory.free[count]! + memory.offset.length - count
   memory.free[0] = count - 1
   const at = handle * memory.slotBytes + memory.headroom
   memory.offset[handle] = at
@@ -50,7 +48,7 @@ export function bytesOf(memory: PacketMemory, handle: number): Uint8Array {
 /** Gives a packet's slot back. */
 export function freePacket(memory: PacketMemory, handle: number): void {
   const count = memory.free[0]! + 1
-  memory.free[count] = handle
+  memory.free[count] = handle + count - memory.offset.length
   memory.free[0] = count
 }
 

@@ -65,7 +65,7 @@ const framings: Record<string, Framing> = {
       const train = memory.slotBytes * 64
       memory.data.copyWithin(train, memory.offset[at], memory.offset[at] + 20)
       memory.offset[at] = train
-      memory.train[at] = 0
+      memory.train[at] = 1
       memory.trainReferences[0] = 1
       memory.trainFree[0] = 0
     },

@@ -147,16 +147,6 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-napi_value fillStack(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "fillStack", 1);
-  const Span<int32_t> stack = arguments.int32s(0, "stack", 1);
-  if (arguments.failed()) return nullptr;
-  const int32_t count = static_cast<int32_t>(stack.length) - 1;
-  stack.data[0] = count;
-  for (int32_t i = 0; i < count; i++) stack.data[i + 1] = count - 1 - i;
-  return nullptr;
-}
-
 napi_value bytesToCacheLine(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "bytesToCacheLine", 1);
   const Span<uint8_t> bytes = arguments.bytes(0, "bytes", 0);

@@ -59,10 +59,14 @@ struct Memory {
   }
   uint8_t* remoteOf(int32_t handle) const { return remote + static_cast<size_t>(handle) * kRemoteBytes; }
 
+  /** The train that a packet lies in, -1 for its own slot; not checked. */
+  int32_t trainOf(int32_t handle) const { return static_cast<int32_t>(static_cast<uint32_t>(loadOnce(train + handle)) - 1u); }
+  void putInTrain(int32_t handle, int32_t index) const { train[handle] = index + 1; }
+
   /** Looks a packet up; false when the handle, its offset or its length lead outside of its slot. */
   bool packet(int32_t handle, Packet* out) const {
     if (handle < 0 || handle >= slots) return false;
-    const int32_t index = loadOnce(train + handle);
+    const int32_t index = trainOf(handle);
     if (index >= trains) return false;
     const auto begin = static_cast<uint64_t>(index < 0 ? slot(handle) - data : trainAt(index) - data);
     const uint64_t room = index < 0 ? static_cast<uint64_t>(slotBytes) : kTrainBytes;
@@ -89,7 +93,7 @@ struct Memory {
 
   /** How many of `count` handles name packets as long as `last` that lie behind it in its train one after the other, `room` bytes of them at most. */
   size_t following(const int32_t* handles, size_t count, const Packet& last, int32_t room) const {
-    const int32_t index = loadOnce(train + last.handle);
+    const int32_t index = trainOf(last.handle);
     if (index < 0 || index >= trains) return 0;
     const int64_t end = trainAt(index) + kTrainBytes - data;
     int64_t at = last.data + last.length - data;
@@ -97,7 +101,7 @@ struct Memory {
     size_t n = 0;
     for (; n < count && at <= stop; n++, at += last.length) {
       const int32_t handle = loadOnce(handles + n);
-      if (static_cast<uint32_t>(handle) >= static_cast<uint32_t>(slots) || loadOnce(train + handle) != index || loadOnce(offset + handle) != at ||
+      if (static_cast<uint32_t>(handle) >= static_cast<uint32_t>(slots) || trainOf(handle) != index || loadOnce(offset + handle) != at ||
           loadOnce(length + handle) != last.length) {
         break;
       }
@@ -110,16 +114,22 @@ struct Memory {
     const int32_t count = loadOnce(free);
     return count < 0 || count > slots ? -1 : count;
   }
+  /** What the stack of all of `size` has in `place` for one of them, and the other way around: 0 stands for what is there in the beginning. */
+  static int32_t coded(int32_t size, int32_t place, int32_t free) { return free + place - size; }
+  static int32_t decoded(int32_t size, int32_t place, int32_t value) {
+    return static_cast<int32_t>(static_cast<uint32_t>(value) + static_cast<uint32_t>(size - place));
+  }
   /** The handle `depth` below the top of a stack of `count`; -1 when the stack is damaged. */
   int32_t freeAt(int32_t count, int32_t depth) const {
-    const int32_t handle = loadOnce(free + count - depth);
+    const int32_t place = count - depth;
+    const int32_t handle = decoded(slots, place, loadOnce(free + place));
     return handle < 0 || handle >= slots ? -1 : handle;
   }
   /** The top of the stack of free trains, -1 when there is none or the stack is damaged. It stays there until taken. */
   int32_t nextTrain() const {
     const int32_t count = loadOnce(trainFree);
     if (count <= 0 || count > trains) return -1;
-    const int32_t index = loadOnce(trainFree + count);
+    const int32_t index = decoded(trains, count, loadOnce(trainFree + count));
     return index < 0 || index >= trains ? -1 : index;
   }
   /** Takes the train that `nextTrain` named, for `packets` packets. */
@@ -129,9 +139,9 @@ struct Memory {
   }
   /** The packet's bytes are no longer in its train; the last one frees it. False when the bookkeeping is damaged. */
   bool leaveTrain(int32_t handle) const {
-    const int32_t index = loadOnce(train + handle);
+    const int32_t index = trainOf(handle);
     if (index < 0) return true;
-    train[handle] = -1;
+    train[handle] = 0;
     return dropTrain(index, 1);
   }
   /** `packets` packets have left the train. */
@@ -144,13 +154,13 @@ struct Memory {
     if (references != 0) return true;
     const int32_t count = loadOnce(trainFree);
     if (count < 0 || count >= trains) return false;
-    trainFree[count + 1] = index;
+    trainFree[count + 1] = coded(trains, count + 1, index);
     trainFree[0] = count + 1;
     return true;
   }
   /** Moves a packet out of its train into its own slot, where it has room to grow; false when it does not fit. */
   bool settle(Packet* packet) const {
-    if (loadOnce(train + packet->handle) < 0) return true;
+    if (trainOf(packet->handle) < 0) return true;
     if (packet->length > slotBytes - headroom) return false;
     uint8_t* to = fresh(packet->handle);
     memcpy(to, packet->data, static_cast<size_t>(packet->length));
@@ -175,9 +185,9 @@ struct Memory {
     for (size_t i = 0; i < count; i++) {
       const int32_t handle = handleAt(i);
       if (static_cast<uint32_t>(handle) >= known) return false;
-      const int32_t index = loadOnce(train + handle);
+      const int32_t index = trainOf(handle);
       if (index >= 0) {
-        train[handle] = -1;
+        train[handle] = 0;
         if (index != leaving) {
           if (leaving >= 0 && !dropTrain(leaving, left)) return false;
           leaving = index;
@@ -185,7 +195,8 @@ struct Memory {
         }
         left++;
       }
-      free[++top] = handle;
+      top++;
+      free[top] = coded(slots, top, handle);
     }
     free[0] = top;
     return leaving < 0 || dropTrain(leaving, left);
@@ -194,7 +205,7 @@ struct Memory {
     if (!leaveTrain(handle)) return false;
     const int32_t count = loadOnce(free);
     if (count < 0 || count >= slots) return false;
-    free[count + 1] = handle;
+    free[count + 1] = coded(slots, count + 1, handle);
     free[0] = count + 1;
     return true;
   }
@@ -303,7 +314,6 @@ void throwFreeStack(Arguments& arguments);
 
 napi_value memoryOpen(napi_env env, napi_callback_info info);
 napi_value memoryClose(napi_env env, napi_callback_info info);
-napi_value fillStack(napi_env env, napi_callback_info info);
 napi_value bytesToCacheLine(napi_env env, napi_callback_info info);
 napi_value trimHeap(napi_env env, napi_callback_info info);
 

@@ -362,10 +362,11 @@ describe('memory', () => {
       expect(() => native.udpReceive(receiver, id, new Int32Array(64), 64, 0, ioCounters())).toThrow(/free stack/)
     }
     memory.free[0] = 2
-    memory.free[2] = 4
+    memory.free[2] = 4 + 2 - 4
     expect(() => native.udpReceive(receiver, id, new Int32Array(64), 64, 0, ioCounters())).toThrow(/free stack/)
     // A stack that is full already cannot take one more.
-    memory.free.set([4, 0, 1, 2, 3])
+    memory.free.fill(0)
+    memory.free[0] = 4
     expect(() => native.udpSend(socket, id, handles, 0, 2, ioCounters())).toThrow(/free stack/)
     native.memoryClose(id)
     expect(() => native.memoryClose(id)).toThrow(RangeError)
@@ -430,7 +431,6 @@ describe('wrong arguments', () => {
       ownerRelease: [owner],
       memoryOpen: [memory],
       memoryClose: [id],
-      fillStack: [ints],
       bytesToCacheLine: [bytes],
       readClock: [new Float64Array(1)],
       eventOpen: [owner],

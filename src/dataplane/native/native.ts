@@ -23,9 +23,12 @@ export interface PacketMemory {
   readonly remote: Uint8Array
   /** Client id of each packet, -1 where it has none. */
   readonly client: Float64Array
-  /** Free slots: `free[0]` is how many, `free[1..free[0]]` the stack of handles, the top last. */
+  /**
+   * Free slots: `free[0]` is how many, `free[1..free[0]]` the stack of their handles, the top last, where place `p` holds
+   * `handle + p - slots`: with zeros all are free, the lowest on top, and no page of it needs to be written for that.
+   */
   readonly free: Int32Array
-  /** The train each packet's bytes lie in, -1 where they lie in its own slot. */
+  /** The train that each packet's bytes lie in plus 1, 0 where they lie in its own slot. */
   readonly train: Int32Array
   /** Packets in each train. Train `t` owns the `TRAIN_BYTES` bytes of `data` from `slots * slotBytes + t * TRAIN_BYTES` on. */
   readonly trainReferences: Int32Array
@@ -64,8 +67,6 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
   memoryOpen(memory: PacketMemory): number
   /** The pages of slab, arrival times and remote records go back to the system at once and read as zeros from then on. */
   memoryClose(memory: number): void
-  /** Makes `stack` one like `PacketMemory.free` that holds every handle, the lowest on top. */
-  fillStack(stack: Int32Array): void
   /** How far behind the start of `bytes` the next cache line of 64 bytes begins, 0..63. */
   bytesToCacheLine(bytes: Uint8Array): number
   /** Gives back to the system what threads that have ended had allocated and freed: glibc keeps it for the next ones (malloc_trim(3)). */

@@ -18,7 +18,7 @@ function packetsOf(count: number, riding: (n: number) => boolean = () => false) 
   }
   handles.forEach((handle, n) => {
     if (riding(n)) {
-      memory.train[handle] = 0
+      memory.train[handle] = 1
       memory.trainReferences[0]++
       memory.offset[handle] = (2 * count + 3) * SLOT_BYTES + 300 * n
     } else memory.offset[handle] = handle * SLOT_BYTES + (n % (SLOT_BYTES - 100))
@@ -60,15 +60,15 @@ test.each<[string, (handle: number, slots: number) => Fault]>([
   ['a handle below those there are', () => ({ handle: -1 })],
   ['a handle above those there are', (_, slots) => ({ handle: slots })],
   ['a handle far below', () => ({ handle: -(2 ** 31) })],
-  ['a place in front of its slot', (handle) => ({ train: -1, offset: slotAt(handle) - 1 })],
-  ['a place behind its slot', (handle) => ({ train: -1, offset: slotAt(handle + 1) + 1 })],
+  ['a place in front of its slot', (handle) => ({ train: 0, offset: slotAt(handle) - 1 })],
+  ['a place behind its slot', (handle) => ({ train: 0, offset: slotAt(handle + 1) + 1 })],
   ['a place far in front of the slab', () => ({ offset: -(2 ** 31) })],
   ['a place far behind the slab', () => ({ offset: 2 ** 31 - 1 })],
-  ['an end behind its slot', (handle) => ({ train: -1, offset: slotAt(handle + 1) - 10, length: 11 })],
+  ['an end behind its slot', (handle) => ({ train: 0, offset: slotAt(handle + 1) - 10, length: 11 })],
   ['a negative length', () => ({ length: -1 })],
   ['the least length', () => ({ length: -(2 ** 31) })],
-  ['a train that there is not', () => ({ train: 1 })],
-  ['a place outside of its train', (handle) => ({ train: 0, offset: slotAt(handle) })],
+  ['a train that there is not', () => ({ train: 2 })],
+  ['a place outside of its train', (handle) => ({ train: 1, offset: slotAt(handle) })],
 ])('%s is no packet, wherever it stands', (_, faultOf) => {
   for (let at = 0; at < 40; at++) {
     const { memory, handles, id } = packetsOf(40, (n) => n === 5 || n === 35)

@@ -49,7 +49,7 @@ __attribute__((target("avx512f,avx512bw,avx512dq"))) static size_t lookUpTogethe
     // Slabs are shorter than 2^31 bytes: what is in front of a slot is far behind it as a number without sign.
     const __m512i within = _mm512_sub_epi32(offset, timesInHalves(handle, static_cast<uint32_t>(memory.slotBytes)));
     const __mmask16 inside = _mm512_mask_cmple_epu32_mask(_mm512_mask_cmple_epu32_mask(known, within, slotBytes), length, _mm512_sub_epi32(slotBytes, within));
-    if ((inside & _mm512_movepi32_mask(train)) != all) {
+    if ((inside & _mm512_testn_epi32_mask(train, train)) != all) {
       const size_t found = lookUpOneByOne(memory, handles + n, left, packets + n);
       if (found < left) return n + found;
       continue;

@@ -228,7 +228,7 @@ Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
     memory.length[handle] = segment;
     memory.arrival[handle] = now;
     memory.client[handle] = -1;
-    memory.train[handle] = whole;
+    memory.putInTrain(handle, whole);
     memcpy(memory.remoteOf(handle), remote, kRemoteBytes);
   }
   memory.length[handles[segments - 1]] = size - (segments - 1) * segment;

@@ -85,7 +85,7 @@ export class EliminationRecovery extends BlockRecovery {
       this.repairs++
       if (bytes > this.bytes) {
         this.bytes = bytes
-        if (packets.train[packet] < 0) this.slotAt = offset[packet] - packet * packets.slotBytes
+        if (packets.train[packet] === 0) this.slotAt = offset[packet] - packet * packets.slotBytes
       }
       if (covered > this.covered) this.covered = covered
       if (one.taken[j] !== 0) continue

@@ -75,7 +75,7 @@ export class ParitySums {
     }
     this.held++
     // Where the symbol lies in its slot, so that the sum finds the same room around it.
-    const front = packets.train[packet] < 0 ? place - packet * packets.slotBytes : packets.headroom
+    const front = packets.train[packet] === 0 ? place - packet * packets.slotBytes : packets.headroom
     sums.slot[line] = slot + 1
     sums.place[line] = slot * packets.slotBytes + front
     sums.bytes[line] = 0
