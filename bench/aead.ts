@@ -217,6 +217,7 @@ async function suiteRows(
     ...rows,
     bare('C loop over ipsec-mb, seal', 'ipsec-mb seal'),
     against('ssl_encrypt, ipsec-mb', 'ipsec-mb encrypt', 'ipsec-mb seal', '≥ 0.85'),
+    against('C loop over ipsec-mb, seal, against the C loop over EVP', 'ipsec-mb seal', 'openssl seal'),
     bare('C loop over ipsec-mb, open', 'ipsec-mb open'),
     against('ssl_decrypt, ipsec-mb', 'ipsec-mb decrypt', 'ipsec-mb open', '≥ 0.85'),
     against(

@@ -3,7 +3,7 @@
  * ENDED; 200 starts at once through the API; and 100 that start with the node.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { openRunPool } from '../src/dataplane/product.ts'
@@ -92,6 +92,14 @@ async function readyRows(): Promise<BenchRow[]> {
   ]
 }
 
+/** A thread that runs nothing, once it has said that it runs. */
+async function bareThread(): Promise<Worker> {
+  const program = "require('node:worker_threads').parentPort.on('message', () => {}).postMessage(0)"
+  const worker = new Worker(program, { eval: true })
+  await new Promise((resolve) => worker.once('message', resolve))
+  return worker
+}
+
 async function coldRows(): Promise<BenchRow[]> {
   const pool = openRunPool({ warm: 0 })
   const start = (round: number) => pool.start(startOptions(`bench-${round}`), () => {}).running
@@ -102,11 +110,7 @@ async function coldRows(): Promise<BenchRow[]> {
   for (let pair = 1; pair <= PAIRS; pair++) {
     bare.push(
       await grown(async () => {
-        const worker = new Worker("require('node:worker_threads').parentPort.on('message', () => {}).postMessage(0)", {
-          eval: true,
-        })
-        bareThreads.push(worker)
-        await new Promise((resolve) => worker.once('message', resolve))
+        bareThreads.push(await bareThread())
       }),
     )
     cold.push(await grown(() => start(pair)))
@@ -123,6 +127,18 @@ async function coldRows(): Promise<BenchRow[]> {
     { label: 'memory of a thread that runs nothing', value: bareMemory, unit: 'MiB' },
     { label: 'memory of an idle run', value: grownBy, unit: 'MiB', ratio: grownBy / bareMemory, goal: '≤ 1.4' },
   ]
+}
+
+/** Milliseconds until `AT_ONCE` threads that run nothing are there, each CPU starting one after the other. */
+async function bareCrowd(): Promise<number> {
+  const workers: Worker[] = []
+  let left = AT_ONCE
+  const startSome = async () => {
+    while (left-- > 0) workers.push(await bareThread())
+  }
+  const [milliseconds] = await grown(() => Promise.all(Array.from({ length: availableParallelism() }, startSome)))
+  await Promise.all(workers.map((worker) => worker.terminate()))
+  return milliseconds
 }
 
 interface Pipelines {
@@ -149,6 +165,7 @@ async function crowdRows(): Promise<BenchRow[]> {
     const made = (await post('', { name: `bench-${i}`, jsonConfig, startupPolicy })) as { pipeline: { id: string } }
     ids.push(made.pipeline.id)
   }
+  const bare = await bareCrowd()
   let running = 0
   const [whole] = await grown(async () => {
     const answers = await Promise.all(ids.map((id) => post(`/${id}/start`)))
@@ -166,9 +183,12 @@ async function crowdRows(): Promise<BenchRow[]> {
   })
   await again.close()
   rmSync(directory, { recursive: true, force: true })
+  const label = `${AT_ONCE} starts at once through the API`
   return [
-    { label: `${AT_ONCE} starts at once through the API, RUNNING`, value: running, unit: 'runs', goal: `≥ ${AT_ONCE}` },
-    { label: `${AT_ONCE} starts at once through the API, the last`, value: whole, unit: 'ms', goal: '≤ 5000' },
+    { label: `${AT_ONCE} threads that run nothing`, value: bare, unit: 'ms' },
+    { label: `${label}, RUNNING`, value: running, unit: 'runs', goal: `≥ ${AT_ONCE}` },
+    { label: `${label}, the last`, value: whole, unit: 'ms', goal: '≤ 5000' },
+    { label: 'the same against as many threads that run nothing', value: whole, unit: 'ms', ratio: whole / bare },
     { label: `a node with ${AUTO} that start with it, all RUNNING`, value: auto, unit: 'ms', goal: '≤ 5000' },
   ]
 }

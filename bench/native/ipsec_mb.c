@@ -23,6 +23,17 @@ static double now(void) {
   return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
+/* 16 bytes by one store: what is read as one soon after two stores waits until both are in the cache. */
+typedef uint64_t Words __attribute__((vector_size(16)));
+
+static void store(unsigned char *to, uint64_t first, uint64_t second) {
+  Words words = {first, second};
+  memcpy(to, &words, sizeof words);
+}
+
+/* 4 zeros and the counter. */
+static void number(unsigned char *nonce, uint64_t big) { store(nonce, big << 32, big >> 32); }
+
 static void check(int ok) {
   if (!ok) {
     fprintf(stderr, "ipsec_mb: the library failed\n");
@@ -87,7 +98,7 @@ int main(int argc, char **argv) {
   init_mb_mgr_auto(manager, NULL);
   check(imb_get_errno(manager) == 0);
   static unsigned char slab[SLOTS * SLOT];
-  unsigned char nonce[12] = {0};
+  unsigned char nonce[16] = {0};
   for (int i = 0; i < 32; i++) key[i] = (unsigned char)(i * 7);
   for (int i = 0; i < SLOTS * SLOT; i++) slab[i] = (unsigned char)(i * 31);
   if (keyBits == 128) IMB_AES128_GCM_PRE(manager, key, &gcmKey);
@@ -99,15 +110,14 @@ int main(int argc, char **argv) {
     for (int i = 0; i < SLOTS; i++) {
       unsigned char *packet = slab + i * SLOT + HEADROOM, *header = packet - 16;
       uint64_t big = __builtin_bswap64(counter++);
-      memcpy(nonce + 4, &big, 8);
-      memset(header, 9, 8);
-      memcpy(header + 8, &big, 8);
+      number(nonce, big);
+      store(header, 0x0909090909090909, big);
       seal(packet, bytes, nonce);
     }
     double middle = now();
     for (int i = 0; i < SLOTS; i++) {
       uint64_t big = __builtin_bswap64(opened++);
-      memcpy(nonce + 4, &big, 8);
+      number(nonce, big);
       open(slab + i * SLOT + HEADROOM, bytes, nonce);
     }
     double stop = now();
