@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   long wanted = argc > 3 ? atol(argv[3]) : 0;
-  int in = socket(AF_INET, SOCK_DGRAM, 0), out = socket(AF_INET, SOCK_DGRAM, 0), on = 1, size = 4 << 20;
+  int in = socket(AF_INET, SOCK_DGRAM, 0), out = socket(AF_INET, SOCK_DGRAM, 0), on = 1, size = 8 << 20;
   struct sockaddr_in from = loopback(atoi(argv[1])), to = loopback(atoi(argv[2]));
   setsockopt(in, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
   setsockopt(out, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size);

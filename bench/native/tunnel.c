@@ -46,7 +46,7 @@ static int open_tun(const char *name) {
 }
 
 static int open_udp(const char *local, const char *remote, int port) {
-  const int fd = socket(AF_INET, SOCK_DGRAM, 0), on = 1, size = 4 << 20;
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0), on = 1, size = 8 << 20;
   struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}, other = own;
   inet_pton(AF_INET, local, &own.sin_addr);
   inet_pton(AF_INET, remote, &other.sin_addr);

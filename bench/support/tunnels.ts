@@ -12,7 +12,6 @@ import { type Namespaces, type Side, WIRE } from './namespaces.ts'
 const MTU = 1420
 const FIRST_PORT = 5000
 const CPUS: Record<Side, number> = { a: 0, b: 1 }
-const SOCKET_BYTES = 4 << 20
 const PATIENCE_MS = 5000
 const KEYS: Record<Side, number> = { a: 1, b: 2 }
 
@@ -121,7 +120,7 @@ function endOf(
   return {
     device: { tun: { ...inside, output: 'leaving', input: 'arriving' } },
     ...chainOf([...links, { ssl_encrypt: cipher(side) }], 'leaving', 'sealed'),
-    network: { udp: { ...outside, input: 'sealed', output: 'received', socket_buffer_size: SOCKET_BYTES } },
+    network: { udp: { ...outside, input: 'sealed', output: 'received' } },
     ...prefixed('back', chainOf([{ ssl_decrypt: cipher(other(side)) }, ...back], 'received', 'arriving')),
   }
 }

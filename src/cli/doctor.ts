@@ -4,13 +4,12 @@ import { release } from 'node:os'
 import type { Command } from 'commander'
 import type { aeadAdvice } from '../dataplane/native/aead-backends.ts'
 import type { Native } from '../dataplane/native/native.ts'
+import { SOCKET_BUFFER_BYTES } from '../dataplane/native/socket-calls.ts'
 import { messageOf } from '../text/error-message.ts'
 import type { Finding } from './doctor-finding.ts'
 import { SilentFailure } from './failure.ts'
 import { type Format, withOutput } from './options.ts'
 import { paint, print, printJson, table } from './terminal.ts'
-
-const BUFFER_BYTES = 4 << 20
 
 function read(file: string): string | null {
   try {
@@ -110,12 +109,12 @@ function tun(native: Native): Finding {
 function buffers(): Finding {
   const limits = ['rmem_max', 'wmem_max'].map((name) => ({ name, bytes: Number(read(`/proc/sys/net/core/${name}`)) }))
   const found = limits.map(({ name, bytes }) => `${name} ${Math.round(bytes / 1024)} KiB`).join(', ')
-  const low = limits.filter(({ bytes }) => !(bytes >= BUFFER_BYTES))
+  const low = limits.filter(({ bytes }) => !(bytes >= SOCKET_BUFFER_BYTES))
   if (low.length === 0) return { check: 'buffers', grade: 'ok', found }
   if (capabilities().has('CAP_NET_ADMIN')) {
     return { check: 'buffers', grade: 'ok', found: `${found}; CAP_NET_ADMIN lifts the limit` }
   }
-  const advice = `sysctl ${low.map(({ name }) => `-w net.core.${name}=${BUFFER_BYTES}`).join(' ')}`
+  const advice = `sysctl ${low.map(({ name }) => `-w net.core.${name}=${SOCKET_BUFFER_BYTES}`).join(' ')}`
   return { check: 'buffers', grade: 'warn', found, advice }
 }
 

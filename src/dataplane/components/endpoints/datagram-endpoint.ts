@@ -13,7 +13,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { Enumeration } from '../../engine/schema.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { REMOTE_BYTES } from '../../native/native.ts'
-import { IO_COUNTERS, type UdpBackendCode } from '../../native/socket-calls.ts'
+import { IO_COUNTERS, SOCKET_BUFFER_BYTES, type UdpBackendCode } from '../../native/socket-calls.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 
 export const DATAGRAM_METRICS = {
@@ -70,9 +70,6 @@ export function isMulticast(address: string): boolean {
   if (!isIPv4(address)) return false
   return Number(address.split('.')[0]) >> 4 === 14
 }
-
-/** Room for the bursts of fast links, where the kernel's default holds three GRO trains; it grants less to the unprivileged. */
-const BUFFER_BYTES = 4 << 20
 
 /** How often a socket bound to an interface looks whether that has been made anew. */
 const FOLLOW_NS = 250 * NS_PER_MS
@@ -141,7 +138,7 @@ export class DatagramEndpoint extends Endpoint {
           ...(!local && remote && !connected && { local: { address: anyOf(remote), port: 0, family: remote.family } }),
           ...(connected && { remote }),
           ...(options.interface !== undefined && { interface: options.interface }),
-          bufferBytes: bufferBytes ?? BUFFER_BYTES,
+          bufferBytes: bufferBytes ?? SOCKET_BUFFER_BYTES,
           ...(multicastGroup !== undefined && { multicastGroup }),
           ...(multicastTtl !== undefined && { multicastTtl }),
         },

@@ -40,7 +40,7 @@ export const udp = defineComponent({
     mtu: Optional(Mtu('i32')),
     socket_buffer_size: Optional(
       Int32(
-        'Size of the socket buffers in each direction (4 MiB when unset); Linux keeps twice as much, so half of 2³¹ is the most.',
+        'Size of the socket buffers in each direction (8 MiB when unset); Linux keeps twice as much, so half of 2³¹ is the most.',
         {
           minimum: 1,
           maximum: 1_073_741_823,
