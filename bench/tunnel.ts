@@ -149,7 +149,7 @@ async function carryOnce(
   }
 }
 
-/** Rows of one direction: for each what it carries, what that costs, and at one flow what was sent again. */
+/** Rows of one direction: for each what it carries, what that costs, and what was sent again. */
 function rowsOf(all: readonly Contestant[], seen: readonly Carried[][], { flows, reverse }: Direction): BenchRow[] {
   const where = `${flows} ${flows === 1 ? 'flow' : 'flows'}${reverse ? ' back' : ''}`
   const of = (label: string, part: keyof Carried) => {
@@ -168,16 +168,12 @@ function rowsOf(all: readonly Contestant[], seen: readonly Carried[][], { flows,
         ...(goal !== undefined && { goal }),
       })),
       { label: `${where}: ${label}, CPU`, value: of(label, 'cpuSecondsPerGigabit'), unit: 's per Gbit' },
-      ...(flows === 1
-        ? [
-            {
-              label: `${where}: ${label}, sent again`,
-              value: of(label, 'retransmissions'),
-              unit: 'segments',
-              ...(label.startsWith('penstock') && { goal: '≤ 0' }),
-            },
-          ]
-        : []),
+      {
+        label: `${where}: ${label}, sent again`,
+        value: of(label, 'retransmissions'),
+        unit: 'segments',
+        ...(flows === 1 && label.startsWith('penstock') && { goal: '≤ 0' }),
+      },
     ]
   })
 }

@@ -21,14 +21,25 @@ const ROUNDS = {
 }
 
 const options = { seconds: { type: 'string' }, inputs: { type: 'string' }, seed: { type: 'string' } }
-const { values, positionals } = parseArgs({ options, allowPositionals: true })
+
+/** What was given; null where that is nothing this program knows. */
+function argumentsGiven() {
+  try {
+    return parseArgs({ options, allowPositionals: true })
+  } catch {
+    return null
+  }
+}
+
+const given = argumentsGiven()
+const { values, positionals } = given ?? { values: {}, positionals: [] }
 const { inputs, seed } = values
 const seconds = values.seconds ?? (inputs === undefined ? (process.env.PENSTOCK_LONG_SECONDS ?? '600') : undefined)
 const counting = Object.keys(ROUNDS).filter((name) => ROUNDS[name].countsInputs)
 const all = inputs === undefined && seed === undefined ? Object.keys(ROUNDS) : counting
 const names = positionals.length > 0 ? positionals : all
-const isNumber = (given) => given === undefined || Number(given) > 0
-if (!isNumber(seconds) || !isNumber(inputs) || names.some((name) => !all.includes(name))) {
+const isNumber = (value) => value === undefined || Number(value) > 0
+if (given === null || !isNumber(seconds) || !isNumber(inputs) || names.some((name) => !all.includes(name))) {
   console.error(
     `usage: npm run test:long [-- --seconds N] [NAME …], with names out of: ${Object.keys(ROUNDS).join(', ')}\n` +
       `       npm run test:long -- [--seconds N] --inputs N [--seed N] [NAME …], with names out of: ${counting.join(', ')}`,
@@ -36,13 +47,13 @@ if (!isNumber(seconds) || !isNumber(inputs) || names.some((name) => !all.include
   process.exit(2)
 }
 const isTimed = values.seconds !== undefined || process.env.PENSTOCK_LONG_SECONDS !== undefined
-const flags = (given) => Object.entries(given).flatMap(([name, value]) => (value ? [`--${name}`, String(value)] : []))
+const flags = (values) => Object.entries(values).flatMap(([name, value]) => (value ? [`--${name}`, String(value)] : []))
 let failed = false
 for (const name of names) {
   const { script, args = [], rounds } = ROUNDS[name]
-  const given = rounds === undefined || isTimed ? flags({ seconds, inputs, seed }) : flags({ rounds, seed })
+  const limits = rounds === undefined || isTimed ? flags({ seconds, inputs, seed }) : flags({ rounds, seed })
   const path = fileURLToPath(new URL(script, import.meta.url))
-  const round = spawnSync(process.execPath, [path, ...args, ...given], { stdio: 'inherit' })
+  const round = spawnSync(process.execPath, [path, ...args, ...limits], { stdio: 'inherit' })
   console.log(`${name}: ${round.status === 0 ? 'passed' : 'FAILED'}`)
   failed ||= round.status !== 0
 }
