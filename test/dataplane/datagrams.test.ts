@@ -1,4 +1,6 @@
 /** Datagrams through real sockets and graphs in worker threads: every endpoint, every backend, IPv4 and IPv6. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { native } from '../../src/dataplane/native/native.ts'
 import { conservation } from '../harness/component.ts'
@@ -31,6 +33,38 @@ afterAll(() => pool.close())
 /** Texts of varying length, so that GSO groups form and break. */
 const texts = (count: number) =>
   Array.from({ length: count }, (_, i) => `${i} `.padEnd(100 + (i % 7 === 0 ? 900 : 0), 'x'))
+
+const hasSs = spawnSync('ss', ['-V']).status === 0
+if (!hasSs) console.warn('SOCKET BUFFER TESTS ARE SKIPPED: ss (iproute2) is not installed')
+
+/** What the kernel has granted of `bytes` for a buffer of each direction: twice that, of those without CAP_NET_ADMIN up to its limit. */
+function granted(bytes: number): { receive: number; send: number } {
+  const capabilities = BigInt(`0x${/^CapEff:\s*(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`)
+  const mayForce = ((capabilities >> 12n) & 1n) === 1n
+  const most = (name: string) => Number(readFileSync(`/proc/sys/net/core/${name}`, 'utf8'))
+  const of = (name: string) => 2 * (mayForce ? bytes : Math.min(bytes, most(name)))
+  return { receive: of('rmem_max'), send: of('wmem_max') }
+}
+
+it.skipIf(!hasSs)(
+  'sockets have buffers of 8 MiB in each direction, or as large as the configuration says',
+  async () => {
+    const run = await start({
+      usual: { udp_local: { address: '127.0.0.1:0', output: 'a' } },
+      small: {
+        udp: { local_address: '127.0.0.1:0', socket_buffer_size: 65_536, lock_to_first_peer: true, output: 'b' },
+      },
+      sinks: { flow_combiner: { inputs: ['a', 'b'], output: 'c' } },
+      end: { traffic_sink: { input: 'c' } },
+    })
+    const buffers = (component: string) => {
+      const { stdout } = spawnSync('ss', ['-uamnH', 'sport', '=', `:${run.port(component)}`], { encoding: 'utf8' })
+      return { receive: Number(/\brb(\d+)/.exec(stdout)?.[1]), send: Number(/\btb(\d+)/.exec(stdout)?.[1]) }
+    }
+    expect(buffers('usual')).toEqual(granted(8 << 20))
+    expect(buffers('small')).toEqual(granted(65_536))
+  },
+)
 
 describe.each([4, 6] as const)('IPv%i', (family) => {
   const local = family === 4 ? '127.0.0.1:0' : '[::1]:0'
