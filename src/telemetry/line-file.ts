@@ -38,6 +38,8 @@ interface FileEnd {
   readonly isTorn: boolean
 }
 
+const NOTHING: FileEnd = { bytes: 0, isTorn: false }
+
 /** A line without its end, and the bytes of it with that. */
 interface Waiting {
   readonly text: string
@@ -115,12 +117,15 @@ export class LineFile {
   async #write(): Promise<void> {
     this.#isScheduled = false
     while (this.#waiting.length > 0) {
+      // Before the batch is taken, so that what comes meanwhile goes along.
+      const end = this.#end ?? (await this.#begin().catch((error: Error) => error))
       const batch = this.#take()
       const dropped = this.#dropped
       this.#dropped = 0
       if (dropped > 0) this.#lost(dropped, new Error(`the disk did not keep up with ${this.path}`))
       try {
-        await this.#writeBatch(batch)
+        if (end instanceof Error) throw end
+        this.#end = await this.#writeBatch(batch, end)
         this.#isFailing = dropped > 0
       } catch (error) {
         this.#end = undefined
@@ -141,28 +146,37 @@ export class LineFile {
     return this.#waiting.splice(0, count)
   }
 
-  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+  /** What the file ends with once `batch` is in it. */
+  async #writeBatch(batch: readonly Waiting[], end: FileEnd): Promise<FileEnd> {
     const { rotateAt = Number.POSITIVE_INFINITY } = this.#options
-    let text = batch.map((line) => `${line.text}\n`).join('')
-    let end = this.#end ?? (await this.#begin())
-    if (end.bytes > 0 && end.bytes + Buffer.byteLength(text) > rotateAt) {
-      await this.#putAside()
-      end = { bytes: 0, isTorn: false }
+    const lines = batch.map((line) => `${line.text}\n`).join('')
+    const isFull = end.bytes > 0 && end.bytes + Buffer.byteLength(lines) > rotateAt
+    if (isFull) await this.#putAside()
+    const { bytes, isTorn } = isFull ? NOTHING : end
+    const text = isTorn ? `\n${lines}` : lines
+    await this.#append(text)
+    return { bytes: bytes + Buffer.byteLength(text), isTorn: false }
+  }
+
+  async #append(text: string): Promise<void> {
+    const append = () => appendFile(this.path, text, { mode: 0o600 })
+    try {
+      await append()
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      await makeDirectoryAsync(dirname(this.path))
+      await append()
     }
-    if (end.isTorn) text = `\n${text}`
-    await appendFile(this.path, text, { mode: 0o600 })
-    this.#end = { bytes: end.bytes + Buffer.byteLength(text), isTorn: false }
   }
 
   /** What is in the file before the first batch of this process. */
   async #begin(): Promise<FileEnd> {
-    await makeDirectoryAsync(dirname(this.path))
     if (this.#options.truncate === true && !this.#isTruncated) {
       await truncate(this.path).catch(whenMissing(undefined))
       this.#isTruncated = true
     }
     const { size } = await stat(this.path).catch(whenMissing({ size: 0 }))
-    if (size === 0) return { bytes: 0, isTorn: false }
+    if (size === 0) return NOTHING
     const file = await open(this.path)
     try {
       const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)

@@ -141,6 +141,6 @@ test('what the disk does not take stays in memory, and is told once', async () =
   await log.written()
   log.append(lines(3, 4))
   await log.settle()
-  expect(told).toEqual(['3 EEXIST'])
+  expect(told).toEqual(['3 ENOTDIR'])
   expect(numbers(log.inMemory(0) ?? [])).toEqual([0, 1, 2, 3])
 })
