@@ -1,5 +1,6 @@
 /** What the threads of runs load, and when: the product's bundle, components as configurations name them. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Script } from 'node:vm'
@@ -248,6 +249,26 @@ describe('the bundle', () => {
     expect(await first.handle.ended).toEqual({ outcome: 'COMPLETED' })
     const others = [1, 2, 3].map((n) => start(pool, finite, `test-${n}`))
     for (const { handle } of others) expect(await handle.ended).toEqual({ outcome: 'COMPLETED' })
+  })
+
+  it('is in memory once a thread has loaded it: an upgrade in place is nothing to later threads, and what they have not is named', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'penstock-threads-'))
+    cpSync(fileURLToPath(new URL('../../dist/thread/', import.meta.url)), folder, { recursive: true })
+    const pool = opened(createRunPool({ registry: components, thread: join(folder, 'run.cjs') }))
+    const { handle } = start(pool, endless)
+    await handle.running
+    handle.stop()
+    await handle.ended
+    // What the thread has handed over came before its end, by another port.
+    await new Promise((resolve) => setImmediate(resolve))
+    rmSync(folder, { recursive: true })
+    // One has the thread, the other gets a new one.
+    const runs = [start(pool, endless), start(pool, endless, 'other')]
+    for (const run of runs) await run.handle.running
+    const unknown = start(pool, { bomb: { bomb: { delay: 0, poison: 'NONE' } } })
+    await expect(unknown.handle.running).rejects.toThrow(
+      /component "bomb": bomb could not be loaded: ENOENT.*install it again/,
+    )
   })
 
   it('runs 200 pipelines whose starts come at once', async () => {

@@ -7,60 +7,80 @@ const { existsSync, readFileSync } = require('node:fs') as typeof import('node:f
 const { dirname, resolve } = require('node:path') as typeof import('node:path')
 const { Script } = require('node:vm') as typeof import('node:vm')
 const { parentPort, workerData } = require('node:worker_threads') as typeof import('node:worker_threads')
-const { thread, loads, compiled } = workerData as import('./thread-loading.ts').ThreadData
+const { thread, loads, files } = workerData as import('./thread-loading.ts').ThreadData
 
-type CompiledCode = import('./thread-loading.ts').CompiledCode
+type LoadedFile = import('./thread-loading.ts').LoadedFile
+
+/**
+ * How many threads, one after the other, say which functions of a file they have run: the first has run some of them, those that its
+ * components need, and saying it takes a millisecond.
+ */
+const MAX_MAKERS = 3
+
+/** A file that this thread has compiled functions of which those before it had not run. */
+interface Making {
+  readonly script: import('node:vm').Script
+  readonly text: SharedArrayBuffer
+  readonly makers: number
+}
 
 /**
  * Loads the files of a bundle by their path, those that they require by `./` as well; anything else Node.js loads. Each is the function that
- * Node.js wraps CommonJS modules in, in ASCII (packaging/thread.js). Code that another thread has compiled V8 need not compile again: Node.js 20
- * has no such cache, that of 22 is on disk.
+ * Node.js wraps CommonJS modules in, in ASCII (packaging/bundles.js). Code that another thread has compiled V8 need not compile again: Node.js
+ * 20 has no such cache, that of 22 is on disk.
  */
-class CompiledFiles {
-  private readonly compiled: CompiledCode
+class BundleFiles {
+  private readonly known: ReadonlyMap<string, LoadedFile>
   private readonly modules = new Map<string, { exports: unknown }>()
-  /** Compiled by this thread. */
-  private readonly fresh = new Map<string, import('node:vm').Script>()
+  private readonly makings = new Map<string, Making>()
 
-  /** `compiled`: what other threads have made of the same files. */
-  constructor(compiled: CompiledCode) {
-    this.compiled = compiled
+  /** `known`: what other threads have loaded. */
+  constructor(known: ReadonlyMap<string, LoadedFile>) {
+    this.known = known
     nameSources(this.modules)
   }
 
   /** The exports of the file, which runs once. Throws what it throws, and where it cannot be read. */
-  load(file: string): unknown {
-    const known = this.modules.get(file)
-    if (known !== undefined) return known.exports
-    const cached = this.compiled.get(file)
-    const code = readFileSync(file, 'latin1')
-    const script = new Script(code, { filename: file, ...(cached && { cachedData: new Uint8Array(cached) }) })
-    if (cached === undefined || script.cachedDataRejected) this.fresh.set(file, script)
+  load(path: string): unknown {
+    const loaded = this.modules.get(path)
+    if (loaded !== undefined) return loaded.exports
+    const script = this.compile(path)
     const module = { exports: {} as unknown }
-    this.modules.set(file, module)
+    this.modules.set(path, module)
     const required = (name: string): unknown =>
-      name.startsWith('./') ? this.load(resolve(dirname(file), name)) : require(name)
+      name.startsWith('./') ? this.load(resolve(dirname(path), name)) : require(name)
     try {
-      script.runInThisContext()(module.exports, required, module, file, dirname(file))
+      script.runInThisContext()(module.exports, required, module, path, dirname(path))
     } catch (error) {
-      this.modules.delete(file)
+      this.modules.delete(path)
       throw error
     }
     return module.exports
   }
 
-  /** The code of the files that this thread had to compile, with the functions that have run so far; empty when asked again. */
-  takeCompiled(): Map<string, SharedArrayBuffer> {
-    const made = new Map<string, SharedArrayBuffer>()
-    for (const [file, script] of this.fresh) {
-      const code = script.createCachedData()
-      const shared = new SharedArrayBuffer(code.length)
-      new Uint8Array(shared).set(code)
-      made.set(file, shared)
+  private compile(path: string): import('node:vm').Script {
+    const { text = shared(readFileSync(path)), code, makers = 0 } = this.known.get(path) ?? {}
+    const source = Buffer.from(text).toString('latin1')
+    const script = new Script(source, { filename: path, ...(code && { cachedData: new Uint8Array(code) }) })
+    if (makers < MAX_MAKERS || script.cachedDataRejected) this.makings.set(path, { script, text, makers })
+    return script
+  }
+
+  /** What this thread has to say of the files that it has loaded, with the functions that have run so far; empty when asked again. */
+  take(): Map<string, LoadedFile> {
+    const made = new Map<string, LoadedFile>()
+    for (const [path, { script, text, makers }] of this.makings) {
+      made.set(path, { text, code: shared(script.createCachedData()), makers: makers + 1 })
     }
-    this.fresh.clear()
+    this.makings.clear()
     return made
   }
+}
+
+function shared(bytes: Uint8Array): SharedArrayBuffer {
+  const buffer = new SharedArrayBuffer(bytes.length)
+  new Uint8Array(buffer).set(bytes)
+  return buffer
 }
 
 /** Has stack traces name the sources of `files`; nothing is read before somebody asks for one. */
@@ -91,16 +111,16 @@ function nameSources(files: ReadonlyMap<string, unknown>): void {
   }
 }
 
-type Task = (task: unknown, begun?: () => void) => unknown
+type Task = (task: unknown, warm?: () => void) => unknown
 
 Atomics.add(loads, 0, 1)
 try {
   if (thread.endsWith('.cjs')) {
-    const files = new CompiledFiles(compiled)
-    const run = (files.load(thread) as { default: Task }).default
+    const bundle = new BundleFiles(files)
+    const run = (bundle.load(thread) as { default: Task }).default
     module.exports = (task: unknown) =>
       run(task, () => {
-        const made = files.takeCompiled()
+        const made = bundle.take()
         if (made.size > 0) parentPort?.postMessage(made)
       })
   } else module.exports = require(thread).default

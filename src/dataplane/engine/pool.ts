@@ -67,7 +67,8 @@ export function createRunPool({
     return run
   }
   const threads = new Threads({ thread, ready: rehearsal === undefined ? 0 : warm, maximum, rehearse, onError })
-  const line = new StartLine(Math.max(2, cpus.length))
+  // One more than CPUs: each waits for the main thread by turns.
+  const line = new StartLine(cpus.length + 1)
   return {
     cpus,
     start(options, onLog) {

@@ -124,7 +124,7 @@ export class PooledRun implements RunHandle {
       performanceMode: options.performanceMode,
       level: options.level,
       hold: options.hold ?? false,
-      preload: options.preload ?? [],
+      ...(options.preload && { preload: options.preload }),
     }
     const ready = async () => {
       const resolved = await this.resolve(options.config)

@@ -47,7 +47,7 @@ export interface RunOptions {
   hold?: boolean
   /** Whether somebody waits for its start, which then goes before others (default true). */
   isAwaited?: boolean
-  /** Keys of components that its thread loads besides its own, for the run that comes after it. */
+  /** Of a rehearsal: keys of components that its thread loads besides its own, for the run that comes after it. */
   preload?: readonly string[]
 }
 

@@ -9,8 +9,18 @@ export const LOADER = join(packageRoot(), 'dist/src/dataplane/engine/load-thread
 /** How long the end of threads waits for one that is loading; whoever was ended in the midst of it is never done. */
 const MAX_LOAD_MS = 5_000
 
-/** By the path of a file, its code as V8 has compiled it (`cachedData` of vm.Script). */
-export type CompiledCode = ReadonlyMap<string, SharedArrayBuffer>
+/** A file that threads have loaded, for those that load it after them: they need neither read nor compile it. */
+export interface LoadedFile {
+  /** Its text, one byte for each character. */
+  readonly text: SharedArrayBuffer
+  /** Its code as V8 has compiled it (`cachedData` of vm.Script), with the functions that had run by then. */
+  readonly code: SharedArrayBuffer
+  /** How many threads, one after the other, have added the functions that they ran. */
+  readonly makers: number
+}
+
+/** By their paths. */
+export type LoadedFiles = ReadonlyMap<string, LoadedFile>
 
 /** `workerData` of each thread. */
 export interface ThreadData {
@@ -20,23 +30,25 @@ export interface ThreadData {
   readonly loads: Int32Array
   /** The file of the native addon. */
   readonly addon: string
-  /** What threads before have compiled. */
-  readonly compiled: CompiledCode
+  /** What threads before have loaded. */
+  readonly files: LoadedFiles
 }
 
 /** What the threads of a pool are given, and what they have said of their loading. */
 export class ThreadLoads {
   readonly data: ThreadData
   private readonly loads = new Int32Array(new SharedArrayBuffer(8))
-  private readonly compiled = new Map<string, SharedArrayBuffer>()
+  private readonly files = new Map<string, LoadedFile>()
 
   constructor(thread: string) {
-    this.data = { thread, loads: this.loads, addon: addonFile, compiled: this.compiled }
+    this.data = { thread, loads: this.loads, addon: addonFile, files: this.files }
   }
 
-  /** A thread has compiled files: for those that begin from now on. */
-  learn(made: CompiledCode): void {
-    for (const [file, code] of made) this.compiled.set(file, code)
+  /** A thread has loaded files: for those that begin from now on. */
+  learn(loaded: LoadedFiles): void {
+    for (const [path, file] of loaded) {
+      if (file.makers > (this.files.get(path)?.makers ?? 0)) this.files.set(path, file)
+    }
   }
 
   /** Waits until no thread is loading its module, `MAX_LOAD_MS` at most: only then may one be ended. */

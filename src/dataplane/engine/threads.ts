@@ -5,7 +5,7 @@ import { messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import { collectGarbage } from './garbage.ts'
 import type { RunEnd } from './run.ts'
-import { type CompiledCode, LOADER, ThreadLoads } from './thread-loading.ts'
+import { LOADER, type LoadedFiles, ThreadLoads } from './thread-loading.ts'
 
 /** What to do about a start that the system had no means for. */
 export const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
@@ -128,7 +128,7 @@ export class Threads implements ThreadSource {
       this.trim = setTimeout(() => this.giveBack(), TRIM_MS).unref()
       this.quiet.refresh()
     })
-    this.piscina.on('message', (made: CompiledCode) => this.loads.learn(made))
+    this.piscina.on('message', (loaded: LoadedFiles) => this.loads.learn(loaded))
     this.piscina.on('error', (error: Error) => {
       const [longest] = this.waiting
       // More tasks in the queue than threads on their way.

@@ -31,8 +31,8 @@ export interface WorkerTask extends ResolvedConfig {
   level: LogLevel
   /** Whether the run waits for COMMAND_GO once its graph stands. */
   hold: boolean
-  /** Keys of components to be loaded besides those of the configuration. */
-  preload: readonly string[]
+  /** Keys of components to be loaded besides those of the configuration; absent but in a rehearsal. */
+  preload?: readonly string[]
 }
 
 export const COMMAND_STOP = 1
@@ -185,11 +185,11 @@ class Run implements LoopHost {
     }
   }
 
-  /** Runs until it is stopped, complete, ended by a component, or a component throws. Calls `begun` once it has said that packets flow. */
-  loop(begun?: () => void): RunEnd {
+  /** Runs until it is stopped, complete, ended by a component, or a component throws. Calls `told` once it has said that packets flow. */
+  loop(told?: () => void): RunEnd {
     const isLetGo = !this.task.hold || this.waitForGo()
     if (isLetGo) this.tellRunning()
-    begun?.()
+    told?.()
     let outcome: RunEnd
     try {
       const stopped = !isLetGo || this.breathing.run()
@@ -285,12 +285,12 @@ class Run implements LoopHost {
 }
 
 /**
- * What a thread does with a task, for the module that Piscina loads in it. Calls `begun` once the run has said that packets flow. Never rejects:
- * what goes wrong is the run's end.
+ * What a thread does with a task, for the module that Piscina loads in it. Never rejects: what goes wrong is the run's end. Calls `warm` once the
+ * code that a start takes has run: once a run has said that packets flow, and at the end of a rehearsal, which has run the rest as well by then.
  */
-export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, begun?: () => void) => Promise<RunEnd> {
+export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, warm?: () => void) => Promise<RunEnd> {
   const components = new Map<string, AnyComponent>()
-  return async (task, begun) => {
+  return async (task, warm) => {
     let pinned = false
     try {
       if (task.cpus.length > 0) {
@@ -299,7 +299,11 @@ export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, begun?
         pinned = true
       }
       await loadComponents(task, loaders, components)
-      return new Run(task, components).loop(begun)
+      const run = new Run(task, components)
+      if (task.preload === undefined) return run.loop(warm)
+      const end = run.loop()
+      warm?.()
+      return end
     } catch (error) {
       return { outcome: 'FAILED', error: (error as Error).message }
     } finally {
@@ -312,7 +316,7 @@ export function threadTask(loaders: ComponentLoaders): (task: WorkerTask, begun?
 
 /** Adds the components that the task names to `components`. Rejects with which of them could not be loaded, and why. */
 async function loadComponents(
-  { config, port, level, preload }: WorkerTask,
+  { config, port, level, preload = [] }: WorkerTask,
   loaders: ComponentLoaders,
   components: Map<string, AnyComponent>,
 ): Promise<void> {
