@@ -121,6 +121,7 @@ static const Export kExports[] = {
 
 static napi_value initialise(napi_env env, napi_value exports) {
   rememberAffinity();
+  keepLittleFreed();
   auto* state = new State;
   // The references a forgotten memory still holds go with the environment.
   napi_set_instance_data(env, state, [](napi_env, void* data, void*) {
