@@ -327,7 +327,7 @@ async function loadComponents(
       if (load === undefined) throw new Error('threads do not have it')
       components.set(key, await load())
     } catch (error) {
-      const message = `${key} could not be loaded: ${messageOf(error)}; the installation is incomplete or damaged: install it again`
+      const message = `${key} could not be loaded: ${messageOf(error)}; restart the node if it was upgraded meanwhile; otherwise the installation is damaged: install it again`
       const log = new LogLineSender(port, level)
       log.write('ERROR', name, message)
       log.flush()
