@@ -7,7 +7,7 @@ import { readHubKey, writeHubKey } from '../link/hub-key.ts'
 import { newIdentity } from '../link/identity.ts'
 import { isInCluster } from '../node/cluster-settings.ts'
 import { adoptHubKey } from '../node/hub-key.ts'
-import { exportHub, type HubDirectory, importHub } from '../node/move-hub.ts'
+import type { HubDirectory } from '../node/move-hub.ts'
 import { defaultDataDirectory } from '../node/settings.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
@@ -111,6 +111,7 @@ function addMoving(hub: Command): void {
     )
     .argument('<file>', 'a file that is not there yet')
     .action(async (file: string, options: Moving) => {
+      const { exportHub } = await import('../node/move-hub.ts')
       const { text, hubId, members } = await exportHub(await placeOf(options))
       await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
         throw new Failure(`cannot write ${file}: ${messageOf(error)}`)
@@ -129,6 +130,7 @@ function addMoving(hub: Command): void {
     .option('--replace', 'in place of the members that are in the data directory')
     .action(async (file: string, options: Moving) => {
       const text = await readInput(file)
+      const { importHub } = await import('../node/move-hub.ts')
       const { hubId, members, pipelines } = await importHub(text, await placeOf(options), options).catch(
         (error: unknown) => {
           if (!(error instanceof HubFileError)) throw error

@@ -3,10 +3,10 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pipeline } from '@penstock/client'
 import { InvalidArgumentError } from 'commander'
-import { stringify } from 'yaml'
 import { isObject } from '../text/json-object.ts'
 import { suggestion } from '../text/names.ts'
 import { below, type Problem } from '../text/pointer.ts'
+import { yaml } from '../text/yaml.ts'
 import { Failure } from './failure.ts'
 import { logLevel, readInput } from './options.ts'
 import type { UpdateSettings } from './pipelines-options.ts'
@@ -186,7 +186,7 @@ export function pipelinesText(pipelines: readonly Pipeline[], format: 'yaml' | '
   const content = { pipelines: pipelines.map(written) }
   return format === 'json'
     ? `${JSON.stringify(content, null, 2)}\n`
-    : stringify(content, { lineWidth: 0, compat: 'yaml-1.1' })
+    : yaml().stringify(content, { lineWidth: 0, compat: 'yaml-1.1' })
 }
 
 function written({ id, jsonConfig, ...pipeline }: Pipeline): Fields {

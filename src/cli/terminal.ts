@@ -1,7 +1,7 @@
 /** What the commands print with: tables that fit the terminal, numbers, colours, a region that is redrawn in place. */
 import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
-import stringWidth from 'string-width'
+import { requirePackage } from '../require-package.ts'
 
 export interface Column {
   title: string
@@ -31,7 +31,13 @@ export function harmless(text: string): string {
 }
 
 /** Columns that `text` takes on a terminal: Chinese characters and emoji take two, combining marks and colours none. */
-const visible = (text: string): number => stringWidth(text)
+const visible = (text: string): number => (NARROW.test(text) ? text.length : stringWidth(text))
+
+/** What most of the output is: characters of one column each. */
+const NARROW = /^[ -~¡-¬®-ÿ…]*$/
+
+/** Loaded where it is needed: that takes as long as a tenth of most commands. */
+const stringWidth = (text: string): number => (requirePackage('string-width') as typeof import('string-width')).default(text)
 
 const graphemes = new Intl.Segmenter()
 

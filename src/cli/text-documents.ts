@@ -1,19 +1,9 @@
 /** The documents of a YAML or JSON text, each with the places of its values. */
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type ParsedNode,
-  parseAllDocuments,
-  YAMLError,
-} from 'yaml'
+import type { Document, ParsedNode } from 'yaml'
 import { messageOf } from '../text/error-message.ts'
 import { JsonPlaces, readJson } from '../text/json-text.ts'
 import { below, tokensOf } from '../text/pointer.ts'
+import { yaml } from '../text/yaml.ts'
 import { Failure } from './failure.ts'
 import { countOf, invalid, nameOf, type PlacedProblem, placedLine, type Source } from './problems.ts'
 
@@ -53,6 +43,7 @@ export function readDocuments(source: Source): TextDocument[] {
 type Parsed = Document.Parsed<ParsedNode>
 
 function yamlDocuments({ file, text }: Source): TextDocument[] {
+  const { LineCounter, parseAllDocuments } = yaml()
   const lines = new LineCounter()
   const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
@@ -82,12 +73,14 @@ function yamlDocuments({ file, text }: Source): TextDocument[] {
 
 /** What is wrong with a text, for people; the parser says what the JavaScript engine does of what is nested deeper than the stack is. */
 function wordingOf(error: unknown): string {
+  const { YAMLError } = yaml()
   const isDeep = error instanceof RangeError || (error instanceof YAMLError && error.code === 'RESOURCE_EXHAUSTION')
   return isDeep ? 'the document is nested too deeply' : messageOf(error)
 }
 
 /** Where the value at a pointer begins, of a member its key; else where the nearest does that holds it. */
 function offsetOf(document: Parsed, pointer: string): number {
+  const { isAlias, isMap, isNode, isScalar, isSeq } = yaml()
   let node: unknown = document.contents
   let offset = document.contents?.range[0] ?? 0
   for (const token of tokensOf(pointer)) {

@@ -1,7 +1,8 @@
 /** The node's configuration: defaults, a YAML file, PENSTOCK_ variables and flags, each over the one before, every value with its origin. */
 import { resolve } from 'node:path'
-import { isMap, isScalar, LineCounter, parse, parseDocument, type YAMLMap } from 'yaml'
+import type { YAMLMap } from 'yaml'
 import { suggestion } from '../text/names.ts'
+import { yaml } from '../text/yaml.ts'
 import { clusterProblems } from './cluster-settings.ts'
 import { type NodeConfig, type Setting, type SettingKey, settings } from './settings.ts'
 
@@ -100,7 +101,7 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
 function typedValue({ form }: Setting, typed: string | boolean): unknown {
   if (typeof typed === 'boolean' || form === 'text' || form === 'duration') return typed
   try {
-    return parse(typed) ?? ''
+    return yaml().parse(typed) ?? ''
   } catch {
     return typed
   }
@@ -116,6 +117,7 @@ const sections: ReadonlySet<string> = new Set(
 )
 
 function readFile(file: { name: string; text: string }, given: Map<SettingKey, Given>, problems: string[]): void {
+  const { isMap, isScalar, LineCounter, parseDocument } = yaml()
   const lines = new LineCounter()
   const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true })
   for (const error of document.errors) {

@@ -23,7 +23,6 @@ import { Store } from '../store/store.ts'
 import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
 import { tlsOf } from './certificate.ts'
-import { openCluster } from './cluster.ts'
 import { isInCluster } from './cluster-settings.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
@@ -227,6 +226,7 @@ async function openShared(
     throw new Error('hubServer.keyFile: a hub of several servers needs a hub key (penstock hub key create)')
   }
   if (shared !== undefined) return await shared(needs.identity.nodeId, details.record)
+  const { openCluster } = await import('./cluster.ts')
   return await openCluster({ ...needs, config, signer, self: details.record, signal })
 }
 

@@ -1,7 +1,8 @@
 /** Checks the text of a jsonConfig against the components' schemas and the graph; lists every problem. */
 import { isIP } from 'node:net'
 import type { TSchema } from '@sinclair/typebox'
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
+import { requirePackage } from '../../require-package.ts'
 import { isObject, memberNamed, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
@@ -32,27 +33,6 @@ export const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
 export const MAX_COMPONENT_NAME_LENGTH = 256
 
-// That the schemas are such is tested; to check it here takes longer than most commands.
-const ajv = new Ajv({
-  allErrors: true,
-  useDefaults: true,
-  strict: false,
-  verbose: true,
-  ownProperties: true,
-  validateSchema: false,
-  meta: false,
-})
-ajv.addFormat('file-name', { type: 'string', validate: (text: string) => !text.includes('\0') })
-ajv.addFormat('socket-address', { type: 'string', validate: (text: string) => portOfAddress(text) !== undefined })
-ajv.addFormat('ip', { type: 'string', validate: (text: string) => isIP(text) !== 0 })
-for (const bytes of [16, 32]) {
-  ajv.addFormat(`key-${bytes}`, { type: 'string', validate: (text: string) => keyBytes(text)?.length === bytes })
-}
-
-ajv.addFormat('nonce-12', { type: 'string', validate: (text: string) => keyBytes(text)?.length === 12 })
-ajv.addFormat('ascii-16', { type: 'string', validate: (text: string) => text === '' || /^[ -~]{16}$/.test(text) })
-ajv.addFormat('uint64', { type: 'string', validate: (text: string) => uint64Words(text) !== null })
-
 const FORMATS: Record<string, string> = {
   'socket-address': 'an address and port, written 192.0.2.1:5000, [2001:db8::1]:5000 or relay.example:5000',
   ip: 'an IPv4 or IPv6 address',
@@ -64,11 +44,42 @@ const FORMATS: Record<string, string> = {
   'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
 }
 
+/** Whether a text has the format of the name. */
+const CHECKS: Record<keyof typeof FORMATS, (text: string) => boolean> = {
+  'file-name': (text) => !text.includes('\0'),
+  'socket-address': (text) => portOfAddress(text) !== undefined,
+  ip: (text) => isIP(text) !== 0,
+  'key-16': (text) => keyBytes(text)?.length === 16,
+  'key-32': (text) => keyBytes(text)?.length === 32,
+  'nonce-12': (text) => keyBytes(text)?.length === 12,
+  'ascii-16': (text) => text === '' || /^[ -~]{16}$/.test(text),
+  uint64: (text) => uint64Words(text) !== null,
+}
+
+function createAjv(): Ajv {
+  const { Ajv } = requirePackage('ajv') as typeof import('ajv')
+  const ajv = new Ajv({
+    allErrors: true,
+    useDefaults: true,
+    strict: false,
+    verbose: true,
+    ownProperties: true,
+    // That the schemas are such is tested; to check it here takes longer than most commands.
+    validateSchema: false,
+    meta: false,
+  })
+  for (const [name, validate] of Object.entries(CHECKS)) ajv.addFormat(name, { type: 'string', validate })
+  return ajv
+}
+
+/** Made with the first configuration that is checked. */
+let ajv: Ajv | undefined
 const validators = new WeakMap<TSchema, ValidateFunction>()
 
 function validatorOf(schema: TSchema): ValidateFunction {
   let validate = validators.get(schema)
   if (!validate) {
+    ajv ??= createAjv()
     validate = ajv.compile(schema)
     validators.set(schema, validate)
   }
