@@ -37,15 +37,18 @@ const visible = (text: string): number => (NARROW.test(text) ? text.length : str
 const NARROW = /^[ -~¡-¬®-ÿ…]*$/
 
 /** Loaded where it is needed: that takes as long as a tenth of most commands. */
-const stringWidth = (text: string): number => (requirePackage('string-width') as typeof import('string-width')).default(text)
+const stringWidth = (text: string): number =>
+  (requirePackage('string-width') as typeof import('string-width')).default(text)
 
-const graphemes = new Intl.Segmenter()
+/** Made where it is needed, as the formats of numbers are: what Intl makes takes milliseconds. */
+let graphemes: Intl.Segmenter | undefined
 
 /** The beginning of `text` that fits `width` columns, of whole characters as people see them; the first `least` of them at any rate. */
 function head(text: string, width: number, least = 0): string {
   let taken = ''
   let columns = 0
   let count = 0
+  graphemes ??= new Intl.Segmenter()
   for (const { segment } of graphemes.segment(text)) {
     columns += visible(segment)
     if (columns > width && count >= least) break
@@ -169,11 +172,16 @@ export function table(all: readonly Column[], cells: readonly string[][], width 
   return lines.join('\n')
 }
 
-const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 })
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+/** By how many digits they write behind the point, at most. */
+const formats = new Map<number, Intl.NumberFormat>()
 
 /** `1,234,568` and `123.457`: fractions only where they matter. */
-export const number = (value: number): string => (Math.abs(value) < 1e4 ? exact : whole).format(value)
+export function number(value: number): string {
+  const digits = Math.abs(value) < 1e4 ? 3 : 0
+  const format = formats.get(digits) ?? new Intl.NumberFormat('en-US', { maximumFractionDigits: digits })
+  formats.set(digits, format)
+  return format.format(value)
+}
 
 /** Three significant digits and an SI prefix: `1.25 M`. */
 export function scaled(value: number): string {
