@@ -28,7 +28,7 @@ function published() {
 
 /** The package.json of the package: without what only the repository uses, with its man pages, which npm links for a global installation. */
 function publishedManifest(pages) {
-  const { workspaces, devDependencies, scripts, ...rest } = manifest
+  const { workspaces, devDependencies, allowScripts, scripts, ...rest } = manifest
   const man = pages.map((page) => `./man/${page}`)
   return `${JSON.stringify({ ...rest, scripts: { install: scripts.install }, man }, null, 2)}\n`
 }
