@@ -34,7 +34,7 @@ export function harmless(text: string): string {
 const visible = (text: string): number => (NARROW.test(text) ? text.length : stringWidth(text))
 
 /** What most of the output is: characters of one column each. */
-const NARROW = /^[ -~¡-¬®-ÿ…]*$/
+const NARROW = /^[ -~\u00a0-\u00ac\u00ae-\u00ff…]*$/
 
 /** Loaded where it is needed: that takes as long as a tenth of most commands. */
 const stringWidth = (text: string): number =>
