@@ -26,12 +26,12 @@ export function withOutput(command: Command, formats: readonly string[] = ['tabl
     .hook('preAction', (_, called) => settleFormat(called))
 }
 
-async function settleFormat(called: Command): Promise<void> {
+function settleFormat(called: Command): void {
   const { json, output } = called.opts<{ json?: boolean; output: string }>()
   if (json && output !== 'json' && called.getOptionValueSource('output') !== 'default') {
     throw new UsageFailure(`--json and --output ${output} do not go together: give one of them`)
   }
-  if (output === 'yaml') await writeYaml()
+  if (output === 'yaml') writeYaml()
   if (json || output === 'yaml') called.setOptionValue('output', 'json')
 }
 

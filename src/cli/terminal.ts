@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
 import { requirePackage } from '../require-package.ts'
+import { yaml } from '../text/yaml.ts'
 
 export interface Column {
   title: string
@@ -30,15 +31,15 @@ export function harmless(text: string): string {
   )
 }
 
-/** Columns that `text` takes on a terminal: Chinese characters and emoji take two, combining marks and colours none. */
-const visible = (text: string): number => (NARROW.test(text) ? text.length : stringWidth(text))
-
 /** What most of the output is: characters of one column each. */
 const NARROW = /^[ -~\u00a0-\u00ac\u00ae-\u00ff…]*$/
 
 /** Loaded where it is needed: that takes as long as a tenth of most commands. */
 const stringWidth = (text: string): number =>
   (requirePackage('string-width') as typeof import('string-width')).default(text)
+
+/** Columns that `text` takes on a terminal: Chinese characters and emoji take two, combining marks and colours none. */
+const visible = (text: string): number => (NARROW.test(text) ? text.length : stringWidth(text))
 
 /** Made where it is needed, as the formats of numbers are: what Intl makes takes milliseconds. */
 let graphemes: Intl.Segmenter | undefined
@@ -200,22 +201,22 @@ export function print(text: string): void {
   process.stdout.write(`${harmless(text)}\n`)
 }
 
-/** Absent while what is data is written as JSON. */
-let yaml: ((value: unknown) => string) | undefined
+let isYaml = false
 
-/** What is data is written as YAML from when this resolves, each value of several as a document of its own. */
-export async function writeYaml(): Promise<void> {
-  const { stringify } = await import('yaml')
-  yaml = (value) => stringify(value, { lineWidth: 0 }).trimEnd()
+/** What is data is written as YAML from now on in place of JSON, each value of several as a document of its own. */
+export function writeYaml(): void {
+  isYaml = true
 }
+
+const yamlOf = (value: unknown): string => yaml().stringify(value, { lineWidth: 0 }).trimEnd()
 
 /** Data as the command's one answer. */
 export function printJson(value: unknown): void {
-  print(yaml ? yaml(value) : JSON.stringify(value, null, 2))
+  print(isYaml ? yamlOf(value) : JSON.stringify(value, null, 2))
 }
 
 /** One of several values that follow each other: a line of JSON, or a document of YAML. */
-export const dataLine = (value: unknown): string => (yaml ? `---\n${yaml(value)}` : JSON.stringify(value))
+export const dataLine = (value: unknown): string => (isYaml ? `---\n${yamlOf(value)}` : JSON.stringify(value))
 
 /** Prints one of several values that follow each other. */
 export function printDataLine(value: unknown): void {

@@ -7,6 +7,7 @@ import { Dispatcher } from '../api/dispatcher.ts'
 import type { Page } from '../api/http-response.ts'
 import { type Clock, systemClock } from '../contract/clock.ts'
 import { components } from '../dataplane/components/registry.ts'
+import { prepareChecks } from '../dataplane/engine/check.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
 import { useAeadBackend } from '../dataplane/native/aead-backends.ts'
@@ -73,6 +74,7 @@ export interface NodeOptions {
 export async function startNode(config: NodeConfig, options: NodeOptions = {}): Promise<StartedNode> {
   refuseUnavailable(config)
   useAeadBackend(config['crypto.backend'], 'crypto.backend')
+  prepareChecks()
   const { clock = systemClock } = options
   const log = options.log ?? createLog({ level: config['log.level'], format: config['log.format'] })
   /** What to close, last first. */

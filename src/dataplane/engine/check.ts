@@ -33,27 +33,33 @@ export const MAX_COMPONENTS = 1000
 /** Longest name of a component, characters. */
 export const MAX_COMPONENT_NAME_LENGTH = 256
 
-const FORMATS: Record<string, string> = {
-  'socket-address': 'an address and port, written 192.0.2.1:5000, [2001:db8::1]:5000 or relay.example:5000',
-  ip: 'an IPv4 or IPv6 address',
-  uint64: 'a whole number from 0 to 18446744073709551615',
-  'nonce-12': 'a nonce of 12 bytes: 24 hex digits, or base64:…',
-  'ascii-16': '16 printable ASCII characters',
-  'file-name': 'a path without NUL characters',
-  'key-16': 'a key of 16 bytes: 32 hex digits, or base64:…',
-  'key-32': 'a key of 32 bytes: 64 hex digits, or base64:…',
+/** A format of a text: whether one has it, and what to say of one that has not. */
+interface Format {
+  readonly has: (text: string) => boolean
+  readonly wording: string
 }
 
-/** Whether a text has the format of the name. */
-const CHECKS: Record<keyof typeof FORMATS, (text: string) => boolean> = {
-  'file-name': (text) => !text.includes('\0'),
-  'socket-address': (text) => portOfAddress(text) !== undefined,
-  ip: (text) => isIP(text) !== 0,
-  'key-16': (text) => keyBytes(text)?.length === 16,
-  'key-32': (text) => keyBytes(text)?.length === 32,
-  'nonce-12': (text) => keyBytes(text)?.length === 12,
-  'ascii-16': (text) => text === '' || /^[ -~]{16}$/.test(text),
-  uint64: (text) => uint64Words(text) !== null,
+const FORMATS: Readonly<Record<string, Format>> = {
+  'socket-address': {
+    has: (text) => portOfAddress(text) !== undefined,
+    wording: 'an address and port, written 192.0.2.1:5000, [2001:db8::1]:5000 or relay.example:5000',
+  },
+  ip: { has: (text) => isIP(text) !== 0, wording: 'an IPv4 or IPv6 address' },
+  uint64: { has: (text) => uint64Words(text) !== null, wording: 'a whole number from 0 to 18446744073709551615' },
+  'nonce-12': {
+    has: (text) => keyBytes(text)?.length === 12,
+    wording: 'a nonce of 12 bytes: 24 hex digits, or base64:…',
+  },
+  'ascii-16': { has: (text) => text === '' || /^[ -~]{16}$/.test(text), wording: '16 printable ASCII characters' },
+  'file-name': { has: (text) => !text.includes('\0'), wording: 'a path without NUL characters' },
+  'key-16': {
+    has: (text) => keyBytes(text)?.length === 16,
+    wording: 'a key of 16 bytes: 32 hex digits, or base64:…',
+  },
+  'key-32': {
+    has: (text) => keyBytes(text)?.length === 32,
+    wording: 'a key of 32 bytes: 64 hex digits, or base64:…',
+  },
 }
 
 function createAjv(): Ajv {
@@ -68,12 +74,20 @@ function createAjv(): Ajv {
     validateSchema: false,
     meta: false,
   })
-  for (const [name, validate] of Object.entries(CHECKS)) ajv.addFormat(name, { type: 'string', validate })
+  for (const [name, { has }] of Object.entries(FORMATS)) ajv.addFormat(name, { type: 'string', validate: has })
   return ajv
 }
 
-/** Made with the first configuration that is checked. */
 let ajv: Ajv | undefined
+
+/**
+ * Loads what checks configurations, which the first check does otherwise: a node does it at its start, so that no caller waits for it and an upgrade
+ * in place changes nothing for a node that runs.
+ */
+export function prepareChecks(): void {
+  ajv ??= createAjv()
+}
+
 const validators = new WeakMap<TSchema, ValidateFunction>()
 
 function validatorOf(schema: TSchema): ValidateFunction {
@@ -202,7 +216,7 @@ function wording(error: ErrorObject): string {
       return `${value} is none of ${allowed.join(', ')}.${typeof error.data === 'string' ? suggestion(error.data, allowed) : ''}`
     }
     case 'format':
-      return `must be ${FORMATS[error.params.format as string] ?? error.params.format}${schema.secret ? '' : `, not ${value}`}`
+      return `must be ${FORMATS[error.params.format as string]?.wording ?? error.params.format}${schema.secret ? '' : `, not ${value}`}`
     case 'minLength':
       return error.params.limit === 1 ? 'must not be empty' : `must have at least ${error.params.limit} characters`
     case 'maxLength':
