@@ -62,13 +62,18 @@ export class Outlet {
 
   /** Hands over every packet of `batch`, which is empty afterwards. */
   send(batch: Batch): void {
+    this.sendOf(batch, this.passes ? batch.bytes : this.packets.bytesOf(batch))
+  }
+
+  /** As `send` of packets whose lengths the caller knows to add up to `bytes`. */
+  sendOf(batch: Batch, bytes: number): void {
     if (this.pending.length > 0) this.flush()
     const count = batch.length
     if (count === 0) return
     const { values, index } = this
-    if (!this.passes) batch.bytes = this.packets.bytesOf(batch)
+    batch.bytes = bytes
     values[index] += count
-    values[index + 1] += batch.bytes
+    values[index + 1] += bytes
     try {
       this.receiver(batch)
     } catch (error) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "aead_backend.h"
 #include "descriptors.h"
 #include "replay_window.h"
@@ -194,6 +196,25 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
   return toInteger(env, failures);
 }
 
+/** Packets that `aeadOpenPackets` looks up together. */
+static constexpr size_t kLookAhead = 16;
+
+/** Whether a packet may have been sealed with a salt: what is too short to say so may. */
+class OfSalt {
+ public:
+  explicit OfSalt(const uint8_t* salt) { memcpy(&salt_, salt, sizeof salt_); }
+  bool operator()(const Packet& packet) const {
+    uint64_t begin;
+    static_assert(sizeof begin == kSalt && kLeast >= kSalt, "one word");
+    if (packet.length < kLeast) return true;
+    memcpy(&begin, packet.data, sizeof begin);
+    return begin == salt_;
+  }
+
+ private:
+  uint64_t salt_;
+};
+
 napi_value aeadOpenPackets(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "aeadOpenPackets", 6);
   Lease<Aead> aead(arguments, 0, "aead", Kind::aead, true);
@@ -203,24 +224,32 @@ napi_value aeadOpenPackets(napi_env env, napi_callback_info info) {
   const auto from = static_cast<size_t>(arguments.integer(3, "from", 0, static_cast<int64_t>(end)));
   const Span<uint8_t> outcome = arguments.bytes(5, "outcome", end);
   if (arguments.failed()) return nullptr;
-  // Only those of the salt are looked up, so that packets of many senders in turn do not cost a look at all behind them each.
   auto& packets = arguments.state().packets;
   if (packets.size() < end - from) packets.resize(end - from);
+  const OfSalt ofSalt(aead->salt);
   size_t stop = from;
-  for (; stop < end; stop++) {
-    Packet& packet = packets[stop - from];
-    const int32_t handle = loadOnce(handles.data + stop);
-    if (!memory->packet(handle, &packet)) {
-      throwPacket(arguments, *memory, stop, handle);
+  // A few are looked up at a time, so that packets of many senders in turn do not cost a look at all behind them each.
+  for (bool goesOn = true; goesOn && stop < end;) {
+    const size_t wanted = std::min(end - stop, kLookAhead);
+    Packet* next = packets.data() + (stop - from);
+    const size_t found = lookUp(*memory, handles.data + stop, wanted, next);
+    const size_t own = static_cast<size_t>(std::find_if_not(next, next + found, ofSalt) - next);
+    stop += own;
+    if (own == found && found < wanted) {
+      throwPacket(arguments, *memory, stop, loadOnce(handles.data + stop));
       return nullptr;
     }
-    if (packet.length >= kLeast && memcmp(packet.data, aead->salt, kSalt) != 0) break;
+    goesOn = own == wanted;
   }
+  bool allOpened = true;
   for (size_t i = from; i < stop; i++) {
     const Packet& packet = packets[i - from];
-    outcome.data[i] = static_cast<uint8_t>(packet.length < kLeast ? Outcome::malformed : aead->open(*memory, packet));
+    const Outcome became = packet.length < kLeast ? Outcome::malformed : aead->open(*memory, packet);
+    outcome.data[i] = static_cast<uint8_t>(became);
+    allOpened &= became == Outcome::opened;
   }
-  return toInteger(env, static_cast<int32_t>(stop));
+  const auto at = static_cast<int32_t>(stop);
+  return toInteger(env, allOpened ? at : ~at);
 }
 
 /** One message of any nonce and associated data: suite, key, nonce, associated data, text with its tag behind it. */

@@ -9,8 +9,7 @@
 
 namespace penstock {
 
-bool AeadKey::open(const AeadMessage& message) {
-  if (decrypt(message)) return true;
+bool AeadKey::wipe(const AeadMessage& message) {
   memset(message.text, 0, message.bytes);
   return false;
 }

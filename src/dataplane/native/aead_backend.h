@@ -36,11 +36,13 @@ class AeadKey {
   /** False when the backend failed: then the message is not to be used. */
   virtual bool seal(const AeadMessage& message) = 0;
   /** False when the tag is not the message's, or the backend failed: then the text is zeros. */
-  bool open(const AeadMessage& message);
+  bool open(const AeadMessage& message) { return decrypt(message) || wipe(message); }
 
  private:
   /** As `open`, but may leave anything in the text. */
   virtual bool decrypt(const AeadMessage& message) = 0;
+  /** Zeros for a text that is not authentic: false. */
+  static bool wipe(const AeadMessage& message);
 };
 
 /** Why a backend cannot be used; programs read the code, people the text. */

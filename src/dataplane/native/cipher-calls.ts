@@ -56,8 +56,8 @@ export interface CipherCalls {
     together: boolean,
   ): number
   /**
-   * Opens `handles[from..end)` in place, up to the first with another salt than this context's; returns where it stopped. `outcome[i]`
-   * says what became of each. Opened is a packet that is its plain text now and has come for the first time: the context knows
+   * Opens `handles[from..end)` in place, up to the first with another salt than this context's; returns where it stopped, or the
+   * complement of that (~) where not all were opened. `outcome[i]` says what became of each. Opened is a packet that is its plain text now and has come for the first time: the context knows
    * which of the newest `REPLAY_WINDOW` counters it has opened. Replayed is an authentic one that came before, or is older than
    * those. Forged is one whose tag does not match (a text that was decrypted is zeros then), malformed what is too short for header and tag.
    */

@@ -61,7 +61,8 @@ export function openPackets(aead: number, memory: number, handles: Int32Array): 
   const outcomes: Outcome[] = []
   while (outcomes.length < handles.length) {
     const from = outcomes.length
-    const stop = native.aeadOpenPackets(aead, memory, handles, from, handles.length, codes)
+    const at = native.aeadOpenPackets(aead, memory, handles, from, handles.length, codes)
+    const stop = at < 0 ? ~at : at
     outcomes.push(...[...codes.subarray(from, stop)].map((code) => names[code] as Outcome))
     if (stop < handles.length) outcomes.push('foreign')
   }

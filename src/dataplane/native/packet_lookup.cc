@@ -1,4 +1,4 @@
-/** Finding many packets again at once, sixteen with AVX-512 where they lie in their own slots. */
+/** Finding many packets again at once, sixteen with AVX-512. */
 #include <algorithm>
 
 #include "memory.h"
@@ -18,6 +18,8 @@ size_t lookUpOneByOne(const Memory& shared, const int32_t* handles, size_t count
 #if defined(__x86_64__)
 static_assert(sizeof(Packet) == 16, "a packet is two words of 64 bits: its place, then length and handle");
 static constexpr size_t kTogether = 16;
+static constexpr unsigned kTrainShift = 16;
+static_assert(kTrainBytes == 1u << kTrainShift, "trains begin at multiples of their size behind the slots");
 
 /** Writes eight packets, those of `mask`, two bits each. */
 __attribute__((target("avx512f,avx512bw,avx512dq"), always_inline)) static inline void store(Packet* packets, __mmask16 mask, __m256i offset,
@@ -36,6 +38,8 @@ static inline uint32_t doubled(uint32_t count) { return count >= kTogether ? ~0u
 __attribute__((target("avx512f,avx512bw,avx512dq"))) static size_t lookUpTogether(const Memory& memory, const int32_t* handles, size_t count,
                                                                                 Packet* packets) {
   const __m512i slots = _mm512_set1_epi32(memory.slots), slotBytes = _mm512_set1_epi32(memory.slotBytes), none = _mm512_setzero_si512();
+  const __m512i trainCount = _mm512_set1_epi32(memory.trains), trainBytes = _mm512_set1_epi32(static_cast<int32_t>(kTrainBytes));
+  const __m512i trainsBegin = _mm512_set1_epi32(static_cast<int32_t>(memory.slotsEnd()));
   const __m512i data = _mm512_set1_epi64(reinterpret_cast<long long>(memory.data));
   const int32_t *const trains = memory.train, *const offsets = memory.offset, *const lengths = memory.length;
   for (size_t n = 0; n < count; n += kTogether) {
@@ -46,10 +50,20 @@ __attribute__((target("avx512f,avx512bw,avx512dq"))) static size_t lookUpTogethe
     const __m512i train = _mm512_mask_i32gather_epi32(none, known, handle, trains, 4);
     const __m512i offset = _mm512_mask_i32gather_epi32(none, known, handle, offsets, 4);
     const __m512i length = _mm512_mask_i32gather_epi32(none, known, handle, lengths, 4);
+    __m512i begin = timesInHalves(handle, static_cast<uint32_t>(memory.slotBytes)), room = slotBytes;
+    __mmask16 there = known;
+    if (_mm512_test_epi32_mask(train, train) != 0) {
+      // As `trainOf` has it: below 0 is none.
+      const __m512i index = _mm512_sub_epi32(train, _mm512_set1_epi32(1));
+      const __mmask16 rides = _mm512_cmpge_epi32_mask(index, none);
+      there = _mm512_mask_cmplt_epi32_mask(known, index, trainCount);
+      begin = _mm512_mask_add_epi32(begin, rides, trainsBegin, _mm512_slli_epi32(index, kTrainShift));
+      room = _mm512_mask_mov_epi32(room, rides, trainBytes);
+    }
     // Slabs are shorter than 2^31 bytes: what is in front of a slot is far behind it as a number without sign.
-    const __m512i within = _mm512_sub_epi32(offset, timesInHalves(handle, static_cast<uint32_t>(memory.slotBytes)));
-    const __mmask16 inside = _mm512_mask_cmple_epu32_mask(_mm512_mask_cmple_epu32_mask(known, within, slotBytes), length, _mm512_sub_epi32(slotBytes, within));
-    if ((inside & _mm512_testn_epi32_mask(train, train)) != all) {
+    const __m512i within = _mm512_sub_epi32(offset, begin);
+    const __mmask16 inside = _mm512_mask_cmple_epu32_mask(_mm512_mask_cmple_epu32_mask(there, within, room), length, _mm512_sub_epi32(room, within));
+    if (inside != all) {
       const size_t found = lookUpOneByOne(memory, handles + n, left, packets + n);
       if (found < left) return n + found;
       continue;

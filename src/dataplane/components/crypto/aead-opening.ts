@@ -10,7 +10,7 @@ import { REPLAY_WINDOW } from '../../native/cipher-calls.ts'
 import { native, REMOTE_BYTES } from '../../native/native.ts'
 import { AeadReceiver, MALFORMED, OPENED, REFLECTED, REPLAYED, UNTRIED } from './aead-receiver.ts'
 import { ownSalts } from './own-salts.ts'
-import type { SuiteKey } from './suites.ts'
+import { SEALED_BYTES, type SuiteKey } from './suites.ts'
 
 /** The newest packets of a run that may still come, as it is written. */
 export const WINDOW = REPLAY_WINDOW.toLocaleString('en')
@@ -58,9 +58,9 @@ export function aeadOpening(
   log('INFO', `opens ${suite.name} by ${aeadBackendText()}`, { backend: native.aeadBackend() })
   const outcome = new Uint8Array(BATCH_CAPACITY)
 
-  const input: Receiver = (batch) => {
+  /** Sends on those that were opened, in their order; releases and counts the others. */
+  const sendOpened: Receiver = (batch) => {
     const { handles, length } = batch
-    receiver.open(handles, length, outcome)
     let kept = 0
     for (let i = 0; i < length; i++) {
       const packet = handles[i]
@@ -77,6 +77,14 @@ export function aeadOpening(
     batch.length = kept
     opened.add(kept)
     outlet.send(batch)
+  }
+
+  const input: Receiver = (batch) => {
+    const { handles, length } = batch
+    if (receiver.open(handles, length, outcome)) {
+      opened.add(length)
+      outlet.sendOf(batch, batch.bytes - length * SEALED_BYTES)
+    } else sendOpened(batch)
   }
 
   return {

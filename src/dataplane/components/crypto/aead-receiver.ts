@@ -4,7 +4,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { AEAD_OUTCOMES } from '../../native/cipher-calls.ts'
 import { native } from '../../native/native.ts'
 import type { OwnSalts } from './own-salts.ts'
-import { AEAD_HEADER_BYTES, deriveKey, SALT_BYTES, type SuiteKey, TAG_BYTES } from './suites.ts'
+import { deriveKey, SALT_BYTES, SEALED_BYTES, type SuiteKey } from './suites.ts'
 import { Trials } from './trials.ts'
 
 /** Salts remembered. */
@@ -14,9 +14,6 @@ export const { opened: OPENED, replayed: REPLAYED, malformed: MALFORMED } = AEAD
 const FORGED = AEAD_OUTCOMES.forged
 export const UNTRIED = 4
 export const REFLECTED = 5
-
-/** Shorter packets have no room for header and tag. */
-const LEAST_BYTES = AEAD_HEADER_BYTES + TAG_BYTES
 
 /** Failed trials of one salt after which it is worth a word that nothing of it opens. */
 const TELLING = 3
@@ -89,13 +86,16 @@ export class AeadReceiver {
     return count
   }
 
-  /** Opens `handles[0..count)` in place; `outcome[i]` says what became of each. */
-  open(handles: Int32Array, count: number, outcome: Uint8Array): void {
+  /** Opens `handles[0..count)` in place; `outcome[i]` says what became of each. Whether all were opened. */
+  open(handles: Int32Array, count: number, outcome: Uint8Array): boolean {
     const { length, offset, view } = this.packets
+    let allOpened = true
     for (let at = 0; at < count; ) {
       const packet = handles[at]
-      if (length[packet] < LEAST_BYTES) {
+      // Too short for header and tag.
+      if (length[packet] < SEALED_BYTES) {
         outcome[at++] = MALFORMED
+        allOpened = false
         continue
       }
       const high = view.getInt32(offset[packet])
@@ -103,12 +103,16 @@ export class AeadReceiver {
       const sender = this.find(high, low)
       if (sender) {
         sender.used = ++this.heard
-        at = native.aeadOpenPackets(sender.aead, this.memory, handles, at, count, outcome)
+        const stop = native.aeadOpenPackets(sender.aead, this.memory, handles, at, count, outcome)
+        if (stop < 0) allOpened = false
+        at = stop < 0 ? ~stop : stop
       } else {
         outcome[at] = this.openUnknown(handles, at, high, low, outcome)
+        if (outcome[at] !== OPENED) allOpened = false
         at++
       }
     }
+    return allOpened
   }
 
   /** What becomes of `handles[at]`, whose salt is none that was admitted: being authentic admits it. */

@@ -35,7 +35,14 @@ export const chacha20Encrypt = defineComponent({
     const seal: Seal = (handles, count, sent, failed) =>
       native.chachaEncrypt(chacha, slab, handles, count, salt, sent, failed)
     return {
-      input: sealing(context, outlets.output, metrics.encrypted_packets, metrics.no_room_packets, seal),
+      input: sealing(
+        context,
+        outlets.output,
+        metrics.encrypted_packets,
+        metrics.no_room_packets,
+        CHACHA_HEADER_BYTES,
+        seal,
+      ),
       reconfigure(next) {
         // The counter goes on: no packet has the key, nonce, constant and rounds of another, whatever they were in between.
         native.close(chacha)

@@ -7,7 +7,7 @@ import type { Outlet } from '../../engine/outlet.ts'
 import { aeadBackendText } from '../../native/aead-backends.ts'
 import { native } from '../../native/native.ts'
 import { ownSalts } from './own-salts.ts'
-import { deriveKey, SALT_BYTES, type SuiteKey } from './suites.ts'
+import { deriveKey, SALT_BYTES, SEALED_BYTES, type SuiteKey } from './suites.ts'
 
 /** As `native.aeadSeal`: seals `handles[0..count)`, advances the counter, writes the indices of what has no room to `failed`. */
 export type Seal = (handles: Int32Array, count: number, counter: Float64Array, failed: Int32Array) => number
@@ -19,12 +19,13 @@ export function drawSalt(context: Pick<ComponentContext<never, never>, 'name' | 
   return salt
 }
 
-/** Seals every batch and sends it on; `sealed` and `noRoom` count packets. */
+/** Seals every batch, whose packets grow by `bytes` bytes each, and sends it on; `sealed` and `noRoom` count packets. */
 export function sealing(
   { packets }: Pick<ComponentContext<never, never>, 'packets'>,
   outlet: Outlet,
   sealed: Counter,
   noRoom: Counter,
+  bytes: number,
   seal: Seal,
 ): Receiver {
   const counter = new Float64Array(1)
@@ -32,17 +33,20 @@ export function sealing(
   return (batch) => {
     const { handles, length } = batch
     const failures = seal(handles, length, counter, failed)
-    if (failures > 0) {
-      for (let n = 0; n < failures; n++) {
-        packets.release(handles[failed[n]])
-        handles[failed[n]] = -1
-      }
-      let kept = 0
-      for (let i = 0; i < length; i++) if (handles[i] >= 0) handles[kept++] = handles[i]
-      batch.length = kept
-      noRoom.add(failures)
+    if (failures === 0) {
+      sealed.add(length)
+      outlet.sendOf(batch, batch.bytes + length * bytes)
+      return
     }
-    sealed.add(batch.length)
+    for (let n = 0; n < failures; n++) {
+      packets.release(handles[failed[n]])
+      handles[failed[n]] = -1
+    }
+    let kept = 0
+    for (let i = 0; i < length; i++) if (handles[i] >= 0) handles[kept++] = handles[i]
+    batch.length = kept
+    noRoom.add(failures)
+    sealed.add(kept)
     outlet.send(batch)
   }
 }
@@ -67,5 +71,5 @@ export function aeadSealing(
   const together = !context.grows()
   const seal: Seal = (handles, count, counter, failed) =>
     native.aeadSeal(aead, slab, handles, count, counter, failed, together)
-  return { input: sealing(context, outlet, sealed, noRoom, seal), stop: () => native.close(aead) }
+  return { input: sealing(context, outlet, sealed, noRoom, SEALED_BYTES, seal), stop: () => native.close(aead) }
 }

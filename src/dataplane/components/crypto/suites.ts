@@ -9,6 +9,8 @@ export const SALT_BYTES = 8
 /** Salt and counter. */
 export const AEAD_HEADER_BYTES = 16
 export const TAG_BYTES = 16
+/** What a packet grows by when it is sealed or signed. */
+export const SEALED_BYTES = AEAD_HEADER_BYTES + TAG_BYTES
 
 interface Suite {
   /** As the addon numbers it. */
