@@ -99,7 +99,21 @@ export class Endpoint {
     const { handles, length: count } = batch
     const { length } = this.packets
     let { queued } = this
-    for (let i = 0; i < count; i++) {
+    let i = 0
+    // Four at a time, as most go: what V8 loads again in every round it loads once.
+    for (const fits = Math.min(count, MAX_QUEUED_PACKETS - queued); i + 4 <= fits; i += 4) {
+      const one = handles[i]
+      const two = handles[i + 1]
+      const three = handles[i + 2]
+      const four = handles[i + 3]
+      if (length[one] > mtu || length[two] > mtu || length[three] > mtu || length[four] > mtu) break
+      queue[queued] = one
+      queue[queued + 1] = two
+      queue[queued + 2] = three
+      queue[queued + 3] = four
+      queued += 4
+    }
+    for (; i < count; i++) {
       const packet = handles[i]
       if (length[packet] <= mtu && queued < MAX_QUEUED_PACKETS) queue[queued++] = packet
       else {
