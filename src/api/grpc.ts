@@ -2,8 +2,6 @@
 import type { Http2Server, ServerOptions } from 'node:http2'
 import type { Socket } from 'node:net'
 import * as grpc from '@grpc/grpc-js'
-import { ReflectionService } from '@grpc/reflection'
-import { HealthImplementation } from 'grpc-health-check'
 import { decodeBinary } from '../contract/binary-decode.ts'
 import { binaryOf, encodeBinary } from '../contract/binary-encode.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -13,7 +11,6 @@ import { loadSchema } from '../contract/schema.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { Access } from './access.ts'
 import { Call, type Caller } from './call.ts'
-import { descriptorPackage } from './descriptors.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { grpcFailure } from './errors.ts'
 import {
@@ -24,6 +21,7 @@ import {
   MAX_REJECTED_CALLS,
   type Warn,
 } from './grpc-connections.ts'
+import { addKnownServices } from './grpc-known-services.ts'
 import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, StreamSink } from './sink.ts'
 
@@ -95,8 +93,7 @@ export class GrpcListener {
     inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
     inside.commonServerOptions.maxSessionRejectedStreams = MAX_REJECTED_CALLS
     this.#addOperations(server)
-    new ReflectionService(descriptorPackage(loadSchema())).addToServer(server)
-    new HealthImplementation({ '': 'SERVING', ...this.#servingServices() }).addToServer(server)
+    addKnownServices(server, [...new Set(this.#dispatcher.operations.map(({ service }) => service))], loadSchema())
     const credentials =
       tls === undefined
         ? grpc.ServerCredentials.createInsecure()
@@ -138,10 +135,6 @@ export class GrpcListener {
   /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
   endStreamsOf(identity: string): void {
     endStreamsOf(this.#streams, identity)
-  }
-
-  #servingServices(): Record<string, 'SERVING'> {
-    return Object.fromEntries(this.#dispatcher.operations.map(({ service }) => [service, 'SERVING' as const]))
   }
 
   /**

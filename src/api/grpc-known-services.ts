@@ -1,0 +1,94 @@
+/**
+ * The services that every gRPC server has, health and reflection. Their packages bring a protobufjs each; most nodes are never asked, and each
+ * start is 140 ms of CPU time shorter without them, so they are loaded at the first call.
+ */
+import type * as grpc from '@grpc/grpc-js'
+import type { Schema } from '../contract/schema.ts'
+import { requirePackage } from '../require-package.ts'
+import { descriptorPackage } from './descriptors.ts'
+
+type AnyMethod = grpc.MethodDefinition<unknown, unknown>
+/** What a package adds its services to: a server takes the same. */
+type AddService = Pick<grpc.Server, 'addService'>
+
+/** The calls of a service, by name: whether requests and responses are streams. */
+export interface KnownService {
+  readonly name: string
+  readonly methods: Readonly<Record<string, readonly [requestStream: boolean, responseStream: boolean]>>
+}
+
+export const HEALTH: readonly KnownService[] = [
+  { name: 'grpc.health.v1.Health', methods: { Check: [false, false], List: [false, false], Watch: [false, true] } },
+]
+export const REFLECTION: readonly KnownService[] = ['v1', 'v1alpha'].map((version) => ({
+  name: `grpc.reflection.${version}.ServerReflection`,
+  methods: { ServerReflectionInfo: [true, true] },
+}))
+
+/** Health, in which `services` are serving, and reflection of `schema`. */
+export function addKnownServices(server: AddService, services: readonly string[], schema: Schema): void {
+  addLoaded(server, HEALTH, () => healthOf(services))
+  addLoaded(server, REFLECTION, () => reflectionOf(schema))
+}
+
+/** What `services` serve, as the package says it. */
+export function healthOf(services: readonly string[]): { addToServer(server: grpc.Server): void } {
+  const { HealthImplementation } = requirePackage('grpc-health-check') as typeof import('grpc-health-check')
+  return new HealthImplementation(Object.fromEntries(['', ...services].map((name) => [name, 'SERVING' as const])))
+}
+
+export function reflectionOf(schema: Schema): { addToServer(server: grpc.Server): void } {
+  const { ReflectionService } = requirePackage('@grpc/reflection') as typeof import('@grpc/reflection')
+  return new ReflectionService(descriptorPackage(schema))
+}
+
+interface Method {
+  readonly definition: AnyMethod
+  readonly handle: (call: never, callback: never) => void
+}
+
+/** The methods that a package would add to a server, by path. */
+export function methodsOf(implementation: { addToServer(server: grpc.Server): void }): Map<string, Method> {
+  const methods = new Map<string, Method>()
+  const addService: AddService['addService'] = (definitions, handlers) => {
+    for (const [name, definition] of Object.entries(definitions)) {
+      const handle = handlers[name] ?? handlers[definition.originalName ?? '']
+      if (handle !== undefined)
+        methods.set(definition.path, { definition, handle: (handle as Method['handle']).bind(handlers) })
+    }
+  }
+  implementation.addToServer({ addService } as grpc.Server)
+  return methods
+}
+
+/** Adds `services` to `server`, of which `load` gives the implementation at their first call. */
+function addLoaded(
+  server: AddService,
+  services: readonly KnownService[],
+  load: () => { addToServer(server: grpc.Server): void },
+): void {
+  let loaded: Map<string, Method> | undefined
+  const methodOf = (path: string): Method => {
+    loaded ??= methodsOf(load())
+    return loaded.get(path) as Method
+  }
+  for (const { name: service, methods } of services) {
+    const definitions: Record<string, AnyMethod> = {}
+    const handlers: Record<string, grpc.UntypedHandleCall> = {}
+    for (const [name, [requestStream, responseStream]] of Object.entries(methods)) {
+      const path = `/${service}/${name}`
+      definitions[name] = {
+        path,
+        requestStream,
+        responseStream,
+        requestSerialize: (value) => methodOf(path).definition.requestSerialize(value),
+        requestDeserialize: (bytes) => methodOf(path).definition.requestDeserialize(bytes),
+        responseSerialize: (value) => methodOf(path).definition.responseSerialize(value),
+        responseDeserialize: (bytes) => methodOf(path).definition.responseDeserialize(bytes),
+      }
+      handlers[name] = ((call: never, callback: never) =>
+        methodOf(path).handle(call, callback)) as grpc.UntypedHandleCall
+    }
+    server.addService(definitions, handlers)
+  }
+}
