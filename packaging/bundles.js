@@ -10,6 +10,7 @@ import { isBuiltin, Module } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { commonJs, isCommonJs } from './commonjs.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -26,13 +27,13 @@ const onlyUsedTypes = {
 }
 
 /** Bundles the modules `input`, without those of which `external` is true, into dist/<name>; `file` gives what stands in a file for its code. */
-async function bundle(name, input, output, { external = isBuiltin, file = (code) => code } = {}) {
+async function bundle(name, input, output, { external = isBuiltin, plugins = [], file = (code) => code } = {}) {
   const built = await rolldown({
     input,
     external,
     cwd: root,
     platform: 'node',
-    plugins: [onlyUsedTypes],
+    plugins: [onlyUsedTypes, ...plugins],
     treeshake: { moduleSideEffects: (id) => !id.includes(TYPEBOX) },
   })
   const { output: files } = await built.generate({
@@ -71,12 +72,12 @@ await bundle(
   { file: asFunction },
 )
 
-/** Packages are what npm has installed, TypeBox apart, of which there are 200 files. */
-const installed = (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !id.startsWith(TYPEBOX))
+/** Packages are what npm has installed, TypeBox apart, of which there are 200 files; those of CommonJS are required. */
+const imported = (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !id.startsWith(TYPEBOX) && !isCommonJs(id))
 
 await bundle(
   'program',
   { main: join(root, 'src/cli/main.ts'), 'simulate-thread': join(root, 'src/cli/simulate-thread.ts') },
   { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
-  { external: installed },
+  { external: imported, plugins: [commonJs] },
 )
