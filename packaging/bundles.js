@@ -75,9 +75,24 @@ await bundle(
 /** Packages are what npm has installed, TypeBox apart, of which there are 200 files; those of CommonJS are required. */
 const imported = (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !id.startsWith(TYPEBOX) && !isCommonJs(id))
 
+const { readNamespace } = await import('../dist/src/contract/schema-reader.js')
+const { stored } = await import('../dist/src/contract/stored-schema.js')
+
+/** The schemas as they are read from the proto files now. */
+const parsedSchemas = {
+  name: 'parsed-schemas',
+  load(id) {
+    if (id !== join(root, 'src/contract/parsed-schemas.ts')) return null
+    const namespaces = ['servicegrpc', 'penstock.link', 'penstock.cluster']
+    const parsed = Object.fromEntries(namespaces.map((namespace) => [namespace, stored(readNamespace(namespace))]))
+    // As JSON in a string, which V8 reads faster than it compiles the same as code.
+    return `export const parsed = JSON.parse(${JSON.stringify(JSON.stringify(parsed))})`
+  },
+}
+
 await bundle(
   'program',
   { main: join(root, 'src/cli/main.ts'), 'simulate-thread': join(root, 'src/cli/simulate-thread.ts') },
   { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
-  { external: imported, plugins: [commonJs] },
+  { external: imported, plugins: [commonJs, parsedSchemas] },
 )

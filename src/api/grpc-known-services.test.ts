@@ -3,7 +3,6 @@ import * as grpc from '@grpc/grpc-js'
 import { service as health } from 'grpc-health-check'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadSchema } from '../contract/schema.ts'
 import { addKnownServices, HEALTH, healthOf, methodsOf, REFLECTION, reflectionOf } from './grpc-known-services.ts'
 
 const SERVING = 'servicegrpc.hub.HubServerService'
@@ -12,7 +11,7 @@ let client: grpc.Client
 
 beforeAll(async () => {
   server = new grpc.Server()
-  addKnownServices(server, [SERVING], loadSchema())
+  addKnownServices(server, [SERVING])
   const port = await new Promise<number>((resolve, reject) => {
     const credentials = grpc.ServerCredentials.createInsecure()
     server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)))
@@ -27,7 +26,7 @@ afterAll(() => {
 
 test.each([
   ['health', HEALTH, () => healthOf([])],
-  ['reflection', REFLECTION, () => reflectionOf(loadSchema())],
+  ['reflection', REFLECTION, reflectionOf],
 ])('the methods of %s are those of its package', (_, services, load) => {
   const known = services.flatMap(({ name, methods }) =>
     Object.entries(methods).map(([method, streams]) => [`/${name}/${method}`, ...streams]),

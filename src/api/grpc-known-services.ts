@@ -3,7 +3,6 @@
  * start is 140 ms of CPU time shorter without them, so they are loaded at the first call.
  */
 import type * as grpc from '@grpc/grpc-js'
-import type { Schema } from '../contract/schema.ts'
 import { requirePackage } from '../require-package.ts'
 import { descriptorPackage } from './descriptors.ts'
 
@@ -25,10 +24,10 @@ export const REFLECTION: readonly KnownService[] = ['v1', 'v1alpha'].map((versio
   methods: { ServerReflectionInfo: [true, true] },
 }))
 
-/** Health, in which `services` are serving, and reflection of `schema`. */
-export function addKnownServices(server: AddService, services: readonly string[], schema: Schema): void {
+/** Health, in which `services` are serving, and reflection. */
+export function addKnownServices(server: AddService, services: readonly string[]): void {
   addLoaded(server, HEALTH, () => healthOf(services))
-  addLoaded(server, REFLECTION, () => reflectionOf(schema))
+  addLoaded(server, REFLECTION, reflectionOf)
 }
 
 /** What `services` serve, as the package says it. */
@@ -37,9 +36,9 @@ export function healthOf(services: readonly string[]): { addToServer(server: grp
   return new HealthImplementation(Object.fromEntries(['', ...services].map((name) => [name, 'SERVING' as const])))
 }
 
-export function reflectionOf(schema: Schema): { addToServer(server: grpc.Server): void } {
+export function reflectionOf(): { addToServer(server: grpc.Server): void } {
   const { ReflectionService } = requirePackage('@grpc/reflection') as typeof import('@grpc/reflection')
-  return new ReflectionService(descriptorPackage(schema))
+  return new ReflectionService(descriptorPackage())
 }
 
 interface Method {

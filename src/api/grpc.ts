@@ -7,7 +7,6 @@ import { binaryOf, encodeBinary } from '../contract/binary-encode.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { RequestReceiver } from '../contract/handlers.ts'
 import type { Operation } from '../contract/operations.ts'
-import { loadSchema } from '../contract/schema.ts'
 import { SharedMessage } from '../contract/shared-message.ts'
 import type { Access } from './access.ts'
 import { Call, type Caller } from './call.ts'
@@ -93,7 +92,7 @@ export class GrpcListener {
     inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
     inside.commonServerOptions.maxSessionRejectedStreams = MAX_REJECTED_CALLS
     this.#addOperations(server)
-    addKnownServices(server, [...new Set(this.#dispatcher.operations.map(({ service }) => service))], loadSchema())
+    addKnownServices(server, [...new Set(this.#dispatcher.operations.map(({ service }) => service))])
     const credentials =
       tls === undefined
         ? grpc.ServerCredentials.createInsecure()

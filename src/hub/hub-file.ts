@@ -14,7 +14,7 @@ const FORMAT = 'penstock-hub'
 const VERSION = 1
 /** Faults that are told of one file. */
 const MAX_FAULTS = 20
-const { messages } = readSchema(['penstock/link/link.proto'], 'penstock.link')
+const { messages } = readSchema('penstock.link')
 const RECORD = messages.get('penstock.link.NodeRecord') as MessageSchema
 const encodeRecord = jsonEncoder(RECORD)
 

@@ -135,7 +135,7 @@ export class Violation extends Error {
   override readonly name = 'Violation'
 }
 
-const { messages } = readSchema(['penstock/link/link.proto'], 'penstock.link')
+const { messages } = readSchema('penstock.link')
 /** A message of the link's proto file. */
 export const schemaOf = (name: string): MessageSchema => messages.get(`penstock.link.${name}`) as MessageSchema
 const FRAME = schemaOf('Frame')

@@ -79,7 +79,7 @@ export interface PresenceEntry {
   readonly joined: Revision
 }
 
-const { messages } = readSchema(['penstock/cluster/cluster.proto'], 'penstock.cluster')
+const { messages } = readSchema('penstock.cluster')
 const schemaOf = (name: string): MessageSchema => messages.get(`penstock.cluster.${name}`) as MessageSchema
 const HUB = schemaOf('Hub')
 const NODE_ENTRY = schemaOf('NodeEntry')
