@@ -2,11 +2,12 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' } as const
-const WORKERS = 2
+/** One more than CI has CPUs: what waits leaves its CPU to others. */
+const WORKERS = 3
 
 const UNITS = ['src/**/*.test.ts', 'web/src/**/*.test.ts']
 const BROWSER = 'test/browser/**/*.test.ts'
-/** They wait for leases, elections and time limits of other processes for most of their time: they begin first, the longest before the others. */
+/** They wait for leases, elections and time limits of other processes for most of their time: they begin early, the longest before the others. */
 const LONG = [
   'test/cluster/engine-away.test.ts',
   'test/cluster/requests-over.test.ts',
@@ -35,7 +36,7 @@ const projects: TestProjectInlineConfiguration[] = [
   { test: { ...limits, name: 'unit', include: UNITS, isolate: false } },
 ]
 
-/** Short files last, so that no worker is left with a long one at the end. */
+/** Short files last, so that no worker is left with a long one at the end; one in `WORKERS` of the first ones waits, and the others work meanwhile. */
 class ShortLast extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -43,7 +44,9 @@ class ShortLast extends BaseSequencer {
     const place = ({ moduleId }: TestSpecification) => LONG.findIndex((path) => moduleId.endsWith(path))
     const long = sorted.filter((file) => place(file) >= 0).sort((a, b) => place(a) - place(b))
     const others = sorted.filter((file) => place(file) < 0)
-    return [...long, ...others.filter((file) => !isUnit(file)), ...others.filter(isUnit)]
+    const working = others.filter((file) => !isUnit(file))
+    const mixed = long.flatMap((file) => [file, ...working.splice(0, WORKERS - 1)])
+    return [...mixed, ...working, ...others.filter(isUnit)]
   }
 }
 
