@@ -4,6 +4,7 @@
  */
 import type * as grpc from '@grpc/grpc-js'
 import { requirePackage } from '../require-package.ts'
+import { messageOf } from '../text/error-message.ts'
 import { descriptorPackage } from './descriptors.ts'
 
 type AnyMethod = grpc.MethodDefinition<unknown, unknown>
@@ -68,7 +69,13 @@ function addLoaded(
 ): void {
   let loaded: Map<string, Method> | undefined
   const methodOf = (path: string): Method => {
-    loaded ??= methodsOf(load())
+    try {
+      loaded ??= methodsOf(load())
+    } catch (error) {
+      const advice =
+        'restart the node if it was upgraded meanwhile; otherwise the installation is damaged: install it again'
+      throw new Error(`${path} could not be loaded: ${messageOf(error)}; ${advice}`)
+    }
     return loaded.get(path) as Method
   }
   for (const { name: service, methods } of services) {
