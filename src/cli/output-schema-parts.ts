@@ -1,7 +1,7 @@
 /** What the JSON Schemas of output are made of: messages of the API, and shapes that several commands print. */
 import { Type } from '@sinclair/typebox'
 import { type JsonSchema, MessageSchemas } from '../contract/json-schema.ts'
-import { loadSchema } from '../contract/schema.ts'
+import { loadSchema } from '../contract/load-schema.ts'
 
 const DEFINITIONS = '#/$defs/'
 const api = loadSchema()

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { decodeBinary, decodeFromPeer } from './binary-decode.ts'
 import { encodeBinary, encodeMember } from './binary-encode.ts'
-import { loadSchema, type MessageSchema } from './schema.ts'
+import { loadSchema } from './load-schema.ts'
+import type { MessageSchema } from './schema.ts'
 
 const messageOf = (name: string) => loadSchema().messages.get(name) as MessageSchema
 const NODE = messageOf('servicegrpc.hub.Node')

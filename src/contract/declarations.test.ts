@@ -5,8 +5,9 @@ import { expect, test } from 'vitest'
 import { packageRoot } from '../package-root.ts'
 import { clientOperations, clientTypes } from './client-declarations.ts'
 import { componentKeys, declarations } from './declarations.ts'
+import { loadSchema } from './load-schema.ts'
 import { loadOperations } from './operations.ts'
-import { loadSchema, type Schema } from './schema.ts'
+import type { Schema } from './schema.ts'
 
 test.each([
   ['src/contract/types.ts', declarations],

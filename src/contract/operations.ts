@@ -1,6 +1,7 @@
 /** Every operation as the protos define it: messages, kind, gRPC path and HTTP forms. */
 import type { OperationName } from './handlers.ts'
-import { loadSchema, type MessageSchema, type MethodSchema, type Schema } from './schema.ts'
+import { loadSchema } from './load-schema.ts'
+import type { MessageSchema, MethodSchema, Schema } from './schema.ts'
 
 type HttpTransport = 'rest' | 'sse' | 'websocket'
 

@@ -1,7 +1,4 @@
 /** The messages, enums and services of the proto files, as plain data that codecs and listeners are built from. */
-import { parsed } from './parsed-schemas.ts'
-import { readNamespace } from './schema-reader.ts'
-import { restored } from './stored-schema.ts'
 
 /** The scalar types the protos use. */
 export type Scalar = 'double' | 'float' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'bool' | 'string' | 'bytes'
@@ -73,20 +70,3 @@ export interface Schema {
 
 /** Full name of the well-known type that service objects hold as Date. */
 export const TIMESTAMP = 'google.protobuf.Timestamp'
-
-let loaded: Schema | undefined
-
-/** What `proto/servicegrpc` declares, read once per process; throws when a file of it does not parse. */
-export function loadSchema(): Schema {
-  loaded ??= readSchema('servicegrpc')
-  return loaded
-}
-
-/**
- * What `namespace` declares, a folder of the package's `proto` with its files, and the messages and enums that its fields are of. Throws when a
- * file does not parse.
- */
-export function readSchema(namespace: string): Schema {
-  const stored = parsed[namespace]
-  return stored === undefined ? readNamespace(namespace) : restored(stored)
-}

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { binaryOf, encodeBinary } from './binary-encode.ts'
 import { jsonEncoder } from './json-encode.ts'
-import { loadSchema, type MessageSchema } from './schema.ts'
+import { loadSchema } from './load-schema.ts'
+import type { MessageSchema } from './schema.ts'
 import { unchanging, utf8Of } from './unchanging.ts'
 
 const RESPONSE = loadSchema().messages.get('servicegrpc.pipeline.GetPipelineByIdResponse') as MessageSchema

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { packageRoot } from '../package-root.ts'
 import { clientOperations, clientTypes } from './client-declarations.ts'
 import { componentKeys, declarations } from './declarations.ts'
+import { loadSchema } from './load-schema.ts'
 import { loadOperations } from './operations.ts'
-import { loadSchema } from './schema.ts'
 
 const schema = loadSchema()
 const texts = {

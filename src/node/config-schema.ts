@@ -1,6 +1,8 @@
 /** The published JSON Schema of configurations: that of the engine, with the words of the proto files where it has none. */
+
+import { loadSchema } from '../contract/load-schema.ts'
 import { words } from '../contract/reach.ts'
-import { loadSchema, type MessageSchema } from '../contract/schema.ts'
+import type { MessageSchema } from '../contract/schema.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { configSchema, type JsonSchema } from '../dataplane/engine/config-schema.ts'
 

@@ -1,7 +1,8 @@
 /** Holds the proto files against the tables of the specification, both ways: nothing missing, nothing more. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { type FieldSchema, loadSchema, type MessageSchema, TIMESTAMP } from '../../src/contract/schema.ts'
+import { loadSchema } from '../../src/contract/load-schema.ts'
+import { type FieldSchema, type MessageSchema, TIMESTAMP } from '../../src/contract/schema.ts'
 import { componentKeys, configurationEnums, configurationExtensions, configurationMessages } from './configuration.ts'
 import { enums, messages, operations } from './operations.ts'
 

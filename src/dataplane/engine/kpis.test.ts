@@ -1,6 +1,7 @@
 /** KPIs of a configuration: what is taken, and every problem with its place and what was probably meant. */
 import { describe, expect, test } from 'vitest'
-import { loadSchema, type MessageSchema } from '../../contract/schema.ts'
+import { loadSchema } from '../../contract/load-schema.ts'
+import type { MessageSchema } from '../../contract/schema.ts'
 import { components } from '../components/registry.ts'
 import { checkPipelineConfig } from './check.ts'
 import { diffConfig } from './diff.ts'

@@ -1,7 +1,8 @@
 /** The values of the buckets as bytes (proto/penstock/cluster/cluster.proto), with the revisions that their writers could not know. */
 import { decodeFromPeer } from '../../contract/binary-decode.ts'
 import { encodeBinary } from '../../contract/binary-encode.ts'
-import { type MessageSchema, readSchema } from '../../contract/schema.ts'
+import { readSchema } from '../../contract/load-schema.ts'
+import type { MessageSchema } from '../../contract/schema.ts'
 import type { NodeRecord } from '../../link/link.ts'
 import { decodeRecord, encodeRecord } from '../../link/messages.ts'
 
