@@ -3,15 +3,29 @@ import * as grpc from '@grpc/grpc-js'
 import { service as health } from 'grpc-health-check'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addKnownServices, HEALTH, healthOf, methodsOf, REFLECTION, reflectionOf } from './grpc-known-services.ts'
+import {
+  addKnownServices,
+  HEALTH,
+  healthOf,
+  LoadedLate,
+  methodsOf,
+  REFLECTION,
+  reflectionOf,
+} from './grpc-known-services.ts'
 
 const SERVING = 'servicegrpc.hub.HubServerService'
 let server: grpc.Server
 let client: grpc.Client
 
 beforeAll(async () => {
-  server = new grpc.Server()
-  addKnownServices(server, [SERVING])
+  let prepare: (path: string) => void = () => undefined
+  // As the listener does, once it knows that the caller may.
+  const prepared = (path: string, call: grpc.ServerInterceptingCallInterface) => {
+    prepare(path)
+    return new grpc.ServerInterceptingCall(call)
+  }
+  server = new grpc.Server({ interceptors: [({ path }, call) => prepared(path, call)] })
+  prepare = addKnownServices(server, [SERVING], () => undefined)
   const port = await new Promise<number>((resolve, reject) => {
     const credentials = grpc.ServerCredentials.createInsecure()
     server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)))
@@ -94,4 +108,20 @@ test('what is no request is refused', async () => {
     )
   })
   await expect(refused).rejects.toMatchObject({ code: grpc.status.INTERNAL })
+})
+
+test('a package that has gone: the call is told what to do, the log once', () => {
+  const lines: string[] = []
+  const make = () => {
+    throw new Error("Cannot find module 'grpc-health-check'")
+  }
+  const late = new LoadedLate(make, (message) => lines.push(message))
+  const failure =
+    "/a/B could not be loaded: Cannot find module 'grpc-health-check'; restart the node if it was upgraded"
+  for (let n = 0; n < 2; n++) {
+    expect(() => late.load('/a/B')).toThrow(
+      expect.objectContaining({ code: 'INTERNAL', message: expect.stringContaining(failure) }),
+    )
+  }
+  expect(lines).toEqual([expect.stringContaining(failure)])
 })

@@ -3,9 +3,11 @@
  * be ready; most nodes are never asked, so they are loaded at the first call.
  */
 import type * as grpc from '@grpc/grpc-js'
+import { ServiceError } from '../contract/errors.ts'
 import { requirePackage } from '../require-package.ts'
 import { messageOf } from '../text/error-message.ts'
 import { descriptorPackage } from './descriptors.ts'
+import type { Warn } from './grpc-connections.ts'
 
 type AnyMethod = grpc.MethodDefinition<unknown, unknown>
 /** What a package adds its services to: a server takes the same. */
@@ -25,10 +27,24 @@ export const REFLECTION: readonly KnownService[] = ['v1', 'v1alpha'].map((versio
   methods: { ServerReflectionInfo: [true, true] },
 }))
 
-/** Health, in which `services` are serving, and reflection. */
-export function addKnownServices(server: AddService, services: readonly string[]): void {
-  addLoaded(server, HEALTH, () => healthOf(services))
-  addLoaded(server, REFLECTION, reflectionOf)
+/**
+ * Adds health, in which `services` are serving, and reflection. Gives what is to be called with the path of each call before its request is read:
+ * it loads what one of these services needs, and throws INTERNAL where that cannot be, which `warn` is told once.
+ */
+export function addKnownServices(server: AddService, services: readonly string[], warn: Warn): (path: string) => void {
+  const loads = new Map<string, () => void>()
+  for (const [known, load] of [[HEALTH, () => healthOf(services)] as const, [REFLECTION, reflectionOf] as const]) {
+    const loaded = new LoadedLate(load, warn)
+    for (const { name, methods } of known) {
+      const own = Object.entries(methods).map(([method, streams]) => [method, `/${name}/${method}`, streams] as const)
+      server.addService(
+        Object.fromEntries(own.map(([method, path, streams]) => [method, loaded.definition(path, streams)])),
+        Object.fromEntries(own.map(([method, path]) => [method, loaded.handler(path)])),
+      )
+      for (const [, path] of own) loads.set(path, () => loaded.load(path))
+    }
+  }
+  return (path) => loads.get(path)?.()
 }
 
 /** What `services` serve, as the package says it. */
@@ -62,40 +78,49 @@ export function methodsOf(implementation: { addToServer(server: grpc.Server): vo
   return methods
 }
 
-/** Adds `services` to `server`, of which `load` gives the implementation at their first call. */
-function addLoaded(
-  server: AddService,
-  services: readonly KnownService[],
-  load: () => { addToServer(server: grpc.Server): void },
-): void {
-  let loaded: Map<string, Method> | undefined
-  const methodOf = (path: string): Method => {
+/** The methods of a package, known by their paths before it is loaded. */
+export class LoadedLate {
+  readonly #make: () => { addToServer(server: grpc.Server): void }
+  readonly #warn: Warn
+  #methods: Map<string, Method> | undefined
+  #isTold = false
+
+  constructor(make: () => { addToServer(server: grpc.Server): void }, warn: Warn) {
+    this.#make = make
+    this.#warn = warn
+  }
+
+  /** Throws INTERNAL. */
+  load(path: string): void {
     try {
-      loaded ??= methodsOf(load())
+      this.#methods ??= methodsOf(this.#make())
     } catch (error) {
       const advice =
         'restart the node if it was upgraded meanwhile; otherwise the installation is damaged: install it again'
-      throw new Error(`${path} could not be loaded: ${messageOf(error)}; ${advice}`)
+      const message = `${path} could not be loaded: ${messageOf(error)}; ${advice}`
+      if (!this.#isTold) this.#warn(message, { path })
+      this.#isTold = true
+      throw new ServiceError('INTERNAL', message)
     }
-    return loaded.get(path) as Method
   }
-  for (const { name: service, methods } of services) {
-    const definitions: Record<string, AnyMethod> = {}
-    const handlers: Record<string, grpc.UntypedHandleCall> = {}
-    for (const [name, [requestStream, responseStream]] of Object.entries(methods)) {
-      const path = `/${service}/${name}`
-      definitions[name] = {
-        path,
-        requestStream,
-        responseStream,
-        requestSerialize: (value) => methodOf(path).definition.requestSerialize(value),
-        requestDeserialize: (bytes) => methodOf(path).definition.requestDeserialize(bytes),
-        responseSerialize: (value) => methodOf(path).definition.responseSerialize(value),
-        responseDeserialize: (bytes) => methodOf(path).definition.responseDeserialize(bytes),
-      }
-      handlers[name] = ((call: never, callback: never) =>
-        methodOf(path).handle(call, callback)) as grpc.UntypedHandleCall
+
+  definition(path: string, [requestStream, responseStream]: readonly [boolean, boolean]): AnyMethod {
+    return {
+      path,
+      requestStream,
+      responseStream,
+      requestSerialize: (value) => this.#method(path).definition.requestSerialize(value),
+      requestDeserialize: (bytes) => this.#method(path).definition.requestDeserialize(bytes),
+      responseSerialize: (value) => this.#method(path).definition.responseSerialize(value),
+      responseDeserialize: (bytes) => this.#method(path).definition.responseDeserialize(bytes),
     }
-    server.addService(definitions, handlers)
+  }
+
+  handler(path: string): grpc.UntypedHandleCall {
+    return ((call: never, callback: never) => this.#method(path).handle(call, callback)) as grpc.UntypedHandleCall
+  }
+
+  #method(path: string): Method {
+    return this.#methods?.get(path) as Method
   }
 }

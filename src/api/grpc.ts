@@ -62,6 +62,8 @@ export class GrpcListener {
   readonly #connections: GrpcConnections
   #server: grpc.Server | undefined
   #inject: ((socket: Socket) => void) | undefined
+  /** Loads what a call of a path needs. */
+  #prepare: (path: string) => void = () => undefined
 
   constructor(options: GrpcListenerOptions) {
     this.#options = options
@@ -79,7 +81,7 @@ export class GrpcListener {
     // What grpc-js would print is in the errors it gives.
     grpc.setLogVerbosity(grpc.logVerbosity.NONE)
     const server = new grpc.Server({
-      interceptors: [(method, call) => this.#guard(method.responseStream, call)],
+      interceptors: [(method, call) => this.#guard(method, call)],
       'grpc.keepalive_time_ms': PING_MS,
       'grpc.keepalive_timeout_ms': PONG_MS,
       'grpc.max_connection_idle_ms': limits?.idleMs ?? IDLE_MS,
@@ -92,7 +94,8 @@ export class GrpcListener {
     inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
     inside.commonServerOptions.maxSessionRejectedStreams = MAX_REJECTED_CALLS
     this.#addOperations(server)
-    addKnownServices(server, [...new Set(this.#dispatcher.operations.map(({ service }) => service))])
+    const services = [...new Set(this.#dispatcher.operations.map(({ service }) => service))]
+    this.#prepare = addKnownServices(server, services, this.#options.warn ?? (() => undefined))
     const credentials =
       tls === undefined
         ? grpc.ServerCredentials.createInsecure()
@@ -140,7 +143,10 @@ export class GrpcListener {
    * Refuses callers without access, and those that do not read their answers, before any handler hears of them, health and reflection
    * included. Streams bound what waits in them by themselves.
    */
-  #guard(isStream: boolean, call: grpc.ServerInterceptingCallInterface): grpc.ServerInterceptingCall {
+  #guard(
+    { path, responseStream }: { path: string; responseStream: boolean },
+    call: grpc.ServerInterceptingCallInterface,
+  ): grpc.ServerInterceptingCall {
     // Not getPeer, which asks the session for its socket each time.
     const { remoteAddress, remotePort } = call.getConnectionInfo()
     const connection = this.#connections.from(remoteAddress, remotePort)
@@ -154,6 +160,7 @@ export class GrpcListener {
               metadata.setOpaque(ADDRESS, connection?.address)
               this.#caller(metadata)
               if (connection !== undefined) this.#connections.admitted(connection)
+              this.#prepare(path)
               proceed(metadata)
             } catch (error) {
               call.sendStatus(grpcFailure(error as ServiceError))
@@ -167,7 +174,7 @@ export class GrpcListener {
         })
       },
       sendMessage: (message, next) => {
-        if (!isStream && !isOver && connection !== undefined && message instanceof Uint8Array) {
+        if (!responseStream && !isOver && connection !== undefined && message instanceof Uint8Array) {
           unread = message.length
           connection.unread += unread
         }
