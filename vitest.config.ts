@@ -2,8 +2,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const limits = { testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' } as const
-/** One more than CI has CPUs: what waits leaves its CPU to others. */
-const WORKERS = 3
+const WORKERS = 2
 
 const UNITS = ['src/**/*.test.ts', 'web/src/**/*.test.ts']
 const BROWSER = 'test/browser/**/*.test.ts'
