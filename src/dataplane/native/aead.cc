@@ -196,8 +196,8 @@ napi_value aeadSeal(napi_env env, napi_callback_info info) {
   return toInteger(env, failures);
 }
 
-/** Packets that `aeadOpenPackets` looks up together. */
-static constexpr size_t kLookAhead = 16;
+/** Packets that `aeadOpenPackets` looks up one by one, since those behind them may have another salt, and together from then on. */
+static constexpr size_t kFirst = 2, kTogether = 16;
 
 /** Whether a packet may have been sealed with a salt: what is too short to say so may. */
 class OfSalt {
@@ -228,11 +228,12 @@ napi_value aeadOpenPackets(napi_env env, napi_callback_info info) {
   if (packets.size() < end - from) packets.resize(end - from);
   const OfSalt ofSalt(aead->salt);
   size_t stop = from;
-  // A few are looked up at a time, so that packets of many senders in turn do not cost a look at all behind them each.
+  // So that packets of many senders in turn do not cost a look at all behind them each.
   for (bool goesOn = true; goesOn && stop < end;) {
-    const size_t wanted = std::min(end - stop, kLookAhead);
+    const bool begins = stop == from;
+    const size_t wanted = std::min(end - stop, begins ? kFirst : kTogether);
     Packet* next = packets.data() + (stop - from);
-    const size_t found = lookUp(*memory, handles.data + stop, wanted, next);
+    const size_t found = (begins ? lookUpOneByOne : lookUp)(*memory, handles.data + stop, wanted, next);
     const size_t own = static_cast<size_t>(std::find_if_not(next, next + found, ofSalt) - next);
     stop += own;
     if (own == found && found < wanted) {

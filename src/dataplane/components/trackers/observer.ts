@@ -50,20 +50,6 @@ export const observer = defineComponent({
       if (size > highest) highest = size
     }
 
-    /** From `i` on the first four packets, fewer at the end, that are not all of this size and arrival. */
-    function alike(handles: Int32Array, i: number, end: number, size: number, came: number): number {
-      let at = i
-      for (; at + 4 <= end; at += 4) {
-        const one = handles[at]
-        const two = handles[at + 1]
-        const three = handles[at + 2]
-        const four = handles[at + 3]
-        if (sizes[one] !== size || sizes[two] !== size || sizes[three] !== size || sizes[four] !== size) break
-        if (arrival[one] !== came || arrival[two] !== came || arrival[three] !== came || arrival[four] !== came) break
-      }
-      return at
-    }
-
     return {
       input(batch) {
         const { handles, length } = batch
@@ -74,20 +60,17 @@ export const observer = defineComponent({
         let came = arrival[handles[0]]
         let sizeFrom = 0
         let cameFrom = 0
-        for (let i = 1; i < length; ) {
-          i = alike(handles, i, length, size, came)
-          for (const end = Math.min(i + 4, length); i < end; i++) {
-            const packet = handles[i]
-            if (sizes[packet] !== size) {
-              countSize(size, i - sizeFrom)
-              size = sizes[packet]
-              sizeFrom = i
-            }
-            if (arrival[packet] !== came) {
-              metrics.residence.recordMany(now - came, i - cameFrom)
-              came = arrival[packet]
-              cameFrom = i
-            }
+        for (let i = 1; i < length; i++) {
+          const packet = handles[i]
+          if (sizes[packet] !== size) {
+            countSize(size, i - sizeFrom)
+            size = sizes[packet]
+            sizeFrom = i
+          }
+          if (arrival[packet] !== came) {
+            metrics.residence.recordMany(now - came, i - cameFrom)
+            came = arrival[packet]
+            cameFrom = i
           }
         }
         countSize(size, length - sizeFrom)
