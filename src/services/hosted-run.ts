@@ -94,7 +94,9 @@ export class HostedRun {
     const { region } = handle
     this.#metricsFile?.follow(region)
     const sampler = new Sampler(region, options)
-    const take = () => sampler.read(performance.timeOrigin + performance.now())
+    // As the run's clock does: the system's time when the run began, and on from there whatever becomes of that one.
+    const epoch = Date.now() - performance.now()
+    const take = () => sampler.read(epoch + performance.now(), new Date())
     this.#sampler = sampler
     this.#telemetry = new Telemetry(take, interval)
     this.#telemetry.always = options.kpis !== undefined

@@ -49,17 +49,18 @@ export class Sampler {
   }
 
   /**
-   * Reads the run's numbers now and evaluates the KPIs; `now` in milliseconds since the epoch. When they cannot be read whole it is the last
-   * reading that could, as old as it says. The process's figures are read once something wants them.
+   * Reads the run's numbers now and evaluates the KPIs; `now` in milliseconds since the epoch on a clock that nobody sets, `date` what the
+   * reading says. When they cannot be read whole it is the last reading that could, as old as it says. The process's figures are read once
+   * something wants them.
    */
-  read(now: number): Reading {
+  read(now: number, date: Date = new Date(now)): Reading {
     const snapshot = this.#reader.snapshot()
     if (snapshot === undefined && this.#last !== undefined) return this.#last
     const read = snapshot ?? this.#reader.blank
     const readProcess = () => this.#process?.read() ?? NO_VALUES
     const process = this.#kpis === undefined ? undefined : readProcess()
     const kpis = process && this.#kpis?.evaluate(joined(read.values, process), this.#timeOf(read, now))
-    this.#last = new Reading(this.#metrics, read.values, process ?? readProcess, kpis ?? [], new Date(now))
+    this.#last = new Reading(this.#metrics, read.values, process ?? readProcess, kpis ?? [], date)
     return this.#last
   }
 

@@ -35,8 +35,8 @@ export class MonotonicClock implements RunClock {
 
   constructor() {
     this.origin = native.now()
-    // Date.now() is cut to whole milliseconds, too coarse to compare the clocks of two runs.
-    this.epoch = (performance.timeOrigin + performance.now()) * 1e6
+    // What `performance` says goes on from when the thread was made: the system's time may have been set since.
+    this.epoch = native.unixTime()
   }
 
   /** Takes the time; what is received from now on has come into this breath. */

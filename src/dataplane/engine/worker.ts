@@ -100,7 +100,7 @@ class LogLineSender {
   write(level: LogLevel, component: string, message: string, fields: LogLine['fields'] = {}): void {
     // STATE lines tell what the run does; they are never filtered.
     if (level !== 'STATE' && LEVELS.indexOf(level) < this.threshold) return
-    const timestamp = performance.timeOrigin + performance.now()
+    const timestamp = native.unixTime() / 1e6
     const window = Math.floor(timestamp / 1000)
     const { lines } = this
     if (window !== this.window) {

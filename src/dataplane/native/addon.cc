@@ -26,6 +26,7 @@ namespace penstock {
 
 static const Export kExports[] = {
     {"now", now},
+    {"unixTime", unixTime},
     {"readClock", readClock},
     {"ownerOpen", ownerOpen},
     {"ownerRelease", ownerRelease},

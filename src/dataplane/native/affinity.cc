@@ -112,6 +112,10 @@ napi_value now(napi_env env, napi_callback_info) {
   return toNumber(env, static_cast<double>(monotonic()));
 }
 
+napi_value unixTime(napi_env env, napi_callback_info) {
+  return toNumber(env, static_cast<double>(realtime()));
+}
+
 napi_value readClock(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "readClock", 1);
   const Span<double> time = arguments.float64s(0, "time", 1);

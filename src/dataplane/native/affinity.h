@@ -1,4 +1,4 @@
-/** The calling thread's CPU: pinning it, having it alone, asking for it, its time; and the monotonic clock. */
+/** The calling thread's CPU: pinning it, having it alone, asking for it, its time; and the clocks. */
 #pragma once
 #include <node_api.h>
 
@@ -10,6 +10,7 @@ void rememberAffinity();
 void forgetAffinity();
 
 napi_value now(napi_env env, napi_callback_info info);
+napi_value unixTime(napi_env env, napi_callback_info info);
 napi_value readClock(napi_env env, napi_callback_info info);
 napi_value affinity(napi_env env, napi_callback_info info);
 napi_value setAffinity(napi_env env, napi_callback_info info);

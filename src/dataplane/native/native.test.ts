@@ -119,6 +119,13 @@ describe('pollers', () => {
     expect(native.now() - before).toBeGreaterThanOrEqual(300_000)
   })
 
+  test("the system's time is JavaScript's, more exact", () => {
+    const before = Date.now()
+    const time = native.unixTime() / 1e6
+    expect(time).toBeGreaterThanOrEqual(before)
+    expect(time).toBeLessThan(Date.now() + 1)
+  })
+
   test('the clock is read into an array, as it is returned', () => {
     const time = new Float64Array(2)
     const before = native.now()
@@ -536,6 +543,7 @@ describe('wrong arguments', () => {
         'ownerOpen',
         'threadCpuTime',
         'trimHeap',
+        'unixTime',
       ].sort(),
     )
     const openBefore = native.openDescriptors()

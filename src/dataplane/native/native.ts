@@ -51,7 +51,9 @@ export const TRAIN_BYTES = 65536
 export interface Native extends SocketCalls, CodeCalls, CipherCalls {
   /** CLOCK_MONOTONIC in nanoseconds. */
   now(): number
-  /** The same, as the first number of `time`: one that is returned would be a new object. */
+  /** CLOCK_REALTIME, the system's time: nanoseconds since the Unix epoch, exact to 256. */
+  unixTime(): number
+  /** `now()`, as the first number of `time`: one that is returned would be a new object. */
   readClock(time: Float64Array): void
 
   /**
