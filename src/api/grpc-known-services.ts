@@ -5,7 +5,7 @@
 import type * as grpc from '@grpc/grpc-js'
 import { ServiceError } from '../contract/errors.ts'
 import { requirePackage } from '../require-package.ts'
-import { messageOf } from '../text/error-message.ts'
+import { INSTALL_AGAIN, messageOf } from '../text/error-message.ts'
 import { descriptorPackage } from './descriptors.ts'
 import type { Warn } from './grpc-connections.ts'
 
@@ -95,9 +95,7 @@ export class LoadedLate {
     try {
       this.#methods ??= methodsOf(this.#make())
     } catch (error) {
-      const advice =
-        'restart the node if it was upgraded meanwhile; otherwise the installation is damaged: install it again'
-      const message = `${path} could not be loaded: ${messageOf(error)}; ${advice}`
+      const message = `${path} could not be loaded: ${messageOf(error)}; ${INSTALL_AGAIN}`
       if (!this.#isTold) this.#warn(message, { path })
       this.#isTold = true
       throw new ServiceError('INTERNAL', message)

@@ -1,17 +1,21 @@
 /** What the threads of runs load, and when: the product's bundle, components as configurations name them. */
+import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Script } from 'node:vm'
-import { BroadcastChannel } from 'node:worker_threads'
+import { BroadcastChannel, Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { componentLoaders } from '../../src/dataplane/components/loaders.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import { HostNames } from '../../src/dataplane/engine/host-names.ts'
 import { createRunPool } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunPool } from '../../src/dataplane/engine/run.ts'
+import { LOADER, type ThreadData } from '../../src/dataplane/engine/thread-loading.ts'
+import { addonFile } from '../../src/dataplane/native/native.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import type { Pipeline } from '../harness/component.ts'
 import { until } from '../harness/waiting.ts'
 import { configure, rehearsal, testPool } from './running.ts'
@@ -226,6 +230,22 @@ describe('the threads kept ready', () => {
     expect(errors).toEqual([expect.stringMatching(/^no thread could be made ready for the next run: .*192\.0\.2\.1/)])
     await start(pool, endless).handle.running
   })
+
+  it('whose files have gone are told of once, with what to do, until a run has had a thread', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const errors: string[] = []
+    const gone = fileURLToPath(new URL('./no-such-file.cjs', import.meta.url))
+    const onError = (error: Error) => errors.push(error.message)
+    const pool = opened(createRunPool({ registry: components, thread: gone, rehearsal, onError }))
+    while (errors.length === 0) await turn()
+    const unable = /no thread could be started for the run: ENOENT.*; restart the node if it was upgraded meanwhile/
+    for (let i = 0; i < 3; i++) {
+      await expect(start(pool, endless).handle.running).rejects.toThrow(unable)
+      vi.advanceTimersByTime(1_000)
+      for (let i = 0; i < 100; i++) await turn()
+    }
+    expect(errors).toEqual([expect.stringMatching(unable)])
+  })
 })
 
 describe('the bundle', () => {
@@ -241,6 +261,24 @@ describe('the bundle', () => {
       ).toBe(true)
       expect(typeof new Script(bytes.toString()).runInThisContext(), name).toBe('function')
     }
+  })
+
+  it('has a thread load of Node.js no more than it needs', async () => {
+    const root = packageRoot()
+    const worker = join(root, 'dist/piscina/worker.js')
+    const thread = join(root, 'dist/thread/run.cjs')
+    const loads = new Int32Array(new SharedArrayBuffer(8))
+    const workerData: ThreadData = { thread, loads, addon: addonFile, files: new Map() }
+    const program = `
+      const { parentPort } = require('node:worker_threads')
+      const before = new Set(process.moduleLoadList)
+      for (const file of ${JSON.stringify([worker, LOADER])}) require(file)
+      parentPort.postMessage(process.moduleLoadList.filter((name) => !before.has(name)))`
+    const loading = new Worker(program, { eval: true, workerData })
+    const [loaded] = await once(loading, 'message')
+    await loading.terminate()
+    // Of V8's scripts, which load the bundle.
+    expect(loaded).toEqual(['NativeModule vm'])
   })
 
   it('runs, in a first thread and in those that take what it has compiled', async () => {

@@ -38,6 +38,8 @@ describe('the tarball', () => {
         ...['package.json', 'LICENSE', 'README.md', 'CHANGELOG.md', 'bin/penstock.js', 'binding.gyp'],
         ...[
           'dist/program/main.js',
+          'dist/piscina/main.js',
+          'dist/piscina/worker.js',
           'dist/thread/run.cjs',
           'dist/thread/run.cjs.map',
           'dist/src/dataplane/engine/load-thread.cjs',
@@ -60,7 +62,7 @@ describe('the tarball', () => {
 
   it('has nothing else', () => {
     const places =
-      /^(bin|dist\/(program|src\/dataplane\/engine|thread|web)|proto|examples|src\/dataplane\/native|packaging\/systemd|prebuilds|man|completions|node_modules\/(@penstock\/client|eventsource-parser))\//
+      /^(bin|dist\/(piscina|program|src\/dataplane\/engine|thread|web)|proto|examples|src\/dataplane\/native|packaging\/systemd|prebuilds|man|completions|node_modules\/(@penstock\/client|eventsource-parser))\//
     const own = /^(package\.json|LICENSE|README\.md|CHANGELOG\.md|SECURITY\.md|binding\.gyp)$/
     expect(files.filter((path) => !places.test(path) && !own.test(path))).toEqual([])
     const published = files.filter((path) => !path.startsWith('node_modules/'))

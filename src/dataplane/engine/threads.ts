@@ -1,14 +1,27 @@
 /** The threads of a run pool: Piscina's, those kept ready, those that have run and give their memory back. */
+import { join } from 'node:path'
 import { SHARE_ENV, type Transferable } from 'node:worker_threads'
-import { Piscina } from 'piscina'
-import { messageOf } from '../../text/error-message.ts'
+import type { Piscina as Pool } from 'piscina'
+import { packageRoot } from '../../package-root.ts'
+import { requirePackage } from '../../require-package.ts'
+import { INSTALL_AGAIN, messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import { collectGarbage } from './garbage.ts'
 import type { RunEnd } from './run.ts'
 import { LOADER, type LoadedFiles, ThreadLoads } from './thread-loading.ts'
 
+/** As it is bundled (packaging/bundles.js): what it starts a thread with is one file, which loads of Node.js no more than it needs. */
+const { Piscina } = requirePackage(join(packageRoot(), 'dist/piscina/main.js')) as typeof import('piscina')
+
 /** What to do about a start that the system had no means for. */
 export const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
+
+/** What to do about a thread that could not begin: its files are not what they were, or the system had no means for it. */
+function cureOf(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException
+  const isDamaged = code === 'ENOENT' || code === 'MODULE_NOT_FOUND' || error instanceof SyntaxError
+  return isDamaged ? INSTALL_AGAIN : LIMITS
+}
 
 /** How long a thread that has run waits for its next run before it ends, milliseconds. */
 const IDLE_MS = 10_000
@@ -81,7 +94,7 @@ export interface ThreadsOptions {
  * soon it ends, and a fresh one takes its place among those kept ready.
  */
 export class Threads implements ThreadSource {
-  private readonly piscina: Piscina
+  private readonly piscina: Pool
   private readonly options: ThreadsOptions
   /** Longest first. */
   private readonly waiting = new Set<Waiting>()
@@ -95,6 +108,8 @@ export class Threads implements ThreadSource {
   /** Ids of threads that are told to end. */
   private readonly ending = new Set<number>()
   private isRehearsing = false
+  /** No thread could be made ready; the next that has a run clears it. */
+  private hasFailed = false
   private rehearsal: Rehearsal | undefined
   private isClosing = false
   private trim: NodeJS.Timeout | undefined
@@ -133,7 +148,7 @@ export class Threads implements ThreadSource {
       const [longest] = this.waiting
       // More tasks in the queue than threads on their way.
       if (longest !== undefined && this.piscina.queueSize > 0) {
-        longest.kill(`no thread could be started for the run: ${error.message}; ${LIMITS}`)
+        longest.kill(`no thread could be started for the run: ${error.message}; ${cureOf(error)}`)
       } else options.onError(error)
     })
     setImmediate(() => this.prepare())
@@ -167,6 +182,7 @@ export class Threads implements ThreadSource {
     placement.thread = thread
     this.waiting.delete(placement.who)
     if (placement.isRehearsal) return
+    this.hasFailed = false
     this.quiet.refresh()
     this.reconsider()
   }
@@ -206,13 +222,12 @@ export class Threads implements ThreadSource {
 
   /** Has one more thread rehearse where fewer than wanted are ready, and then the next. */
   private prepare(): void {
-    if (this.isClosing || this.isRehearsing || this.waiting.size > 0) return
+    if (this.isClosing || this.isRehearsing || this.hasFailed || this.waiting.size > 0) return
     const { warm, isRoom } = this.census()
     if (warm >= this.options.ready || !isRoom) return
     this.isRehearsing = true
     void this.rehearse().then((isReady) => {
       this.isRehearsing = false
-      // One that could not be made ready is tried again after the next run.
       if (isReady) this.prepare()
     })
   }
@@ -238,6 +253,7 @@ export class Threads implements ThreadSource {
       if (outcome !== 'FAILED') return true
       if (this.rehearsal === rehearsal) throw new Error(error)
     } catch (error) {
+      this.hasFailed = true
       const message = `no thread could be made ready for the next run: ${messageOf(error)}`
       this.options.onError(new Error(message, { cause: error }))
     }

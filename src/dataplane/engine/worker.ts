@@ -1,6 +1,6 @@
 /** The run loop in its worker thread: one Piscina task is one run, from creating the graph to closing everything. */
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { messageOf } from '../../text/error-message.ts'
+import { INSTALL_AGAIN, messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import type { CaptureOptions } from './capture.ts'
 import { MonotonicClock } from './clock.ts'
@@ -327,7 +327,7 @@ async function loadComponents(
       if (load === undefined) throw new Error('threads do not have it')
       components.set(key, await load())
     } catch (error) {
-      const message = `${key} could not be loaded: ${messageOf(error)}; restart the node if it was upgraded meanwhile; otherwise the installation is damaged: install it again`
+      const message = `${key} could not be loaded: ${messageOf(error)}; ${INSTALL_AGAIN}`
       const log = new LogLineSender(port, level)
       log.write('ERROR', name, message)
       log.flush()
