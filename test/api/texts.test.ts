@@ -151,6 +151,45 @@ describe('a string that is not UTF-8', () => {
   })
 })
 
+describe('a text made to be dear', () => {
+  /** As long as a body may be, nearly. */
+  const LENGTH = 4_000_000
+  const deep = (levels: number, inner: string) => '['.repeat(levels) + inner + ']'.repeat(levels)
+  const many = (count: number, member: string) => `{${Array(count).fill(member).join(',')}}`
+  const tooDeep = /nested deeper than 1,000 levels/
+
+  test.each([
+    ['brackets', '['.repeat(LENGTH), tooDeep],
+    ['objects without an end', '{"a":'.repeat(LENGTH / 5), tooDeep],
+    ['keys given twice far below', deep(LENGTH / 2 - 1_000, many(200, '"a":1')), tooDeep],
+    [
+      'keys given twice, a line each',
+      '\n'.repeat(LENGTH - 4_000) + many(200, '"name":1'),
+      /^\/name: the key is given twice/,
+    ],
+    [
+      'keys given twice below long ones',
+      `{"${'k'.repeat(9_000)}":`.repeat(400) + many(90, '"a":1') + '}'.repeat(400),
+      /twice/,
+    ],
+    ['a string without an end', `{"name":"${'\\\\'.repeat(LENGTH / 2 - 10)}`, /the text ends too early/],
+  ])('%s: is refused, and the node goes on', async (_, body, why) => {
+    const answer = await fetch(`http://${node.node.http}/v1/nodes/search`, { method: 'POST', body })
+    expect(answer.status).toBe(400)
+    const { message } = (await answer.json()) as { message: string }
+    expect(message).toMatch(why)
+    expect(message.length).toBeLessThan(300_000)
+    expect((await fetch(`http://${node.node.http}/v1/nodes/search`, { method: 'POST', body: '{}' })).status).toBe(200)
+  })
+
+  test('a configuration of halves of pairs', async () => {
+    const jsonConfig = `{"x":${deep(900, Array(100_000).fill('"\\ud800"').join(','))}}`
+    const answer = await node.call('POST', '/pipelines', { name: 'halves', jsonConfig })
+    expect(answer).toMatchObject({ status: 400, body: { code: 3 } })
+    expect(answer.body.message).toContain('lone surrogates')
+  })
+})
+
 describe('a key that is given twice', () => {
   /** Two components of one name; without the second the configuration would be good. */
   const twice = `{"engine_config": {"pipeline": {
