@@ -4,7 +4,7 @@ import { encodeBinary } from '../src/contract/binary-encode.ts'
 import { decodeJson } from '../src/contract/json-decode.ts'
 import { jsonEncoder } from '../src/contract/json-encode.ts'
 import { loadOperations } from '../src/contract/operations.ts'
-import { readProtos } from '../src/contract/schema-reader.ts'
+import { readProtoFiles } from '../src/contract/proto-files.ts'
 import { type Bench, type BenchRow, runAlone } from './measure.ts'
 import { nanoseconds } from './support/suite.ts'
 
@@ -34,7 +34,7 @@ export const bench: Bench = async () => {
     const toJson = jsonEncoder(response)
     const text = toJson(value)
     const bytes = encodeBinary(response, value)
-    const type = readProtos('servicegrpc').lookupType(response.name)
+    const type = readProtoFiles('servicegrpc').root.lookupType(response.name)
     const message = type.decode(bytes)
     if (!Buffer.from(type.encode(message).finish()).equals(bytes)) throw new Error(`${name}: the codecs disagree`)
     const taken = nanoseconds({

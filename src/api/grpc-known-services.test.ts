@@ -3,15 +3,8 @@ import * as grpc from '@grpc/grpc-js'
 import { service as health } from 'grpc-health-check'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  addKnownServices,
-  HEALTH,
-  healthOf,
-  LoadedLate,
-  methodsOf,
-  REFLECTION,
-  reflectionOf,
-} from './grpc-known-services.ts'
+import { addKnownServices, HEALTH, healthOf, LoadedLate, methodsOf, REFLECTION } from './grpc-known-services.ts'
+import { Reflection } from './reflection.ts'
 
 const SERVING = 'servicegrpc.hub.HubServerService'
 let server: grpc.Server
@@ -40,7 +33,7 @@ afterAll(() => {
 
 test.each([
   ['health', HEALTH, () => healthOf([])],
-  ['reflection', REFLECTION, reflectionOf],
+  ['reflection', REFLECTION, () => new Reflection()],
 ])('the methods of %s are those of its package', (_, services, load) => {
   const known = services.flatMap(({ name, methods }) =>
     Object.entries(methods).map(([method, streams]) => [`/${name}/${method}`, ...streams]),

@@ -1,13 +1,13 @@
 /**
- * The services that every gRPC server has, health and reflection. Their packages bring a protobufjs each, a third of the CPU time that a node took to
- * be ready; most nodes are never asked, so they are loaded at the first call.
+ * The services that every gRPC server has, health and reflection. The package of health brings a protobufjs, and reflection reads the proto files, a
+ * third of the CPU time that a node took to be ready; most nodes are never asked, so they are loaded at the first call.
  */
 import type * as grpc from '@grpc/grpc-js'
 import { ServiceError } from '../contract/errors.ts'
 import { requirePackage } from '../require-package.ts'
 import { INSTALL_AGAIN, messageOf } from '../text/error-message.ts'
-import { descriptorPackage } from './descriptors.ts'
 import type { Warn } from './grpc-connections.ts'
+import { Reflection } from './reflection.ts'
 
 type AnyMethod = grpc.MethodDefinition<unknown, unknown>
 /** What a package adds its services to: a server takes the same. */
@@ -33,7 +33,10 @@ export const REFLECTION: readonly KnownService[] = ['v1', 'v1alpha'].map((versio
  */
 export function addKnownServices(server: AddService, services: readonly string[], warn: Warn): (path: string) => void {
   const loads = new Map<string, () => void>()
-  for (const [known, load] of [[HEALTH, () => healthOf(services)] as const, [REFLECTION, reflectionOf] as const]) {
+  for (const [known, load] of [
+    [HEALTH, () => healthOf(services)] as const,
+    [REFLECTION, () => new Reflection()] as const,
+  ]) {
     const loaded = new LoadedLate(load, warn)
     for (const { name, methods } of known) {
       const own = Object.entries(methods).map(([method, streams]) => [method, `/${name}/${method}`, streams] as const)
@@ -51,12 +54,6 @@ export function addKnownServices(server: AddService, services: readonly string[]
 export function healthOf(services: readonly string[]): { addToServer(server: grpc.Server): void } {
   const { HealthImplementation } = requirePackage('grpc-health-check') as typeof import('grpc-health-check')
   return new HealthImplementation(Object.fromEntries(['', ...services].map((name) => [name, 'SERVING' as const])))
-}
-
-/** Of the proto files, which are read for it. */
-export function reflectionOf(): { addToServer(server: grpc.Server): void } {
-  const { ReflectionService } = requirePackage('@grpc/reflection') as typeof import('@grpc/reflection')
-  return new ReflectionService(descriptorPackage())
 }
 
 interface Method {

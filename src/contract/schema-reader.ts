@@ -1,10 +1,7 @@
-/** Reads the proto files with protobufjs. The bundled program has what it gives in parsed-schemas.ts, and reads files for descriptors alone. */
-import { readdirSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+/** The schema of proto files (proto-files.ts). The bundled program has what it gives in parsed-schemas.ts, and reads files for descriptors alone. */
 import protobuf from 'protobufjs'
-import { packageRoot } from '../package-root.ts'
 import { camelCase } from '../text/names.ts'
+import { readProtoFiles } from './proto-files.ts'
 import type { EnumSchema, FieldSchema, MessageSchema, MethodSchema, Scalar, Schema, ServiceSchema } from './schema.ts'
 import { namesOf } from './stored-schema.ts'
 
@@ -20,32 +17,9 @@ const SCALARS: ReadonlySet<string> = new Set<Scalar>([
   'bytes',
 ])
 
-/** The tree of the files in the folder of `namespace` below the package's `proto`, and of what they import. Throws when one does not parse. */
-export function readProtos(namespace: string): protobuf.Root {
-  const directory = join(packageRoot(), 'proto')
-  const folder = namespace.replaceAll('.', '/')
-  const files = readdirSync(join(directory, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.proto'))
-    .sort()
-  const bundled = dirname(createRequire(import.meta.url).resolve('protobufjs/package.json'))
-  const root = new protobuf.Root()
-  root.resolvePath = (_origin, target) =>
-    target.startsWith('google/') && !target.startsWith('google/protobuf/timestamp')
-      ? join(bundled, target)
-      : target.startsWith('google/')
-        ? target
-        : join(directory, target)
-  root.loadSync(
-    files.map((file) => join(folder, file)),
-    { keepCase: true, alternateCommentMode: true, preferTrailingComment: false },
-  )
-  root.resolveAll()
-  return root
-}
-
 /** What `namespace` declares, as its files have it. Throws when one does not parse. */
 export function readNamespace(namespace: string): Schema {
-  return new SchemaReader(readProtos(namespace)).read(namespace)
+  return new SchemaReader(readProtoFiles(namespace).root).read(namespace)
 }
 
 class SchemaReader {

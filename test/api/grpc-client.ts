@@ -1,12 +1,12 @@
 /** A client of the pipelines operations over gRPC, made from the protos. */
 import * as grpc from '@grpc/grpc-js'
-import { readProtos } from '../../src/contract/schema-reader.ts'
+import { readProtoFiles } from '../../src/contract/proto-files.ts'
 import type { RunningNode } from './running-node.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: messages as protobufjs decodes them
 export type Reply = any
 
-const service = readProtos('servicegrpc').lookupService('servicegrpc.pipeline.PipelinesService')
+const service = readProtoFiles('servicegrpc').root.lookupService('servicegrpc.pipeline.PipelinesService')
 
 /** Path, encoder and decoder of a method, straight from the proto. */
 function methodOf(name: string) {
