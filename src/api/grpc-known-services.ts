@@ -29,9 +29,13 @@ export const REFLECTION: readonly KnownService[] = ['v1', 'v1alpha'].map((versio
 
 /**
  * Adds health, in which `services` are serving, and reflection. Gives what is to be called with the path of each call before its request is read:
- * it loads what one of these services needs, and throws INTERNAL where that cannot be, which `warn` is told once.
+ * it says whether the call is one of these services', loads what it needs then, and throws INTERNAL where that cannot be, which `warn` is told once.
  */
-export function addKnownServices(server: AddService, services: readonly string[], warn: Warn): (path: string) => void {
+export function addKnownServices(
+  server: AddService,
+  services: readonly string[],
+  warn: Warn,
+): (path: string) => boolean {
   const loads = new Map<string, () => void>()
   for (const [known, load] of [
     [HEALTH, () => healthOf(services)] as const,
@@ -47,7 +51,11 @@ export function addKnownServices(server: AddService, services: readonly string[]
       for (const [, path] of own) loads.set(path, () => loaded.load(path))
     }
   }
-  return (path) => loads.get(path)?.()
+  return (path) => {
+    const load = loads.get(path)
+    load?.()
+    return load !== undefined
+  }
 }
 
 /** What `services` serve, as the package says it. */

@@ -295,6 +295,45 @@ describe('health, reflection, listening', () => {
     expect(file).toContain('optional_cpu_pin')
   })
 
+  /** A stream of health and one of reflection, both answered once. */
+  async function knownStreams(of: grpc.Client, metadata = new grpc.Metadata()) {
+    const watch = of.makeServerStreamRequest('/grpc.health.v1.Health/Watch', pass, pass, Buffer.alloc(0), metadata)
+    const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
+    const questions = of.makeBidiStreamRequest(path, pass, pass, metadata)
+    questions.write(LIST)
+    await Promise.all([next(watch), next(questions)])
+    return { watch, questions }
+  }
+  const LIST = Buffer.from([(7 << 3) | 2, 0])
+
+  test('their streams end when the token of their caller is revoked, those of others stay', async () => {
+    const metadata = new grpc.Metadata()
+    metadata.set('authorization', 'Bearer good')
+    const [revoked, kept] = [await knownStreams(client, metadata), await knownStreams(client)]
+    const failures = Promise.all([failed(revoked.watch), failed(revoked.questions)])
+    listener.endStreamsOf('laptop')
+    const failure = { code: grpc.status.UNAUTHENTICATED, details: 'the token was revoked' }
+    expect(await failures).toEqual([expect.objectContaining(failure), expect.objectContaining(failure)])
+    kept.questions.write(LIST)
+    await next(kept.questions)
+    for (const stream of [kept.watch, kept.questions]) {
+      const cancelled = failed(stream)
+      stream.cancel()
+      await cancelled
+    }
+  })
+
+  test('their streams end with UNAVAILABLE when the node stops', async () => {
+    const other = new GrpcListener({ dispatcher, access, address: '127.0.0.1', port: 0 })
+    const otherClient = new grpc.Client(`127.0.0.1:${(await other.start()).port}`, grpc.credentials.createInsecure())
+    const { watch, questions } = await knownStreams(otherClient)
+    const failures = Promise.all([failed(watch), failed(questions)])
+    await other.stop()
+    const failure = expect.objectContaining({ code: grpc.status.UNAVAILABLE, details: 'the node is shutting down' })
+    expect(await failures).toEqual([failure, failure])
+    otherClient.close()
+  })
+
   test('a taken port is an error that says so', async () => {
     const second = new GrpcListener({ dispatcher, access, address: '127.0.0.1', port })
     await expect(second.start()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`)

@@ -22,7 +22,7 @@ import {
 } from './grpc-connections.ts'
 import { addKnownServices } from './grpc-known-services.ts'
 import { listenFailure } from './listen-failure.ts'
-import { endStreamsOf, StreamSink } from './sink.ts'
+import { endStreamsOf, type OpenStream, StreamSink } from './sink.ts'
 
 export interface GrpcListenerOptions {
   readonly dispatcher: Dispatcher
@@ -58,12 +58,13 @@ const STOP_MS = 1000
 export class GrpcListener {
   readonly #options: GrpcListenerOptions
   readonly #dispatcher: Dispatcher
-  readonly #streams = new Set<StreamSink>()
+  /** Those of operations, and those of health and reflection, which end themselves but for this. */
+  readonly #streams = new Set<OpenStream>()
   readonly #connections: GrpcConnections
   #server: grpc.Server | undefined
   #inject: ((socket: Socket) => void) | undefined
-  /** Loads what a call of a path needs. */
-  #prepare: (path: string) => void = () => undefined
+  /** Loads what a call of a path needs; whether it is of health or reflection. */
+  #prepare: (path: string) => boolean = () => false
 
   constructor(options: GrpcListenerOptions) {
     this.#options = options
@@ -152,15 +153,19 @@ export class GrpcListener {
     const connection = this.#connections.from(remoteAddress, remotePort)
     let unread = 0
     let isOver = false
+    let known: OpenStream | undefined
     return new grpc.ServerInterceptingCall(call, {
       start: (next) => {
         next({
           onReceiveMetadata: (metadata, proceed) => {
             try {
               metadata.setOpaque(ADDRESS, connection?.address)
-              this.#caller(metadata)
+              const caller = this.#caller(metadata)
               if (connection !== undefined) this.#connections.admitted(connection)
-              this.#prepare(path)
+              if (this.#prepare(path) && responseStream) {
+                known = { identity: caller.identity, end: (error) => call.sendStatus(grpcFailure(error)) }
+                this.#streams.add(known)
+              }
               proceed(metadata)
             } catch (error) {
               call.sendStatus(grpcFailure(error as ServiceError))
@@ -169,6 +174,7 @@ export class GrpcListener {
           // Called when the call is over, however it ended: its answer has left or never will.
           onCancel: () => {
             isOver = true
+            if (known !== undefined) this.#streams.delete(known)
             if (connection !== undefined) connection.unread -= unread
           },
         })
@@ -340,7 +346,7 @@ class GrpcSink extends StreamSink {
   readonly #operation: Operation
   readonly #dispatcher: Dispatcher
 
-  constructor(stream: GrpcStream, operation: Operation, dispatcher: Dispatcher, call: Call, streams: Set<StreamSink>) {
+  constructor(stream: GrpcStream, operation: Operation, dispatcher: Dispatcher, call: Call, streams: Set<OpenStream>) {
     super(call, streams)
     this.#stream = stream
     this.#operation = operation

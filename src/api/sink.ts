@@ -6,22 +6,29 @@ import type { Call } from './call.ts'
 /** Bytes that may be sent to a full transport before the stream ends; Outbox never comes near. */
 const MAX_OVERRUN_BYTES = 4 * 1024 * 1024
 
+/** A stream as its listener ends it, for its own reasons. */
+export interface OpenStream {
+  /** Name of the token its caller proved. */
+  readonly identity: string | undefined
+  end(error: ServiceError): void
+}
+
 /**
  * Who closes whom: `end` (service or listener) writes the ending and then counts as closed; `lose` (the peer is gone) writes nothing.
  * Either way the close listeners run once and the call's signal aborts.
  */
-export abstract class StreamSink implements Sink<unknown> {
+export abstract class StreamSink implements Sink<unknown>, OpenStream {
   readonly #call: Call
   #isReady = false
   #closed = false
   #overrun = 0
   #drain: (() => void) | undefined
   #whenClosed: (() => void) | undefined
-  readonly #streams: Set<StreamSink> | undefined
+  readonly #streams: Set<OpenStream> | undefined
   writable = true
 
   /** `streams`: those of its listener that are open, of which it is one until it is closed. */
-  constructor(call: Call, streams?: Set<StreamSink>) {
+  constructor(call: Call, streams?: Set<OpenStream>) {
     this.#call = call
     this.#streams = streams
     streams?.add(this)
@@ -38,7 +45,6 @@ export abstract class StreamSink implements Sink<unknown> {
     return this.#closed
   }
 
-  /** Name of the token its caller proved. */
   get identity(): string | undefined {
     return this.#call.identity
   }
@@ -120,7 +126,7 @@ export abstract class StreamSink implements Sink<unknown> {
 }
 
 /** Ends those of `streams` whose callers proved the token `identity`, since it was revoked. */
-export function endStreamsOf(streams: Iterable<StreamSink>, identity: string): void {
+export function endStreamsOf(streams: Iterable<OpenStream>, identity: string): void {
   for (const stream of [...streams]) {
     if (stream.identity === identity) stream.end(revoked())
   }
