@@ -259,7 +259,7 @@ export interface CreateTokenResponse {
 
 /** What the node knows of a token; not the token itself. */
 export interface Token {
-  /** Letters, digits, dots, dashes and underscores, at most 64; unique. */
+  /** Letters, digits, dots, dashes and underscores, at most 64, neither `.` nor `..`; unique. */
   name: string
   createdAt?: Date | undefined
   /** To the minute; absent: never used. */

@@ -123,3 +123,8 @@ test('only this machine and holders of a token handle tokens: not everyone under
   }
   expect(await list()).toMatchObject([{ name: 'a' }])
 })
+
+test.each(['', 'a b', 'a/b', 'a'.repeat(65), '.', '..'])('%j is no name of a token', async (name) => {
+  const problems = [{ pointer: '/name', message: expect.stringContaining('must') }]
+  await expect(create(name)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', problems })
+})

@@ -95,6 +95,9 @@ export class AccessService {
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
       throw invalidArgument('/name', 'must be 1 to 64 letters, digits, dots, dashes and underscores')
     }
+    // The path of revokeToken holds the name, and clients resolve both before they send it (https://url.spec.whatwg.org).
+    if (name === '.' || name === '..')
+      throw invalidArgument('/name', `must not be ${name}, which the path of a URL cannot hold`)
     if (this.#named(name) !== undefined || this.#busy.has(name)) {
       throw new ServiceError('ALREADY_EXISTS', `there is a token ${name}: revoke it first, or choose another name`)
     }

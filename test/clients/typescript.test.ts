@@ -64,6 +64,12 @@ describe('failures', () => {
     await expect(client.getTokens(proxy(418))).rejects.toMatchObject({ code: 'UNKNOWN', status: 418 })
   })
 
+  test.each(['.', '..'])('%s in a path is refused before it is sent: fetch would call another path', async (name) => {
+    await expect(client.revokeToken(connection, { name })).rejects.toThrow(
+      `name is ${name}, which the path of a URL cannot hold`,
+    )
+  })
+
   test('a request that names nothing is refused before it is sent', async () => {
     await expect(client.startPipeline(connection, { nodeId: node.node.id })).rejects.toThrow(
       'the request needs nodeId and id, or nodeId and name',

@@ -35,7 +35,7 @@ export function queryForm(forms: readonly Form[], request: object): Form | undef
   return forms.some((form) => parse(form).hasBody) && !isInPath ? undefined : forms.find((form) => !parse(form).hasBody)
 }
 
-/** Where and how to call. Throws TypeError when the request lacks what the path names. */
+/** Where and how to call. Throws TypeError when the request lacks what the path names, or has what no path can hold. */
 export async function prepare(
   connection: Connection,
   forms: readonly Form[],
@@ -45,7 +45,7 @@ export async function prepare(
   const { verb, path, hasBody } = choose(forms, fields)
   const named = parametersOf(path)
   const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => !named.includes(name)))
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(fields[name])))
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segmentOf(name, String(fields[name])))
   const query = hasBody ? '' : queryOf(rest)
   const token = await tokenOf(connection)
   return {
@@ -59,6 +59,12 @@ export async function prepare(
       ...(hasBody ? { body: JSON.stringify(rest) } : {}),
     },
   }
+}
+
+function segmentOf(name: string, value: string): string {
+  // Written %2e too, fetch takes them as steps in the path and calls another one.
+  if (value === '.' || value === '..') throw new TypeError(`${name} is ${value}, which the path of a URL cannot hold`)
+  return encodeURIComponent(value)
 }
 
 /** `?options.lines=100`: members joined by dots, lists by repeating the name. */

@@ -50,7 +50,7 @@ export interface CreateTokenResponse {
 
 /** What the node knows of a token; not the token itself. */
 export interface Token {
-  /** Letters, digits, dots, dashes and underscores, at most 64; unique. */
+  /** Letters, digits, dots, dashes and underscores, at most 64, neither `.` nor `..`; unique. */
   name: string
   createdAt?: string
   /** To the minute; absent: never used. */
