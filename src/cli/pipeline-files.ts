@@ -6,7 +6,7 @@ import { InvalidArgumentError } from 'commander'
 import { isObject } from '../text/json-object.ts'
 import { suggestion } from '../text/names.ts'
 import { below, type Problem } from '../text/pointer.ts'
-import { yaml } from '../text/yaml.ts'
+import { yamlOf } from '../text/yaml.ts'
 import { Failure } from './failure.ts'
 import { logLevel, readInput } from './options.ts'
 import type { UpdateSettings } from './pipelines-options.ts'
@@ -184,9 +184,7 @@ export function pipelinesText(pipelines: readonly Pipeline[], format: 'yaml' | '
     names.set(name, id)
   }
   const content = { pipelines: pipelines.map(written) }
-  return format === 'json'
-    ? `${JSON.stringify(content, null, 2)}\n`
-    : yaml().stringify(content, { lineWidth: 0, compat: 'yaml-1.1' })
+  return format === 'json' ? `${JSON.stringify(content, null, 2)}\n` : yamlOf(content)
 }
 
 function written({ id, jsonConfig, ...pipeline }: Pipeline): Fields {

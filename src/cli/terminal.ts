@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
 import { requirePackage } from '../require-package.ts'
-import { yaml } from '../text/yaml.ts'
+import { yamlOf } from '../text/yaml.ts'
 
 export interface Column {
   title: string
@@ -208,15 +208,13 @@ export function writeYaml(): void {
   isYaml = true
 }
 
-const yamlOf = (value: unknown): string => yaml().stringify(value, { lineWidth: 0 }).trimEnd()
-
 /** Data as the command's one answer. */
 export function printJson(value: unknown): void {
-  print(isYaml ? yamlOf(value) : JSON.stringify(value, null, 2))
+  print(isYaml ? yamlOf(value).trimEnd() : JSON.stringify(value, null, 2))
 }
 
 /** One of several values that follow each other: a line of JSON, or a document of YAML. */
-export const dataLine = (value: unknown): string => (isYaml ? `---\n${yamlOf(value)}` : JSON.stringify(value))
+export const dataLine = (value: unknown): string => (isYaml ? `---\n${yamlOf(value).trimEnd()}` : JSON.stringify(value))
 
 /** Prints one of several values that follow each other. */
 export function printDataLine(value: unknown): void {

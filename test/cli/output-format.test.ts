@@ -68,6 +68,13 @@ describe('the format of what is printed', () => {
     expect(parse(yaml?.stdout ?? '')).toEqual(JSON.parse(json?.stdout ?? ''))
   })
 
+  it('keeps strings apart from what YAML 1.1 would make of them', async () => {
+    const create = ['pipelines', 'create', 'yes', config, '-o', 'yaml']
+    const { stdout } = await penstock(create, { env })
+    expect(stdout).toContain('\nname: "yes"\n')
+    expect(parse(stdout, { version: '1.1' })).toMatchObject({ name: 'yes' })
+  })
+
   it('of several values is a document of YAML each', async () => {
     const { code, stdout } = await penstock(['pipelines', 'telemetry', 'lossy', '-c', '2', '-o', 'yaml'], { env })
     expect(code).toBe(0)

@@ -1,0 +1,30 @@
+/** What is written as YAML, read by the rules of versions 1.2 and 1.1. */
+
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { yamlOf } from './yaml.ts'
+
+// Of the types of YAML 1.1: https://yaml.org/type.
+const BOOLEANS = ['y', 'N', 'yes', 'NO', 'on', 'Off', 'true']
+const NUMBERS = ['0777', '0o14', '0b11', '0x1f', '1_000', '1:30', '12:30:45.5', '+1', '.5', '1e3', '.inf', '.NaN']
+const DATES = ['2026-01-01', '2026-1-1 10:00:00', '2026-01-01T10:00:00Z']
+const OTHERS = ['~', 'null', '', '=', '<<', '-', '?', '@a', '%a', 'a: b', '#']
+
+test.each([...BOOLEANS, ...NUMBERS, ...DATES, ...OTHERS])(
+  'the string %j stays one, as a value and as a key',
+  (text) => {
+    const value = { [text]: text, list: [text] }
+    const written = yamlOf(value)
+    for (const version of ['1.2', '1.1'] as const) expect(parse(written, { version })).toEqual(value)
+  },
+)
+
+test.each(['=', '<<'])('%s is quoted: readers of YAML 1.1 take it for part of a map', (text) => {
+  expect(yamlOf([text])).toBe(`- "${text}"\n`)
+})
+
+test('what needs no quotes has none', () => {
+  expect(yamlOf({ name: 'edge', rack: 4, long: 'word '.repeat(40).trim() })).toBe(
+    `name: edge\nrack: 4\nlong: ${'word '.repeat(40).trim()}\n`,
+  )
+})
