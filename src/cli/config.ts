@@ -14,9 +14,6 @@ function written(key: string, value: unknown): unknown {
   return forms.get(key) === 'duration' ? writeDuration(value as number) : value
 }
 
-const asJson = (value: unknown): string =>
-  JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? item.toString() : item))
-
 export function addConfig(program: Command): void {
   const config = program
     .command('config')
@@ -28,12 +25,12 @@ export function addConfig(program: Command): void {
     .action(async (options: Record<string, unknown> & { output: Format }) => {
       const { effective } = await loadNodeConfig(options)
       if (options.output === 'json') {
-        printJson(JSON.parse(asJson(effective.map((entry) => ({ ...entry, value: written(entry.key, entry.value) })))))
+        printJson(effective.map((entry) => ({ ...entry, value: written(entry.key, entry.value) })))
         return
       }
       const rows = effective.map(({ key, value, origin }) => {
         const shown = written(key, value)
-        return [key, typeof shown === 'string' ? shown : asJson(shown), origin]
+        return [key, typeof shown === 'string' ? shown : JSON.stringify(shown), origin]
       })
       print(table([{ title: 'KEY' }, { title: 'VALUE', wrap: true }, { title: 'FROM' }], rows))
     })

@@ -3,10 +3,10 @@ import { resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { hubAddress, MAX_ADDRESS_LENGTH } from '../link/hub-address.ts'
 import { readDuration, writeDuration } from '../text/durations.ts'
-import { isObject } from '../text/json-object.ts'
+import { isObject, setOwn } from '../text/json-object.ts'
 import { readSize, writeSize } from '../text/sizes.ts'
 
-/** Reads a value as YAML gave it; `base` is the directory that relative paths start from. */
+/** Reads a value as YAML gave it, whole numbers as bigint; `base` is the directory that relative paths start from. */
 export type Read<T> = (value: unknown, base: string) => { value: T } | { problem: string }
 
 /**
@@ -30,13 +30,17 @@ export type TlsSetting = 'none' | 'auto' | { certificate: string; key: string }
 
 export const bad = (problem: string) => ({ problem })
 
+/** A kind whose values have no whole numbers that a double does not hold. */
 function kind<T>(form: Form, read: Read<T>): Kind<T> {
-  return { form, read }
+  const number = (value: unknown) => (typeof value === 'bigint' ? Number(value) : value)
+  return { form, read: (value, base) => read(Array.isArray(value) ? value.map(number) : number(value), base) }
 }
 
-export const text = kind<string>('text', (value) =>
-  typeof value === 'string' || typeof value === 'number' ? { value: String(value) } : bad('must be text'),
-)
+export const text: Kind<string> = {
+  form: 'text',
+  read: (value) =>
+    ['string', 'number', 'bigint'].includes(typeof value) ? { value: String(value) } : bad('must be text'),
+}
 
 export const boolean = kind<boolean>('switch', (value) =>
   typeof value === 'boolean' ? { value } : bad('must be true or false'),
@@ -166,22 +170,41 @@ export const tls = kind<TlsSetting>('yaml', (value, base) => {
   return { value: { certificate: resolve(base, certificate), key: resolve(base, key) } }
 })
 
-/** Text, whole numbers, fractions and booleans keep their type; bytes are written `{bytesValue: BASE64}`. */
-export const metadata = kind<Record<string, NodeMetadataItem>>('yaml', (value) => {
-  if (!isObject(value)) return bad('must be a map, as in {region: eu, rack: 4}')
-  const items: Record<string, NodeMetadataItem> = {}
-  for (const [key, item] of Object.entries(value)) {
-    const read = metadataItem(item)
-    if (read === undefined) return bad(`${key} must be text, a number, true or false, or {bytesValue: BASE64}`)
-    items[key] = read
-  }
-  return { value: items }
-})
+/** Text, whole numbers, fractions (`1.0` too) and booleans keep their type; bytes are written `{bytesValue: BASE64}`. */
+export const metadata: Kind<Record<string, NodeMetadataItem>> = {
+  form: 'yaml',
+  read: (value) => {
+    if (!isObject(value)) return bad('must be a map, as in {region: eu, rack: 4}')
+    const items: Record<string, NodeMetadataItem> = {}
+    for (const [key, item] of Object.entries(value)) {
+      if (typeof item === 'bigint' && BigInt.asIntN(64, item) !== item) {
+        return bad(`${key}: a whole number has 64 bits at most: write ${item}.0 for a fraction, or quote it for text`)
+      }
+      const read = metadataItem(item)
+      if (read === undefined) return bad(`${key} must be text, a number, true or false, or {bytesValue: BASE64}`)
+      setOwn(items, key, read)
+    }
+    return { value: items }
+  },
+  shown: (items) =>
+    Object.fromEntries(
+      Object.entries(items as Record<string, NodeMetadataItem>).map(([key, item]) => [key, shownItem(item)]),
+    ),
+}
+
+/** An item as proto3 JSON has it. */
+function shownItem({ intValue, doubleValue, bytesValue, ...item }: NodeMetadataItem): unknown {
+  if (intValue !== undefined) return { intValue: String(intValue) }
+  if (doubleValue !== undefined)
+    return { doubleValue: Number.isFinite(doubleValue) ? doubleValue : String(doubleValue) }
+  return bytesValue === undefined ? item : { bytesValue: Buffer.from(bytesValue).toString('base64') }
+}
 
 function metadataItem(item: unknown): NodeMetadataItem | undefined {
   if (typeof item === 'string') return { stringValue: item }
   if (typeof item === 'boolean') return { boolValue: item }
-  if (typeof item === 'number') return Number.isSafeInteger(item) ? { intValue: BigInt(item) } : { doubleValue: item }
+  if (typeof item === 'bigint') return { intValue: item }
+  if (typeof item === 'number') return { doubleValue: item }
   if (isObject(item) && Object.keys(item).length === 1 && typeof item.bytesValue === 'string') {
     const base64 = item.bytesValue
     return /^[A-Za-z0-9+/]*={0,2}$/.test(base64) ? { bytesValue: Buffer.from(base64, 'base64') } : undefined

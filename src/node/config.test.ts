@@ -133,15 +133,39 @@ test('names the file, whatever it holds', () => {
 
 test('metadata keeps the types of its values', () => {
   const text =
-    'node:\n  metadata:\n    region: eu\n    rack: 4\n    load: 0.5\n    spare: true\n    seal: { bytesValue: AQI= }\n'
+    'node:\n  metadata:\n    region: eu\n    rack: 4\n    load: 0.5\n    share: 1.0\n    far: .inf\n    serial: 9007199254740993\n    spare: true\n    seal: { bytesValue: AQI= }\n'
   const loaded = loadConfig({ file: file(text) })
   expect(loaded.config['node.metadata']).toEqual({
     region: { stringValue: 'eu' },
     rack: { intValue: 4n },
     load: { doubleValue: 0.5 },
+    share: { doubleValue: 1 },
+    far: { doubleValue: Number.POSITIVE_INFINITY },
+    serial: { intValue: 9_007_199_254_740_993n },
     spare: { boolValue: true },
     seal: { bytesValue: Buffer.from([1, 2]) },
   })
+  // As proto3 JSON, for `config check`.
+  expect(loaded.effective.find(({ key }) => key === 'node.metadata')?.value).toEqual({
+    region: { stringValue: 'eu' },
+    rack: { intValue: '4' },
+    load: { doubleValue: 0.5 },
+    share: { doubleValue: 1 },
+    far: { doubleValue: 'Infinity' },
+    serial: { intValue: '9007199254740993' },
+    spare: { boolValue: true },
+    seal: { bytesValue: 'AQI=' },
+  })
+})
+
+test('metadata in a flag keeps them too, and any key', () => {
+  const flags = { 'node-metadata': '{b: -9223372036854775808, f: 1.0, __proto__: 7}' }
+  const items = loadConfig({ flags }).config['node.metadata']
+  expect(Object.entries(items)).toEqual([
+    ['b', { intValue: -(2n ** 63n) }],
+    ['f', { doubleValue: 1 }],
+    ['__proto__', { intValue: 7n }],
+  ])
 })
 
 test.each([
@@ -268,6 +292,10 @@ describe('every problem is told with its place', () => {
     ['log: { level: loud }\n', 'must be one of debug, info'],
     ['http: { tls: { certificate: a } }\n', 'must be none, auto, or'],
     ['node: { metadata: { a: [1] } }\n', 'a must be text'],
+    ['node: { metadata: { a: 9223372036854775808 } }\n', 'a: a whole number has 64 bits at most: write'],
+    ['node: { metadata: { a: "\\ud800" } }\n', 'node.metadata: /a must be Unicode text without lone surrogates'],
+    ['node: { metadata: { "\\udc00": 1 } }\n', 'must be Unicode text without lone surrogates'],
+    ['node: { name: "\\U0000d800" }\n', 'node.name: the text must be Unicode text without lone surrogates'],
     ['http: { allowedOrigins: {} }\n', 'must be a list of origins'],
     ['http: { allowedOrigins: ["*"] }\n', '* would serve the pages of everybody'],
     ['http: { allowedOrigins: [null] }\n', 'must be a list of origins'],
@@ -282,6 +310,18 @@ describe('every problem is told with its place', () => {
   ])('%j', (text, problem) => {
     const problems = problemsOf({ file: file(text) })
     expect(problems).toHaveLength(1)
+    expect(problems[0]).toContain(problem)
+  })
+
+  test.each([
+    ['{b: 1, b: 2}', 'Map keys must be unique, at character 8'],
+    ['{b: 1', 'Flow map must end with a }, at character 6'],
+    ['{b: *c}', 'Unresolved alias'],
+    ['b', 'must be a map, as in {region: eu, rack: 4}'],
+    ['*', 'must be a map, as in {region: eu, rack: 4}'],
+  ])('%j as a flag', (text, problem) => {
+    const problems = problemsOf({ flags: { 'node-metadata': text } })
+    expect(problems).toEqual([expect.stringContaining('--node-metadata: node.metadata: ')])
     expect(problems[0]).toContain(problem)
   })
 

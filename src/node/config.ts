@@ -1,6 +1,8 @@
 /** The node's configuration: defaults, a YAML file, PENSTOCK_ variables and flags, each over the one before, every value with its origin. */
 import { resolve } from 'node:path'
 import type { YAMLMap } from 'yaml'
+import { messageOf } from '../text/error-message.ts'
+import { loneSurrogatesOf } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
 import { yaml } from '../text/yaml.ts'
 import { clusterProblems } from './cluster-settings.ts'
@@ -44,6 +46,8 @@ export interface ConfigSources {
 
 interface Given {
   value: unknown
+  /** Why the text that was to be YAML has no value. */
+  fault?: string
   origin: string
   /** Relative paths start here. */
   base: string
@@ -57,25 +61,26 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
   for (const entry of settings) {
     const { key, variable } = entry
     const typed = environment[variable]
-    if (typed !== undefined) given.set(key, { value: typedValue(entry, typed), origin: variable, base: '.' })
+    if (typed !== undefined) given.set(key, { ...typedValue(entry, typed), origin: variable, base: '.' })
   }
   const byFlag = new Map(settings.map((entry) => [entry.flag, entry]))
   for (const [flag, typed] of Object.entries(flags)) {
     if (typed === undefined) continue
     const known = byFlag.get(flag)
     if (known === undefined) problems.push(`--${flag}: no such flag`)
-    else given.set(known.key, { value: typedValue(known, typed), origin: `--${flag}`, base: '.' })
+    else given.set(known.key, { ...typedValue(known, typed), origin: `--${flag}`, base: '.' })
   }
   const config: Record<string, unknown> = {}
   const effective: Effective[] = []
-  for (const { key, read, shown, fallback } of settings) {
+  for (const entry of settings) {
+    const { key, shown, fallback } = entry
     const source = given.get(key)
     if (source === undefined) {
       config[key] = fallback()
       effective.push({ key, value: config[key], origin: 'default' })
       continue
     }
-    const outcome = read(source.value, source.base)
+    const outcome = source.fault === undefined ? readUnicode(entry, source) : { problem: source.fault }
     if ('problem' in outcome) problems.push(`${source.origin}: ${key}: ${outcome.problem}`)
     else {
       config[key] = outcome.value
@@ -97,13 +102,27 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
   }
 }
 
-/** What a flag or variable says; a bare flag says true. */
-function typedValue({ form }: Setting, typed: string | boolean): unknown {
-  if (typeof typed === 'boolean' || form === 'text' || form === 'duration') return typed
+/** Half of a surrogate pair, which YAML's escapes can write and UTF-8 cannot, would come back as another string. */
+function readUnicode({ read }: Setting, { value, base }: Given): ReturnType<Setting['read']> {
+  const [pointer] = loneSurrogatesOf(value)
+  return pointer === undefined
+    ? read(value, base)
+    : { problem: `${pointer === '' ? 'the text' : pointer} must be Unicode text without lone surrogates` }
+}
+
+/** As config-values.ts wants them. */
+const YAML_OPTIONS = { prettyErrors: false, uniqueKeys: true, intAsBigInt: true } as const
+
+/** What a flag or variable says; a bare flag says true. What is no YAML is text, unless it begins as a map or a list does. */
+function typedValue({ form }: Setting, typed: string | boolean): Pick<Given, 'value' | 'fault'> {
+  if (typeof typed === 'boolean' || form === 'text' || form === 'duration') return { value: typed }
+  const { parse, YAMLError } = yaml()
   try {
-    return yaml().parse(typed) ?? ''
-  } catch {
-    return typed
+    return { value: parse(typed, YAML_OPTIONS) ?? '' }
+  } catch (error) {
+    if (!/^\s*[{[]/.test(typed)) return { value: typed }
+    const place = error instanceof YAMLError ? `, at character ${error.pos[0] + 1}` : ''
+    return { value: typed, fault: messageOf(error) + place }
   }
 }
 
@@ -119,7 +138,7 @@ const sections: ReadonlySet<string> = new Set(
 function readFile(file: { name: string; text: string }, given: Map<SettingKey, Given>, problems: string[]): void {
   const { isMap, isScalar, LineCounter, parseDocument } = yaml()
   const lines = new LineCounter()
-  const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true })
+  const document = parseDocument(file.text, { ...YAML_OPTIONS, lineCounter: lines })
   for (const error of document.errors) {
     problems.push(`${file.name}:${lines.linePos(error.pos[0]).line}: ${error.message}`)
   }

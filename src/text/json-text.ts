@@ -99,17 +99,23 @@ export class JsonPlaces {
   }
 }
 
-/** Pointers, `MAX_TOLD` at most, of the strings and keys of a value that hold half of a surrogate pair: no UTF-8 can say those. */
+/** Pointers, `MAX_TOLD` at most, of the strings and keys of a text's value that hold half of a surrogate pair: no UTF-8 can say those. */
 export function loneSurrogates(text: string, value: unknown): string[] {
   // They come from escapes only: a text with none has none.
-  if (!/\\u[dD][89a-fA-F]/.test(text)) return []
+  return /\\u[dD][89a-fA-F]/.test(text) ? loneSurrogatesOf(value) : []
+}
+
+/** The same of any value. */
+export function loneSurrogatesOf(value: unknown): string[] {
   const found: string[] = []
+  const seen = new Set<object>()
   const open: [string, unknown][] = [['', value]]
   for (let next = open.pop(); next !== undefined && found.length < MAX_TOLD; next = open.pop()) {
     const [pointer, item] = next
     if (typeof item === 'string') {
       if (isLone(item)) found.push(pointer)
-    } else if (typeof item === 'object' && item !== null) {
+    } else if (typeof item === 'object' && item !== null && !seen.has(item)) {
+      seen.add(item)
       for (const [key, inner] of Object.entries(item)) {
         const at = along(pointer, key)
         if (isLone(key)) found.push(at)
