@@ -124,6 +124,22 @@ describe('decoding', () => {
     expect(problemsOf(() => decodeJson(message(name), value)).map((problem) => problem.pointer)).toEqual([pointer])
   })
 
+  test.each(['9223372036854775807', '-9007199254740992', '9007199254740993', '1e400'])(
+    '%s as a number is refused with what to do, and not as a number that was not sent',
+    (number) => {
+      const item = JSON.parse(`{"intValue": ${number}}`)
+      const [wide] = problemsOf(() => decodeJson(message('hub.NodeMetadataItem'), item))
+      expect(wide?.message).toBe(
+        'must be sent as a string: JSON readers round numbers of 2^53 and more (an integer from -9223372036854775808 to 9223372036854775807)',
+      )
+      const narrow = problemsOf(() => decodeJson(message('pipeline.CreatePipelineRequest'), { cpuPin: item.intValue }))
+      expect(narrow).toContainEqual({
+        pointer: '/cpuPin',
+        message: 'must be an integer from 0 to 4294967295, not a number of 2^53 or more',
+      })
+    },
+  )
+
   test('a key named __proto__ is data', () => {
     const value: unknown = JSON.parse('{"items": {"__proto__": {"stringValue": "x"}}}')
     const decoded = decodeJson(message('hub.NodeMetadata'), value) as { items: object }

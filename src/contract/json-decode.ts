@@ -202,12 +202,20 @@ function scalarDecoder(scalar: Scalar): Decode {
     case 'int64':
     case 'uint64': {
       const [least, most] = RANGES[scalar]
-      return typed(
-        (value) => readInteger(value, least, most),
-        `an integer from ${least} to ${most}, as a string or a number below 2^53`,
-      )
+      const decode = typed((value) => readInteger(value, least, most), `an integer from ${least} to ${most}`)
+      return (value, pointer, problems) => {
+        if (!isRounded(value)) return decode(value, pointer, problems)
+        const message = `must be sent as a string: JSON readers round numbers of 2^53 and more (an integer from ${least} to ${most})`
+        problems.push({ pointer, message })
+        return undefined
+      }
     }
   }
+}
+
+/** A number that JSON.parse may have rounded: what was sent is not known any more. */
+function isRounded(value: unknown): boolean {
+  return typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER
 }
 
 function typed(read: (value: unknown) => unknown, expected: string): Decode {
@@ -268,5 +276,5 @@ function describe(value: unknown): string {
   if (typeof value === 'object') return 'an object'
   if (typeof value === 'string')
     return value.length <= 32 ? JSON.stringify(value) : `a string of ${value.length} characters`
-  return String(value)
+  return isRounded(value) ? 'a number of 2^53 or more' : String(value)
 }
