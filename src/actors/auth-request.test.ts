@@ -2,11 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { createActor, fromPromise, SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
-import { ServiceError } from '../contract/errors.ts'
+import { NotStored, ServiceError } from '../contract/errors.ts'
 import { type AuthRequestEvent, authRequest, type Decision, type Place, type Verdict } from './auth-request.ts'
 
 const TIMEOUT = 300_000
-const full = new Error('the disk is full')
+const fault = new Error('a fault of the hub')
+const full = new NotStored('penstock.lmdb', 'no space left')
 const away = new ServiceError('UNAVAILABLE', 'cut off')
 
 /** What happens outside of the machine: where its hub's state is kept, its clock. */
@@ -16,6 +17,7 @@ const outside = [
   'another was faster: accepted',
   'another was faster: rejected',
   'not written',
+  'disk full',
   'away',
   'taken off',
   'not taken off',
@@ -57,10 +59,11 @@ function rig() {
     else if (step === 'written, was on the list') wrote({ isNew: false })
     else if (step === 'another was faster: accepted') writes.at(-1)?.resolve(acceptedElsewhere)
     else if (step === 'another was faster: rejected') writes.at(-1)?.resolve(rejectedElsewhere)
-    else if (step === 'not written') writes.at(-1)?.reject(full)
+    else if (step === 'not written') writes.at(-1)?.reject(fault)
+    else if (step === 'disk full') writes.at(-1)?.reject(full)
     else if (step === 'away') writes.at(-1)?.reject(away)
     else if (step === 'taken off') expels.at(-1)?.resolve()
-    else if (step === 'not taken off') expels.at(-1)?.reject(full)
+    else if (step === 'not taken off') expels.at(-1)?.reject(fault)
     else if (actor.getSnapshot().status === 'active') actor.send(step)
     await settle(1)
   }
@@ -125,7 +128,13 @@ describe('transitions', () => {
     [
       'deciding',
       [accept],
-      [...decidedElsewhere, ['written', 'waiting'], ['written, was on the list', 'waiting'], ['away', 'pending']],
+      [
+        ...decidedElsewhere,
+        ['written', 'waiting'],
+        ['written, was on the list', 'waiting'],
+        ['away', 'pending'],
+        ['disk full', 'pending'],
+      ],
     ],
     [
       'deciding',
@@ -137,17 +146,30 @@ describe('transitions', () => {
         ['another was faster: rejected', 'rejected'],
         ['not written', 'failed'],
         ['away', 'failed'],
+        ['disk full', 'failed'],
       ],
     ],
     [
       'deciding',
       [reject],
-      [...decidedElsewhere, ['written', 'rejected'], ['written, was on the list', 'rejected'], ['away', 'pending']],
+      [
+        ...decidedElsewhere,
+        ['written', 'rejected'],
+        ['written, was on the list', 'rejected'],
+        ['away', 'pending'],
+        ['disk full', 'pending'],
+      ],
     ],
     [
       'deciding',
       ['time'],
-      [...decidedElsewhere, ['written', 'timedOut'], ['written, was on the list', 'timedOut'], ['away', 'failed']],
+      [
+        ...decidedElsewhere,
+        ['written', 'timedOut'],
+        ['written, was on the list', 'timedOut'],
+        ['away', 'failed'],
+        ['disk full', 'failed'],
+      ],
     ],
     [
       'deciding',
@@ -159,12 +181,19 @@ describe('transitions', () => {
         ['another was faster: rejected', 'rejected'],
         ['not written', 'failed'],
         ['away', 'failed'],
+        ['disk full', 'failed'],
       ],
     ],
     [
       'deciding',
       [accept, heardAccepted],
-      [...decidedElsewhere, ['written', 'waiting'], ['written, was on the list', 'waiting'], ['away', 'waiting']],
+      [
+        ...decidedElsewhere,
+        ['written', 'waiting'],
+        ['written, was on the list', 'waiting'],
+        ['away', 'waiting'],
+        ['disk full', 'waiting'],
+      ],
     ],
     [
       'pending',
@@ -310,9 +339,9 @@ describe('what is told', () => {
   })
 
   test.each<[string, Step[], object]>([
-    ['not written', [accept, 'not written'], { outcome: 'failed', error: full }],
-    ['not written for who has gone', [accept, withdraw, 'not written'], { outcome: 'failed', error: full }],
-    ['not taken off', [accept, 'written', withdraw, 'not taken off'], { outcome: 'gone', error: full }],
+    ['not written', [accept, 'not written'], { outcome: 'failed', error: fault }],
+    ['not written for who has gone', [accept, withdraw, 'not written'], { outcome: 'failed', error: fault }],
+    ['not taken off', [accept, 'written', withdraw, 'not taken off'], { outcome: 'gone', error: fault }],
     ['taken off', [accept, 'written', withdraw, 'taken off'], { outcome: 'gone' }],
   ])('why it failed: %s', async (_row, taken, output) => {
     const { actor, take } = rig()

@@ -1,6 +1,6 @@
 /** A node's request to join the hub, from the moment it is raised until the node has said that it holds its sign-in, or will not join. */
 import { assign, emit, fromPromise, setup } from 'xstate'
-import { isAway } from '../contract/errors.ts'
+import { mayPass } from '../contract/errors.ts'
 
 /** An accepted node's place on the hub's list. */
 export interface Place {
@@ -132,7 +132,7 @@ export const authRequest = setup({
     is: (_, { decision, verdict }: { decision: Decision | null; verdict: Verdict }) => decision?.verdict === verdict,
     /** An answer that could not be written, or of which that is not known, with its node still waiting. */
     mayWaitOn: ({ context: { wanted, isWithdrawn } }, { error }: { error: unknown }) =>
-      isAway(error) && !isWithdrawn && (wanted === 'accepted' || wanted === 'rejected'),
+      mayPass(error) && !isWithdrawn && (wanted === 'accepted' || wanted === 'rejected'),
   },
   actions: {
     want: assign((_, { verdict }: { verdict: Verdict }) => ({ wanted: verdict })),

@@ -95,6 +95,7 @@ export class NotStored extends Error {
 }
 
 /** Whether what was asked cannot be done now, or what became of it is not known; asked again, or elsewhere, it may be. */
-export function isAway(error: unknown): error is ServiceError {
+export function mayPass(error: unknown): error is ServiceError | NotStored {
+  if (error instanceof NotStored) return true
   return error instanceof ServiceError && (error.code === 'UNAVAILABLE' || error.code === 'UNKNOWN')
 }

@@ -47,11 +47,13 @@ export class EmbeddedRequests implements RequestStore {
   async decide(id: bigint, verdict: Verdict): Promise<RequestDecision | undefined> {
     const found = this.#open.get(id)
     if (found === undefined) return undefined
-    this.#open.delete(id)
+    // One whose acceptance cannot be written stays open.
     const place = verdict === 'accepted' ? await this.#options.admit(found.joiner) : null
+    this.#open.delete(id)
     return { verdict, place, isOwn: true }
   }
 
-  /** Nobody else has anything of it. */
-  settle(): void {}
+  settle(id: bigint): void {
+    this.#open.delete(id)
+  }
 }

@@ -19,7 +19,11 @@ export interface FactCaller {
 /** Something on a hub, about one node. */
 export type HubFact = { readonly nodeId: string; readonly name: string } /** It asks to join. */ & (
   | { readonly kind: 'asked'; readonly requestId: bigint; readonly address: string }
-  | { readonly kind: 'answered'; readonly requestId: bigint; readonly accept: boolean; readonly caller: FactCaller }
+  | ({ readonly requestId: bigint; readonly accept: boolean; readonly caller: FactCaller } & (
+      | { readonly kind: 'answered' }
+      /** The answer was not written, or that is not known. */
+      | { readonly kind: 'not answered'; readonly error: unknown }
+    ))
   | { readonly kind: 'withdrawn' | 'timed out'; readonly requestId: bigint }
   | { readonly kind: 'joined' }
   | { readonly kind: 'link up'; readonly address: string }

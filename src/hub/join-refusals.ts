@@ -1,12 +1,21 @@
 /** What a node hears whose request to join has not ended in its acceptance, and an operator whose answer does not count. */
 import type { AuthRequestOutput } from '../actors/auth-request.ts'
-import { isAway, ServiceError } from '../contract/errors.ts'
+import { mayPass, NotStored, ServiceError } from '../contract/errors.ts'
 import type { Admission, JoiningNode } from '../link/link.ts'
 
 type Reason = 'REJECTED' | 'TIMED_OUT' | 'TOO_MANY' | 'WITHDRAWN' | 'UNAVAILABLE'
 
 export function refusal(reason: Reason, message: string): Admission {
   return { admitted: false, reason, message }
+}
+
+/** The hub can say nothing of the request now, or not take it. */
+export function unavailable(error: ServiceError | NotStored): Admission {
+  const message =
+    error instanceof NotStored
+      ? `it cannot store requests to join now (${error.why}): ask again once there is room on its disk`
+      : error.message
+  return refusal('UNAVAILABLE', message)
 }
 
 /** Throws what made the request fail, unless another server can say what becomes of it. */
@@ -19,7 +28,7 @@ export function refusalOf({ outcome, error }: AuthRequestOutput, joiner: Joining
     case 'withdrawn':
       return refusal('WITHDRAWN', 'the caller went away')
     case 'failed':
-      if (isAway(error)) return refusal('UNAVAILABLE', error.message)
+      if (mayPass(error)) return unavailable(error)
       throw error
     default:
       return refusal('WITHDRAWN', wentAway(joiner))

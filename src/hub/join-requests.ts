@@ -12,11 +12,11 @@ import {
 } from '../actors/auth-request.ts'
 import { networkOf } from '../contract/address.ts'
 import { type Clock, systemClock } from '../contract/clock.ts'
-import { isAway, ServiceError } from '../contract/errors.ts'
+import { mayPass, NotStored, ServiceError } from '../contract/errors.ts'
 import type { AuthenticationByRequestRequest } from '../contract/types.ts'
 import type { Admission, JoiningNode, LinkSession } from '../link/link.ts'
 import type { FactCaller, HubFact } from './facts.ts'
-import { notPending, refusal, refusalOf, wentAway } from './join-refusals.ts'
+import { notPending, refusal, refusalOf, unavailable, wentAway } from './join-refusals.ts'
 import { requestView } from './node-records.ts'
 import { type Asking, tooMany } from './request-limits.ts'
 import type { MemberPlace, RequestDecision, RequestStore, WaitEnd, Waiter } from './request-store.ts'
@@ -49,6 +49,8 @@ interface Raised {
 interface HeldPlace extends Place {
   readonly onList: MemberPlace
 }
+
+type Answer = Omit<Extract<HubFact, { kind: 'answered' }>, 'kind'>
 
 /** `admitted`: for good; otherwise how the request ended before that. */
 type Outcome = 'admitted' | AuthRequestOutput
@@ -133,8 +135,9 @@ export class JoinRequests {
     try {
       await store.wait(waiter)
     } catch (error) {
-      if (!isAway(error)) throw error
-      return refusal('UNAVAILABLE', error.message)
+      if (!mayPass(error)) throw error
+      if (error instanceof NotStored) this.#options.onError('a request to join could not be raised', error)
+      return unavailable(error)
     } finally {
       this.#raising.delete(waiter)
     }
@@ -156,10 +159,9 @@ export class JoinRequests {
     const raised = this.#raised.get(requestId)
     if (raised === undefined) return await this.#answerElsewhere(requestId, accept, caller)
     if (!isPending(raised)) throw notPending(requestId)
-    this.#options.onFact?.({ kind: 'answered', ...about(raised.joiner), requestId, accept, caller })
+    const answer = { ...about(raised.joiner), requestId, accept, caller }
     raised.actor.send({ type: 'ANSWER', accept })
-    const { isOwn } = await raised.deciding
-    if (!isOwn) throw notPending(requestId)
+    await this.#told(answer, raised.deciding)
     if (!accept) return
     if ((await raised.outcome) !== 'admitted') throw new ServiceError('NOT_FOUND', wentAway(raised.joiner))
   }
@@ -242,12 +244,25 @@ export class JoinRequests {
 
   /** A request whose node waits at another server. */
   async #answerElsewhere(requestId: bigint, accept: boolean, caller: FactCaller): Promise<void> {
-    const { store, onFact } = this.#options
+    const { store } = this.#options
     const request = await store.find(requestId)
     if (request === undefined) throw notPending(requestId)
-    onFact?.({ kind: 'answered', ...about(request), requestId, accept, caller })
-    const decision = await store.decide(requestId, accept ? 'accepted' : 'rejected')
-    if (decision?.isOwn !== true) throw notPending(requestId)
+    const answer = { ...about(request), requestId, accept, caller }
+    await this.#told(answer, store.decide(requestId, accept ? 'accepted' : 'rejected'))
+  }
+
+  /** Tells of an answer once it is known what has become of it. Throws NOT_FOUND when another was faster, and what `deciding` fails with. */
+  async #told(answer: Answer, deciding: Promise<Pick<Decision, 'isOwn'> | undefined>): Promise<void> {
+    const { onFact } = this.#options
+    let decision: Pick<Decision, 'isOwn'> | undefined
+    try {
+      decision = await deciding
+    } catch (error) {
+      onFact?.({ kind: 'not answered', ...answer, error })
+      throw error
+    }
+    if (decision?.isOwn !== true) throw notPending(answer.requestId)
+    onFact?.({ kind: 'answered', ...answer })
   }
 
   /** The node's place is this request's from now on: the last one accepted says whether the node stays. */

@@ -51,6 +51,12 @@ export function logHub(log: FactLog, fact: HubFact): void {
       log.info(fields, `request to join ${fact.accept ? 'accepted' : 'rejected'}`)
       break
     }
+    case 'not answered': {
+      const fields = { ...about, request: Number(fact.requestId), ...callerFields(fact.caller) }
+      const verdict = fact.accept ? 'accepted' : 'rejected'
+      log.warn({ ...fields, error: messageOf(fact.error) }, `request to join could not be ${verdict}`)
+      break
+    }
     case 'withdrawn':
       log.info({ ...about, request: Number(fact.requestId) }, 'request to join withdrawn')
       break

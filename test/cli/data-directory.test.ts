@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { settingsOf, traffic } from '../api/running-node.ts'
-import { NOBODY, scratchForAll } from './cli.ts'
+import { NOBODY, penstock, scratchForAll } from './cli.ts'
 
 // Many processes one after the other, each of which takes its time on a loaded machine.
 vi.setConfig({ testTimeout: 180_000 })
@@ -187,6 +187,36 @@ describe.skipIf(!canMount)('a disk', () => {
     const lines = node.stderr().trim().split('\n')
     expect(lines.filter((line) => line.includes('penstock.lmdb does not take changes'))).toHaveLength(1)
     expect(lines.filter((line) => line.includes(' ERROR '))).toHaveLength(1)
+  })
+
+  test("that fills up, a hub's: a request to join that cannot be stored as accepted waits until it can", async () => {
+    const disk = smallDisk('hub', 4096) as string
+    const hub = await up(join(disk, 'node'), [], ['--hub'])
+    const asker = await up(join(directory.path, 'asker'))
+    const url = (node: Up, path: string) => `http://${node.ready?.http}/v1/${path}`
+    const requests = async () =>
+      ((await (await fetch(url(hub, 'hub-server/authentication-requests'))).json()) as { requests: object[] }).requests
+    const approve = () =>
+      penstock(['authentication-requests', 'approve', '--all', '--url', `http://${hub.ready?.http}`])
+    const body = JSON.stringify({ hubServerAddress: `http://${hub.ready?.http}` })
+    const joined = fetch(url(asker, 'hub-client/authenticate-by-request'), { method: 'POST', body })
+    await vi.waitUntil(async () => (await requests()).length === 1, 30_000)
+    fill(disk, 0)
+    // What the node has reserved for what it stores.
+    const settings = settingsOf(traffic())
+    settings.jsonConfig += ' '.repeat(10_000)
+    const create = async () =>
+      (await fetch(url(hub, `nodes/${hub.ready?.node}/pipelines`), { method: 'POST', body: JSON.stringify(settings) }))
+        .status
+    while ((await create()) === 200);
+    expect(await approve()).toMatchObject({ code: 1, stderr: expect.stringContaining('is its disk full?') })
+    expect(await requests()).toHaveLength(1)
+    expect(hub.stderr()).not.toMatch(/request to join accepted|node joined/)
+    expect(hub.stderr()).toMatch(/ WARN request to join could not be accepted .* error=".*\d bytes are free.*"\n/)
+    rmSync(join(disk, 'fill'))
+    expect(await approve()).toMatchObject({ code: 0, stdout: 'approved 1\n' })
+    expect((await joined).status).toBe(200)
+    expect(hub.stderr()).toMatch(/ INFO request to join accepted /)
   })
 
   test('mounted read-only: what, where, and what to do', async () => {

@@ -94,6 +94,8 @@ export class Member {
   readonly directory: string
   readonly events: LinkEvent[] = []
   readonly reported: unknown[] = []
+  /** Its log of what is no error. */
+  readonly logged: { message: string }[] = []
   readonly #network: Network
   readonly #address: string | undefined
   readonly #clock: Clock
@@ -127,7 +129,11 @@ export class Member {
       hubServer: address === undefined ? undefined : { requestTimeout, shared },
       dial: (request) => this.#dial(request, options.remoteAddress ?? ''),
       dispatcher: () => this.dispatcher,
-      log: { info: () => {}, warn: () => {}, error: (fields) => this.reported.push(fields) },
+      log: {
+        info: (fields, message) => this.logged.push({ ...fields, message }),
+        warn: (fields, message) => this.logged.push({ ...fields, message }),
+        error: (fields) => this.reported.push(fields),
+      },
       clock: this.#clock,
       random: options.random ?? (() => 0),
     })

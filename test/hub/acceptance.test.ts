@@ -1,6 +1,7 @@
 /** An acceptance that nobody has confirmed yet, at the hub: who is taken off the list again, and who stays; with both registries. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/contract/clock.ts'
+import { NotStored } from '../../src/contract/errors.ts'
 import { loadIdentity } from '../../src/link/identity.ts'
 import type { Dialled, JoiningNode, LinkSession } from '../../src/link/link.ts'
 import { connectPair } from '../../src/link/pair.ts'
@@ -63,20 +64,57 @@ describe.each(REGISTRIES)('%s', (registry, begin) => {
 
     // On the disk of the hub's node: what becomes of one that NATS does not take is in test/cluster/requests.test.ts.
     ofOneProcess?.(
-      'an acceptance that cannot be written: the operator and the joiner are told, nobody is listed',
+      'an acceptance that a fault keeps from being written: the operator and the joiner are told, nobody is listed',
       async () => {
-        const full = new Error('the disk is full')
+        const fault = new Error('a fault of the hub')
         const { sink, receiver } = await hub.converse('authenticationByRequests')
         const admission = policyOf(hub).join(joiner, new AbortController().signal)
         const { requestId } = await sink.next()
-        Object.assign(hub.store.nodes, { put: () => Promise.reject(full) })
+        Object.assign(hub.store.nodes, { put: () => Promise.reject(fault) })
         const answer = (async () => await receiver.message({ requestId: BigInt(requestId), accept: true }))()
-        await expect(answer).rejects.toBe(full)
-        await expect(admission).rejects.toBe(full)
+        await expect(answer).rejects.toBe(fault)
+        await expect(admission).rejects.toBe(fault)
         expect(await listed()).toEqual([])
         expect((await hub.call('getPendingAuthenticationRequests', {})).requests).toEqual([])
       },
     )
+
+    ofOneProcess?.(
+      'an acceptance that a full disk does not take: the operator is told, the request waits on and can be accepted once there is room',
+      async () => {
+        const full = new NotStored('penstock.lmdb', 'no space left')
+        const { sink, receiver } = await hub.converse('authenticationByRequests')
+        const admission = policyOf(hub).join(joiner, new AbortController().signal)
+        const { requestId } = await sink.next()
+        const answer = async (accept: boolean) => await receiver.message({ requestId: BigInt(requestId), accept })
+        const taken = vi.spyOn(hub.store.nodes, 'put').mockRejectedValueOnce(full)
+        await expect(answer(true)).rejects.toBe(full)
+        expect(taken).toHaveBeenCalledTimes(1)
+        expect(hub.logged.map(({ message }) => message)).toEqual([
+          'node asks to join the hub',
+          'request to join could not be accepted',
+        ])
+        expect(await listed()).toEqual([])
+        expect((await hub.call('getPendingAuthenticationRequests', {})).requests).toMatchObject([{ requestId }])
+        await answer(true)
+        expect(await admission).toEqual({ admitted: true })
+        expect(await listed()).toEqual(['north'])
+        expect((await hub.call('getPendingAuthenticationRequests', {})).requests).toEqual([])
+      },
+    )
+
+    ofOneProcess?.('a request for whose id the disk has no room: the joiner is told what is wrong', async () => {
+      const full = new NotStored('penstock.lmdb', 'no space left')
+      Object.assign(hub.store.requestIds, { next: () => Promise.reject(full) })
+      expect(await policyOf(hub).join(joiner, new AbortController().signal)).toEqual({
+        admitted: false,
+        reason: 'UNAVAILABLE',
+        message: expect.stringMatching(
+          /cannot store .* now \(no space left\): ask again once there is room on its disk$/,
+        ),
+      })
+      expect(hub.reported).toEqual([{ err: full }])
+    })
 
     test('a member that asks anew and withdraws, before the disk and after it, stays', async () => {
       const node = network.node()

@@ -85,8 +85,8 @@ test('joined, link up, link down and why, back again, removed by whom: on the hu
   await logged(node, { msg: 'signed in to the hub' })
   expect(linesOf(hub, about).map(({ msg }) => msg)).toEqual([
     'node asks to join the hub',
-    'request to join accepted',
     'node joined the hub',
+    'request to join accepted',
     'link up',
   ])
   expect(linesOf(node, { hub: `${address}/` }).map(({ msg }) => msg)).toEqual([
