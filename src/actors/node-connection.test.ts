@@ -2,12 +2,18 @@
 import { expect, test } from 'vitest'
 import { createActor } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
-import { type NodeConnectionEvent, type NodeLink, nodeConnection } from './node-connection.ts'
+import { type NodeConnectionEvent, type NodeLink, nodeConnection, seenAt } from './node-connection.ts'
+
+/** Since each link was heard on. */
+const SILENCE_MS = 300
 
 function rig() {
   let time = 1_000
   const closed: string[] = []
-  const link = (name: string): NodeLink => ({ close: (reason) => void closed.push(`${name} ${reason}`) })
+  const link = (name: string): NodeLink => ({
+    silence: SILENCE_MS,
+    close: (reason) => void closed.push(`${name} ${reason}`),
+  })
   const actor = createActor(nodeConnection, { input: { details: 'given', lastSeen: 7, now: () => time } })
   const told: string[] = []
   for (const type of ['authenticated', 'deauthenticated', 'connected', 'disconnected', 'updated'] as const) {
@@ -137,7 +143,12 @@ test.each(rows)('%s: %s', (_row, name, from, before, lead) => {
   expect(machine.closed).toEqual(cut)
   expect(context.details).toBe(details)
   expect(context.link === null).toBe(to !== 'online')
-  expect(context.lastSeen).toBe(told.length > 0 ? machine.now() : earlier.lastSeen)
+  // What ends a link, and what is done without the node, is no word of it.
+  const heard = told.some((kind) => ['authenticated', 'connected', 'updated'].includes(kind))
+  const hasLost = earlier.link !== null && context.link === null
+  const otherwise = hasLost ? machine.now() - SILENCE_MS : earlier.lastSeen
+  expect(context.lastSeen).toBe(heard ? machine.now() : otherwise)
+  expect(seenAt(context)).toBe(context.link === null ? context.lastSeen : machine.now() - SILENCE_MS)
 })
 
 test('what is told is already true', () => {

@@ -3,13 +3,15 @@ import { assign, emit, setup } from 'xstate'
 
 /** What the machine needs of a link session. */
 export interface NodeLink {
+  /** Since something was heard on it, milliseconds. */
+  readonly silence: number
   close(reason: 'REMOVED' | 'REPLACED', message: string): void
 }
 
 export interface NodeConnectionInput<Details = unknown> {
   /** What the node said about itself last. */
   details: Details
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; while there is a link `seenAt` says it. */
   lastSeen: number
   /** The time now, milliseconds since the epoch. */
   now(): number
@@ -52,6 +54,7 @@ export const nodeConnection = setup({
     takeLink: assign(({ event }) => (event.type === 'CONNECTED' ? { link: event.link } : {})),
     dropLink: assign({ link: null }),
     see: assign(({ context }) => ({ lastSeen: context.now() })),
+    seeLast: assign(({ context }) => ({ lastSeen: seenAt(context) })),
     replaceLink: ({ context }) => context.link?.close('REPLACED', 'the node has opened a newer connection'),
     cutLink: ({ context, event }) => {
       const { link } = context
@@ -99,13 +102,19 @@ export const nodeConnection = setup({
         CLOSED: {
           guard: 'isOwnLink',
           target: 'offline',
-          actions: ['dropLink', 'see', { type: 'tell', params: 'disconnected' }],
+          actions: ['seeLast', 'dropLink', { type: 'tell', params: 'disconnected' }],
         },
       },
     },
     removed: {
       type: 'final',
-      entry: ['dropLink', 'see', { type: 'tell', params: 'deauthenticated' }],
+      entry: ['seeLast', 'dropLink', { type: 'tell', params: 'deauthenticated' }],
     },
   },
 })
+
+/** When something was last heard of the node, whole milliseconds since the epoch. */
+export function seenAt({ link, lastSeen, now }: NodeConnectionContext): number {
+  // Rounded up: the time now has lost its fraction, and would else be that of a moment before.
+  return link === null ? lastSeen : Math.ceil(now() - link.silence)
+}

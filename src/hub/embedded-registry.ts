@@ -1,6 +1,7 @@
 /** The registry of a hub that is one process: nodes as actors in memory, their records on disk. */
 import { type ActorRefFrom, createActor } from 'xstate'
-import { nodeConnection } from '../actors/node-connection.ts'
+import { nodeConnection, seenAt } from '../actors/node-connection.ts'
+import { systemClock, type Timers } from '../contract/clock.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import type { Node } from '../contract/types.ts'
 import type { JoiningNode, LinkSession, NodeRecord } from '../link/link.ts'
@@ -21,6 +22,8 @@ export interface EmbeddedRegistryOptions {
   onError(error: unknown): void
   /** Milliseconds since the epoch; default: the system's clock. */
   now?: () => number
+  /** Default: the system's. */
+  timers?: Timers
 }
 
 interface Member {
@@ -35,6 +38,9 @@ interface Member {
 /** Who is connected is noted when the link stands: there is nobody else to tell. */
 const CLAIM: Claim = {}
 
+/** How often it is brought to disk when the nodes were last heard of, milliseconds: what is at most lost of it when the process is killed. */
+const SEEN_MS = 60_000
+
 const CHANGES = ['authenticated', 'deauthenticated', 'connected', 'disconnected', 'updated'] as const
 
 export class EmbeddedRegistry implements NodeRegistry {
@@ -47,6 +53,9 @@ export class EmbeddedRegistry implements NodeRegistry {
   readonly #listeners: ((event: NodeEvent) => void)[] = []
   /** Node id → the last of its changes that goes to disk: they wait for one another. */
   readonly #changes = new Map<string, SerialQueue>()
+  readonly #timers: Timers
+  /** Set from the first link on, until there is none. */
+  #noting: unknown
   #self: NodeRecord
   #closed = false
 
@@ -57,6 +66,7 @@ export class EmbeddedRegistry implements NodeRegistry {
     this.#store = options.store
     this.#onError = options.onError
     this.#now = options.now ?? Date.now
+    this.#timers = options.timers ?? systemClock
     this.requests = new EmbeddedRequests({
       nextId: () => options.requestIds.next(),
       admit: (joiner) => this.admit(joiner),
@@ -126,6 +136,7 @@ export class EmbeddedRegistry implements NodeRegistry {
       if (this.#members.get(session.peerId) === member) await this.#forget(member, { type: 'LEAVE' })
     })
     actor.send({ type: 'CONNECTED', link: session, details: record })
+    this.#noteLater()
     void session.closed.then(() => {
       if (!this.#closed && actor.getSnapshot().status === 'active') actor.send({ type: 'CLOSED', link: session })
     })
@@ -152,8 +163,30 @@ export class EmbeddedRegistry implements NodeRegistry {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    for (const member of this.#members.values()) if (isOnline(member)) this.#save(member)
+    this.#timers.clearTimeout(this.#noting)
+    await this.#noteSeen()
     await Promise.all(Array.from(this.#changes.values(), (changes) => changes.run(() => {})))
+  }
+
+  /** As long as there is a link. */
+  #noteLater(): void {
+    if (this.#noting !== undefined || this.#closed) return
+    this.#noting = this.#timers.setTimeout(async () => {
+      await this.#noteSeen()
+      this.#noting = undefined
+      if ([...this.#members.values()].some(isOnline)) this.#noteLater()
+    }, SEEN_MS)
+  }
+
+  /** Brings to disk when the nodes were last heard of; of those that are offline too, since their records may say less than was noted before. */
+  async #noteSeen(): Promise<void> {
+    if (this.#noting === undefined) return
+    const members = [...this.#members.values()]
+    try {
+      await this.#store.noteSeen(members.map(({ id, actor }) => [id, seenAt(actor.getSnapshot().context)]))
+    } catch (error) {
+      this.#onError(error)
+    }
   }
 
   /** From disk first: once somebody was told that the node is gone, it does not come back with a restart. `isMeant` is asked in its turn. */
@@ -193,8 +226,8 @@ export class EmbeddedRegistry implements NodeRegistry {
   #save(member: Member): void {
     this.#inTurn(member.id, async () => {
       if (this.#members.get(member.id) !== member) return
-      const { details, lastSeen } = member.actor.getSnapshot().context
-      await this.#store.put(storedNode(member, details as NodeRecord, isOnline(member) ? this.#now() : lastSeen))
+      const { context } = member.actor.getSnapshot()
+      await this.#store.put(storedNode(member, context.details as NodeRecord, seenAt(context)))
     }).catch(this.#onError)
   }
 
@@ -205,9 +238,8 @@ export class EmbeddedRegistry implements NodeRegistry {
   }
 
   #view(member: Member): Node {
-    const { details, lastSeen } = member.actor.getSnapshot().context
-    const online = isOnline(member)
-    return nodeView(member.id, details as NodeRecord, online, online ? this.#now() : lastSeen)
+    const { context } = member.actor.getSnapshot()
+    return nodeView(member.id, context.details as NodeRecord, isOnline(member), seenAt(context))
   }
 
   #selfView(): Node {

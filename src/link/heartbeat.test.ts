@@ -52,12 +52,14 @@ test('who is silent is asked at 10 and 20 s and dead at 30 s, its calls UNAVAILA
   await pass(clock, 29)
   expect(asked).toEqual([10_000, 20_000])
   expect(call.log).toEqual([])
+  expect(hub.silence).toBe(29_000)
   await pass(clock, 1)
   expect(await hub.closed).toEqual({ reason: 'DEAD', message: 'nothing was heard for 30 s', byPeer: false })
   expect(call.status?.code).toBe('UNAVAILABLE')
   expect(events).toEqual([{ kind: 'dead', message: 'nothing was heard for 30 s', remoteAddress: '', peerId: 'node' }])
   // No timer is left behind.
   await pass(clock, 60)
+  expect(hub.silence).toBe(90_000)
   expect(asked).toHaveLength(2)
 })
 

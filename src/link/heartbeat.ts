@@ -37,6 +37,11 @@ export class Heartbeat {
     return this.#sequence
   }
 
+  /** Since something arrived last, milliseconds. */
+  get silence(): number {
+    return this.#clock.now() - this.#heard
+  }
+
   /** The sequence of a Ping that is sent now, for another reason than silence. */
   next(): number {
     this.#sequence++
@@ -62,7 +67,7 @@ export class Heartbeat {
   }
 
   #look(): void {
-    const silence = this.#clock.now() - this.#heard
+    const { silence } = this
     if (silence >= DEAD_MS) {
       this.#options.dead(silence)
       return

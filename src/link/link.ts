@@ -116,6 +116,8 @@ export interface LinkSession {
   readonly peerId: string
   /** The other side's address as text; empty when there is none (in-process). */
   readonly remoteAddress: string
+  /** Since something arrived last, milliseconds; counts on when the session has ended. */
+  readonly silence: number
   /** Open streams, both directions. */
   readonly streamCount: number
   /**

@@ -109,6 +109,10 @@ export class Session implements LinkSession {
     return this.#transport.remoteAddress
   }
 
+  get silence(): number {
+    return this.#heartbeat.silence
+  }
+
   get streamCount(): number {
     return this.#streams.count
   }
@@ -218,8 +222,10 @@ export class Session implements LinkSession {
   }
 
   #lost(code: number, reason: string): void {
+    const said = CLOSE_REASONS.get(code)
+    if (said !== undefined) this.#heartbeat.heard()
     if (this.#leaving !== undefined) this.#finish('LEFT', this.#leaving.message, false, true)
-    else this.#finish(CLOSE_REASONS.get(code) ?? 'LOST', reason || 'the connection broke', true, true)
+    else this.#finish(said ?? 'LOST', reason || 'the connection broke', true, true)
   }
 
   // Sending.

@@ -34,6 +34,7 @@ export function createHubServer(options: HubPartOptions, settings: HubServerSett
       store: store.nodes,
       requestIds: store.requestIds,
       onError: (error) => log.error({ err: error }, 'a change of the node list could not be stored'),
+      timers: clock,
     })
   details.onChange((record) => registry.setSelf(record))
   const onFact = (fact: HubFact) => logHub(log, fact)

@@ -57,34 +57,40 @@ export class RecordCollection<R> {
   }
 }
 
+interface SingleOptions<R> extends Pick<CollectionOptions<R>, 'name' | 'bytesOf'> {
+  readonly key: string
+}
+
 /** The only record of its kind, in a collection of its own. */
 export class SingleRecord<R> {
   readonly #root: RootDatabase
   readonly #records: Database<R, string>
-  readonly #key: string
+  readonly #options: SingleOptions<R>
 
-  constructor(root: RootDatabase, { name, key }: { readonly name: string; readonly key: string }) {
+  constructor(root: RootDatabase, options: SingleOptions<R>) {
     this.#root = root
-    this.#key = key
-    this.#records = root.openDB<R, string>({ name, encoding: 'msgpack' })
+    this.#options = options
+    this.#records = root.openDB<R, string>({ name: options.name, encoding: 'msgpack' })
   }
 
   get(): R | undefined {
-    return this.#records.get(this.#key)
+    return this.#records.get(this.#options.key)
   }
 
   /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */
   async put(record: R): Promise<void> {
-    await durable(this.#root, this.#records.put(this.#key, record))
+    const { key, bytesOf } = this.#options
+    if (bytesOf !== undefined) roomFor(this.#root, bytesOf(record))
+    await durable(this.#root, this.#records.put(key, record))
   }
 
   /** As `put`, as part of a transaction that the caller has begun. */
   putWithin(record: R): void {
-    void this.#records.put(this.#key, record)
+    void this.#records.put(this.#options.key, record)
   }
 
   /** Resolves once the removal is on disk. Rejects as `put` does. */
   async remove(): Promise<void> {
-    await durable(this.#root, this.#records.remove(this.#key))
+    await durable(this.#root, this.#records.remove(this.#options.key))
   }
 }
