@@ -23,7 +23,7 @@ export function addConfig(program: Command): void {
     .summary('show the effective configuration')
     .description('Checks the configuration that "penstock up" would take and shows where each value came from.')
     .action(async (options: Record<string, unknown> & { output: Format }) => {
-      const { effective } = await loadNodeConfig(options)
+      const { effective, chosen, file } = await loadNodeConfig(options)
       if (options.output === 'json') {
         printJson(effective.map((entry) => ({ ...entry, value: written(entry.key, entry.value) })))
         return
@@ -33,5 +33,10 @@ export function addConfig(program: Command): void {
         return [key, typeof shown === 'string' ? shown : JSON.stringify(shown), origin]
       })
       print(table([{ title: 'KEY' }, { title: 'VALUE', wrap: true }, { title: 'FROM' }], rows))
+      const given = (['node.name', 'node.metadata'] as const).filter((key) => chosen.has(key))
+      if (file !== undefined || given.length === 0) return
+      print(
+        `\n${given.join(' and ')}: until "penstock nodes set" has changed them; what it sets is kept and goes first`,
+      )
     })
 }

@@ -17,12 +17,11 @@ export function addUp(program: Command): void {
         'penstock ready http=127.0.0.1:8769 grpc=127.0.0.1:8770 node=<id>',
     )
     .action(async (options: Record<string, unknown>) => {
-      const { config, effective, file } = await loadNodeConfig(options)
-      const isLoopbackChosen = effective.some(({ key, origin }) => key === 'access.loopback' && origin !== 'default')
+      const { config, chosen, file } = await loadNodeConfig(options)
       goOnUnread()
       const stop = interruption()
       const { startNode } = await import('../node/node.ts')
-      const node = await startNode(config, { file, isLoopbackChosen, signal: stop }).catch((error: unknown) => {
+      const node = await startNode(config, { file, chosen, signal: stop }).catch((error: unknown) => {
         if (stop.aborted) return undefined
         throw new Failure(`the node did not start: ${messageOf(error)}`)
       })

@@ -3,7 +3,7 @@ import { ServiceError } from '../contract/errors.ts'
 import type { NodeMetadata, NodeService } from '../contract/types.ts'
 import type { NodeRecord } from '../link/link.ts'
 import type { DetailsRecord } from '../store/details.ts'
-import { checkDetails } from './node-records.ts'
+import { checkDetails, sameFacts } from './node-records.ts'
 
 export interface LocalDetailsOptions {
   /** What the configuration says. */
@@ -15,9 +15,20 @@ export interface LocalDetailsOptions {
   store: DetailsRecord
 }
 
+/** A setting that says something else than what an operator has set, which counts. */
+interface Unused {
+  readonly setting: 'node.name' | 'node.metadata'
+  /** What the node says of itself instead; of metadata the keys. */
+  readonly kept: string | readonly string[]
+  /** How `penstock nodes set` changes it. */
+  readonly option: string
+}
+
 export class LocalDetails {
   readonly #options: LocalDetailsOptions
   readonly #listeners: ((record: NodeRecord) => void)[] = []
+  /** Where configuration and store differed at the start. */
+  readonly unused: readonly Unused[]
   #record: NodeRecord
 
   /** Throws INVALID_ARGUMENT when the configuration's name and metadata are too long. */
@@ -27,6 +38,12 @@ export class LocalDetails {
     const { name, metadata } = stored ?? options
     if (stored === undefined) checkDetails(name, { items: metadata })
     this.#record = { name, metadata: { items: metadata }, services: options.services }
+    const unused: Unused[] = []
+    if (name !== options.name) unused.push({ setting: 'node.name', kept: name, option: '--name NAME' })
+    if (!sameFacts(this.#record, { ...this.#record, metadata: { items: options.metadata } })) {
+      unused.push({ setting: 'node.metadata', kept: Object.keys(metadata), option: '--metadata KEY=VALUE' })
+    }
+    this.unused = unused
   }
 
   /** A new object after every change. */

@@ -103,6 +103,25 @@ test('a hub is on when the configuration says so; it takes requests unless that 
   ])
 })
 
+test.each<[string, Parameters<typeof loadConfig>[0]]>([
+  ['--authentication-request-timeout', { flags: { 'authentication-request-timeout': '10m' } }],
+  ['--authentication-by-request', { flags: { 'authentication-by-request': 'none' } }],
+  [
+    'PENSTOCK_HUB_SERVER_AUTHENTICATION_BY_REQUEST_TIMEOUT',
+    { environment: { PENSTOCK_HUB_SERVER_AUTHENTICATION_BY_REQUEST_TIMEOUT: '10m' } },
+  ],
+])(
+  '%s turns the hub on, as its key in the file does, unless the configuration says that there is none',
+  (origin, given) => {
+    const { config, effective } = loadConfig(given)
+    expect(config.hubServer).toBe(true)
+    expect(effective).toContainEqual({ key: 'hubServer', value: true, origin })
+    const environment = { ...given?.environment, PENSTOCK_HUB_SERVER: 'false' }
+    expect(loadConfig({ ...given, environment }).config.hubServer).toBe(false)
+    expect(loadConfig({ ...given, file: file('hubServer: false\n') }).config.hubServer).toBe(false)
+  },
+)
+
 test('access.loopback asks for a token, which access.open contradicts', () => {
   expect(loadConfig().config['access.loopback']).toBe('open')
   expect(loadConfig({ file: file('access:\n  loopback: token\n') }).config['access.loopback']).toBe('token')
@@ -267,11 +286,17 @@ describe('a hub of several servers', () => {
     ])
   })
 
-  test('key file, address, and that it is a hub', () => {
+  test('that it is no hub', () => {
+    const environment = { PENSTOCK_HUB_SERVER: 'false' }
+    expect(problemsOf({ ...cluster(`name: h\n    ${natsServers}`), environment })).toEqual([
+      expect.stringContaining(': hubServer.cluster needs hubServer too'),
+    ])
+  })
+
+  test('key file and address', () => {
     const problems = problemsOf({ flags: { 'hub-cluster-name': 'h', 'hub-cluster-nats-servers': 'nats://a' } })
     expect(problems).toEqual([
-      expect.stringContaining('--hub-cluster-name: hubServer.cluster needs hubServer too'),
-      expect.stringContaining('hubServer.cluster needs hubServer.keyFile too'),
+      expect.stringContaining('--hub-cluster-name: hubServer.cluster needs hubServer.keyFile too'),
       expect.stringContaining('hubServer.cluster needs hubServer.address too'),
     ])
   })

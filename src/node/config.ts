@@ -16,10 +16,14 @@ interface Effective {
   readonly origin: string
 }
 
+/** Where each setting was given that is no default. */
+export type Chosen = ReadonlyMap<SettingKey, string>
+
 export interface LoadedConfig {
   readonly config: NodeConfig
   /** One entry per key, in the order of `settings`. */
   readonly effective: readonly Effective[]
+  readonly chosen: Chosen
   /** The file, when there is one: setNode is refused then, whatever the file holds. */
   readonly file?: string
 }
@@ -70,6 +74,9 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
     if (known === undefined) problems.push(`--${flag}: no such flag`)
     else given.set(known.key, { ...typedValue(known, typed), origin: `--${flag}`, base: '.' })
   }
+  // A flag or variable below hubServer does what its key in the file does.
+  const below = [...given].find(([key]) => key.startsWith('hubServer.'))
+  if (below !== undefined && !given.has('hubServer')) given.set('hubServer', { ...below[1], value: true })
   const config: Record<string, unknown> = {}
   const effective: Effective[] = []
   for (const entry of settings) {
@@ -98,6 +105,7 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
   return {
     config: config as unknown as NodeConfig,
     effective,
+    chosen: new Map([...given].map(([key, { origin }]) => [key, origin])),
     ...(file === undefined ? {} : { file: file.name === '-' ? 'standard input' : resolve(file.name) }),
   }
 }

@@ -25,6 +25,7 @@ import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
 import { tlsOf } from './certificate.ts'
 import { isInCluster } from './cluster-settings.ts'
+import type { Chosen } from './config.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
 import { logPipeline } from './facts.ts'
@@ -34,6 +35,7 @@ import { dialWith, linkServer } from './hub-links.ts'
 import { detailsOf, type HubPart, type SharedHub } from './hub-part.ts'
 import { listenGrpc, listenHttp, servesLoopback } from './listeners.ts'
 import { createLog } from './log.ts'
+import { tellWithout } from './not-in-effect.ts'
 import type { NodeConfig } from './settings.ts'
 import { keepTokenFile } from './token-file.ts'
 
@@ -56,8 +58,8 @@ export interface NodeOptions {
   registry?: Registry
   /** The configuration's file, if it has one: nobody may change the node's name and metadata through the API then. */
   file?: string | undefined
-  /** Somebody chose `access.loopback`: that it is open needs no warning. */
-  isLoopbackChosen?: boolean
+  /** What somebody chose, and where; default: nothing. */
+  chosen?: Chosen
   /** What the servers of a hub share, as the one with this node id has it; absent: as `hubServer.cluster` says. Needs `hubServer.keyFile`. */
   shared?: (nodeId: string, self: NodeRecord) => SharedHub | Promise<SharedHub>
   /** Ends a start that waits for the state of a hub of several servers, with its reason. */
@@ -154,7 +156,8 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       allowedOrigins: config['http.allowedOrigins'],
       verifyToken: tokens.verify,
     })
-    await guardLoopback(config, tokens, log, options.isLoopbackChosen)
+    await guardLoopback(config, tokens, log, options.chosen?.has('access.loopback'))
+    tellWithout({ node, config, chosen: options.chosen ?? new Map(), details, store, log })
     const links = linkServer(hub, { ...common, tls })
     const pages = new Map<string, Page>([
       ['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }],

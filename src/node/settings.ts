@@ -118,8 +118,20 @@ export function defaultDataDirectory(): string {
 
 /** All keys, in the order of the documentation. */
 export const settings: readonly Setting[] = [
-  setting('node.name', 'node-name', 'name of the node (default: the name of the host)', text, () => ''),
-  setting('node.metadata', 'node-metadata', 'metadata of the node, as in {region: eu, rack: 4}', metadata, () => ({})),
+  setting(
+    'node.name',
+    'node-name',
+    'name of the node until "nodes set" gives it another (default: the name of the host)',
+    text,
+    () => '',
+  ),
+  setting(
+    'node.metadata',
+    'node-metadata',
+    'metadata of the node until "nodes set" gives it other, as in {region: eu, rack: 4}',
+    metadata,
+    () => ({}),
+  ),
   setting('dataDirectory', 'data-dir', 'where the node keeps its state', path, defaultDataDirectory),
   setting('http.address', 'http', 'where HTTP listens, host:port, or none', address, () => '127.0.0.1:8769'),
   setting('http.tls', 'http-tls', 'none, auto, or {certificate: FILE, key: FILE}', tls, (): TlsSetting => 'none'),

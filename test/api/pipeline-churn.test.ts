@@ -77,7 +77,8 @@ test(
     const { pool, active } = watched(testPool())
     const lines: string[] = []
     const log = createLog({ level: 'warn', format: 'json', destination: { write: (line) => void lines.push(line) } })
-    const running = new RunningNode(await startNode(config, { log, pool, registry, isLoopbackChosen: true }), lines)
+    const chosen = new Map([['access.loopback', 'this test']] as const)
+    const running = new RunningNode(await startNode(config, { log, pool, registry, chosen }), lines)
     const callers: Caller[] = [httpCaller(running), grpcCaller(running)]
     const nodeId = running.node.id
     const told = new Map<string, unknown>()

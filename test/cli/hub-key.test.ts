@@ -76,7 +76,11 @@ describe('a node with a key file', () => {
   it.each<[string, () => string[], string]>([
     ['that is missing', () => ['--hub', '--hub-key-file', path('missing.key')], 'there is no hub key in'],
     ['that holds no key', () => ['--hub', '--hub-key-file', directory.file('no.key', 'x')], 'holds no private key'],
-    ['that hosts no hub', () => ['--hub-key-file', path('made.key')], 'this node hosts no hub'],
+    [
+      'that hosts no hub',
+      () => ['--hub-key-file', path('made.key'), '-c', directory.file('no-hub.yaml', 'hubServer: false\n')],
+      'this node hosts no hub',
+    ],
   ])('%s does not start', async (name, flags, message) => {
     const own = ['--data-dir', path(name), '--http', '127.0.0.1:0', '--grpc', 'none']
     const { code, stderr } = await penstock(['up', ...own, ...flags()])

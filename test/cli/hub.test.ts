@@ -379,8 +379,15 @@ describe('config check', () => {
     expect(stdout).toMatch(/^http\.allowedOrigins +\["https:\/\/page\.example"\] +PENSTOCK_HTTP_ALLOWED_ORIGINS$/m)
     expect(stdout).toMatch(/^access\.open +false +default$/m)
     expect(stdout).toMatch(/^access\.loopback +open +default$/m)
+    expect(stdout).not.toContain('nodes set')
     const wrong = await penstock(['config', 'check', '--http-allowed-origins', 'https://page.example/x'])
     expect(wrong).toMatchObject({ code: 1, stdout: '' })
     expect(wrong.stderr).toContain('--http-allowed-origins: http.allowedOrigins: "https://page.example/x" is no origin')
+  })
+
+  it('says of a name by flag what goes before it', async () => {
+    const { stdout } = await penstock(['config', 'check', '--node-name', 'new'], { env: { COLUMNS: '200' } })
+    expect(stdout).toMatch(/^node\.name +new +--node-name$/m)
+    expect(stdout).toMatch(/\n\nnode\.name: until "penstock nodes set" has changed .* goes first\n$/)
   })
 })

@@ -33,7 +33,11 @@ export async function startReal(
   file?: ConfigSources['file'],
   more: Pick<NodeOptions, 'shared' | 'clock' | 'log'> = {},
 ): Promise<RunningNode> {
-  const { config, file: configFile } = loadConfig({
+  const {
+    config,
+    chosen,
+    file: configFile,
+  } = loadConfig({
     ...(file === undefined ? {} : { file }),
     flags: { 'data-dir': directory, http: '127.0.0.1:0', grpc: '127.0.0.1:0', ...flags },
   })
@@ -41,7 +45,13 @@ export async function startReal(
   const log = createLog({ level: 'info', format: 'json', destination: { write: (line) => void lines.push(line) } })
   return new RunningNode(
     await startNode(config, {
-      ...{ log, pool: testPool(), registry, file: configFile, isLoopbackChosen: true },
+      ...{
+        log,
+        pool: testPool(),
+        registry,
+        file: configFile,
+        chosen: new Map([...chosen, ['access.loopback', 'this test']]),
+      },
       ...more,
     }),
     lines,
