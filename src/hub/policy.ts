@@ -32,13 +32,15 @@ export function hubPolicy({ registry, requests, serve, onFact }: HubPolicyOption
     },
     established: (session, record, admission) => {
       serve(session)
-      const about = { nodeId: session.peerId, name: record.name, address: session.remoteAddress }
-      onFact?.({ kind: 'link up', ...about })
-      void session.closed.then((end) => onFact?.({ kind: 'link down', ...about, end }))
+      let { name } = record
+      const about = { nodeId: session.peerId, address: session.remoteAddress }
+      onFact?.({ kind: 'link up', ...about, name })
+      void session.closed.then((end) => onFact?.({ kind: 'link down', ...about, name, end }))
       registry.connect(session, record, claims.take(admission))
       const request = requests?.established(session, admission)
       session.onRecord((changed) => {
         request?.confirm()
+        name = changed.name
         registry.update(session, changed)
       })
     },
