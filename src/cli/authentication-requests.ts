@@ -56,14 +56,18 @@ function isRequestId(text: string): boolean {
 }
 
 /**
- * The id of the request meant: its own, which is a number and is taken whole, or that of the node that asks, whose beginning will do. Names
- * are not taken: whoever asks chooses its own.
+ * The ids of the requests meant: one by its own, which is a number and is taken whole, or all of a node by the id of that, whose beginning will
+ * do. Names are not taken: whoever asks chooses its own.
  */
-function requestOf(pending: readonly AuthenticationByRequestRequest[], given: string): string {
-  if (isRequestId(given)) return given
-  const nodes = pending.map(({ requestId, node }) => ({ requestId, id: node?.id ?? '' }))
-  const found = meant(nodes, given, 'nodes that ask')
-  if (found !== undefined) return found.requestId
+function requestsOf(pending: readonly AuthenticationByRequestRequest[], given: string): string[] {
+  if (isRequestId(given)) return [given]
+  const ids = [...new Set(pending.map(({ node }) => node?.id ?? ''))]
+  const found = meant(
+    ids.map((id) => ({ id })),
+    given,
+    'nodes that ask',
+  )
+  if (found !== undefined) return pending.filter(({ node }) => node?.id === found.id).map(({ requestId }) => requestId)
   throw new UsageFailure(
     `"${given}" is no id of a request, nor of a node that asks (${OF_BEGINNINGS}): see "penstock authentication-requests list"`,
   )
@@ -76,7 +80,8 @@ async function answer(ids: string[], accept: boolean, options: Common & { all?: 
   }
   const client = clientFor(options)
   const { requests: pending } = await client.getPendingAuthenticationRequests()
-  const asked = options.all ? pending.map(({ requestId }) => requestId) : ids.map((id) => requestOf(pending, id))
+  const named = options.all ? pending.map(({ requestId }) => requestId) : ids.flatMap((id) => requestsOf(pending, id))
+  const asked = new Set(named)
   const socket = await RequestSocket.open(client)
   const answered: Answered[] = []
   try {
@@ -129,7 +134,7 @@ export function addAuthenticationRequests(program: Command): void {
     ['reject', false, 'refuse nodes'],
   ] as const) {
     add(name, summary)
-      .argument('[request...]', 'ids of the requests, or of the nodes that ask')
+      .argument('[request...]', 'ids of the requests, or of the nodes that ask, for all requests of each')
       .option('--all', 'all that wait now')
       .action((ids: string[], options: Common & { all?: boolean }) => answer(ids, accept, options))
   }

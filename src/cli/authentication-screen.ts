@@ -72,8 +72,10 @@ export class RequestList {
 
   text(url: string): string {
     const count = this.#requests.length
-    const title =
-      count === 0 ? 'no node asks to join' : count === 1 ? '1 node asks to join' : `${count} nodes ask to join`
+    const nodes = new Set(this.#requests.map(({ node }) => node?.id)).size
+    const asking =
+      count === 0 ? 'no node asks to join' : nodes === 1 ? '1 node asks to join' : `${nodes} nodes ask to join`
+    const title = nodes === count ? asking : `${asking}, by ${count} requests,`
     const rows = this.#requests.map(({ requestId, node }) => {
       const isChosen = requestId === this.#chosen
       const name = named(node?.name ?? '')

@@ -1,4 +1,5 @@
 /** What the keys do to the list of requests, moment by moment. */
+import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { RequestList } from '../../src/cli/authentication-screen.ts'
 
@@ -44,6 +45,20 @@ test('a key meant for a request that has just gone does not answer the next one'
   list.remove('3', 2_000)
   expect(list.chosen).toBeUndefined()
   expect(list.answerable(9_000)).toBeUndefined()
+})
+
+test('the title counts nodes, and requests where those are more', () => {
+  const list = new RequestList()
+  const title = () => stripVTControlCharacters(list.text('http://x').split('\n')[0] ?? '')
+  expect(title()).toBe('no node asks to join the hub of http://x')
+  list.add(request('1'), 0)
+  expect(title()).toBe('1 node asks to join the hub of http://x')
+  list.add({ ...request('2'), node: request('1').node }, 0)
+  expect(title()).toBe('1 node asks to join, by 2 requests, the hub of http://x')
+  list.add(request('3'), 0)
+  expect(title()).toBe('2 nodes ask to join, by 3 requests, the hub of http://x')
+  list.remove('2', 0)
+  expect(title()).toBe('2 nodes ask to join the hub of http://x')
 })
 
 test('names from outside cannot write to the terminal', () => {
