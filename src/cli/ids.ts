@@ -11,8 +11,8 @@ export const ID_OR_NAME = 'its id, the beginning of that, or its name'
 export const OF_BEGINNINGS = `of an id at least ${MIN_ID_CHARACTERS} characters are wanted`
 
 /**
- * The one of `all` whose id is `given`, else the one of that name, else the one whose id begins with it; undefined when there is none. Throws
- * a failure with the ids when there are several; `kind` is what they are, in the plural.
+ * The one of `all` whose id is `given`, else the one of that name or whose id begins with it; undefined when there is none. Throws a failure
+ * with the ids when there are several, as names can be chosen to be the beginning of another's id; `kind` is what they are, in the plural.
  */
 export function meant<T extends { readonly id: string; readonly name?: string }>(
   all: readonly T[],
@@ -22,13 +22,14 @@ export function meant<T extends { readonly id: string; readonly name?: string }>
   const known = all.find(({ id }) => id === given)
   if (known !== undefined) return known
   const named = all.filter(({ name }) => name === given)
-  if (named.length > 0) return only(named, `${named.length} ${kind} are called "${given}"`)
-  if (given.length < MIN_ID_CHARACTERS) return undefined
-  const begun = all.filter(({ id }) => id.startsWith(given))
-  return only(begun, `the ids of ${begun.length} ${kind} begin with "${given}"`)
+  const begun = given.length < MIN_ID_CHARACTERS ? [] : all.filter(({ id }) => id.startsWith(given))
+  const found = [...new Set([...named, ...begun])]
+  if (found.length < 2) return found[0]
+  const told = [
+    ...(named.length === 0 ? [] : [`"${given}" is the name of ${idsOf(named)}`]),
+    ...(begun.length === 0 ? [] : [`"${given}" is the beginning of ${idsOf(begun)}`]),
+  ]
+  throw new Failure(`${found.length} ${kind} can be meant: ${told.join('; ')}: use one of the ids`)
 }
 
-function only<T extends { readonly id: string }>(found: readonly T[], told: string): T | undefined {
-  if (found.length > 1) throw new Failure(`${told}: use one of the ids ${found.map(({ id }) => id).join(', ')}`)
-  return found[0]
-}
+const idsOf = (found: readonly { readonly id: string }[]): string => found.map(({ id }) => id).join(', ')

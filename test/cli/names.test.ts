@@ -71,9 +71,11 @@ it('takes the beginning of an id where only one id begins so', async () => {
   expect(JSON.parse(stdout)).toHaveProperty('metrics')
   await hub.json('pipelines', 'stop', '--run', runId.slice(0, 8))
   expect((await log).stdout).toMatch(/ended: STOPPED/)
-  // A name is not overruled by an id that begins like it.
+  // Neither a name nor an id that begins like it is taken for the other.
   const named = await create(start)
-  expect(await hub.json('pipelines', 'get', start)).toMatchObject({ id: named.id })
+  const either = await hub.call(['pipelines', 'delete', start])
+  expect(either).toMatchObject({ code: 1, stdout: '' })
+  for (const candidate of [id, named.id]) expect(either.stderr).toContain(candidate)
   await hub.json('pipelines', 'delete', named.id)
   const short = await hub.call(['pipelines', 'delete', id.slice(0, 3)])
   expect(short.code).toBe(1)
@@ -100,6 +102,27 @@ it('takes the beginning of the id of a node, and of one that asks to join', asyn
   expect(await hub.json('nodes', 'set', edge.id.slice(0, 6), '--metadata', 'a=b')).toMatchObject({ id: edge.id })
   expect(await hub.json('pipelines', 'list', '--node', edge.id.slice(0, 6))).toEqual([])
   expect(await hub.json('nodes', 'remove', edge.id.slice(0, 6))).toEqual({ id: edge.id })
+})
+
+it('answers all requests of a node that is named, and those that are named twice once', async () => {
+  const requests = () => hub.json<{ requestId: string; node: { id: string } }[]>('authentication-requests', 'list')
+  const ask = async (times: number) => {
+    const asked = Array.from({ length: times }, () => edge.call(['authenticate-by-request', hub.url]))
+    await until(async () => (await requests()).length === times, 'all of them ask')
+    return { asked, ids: (await requests()).map(({ requestId }) => requestId) }
+  }
+  const first = await ask(3)
+  expect(await hub.json('authentication-requests', 'reject', edge.id.slice(0, 8), first.ids[1] as string)).toEqual(
+    first.ids.map((requestId) => ({ requestId, accepted: false })),
+  )
+  expect((await Promise.all(first.asked)).map(({ code }) => code)).toEqual([1, 1, 1])
+  const second = await ask(2)
+  expect(await hub.json('authentication-requests', 'approve', edge.id)).toEqual(
+    second.ids.map((requestId) => ({ requestId, accepted: true })),
+  )
+  expect((await Promise.all(second.asked)).map(({ code }) => code)).toEqual([0, 0])
+  expect(await requests()).toEqual([])
+  expect(await hub.json('nodes', 'remove', edge.id)).toEqual({ id: edge.id })
 })
 
 it('cuts no id in a table, however narrow the terminal is', async () => {
