@@ -41,7 +41,7 @@ function tellOfDetails({ node, chosen, details, log }: Needs): void {
     if (from === undefined) continue
     log.warn(
       { setting, from, kept },
-      `${setting} is not in effect: setNode has given this node another since, which it keeps; to change it: penstock nodes set ${node.id} ${option}`,
+      `${setting} is not in effect: the node keeps what "penstock nodes set" (setNode) has given it; to change that: penstock nodes set ${node.id} ${option}`,
     )
   }
 }

@@ -41,7 +41,9 @@ test('a name and metadata that setNode has given go before flags, which the log 
     { setting: 'node.name', from: '--node-name', kept: 'old' },
     { setting: 'node.metadata', from: '--node-metadata', kept: ['rack', 'site'] },
   ])
-  expect(told[0]?.msg).toMatch(new RegExp(`^node.name is not in effect: .*: penstock nodes set ${id} --name NAME$`))
+  expect(told[0]?.msg).toMatch(
+    new RegExp(`^node.name is not in effect: .* to change that: penstock nodes set ${id} --name NAME$`),
+  )
   // The same, or nothing at all: nothing is without effect.
   expect(await warnings(at, { 'node-name': 'old', 'node-metadata': '{site: a, rack: 4}' }, look)).toEqual([])
   expect(await warnings(at, {}, look)).toEqual([])
