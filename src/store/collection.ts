@@ -1,5 +1,6 @@
 /** Records on disk: collections, in which each has a key of its own, and single ones. */
 import type { Database, RootDatabase } from 'lmdb'
+import { reading } from './database-file.ts'
 import { durable } from './durable.ts'
 import { roomFor } from './room.ts'
 
@@ -20,16 +21,16 @@ export class RecordCollection<R> {
   constructor(root: RootDatabase, options: CollectionOptions<R>) {
     this.#root = root
     this.#options = options
-    this.#records = root.openDB<R, string>({ name: options.name, encoding: 'msgpack' })
+    this.#records = reading(root, () => root.openDB<R, string>({ name: options.name, encoding: 'msgpack' }))
   }
 
-  /** In the order of their keys. */
+  /** In the order of their keys. Throws StoreDamaged where one cannot be read. */
   all(): R[] {
-    return [...this.#records.getRange()].map(({ value }) => value)
+    return reading(this.#root, () => [...this.#records.getRange()].map(({ value }) => value))
   }
 
   get(key: string): R | undefined {
-    return this.#records.get(key)
+    return reading(this.#root, () => this.#records.get(key))
   }
 
   /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */
@@ -70,11 +71,11 @@ export class SingleRecord<R> {
   constructor(root: RootDatabase, options: SingleOptions<R>) {
     this.#root = root
     this.#options = options
-    this.#records = root.openDB<R, string>({ name: options.name, encoding: 'msgpack' })
+    this.#records = reading(root, () => root.openDB<R, string>({ name: options.name, encoding: 'msgpack' }))
   }
 
   get(): R | undefined {
-    return this.#records.get(this.#options.key)
+    return reading(this.#root, () => this.#records.get(this.#options.key))
   }
 
   /** Resolves once the record is on disk. Rejects with NotStored when the disk does not take it. */

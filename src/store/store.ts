@@ -3,6 +3,7 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { makeDirectory } from '../make-directory.ts'
+import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
 import { durable, quiet } from './durable.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
@@ -34,13 +35,14 @@ export class Store {
 
   /**
    * Opens the store in `directory`, made with mode 0700 when missing. One process at a time: whoever opens it has seen to that. `reserve` is asked before
-   * the store grows.
+   * the store grows. Throws StoreDamaged where the file cannot be read.
    */
   constructor(directory: string, { reserve }: { reserve?: Reserve } = {}) {
     makeDirectory(directory)
     const { data: path } = storeFiles(directory)
+    checkDatabaseFile(path)
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
-    this.#root = open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false })
+    this.#root = reading(path, () => open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false }))
     quiet(this.#root)
     if (reserve !== undefined) reserveWith(this.#root, reserve)
     chmodSync(path, 0o600)

@@ -1,9 +1,19 @@
 /** What `penstock up` makes of its data directory: one node at a time, whatever namespaces lie between, and disks without room. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, cpSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
 import { settingsOf, traffic } from '../api/running-node.ts'
 import { NOBODY, penstock, scratchForAll } from './cli.ts'
@@ -228,6 +238,53 @@ describe.skipIf(!canMount)('a disk', () => {
       expect(child.exitCode).toBe(1)
       expect(stderr()).toContain(`the data directory ${path} cannot be used`)
       expect(stderr()).toMatch(/mounted read-only: mount it writable/)
+    }
+  })
+})
+
+describe('a damaged penstock.lmdb', () => {
+  const path = join(directory.path, 'damaged')
+  const file = join(path, 'penstock.lmdb')
+  let good: Buffer
+
+  beforeAll(async () => {
+    const node = await up(path)
+    expect(node.ready, node.stderr()).toBeDefined()
+    expect(await end(node)).toBe(0)
+    good = readFileSync(file)
+  })
+
+  test.each([
+    ['a line of text', () => Buffer.from('hello\n'), 'is cut off'],
+    ['zeros', () => Buffer.alloc(good.length), 'is no database'],
+    ['the first two pages', () => good.subarray(0, 8192), 'is cut off'],
+    [
+      'zeros in the middle',
+      () => Buffer.concat([good.subarray(0, 8192), Buffer.alloc(good.length - 8192)]),
+      'its page ',
+    ],
+  ])('%s: the file, what is wrong, and what to do; the file stays as it is', async (_, content, what) => {
+    writeFileSync(file, content())
+    const { child, stderr } = await up(path)
+    expect(child.signalCode).toBeNull()
+    expect(child.exitCode).toBe(1)
+    expect(stderr()).toContain(`${file} is damaged: `)
+    expect(stderr()).toContain(what)
+    expect(stderr()).toContain('restore the data directory from a backup (docs/service.md), or move this file away')
+    expect(stderr().trim().split('\n')).toHaveLength(1)
+    const launcher = join(packageRoot(), 'bin/penstock.js')
+    const args = [launcher, 'hub', 'export', join(directory.path, 'members'), '--data-dir', path]
+    const exported = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    expect([exported.status, exported.stderr.includes(`${file} is damaged: `)]).toEqual([1, true])
+    expect(readFileSync(file).equals(content())).toBe(true)
+  })
+
+  test('moved away, or empty: the node comes up under its id', async () => {
+    for (const make of [() => rmSync(file), () => writeFileSync(file, '')]) {
+      make()
+      const node = await up(path)
+      expect(node.ready, node.stderr()).toBeDefined()
+      await end(node)
     }
   })
 })
