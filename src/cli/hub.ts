@@ -114,7 +114,9 @@ function addMoving(hub: Command): void {
       const { exportHub } = await import('../node/move-hub.ts')
       const { text, hubId, members } = await exportHub(await placeOf(options))
       await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-        throw new Failure(`cannot write ${file}: ${messageOf(error)}`)
+        const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST'
+        const why = isThere ? 'it is there already; name another file, or remove this one' : messageOf(error)
+        throw new Failure(`cannot write ${file}: ${why}`)
       })
       if (options.output === 'json') printJson({ file, hubId, members })
       else print(`${members} members of hub ${hubId} written to ${file}`)

@@ -92,7 +92,7 @@ export async function readInput(file: string): Promise<string> {
     if (error instanceof Failure) throw error
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') throw new Failure(`no such file: ${file}`)
-    if (code === 'EISDIR') throw new Failure(`${file} is a directory, not a configuration file`)
+    if (code === 'EISDIR') throw new Failure(`${file} is a directory, not a file`)
     throw new Failure(`cannot read ${file}: ${messageOf(error)}`)
   }
 }

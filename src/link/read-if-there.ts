@@ -6,7 +6,10 @@ export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    // The only one for which the system's word has no path.
+    if (code === 'EISDIR') throw new Error(`${path} is a directory, not a file`, { cause: error })
     throw error
   }
 }

@@ -1,10 +1,12 @@
 /** The data directory of a node that is down, for commands that work on it. */
+import { existsSync } from 'node:fs'
 import { identityFile } from '../link/identity.ts'
 import { Store } from '../store/store.ts'
 import { claimDataDirectory } from './data-directory.ts'
 
-/** Nobody else has the directory meanwhile. */
+/** Nobody else has the directory meanwhile. Throws, and makes nothing, where it is no node's. */
 export async function withStore<T>(directory: string, work: (store: Store) => Promise<T>): Promise<T> {
+  if (!existsSync(identityFile(directory))) throw noNode(directory)
   const release = claimDataDirectory(directory)
   try {
     const store = new Store(directory)

@@ -1,7 +1,7 @@
 /** The key of a hub, as an operator makes it, and how a hub that was one node goes over to it: its nodes stay, with TLS pinned and without. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
@@ -65,10 +65,17 @@ describe('penstock hub key', () => {
     expect(stderr).toContain('there.key is there already: a key is never written over')
   })
 
+  it('shows none of a directory', async () => {
+    const { code, stderr } = await penstock(['hub', 'key', 'show', directory.path])
+    expect(code).toBe(1)
+    expect(stderr).toContain(`${directory.path} is a directory, not a file`)
+  })
+
   it('adopts no key where there is no node', async () => {
     const { code, stderr } = await penstock(['hub', 'key', 'adopt', path('of-none.key'), '--data-dir', path('empty')])
     expect(code).toBe(1)
     expect(stderr).toContain(`there is no node in ${path('empty')}`)
+    expect([existsSync(path('empty')), existsSync(path('of-none.key'))]).toEqual([false, false])
   })
 })
 

@@ -1,7 +1,7 @@
 /** A hub's members moved from one data directory to another and back, as an operator does it: its node comes back by itself. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadIdentity } from '../../src/link/identity.ts'
@@ -133,12 +133,19 @@ describe('nothing is taken', () => {
 
   it('where there is no node', async () => {
     expect(await importing(path('first.jsonl'), 'none', ...key)).toContain('there is no node in')
+    expect(await failure('hub', 'export', path('none.jsonl'), '--data-dir', path('none'))).toContain('is no node in')
+    expect([existsSync(path('none')), existsSync(path('none.jsonl'))]).toEqual([false, false])
+  })
+
+  it('from a directory', async () => {
+    expect(await importing(directory.path, 'first', ...key)).toContain(`${directory.path} is a directory, not a file`)
   })
 
   it('and no file is written over', async () => {
     const text = readFileSync(path('first.jsonl'), 'utf8')
     const stderr = await failure('hub', 'export', path('first.jsonl'), '--data-dir', path('first'), ...key)
-    expect(stderr).toContain('cannot write')
+    expect(stderr).toContain(`cannot write ${path('first.jsonl')}: it is there already`)
+    expect(stderr).not.toContain('EEXIST')
     expect(readFileSync(path('first.jsonl'), 'utf8')).toBe(text)
   })
 })
