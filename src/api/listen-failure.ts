@@ -33,7 +33,7 @@ function reason(cause: NodeJS.ErrnoException | undefined, address: string, port:
     case 'EACCES':
       return `${lowPort(port)}: run as root, grant the capability (setcap cap_net_bind_service+ep on node), or set ${setting} to a higher port (${code})`
     case 'EADDRINUSE':
-      return `the port is taken by another process (ss -ltnp names it): stop that, or set ${setting} to another (${code})`
+      return `the port is taken (ss -ltnp names the process that has it): stop that, or set ${setting} to another (${code})`
     case 'EADDRNOTAVAIL':
       return `the address is not of this machine (ip address lists those that are): set ${setting} to one that is (${code})`
     case 'ENOTFOUND':

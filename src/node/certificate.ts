@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { isLoopbackHost } from '../contract/address.ts'
 import { autoCertificate } from '../link/certificate.ts'
 import { ipv6Bytes } from '../text/ipv6-bytes.ts'
-import { hostAndPort } from './listeners.ts'
+import { hostAndPort } from './config-values.ts'
 import type { NodeConfig } from './settings.ts'
 import { readTls, type Tls } from './tls.ts'
 

@@ -1,5 +1,7 @@
 /** The kinds of values in the node's configuration: how each is read and what is said when it cannot be. */
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { domainToASCII } from 'node:url'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import { hubAddress, MAX_ADDRESS_LENGTH } from '../link/hub-address.ts'
 import { readDuration, writeDuration } from '../text/durations.ts'
@@ -57,6 +59,39 @@ export const list = kind<string[]>('yaml', (value) => {
   }
   return { value: items }
 })
+
+/** Names and addresses of hosts, as a Host header has them. */
+export const hostnames = kind<string[]>('yaml', (value) => {
+  const items = list.read(value, '')
+  if ('problem' in items) return items
+  const read: string[] = []
+  for (const item of items.value) {
+    const name = hostnameOf(item)
+    if (name === undefined) {
+      return bad(
+        `${JSON.stringify(item)} is no name of a host: write it without scheme, port and path and without *, as in node.example`,
+      )
+    }
+    read.push(name)
+  }
+  return { value: read }
+})
+
+/** In lower case, an internationalised name in its ASCII form (RFC 5891), an IPv6 address in its shortest; without a trailing dot. */
+function hostnameOf(text: string): string | undefined {
+  const address = text.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(address) === 4) return address
+  if (isIP(address) === 6) {
+    return URL.canParse(`http://[${address}]`) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : undefined
+  }
+  // It would take away what is behind a slash, and decode what is behind a %.
+  if (/[/?#@:\\%\s]/.test(text)) return undefined
+  const name = domainToASCII(text).replace(/\.$/, '')
+  // RFC 1123, section 2.1; underscores are in use, though not of the letter.
+  const isName =
+    name.length <= 253 && name.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label))
+  return isName ? name : undefined
+}
 
 /** Origins of web pages as browsers send them: `https://host`, `https://host:port`. */
 export const origins = kind<string[]>('yaml', (value) => {
@@ -118,6 +153,23 @@ export const address = kind<string>('text', (value) => {
   if (match === null || Number(match[2]) > 65_535) return bad('must be host:port, as in 127.0.0.1:8769, or none')
   return { value: value as string }
 })
+
+/** The two parts of `host:port`, an IPv6 address without its brackets. */
+export function hostAndPort(text: string): { address: string; port: number } {
+  const colon = text.lastIndexOf(':')
+  return { address: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(colon + 1)) }
+}
+
+/** Whether of two `host:port` or `none` only one can be listened on: the same port, of the same host or of one that is all of them. */
+export function isSameListener(one: string, other: string): boolean {
+  if (one === 'none' || other === 'none') return false
+  const [a, b] = [hostAndPort(one), hostAndPort(other)]
+  if (a.port !== b.port || a.port === 0) return false
+  const takes = (every: string, host: string) =>
+    every === host || (every === '0.0.0.0' && isIP(host) === 4) || (every === '::' && isIP(host) !== 0)
+  const [first, second] = [a.address.toLowerCase(), b.address.toLowerCase()]
+  return takes(first, second) || takes(second, first)
+}
 
 /** `https://hub.example:8769`, perhaps with the path of a proxy. */
 export const hubUrl = kind<string>('text', (value) => {

@@ -70,6 +70,24 @@ test('origins are kept as browsers write them', () => {
   expect(problemsOf({ flags: { 'http-allowed-origins': '*' } })[0]).toContain('--http-allowed-origins')
 })
 
+test('names of hosts are kept as a Host header has them', () => {
+  const typed = 'A.Example, Ünï.example, node_1.lan., 192.0.2.1, "[2001:DB8:0::1]", "::1"'
+  expect(loadConfig({ file: file(`http: { hostnames: [${typed}] }\n`) }).config['http.hostnames']).toEqual([
+    ...['a.example', 'xn--n-nga1b.example', 'node_1.lan', '192.0.2.1', '2001:db8::1', '::1'],
+  ])
+})
+
+test('listeners on different ports or hosts are taken, and so is the port that the system chooses', () => {
+  for (const [http, grpc] of [
+    ['127.0.0.1:0', '127.0.0.1:0'],
+    ['127.0.0.1:1', '127.0.0.2:1'],
+    ['0.0.0.0:1', '[::1]:1'],
+    ['none', 'none'],
+  ]) {
+    expect(problemsOf({ flags: { http, grpc } })).toEqual([])
+  }
+})
+
 test('every key has a flag and a variable of its own', () => {
   expect(new Set(settings.map(({ flag }) => flag)).size).toBe(settings.length)
   expect(settings.map(({ variable }) => variable)).toContain('PENSTOCK_HUB_SERVER_AUTHENTICATION_BY_REQUEST_TIMEOUT')
@@ -321,6 +339,22 @@ describe('every problem is told with its place', () => {
     ['node: { metadata: { a: "\\ud800" } }\n', 'node.metadata: /a must be Unicode text without lone surrogates'],
     ['node: { metadata: { "\\udc00": 1 } }\n', 'must be Unicode text without lone surrogates'],
     ['node: { name: "\\U0000d800" }\n', 'node.name: the text must be Unicode text without lone surrogates'],
+    ['http: { hostnames: {} }\n', 'must be a list of names'],
+    [
+      'http: { hostnames: ["x.example:8769"] }\n',
+      '"x.example:8769" is no name of a host: write it without scheme, port',
+    ],
+    ['http: { hostnames: [https://y] }\n', '"https://y" is no name of a host'],
+    ['http: { hostnames: [a b] }\n', '"a b" is no name of a host'],
+    ['http: { hostnames: ["*.a.example"] }\n', '"*.a.example" is no name of a host'],
+    ['http: { hostnames: [ü/b] }\n', '"ü/b" is no name of a host'],
+    ['http: { hostnames: [a..b] }\n', '"a..b" is no name of a host'],
+    ['http: { address: "a:1" }\ngrpc: { address: "a:1" }\n', 'http.address a:1 and grpc.address a:1 are the same port'],
+    ['http: { address: "127.0.0.1:8770" }\n', 'conf/penstock.yaml:1: http.address 127.0.0.1:8770 and grpc.address'],
+    [
+      'grpc: { address: "0.0.0.0:8769" }\n',
+      'are the same port: give each a port of its own, or set one of them to none',
+    ],
     ['http: { allowedOrigins: {} }\n', 'must be a list of origins'],
     ['http: { allowedOrigins: ["*"] }\n', '* would serve the pages of everybody'],
     ['http: { allowedOrigins: [null] }\n', 'must be a list of origins'],

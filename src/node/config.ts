@@ -6,6 +6,7 @@ import { loneSurrogatesOf } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
 import { yaml } from '../text/yaml.ts'
 import { clusterProblems } from './cluster-settings.ts'
+import { isSameListener } from './config-values.ts'
 import { type NodeConfig, type Setting, type SettingKey, settings } from './settings.ts'
 
 /** A value in force and where it came from: `default`, `penstock.yaml:3`, `PENSTOCK_HTTP_ADDRESS`, `--http`. */
@@ -99,6 +100,7 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
     problems.push(`${origin}: access.open lets everyone in, and access.loopback: token does not: leave one of them out`)
   }
   if (problems.length === 0) {
+    problems.push(...listenerProblems(config as unknown as NodeConfig, (key) => given.get(key)?.origin))
     problems.push(...clusterProblems(config as unknown as NodeConfig, (key) => given.get(key)?.origin))
   }
   if (problems.length > 0) throw new ConfigError(problems)
@@ -108,6 +110,16 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
     chosen: new Map([...given].map(([key, { origin }]) => [key, origin])),
     ...(file === undefined ? {} : { file: file.name === '-' ? 'standard input' : resolve(file.name) }),
   }
+}
+
+/** Both listeners where only one can be. */
+function listenerProblems(config: NodeConfig, originOf: (key: SettingKey) => string | undefined): string[] {
+  const { 'http.address': http, 'grpc.address': grpc } = config
+  if (!isSameListener(http, grpc)) return []
+  const origin = originOf('grpc.address') ?? originOf('http.address')
+  return [
+    `${origin}: http.address ${http} and grpc.address ${grpc} are the same port: give each a port of its own, or set one of them to none`,
+  ]
 }
 
 /** Half of a surrogate pair, which YAML's escapes can write and UTF-8 cannot, would come back as another string. */

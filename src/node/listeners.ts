@@ -11,6 +11,7 @@ import type { Page } from '../api/http-response.ts'
 import { isLoopbackHost, socketAddressText } from '../contract/address.ts'
 import type { LinkServer } from '../link/link.ts'
 import { packageRoot } from '../package-root.ts'
+import { hostAndPort } from './config-values.ts'
 import type { NodeConfig } from './settings.ts'
 import type { Tls } from './tls.ts'
 
@@ -59,12 +60,6 @@ export async function listenGrpc(config: NodeConfig, { dispatcher, access, tls, 
   const text = socketAddressText(bound.address, bound.port)
   opened.push(() => listener.stop())
   return { listener, text }
-}
-
-/** The two parts of `host:port`, an IPv6 address without its brackets. */
-export function hostAndPort(text: string): { address: string; port: number } {
-  const colon = text.lastIndexOf(':')
-  return { address: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(colon + 1)) }
 }
 
 /** Whether callers on this machine reach a listener as such. */

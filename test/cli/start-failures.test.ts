@@ -66,7 +66,7 @@ describe.skipIf(!privileged)('an address that up cannot listen on', () => {
   test.each([
     ['192.0.2.1:8769', 'is not of this machine (ip address lists those that are)', 'EADDRNOTAVAIL'],
     ['nosuch.invalid:8769', 'the name nosuch.invalid has no address that this machine can find', ''],
-    ['127.0.0.1:8770', 'the port is taken by another process', 'EADDRINUSE'],
+    ['127.0.0.1:8770', 'the port is taken (ss -ltnp', 'EADDRINUSE'],
   ])('%s', async (address, why, code) => {
     const holder = `{ ${process.execPath} -e 'require("net").createServer().listen(8770, "127.0.0.1"); setTimeout(() => process.exit(), 60000)' & }`
     const waits = `until ${process.execPath} -e 'require("net").connect(8770, "127.0.0.1").on("connect", () => process.exit(0)).on("error", () => process.exit(1))'; do :; done`
