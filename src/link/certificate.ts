@@ -175,6 +175,11 @@ export function fingerprintOf(der: Uint8Array): string {
   return createHash('sha256').update(der).digest('hex')
 }
 
+/** A fingerprint in the form in which people compare it, as OpenSSL and Node.js show it: `AA:BB:…`. */
+export function fingerprintText(fingerprint: string): string {
+  return fingerprint.toUpperCase().replace(/..(?=.)/g, '$&:')
+}
+
 /** SHA-256 of a certificate's public key (SubjectPublicKeyInfo in DER), lowercase hex; `der`: the certificate. */
 export function keyFingerprintOf(der: Uint8Array): string {
   return fingerprintOf(new X509Certificate(der).publicKey.export({ type: 'spki', format: 'der' }))

@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
-import { fingerprintOf, keyFingerprintOf } from './certificate.ts'
+import { fingerprintOf, fingerprintText, keyFingerprintOf } from './certificate.ts'
 import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
 import { MAX_FRAME_BYTES } from './messages.ts'
@@ -127,7 +127,7 @@ function judge(socket: TLSSocket, { address, pinnedCertificate, pinnedCertificat
       return { certificate: { fingerprint, key, trust: 'PINNED' } }
     const doubt = new LinkRefused(
       'WRONG_CERTIFICATE',
-      `${address.host} shows another certificate (${fingerprint}), with another key, than the one pinned (${pinnedCertificate}); leave and join again if that is meant`,
+      `${address.host} shows another certificate (${fingerprintText(fingerprint)}), with another key, than the one pinned (${fingerprintText(pinnedCertificate)}); leave and join again if that is meant`,
     )
     return { certificate: { fingerprint, key, trust: 'FIRST_USE' }, doubt }
   }
@@ -142,9 +142,12 @@ function connectError(address: URL, error: NodeJS.ErrnoException, isAnswered: bo
   }
   // Happy eyeballs collects several errors under an empty message.
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error]
+  const said = causes.map((cause) => cause.message).join('; ')
   const message = speaksNoTls(error)
     ? 'it speaks no TLS; if it is a hub on plain HTTP, write http://'
-    : causes.map((cause) => cause.message).join('; ')
+    : error.code === 'ECONNRESET' && address.protocol === 'http:'
+      ? `${said}; if it is a hub that serves TLS, write https://`
+      : said
   return new LinkUnreachable(`no connection to ${address.host}: ${message}`, { cause: error })
 }
 

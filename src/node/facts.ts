@@ -1,5 +1,6 @@
 /** The lines that the node's log has of what its services tell: normal life at INFO, failures at WARN and ERROR. */
 import type { FactCaller, HubFact, LinkEnd, MembershipFact, ServerFact } from '../hub/facts.ts'
+import { fingerprintText } from '../link/certificate.ts'
 import type { PipelineFact } from '../services/pipeline-facts.ts'
 import { messageOf } from '../text/error-message.ts'
 
@@ -140,7 +141,10 @@ export function logMembership(log: FactLog, fact: MembershipFact): void {
       log.error({ ...about, err: fact.error }, 'the sign-in could not be removed from the disk')
       break
     case 'certificate renewed':
-      log.warn({ ...about, fingerprint: fact.fingerprint }, 'the hub has renewed its certificate, with the same key')
+      log.warn(
+        { ...about, fingerprint: fingerprintText(fact.fingerprint) },
+        'the hub has renewed its certificate, with the same key',
+      )
       break
     case 'certificate not pinned':
       log.error({ ...about, err: fact.error }, 'the certificate of the hub could not be pinned on the disk')

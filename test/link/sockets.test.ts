@@ -146,8 +146,25 @@ test('a pinned certificate is the only one taken', async () => {
     name: 'LinkRefused',
     reason: 'WRONG_CERTIFICATE',
     signed: false,
+    // As the hub logs the one, and status shows it.
+    message: expect.stringContaining(
+      `(${new X509Certificate(readFileSync(tls.certFile)).fingerprint256}), with another key, than the one pinned (AB:AB:`,
+    ),
   })
   expect(hub.sessions).toHaveLength(3)
+})
+
+test('a hub that serves TLS, called by http://, and one that does not by https://: what to write', async () => {
+  const hub = new TestHub()
+  const secure = await listen(hub, autoCertificate({ directory, hostnames: [] }))
+  secure.protocol = 'http:'
+  await expect(dial(hub, secure)).rejects.toMatchObject({
+    name: 'LinkUnreachable',
+    message: expect.stringContaining('; if it is a hub that serves TLS, write https://'),
+  })
+  const plain = await listen(hub)
+  plain.protocol = 'https:'
+  await expect(dial(hub, plain)).rejects.toThrow('if it is a hub on plain HTTP, write http://')
 })
 
 test('a certificate that an authority vouches for is known as such, under its own name only', async () => {
