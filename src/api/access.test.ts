@@ -17,7 +17,9 @@ describe('callers', () => {
       identity: 'laptop',
     })
     expect(() => access.caller('10.0.0.5', 'Bearer bad')).toThrow('not known')
-    expect(() => access.caller('10.0.0.5', 'Basic good')).toThrow('not known')
+    for (const other of ['Basic good', 'Bearer', 'Bearer a b', 'good']) {
+      expect(() => access.caller('10.0.0.5', other)).toThrow('send `Authorization: Bearer TOKEN`')
+    }
     expect(new Access({ open: true }).caller('10.0.0.5', '')).toMatchObject({ isLoopback: false })
     for (const open of [false, true]) {
       const strict = new Access({

@@ -67,7 +67,13 @@ export class Access {
     const isLoopback = isLoopbackAddress(remoteAddress) && !isForwarded
     if (authorization !== '') {
       const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-      const identity = token === undefined ? undefined : this.#verifyToken(token)
+      if (token === undefined) {
+        throw new ServiceError(
+          'UNAUTHENTICATED',
+          'the Authorization header is none of the kind that counts here: send `Authorization: Bearer TOKEN`, or no such header where no token is needed',
+        )
+      }
+      const identity = this.#verifyToken(token)
       // A wrong token is refused even where none is needed: its holder believes it counts.
       if (identity === undefined) {
         throw new ServiceError(

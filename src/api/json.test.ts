@@ -199,6 +199,7 @@ describe('queries', () => {
 
   test.each([
     ['metadataFilter[a].stringValue=x', 'did you mean metadataFilters'],
+    ['blubb=x', 'unknown field "blubb"; known are metadataFilters, serviceFilters'],
     ['metadataFilters.stringValue=x', 'is a map'],
     ['metadataFilters[a]=x', 'name one of its fields'],
     ['serviceFilters[0]=HUB_SERVER', 'is no map'],

@@ -84,7 +84,8 @@ function setParameter(
     if (scope === undefined || field === undefined) {
       const keys = scope?.fields.map((known) => known.key).filter((key) => index > 0 || !given.has(key)) ?? []
       const guess = nearest(step, keys)
-      fail(pointer, `unknown field ${JSON.stringify(step)}${guess === undefined ? '' : `; did you mean ${guess}?`}`)
+      const known = keys.length === 0 ? 'none are taken here' : `known are ${keys.join(', ')}`
+      fail(pointer, `unknown field ${JSON.stringify(step)}; ${guess === undefined ? known : `did you mean ${guess}?`}`)
       return
     }
     pointer = below(pointer, field.key)

@@ -2,6 +2,8 @@
 import { type Client, createClient, PenstockError } from '@penstock/client'
 import type { Command } from 'commander'
 import { isLoopbackHost } from '../contract/address.ts'
+import { hubAddress } from '../link/hub-address.ts'
+import { messageOf } from '../text/error-message.ts'
 import { explanationFor } from './client.ts'
 import { Failure, Interrupted, UsageFailure } from './failure.ts'
 import { named } from './node-details.ts'
@@ -33,8 +35,10 @@ async function explained(error: unknown, client: Client, nodeId: string): Promis
 /** A hub's address as it was typed: `hub.example` and `10.0.0.1:8769` stand for http. */
 function addressOf(given: string): string {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}`
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new UsageFailure(`"${given}" is no address of a hub: write it https://hub.example:8769`)
+  try {
+    hubAddress(url)
+  } catch (error) {
+    throw new UsageFailure(`"${given}" ${messageOf(error)}`)
   }
   return url
 }

@@ -55,7 +55,12 @@ function typedItem(assignment: string, text: string): Item {
   if (problems.length > 0) {
     throw new UsageFailure(`"${assignment}": after := comes JSON; ${problems[0]?.message}`)
   }
-  if (typeof value === 'number') return { doubleValue: value }
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) {
+      throw new UsageFailure(`"${assignment}": the number is too large: ${Number.MAX_VALUE} is the largest there is`)
+    }
+    return { doubleValue: value }
+  }
   if (typeof value === 'boolean') return { boolValue: value }
   if (typeof value === 'string') return { stringValue: value }
   const bytes = (value as { bytesValue?: unknown } | null | undefined)?.bytesValue

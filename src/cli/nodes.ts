@@ -123,7 +123,8 @@ export function addNodes(program: Command): void {
     .addOption(
       new Option('--service <service>', 'only nodes that offer it: hub or pipelines').argParser(
         (value: string, before: Service[] | undefined): Service[] => {
-          if (value !== 'hub' && value !== 'pipelines') throw new UsageFailure(`there is no service "${value}"`)
+          if (value !== 'hub' && value !== 'pipelines')
+            throw new UsageFailure(`there is no service "${value}": there are hub and pipelines`)
           return [...(before ?? []), value]
         },
       ),

@@ -1,4 +1,5 @@
 /** The one error type operations fail with, and the table of its codes. */
+import { dirname } from 'node:path'
 import type { Problem } from '../text/pointer.ts'
 
 /** gRPC status codes by name (google.rpc.Code). */
@@ -88,7 +89,7 @@ export class NotStored extends Error {
   readonly why: string
 
   constructor(path: string, why: string, options?: ErrorOptions) {
-    super(`the data directory did not take the change (${why}): is its disk full?`, options)
+    super(`the data directory ${dirname(path)} did not take the change (${why}): is its disk full?`, options)
     this.path = path
     this.why = why
   }

@@ -12,6 +12,8 @@ export function hubAddress(text: string): URL {
   try {
     url = new URL(text)
   } catch {
+    const port = /^[a-z]+:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/i.exec(text)?.[1]
+    if (Number(port) > 65_535) throw new TypeError(`has the port ${port}: ports end at 65535`)
     throw new TypeError('is no address; write it as in https://hub.example:8769')
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {

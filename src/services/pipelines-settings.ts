@@ -154,10 +154,14 @@ function verdictOn(settings: PipelineSettings, { cpus, registry, trust }: Settin
     problems.push({ pointer: '/cpuPin', message: cpuProblem(settings.cpuPin, cpus) })
   }
   const { config, problems: inConfig, warnings } = checkPipelineConfig(settings.jsonConfig, registry)
-  // The pointers of a configuration's problems lead into the configuration itself.
-  problems.push(
-    ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),
-  )
+  if (settings.jsonConfig === '') {
+    problems.push({ pointer: '/jsonConfig', message: 'a pipeline needs a configuration, its JSON as text' })
+  } else {
+    // The pointers of a configuration's problems lead into the configuration itself.
+    problems.push(
+      ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),
+    )
+  }
   if (config !== null) problems.push(...shmProblems(config, registry))
   if (config === null || problems.length > 0) return { config: null, problems, refusals: [], warnings }
   const refusals = trust.refusals(config, registry, author)

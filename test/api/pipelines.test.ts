@@ -109,7 +109,7 @@ describe('create', () => {
 
   const refused: [string, Record<string, unknown>, string][] = [
     ['not JSON', { jsonConfig: '{' }, '/jsonConfig'],
-    ['no configuration', { jsonConfig: '' }, '/jsonConfig'],
+    ['no configuration', { jsonConfig: undefined }, '/jsonConfig: a pipeline needs a configuration'],
     ['more than 1 MiB', { jsonConfig: `{"x":"${'x'.repeat(1 << 20)}"}` }, '/jsonConfig'],
     ['no name', { name: undefined }, '/name'],
     ['no time', { instructionsTimeout: 0 }, '/instructionsTimeout'],

@@ -188,6 +188,7 @@ describe.skipIf(!canMount)('a disk', () => {
       if (status === 200) continue
       refused++
       expect(body).toMatchObject({ code: 8, message: expect.stringMatching(/\d bytes are free.*is its disk full\?/) })
+      expect(body.message).toContain(`the data directory ${join(disk, 'node')} did not take the change`)
     }
     expect(refused).toBe(10)
     expect((await fetch(`${url}/pipelines`)).status).toBe(200)

@@ -86,6 +86,9 @@ const ask = (node: RunningNode, ...args: string[]) => at(node, 'authenticate-by-
 describe('asking to join', () => {
   it('says what is wrong with an address, and what answers there', async () => {
     expect(await at(east, 'authenticate-by-request', 'ftp://x')).toMatchObject({ code: 2 })
+    const noPort = await at(east, 'authenticate-by-request', 'http://127.0.0.1:99999')
+    expect(noPort.code).toBe(2)
+    expect(noPort.stderr).toContain('"http://127.0.0.1:99999" has the port 99999: ports end at 65535')
     const gone = await at(east, 'authenticate-by-request', 'http://127.0.0.1:9')
     expect(gone).toMatchObject({ code: 1, stdout: '' })
     expect(gone.stderr).toContain('its HTTP port can be reached')
@@ -267,7 +270,9 @@ describe('nodes of a hub', () => {
     expect(await names('--service', 'hub')).toEqual(['hub'])
     expect(await names('--filter', 'region=eu', '--filter', 'rack:=4')).toEqual(['east'])
     expect(await names('--filter', 'rack=4')).toEqual([])
-    expect((await at(west, 'nodes', '--service', 'nope')).code).toBe(2)
+    const { code, stderr } = await at(west, 'nodes', '--service', 'nope')
+    expect(code).toBe(2)
+    expect(stderr).toContain('there is no service "nope": there are hub and pipelines')
     expect((await at(west, 'nodes', '--filter', 'nope')).code).toBe(2)
   })
 
@@ -285,6 +290,9 @@ describe('nodes of a hub', () => {
     expect((await at(west, 'nodes', 'set', 'nobody', '--name', 'x')).stderr).toContain('nobody')
     expect((await at(west, 'nodes', 'set', 'east')).code).toBe(2)
     expect((await at(west, 'nodes', 'set', 'east', '--metadata', 'a:=[]')).code).toBe(2)
+    const large = await at(west, 'nodes', 'set', 'east', '--metadata', 'a:=1e400')
+    expect(large.code).toBe(2)
+    expect(large.stderr).toContain('"a:=1e400": the number is too large')
   })
 
   it('run pipelines for each other', async () => {

@@ -413,6 +413,7 @@ test('addresses of hubs', () => {
   }
   for (const [bad, message] of [
     ['hub.example', 'is no address'],
+    ['http://hub.example:99999/x', 'has the port 99999: ports end at 65535'],
     ['', 'is no address'],
     ['ftp://hub.example', 'must begin with http'],
     ['ws://hub.example', 'must begin with http'],
