@@ -38,7 +38,18 @@ export function logPipeline(log: FactLog, fact: PipelineFact): void {
     case 'restart cancelled':
       log.info(about, 'pipeline is not started again: it was stopped while it waited')
       break
+    case 'lines lost':
+      logLostLines(log, { ...about, file: fact.file, lines: fact.lines, error: fact.error })
+      break
   }
+}
+
+/** Lines of a run's log, or of what a log filter makes of it, that `file` did not take. */
+export function logLostLines(log: FactLog, lost: { run: string; file: string; lines: number; error: string }): void {
+  log.error(
+    lost,
+    'log lines of a run are lost: make room on the disk of that file, or let the node write it; told once until it takes lines again',
+  )
 }
 
 export function logHub(log: FactLog, fact: HubFact): void {

@@ -23,12 +23,13 @@ import { isServerOf } from '../store/sign-in.ts'
 import { Store } from '../store/store.ts'
 import { PROMETHEUS_TYPE } from '../telemetry/prometheus.ts'
 import { RunLogs } from '../telemetry/run-logs.ts'
+import { messageOf } from '../text/error-message.ts'
 import { tlsOf } from './certificate.ts'
 import { isInCluster } from './cluster-settings.ts'
 import type { Chosen } from './config.ts'
 import { claimDataDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
-import { logPipeline } from './facts.ts'
+import { logLostLines, logPipeline } from './facts.ts'
 import { createHubPart } from './hub.ts'
 import { hubSigner } from './hub-key.ts'
 import { dialWith, linkServer } from './hub-links.ts'
@@ -129,8 +130,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
         directory: join(config.dataDirectory, 'logs'),
         runs: config['runLogs.runs'],
         bytes: config['runLogs.size'],
-        onLost: (runId, lines, error) =>
-          log.error({ err: error, runId, lines }, 'lines of a run log could not be written'),
+        onLost: (run, lost) => logLostLines(log, { run, ...lost, error: messageOf(lost.error) }),
       }),
     })
     await pipelines.open()

@@ -11,6 +11,7 @@ import type { LogLine } from '../dataplane/engine/run.ts'
 import type { PipelineRecord } from '../store/pipelines.ts'
 import type { RunRecord } from '../store/runs.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
+import { messageOf } from '../text/error-message.ts'
 import { planCapture } from './capture-stream.ts'
 import { HostedRun } from './hosted-run.ts'
 import { type OperationCaller, OperationQueue } from './operation-queue.ts'
@@ -368,8 +369,10 @@ export class HostedPipeline {
       level: settings.defaultLoggingLevel,
       filters: stored.config?.logFilters ?? [],
       onStop: (line) => this.#stopByFilter(id, line),
-      onLost: (path, lines, error) =>
-        this.#host.failed(new Error(`${lines} lines for ${path} are lost`, { cause: error })),
+      onLost: (file, lines, error) => {
+        const about = { pipelineId: this.id, name: this.name, runId: id }
+        this.#host.noted({ ...about, kind: 'lines lost', file, lines, error: messageOf(error) })
+      },
     })
     const run = new HostedRun(this.id, id, this.#host.runLogs.begin(id), selection)
     const forgotten = this.#runs.add(run)

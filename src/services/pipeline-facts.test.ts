@@ -10,7 +10,7 @@ import { ScriptedPool } from '../../test/services/scripted.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { Store } from '../store/store.ts'
-import { RunLogs } from '../telemetry/run-logs.ts'
+import { type LostLines, RunLogs } from '../telemetry/run-logs.ts'
 import type { PipelineFact } from './pipeline-facts.ts'
 import { PipelinesService } from './pipelines.ts'
 import { Trust } from './trust.ts'
@@ -35,7 +35,7 @@ const jsonConfig = JSON.stringify({
 let directory: string
 let store: Store
 /** Nothing that a test logs may be lost. */
-const lost = (runId: string, _lines: number, error: Error) => {
+const lost = (runId: string, { error }: LostLines) => {
   throw new Error(`lines of run ${runId} are lost`, { cause: error })
 }
 

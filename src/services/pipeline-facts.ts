@@ -24,6 +24,8 @@ export type PipelineFact = { readonly pipelineId: string; readonly name: string;
   | { readonly kind: 'given up'; readonly restarts: number; readonly error: string | undefined }
   /** It was stopped while its next run was waited for. */
   | { readonly kind: 'restart cancelled' }
+  /** A file of one of its log filters does not take lines; told once until it does again. */
+  | { readonly kind: 'lines lost'; readonly file: string; readonly lines: number; readonly error: string }
 )
 
 type About = Pick<PipelineFact, 'pipelineId' | 'name' | 'runId'>

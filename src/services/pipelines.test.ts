@@ -22,7 +22,7 @@ import type {
 import { components } from '../dataplane/components/registry.ts'
 import { type LogLine, RunOver } from '../dataplane/engine/run.ts'
 import { Store } from '../store/store.ts'
-import { RunLogs } from '../telemetry/run-logs.ts'
+import { type LostLines, RunLogs } from '../telemetry/run-logs.ts'
 import { MAX_EVENT_BACKLOG, PipelinesService, RUN_LOOKUP_MS } from './pipelines.ts'
 import { Trust } from './trust.ts'
 
@@ -65,7 +65,7 @@ async function settled(): Promise<void> {
 /** Runs of a pipeline whose logs are kept. */
 const RUN_LOGS = 3
 /** Nothing that a test logs may be lost. */
-const lost = (runId: string, _lines: number, error: Error) => {
+const lost = (runId: string, { error }: LostLines) => {
   throw new Error(`lines of run ${runId} are lost`, { cause: error })
 }
 

@@ -3,6 +3,13 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RunLog } from './run-log.ts'
 
+/** How many lines which file did not take, and why. */
+export interface LostLines {
+  readonly file: string
+  readonly lines: number
+  readonly error: Error
+}
+
 export interface RunLogsOptions {
   /** Made when the first log is written. */
   readonly directory: string
@@ -11,7 +18,7 @@ export interface RunLogsOptions {
   /** Bytes kept of each, at most. */
   readonly bytes: number
   /** Lines of a run could not be written, told once until a write succeeds again. */
-  onLost(runId: string, lines: number, error: Error): void
+  onLost(runId: string, lost: LostLines): void
 }
 
 export class RunLogs {
@@ -51,10 +58,11 @@ export class RunLogs {
 
   #of(runId: string) {
     const { directory, bytes, onLost } = this.#options
+    const path = join(directory, `${runId}.jsonl`)
     return {
-      path: join(directory, `${runId}.jsonl`),
+      path,
       bytes,
-      onLost: (lines: number, error: Error) => onLost(runId, lines, error),
+      onLost: (lines: number, error: Error) => onLost(runId, { file: path, lines, error }),
     }
   }
 }

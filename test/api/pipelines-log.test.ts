@@ -1,6 +1,8 @@
 /** The node's log has a line for each start, end, failure, restart and giving up of every pipeline, with fields. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { linesOf, logged } from './log-lines.ts'
 import { runNode, settingsOf, temporaryDirectory, traffic } from './running-node.ts'
@@ -35,6 +37,27 @@ test('start and end', async () => {
       msg: 'pipeline ended',
     },
   ])
+  await node.node.close()
+})
+
+test('lines of a run log, and of a file of its log filters, that the disk does not take: which file, how many, why', async () => {
+  const directory = temporaryDirectory()
+  const node = await runNode(directory)
+  // A directory cannot be made where a file is.
+  writeFileSync(join(directory, 'logs'), '')
+  writeFileSync(join(directory, 'file'), '')
+  const file = join(directory, 'file', 'run.log')
+  const filters = [{ level: 'STATE', actions: { actions: ['file', 'log'] }, file, mode: 'APPEND' }]
+  const jsonConfig = JSON.stringify({ engine_config: { pipeline: traffic(), log_filters: filters } })
+  const id = await node.create(traffic(), { name: 'flow', jsonConfig })
+  const run = await node.start(id)
+  const lost = { level: 'error', time: expect.any(String), run, lines: expect.any(Number) }
+  const msg = expect.stringContaining('log lines of a run are lost: make room on the disk of that file')
+  const error = expect.stringContaining('ENOTDIR')
+  expect(await logged(node, { file: join(directory, 'logs', `${run}.jsonl`) })).toEqual([
+    { ...lost, file: join(directory, 'logs', `${run}.jsonl`), error, msg },
+  ])
+  expect(await logged(node, { file })).toEqual([{ ...lost, pipeline: id, name: 'flow', file, error, msg }])
   await node.node.close()
 })
 
