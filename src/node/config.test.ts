@@ -1,4 +1,5 @@
 /** Reading the node's configuration from its four sources. */
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type ConfigError, loadConfig } from './config.ts'
@@ -29,6 +30,7 @@ test('defaults hold where nothing is said', () => {
     'log.format': 'text',
   })
   expect(new Set(effective.map(({ origin }) => origin))).toEqual(new Set(['default']))
+  expect(effective.find(({ key }) => key === 'node.name')?.value).toBe(hostname())
   expect(effective.map(({ key }) => key)).toEqual(settings.map(({ key }) => key))
 })
 

@@ -85,7 +85,7 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
     const source = given.get(key)
     if (source === undefined) {
       config[key] = fallback()
-      effective.push({ key, value: config[key], origin: 'default' })
+      effective.push({ key, value: shown(config[key]), origin: 'default' })
       continue
     }
     const outcome = source.fault === undefined ? readUnicode(entry, source) : { problem: source.fault }

@@ -1,5 +1,5 @@
 /** The settings of a node: what each is called, what it takes, and what holds where nothing is said. */
-import { homedir } from 'node:os'
+import { homedir, hostname } from 'node:os'
 import { join } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import type { AeadBackendName } from '../dataplane/native/cipher-calls.ts'
@@ -110,6 +110,9 @@ function setting<K extends SettingKey>(
   return { key, flag, variable, help, form, read, shown, fallback }
 }
 
+/** Empty stands for the host's. */
+const nodeName: Kind<string> = { ...text, shown: (name) => name || hostname() }
+
 /** Where the node keeps its state unless told otherwise. */
 export function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/penstock'
@@ -122,7 +125,7 @@ export const settings: readonly Setting[] = [
     'node.name',
     'node-name',
     'name of the node until "nodes set" gives it another (default: the name of the host)',
-    text,
+    nodeName,
     () => '',
   ),
   setting(
@@ -233,7 +236,7 @@ export const settings: readonly Setting[] = [
   setting(
     'pipelines.trusted',
     'trusted',
-    "whose pipelines may name files outside the data directory's files: local (callers of this node), hub (those of the hub's too), or members (every node on the hub)",
+    "whose pipelines may run commands (lifecycle_handler) and name files outside the data directory's files: local (callers of this node), hub (those of the hub's too), or members (every node on the hub)",
     oneOf('local', 'hub', 'members'),
     (): Trusted => 'local',
   ),

@@ -81,6 +81,12 @@ describe('requests', () => {
   })
 })
 
+test('a request without any header field is never answered', async () => {
+  // Closed by the library's timeout of ten seconds for requests that do not come in.
+  expect(await talk(['GET /v1/nodes HTTP/1.1\r\n\r\n'], () => false)).toEqual({ received: '', isClosed: true })
+  expect(statuses((await talk(['GET /v1/nodes HTTP/1.1\r\naccept: */*\r\n\r\n'], count(1))).received)).toEqual([400])
+})
+
 describe('bodies', () => {
   const post = 'POST /v1/hub-client/disconnect HTTP/1.1'
   const chunked = ['transfer-encoding: chunked']

@@ -253,6 +253,8 @@ describe.skipIf(nginx === undefined).each([
       const refused = statuses(await talk([`${head('POST /v1/nodes HTTP/1.1', ...fields)}{}`], count(1)))
       expect([fields, [400, 501].includes(refused[0] as number)]).toEqual([fields, true])
     }
+    // No header field at all.
+    expect(statuses(await talk([`GET ${ID} HTTP/1.1\r\n\r\n`], count(1)))).toEqual([400])
     // HTTP/1.0.
     expect(statuses(await talk([head(`GET ${ID} HTTP/1.0`)], count(1)))).toEqual([200])
   })
