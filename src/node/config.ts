@@ -77,7 +77,10 @@ export function loadConfig({ file, environment = {}, flags = {} }: ConfigSources
   }
   // A flag or variable below hubServer does what its key in the file does.
   const below = [...given].find(([key]) => key.startsWith('hubServer.'))
-  if (below !== undefined && !given.has('hubServer')) given.set('hubServer', { ...below[1], value: true })
+  if (below !== undefined && !given.has('hubServer')) {
+    const { origin, base } = below[1]
+    given.set('hubServer', { value: true, origin, base })
+  }
   const config: Record<string, unknown> = {}
   const effective: Effective[] = []
   for (const entry of settings) {
