@@ -234,6 +234,45 @@ const two6 = socat('STDIN', `UDP6-DATAGRAM:[${GROUP.site}]:7302,so-bindtodevice=
 const joined6 = (multicast_group) => ({ local_address: '[::]:7302', interface: 'cable', multicast_group })
 await apart('joined to groups, IPv6', joined6(GROUP.v6), joined6(GROUP.site), one6, () => two6.send('proof'))
 
+/** Sockets without a group, beside two that have joined one: to each goes `stray` to the group, then `proof` to itself. */
+result['joined to none'] = await during(
+  {
+    member4: { udp: { output: 'a', local_address: '0.0.0.0:7310', multicast_group: GROUP.v4, interface: 'cable' } },
+    member6: { udp: { output: 'b', local_address: '[::]:7311', multicast_group: GROUP.v6, interface: 'cable' } },
+    udp4: { udp: { output: 'c', local_address: '0.0.0.0:7312' } },
+    udp6: { udp: { output: 'd', local_address: '[::]:7313' } },
+    local4: { udp_local: { output: 'e', address: '0.0.0.0:7314' } },
+    local6: { udp_local: { output: 'f', address: '[::]:7315' } },
+    all: { flow_combiner: { inputs: ['a', 'b', 'c', 'd', 'e', 'f'], output: 'out' } },
+  },
+  async () => {
+    const four = dgram.createSocket('udp4').bind(0)
+    const six = dgram.createSocket('udp6').bind(0)
+    await Promise.all([once(four, 'listening'), once(six, 'listening')])
+    four.setMulticastInterface(NEAR.v4)
+    six.setMulticastInterface('::%cable')
+    const send = () => {
+      four.send('member 7310', 7310, GROUP.v4)
+      six.send('member 7311', 7311, GROUP.v6)
+      for (const port of [7312, 7313, 7314, 7315]) {
+        four.send(`stray ${port}`, port, GROUP.v4)
+        four.send(`proof ${port}`, port, '127.0.0.1')
+      }
+      for (const port of [7313, 7315]) {
+        six.send(`stray6 ${port}`, port, GROUP.v6)
+        six.send(`proof6 ${port}`, port, '::1')
+      }
+    }
+    const found = await until(() => {
+      const texts = new Set(heard)
+      return texts.size >= 8 && [...texts].sort()
+    }, send)
+    four.close()
+    six.close()
+    return found
+  },
+)
+
 // Heard at a link-local address, and answered there.
 const asking = socat(`UDP6:[${NEAR.link}%cable]:7400`, 'STDIO')
 result['answered at a link-local address'] = await during(

@@ -82,13 +82,20 @@ struct Failure {
   std::string subject;
 };
 
+/** Else a socket, one that has joined nothing too, hears every group that any socket of the machine has joined, at its port (ip(7)). */
+Failure hearOwnGroupsOnly(int fd, const Options& options) {
+  const int off = 0;
+  // Of IPv6 since Linux 4.20; without it the socket hears more groups than its own. One of IPv6 never hears others' groups of IPv4.
+  if (options.family == AF_INET6)
+    setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off, sizeof off);
+  else if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) < 0)
+    return {"setsockopt IP_MULTICAST_ALL", options.localText};
+  return {};
+}
+
 Failure joinGroup(int fd, const Options& options) {
   const unsigned interface = options.interface.empty() ? 0 : if_nametoindex(options.interface.c_str());
-  const int off = 0;
   if (options.group.ss_family == AF_INET) {
-    // Else it hears every group that any socket of the machine has joined, at its port (ip(7)).
-    if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) < 0)
-      return {"setsockopt IP_MULTICAST_ALL", options.groupText};
     ip_mreqn request{};
     request.imr_multiaddr = reinterpret_cast<const sockaddr_in&>(options.group).sin_addr;
     request.imr_ifindex = static_cast<int>(interface);
@@ -104,8 +111,6 @@ Failure joinGroup(int fd, const Options& options) {
       return {"setsockopt IP_MULTICAST_IF", options.interface};
     return {};
   }
-  // Since Linux 4.20; without it the socket hears more groups than its own.
-  setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off, sizeof off);
   ipv6_mreq request{};
   request.ipv6mr_multiaddr = reinterpret_cast<const sockaddr_in6&>(options.group).sin6_addr;
   const uint32_t scope = reinterpret_cast<const sockaddr_in6&>(options.group).sin6_scope_id;
@@ -145,13 +150,15 @@ Failure configure(int fd, const Options& options, int* backend) {
     if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &options.ttl, sizeof options.ttl) < 0 && options.family == AF_INET)
       return {"setsockopt IP_MULTICAST_TTL", options.localText};
   }
+  Failure failure = hearOwnGroupsOnly(fd, options);
+  if (failure.syscall) return failure;
   sockaddr_storage any{};
   any.ss_family = static_cast<sa_family_t>(options.family);
   const socklen_t length = options.family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   const auto* local = reinterpret_cast<const sockaddr*>(options.hasLocal ? &options.local : &any);
   if (bind(fd, local, options.hasLocal ? options.localLength : length) < 0) return {"bind", options.localText};
   if (options.hasGroup) {
-    Failure failure = joinGroup(fd, options);
+    failure = joinGroup(fd, options);
     if (failure.syscall) return failure;
   }
   if (options.hasRemote &&
