@@ -1,9 +1,9 @@
 /** Configurations that a command itself checks, without a node. */
 import { dirname, resolve } from 'node:path'
 import { components } from '../dataplane/components/registry.ts'
-import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
+import { checkGivenConfig } from '../dataplane/engine/shm-size.ts'
 import type { Problem } from '../text/pointer.ts'
 import { readInput } from './options.ts'
 import { invalid, type Source } from './problems.ts'
@@ -11,7 +11,7 @@ import { paint } from './terminal.ts'
 
 /** Checks the text of a configuration that stands in `file`, or in standard input, and whose files are relative to that. */
 export function checkPipeline({ file, text }: Source): { config: PipelineConfig | null; problems: readonly Problem[] } {
-  const { config, problems } = checkPipelineConfig(text, components)
+  const { config, problems } = checkGivenConfig(text, components)
   if (!config) return { config, problems }
   const placed = withFilesIn(config, components, file === '-' ? process.cwd() : dirname(resolve(file)))
   const faults = pathFaults(placed, components)
@@ -23,10 +23,14 @@ export function pipelineIn(source: Source): PipelineConfig {
   const { config, problems } = checkPipeline(source)
   if (!config) throw invalid(problems, source)
   if (config.lifecycle !== undefined) {
-    const label = paint('note:', 'yellow', process.stderr)
-    process.stderr.write(`${label} the commands of lifecycle_handler are not run: only a node runs them\n`)
+    note('the commands of lifecycle_handler are not run: only a node runs them')
   }
   return config
+}
+
+/** Says what of a configuration is left out. */
+export function note(text: string): void {
+  process.stderr.write(`${paint('note:', 'yellow', process.stderr)} ${text}\n`)
 }
 
 /** Reads and checks a pipeline configuration, whose files are relative to its own; all problems at once are the failure. */

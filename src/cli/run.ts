@@ -1,10 +1,12 @@
 /** `penstock run`: one pipeline in the foreground, no server, live rates and a summary. */
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
+import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { cpuProblem, isLastLine, type LogLine, type RunEnd, type RunHandle } from '../dataplane/engine/run.ts'
 import type { AeadBackendName } from '../dataplane/native/cipher-calls.ts'
 import { LineSelection } from '../telemetry/log-filters.ts'
+import { MetricsFile } from '../telemetry/metrics-file.ts'
 import { ProcessMeter } from '../telemetry/process-meter.ts'
 import { Sampler } from '../telemetry/sampler.ts'
 import { messageOf } from '../text/error-message.ts'
@@ -71,6 +73,18 @@ async function watch(
   return await handle.ended
 }
 
+/** The file that the configuration has metrics shared in, made anew. */
+function metricsFile({ shmConfig }: PipelineConfig): MetricsFile | undefined {
+  if (shmConfig === undefined) return undefined
+  const { file_path: path } = shmConfig
+  const failed = (error: Error) => process.stderr.write(`metrics are not written to ${path}: ${error.message}\n`)
+  try {
+    return new MetricsFile(shmConfig, failed)
+  } catch (error) {
+    throw new Failure(`the metrics cannot be shared in ${path}: ${messageOf(error)}`)
+  }
+}
+
 async function run(file: string, options: RunCommandOptions): Promise<void> {
   const config = await loadPipeline(file)
   const json = options.output === 'json'
@@ -103,10 +117,12 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     throw new Failure(messageOf(error))
   }
   const pool = openRunPool({ warm: 1, maximum: 1 })
+  let shared: MetricsFile | undefined
   try {
     if (options.cpu !== undefined && !pool.cpus.includes(options.cpu)) {
       throw new Failure(cpuProblem(options.cpu, pool.cpus))
     }
+    shared = metricsFile(config)
     const stop = interruption()
     const handle = pool.start(
       {
@@ -119,6 +135,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
       },
       onLog,
     )
+    shared?.follow(handle.region)
     for (const signal of [stop, filtered.signal]) {
       signal.addEventListener('abort', () => handle.stop())
       if (signal.aborted) handle.stop()
@@ -153,7 +170,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     }
     if (end.outcome === 'FAILED') throw new Failure(`the run failed: ${end.error}`)
   } finally {
-    await selection.written()
+    await Promise.all([selection.written(), shared?.end()])
     await pool.close()
   }
 }

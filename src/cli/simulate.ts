@@ -6,7 +6,7 @@ import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { type Simulated, simulateTogether } from '../dataplane/engine/simulate.ts'
-import { loadPipeline, pipelineIn } from './checked-pipeline.ts'
+import { loadPipeline, note, pipelineIn } from './checked-pipeline.ts'
 import { spanText } from './durations.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { kpisTable } from './kpis-table.ts'
@@ -106,13 +106,19 @@ function simulateThese(given: readonly Given[], options: SimulateCommandOptions,
   if (failed.length > 0) throw new Failure(`the simulation failed: ${failed.join('; ')}`)
 }
 
+/** The configuration, once it is said that its metrics are not shared. */
+function noteShared(config: PipelineConfig): PipelineConfig {
+  if (config.shmConfig !== undefined) note('the file of shm_config is not written: only a run in real time writes it')
+  return config
+}
+
 /** Runs what the options ask for: the files as they are, one with values set, or a sweep over values and seeds. */
 async function simulate(files: string[], options: SimulateCommandOptions): Promise<void> {
   const { set = [], metric = [], kpi = [], repeat, replay, output } = options
   const isPlain = set.length + metric.length + kpi.length === 0 && output !== 'csv'
   if (isPlain && repeat === undefined && replay === undefined) {
     const given: Given[] = []
-    for (const file of files) given.push({ file, config: await loadPipeline(file) })
+    for (const file of files) given.push({ file, config: noteShared(await loadPipeline(file)) })
     simulateThese(given, options)
     return
   }
@@ -121,7 +127,7 @@ async function simulate(files: string[], options: SimulateCommandOptions): Promi
     throw new UsageFailure('--set, --metric, --kpi, --repeat, --replay and -o csv are for one file: give one only')
   }
   const source = { file, text: await readInput(file) }
-  pipelineIn(source)
+  noteShared(pipelineIn(source))
   const plan = planSweep(source, {
     set,
     wanted: { metrics: metric, kpis: kpi },

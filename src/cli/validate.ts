@@ -1,9 +1,9 @@
 /** `penstock validate`: every problem of a pipeline configuration, and what is doubtful in it, with its place in the file and its JSON pointer. */
 import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
-import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { connect } from '../dataplane/engine/ports.ts'
+import { checkGivenConfig } from '../dataplane/engine/shm-size.ts'
 import { type Format, readInput, withOutput } from './options.ts'
 import { printVerdict } from './verdict.ts'
 
@@ -17,7 +17,7 @@ export function addValidate(program: Command): void {
     .argument('<config.json>', 'the configuration, - for standard input')
     .action(async (file: string, { output }: { output: Format }) => {
       const text = await readInput(file)
-      const { config, problems, warnings } = checkPipelineConfig(text, components)
+      const { config, problems, warnings } = checkGivenConfig(text, components)
       const found = config === null ? '' : foundIn(config)
       printVerdict({ problems, warnings }, { file, text }, { output, found })
     })

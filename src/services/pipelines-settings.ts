@@ -7,7 +7,7 @@ import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig, Warning } from '../dataplane/engine/config.ts'
 import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
-import { shmProblems } from '../dataplane/engine/shm-size.ts'
+import { checkGivenConfig } from '../dataplane/engine/shm-size.ts'
 import type { PipelineRecord, PipelineSettings } from '../store/pipelines.ts'
 import type { Problem } from '../text/pointer.ts'
 import type { Author, Trust } from './trust.ts'
@@ -153,7 +153,7 @@ function verdictOn(settings: PipelineSettings, { cpus, registry, trust }: Settin
   if (settings.cpuPin !== undefined && !cpus.includes(settings.cpuPin)) {
     problems.push({ pointer: '/cpuPin', message: cpuProblem(settings.cpuPin, cpus) })
   }
-  const { config, problems: inConfig, warnings } = checkPipelineConfig(settings.jsonConfig, registry)
+  const { config, problems: inConfig, warnings } = checkGivenConfig(settings.jsonConfig, registry)
   if (settings.jsonConfig === '') {
     problems.push({ pointer: '/jsonConfig', message: 'a pipeline needs a configuration, its JSON as text' })
   } else {
@@ -162,7 +162,6 @@ function verdictOn(settings: PipelineSettings, { cpus, registry, trust }: Settin
       ...inConfig.map(({ pointer, message }) => ({ pointer: pointer === '' ? '/jsonConfig' : pointer, message })),
     )
   }
-  if (config !== null) problems.push(...shmProblems(config, registry))
   if (config === null || problems.length > 0) return { config: null, problems, refusals: [], warnings }
   const refusals = trust.refusals(config, registry, author)
   const faults = refusals.length > 0 ? [] : pathFaults(withFilesIn(config, registry, trust.files), registry)

@@ -3,7 +3,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -186,6 +186,62 @@ describe('validate', () => {
     expect((await penstock(['validate', '-'], { input: JSON.stringify(lossy) })).stdout).toMatch(/^valid: <stdin>, /)
     const broken = await penstock(['validate', '-'], { input: '{\n "a": 1,\n  b' })
     expect(broken.stderr).toContain('<stdin>:3:3: /: ')
+  })
+
+  describe('of metrics in shared memory', () => {
+    const shm_config = { file_path: 'metrics.shm', bytes: 65_536, interval_ms: 10 }
+    const shared = (more = {}) => ({
+      engine_config: {
+        ...(lossy as { engine_config: object }).engine_config,
+        shm_config: { ...shm_config, ...more },
+      },
+    })
+    const path = join(directory.path, 'metrics.shm')
+
+    it.each([['validate'], ['simulate', '-d', '1s'], ['run']])(
+      '%s refuses a file that is too small',
+      async (...args) => {
+        const small = directory.file('small.json', shared({ bytes: 64 }))
+        const { code, stderr } = await penstock([...args, small])
+        expect(code).toBe(1)
+        expect(stderr).toMatch(
+          /small\.json:\d+:\d+: \/engine_config\/shm_config\/bytes: 64 bytes are too few .* need \d+/,
+        )
+        const bytes = Number(/need (\d+)/.exec(stderr)?.[1])
+        expect((await penstock(['validate', '-'], { input: JSON.stringify(shared({ bytes })) })).code).toBe(0)
+        expect((await penstock(['validate', '-'], { input: JSON.stringify(shared({ bytes: bytes - 1 })) })).code).toBe(
+          1,
+        )
+      },
+    )
+
+    it('simulate says that it writes none', async () => {
+      const { code, stderr } = await penstock(['simulate', directory.file('shared.json', shared()), '-d', '1s'])
+      expect(code).toBe(0)
+      expect(stderr).toContain('note: the file of shm_config is not written')
+      expect(existsSync(path)).toBe(false)
+    })
+
+    it('run writes it, with the last values once it has ended', async () => {
+      const { code, stdout, stderr } = await penstock([
+        ...['run', directory.file('shared.json', shared()), '-d', '300ms', '-o', 'json'],
+      ])
+      expect({ code, note: stderr.includes('note') }).toEqual({ code: 0, note: false })
+      const file = readFileSync(path)
+      expect([file.length, file.toString('latin1', 0, 8), file.readUInt32LE(16)]).toEqual([65_536, 'PENSHMEM', 2])
+      const [bytes, values] = [file.readUInt32LE(32), file.readUInt32LE(36)]
+      const lines = file.toString('utf8', 64, 64 + bytes).split('\n')
+      const at = lines.findIndex((line) => line.startsWith('sink\tpackets\t'))
+      const packets = file.readDoubleLE(values + at * 8)
+      expect(packets).toBeGreaterThan(0)
+      expect(packets).toBe(JSON.parse(stdout).metrics.sink.packets)
+    })
+
+    it('run says why it cannot be made', async () => {
+      const { code, stderr } = await penstock(['run', directory.file('no.json', shared({ file_path: '/proc/x/y' }))])
+      expect(code).toBe(1)
+      expect(stderr).toContain('penstock: the metrics cannot be shared in /proc/x/y: ')
+    })
   })
 
   it('says which file is missing', async () => {

@@ -231,7 +231,7 @@ function wording(error: ErrorObject): string {
 }
 
 /** Normalises and validates `value`, which stands at `givenAt`; problems carry pointers as given. */
-function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems: Problem[]): unknown {
+export function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems: Problem[]): unknown {
   const validate = validatorOf(schema)
   const normal = normalise(schema as SchemaNode, value)
   if (normal !== FAULTY && validate(normal)) return normal
@@ -257,7 +257,7 @@ function checkAgainst(schema: TSchema, value: unknown, givenAt: string, problems
 }
 
 /** `problems` with their pointers in the casing in which `value`, all of the configuration, has its names. */
-function asWritten<P extends Problem>(problems: readonly P[], value: unknown): P[] {
+export function asWritten<P extends Problem>(problems: readonly P[], value: unknown): P[] {
   return problems.map((problem) => {
     let at = value
     const steps = tokensOf(problem.pointer).map((token) => {
@@ -308,7 +308,8 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
 const isSound = (problems: readonly Problem[], at: string): boolean =>
   problems.every(({ pointer }) => pointer !== at && !pointer.startsWith(`${at}/`))
 
-const under = (at: string, problems: readonly Problem[]): Problem[] =>
+/** The problems with their pointers below `at`. */
+export const under = (at: string, problems: readonly Problem[]): Problem[] =>
   problems.map(({ pointer, message }) => ({ pointer: at + pointer, message }))
 
 /** Adds what is wrong with how the components hang together; undefined when something is. */
@@ -335,29 +336,31 @@ export function checkPipelineConfig(json: string, available: Registry): CheckedC
   return { ...checked, problems: namingVariables(checked.problems, readJson(json).value) }
 }
 
-interface CheckedConfig {
+export interface CheckedConfig {
   readonly config: PipelineConfig | null
   readonly problems: Problem[]
   readonly warnings: Warning[]
 }
 
-function check(json: string, available: Registry): CheckedConfig {
-  const problems: Problem[] = []
-  const refuse = (pointer: string, message: string) => ({
-    config: null,
-    problems: [{ pointer, message }],
-    warnings: [],
-  })
+/** Reads the text of a configuration of any kind: an object, which may have problems all the same, or undefined and why it is none. */
+export function readConfig(json: string): { value: Record<string, unknown> | undefined; problems: Problem[] } {
+  const refuse = (message: string) => ({ value: undefined, problems: [{ pointer: '', message }] })
   const bytes = Buffer.byteLength(json)
   if (bytes > MAX_CONFIG_BYTES) {
-    return refuse('', `the configuration has ${bytes} bytes, more than the ${MAX_CONFIG_BYTES} that are taken`)
+    return refuse(`the configuration has ${bytes} bytes, more than the ${MAX_CONFIG_BYTES} that are taken`)
   }
   const { value, problems: faults } = readJson(json)
-  if (faults.length > 0) return { config: null, problems: [...faults], warnings: [] }
-  for (const pointer of loneSurrogates(json, value)) {
-    problems.push({ pointer, message: 'must be Unicode text without lone surrogates' })
-  }
-  if (!isObject(value)) return refuse('', `the configuration must be a JSON object, not ${typeName(value)}`)
+  if (faults.length > 0) return { value: undefined, problems: [...faults] }
+  if (!isObject(value)) return refuse(`the configuration must be a JSON object, not ${typeName(value)}`)
+  const problems = loneSurrogates(json, value).map((pointer) => {
+    return { pointer, message: 'must be Unicode text without lone surrogates' }
+  })
+  return { value, problems }
+}
+
+function check(json: string, available: Registry): CheckedConfig {
+  const { value, problems } = readConfig(json)
+  if (value === undefined) return { config: null, problems, warnings: [] }
   const shell = checkAgainst(Shell, value, '', problems) as {
     version?: number
     engine_config?: Record<string, unknown>
@@ -391,10 +394,8 @@ function check(json: string, available: Registry): CheckedConfig {
     problems.push({ pointer: `${engineAt}/pipeline`, message: 'the pipeline has no components' })
   }
   if (names.length > MAX_COMPONENTS) {
-    return refuse(
-      `${engineAt}/pipeline`,
-      `${names.length} components are more than the ${MAX_COMPONENTS} that are taken`,
-    )
+    const message = `${names.length} components are more than the ${MAX_COMPONENTS} that are taken`
+    return { config: null, problems: [{ pointer: `${engineAt}/pipeline`, message }], warnings: [] }
   }
   const components: Record<string, ComponentConfig> = {}
   for (const name of names) {
