@@ -1,9 +1,9 @@
-/** `penstock validate`: every problem of a pipeline configuration, and what is doubtful in it, with its place in the file and its JSON pointer. */
+/** `penstock validate`: every problem of a pipeline configuration, a RelayConfiguration or a LogConfig, and what is doubtful in it, with its place in the file and its JSON pointer. */
 import type { Command } from 'commander'
 import { components } from '../dataplane/components/registry.ts'
+import { checkConfigFile } from '../dataplane/engine/check-file.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { connect } from '../dataplane/engine/ports.ts'
-import { checkGivenConfig } from '../dataplane/engine/shm-size.ts'
 import { type Format, readInput, withOutput } from './options.ts'
 import { printVerdict } from './verdict.ts'
 
@@ -12,14 +12,22 @@ export function addValidate(program: Command): void {
     .summary('check a pipeline configuration')
     .description(
       'Checks a pipeline configuration and lists every problem, FILE:LINE:COLUMN: /pointer: what is wrong; exit code 1 if there is ' +
-        'any. Warnings are about what is allowed but hardly meant, and change no exit code.',
+        'any. Warnings are about what is allowed but hardly meant, and change no exit code. A file with the fields of a ' +
+        'RelayConfiguration or a LogConfig is checked as such.',
     )
     .argument('<config.json>', 'the configuration, - for standard input')
     .action(async (file: string, { output }: { output: Format }) => {
       const text = await readInput(file)
-      const { config, problems, warnings } = checkGivenConfig(text, components)
-      const found = config === null ? '' : foundIn(config)
-      printVerdict({ problems, warnings }, { file, text }, { output, found })
+      const checked = checkConfigFile(text, components)
+      const { problems } = checked
+      if (checked.kind === 'PipelineConfig') {
+        const { config, warnings } = checked
+        printVerdict({ problems, warnings }, { file, text }, { output, found: config === null ? '' : foundIn(config) })
+        return
+      }
+      const counts = Object.entries(checked.counts).map(([noun, count]) => counted(count, noun))
+      const found = `, a ${checked.kind}: ${counts.join(', ')}`
+      printVerdict({ problems, warnings: [] }, { file, text }, { output, found })
     })
 }
 

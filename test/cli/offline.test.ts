@@ -244,6 +244,88 @@ describe('validate', () => {
     })
   })
 
+  const relay = {
+    entry_pipeline: 'entry',
+    endpoints: { near: { pipeline: 'one', carriers: ['a', 'b'] }, far: { pipeline: 'two', carriers: [] } },
+    routes: { home: { endpoints: ['near', 'far'], conmment: 'both' } },
+  }
+  const logConfig = {
+    default_level: 'WARN',
+    log_filters: [{ level: 'INFO', actions: { actions: ['file'] }, file: 'run.log' }],
+  }
+
+  it.each<[string, object]>([
+    ['a RelayConfiguration: 2 endpoints, 1 route', relay],
+    ['a RelayConfiguration: 0 endpoints, 0 routes', { entryPipeline: 'entry' }],
+    ['a LogConfig: 1 log filter', logConfig],
+    ['a LogConfig: 0 log filters', { defaultLevel: 3 }],
+  ])('takes %s', async (found, value) => {
+    const input = JSON.stringify(value)
+    const table = await penstock(['validate', '-'], { input })
+    expect(table).toMatchObject({ code: 0, stdout: `valid: <stdin>, ${found}\n`, stderr: '' })
+    const json = await penstock(['validate', '-', '-o', 'json'], { input })
+    expect(JSON.parse(json.stdout)).toEqual({ valid: true, problems: [], warnings: [] })
+  })
+
+  it.each<[string, object, string[]]>([
+    [
+      'RelayConfiguration',
+      { ...relay, entry_pipeline: '', routes: { home: { endpoints: ['near', 3] } }, comment: 'x' },
+      [
+        '1:165: /comment: unknown field "comment".',
+        '1:2: /entry_pipeline: must not be empty',
+        '1:160: /routes/home/endpoints/1: must be a string, not a number',
+      ],
+    ],
+    [
+      'RelayConfiguration',
+      { endpoints: { near: { carriers: ['a', 'a'] } } },
+      [
+        '1:1: /entry_pipeline: required field "entry_pipeline" is missing',
+        '1:15: /endpoints/near/pipeline: required field "pipeline" is missing',
+      ],
+    ],
+    [
+      'RelayConfiguration',
+      {
+        entryPipeline: 'entry',
+        endpoints: { near: { pipeline: 'one', carriers: ['a', 'a'] } },
+        routes: { home: { endpoints: ['near', 'nowhere', 'near'] } },
+      },
+      [
+        '1:125: /routes/home/endpoints/1: no endpoint is called "nowhere": there are "near"',
+        '1:80: /endpoints/near/carriers/1: "a" is listed twice: leave one of them out',
+        '1:135: /routes/home/endpoints/2: "near" is listed twice: leave one of them out',
+      ],
+    ],
+    [
+      'LogConfig',
+      { defaultLevel: 'LOUD', logFilters: [{ actions: { actions: ['file'] } }] },
+      ['1:2: /defaultLevel: "LOUD" is none of STATE, DEBUG, INFO, WARN, ERROR, FATAL.'],
+    ],
+    [
+      'LogConfig',
+      { logFilters: [{ actions: { actions: ['file'] } }] },
+      ['1:16: /logFilters/0/file: action "file" needs the name of a file'],
+    ],
+  ])('lists every problem of a %s with its place', async (_kind, value, problems) => {
+    const { code, stdout, stderr } = await penstock(['validate', '-'], { input: JSON.stringify(value) })
+    const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+    const lines = problems.map((problem) => `<stdin>:${problem}\n`)
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `invalid: <stdin>, ${count}\n${lines.join('')}`,
+    })
+  })
+
+  it('takes what has a field of a pipeline configuration for one', async () => {
+    const input = JSON.stringify({ ...logConfig, version: 1 })
+    const { code, stderr } = await penstock(['validate', '-'], { input })
+    expect(code).toBe(1)
+    expect(stderr).toContain('required field "engine_config" is missing')
+  })
+
   it('says which file is missing', async () => {
     const { code, stderr } = await penstock(['validate', '/nonexistent.json'])
     expect(code).toBe(1)

@@ -7,10 +7,12 @@ import type { MessageSchema } from '../../src/contract/schema.ts'
 import { components } from '../../src/dataplane/components/registry.ts'
 import type { AnyComponent } from '../../src/dataplane/engine/component.ts'
 import { COMPONENT_KEYS } from '../../src/dataplane/engine/component-keys.ts'
+import { LogConfig } from '../../src/dataplane/engine/log-filters.ts'
 import type { MetricDeclarations } from '../../src/dataplane/engine/metrics.ts'
 import { ENGINE_PATH } from '../../src/dataplane/engine/own-metrics.ts'
 import { portsOf } from '../../src/dataplane/engine/ports.ts'
 import { Random } from '../../src/dataplane/engine/random.ts'
+import { RelayConfiguration } from '../../src/dataplane/engine/relay-configuration.ts'
 import type { Annotations } from '../../src/dataplane/engine/schema.ts'
 import { camelCase } from '../../src/text/names.ts'
 import { type Bench, type DriveOptions, drive, type Pipeline, payload, Refused } from '../harness/component.ts'
@@ -239,6 +241,14 @@ test('every available component is one of the known keys', () => {
 
 test('every example belongs to an available component', () => {
   for (const key of Object.keys(examples)) expect([...components.keys()]).toContain(key)
+})
+
+test.each([
+  ['RelayConfiguration', RelayConfiguration],
+  ['LogConfig', LogConfig],
+])('fields and types of %s are those of the proto message', (name, schema) => {
+  const message = loadSchema().messages.get(`servicegrpc.pipeline.${name}`) as MessageSchema
+  expect(differences(schema, message)).toEqual([])
 })
 
 describe.each([...components.values()].map((definition): [string, AnyComponent] => [definition.key, definition]))(

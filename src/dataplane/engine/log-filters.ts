@@ -1,4 +1,4 @@
-/** The log filters of a configuration: their schema, and what is wrong with them beyond it. */
+/** The log filters of a configuration, and a LogConfig: their schemas, and what is wrong with them beyond it. */
 import { type Static, Type } from '@sinclair/typebox'
 import type { Problem } from '../../text/pointer.ts'
 import { Enumeration, FileName, Text } from './schema.ts'
@@ -6,19 +6,16 @@ import { Enumeration, FileName, Text } from './schema.ts'
 /** Filters of one configuration, at most. */
 const MAX_LOG_FILTERS = 64
 
+const LEVELS = { STATE: 0, DEBUG: 1, INFO: 2, WARN: 3, ERROR: 4, FATAL: 5 } as const
+
 /** What a filter does with a line, in this order where it is given so. */
 const ACTIONS = ['log', 'file', 'discard', 'stop'] as const
 
 export const LogFilters = Type.Array(
   Type.Object({
-    level: Enumeration(
-      'Lines of this level and above.',
-      'LogLevel',
-      { STATE: 0, DEBUG: 1, INFO: 2, WARN: 3, ERROR: 4, FATAL: 5 },
-      { default: 'STATE' },
-    ),
+    level: Enumeration('Lines of this level and above.', 'LogLevel', LEVELS, { default: 'STATE' }),
     actions: Type.Object({
-      actions: Type.Array(Type.Unsafe<(typeof ACTIONS)[number]>(Type.String({ enum: [...ACTIONS] })), {
+      actions: Type.Array(Type.Unsafe<(typeof ACTIONS)[number]>(Type.String({ enum: [...ACTIONS], proto: 'string' })), {
         minItems: 1,
         maxItems: ACTIONS.length,
       }),
@@ -38,6 +35,12 @@ export const LogFilters = Type.Array(
   }),
   { maxItems: MAX_LOG_FILTERS },
 )
+
+/** Filters with the level of what none of them matches, as a configuration of its own. */
+export const LogConfig = Type.Object({
+  default_level: Enumeration('Least level of lines that no filter matches.', 'Level', LEVELS, { default: 'INFO' }),
+  log_filters: Type.Array(LogFilters.items, { maxItems: MAX_LOG_FILTERS, default: [] }),
+})
 
 export type LogFilter = Static<typeof LogFilters>[number]
 
