@@ -22,7 +22,8 @@ import { differences } from './schema-against-proto.ts'
 const MS = 1e6
 const LARGEST = 2048
 
-type Node = TSchema & Annotations & { properties?: Record<string, Node>; items?: Node; default?: unknown }
+type Node = TSchema &
+  Annotations & { properties?: Record<string, Node>; required?: string[]; items?: Node; default?: unknown }
 
 const componentMessage = loadSchema().messages.get('servicegrpc.pipeline.Component') as MessageSchema
 
@@ -58,10 +59,14 @@ function checked(key: string, config?: Record<string, unknown>): Record<string, 
 }
 
 /** Every property of a schema, those of nested objects and lists included. */
-function propertiesOf(schema: Node, at = ''): [pointer: string, property: Node][] {
+function propertiesOf(schema: Node, at = ''): [pointer: string, property: Node, isOptional: boolean][] {
   const nested = schema.items ? propertiesOf(schema.items, `${at}/0`) : []
   return Object.entries(schema.properties ?? {}).reduce(
-    (all, [name, property]) => all.concat([[`${at}/${name}`, property]], propertiesOf(property, `${at}/${name}`)),
+    (all, [name, property]) =>
+      all.concat(
+        [[`${at}/${name}`, property, !schema.required?.includes(name)]],
+        propertiesOf(property, `${at}/${name}`),
+      ),
     nested,
   )
 }
@@ -266,6 +271,16 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       for (const [pointer, { type, unit, proto, maximum }] of propertiesOf(schema)) {
         if (type !== 'integer' || unit !== 'ms') continue
         expect(maximum, `maximum of ${pointer}`).toBe(proto === 'u32' ? 4_294_967_295 : 2_147_483_647)
+      }
+    })
+
+    test('0 is taken as unset wherever it has no meaning and the field may be left out', () => {
+      for (const [pointer, { minimum = 0, default: preset, zeroUnset = false }, isOptional] of propertiesOf(schema)) {
+        if (minimum <= 0 || (preset === undefined && !isOptional)) continue
+        expect(zeroUnset, pointer).toBe(true)
+        const [, field = '', ...rest] = pointer.split('/')
+        if (rest.length > 0) continue
+        expect(problemsOf(key, { ...exampleOf(key).config, [field]: 0 }), pointer).toEqual([])
       }
     })
 

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { consumed, counter, gauge, histogram } from '../../engine/metrics.ts'
-import { Input, Int32, Milliseconds } from '../../engine/schema.ts'
+import { Input, Int32, Milliseconds, ZERO_UNSET } from '../../engine/schema.ts'
 import { ProbeReader } from './probe.ts'
 import { ProbeFlow } from './probe-flow.ts'
 
@@ -27,7 +27,11 @@ export const trafficSink = defineComponent({
       unit: 'bytes',
     }),
     latency_budget: Milliseconds('Probes that took longer are counted as late.', { default: 100 }),
-    timeout_ms: Milliseconds('Silence after which a flow counts as finished.', { default: 10_000, minimum: 1 }),
+    timeout_ms: Milliseconds('Silence after which a flow counts as finished.', {
+      default: 10_000,
+      minimum: 1,
+      ...ZERO_UNSET,
+    }),
   }),
   metrics: {
     packets: consumed('Packets that arrived.'),

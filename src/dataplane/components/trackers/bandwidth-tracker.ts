@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, gauge } from '../../engine/metrics.ts'
-import { Input, Milliseconds, Output, Uint32 } from '../../engine/schema.ts'
+import { Input, Milliseconds, Output, Uint32, ZERO_UNSET } from '../../engine/schema.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 /** Most parts of a window. */
@@ -12,11 +12,12 @@ const MAX_BUCKETS = 4096
 const config = Type.Object({
   input: Input(),
   output: Output(),
-  window_ms: Milliseconds('Length of the window.', { default: 1000, minimum: 1 }),
+  window_ms: Milliseconds('Length of the window.', { default: 1000, minimum: 1, ...ZERO_UNSET }),
   buckets: Uint32('Parts of the window, the steps in which it slides.', {
     default: 10,
     minimum: 1,
     maximum: MAX_BUCKETS,
+    ...ZERO_UNSET,
   }),
 })
 

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop, gauge } from '../../engine/metrics.ts'
-import { Input, Int32Milliseconds, Milliseconds, Output } from '../../engine/schema.ts'
+import { Input, Int32Milliseconds, Milliseconds, Output, ZERO_UNSET } from '../../engine/schema.ts'
 import { DelayFigures } from './delay-figures.ts'
 import { Interval } from './interval.ts'
 import { ECHO_AT, Echo, HOLD_AT, LATENCY_HEADER_BYTES, noRoundTrip } from './latency-header.ts'
@@ -22,7 +22,11 @@ export const latencyTrackerReceiver = defineComponent({
   config: Type.Object({
     input: Input(),
     output: Output(),
-    sampling_interval_ms: Milliseconds('Interval that the figures are of.', { default: 1000, minimum: 1 }),
+    sampling_interval_ms: Milliseconds('Interval that the figures are of.', {
+      default: 1000,
+      minimum: 1,
+      ...ZERO_UNSET,
+    }),
     latency_budget: Int32Milliseconds('One-way delay above which a packet is late.', { default: 100 }),
   }),
   metrics: {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter, drop, gauge } from '../../engine/metrics.ts'
-import { Input, Milliseconds, Output } from '../../engine/schema.ts'
+import { Input, Milliseconds, Output, ZERO_UNSET } from '../../engine/schema.ts'
 import { MAX_SENDERS, Senders } from '../shared/senders.ts'
 import { Interval } from './interval.ts'
 import { LossFlow } from './loss-flow.ts'
@@ -28,6 +28,7 @@ export const lossTrackerReceiver = defineComponent({
     sampling_interval_ms: Milliseconds('Interval that the figures of an interval are of.', {
       default: 1000,
       minimum: 1,
+      ...ZERO_UNSET,
     }),
   }),
   metrics: {

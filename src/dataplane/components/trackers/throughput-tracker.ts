@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { counter } from '../../engine/metrics.ts'
-import { Input, Milliseconds, Output } from '../../engine/schema.ts'
+import { Input, Milliseconds, Output, ZERO_UNSET } from '../../engine/schema.ts'
 import { RateMeter, rateMetrics } from './rate-meter.ts'
 
 export const throughputTracker = defineComponent({
@@ -14,7 +14,7 @@ export const throughputTracker = defineComponent({
   config: Type.Object({
     input: Input(),
     output: Output(),
-    interval_ms: Milliseconds('Interval that rates are measured over.', { default: 1000, minimum: 1 }),
+    interval_ms: Milliseconds('Interval that rates are measured over.', { default: 1000, minimum: 1, ...ZERO_UNSET }),
   }),
   metrics: {
     ...rateMetrics,
