@@ -61,7 +61,7 @@ await once(ear, 'listening')
 
 const pool = openRunPool({ warm: 1, maximum: 1 })
 const lines = []
-async function during(pipeline, act) {
+function configure(pipeline) {
   const ends = {
     feed: { udp_local: { address: '127.0.0.1:7000', output: 'in' } },
     ear: { udp: { remote_address: '127.0.0.1:7001', input: 'out' } },
@@ -70,16 +70,19 @@ async function during(pipeline, act) {
   const whole = { ...pipeline }
   if (text.includes('"in"')) whole.feed = ends.feed
   if (text.includes('"out"')) whole.ear = ends.ear
-  const { config, problems } = checkPipelineConfig(
-    JSON.stringify({ version: 1, engine_config: { pipeline: whole } }),
-    components,
-  )
+  return checkPipelineConfig(JSON.stringify({ version: 1, engine_config: { pipeline: whole } }), components)
+}
+
+/** What `act` gives while the pipeline runs, or is `changed` into another. */
+async function during(pipeline, act, changed) {
+  const { config, problems } = configure(pipeline)
   if (!config) return JSON.stringify(problems)
   heard.length = 0
   const options = { runId: 'test', config, performanceMode: false, level: 'INFO' }
   const run = pool.start(options, (more) => lines.push(...more.map(({ message }) => message)))
   try {
     await run.running
+    if (changed) await run.reconfigure(configure(changed).config)
     return await act()
   } catch (error) {
     return String(error.message)
@@ -102,9 +105,9 @@ async function until(seen, act = () => ear.send('hello', 7000, '127.0.0.1')) {
 }
 
 const result = {}
-const sent = (what, far, pipeline) => {
+const sent = (what, far, pipeline, changed) => {
   far.said = ''
-  return during(pipeline, () => until(() => /hello(hops=\d*)/.exec(far.said)?.[1])).then((found) => {
+  return during(pipeline, () => until(() => /hello(hops=\d*)/.exec(far.said)?.[1]), changed).then((found) => {
     result[what] = found
   })
 }
@@ -134,6 +137,9 @@ const v4 = socat(
 )
 const v4group = `${GROUP.v4}:7100`
 await sent('IPv4 group by interface', v4, to({ remote_address: v4group, interface: 'cable', multicast_ttl: 3 }))
+const hops = (multicast_ttl) => to({ remote_address: v4group, interface: 'cable', multicast_ttl })
+await sent('IPv4 group, other hops while it runs', v4, hops(3), hops(7))
+await sent('IPv4 group, hops unset while it runs', v4, hops(3), hops(undefined))
 await sent('IPv4 group by local address', v4, to({ remote_address: v4group, local_address: `${NEAR.v4}:0` }))
 await sent('IPv4 group by annotation', v4, via(v4group, { udp_remote: { input: 'addressed', interface: 'cable' } }))
 const v6 = (group, port) =>
@@ -146,6 +152,12 @@ const link = v6(GROUP.v6, 7101)
 const zone = `[${GROUP.v6}%cable]:7101`
 await sent('IPv6 group by zone', link, to({ remote_address: zone, multicast_ttl: 5 }))
 await sent('IPv6 group by interface', link, to({ remote_address: `[${GROUP.v6}]:7101`, interface: 'cable' }))
+await sent(
+  'IPv6 group, other hops while it runs',
+  link,
+  to({ remote_address: zone }),
+  to({ remote_address: zone, multicast_ttl: 7 }),
+)
 await sent(
   'IPv6 group by local address',
   link,

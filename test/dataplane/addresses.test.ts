@@ -16,6 +16,9 @@ describe.skipIf(!possible)('udp, udp_local and udp_remote', () => {
     expect(JSON.parse(output)).toEqual({
       // The TTL with which a datagram arrived there; 1 is what the kernel gives one for a group, 64 one for a host.
       'IPv4 group by interface': 'hops=3',
+      'IPv4 group, other hops while it runs': 'hops=7',
+      'IPv4 group, hops unset while it runs': 'hops=1',
+      'IPv6 group, other hops while it runs': 'hops=7',
       'IPv4 group by local address': 'hops=1',
       'IPv4 group by annotation': 'hops=1',
       'IPv6 group by zone': 'hops=5',

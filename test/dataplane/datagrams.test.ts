@@ -2,6 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { components } from '../../src/dataplane/components/registry.ts'
+import { diffConfig } from '../../src/dataplane/engine/diff.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { conservation } from '../harness/component.ts'
 import { until } from '../harness/waiting.ts'
@@ -65,6 +67,62 @@ it.skipIf(!hasSs)(
     expect(buffers('small')).toEqual(granted(65_536))
   },
 )
+
+/** A socket that answers whoever sent, and its configuration with other settings, which it takes over while it runs. */
+async function answering(settings: object) {
+  const pipeline = (more: object) => ({
+    it: { udp: { local_address: '127.0.0.1:0', output: 'a', input: 'b', ...more } },
+    back: { fragmentizer: { input: 'a', output: 'f' } },
+    whole: { defragmentizer: { input: 'f', output: 'b' } },
+  })
+  let config = configure(pipeline(settings))
+  const run = await start(pipeline(settings))
+  return {
+    run,
+    async change(more: object) {
+      const next = configure(pipeline(more))
+      expect(diffConfig(config, next, components).restart).toEqual([])
+      await run.handle.reconfigure(next)
+      config = next
+    },
+  }
+}
+
+it.skipIf(!hasSs)('buffers of a socket that is open get another size', async () => {
+  const { run, change } = await answering({})
+  const { stdout: first } = spawnSync('ss', ['-uamnH', 'sport', '=', `:${run.port('it')}`], { encoding: 'utf8' })
+  expect(first).toContain(`rb${granted(8 << 20).receive},`)
+  for (const bytes of [65_536, 131_072, 0]) {
+    await change({ socket_buffer_size: bytes })
+    const { stdout } = spawnSync('ss', ['-uamnH', 'sport', '=', `:${run.port('it')}`], { encoding: 'utf8' })
+    const { receive, send } = granted(bytes || 8 << 20)
+    expect(stdout).toContain(`rb${receive},`)
+    expect(stdout).toContain(`tb${send},`)
+  }
+})
+
+it('a lock that is set while it runs is to the first peer heard then; unset, everybody is heard', async () => {
+  const [first, second] = [await peer(), await peer()]
+  const { run, change } = await answering({ lock_to_first_peer: false })
+  const port = run.port('it')
+  await first.send(port, 'one')
+  await first.hears(1)
+  await change({ lock_to_first_peer: true })
+  await second.send(port, 'two')
+  await second.hears(1)
+  await first.send(port, 'three')
+  await until(() => run.metrics().it.ignored_packets === 1, 'the other is ignored')
+  await change({ lock_to_first_peer: false })
+  await first.send(port, 'four')
+  await first.hears(2)
+  await change({ lock_to_first_peer: true })
+  await first.send(port, 'five')
+  await first.hears(3)
+  await second.send(port, 'six')
+  await until(() => run.metrics().it.ignored_packets === 2, 'the other is ignored again')
+  expect(first.heard.map(({ text }) => text)).toEqual(['one', 'four', 'five'])
+  expect(second.heard.map(({ text }) => text)).toEqual(['two'])
+})
 
 describe.each([4, 6] as const)('IPv%i', (family) => {
   const local = family === 4 ? '127.0.0.1:0' : '[::1]:0'

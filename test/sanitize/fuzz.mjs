@@ -484,6 +484,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     udpOpen: () => [owner(), random.chance(0.7) ? udpOptions() : spoiled(random, udpOptions(), act)],
     udpAddress: () => [get('udp')],
     udpInterface: () => [get('udp')],
+    udpTune: () => [get('udp'), 1 + random.below(1 << 24), random.below(256)],
     interfaceIndex: () => [random.pick(['lo', '', 'nowhere', 'x'.repeat(15), 'x'.repeat(16)])],
     udpReceive: () => receiveArguments('udp'),
     udpSend: () => sendArguments('udp'),

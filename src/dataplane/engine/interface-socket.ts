@@ -2,14 +2,14 @@
 import { networkInterfaces } from 'node:os'
 import { native } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
-import type { UdpOptions } from './io.ts'
+import type { UdpOptions, UdpTuning } from './io.ts'
 import type { Log } from './log.ts'
-import { BACKENDS, type NativeIoParts, NativePacketIo, UDP_CALLS } from './native-packet-io.ts'
+import { type NativeIoParts, UdpSocket } from './native-packet-io.ts'
 
 export type InterfaceOptions = UdpOptions & { interface: string }
 
-export class InterfaceSocket extends NativePacketIo {
-  private readonly options: InterfaceOptions
+export class InterfaceSocket extends UdpSocket {
+  private options: InterfaceOptions
   private readonly openSocket: (options: UdpOptions) => number
   private readonly token: number
   /** There was no interface of that name when last looked. */
@@ -27,12 +27,16 @@ export class InterfaceSocket extends NativePacketIo {
     openSocket: (options: UdpOptions) => number,
     token: number,
   ) {
-    const bound = native.udpAddress(handle)
-    super(io, handle, formatSocketAddress(bound), BACKENDS[bound.backend], UDP_CALLS)
+    super(io, handle)
     this.options = options
     this.openSocket = openSocket
     this.token = token
     this.readdressed()
+  }
+
+  override tune(tuning: UdpTuning): void {
+    super.tune(tuning)
+    this.options = { ...this.options, ...tuning }
   }
 
   follow(log: Log): boolean {

@@ -10,6 +10,12 @@ export interface SocketAddress {
   family: 4 | 6
 }
 
+/** What can be changed of an open socket. */
+export interface UdpTuning {
+  bufferBytes: number
+  multicastTtl: number
+}
+
 export interface UdpOptions {
   backend: UdpBackendCode
   local?: SocketAddress
@@ -46,6 +52,8 @@ export interface PacketIo {
    * is bound to the new one. True when that has happened: `name` may be another then. Logs what becomes of the interface.
    */
   follow?(log: Log): boolean
+  /** There for a UDP socket of the system's. */
+  tune?(tuning: UdpTuning): void
   close(): void
 }
 

@@ -17,7 +17,7 @@ import type {
 } from './io.ts'
 import { connectionFault, tunFault, udpFault } from './io-faults.ts'
 import { NativeConnection, NativeListener } from './native-connection.ts'
-import { BACKENDS, type NativeIoParts, NativePacketIo, UDP_CALLS } from './native-packet-io.ts'
+import { type NativeIoParts, NativePacketIo, UdpSocket } from './native-packet-io.ts'
 import { type NetworkOptions, type NetworkPlace, type NetworkPort, RunNetworks } from './network.ts'
 import type { Packets } from './packets.ts'
 
@@ -116,9 +116,7 @@ export class NativeIo implements Io, NativeIoParts {
       const io = new InterfaceSocket(this, handle, { ...options, interface: bindTo }, open, this.nextToken)
       return this.watch(io, handle, events)
     }
-    const bound = native.udpAddress(handle)
-    const io = new NativePacketIo(this, handle, formatSocketAddress(bound), BACKENDS[bound.backend], UDP_CALLS)
-    return this.watch(io, handle, events)
+    return this.watch(new UdpSocket(this, handle), handle, events)
   }
 
   private openUdp(options: UdpOptions): number {

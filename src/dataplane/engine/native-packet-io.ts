@@ -2,9 +2,10 @@
 
 import { native } from '../native/native.ts'
 import { type InterfaceState, IO_COUNTERS } from '../native/socket-calls.ts'
+import { formatSocketAddress } from './address.ts'
 import { BATCH_CAPACITY, type Batch } from './batch.ts'
 import type { MonotonicClock } from './clock.ts'
-import type { PacketIo } from './io.ts'
+import type { PacketIo, UdpTuning } from './io.ts'
 
 /** What a socket or device needs of the run's I/O. */
 export interface NativeIoParts {
@@ -15,13 +16,12 @@ export interface NativeIoParts {
   took(handles: Int32Array, count: number): void
 }
 
-export const BACKENDS = ['GENERIC', 'LINUX_NO_GRO', 'LINUX'] as const
+const BACKENDS = ['GENERIC', 'LINUX_NO_GRO', 'LINUX'] as const
 
 const RECEIVED_BYTES = IO_COUNTERS.indexOf('receivedBytes')
 
 export type ReceiveCall = typeof native.udpReceive
 export type SendCall = typeof native.udpSend
-export const UDP_CALLS: [ReceiveCall, SendCall] = [native.udpReceive, native.udpSend]
 
 export class NativePacketIo implements PacketIo {
   readonly counters = new Float64Array(IO_COUNTERS.length)
@@ -82,5 +82,16 @@ export class NativePacketIo implements PacketIo {
     if (!this.open) return
     this.open = false
     native.close(this.handle)
+  }
+}
+
+export class UdpSocket extends NativePacketIo {
+  constructor(io: NativeIoParts, handle: number) {
+    const bound = native.udpAddress(handle)
+    super(io, handle, formatSocketAddress(bound), BACKENDS[bound.backend], [native.udpReceive, native.udpSend])
+  }
+
+  tune({ bufferBytes, multicastTtl }: UdpTuning): void {
+    native.udpTune(this.handle, bufferBytes, multicastTtl)
   }
 }

@@ -124,7 +124,7 @@ export const ZERO_UNSET = { zeroUnset: true, hint: '0 leaves it unset' } as cons
 /** Largest packet payload, bytes; 0 is taken as unset. */
 export const Mtu = (proto: 'i32' | 'u32', options: Options & { default?: number; minimum?: number } = {}) => {
   const description =
-    'Largest packet; larger ones are dropped and counted. Every IPv4 network carries 68 bytes (RFC 791), and no packet here has more than 65,535.'
+    'Largest packet; larger ones are dropped and counted. Every IPv4 network carries 68 bytes (RFC 791), and no packet here has more than 65,535. Read when the run begins, which makes its packet slots for it.'
   const limits = { minimum: 68, maximum: 65_535, unit: 'bytes', ...ZERO_UNSET, ...options }
   return proto === 'i32' ? Int32(description, limits) : Uint32(description, limits)
 }

@@ -47,6 +47,7 @@ static const Export kExports[] = {
     {"udpOpen", udpOpen},
     {"udpAddress", udpAddress},
     {"udpInterface", udpInterface},
+    {"udpTune", udpTune},
     {"interfaceIndex", interfaceIndex},
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},

@@ -111,6 +111,8 @@ export interface SocketCalls {
    * where there is none. An interface deleted and made anew has another number, and sockets bound to the former stay dead.
    */
   udpInterface(socket: number): { bound: number; present: number }
+  /** Sets the size of the buffers in both directions, as `bufferBytes` of `udpOpen` does, and how many routers multicast datagrams may pass. */
+  udpTune(socket: number, bufferBytes: number, multicastTtl: number): void
   /** The kernel's number of the interface of that name (at most 15 bytes), 0 where there is none. */
   interfaceIndex(name: string): number
   /**

@@ -129,6 +129,20 @@ void setBuffer(int fd, int forced, int plain, int bytes) {
     setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof bytes);
 }
 
+void setBuffers(int fd, int bytes) {
+  setBuffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes);
+  setBuffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
+}
+
+/** The call that failed; null when none did. */
+const char* setMulticastTtl(int fd, int family, int ttl) {
+  if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &ttl, sizeof ttl) < 0)
+    return "setsockopt IPV6_MULTICAST_HOPS";
+  if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &ttl, sizeof ttl) < 0 && family == AF_INET)
+    return "setsockopt IP_MULTICAST_TTL";
+  return nullptr;
+}
+
 Failure configure(int fd, const Options& options, int* backend) {
   const int on = 1, off = 0;
   if (options.family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0)
@@ -139,16 +153,10 @@ Failure configure(int fd, const Options& options, int* backend) {
       setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, options.interface.c_str(),
                  static_cast<socklen_t>(options.interface.size())) < 0)
     return {"setsockopt SO_BINDTODEVICE", options.interface};
-  if (options.buffer > 0) {
-    setBuffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, options.buffer);
-    setBuffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, options.buffer);
-  }
+  if (options.buffer > 0) setBuffers(fd, options.buffer);
   if (options.ttl >= 0) {
-    if (options.family == AF_INET6 &&
-        setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &options.ttl, sizeof options.ttl) < 0)
-      return {"setsockopt IPV6_MULTICAST_HOPS", options.localText};
-    if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &options.ttl, sizeof options.ttl) < 0 && options.family == AF_INET)
-      return {"setsockopt IP_MULTICAST_TTL", options.localText};
+    const char* syscall = setMulticastTtl(fd, options.family, options.ttl);
+    if (syscall) return {syscall, options.localText};
   }
   Failure failure = hearOwnGroupsOnly(fd, options);
   if (failure.syscall) return failure;
@@ -217,6 +225,18 @@ napi_value udpInterface(napi_env env, napi_callback_info info) {
   napi_set_named_property(env, result, "bound", toInteger(env, udp->interfaceIndex));
   napi_set_named_property(env, result, "present", toInteger(env, static_cast<int32_t>(present)));
   return result;
+}
+
+napi_value udpTune(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "udpTune", 3);
+  Lease<Udp> udp(arguments, 0, "socket", Kind::udp, false);
+  const auto buffer = static_cast<int>(arguments.integer(1, "bufferBytes", 1, 1073741823));
+  const auto ttl = static_cast<int>(arguments.integer(2, "multicastTtl", 0, 255));
+  if (!udp || arguments.failed()) return nullptr;
+  setBuffers(udp->fd, buffer);
+  const char* syscall = setMulticastTtl(udp->fd, udp->family, ttl);
+  if (syscall) throwSystem(env, errno, syscall, "socket");
+  return nullptr;
 }
 
 napi_value interfaceIndex(napi_env env, napi_callback_info info) {

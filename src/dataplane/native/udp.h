@@ -67,6 +67,7 @@ struct Udp : Descriptor {
 napi_value udpOpen(napi_env env, napi_callback_info info);
 napi_value udpAddress(napi_env env, napi_callback_info info);
 napi_value interfaceIndex(napi_env env, napi_callback_info info);
+napi_value udpTune(napi_env env, napi_callback_info info);
 napi_value udpInterface(napi_env env, napi_callback_info info);
 napi_value udpReceive(napi_env env, napi_callback_info info);
 napi_value udpSend(napi_env env, napi_callback_info info);

@@ -71,6 +71,9 @@ export function isMulticast(address: string): boolean {
   return Number(address.split('.')[0]) >> 4 === 14
 }
 
+/** What the kernel gives datagrams to a group when nothing else is said. */
+const MULTICAST_TTL = 1
+
 /** How often a socket bound to an interface looks whether that has been made anew. */
 const FOLLOW_NS = 250 * NS_PER_MS
 
@@ -111,7 +114,7 @@ export class DatagramEndpoint extends Endpoint {
   private readonly counts: Metrics<typeof DATAGRAM_METRICS>
   /** Packets carry their own address into the kernel. */
   private readonly connected: boolean
-  private readonly lock: boolean
+  private lock: boolean
   /** Remote record of whom all packets go to. */
   private peer: Int32Array | null
   private readonly mtuV6: number
@@ -160,6 +163,19 @@ export class DatagramEndpoint extends Endpoint {
       look.at(clock.now + FOLLOW_NS)
     })
     look.at(clock.now + FOLLOW_NS)
+  }
+
+  /** Takes over what can be changed of an open socket. A lock that is set locks to the first peer heard from then on. */
+  tune({
+    bufferBytes,
+    multicastTtl,
+    lock = false,
+  }: Pick<DatagramOptions, 'bufferBytes' | 'multicastTtl' | 'lock'>): void {
+    this.io.tune?.({ bufferBytes: bufferBytes ?? SOCKET_BUFFER_BYTES, multicastTtl: multicastTtl ?? MULTICAST_TTL })
+    if (lock === this.lock) return
+    this.lock = lock
+    this.peer = null
+    this.told = false
   }
 
   /** Addresses a batch's packets and queues them for sending. */

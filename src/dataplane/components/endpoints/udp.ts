@@ -20,7 +20,7 @@ export const udp = defineComponent({
   family: 'endpoints',
   summary: 'Sends and receives datagrams on one UDP socket.',
   details:
-    'With remote_address every packet goes there and only that peer is heard: the kernel drops what others send, uncounted (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted, the first with a WARN in the run log that names its sender. With neither address the socket is at a port of the system’s choice, sends to annotated addresses, IPv4 and IPv6, and hears what comes back. A link-local address (fe80::) and a group of one link (ff02::) take the interface they are on: in the address, as [fe80::1%eth0]:5000, or in the field interface. The socket hears of the groups that are joined on this machine only its own. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
+    'With remote_address every packet goes there and only that peer is heard: the kernel drops what others send, uncounted (a multicast group is sent to, anybody is heard). Without it a packet goes to the remote address it is annotated with, which a packet received here carries through the graph; with lock_to_first_peer everything goes to the first peer heard, and datagrams of others are dropped and counted, the first with a WARN in the run log that names its sender. Set while it runs, it is the first peer heard from then on; unset, the peer is forgotten. With neither address the socket is at a port of the system’s choice, sends to annotated addresses, IPv4 and IPv6, and hears what comes back. A link-local address (fe80::) and a group of one link (ff02::) take the interface they are on: in the address, as [fe80::1%eth0]:5000, or in the field interface. The socket hears of the groups that are joined on this machine only its own. The socket uses UDP_GRO and UDP_SEGMENT where the kernel has them. Default MTU: 1472 bytes of payload over IPv4, 1452 over IPv6.\n\n' +
     `${HOST_NAMES}\n\n${SEVERAL_CLIENTS}\n\n` +
     'Joining output to input with nothing between that changes a packet or its address makes an echo: two of them answer each other for ever. `penstock validate` warns of it.',
   config: Type.Object({
@@ -56,6 +56,7 @@ export const udp = defineComponent({
     lock_to_first_peer: Bool('Hear and answer nobody but the first peer heard.', { default: false }),
   }),
   metrics: DATAGRAM_METRICS,
+  live: ['socket_buffer_size', 'multicast_ttl', 'lock_to_first_peer'],
   decoupled: true,
   passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
@@ -131,6 +132,12 @@ export const udp = defineComponent({
       active: () => endpoint.active,
       flush: () => endpoint.flush(),
       observe: () => endpoint.observe(),
+      reconfigure: (next) =>
+        endpoint.tune({
+          lock: next.lock_to_first_peer,
+          bufferBytes: next.socket_buffer_size,
+          multicastTtl: next.multicast_ttl,
+        }),
       stop: () => endpoint.stop(),
     }
   },
