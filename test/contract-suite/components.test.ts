@@ -458,6 +458,7 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
         expect(late.slice(0, MIDDLE), `${what} in the middle`).toEqual(as.slice(0, MIDDLE))
         if (JSON.stringify(late) !== JSON.stringify(as)) told++
       }
+      if (exampleOf(key).unseen?.includes(name)) return
       expect(told, `values of ${name} whose effect the traffic of the example shows`).toBeGreaterThan(0)
     })
 

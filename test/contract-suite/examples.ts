@@ -9,6 +9,8 @@ export interface Example {
   others?: Pipeline
   /** Other values for live fields of which the suite can think of none itself, such as addresses. */
   live?: Readonly<Record<string, readonly unknown[]>>
+  /** Live fields that mean something to the system's sockets only: the traffic of a simulation does not show them. */
+  unseen?: readonly string[]
   /** What has to change along with a live field, by its name, where a rule joins it to others. */
   along?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** A value of a live field may end its run, by an exception too. */
@@ -441,8 +443,14 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   udp: {
     endless: true,
-    config: { input: 'in', output: 'out', local_address: LEFT, remote_address: RIGHT },
-    others: { peer: { udp: { input: 'in2', output: 'out2', local_address: RIGHT, remote_address: LEFT } } },
+    config: { input: 'back', output: 'heard', local_address: LEFT },
+    others: {
+      echo: { observer: { input: 'heard', output: 'back' } },
+      peer: { udp: { input: 'in', output: 'out', local_address: RIGHT, remote_address: LEFT } },
+      other: { udp: { input: 'in2', output: 'out2', local_address: '192.0.2.3:5000', remote_address: LEFT } },
+    },
+    live: { socket_buffer_size: [65_536], multicast_ttl: [3] },
+    unseen: ['socket_buffer_size', 'multicast_ttl'],
   },
   udp_local: {
     endless: true,

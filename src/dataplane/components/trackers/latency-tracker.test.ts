@@ -230,7 +230,7 @@ test('what is too short for the header is dropped and counted', () => {
 })
 
 test.each([
-  [{ sampling_interval_ms: 0 }, '/sampling_interval_ms', '0 is below the minimum of 1 ms'],
+  [{ sampling_interval_ms: -1 }, '/sampling_interval_ms', '-1 is below the minimum of 1 ms (0 leaves it unset)'],
   [{ latency_budget: -1 }, '/latency_budget', '-1 is below the minimum of 0 ms'],
 ])('%j is refused', (fields, pointer, message) => {
   const problem = { pointer: `/engine_config/pipeline/it/latency_tracker_receiver${pointer}`, message }

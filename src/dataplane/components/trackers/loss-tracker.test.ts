@@ -223,10 +223,10 @@ test('what is too short for the header is dropped and counted', () => {
   bench.stop()
 })
 
-test('an interval of 0 is refused', () => {
-  expect(refusal(receiver({ sampling_interval_ms: 0 }))).toEqual({
+test('an interval below 0 is refused', () => {
+  expect(refusal(receiver({ sampling_interval_ms: -1 }))).toEqual({
     pointer: '/engine_config/pipeline/it/loss_tracker_receiver/sampling_interval_ms',
-    message: '0 is below the minimum of 1 ms',
+    message: '-1 is below the minimum of 1 ms (0 leaves it unset)',
   })
 })
 

@@ -102,9 +102,9 @@ describe('bandwidth_tracker', () => {
   })
 
   test.each([
-    [{ window_ms: 0 }, '/window_ms', '0 is below the minimum of 1 ms'],
-    [{ buckets: 0 }, '/buckets', '0 is below the minimum of 1'],
-    [{ buckets: 4097 }, '/buckets', '4097 is above the maximum of 4096'],
+    [{ window_ms: -1 }, '/window_ms', '-1 is below the minimum of 1 ms (0 leaves it unset)'],
+    [{ buckets: -1 }, '/buckets', '-1 is below the minimum of 1 (0 leaves it unset)'],
+    [{ buckets: 4097 }, '/buckets', '4097 is above the maximum of 4096 (0 leaves it unset)'],
   ])('%j is refused', (fields, pointer, message) => {
     const problem = { pointer: `/engine_config/pipeline/tracker/bandwidth_tracker${pointer}`, message }
     expect(refusal(config(fields))).toEqual(problem)
