@@ -1,6 +1,7 @@
 /** `penstock pipelines update` and `set`: changes to the settings and the configuration of a pipeline. */
-import type { ExplainUpdateResponse } from '@penstock/client'
-import { type Format, readInput } from './options.ts'
+import { type ExplainUpdateResponse, PenstockError } from '@penstock/client'
+import { Failure } from './failure.ts'
+import { type Format, problemLines, readInput } from './options.ts'
 import {
   type AddVerb,
   type Common,
@@ -12,7 +13,7 @@ import {
   withSettings,
 } from './pipelines-options.ts'
 import { printPipeline } from './pipelines-shown.ts'
-import { withPlaces } from './problems.ts'
+import { placedLines, type Source, withPlaces } from './problems.ts'
 import { findPipeline, targetOf } from './target.ts'
 import { paint, print, printJson, table } from './terminal.ts'
 import { setVariables } from './variables.ts'
@@ -32,6 +33,22 @@ function printExplanation(explanation: ExplainUpdateResponse, output: Format): v
   else if (!running) print('\nno run is on: all of it is for the next one')
   else if (restart.length > 0) print('\nthe run cannot take all of it over: --force-restart replaces it')
   else print('\nthe run takes all of it over')
+}
+
+/** Waits for the update of `pipeline`; of what its run cannot take over it is said with which option the run is replaced. */
+async function orForceRestart<R>(call: Promise<R>, pipeline: string, source?: Source): Promise<R> {
+  try {
+    return await call
+  } catch (error) {
+    // The one failed precondition of an update that names fields.
+    const isRefused =
+      error instanceof PenstockError && error.code === 'FAILED_PRECONDITION' && error.problems.length > 0
+    if (!isRefused) throw error
+    const lines = source === undefined ? problemLines(error.problems) : placedLines(error.problems, source)
+    throw new Failure(
+      `pipeline "${pipeline}" is running and its run cannot take all of it over: --force-restart replaces the run, or stop it first\n${lines}`,
+    )
+  }
 }
 
 interface UpdateOptions {
@@ -63,7 +80,7 @@ export function addUpdate(add: AddVerb): void {
       if (options.dryRun) {
         printExplanation(await withPlaces(client.explainUpdate(request), source), options.output)
       } else {
-        const updated = await withPlaces(client.updatePipeline(request), source)
+        const updated = await withPlaces(orForceRestart(client.updatePipeline(request), pipeline.name, source), source)
         printPipeline(updated.pipeline!, options.output)
       }
     })
@@ -82,7 +99,8 @@ export function addSet(add: AddVerb): void {
       const pipeline = await findPipeline(client, node, name)
       const settings = { ...settingsOf(pipeline), forceRestart: options.forceRestart ?? false }
       settings.jsonConfig = setVariables(pipeline.jsonConfig, assignments)
-      const updated = await client.updatePipeline({ ...settings, nodeId: node, id: pipeline.id })
+      const call = client.updatePipeline({ ...settings, nodeId: node, id: pipeline.id })
+      const updated = await orForceRestart(call, pipeline.name)
       printPipeline(updated.pipeline!, options.output)
     })
 }

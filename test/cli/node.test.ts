@@ -247,6 +247,15 @@ describe('a node and its pipelines', () => {
       live: [{ pointer: at, reason: 'LIVE', message: 'the component takes it over while it runs' }],
       restart: [],
     })
+    const seeded = structuredClone(lossy)
+    Object.assign(seeded.engine_config.pipeline.loss.uniform_loss, { seed: 8 })
+    const reseeded = directory.file('seeded.json', seeded)
+    const told = await call('pipelines', 'update', 'dry', reseeded)
+    expect(told.code).toBe(1)
+    expect(told.stderr).toContain('pipeline "dry" is running and its run cannot take all of it over: --force-restart')
+    expect(told.stderr).toMatch(
+      /seeded\.json:\d+:\d+: \/engine_config\/pipeline\/loss\/uniform_loss\/seed: a change needs/,
+    )
     const kept = await json<Pipeline>('pipelines', 'get', 'dry')
     expect(JSON.parse(kept.jsonConfig)).toEqual(lossy)
     expect((await call('pipelines', 'update', 'dry', bad, '--dry-run')).stderr).toContain(`${bad}:2:26: `)
