@@ -381,6 +381,9 @@ describe('refused configurations', () => {
     [{ local_address: '0.0.0.0:5', multicast_ttl: 256 }, '/multicast_ttl'],
     [{ local_address: '0.0.0.0:5', mtu: 67 }, '/mtu'],
     [{ local_address: '0.0.0.0:5', interface: 'sixteen-letters!' }, '/interface'],
+    [{ local_address: '0.0.0.0:5', interface: 'é'.repeat(8) }, '/interface'],
+    [{ local_address: '0.0.0.0:5', interface: 'a%b/ c' }, '/interface'],
+    [{ local_address: '0.0.0.0:5', interface: '' }, '/interface'],
   ])('udp %j', (config, field) => {
     expect(refused('udp', config)).toEqual(at('udp', field))
   })
@@ -392,6 +395,8 @@ describe('refused configurations', () => {
   const device = { interface_name: 'tun0', ip: '10.0.0.1' }
   it.each([
     [{ ...device, interface_name: 'a/b' }, '/interface_name'],
+    [{ ...device, interface_name: 'é'.repeat(8) }, '/interface_name'],
+    [{ ...device, interface_name: '..' }, '/interface_name'],
     [{ ...device, ip: '10.0.0' }, '/ip'],
     [{ ...device, netmask: '255.0.255.0' }, '/netmask'],
     [{ ...device, netmask: '33' }, '/netmask'],

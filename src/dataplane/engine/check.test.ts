@@ -106,6 +106,17 @@ describe('configuration check', () => {
     expect(problemsOf(json)).toEqual(expect.arrayContaining([expect.stringMatching(wanted)]))
   })
 
+  it('says of two components in one that, and nothing of their connections', () => {
+    const one = { uniform_loss: { input: 'x', output: 'y', loss_prob: 0 } }
+    const other = { delay_fixed: { input: 'x', output: 'y', delay: 1 } }
+    const source = { uniform_traffic_source: { output: 'x', total_packets: 1, interval: 1 } }
+    const sink = { traffic_sink: { input: 'y' } }
+    expect(problemsOf(wrap({ source, sink, both: { ...other, ...one } }))).toEqual([
+      `${at}/both: exactly one component must be set here, found "delay_fixed", "uniform_loss"`,
+    ])
+    expect(problemsOf(wrap({ source, sink, both: { traffic_sink: { input: 'z' }, ...one } }))).toHaveLength(1)
+  })
+
   it('says once that a number stands for no name of an enumeration', () => {
     const streams = [{ input: 'x', stream_handle: 1, realtime_stream: { timeout: 100, delivery_policy: 2 } }]
     const { problems } = checkPipelineConfig(wrap({ r: { raft: { streams, carriers: [] } } }), components)
@@ -266,10 +277,12 @@ describe('loops', () => {
       join: { flow_combiner: { inputs: ['a', 'b'], output: 'd' } },
     }
     expect(chain({ slow: delay(['d', 'c']), ...back })).toEqual([
-      `${at}/join/flow_combiner/inputs/1: packets would go round for ever: "join" → "slow" → "back" → "join"`,
+      `${at}/join/flow_combiner/inputs/1: packets would go round for ever: "join" → "slow" → "back" → "join", by the connections "d", "c", "b": give one of them another writer or reader, or break the circle with two simulated_networks`,
     ])
     expect(chain({ slow: delay(['x', 'x'], ['a', 'z']) })[0]).toMatch(/for ever: "slow" → "slow"/)
-    expect(chain({ slow: delay(['x', 'y'], ['y', 'x'], ['a', 'z']) })[0]).toMatch(/for ever: "slow" → "slow" → "slow"/)
+    expect(chain({ slow: delay(['x', 'y'], ['y', 'x'], ['a', 'z']) })[0]).toMatch(
+      /: "slow" → "slow" → "slow", by the connections "y", "x":/,
+    )
   })
 
   it('are looked for in chains longer than the stack is deep', () => {

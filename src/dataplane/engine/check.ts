@@ -52,6 +52,10 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
   'ascii-16': { has: (text) => text === '' || /^[ -~]{16}$/.test(text), wording: '16 printable ASCII characters' },
   'file-name': { has: (text) => !text.includes('\0'), wording: 'a path without NUL characters' },
+  'interface-name': {
+    has: (text) => /^[^\s/%:]+$/.test(text) && text !== '.' && text !== '..' && Buffer.byteLength(text) <= 15,
+    wording: 'the name of a network interface: 1 to 15 bytes without spaces, "/", ":" and "%"',
+  },
   'key-16': {
     has: (text) => keyBytes(text)?.length === 16,
     wording: 'a key of 16 bytes: 32 hex digits, or base64:…',
@@ -207,8 +211,10 @@ function wording(error: ErrorObject): string {
         : `must be ${{ integer: 'a whole number', 'string,integer': 'a whole number, or one in a string', number: 'a number', string: 'a string', boolean: 'true or false', object: 'an object', array: 'a list' }[error.params.type as string] ?? error.params.type}, not ${typeName(error.data)}`
     case 'minimum':
       return `${value} is below the minimum of ${error.params.limit}${unit}${hint}`
-    case 'maximum':
-      return `${value} is above the maximum of ${error.params.limit}${unit}${hint}`
+    case 'maximum': {
+      const above = schema.aboveHint ? ` (${schema.aboveHint})` : hint
+      return `${value} is above the maximum of ${error.params.limit}${unit}${above}`
+    }
     case 'exclusiveMinimum':
       return `${value} must be greater than ${error.params.limit}${unit}${hint}`
     case 'enum': {
@@ -301,7 +307,8 @@ function checkComponent(value: unknown, at: string, available: Registry, problem
     }
     if (problems.length === before) result = { key, config }
   }
-  return result
+  // Of several nobody knows which is meant: its connections neither.
+  return members.length === 1 ? result : null
 }
 
 /** Whether there is no problem at a place or below it. */
@@ -428,7 +435,7 @@ function check(json: string, available: Registry): CheckedConfig {
     return { config: null, problems: asWritten(problems, value), warnings: [] }
   }
   const warnings = asWritten(
-    [...warningsOf(components, available, onward), ...variableWarnings(variables, value)],
+    [...warningsOf(components, available, onward), ...variableWarnings(variables, value, available)],
     value,
   )
   const shmConfig = engine.shm_config as ShmConfig | undefined

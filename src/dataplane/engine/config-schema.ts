@@ -24,6 +24,7 @@ const BASE64 = 'base64:[A-Za-z0-9+/_-]+={0,2}'
 const PATTERNS: Readonly<Record<string, string>> = {
   'socket-address': '^(\\[[0-9A-Fa-f:.%\\w-]+\\]|[^:\\[\\]]+):\\d{1,5}$',
   ip: '^[0-9A-Fa-f:.]+(%.+)?$',
+  'interface-name': '^[^\\s/%:]{1,15}$',
   'file-name': '^[^\\u0000]*$',
   'key-16': `^([0-9a-fA-F]{32}|${BASE64})$`,
   'key-32': `^([0-9a-fA-F]{64}|${BASE64})$`,

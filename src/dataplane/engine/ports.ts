@@ -254,10 +254,12 @@ export function connect(components: Record<string, ComponentConfig>, registry: R
 function loops(components: Record<string, ComponentConfig>, onward: Onward): Problem[] {
   return inOrder(onward).circles.map((circle) => {
     const names = [...circle, circle[0]].map(({ from }) => `"${from.component}"`).join(' → ')
+    const by = circle.map(({ name }) => `"${name}"`).join(', ')
     const { to } = circle[circle.length - 1]
+    const advice = 'give one of them another writer or reader, or break the circle with two simulated_networks'
     return {
       pointer: portPointer(to, components[to.component].key),
-      message: `packets would go round for ever: ${names}`,
+      message: `packets would go round for ever: ${names}, by the connections ${by}: ${advice}`,
     }
   })
 }

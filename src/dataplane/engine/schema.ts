@@ -19,6 +19,8 @@ export interface Annotations {
   zeroUnset?: boolean
   /** Appended to the error when the value is out of range. */
   hint?: string
+  /** The same, when it is above the maximum only. */
+  aboveHint?: string
   /** Name to number, for enums, which are accepted by both. */
   enumeration?: Readonly<Record<string, number>>
   /** Never shown in logs, errors or tables. */
@@ -81,7 +83,7 @@ export const Uint64 = (description: string, options: Options = {}) =>
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
     proto: 'u64',
-    hint: 'a larger one is written as a string of digits',
+    aboveHint: 'a larger one is written as a string of digits',
     ...options,
     description,
   })
@@ -147,6 +149,10 @@ export const SocketName = (description: string, longest: number) =>
     maxLength: longest,
     format: 'file-name',
   })
+
+/** The name of a network interface, of which Linux takes 15 bytes. */
+export const InterfaceName = (description: string) =>
+  Text(`${description} Linux gives it 15 bytes.`, { format: 'interface-name' })
 
 /** One of `names`, given by name or number. */
 export const Enumeration = <const T extends Record<string, number>>(

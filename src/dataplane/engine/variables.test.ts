@@ -63,6 +63,19 @@ describe('warnings tell of', () => {
     ).toEqual(['/variables/0/paths/1', '/variables/0/paths/2', '/variables/0/paths/3'])
   })
 
+  test('fields that nothing has', () => {
+    const unknown = ['/nope', '/engine_config/pipeline/loss/uniform_loss/lossProbability', '/variables/0/name']
+    const elsewhere = ['/engine_config/pipeline/loss/delay_fixed', '/engine_config/pipelines']
+    const known = ['/version', '/meta', '/engineConfig/shmConfig', '/variables/0/label', '/$schema']
+    const found = warningsOf(variable({ paths: [...unknown, ...elsewhere, ...known] }))
+    expect(found).toEqual(
+      [...unknown, ...elsewhere].map((at, i) => [
+        `/variables/0/paths/${i}`,
+        `"${at}" leads to nothing in the configuration: the variable cannot be set`,
+      ]),
+    )
+  })
+
   test('an id that two have', () => {
     expect(warningsOf(variable(), variable())).toEqual([
       ['/variables/1/id', '"loss" is the id of /variables/0 too: one of them cannot be set'],

@@ -2,7 +2,10 @@
 import { isObject, memberNamed } from '../../text/json-object.ts'
 import { camelCase } from '../../text/names.ts'
 import { type Problem, pointerOf, tokensOf } from '../../text/pointer.ts'
+import type { Registry } from './component.ts'
 import type { PipelineConfig, Warning } from './config.ts'
+import { Shell } from './config-shell.ts'
+import type { SchemaNode } from './schema.ts'
 
 /** The pointer with every name in lowerCamelCase: pointers are written in either casing. */
 const plain = (pointer: string): string => pointerOf(tokensOf(pointer).map(camelCase))
@@ -23,8 +26,15 @@ export function namingVariables(problems: readonly Problem[], value: unknown): P
   })
 }
 
-/** What keeps variables from being set: an id that another has, paths that lead nowhere in the configuration with the value `value`. */
-export function variableWarnings(variables: PipelineConfig['variables'], value: unknown): Warning[] {
+/**
+ * What keeps variables from being set: an id that another has, paths that lead nowhere in the checked configuration with the value `value`,
+ * whose components `available` has.
+ */
+export function variableWarnings(
+  variables: PipelineConfig['variables'],
+  value: unknown,
+  available: Registry,
+): Warning[] {
   const warnings: Warning[] = []
   const warn = (steps: (string | number)[], message: string): void => {
     warnings.push({ component: '', pointer: pointerOf(['variables', ...steps]), message })
@@ -37,7 +47,7 @@ export function variableWarnings(variables: PipelineConfig['variables'], value: 
     if (paths.length === 0) warn([i], `variable "${id}" has no paths: it cannot be set`)
     paths.forEach((path, j) => {
       if (!path.startsWith('/')) warn([i, 'paths', j], `"${path}" is no JSON pointer, which starts with /`)
-      else if (!leadsSomewhere(path, value)) {
+      else if (!leadsSomewhere(path, value, available)) {
         warn([i, 'paths', j], `"${path}" leads to nothing in the configuration: the variable cannot be set`)
       }
     })
@@ -45,9 +55,10 @@ export function variableWarnings(variables: PipelineConfig['variables'], value: 
   return warnings
 }
 
-/** Whether there is what holds the place that a pointer means, which itself need not be set; names are in either casing. */
-function leadsSomewhere(pointer: string, value: unknown): boolean {
+/** Whether there is the place that a pointer means, or a field of that name can be set there; names are in either casing. */
+function leadsSomewhere(pointer: string, value: unknown, available: Registry): boolean {
   const steps = tokensOf(pointer)
+  const last = steps.at(-1) ?? ''
   let at = value
   for (const token of steps.slice(0, -1)) {
     if (typeof at !== 'object' || at === null) return false
@@ -55,6 +66,34 @@ function leadsSomewhere(pointer: string, value: unknown): boolean {
     if (name === undefined) return false
     at = (at as Record<string, unknown>)[name]
   }
-  if (Array.isArray(at)) return /^\d+$/.test(steps.at(-1) ?? '') && Number(steps.at(-1)) < at.length
-  return typeof at === 'object' && at !== null
+  if (Array.isArray(at)) return /^\d+$/.test(last) && Number(last) < at.length
+  if (!isObject(at)) return false
+  return memberNamed(at, last) !== undefined || takes(schemaAt(steps.slice(0, -1), available), last)
+}
+
+/** Whether an object with that schema may have a field or entry of that name. */
+function takes({ properties, patternProperties }: SchemaNode, name: string): boolean {
+  return patternProperties !== undefined || (properties !== undefined && memberNamed(properties, name) !== undefined)
+}
+
+/** The schema of what stands at the end of these steps of a checked configuration; an empty one where that is no field, but a whole component. */
+function schemaAt(steps: readonly string[], available: Registry): SchemaNode {
+  const [, , , member, ...own] = steps
+  const [first = '', second] = steps.map(camelCase)
+  if (first === 'engineConfig' && second === 'pipeline' && steps.length > 2) {
+    const key = [...available.keys()].find((name) => member !== undefined && camelCase(name) === camelCase(member))
+    return key === undefined ? NOTHING : within(available.get(key)?.config as SchemaNode, own)
+  }
+  return within(Shell as SchemaNode, steps)
+}
+
+const NOTHING = {} as SchemaNode
+
+function within(schema: SchemaNode, steps: readonly string[]): SchemaNode {
+  let at = schema
+  for (const step of steps) {
+    const { properties = {}, patternProperties = {}, items } = at
+    at = properties[memberNamed(properties, step) ?? ''] ?? Object.values(patternProperties)[0] ?? items ?? NOTHING
+  }
+  return at
 }

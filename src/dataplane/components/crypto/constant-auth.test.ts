@@ -52,7 +52,7 @@ describe('constant_auth_sign', () => {
     expect(messages(2 ** 53)).toEqual([
       'this value is above the maximum of 9007199254740991 (a larger one is written as a string of digits)',
     ])
-    expect(messages(-1)[0]).toContain('this value is below the minimum of 0')
+    expect(messages(-1)).toEqual(['this value is below the minimum of 0'])
     expect(messages(1.5)).toEqual(['this value is not a whole number'])
     expect(messages(true)).toEqual(['must be a whole number, or one in a string, not true or false'])
     expect(messages(undefined)).toEqual(['required field "constant" is missing'])

@@ -265,7 +265,7 @@ describe('tap', () => {
   })
 
   it.each([
-    [{ interface_name: 'a/b' }, '"a/b" cannot name an interface'],
+    [{ interface_name: 'a/b' }, 'must be the name of a network interface'],
     [{ netmask: '33' }, '"33" is no netmask'],
     [{ ip: 'fd00::1', mtu: 1000 }, '1000 is below 1280'],
     [{ mtu: 65_518 }, 'mtu'],

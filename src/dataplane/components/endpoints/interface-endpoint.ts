@@ -4,7 +4,7 @@ import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
 import type { Fault } from '../../engine/component.ts'
 import type { Io } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
-import { Bool, Input, Optional, Output, Text } from '../../engine/schema.ts'
+import { Bool, Input, InterfaceName, Optional, Output, Text } from '../../engine/schema.ts'
 import type { InterfaceState } from '../../native/socket-calls.ts'
 import { Endpoint, type EndpointOptions } from './endpoint.ts'
 
@@ -14,7 +14,7 @@ export const DEFAULT_MTU = 1280
 export const interfaceFields = (what: string) => ({
   input: Input(`Connection point whose ${what} the machine receives.`),
   output: Output(`Connection point that gets the ${what} the machine sends.`),
-  interface_name: Text('Name of the interface, which Linux gives 15 bytes.', { minLength: 1, maxLength: 15 }),
+  interface_name: InterfaceName('Name of the interface.'),
   ip: Text('Address of the interface, IPv4 or IPv6.', { format: 'ip', maxLength: 45 }),
   netmask: Optional(Text('Network the address is in: 255.255.255.0 or a prefix length.', { maxLength: 45 })),
   is_default_route: Bool('Route everything through the interface.', { default: false }),
@@ -60,14 +60,8 @@ function isSame(one: string, other: string): boolean {
 }
 
 /** The rules over an interface's fields. */
-export function interfaceFaults({ interface_name, ip, netmask, mtu }: InterfaceConfig): Fault[] {
+export function interfaceFaults({ ip, netmask, mtu }: InterfaceConfig): Fault[] {
   const faults: Fault[] = []
-  if (!/^[^\s/%:]+$/.test(interface_name) || interface_name === '.' || interface_name === '..') {
-    faults.push({
-      pointer: '/interface_name',
-      message: `"${interface_name}" cannot name an interface: no spaces, "/", ":" or "%"`,
-    })
-  }
   if (prefixLength(ip, netmask) === null) {
     faults.push({
       pointer: '/netmask',

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { socketAddress } from '../../engine/address.ts'
 import { defineComponent } from '../../engine/component.ts'
-import { Address, Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
+import { Address, Input, InterfaceName, Mtu, Optional, Output } from '../../engine/schema.ts'
 import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
@@ -26,13 +26,7 @@ export const udpLocal = defineComponent({
     mtu: Optional(Mtu('i32')),
     address: Address('Address to bind to; port 0 lets the system choose.'),
     interface: Optional(
-      Text(
-        'Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed. Linux gives them 15 bytes.',
-        {
-          minLength: 1,
-          maxLength: 15,
-        },
-      ),
+      InterfaceName('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.'),
     ),
     backend: UdpBackend(),
   }),

@@ -1,7 +1,7 @@
 /** udp_remote: a UDP socket that sends each packet to the address the packet itself carries. */
 import { Type } from '@sinclair/typebox'
 import { defineComponent } from '../../engine/component.ts'
-import { Input, Mtu, Optional, Output, Text } from '../../engine/schema.ts'
+import { Input, InterfaceName, Mtu, Optional, Output } from '../../engine/schema.ts'
 import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
@@ -22,13 +22,7 @@ export const udpRemote = defineComponent({
     output: Optional(Output('Connection point that gets what comes back, annotated with its sender.')),
     mtu: Optional(Mtu('i32')),
     interface: Optional(
-      Text(
-        'Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed. Linux gives them 15 bytes.',
-        {
-          minLength: 1,
-          maxLength: 15,
-        },
-      ),
+      InterfaceName('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.'),
     ),
     backend: UdpBackend(),
   }),

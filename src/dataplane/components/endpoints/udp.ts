@@ -3,7 +3,19 @@ import { Type } from '@sinclair/typebox'
 import { parseSocketAddress, portOfAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent, type Fault } from '../../engine/component.ts'
 import type { SocketAddress } from '../../engine/io.ts'
-import { Address, Bool, Input, Int32, Mtu, Optional, Output, Text, Uint32, ZERO_UNSET } from '../../engine/schema.ts'
+import {
+  Address,
+  Bool,
+  Input,
+  Int32,
+  InterfaceName,
+  Mtu,
+  Optional,
+  Output,
+  Text,
+  Uint32,
+  ZERO_UNSET,
+} from '../../engine/schema.ts'
 import {
   DATAGRAM_METRICS,
   DatagramEndpoint,
@@ -29,13 +41,7 @@ export const udp = defineComponent({
     local_address: Optional(Address('Address to bind to; port 0 lets the system choose.')),
     remote_address: Optional(Address('The peer.')),
     interface: Optional(
-      Text(
-        'Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed. Linux gives them 15 bytes.',
-        {
-          minLength: 1,
-          maxLength: 15,
-        },
-      ),
+      InterfaceName('Network interface to be bound to (SO_BINDTODEVICE); one made anew under its name is followed.'),
     ),
     mtu: Optional(Mtu('i32')),
     socket_buffer_size: Optional(
