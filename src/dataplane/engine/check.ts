@@ -197,7 +197,7 @@ function wording(error: ErrorObject): string {
   const schema = (error.parentSchema ?? {}) as Annotations & { unit?: string }
   const unit = schema.unit && schema.unit !== 'probability' ? ` ${schema.unit}` : ''
   const hint = schema.hint ? ` (${schema.hint})` : ''
-  // Not all of what may be nested deeper than the stack is.
+  // Of a list or an object not all: it may be as long as the text.
   const isNested = typeof error.data === 'object' && error.data !== null
   const value = schema.secret
     ? 'this value'
