@@ -21,7 +21,7 @@ export const openingMetrics = {
   reflected_packets: drop('Packets that this run has sent itself, sent back by somebody.'),
   untried_packets: drop('Packets of runs not heard before, of which too many came at once to try them all.'),
   malformed_packets: drop('Packets too short for header and tag.'),
-  known_runs: gauge('Runs of senders admitted.', 'runs'),
+  known_runs: gauge('Runs of senders whose keys and windows are kept.', 'runs'),
 }
 
 type Context = Pick<
@@ -89,7 +89,7 @@ export function aeadOpening(
 
   return {
     input,
-    observe: () => metrics.known_runs.set(receiver.admitted),
+    observe: () => metrics.known_runs.set(receiver.known),
     stop: () => receiver.close(),
   }
 }

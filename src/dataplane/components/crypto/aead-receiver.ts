@@ -7,8 +7,10 @@ import type { OwnSalts } from './own-salts.ts'
 import { deriveKey, SALT_BYTES, SEALED_BYTES, type SuiteKey } from './suites.ts'
 import { Trials } from './trials.ts'
 
-/** Salts remembered. */
+/** Salts with a place of their own, and places that newcomers beyond them share. */
 export const MAX_SALTS = 64
+/** Packets that a newcomer has opened before the sender silent longest gives way to it. */
+export const MIN_OPENED_TO_STAY = 8
 /** What became of a packet. */
 export const { opened: OPENED, replayed: REPLAYED, malformed: MALFORMED } = AEAD_OUTCOMES
 const FORGED = AEAD_OUTCOMES.forged
@@ -18,7 +20,7 @@ export const REFLECTED = 5
 /** Failed trials of one salt after which it is worth a word that nothing of it opens. */
 const TELLING = 3
 
-/** A run of a sender, known by its salt; admitted with its first packet that is authentic. */
+/** A run of a sender, known by its salt; known from its first packet that is authentic. */
 class Sender {
   high = 0
   low = 0
@@ -26,6 +28,9 @@ class Sender {
   aead = -1
   /** When it was last heard, by the receiver's count. */
   used = 0
+  /** Of a newcomer: packets that were opened, and when the first of them was. */
+  opened = 0
+  first = 0
 }
 
 /** A salt of which no packet was authentic when it was tried. */
@@ -61,6 +66,8 @@ export class AeadReceiver {
   private readonly follows: (component: string) => boolean
   private readonly wrongKey: (packet: number) => void
   private readonly senders = Array.from({ length: MAX_SALTS }, () => new Sender())
+  /** Known too, with windows of their own, until others beyond the senders need the place. */
+  private readonly newcomers = Array.from({ length: MAX_SALTS }, () => new Sender())
   private readonly failures = Array.from({ length: MAX_SALTS }, () => new Failure())
   private warned = false
   private readonly salt = new Uint8Array(SALT_BYTES)
@@ -79,10 +86,11 @@ export class AeadReceiver {
     this.latest = this.senders[0]
   }
 
-  /** Senders admitted. */
-  get admitted(): number {
+  /** Runs whose keys and windows are kept. */
+  get known(): number {
     let count = 0
     for (const { aead } of this.senders) if (aead >= 0) count++
+    for (const { aead } of this.newcomers) if (aead >= 0) count++
     return count
   }
 
@@ -101,21 +109,62 @@ export class AeadReceiver {
       const high = view.getInt32(offset[packet])
       const low = view.getInt32(offset[packet] + 4)
       const sender = this.find(high, low)
+      let stop: number
       if (sender) {
         sender.used = ++this.heard
-        const stop = native.aeadOpenPackets(sender.aead, this.memory, handles, at, count, outcome)
-        if (stop < 0) allOpened = false
-        at = stop < 0 ? ~stop : stop
-      } else {
-        outcome[at] = this.openUnknown(handles, at, high, low, outcome)
-        if (outcome[at] !== OPENED) allOpened = false
-        at++
-      }
+        stop = native.aeadOpenPackets(sender.aead, this.memory, handles, at, count, outcome)
+      } else stop = this.openOther(handles, at, count, high, low, outcome)
+      if (stop < 0) allOpened = false
+      at = stop < 0 ? ~stop : stop
     }
     return allOpened
   }
 
-  /** What becomes of `handles[at]`, whose salt is none that was admitted: being authentic admits it. */
+  /** As `aeadOpenPackets`, for what comes of none that has a place of its own. */
+  private openOther(
+    handles: Int32Array,
+    at: number,
+    count: number,
+    high: number,
+    low: number,
+    outcome: Uint8Array,
+  ): number {
+    for (const newcomer of this.newcomers) {
+      if (newcomer.high === high && newcomer.low === low && newcomer.aead >= 0) {
+        return this.openNewcomer(newcomer, handles, at, count, outcome)
+      }
+    }
+    outcome[at] = this.openUnknown(handles, at, high, low, outcome)
+    return outcome[at] === OPENED ? at + 1 : ~(at + 1)
+  }
+
+  /** As `aeadOpenPackets`, for a newcomer, who gets a place of its own once enough was opened. */
+  private openNewcomer(newcomer: Sender, handles: Int32Array, at: number, count: number, outcome: Uint8Array): number {
+    newcomer.used = ++this.heard
+    const stop = native.aeadOpenPackets(newcomer.aead, this.memory, handles, at, count, outcome)
+    const end = stop < 0 ? ~stop : stop
+    for (let i = at; i < end; i++) if (outcome[i] === OPENED) newcomer.opened++
+    if (newcomer.opened >= MIN_OPENED_TO_STAY) this.settle(newcomer)
+    return stop
+  }
+
+  /** Changes places with the sender silent longest, unless that one was heard since the newcomer's first packet. */
+  private settle(newcomer: Sender): void {
+    const { senders, newcomers } = this
+    const silent = silentLongest(senders)
+    const isHeard = silent.used >= newcomer.first
+    newcomer.opened = 0
+    newcomer.first = this.heard
+    // Who was heard all the while keeps the place: one of too many senders must not cost all the others theirs in turn.
+    if (isHeard) return
+    senders[senders.indexOf(silent)] = newcomer
+    newcomers[newcomers.indexOf(newcomer)] = silent
+    silent.first = this.heard
+    silent.opened = 0
+    this.latest = newcomer
+  }
+
+  /** What becomes of `handles[at]`, whose salt is none that is known: being authentic makes it known. */
   private openUnknown(handles: Int32Array, at: number, high: number, low: number, outcome: Uint8Array): number {
     if (this.own.reflects(high, low, this.follows)) return REFLECTED
     if (!this.trials.take()) return this.hasFailed(high, low) ? FORGED : UNTRIED
@@ -126,9 +175,11 @@ export class AeadReceiver {
 
   /** Closes every key. */
   close(): void {
-    for (const sender of this.senders) {
-      if (sender.aead >= 0) native.close(sender.aead)
-      sender.aead = -1
+    for (const senders of [this.senders, this.newcomers]) {
+      for (const sender of senders) {
+        if (sender.aead >= 0) native.close(sender.aead)
+        sender.aead = -1
+      }
     }
   }
 
@@ -174,7 +225,10 @@ export class AeadReceiver {
     this.wrongKey(packet)
   }
 
-  /** Opens `handles[at]` with the key of its salt, which takes the place of the one longest unheard if that succeeds; whether it did. */
+  /**
+   * Opens `handles[at]` with the key of its salt, which takes a free place if that succeeds, or else that of the newcomer longest
+   * unheard; whether it did.
+   */
   private admit(handles: Int32Array, at: number, high: number, low: number, outcome: Uint8Array): boolean {
     const { salt } = this
     const from = this.packets.offset[handles[at]]
@@ -187,20 +241,23 @@ export class AeadReceiver {
       native.close(aead)
       return false
     }
-    let sender = this.senders[0]
-    for (const other of this.senders) {
-      if (other.aead < 0) {
-        sender = other
-        break
-      }
-      if (other.used < sender.used) sender = other
-    }
+    const silent = silentLongest(this.senders)
+    const isFree = silent.aead < 0
+    const sender = isFree ? silent : silentLongest(this.newcomers)
     if (sender.aead >= 0) native.close(sender.aead)
     sender.aead = aead
     sender.high = high
     sender.low = low
-    sender.used = ++this.heard
-    this.latest = sender
+    sender.used = sender.first = ++this.heard
+    sender.opened = 1
+    if (isFree) this.latest = sender
     return true
   }
+}
+
+/** A place where nobody has been counts as silent from the beginning. */
+function silentLongest(senders: readonly Sender[]): Sender {
+  let silent = senders[0]
+  for (const sender of senders) if (sender.used < silent.used) silent = sender
+  return silent
 }

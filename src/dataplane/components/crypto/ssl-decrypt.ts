@@ -10,9 +10,11 @@ export const sslDecrypt = defineComponent({
   summary: 'Decrypts packets of ssl_encrypt; drops forged, altered, replayed and reflected ones.',
   details:
     'The same suite and key as the ssl_encrypt whose packets come in. Packets may come out of order, within the window of the newest ' +
-    `${WINDOW} packets of their sender's run. A run is admitted by its first authentic packet; 64 runs are remembered, the longest unheard ` +
-    'giving way, and at most 1,000 packets of unknown runs a second are tried, so that spraying them costs little. A sender of which ' +
-    'nothing opens, as with another key, is told in the run log.\n\n' +
+    `${WINDOW} packets of their sender's run. A run is known from its first authentic packet; keys and windows of 64 runs are kept. Beyond, a ` +
+    'run takes the place of the one silent longest when 8 of its packets were opened and nothing has come of that one meanwhile; until then ' +
+    'it has one of 64 places that newcomers share, so that single packets recorded of earlier runs cost nobody the window. At most 1,000 ' +
+    'packets of unknown runs a second are tried, so that spraying them costs little. A sender of which nothing opens, as with another key, ' +
+    'is told in the run log.\n\n' +
     'What an ssl_encrypt of the same run has sealed and does not come from it inside the graph was sent back by somebody, and is dropped ' +
     '(reflected_packets). Nothing is kept over a restart: what was recorded of an earlier run, of the peer or of this end, is authentic to a ' +
     'decrypter that has forgotten or never heard that run. A key for each direction keeps what this end has sealed out for good; what the ' +

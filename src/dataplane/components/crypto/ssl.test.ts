@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { type Bench, drive, payload, type Refused, tagOf } from '../../../../test/harness/component.ts'
 import { REPLAY_WINDOW } from '../../native/cipher-calls.ts'
 import { native } from '../../native/native.ts'
-import { MAX_SALTS } from './aead-receiver.ts'
+import { MAX_SALTS, MIN_OPENED_TO_STAY } from './aead-receiver.ts'
 import { sslDecrypt } from './ssl-decrypt.ts'
 import { MAX_TRIALS_AT_ONCE, MAX_TRIALS_PER_SECOND } from './trials.ts'
 
@@ -32,6 +32,19 @@ function sealed(payloads: Uint8Array[], seed = 1, suite: object = AES): Uint8Arr
   const bench = encrypter(suite, seed)
   bench.send('in', payloads)
   const out = bytesOut(bench)
+  bench.stop()
+  return out
+}
+
+/** What `count` encrypters of another node make of `payloads` each. */
+function sealedByEach(count: number, payloads: Uint8Array[]): Uint8Array[][] {
+  const names = Array.from({ length: count }, (_, i) => `${i}`)
+  const chain = names.map((i) => [`enc${i}`, { ssl_encrypt: { input: `in${i}`, output: `out${i}`, ...AES } }])
+  const bench = drive(Object.fromEntries(chain), { seed: 1 })
+  const out = names.map((i) => {
+    bench.send(`in${i}`, payloads)
+    return bench.take(`out${i}`).map(({ bytes }) => bytes)
+  })
   bench.stop()
   return out
 }
@@ -259,9 +272,57 @@ describe('ssl_decrypt', () => {
       bench.send('in', [...sealed(some(1, 4), seed), active[seed]])
     }
     bytesOut(bench)
-    expect(bench.metrics().dec).toMatchObject({ known_runs: MAX_SALTS, authentication_failures: 0 })
+    // One of them, and ten and the active one, which came later, beyond those that have a place.
+    expect(bench.metrics().dec).toMatchObject({ known_runs: MAX_SALTS + 11, authentication_failures: 0 })
     bench.send('in', active.slice(0, MAX_SALTS + 10))
     expect(bench.metrics().dec.replayed_packets).toBe(MAX_SALTS + 10)
+    bench.stop()
+  })
+
+  it('keeps the window of a sender that is silent, however many packets recorded of earlier runs are sent', () => {
+    const bench = decrypter()
+    const [live, ...old] = sealedByEach(1 + 2 * MAX_SALTS, some(50, 4))
+    bench.send('in', live)
+    for (const recorded of old) {
+      bench.advance(1e7)
+      bench.send('in', recorded.slice(0, MIN_OPENED_TO_STAY - 1))
+    }
+    expect(bytesOut(bench)).toHaveLength(50 + 2 * MAX_SALTS * (MIN_OPENED_TO_STAY - 1))
+    bench.send('in', live)
+    expect(bytesOut(bench)).toEqual([])
+    expect(bench.metrics().dec).toMatchObject({ replayed_packets: 50, known_runs: 2 * MAX_SALTS })
+    bench.stop()
+  })
+
+  it('lets a restarted sender take the place of one that is silent with its eighth packet, not that of one that is heard', () => {
+    const bench = decrypter()
+    const count = 2 * MIN_OPENED_TO_STAY
+    const all = sealedByEach(2 * MAX_SALTS + 2, some(count, 4))
+    const senders = all.slice(0, MAX_SALTS)
+    const [restarted, other] = all.slice(MAX_SALTS)
+    const first = (packets: Uint8Array[]) => {
+      bench.advance(1e7)
+      bench.send('in', packets.slice(0, 1))
+    }
+    senders.forEach(first)
+    bench.advance(1e9)
+    bench.send('in', restarted.slice(0, MIN_OPENED_TO_STAY))
+    // All others are heard while this one comes.
+    bench.advance(1e9)
+    const heard = [...senders.slice(1).map(([, second]) => second), ...restarted.slice(MIN_OPENED_TO_STAY)]
+    bench.send('in', [other[0], ...heard, ...other.slice(1)])
+    all.slice(MAX_SALTS + 2).forEach(first)
+    bytesOut(bench)
+    const replayed = (packets: Uint8Array[]) => {
+      const before = bench.metrics().dec.replayed_packets
+      bench.advance(1e9)
+      bench.send('in', packets)
+      return bench.metrics().dec.replayed_packets - before
+    }
+    expect(replayed(restarted)).toBe(count)
+    expect(replayed(senders.slice(1).flatMap((packets) => packets.slice(0, 2)))).toBe(2 * (MAX_SALTS - 1))
+    // No place was left for this one and the one that was silent.
+    expect(replayed([other[0], senders[0][0]])).toBe(0)
     bench.stop()
   })
 })
