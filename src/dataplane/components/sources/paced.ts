@@ -112,12 +112,14 @@ export class Paced extends Generator {
     this.timer.at(Math.min(this.next, end))
   }
 
+  /** Of a group that would take longer than what is left of the duration it sends what has its turn before the end. */
   private sendGroup(): void {
     const { perPacket, perByte, group } = this.pace
+    const { end } = this
     this.last = this.next
     this.lastPackets = 0
     this.lastBytes = 0
-    for (; this.lastPackets < group && !this.complete; this.lastPackets++) {
+    for (; this.lastPackets < group && this.next < end && !this.complete; this.lastPackets++) {
       const bytes = this.one()
       this.lastBytes += bytes
       this.next += perPacket + perByte * bytes

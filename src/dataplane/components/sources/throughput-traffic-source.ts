@@ -41,7 +41,9 @@ export const throughputTrafficSource = defineComponent({
   key: 'throughput_traffic_source',
   family: 'sources',
   summary: 'Sends probe packets of one size, paced to a rate, in groups of batch_size.',
-  details: `The rate counts the bytes of the packets, not those of headers that later components add. ${RATES}`,
+  details:
+    'The rate counts the bytes of the packets, not those of headers that later components add. Of the last group goes out what has its ' +
+    `turn before duration_ms is over. ${RATES}`,
   config: Config,
   metrics: sourceMetrics,
   live: ['throughput_mbit', 'duration_ms', 'payload_size', 'batch_size'],
