@@ -48,6 +48,23 @@ describe('simulate', () => {
     expect(state?.valueToTextConditions).toEqual({ text: 'up', color: 'green' })
   })
 
+  it.each([1000, 500, 100])('a packet every %i ms is that rate, at the end too', async (interval) => {
+    const pipeline = {
+      s: { uniform_traffic_source: { output: 'a', interval } },
+      k: { traffic_sink: { input: 'a' } },
+    }
+    const of = (id: string) => ({ id, value: { expression: `${id}({s/output_packets})` } })
+    const kpis = { metrics: [of('rate'), of('delta')] }
+    const path = directory.file('steady.json', { version: 1, engine_config: { pipeline }, kpis })
+    for (const duration of ['10s', '10250ms']) {
+      const { kpis: shown } = JSON.parse(await simulate(path, '-d', duration, '-o', 'json'))
+      // The quarter of a second after 10 s has what comes in it.
+      const count = duration === '10s' ? 1000 / interval : Math.floor(250 / interval)
+      const rate = duration === '10s' ? count : count / 0.25
+      expect(shown).toMatchObject([{ value: { value: rate } }, { value: { value: count } }])
+    }
+  })
+
   it('shows them as a table above the metrics, no wider than the terminal', async () => {
     const lines = (await simulate(file)).split('\n')
     expect(lines[0]).toMatch(/^KPI +VALUE +UNIT +NOTE$/)

@@ -201,14 +201,16 @@ export function advanceTogether(
     // What one has sent is there for those that have had their turn already.
     if (simulations.some((simulation) => simulation.pending)) continue
     if (simulations.every((simulation) => simulation.over)) return
-    observer?.advanceTo(Math.min(next, until), clock)
     if (next > until) break
+    observer?.advanceTo(next, clock)
     clock.advanceTo(next)
   }
+  // What is to be seen at `until` is the end's.
+  observer?.advanceTo(until, clock)
   clock.advanceTo(until)
 }
 
-/** Looks at simulations at regular times, between their breaths, which it does not change. */
+/** Looks at simulations at regular times, between their breaths, which it does not change: what happens at such a time is seen then. */
 class Observer {
   private readonly interval: number
   private readonly look: () => void
@@ -220,9 +222,9 @@ class Observer {
     this.look = look
   }
 
-  /** Nothing happens before `time` any more. */
+  /** Nothing happens before `time` any more; at that time something may. */
   advanceTo(time: number, clock: VirtualClock): void {
-    for (; this.next <= time; this.next += this.interval) {
+    for (; this.next < time; this.next += this.interval) {
       clock.advanceTo(this.next)
       this.look()
     }
