@@ -77,6 +77,12 @@ export class SlidingDecoder {
     return this.how[place] !== 0 && this.numbers[place] === sequence
   }
 
+  /** Whether a source came itself; of those far back nothing is known. */
+  came(sequence: number): boolean {
+    const place = sequence & (SEEN_PLACES - 1)
+    return this.how[place] === CAME && this.numbers[place] === sequence
+  }
+
   /**
    * Takes a source. The bytes of a NEW one are read at the next `keep` or `takeRepair`, at once where a repair waits for it. The first one says where
    * the window begins: with number 0 when that is not far.

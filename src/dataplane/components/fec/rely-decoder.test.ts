@@ -197,9 +197,24 @@ describe('rely_decoder', () => {
     const bench = decoderOf()
     const random = new Random(3)
     for (let n = 0; n < 5000; n++) if (!random.chance(0.2)) bench.send('in', sourcePacket(payload(10, n), n))
+    // Until their time is over they may be late.
+    bench.advance(199e6)
+    expect(bench.metrics().dec.measured_loss).toBe(0)
     bench.advance(1e6)
     expect(bench.metrics().dec.measured_loss).toBeGreaterThan(0.18)
     expect(bench.metrics().dec.measured_loss).toBeLessThan(0.22)
+    bench.stop()
+  })
+
+  it('measures no loss where all sources came, in whatever order and however many', () => {
+    const bench = decoderOf()
+    const AT_ONCE = 40
+    const sent = Array.from({ length: 30_000 }, (_, n) => n)
+    // Each part of them comes backwards.
+    for (let at = 0; at < sent.length; at += AT_ONCE) {
+      for (const n of sent.slice(at, at + AT_ONCE).reverse()) bench.send('in', sourcePacket(payload(10, n), n))
+      expect(bench.metrics().dec.measured_loss).toBe(0)
+    }
     bench.stop()
   })
 

@@ -61,7 +61,10 @@ export const relyDecoder = defineComponent({
     no_slot_packets: counter('Recovered packets that were lost because no packet slot was free.', 'packets'),
     held_packets: held('Packets that wait for those before them.'),
     held_at_end_packets: heldAtEnd(),
-    measured_loss: gauge('Share of source packets lost on the way here, over about the last 10,000.', 'ratio'),
+    measured_loss: gauge(
+      'Share of source packets lost on the way here, over about the last 10,000; a missing one counts once timeout is over.',
+      'ratio',
+    ),
   },
   live: ['timeout', 'release_in_order'],
   alters: true,

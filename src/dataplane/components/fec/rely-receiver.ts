@@ -60,7 +60,7 @@ export class RelyReceiver {
   private readonly sessions: RelySessions
   private readonly symbolBytes: number
   private readonly givingUp: RelyGivingUp
-  /** Share of the sources that did not come. */
+  /** Share of the sources that did not come, or not in time. */
   readonly loss = new LossShare()
 
   constructor(
@@ -167,7 +167,8 @@ export class RelyReceiver {
       stream.outOfReach = 0
     }
     const ahead = (sequence - newest) | 0
-    this.measure(stream, newest, ahead, said)
+    if (ahead > 1) stream.show((newest + 1) | 0, sequence, this.clock.now)
+    this.decide(stream)
     counters.unrecovered_packets.add(decoder.givenUp - givenUp)
     if (said === LATE || said === MENDED) this.discard(packet, counters.late_packets)
     else if (said === DUPLICATE) this.discard(packet, counters.duplicate_packets)
@@ -180,12 +181,9 @@ export class RelyReceiver {
     this.givingUp.releaseDue(stream)
   }
 
-  /** Notes what `ahead` says of the sources before a newest one. */
-  private measure(stream: RelyStream, newest: number, ahead: number, said: number): void {
-    if (ahead > 0) {
-      this.loss.add(ahead, ahead - 1)
-      if (ahead > 1) stream.show((newest + 1) | 0, (newest + ahead) | 0, this.clock.now)
-    } else if (said !== DUPLICATE && said !== LATE) this.loss.add(0, -1)
+  /** Measures the loss: a source that is missing counts as lost once it is waited for no more. */
+  private decide(stream: RelyStream): void {
+    stream.decide(this.loss, this.clock.now - this.givingUp.timeout)
   }
 
   /** A leap is followed when several sources in a row make it: one alone, which anybody may have made up, must not cost all others. */
@@ -264,13 +262,15 @@ export class RelyReceiver {
     this.givingUp.cancel()
   }
 
-  /** Brings the gauge of the packets that wait up to date. */
+  /** Brings the measured loss and the gauge of the packets that wait up to date. */
   observe(): void {
+    for (const stream of this.sessions.streams) if (stream.active) this.decide(stream)
     this.counters.held_packets.set(this.release.held)
   }
 
   /** The run ends. */
   stop(): void {
+    this.observe()
     this.givingUp.cancel()
     for (const stream of this.sessions.streams) {
       for (; stream.waiting > 0; stream.next = (stream.next + 1) | 0) {

@@ -1,6 +1,7 @@
 /** What a rely_decoder knows of one encoder's session: its sliding window, since when sources are missing, and what waits for them. */
 import { SlidingDecoder } from '../../codes/sliding-decoder.ts'
 import type { SlidingWindowOptions } from '../../codes/sliding-window.ts'
+import type { LossShare } from './block-counters.ts'
 
 /** Numbers that are told apart: as many as a window and what a repair may be ahead of it have. A power of two. */
 export const STREAM_PLACES = 16_384
@@ -19,6 +20,8 @@ export class RelyStream {
   /** New sources that came, and those out of reach since the last that was not. */
   sources = 0
   outOfReach = 0
+  /** The first number of which it is not decided whether it came or was lost. */
+  undecided = 0
   /** The first number whose turn has not come, where packets wait for their turn. */
   next = 0
   /** How many wait. */
@@ -42,6 +45,7 @@ export class RelyStream {
     this.decoder.reset(sequence)
     this.start = sequence
     this.next = sequence
+    this.undecided = sequence
     this.sources = 0
     this.outOfReach = 0
   }
@@ -58,6 +62,22 @@ export class RelyStream {
     const { decoder } = this
     if (decoder.missing === 0) return Number.POSITIVE_INFINITY
     return this.shownAt[decoder.firstOpen() & (STREAM_PLACES - 1)]
+  }
+
+  /**
+   * Decides of the sources up to the first that may still come: `loss` is told which came and which were lost, having been shown to be
+   * missing at `overdue` or before.
+   */
+  decide(loss: LossShare, overdue: number): void {
+    const { decoder, shownAt } = this
+    const { newest } = decoder
+    for (let ahead = (newest - this.undecided) | 0; ahead >= 0; ahead--) {
+      const came = decoder.came(this.undecided)
+      // What is far behind is not waited for: its place is needed.
+      if (!came && shownAt[this.undecided & (STREAM_PLACES - 1)] > overdue && ahead < STREAM_PLACES / 2) return
+      loss.add(1, came ? 0 : 1)
+      this.undecided = (this.undecided + 1) | 0
+    }
   }
 
   /** Keeps a packet until its turn. */
