@@ -351,6 +351,19 @@ describe.each([...components.values()].map((definition): [string, AnyComponent] 
       }
     })
 
+    test('what is not of held packets says in the last sample what was so at the end', () => {
+      const bench = drive(pipelineOf(key), { record: false })
+      traffic(bench, 3)
+      // The measured loss counts the blocks that are given up then.
+      const gauges = Object.entries(definition.metrics as MetricDeclarations)
+        .filter(([name, { type, role }]) => type === 'gauge' && role !== 'held' && name !== 'measured_loss')
+        .map(([name]) => name)
+      const said = () => gauges.map((name) => [name, bench.metrics().it[name]])
+      const before = said()
+      bench.stop()
+      expect(said()).toEqual(before)
+    })
+
     test('when nothing comes any more the run is complete as soon as all is out, unless a socket may bring more', () => {
       const { endless = false } = exampleOf(key)
       const bench = drive(pipelineOf(key), { record: false })

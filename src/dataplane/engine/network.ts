@@ -59,6 +59,8 @@ export class NetworkPort {
   private receivers: readonly string[]
   private others: readonly Target[] = []
   private targets: readonly Target[] = []
+  /** Members that packets are copied to; once it is closed, how many were. */
+  reached = 0
 
   constructor(run: RunNetworks, { network, name, receivers, mtu, hears }: NetworkOptions) {
     this.run = run
@@ -67,11 +69,6 @@ export class NetworkPort {
     this.receivers = receivers
     this.member = hears ? { run: run.number, event: run.event, network, name, ring: createRing(mtu) } : null
     this.ring = this.member && new NetworkRing(this.member.ring)
-  }
-
-  /** Members that packets are copied to. */
-  get reached(): number {
-    return this.targets.length
   }
 
   /** Packets that found as many waiting here as there may be, since this was last asked for. */
@@ -99,6 +96,7 @@ export class NetworkPort {
   private aim(): void {
     const { receivers, others } = this
     this.targets = receivers.length === 0 ? others : others.filter(({ member }) => receivers.includes(member.name))
+    this.reached = this.targets.length
   }
 
   /**

@@ -69,6 +69,8 @@ export class AeadReceiver {
   /** Known too, with windows of their own, until others beyond the senders need the place. */
   private readonly newcomers = Array.from({ length: MAX_SALTS }, () => new Sender())
   private readonly failures = Array.from({ length: MAX_SALTS }, () => new Failure())
+  /** Runs whose keys and windows are kept; once it is closed, how many were. */
+  known = 0
   private warned = false
   private readonly salt = new Uint8Array(SALT_BYTES)
   private latest: Sender
@@ -84,14 +86,6 @@ export class AeadReceiver {
     this.follows = follows
     this.wrongKey = wrongKey
     this.latest = this.senders[0]
-  }
-
-  /** Runs whose keys and windows are kept. */
-  get known(): number {
-    let count = 0
-    for (const { aead } of this.senders) if (aead >= 0) count++
-    for (const { aead } of this.newcomers) if (aead >= 0) count++
-    return count
   }
 
   /** Opens `handles[0..count)` in place; `outcome[i]` says what became of each. Whether all were opened. */
@@ -245,6 +239,7 @@ export class AeadReceiver {
     const isFree = silent.aead < 0
     const sender = isFree ? silent : silentLongest(this.newcomers)
     if (sender.aead >= 0) native.close(sender.aead)
+    else this.known++
     sender.aead = aead
     sender.high = high
     sender.low = low

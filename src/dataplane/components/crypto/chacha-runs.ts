@@ -31,19 +31,13 @@ export class ChachaRuns {
   /** The last settled run found: most often it is the next one too. */
   private latest = this.settled[0]
   private heard = 0
+  /** Runs whose keys are kept; once they are closed, how many were. */
+  known = 0
 
   /** `open` derives the key for a salt and gives the addon's handle, which is closed here. */
   constructor(clock: RunClock, open: (salt: Uint8Array) => number) {
     this.trials = new Trials(clock)
     this.open = open
-  }
-
-  /** Runs whose keys are kept. */
-  get known(): number {
-    let count = 0
-    for (const { chacha } of this.settled) if (chacha >= 0) count++
-    for (const { chacha } of this.newcomers) if (chacha >= 0) count++
-    return count
   }
 
   /** The addon's handle for `packets` packets with the salt (`high`, `low`); -1 when too many unknown salts have come. */
@@ -92,6 +86,7 @@ export class ChachaRuns {
     run.first = this.heard
     if (free.last >= first) return run
     leave(free)
+    this.known--
     this.latest = run
     this.settled[this.settled.indexOf(free)] = run
     this.newcomers[this.newcomers.indexOf(run)] = free
@@ -99,6 +94,7 @@ export class ChachaRuns {
   }
 
   private enter(run: Run, high: number, low: number): void {
+    if (run.chacha < 0) this.known++
     leave(run)
     const view = new DataView(run.salt.buffer)
     view.setInt32(0, high)

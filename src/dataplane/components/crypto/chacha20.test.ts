@@ -245,7 +245,6 @@ describe('ChachaRuns', () => {
     expect(derived).toEqual(Array.from({ length: 2 * MAX_KEPT_RUNS }, (_, salt) => salt))
     expect(runs.known).toBe(2 * MAX_KEPT_RUNS)
     runs.close()
-    expect(runs.known).toBe(0)
   })
 
   it('keeps what has settled through any number of newcomers, and settles one that takes the place of a silent run', () => {

@@ -235,7 +235,6 @@ export class ConnectionEndpoint implements ConnectionOwner {
     }
     if (own) left += sending.clear(own)
     this.context.metrics.held_at_end_packets.add(left)
-    this.open = 0
     this.observe()
   }
 }

@@ -54,7 +54,10 @@ export class BlockDecoder {
     )
     this.run = new BlockRun(packets, outlet, counters, recovery, this.retention, progressive)
     this.whole = new WholeBlocks(recovery.memory, recovery.random, counters, this.retention, outlet)
-    this.sessions = new BlockSessions(sessions, (window) => this.retention.leave(window, counters.spent_packets))
+    this.sessions = new BlockSessions(sessions, (window) => {
+      this.retention.giveUpAll(window, counters.spent_packets)
+      window.active = false
+    })
   }
 
   /** Sessions followed now. */
@@ -119,10 +122,10 @@ export class BlockDecoder {
     this.sessions.reset()
   }
 
-  /** The run ends. */
+  /** The run ends. What was followed stays so, for the last sample. */
   stop(): void {
     for (const window of this.sessions.windows) {
-      if (window.active) this.retention.leave(window, this.counters.held_at_end_packets)
+      if (window.active) this.retention.giveUpAll(window, this.counters.held_at_end_packets)
     }
   }
 

@@ -85,13 +85,12 @@ export class BlockRetention {
     }
   }
 
-  /** Gives up every block of the window and closes it; `kept` counts the repairs that were still kept. */
-  leave(window: BlockWindow, kept: Counter): void {
+  /** Gives up every block of the window; `kept` counts the repairs that were still kept. */
+  giveUpAll(window: BlockWindow, kept: Counter): void {
     // Of the newest block more may be on its way, so nothing is counted as lost there.
     for (let n = 0; n < window.places; n++) {
       this.giveUp(window, window.newest - n, window.proven && n > 0 && n < window.span, kept)
     }
-    window.active = false
   }
 
   /** Counts what a block lacks, when that is to be `counted`, and lets go of its packets. */

@@ -89,11 +89,9 @@ export class RelyReceiver {
     this.givingUp.timeout = settings.timeout
   }
 
-  /** Sessions followed now. */
+  /** Sessions followed, or that were when it was stopped. */
   get followed(): number {
-    let count = 0
-    for (const { active } of this.sessions.streams) if (active) count++
-    return count
+    return this.sessions.followed
   }
 
   /** Takes the packets of a batch. */

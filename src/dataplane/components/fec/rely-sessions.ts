@@ -19,6 +19,8 @@ class Newcomer {
 export class RelySessions {
   /** Those in use, and those that were; made as they are needed. */
   readonly streams: RelyStream[] = []
+  /** Sessions followed; once they are closed, how many were. */
+  followed = 0
   private readonly options: SlidingWindowOptions
   private readonly newcomers: Newcomer[] = []
   /** Called before a stream's session gives way. */
@@ -49,6 +51,7 @@ export class RelySessions {
     const free = this.free()
     if (free) {
       free.begin(session, sequence)
+      this.followed++
       return free
     }
     if (!isSource) return null
@@ -101,6 +104,7 @@ export class RelySessions {
       this.leave(stream)
       stream.active = false
     }
+    this.followed = 0
     for (const newcomer of this.newcomers) newcomer.last = 0
   }
 
