@@ -8,7 +8,7 @@ import { ComponentError } from './component-error.ts'
 import type { Receiver } from './flow.ts'
 import type { LogLine } from './run.ts'
 import { Input, Output } from './schema.ts'
-import { Simulation } from './simulate.ts'
+import { Simulation, simulateTogether } from './simulate.ts'
 
 /** Throws, or writes a FATAL line, at the place named; else passes on what comes, or a packet a breath where nothing comes. */
 const faulty = defineComponent({
@@ -105,6 +105,25 @@ test.each(cases)('at %s of the %s component', (place, name) => {
   expect(error.component).toBe(name)
   expect(error.message).toBe(`component "${name}" (test_faulty): told to throw at ${place}`)
   expect(error.cause).toBeInstanceOf(RangeError)
+})
+
+test('in a simulation of several: it has the metrics of then, unless they cannot be had, and the others go on', () => {
+  const runs = [{ second: 'input' }, { second: 'stop' }, { third: 'observe' }, {}]
+  const onSample: number[][] = runs.map(() => [])
+  const simulated = simulateTogether(
+    runs.map((at, i) => ({ config: configOf(at), onSample: (_, now) => onSample[i].push(now) })),
+    { registry, duration: 5e6 },
+  )
+  expect(simulated.map(({ end, elapsed }) => [end.outcome, elapsed])).toEqual([
+    ['FAILED', 2e6],
+    ['FAILED', 5e6],
+    ['FAILED', 0],
+    ['STOPPED', 5e6],
+  ])
+  expect(simulated[0].end.error).toBe('component "second" (test_faulty): told to throw at input')
+  expect(simulated[2].end.error).toBe('component "third" (test_faulty): told to throw at observe')
+  expect(simulated.map(({ metrics }) => metrics.first?.output_packets)).toEqual([1, 1, undefined, 1])
+  expect(onSample.map((times) => times.at(-1))).toEqual([2e6, 5e6, undefined, 5e6])
 })
 
 test('at a live change, which the others take over all the same or not at all', () => {

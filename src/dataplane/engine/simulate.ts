@@ -252,7 +252,7 @@ export interface SimulatedRun extends Pick<SimulateOptions, 'onLog'> {
 
 /**
  * Runs several at the same time, joined by their simulated networks; the n-th, from 0, has `seed` + n as its seed. One that fails is
- * over, without metrics; the others go on.
+ * over, the others go on.
  */
 export function simulateTogether(
   runs: readonly SimulatedRun[],
@@ -263,27 +263,34 @@ export function simulateTogether(
   const simulations = runs.map(
     ({ config, onLog }, i) => new Simulation(config, { ...(onLog && { onLog }), registry, seed: seed + i }, world),
   )
-  const thrown = new Set<Simulation>()
   const sample = (simulation: Simulation, i: number, now: number) => {
     const { onSample } = runs[i]
-    if (onSample === undefined || thrown.has(simulation)) return
+    if (onSample === undefined) return
     simulation.publish()
     onSample(simulation.metricsRegion, now)
   }
+  const fail = (simulation: Simulation, error: Error) => simulation.fail(error)
   const observer = new Observer(NS_PER_S, () => {
     simulations.forEach((simulation, i) => {
-      if (!simulation.over) sample(simulation, i, clock.now)
+      if (simulation.over) return
+      try {
+        sample(simulation, i, clock.now)
+      } catch (error) {
+        fail(simulation, error as Error)
+      }
     })
   })
-  const fail = (simulation: Simulation, error: Error) => {
-    simulation.fail(error)
-    thrown.add(simulation)
-  }
   advanceTogether(simulations, duration, fail, runs.some(({ onSample }) => onSample) ? observer : undefined)
   return simulations.map((simulation, i) => {
     const end = simulation.stop()
     const elapsed = simulation.endedAt ?? clock.now
-    sample(simulation, i, elapsed)
-    return { end, metrics: thrown.has(simulation) ? {} : simulation.metrics(), elapsed }
+    try {
+      sample(simulation, i, elapsed)
+      return { end, metrics: simulation.metrics(), elapsed }
+    } catch (error) {
+      // A component cannot say its numbers, because of what the run has failed of or by itself.
+      const { message } = error as Error
+      return { end: end.outcome === 'FAILED' ? end : { outcome: 'FAILED', error: message }, metrics: {}, elapsed }
+    }
   })
 }
