@@ -431,7 +431,7 @@ describe('simulate', () => {
     expect(broken.stderr).toContain(`the simulation failed: ${fragile}: component "bomb" (bomb)`)
     expect(JSON.parse(broken.stdout).runs).toMatchObject([
       { outcome: 'COMPLETED', metrics: { out: { sent_packets: 50, ring_full_packets: 0 } } },
-      { outcome: 'FAILED', elapsedMs: 100 },
+      { outcome: 'FAILED', elapsedMs: 100, metrics: { bomb: { exploded: 1 } } },
       { outcome: 'DURATION', metrics: { sink: { probe_packets: 50 } } },
     ])
     const table = await penstock(['simulate', sender, receiver, '-d', '2s'])

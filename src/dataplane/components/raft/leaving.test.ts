@@ -35,6 +35,10 @@ test('a path that dies is left within 120 ms, each time', () => {
   })
   bonded.bench.advance(1000 * MS)
   expect(bonded.metrics('a').carriers_0_times_left).toBe(2)
+  const told = bonded.bench.log.filter(({ component, message }) => component === 'a' && message.startsWith('carrier'))
+  const left = ['WARN', 'carrier 7 is left: what was sent on it is not reported']
+  const back = ['INFO', 'carrier 7 is used again']
+  expect(told.map(({ level, message }) => [level, message])).toEqual([left, back, left, back])
   expect(bonded.bench.take('b out 0')).toHaveLength(3000)
   bonded.bench.stop()
 })

@@ -112,7 +112,7 @@ describe('a realtime stream', () => {
     const { streams_0_repaired_pieces: repaired, streams_0_resent_pieces: resent } = bonded.metrics('b')
     expect(repaired).toBeGreaterThan(0)
     expect(resent).toBeGreaterThan(0)
-    expect(bonded.bench.log.map(({ message }) => message)).toContain('a carrier is used again')
+    expect(bonded.bench.log.map(({ message }) => message)).toContain('carrier 7 is used again')
     bonded.bench.stop()
   })
 

@@ -106,7 +106,10 @@ export class Transport {
       reported: () => this.wake(this.pumpTimer),
       probed: (token, prober, carrier) => this.probed(token, prober, carrier),
       doubted: (carrier) => this.doubted(carrier),
-      returned: (carrier) => log('INFO', 'a carrier is used again', { carrier: carrier.settings.handle >>> 0 }),
+      returned: ({ settings }) => {
+        const carrier = settings.handle >>> 0
+        log('INFO', `carrier ${carrier} is used again`, { carrier })
+      },
     })
     this.sending.refresh()
     this.wake(this.checkTimer)
@@ -260,7 +263,7 @@ export class Transport {
   private leave(carrier: Carrier): void {
     const { inFlight, settings } = carrier
     const details = { carrier: settings.handle >>> 0, unreported: inFlight.packets }
-    this.context.log('WARN', 'a carrier is left: what was sent on it is not reported', details)
+    this.context.log('WARN', `carrier ${details.carrier} is left: what was sent on it is not reported`, details)
     carrier.leave()
   }
 
