@@ -470,6 +470,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     bytesToCacheLine: () => [new Uint8Array(100).subarray(random.below(101))],
     trimHeap: () => [],
     readClock: () => [new Float64Array(random.below(3))],
+    unixTime: () => [],
     eventOpen: () => [owner()],
     eventSignal: () => [get('event')],
     eventClear: () => [get('event')],

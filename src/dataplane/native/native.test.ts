@@ -451,6 +451,7 @@ describe('wrong arguments', () => {
       udpOpen: [owner, options],
       udpAddress: [udp],
       udpInterface: [udp],
+      udpTune: [udp, 65536, 1],
       interfaceIndex: ['lo'],
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],
