@@ -1,9 +1,9 @@
 /** Configurations that a command itself checks, without a node. */
 import { dirname, resolve } from 'node:path'
 import { components } from '../dataplane/components/registry.ts'
+import { checkGivenConfig } from '../dataplane/engine/check.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
-import { checkGivenConfig } from '../dataplane/engine/shm-size.ts'
 import type { Problem } from '../text/pointer.ts'
 import { readInput } from './options.ts'
 import { invalid, type Source } from './problems.ts'

@@ -2,12 +2,12 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { camelCase } from '../../text/names.ts'
 import type { Problem } from '../../text/pointer.ts'
-import { asWritten, type CheckedConfig, checkAgainst, readConfig, under } from './check.ts'
+import { type CheckedConfig, checkGivenConfig, readConfig } from './check.ts'
+import { asWritten, checkAgainst, under } from './check-value.ts'
 import type { Registry } from './component.ts'
 import { Shell } from './config-shell.ts'
 import { faultsOfLogFilters, LogConfig } from './log-filters.ts'
 import { RelayConfiguration, relayFaults } from './relay-configuration.ts'
-import { checkGivenConfig } from './shm-size.ts'
 
 /** A configuration of another kind: how many of what it has, and what is wrong with it. */
 interface CheckedOther {
