@@ -56,7 +56,7 @@ describe('a text that is no JSON', () => {
     for (const text of [nested(1_001), nested(2_000_000), '['.repeat(4_000_000), '{"a":'.repeat(800_000)]) {
       expect(readJson(text)).toEqual({
         value: undefined,
-        problems: [{ pointer: '', message: 'is nested deeper than 1,000 levels, the most that are read' }],
+        problems: [{ pointer: '', message: 'the text is nested deeper than 1,000 levels, the most that are read' }],
       })
     }
     // Brackets side by side, or in strings, are no levels.

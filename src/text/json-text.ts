@@ -35,7 +35,7 @@ export function readJson(text: string): JsonText {
   // A look at every character, nothing built: what has no key twice, nearly every text, pays no more.
   const written = tallyOf(text)
   if (written.depth > MAX_DEPTH) {
-    const message = `is nested deeper than ${MAX_DEPTH.toLocaleString('en-US')} levels, the most that are read`
+    const message = `the text is nested deeper than ${MAX_DEPTH.toLocaleString('en-US')} levels, the most that are read`
     return { value: undefined, problems: [{ pointer: '', message }] }
   }
   let value: unknown
