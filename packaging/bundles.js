@@ -4,7 +4,7 @@
  *
  * - dist/program: the command line and with it the node, main.js and a file for what each command has of its own; and simulate-thread.js.
  * - dist/thread: the threads of runs, run.cjs and a file for each component and what several have in common.
- * - dist/piscina: Piscina, whose worker.js each thread begins with; it looks for that beside itself.
+ * - dist/piscina: Piscina, and worker.js beside it, where it looks for what each thread is to begin with: load-thread.ts, which loads the rest.
  */
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire, isBuiltin, Module } from 'node:module'
@@ -89,8 +89,13 @@ await bundle(
     exports: 'named',
     entryFileNames: 'run.cjs',
     chunkFileNames: '[name]-[hash].cjs',
-    // What every run needs is one file, to be read and taken over in one piece.
-    codeSplitting: { groups: [{ name: 'engine', test: /src\/(dataplane\/(engine|native)|text)\// }] },
+    // What every run needs is one file, to be read and taken over in one piece; and so is what most sockets have in common.
+    codeSplitting: {
+      groups: [
+        { name: 'engine', test: /src\/(dataplane\/(engine|native)|text)\/|typebox/ },
+        { name: 'endpoint', test: /endpoints\/(datagram-)?endpoint\.ts/ },
+      ],
+    },
   },
   { file: asFunction },
 )
@@ -122,16 +127,37 @@ await bundle(
 
 const piscina = createRequire(import.meta.url).resolve('piscina')
 const pool = join(root, 'dist/piscina')
+const commonJsOutput = (name) => ({ format: 'cjs', entryFileNames: name, sourcemap: false })
+const external = (id) => isBuiltin(id) || id === '@napi-rs/nice'
+
+/**
+ * Piscina describes each thread anew, by an object of getters, to whoever chooses one, twice for each task: with 200 threads that is half a millisecond of a
+ * start. Here each thread keeps the one it was described by first; the getters look at the thread as it is.
+ */
+const describedOnce = {
+  name: 'described-once',
+  transform(code, id) {
+    if (!id.endsWith('/worker_pool/index.js')) return null
+    const described = code.replace(
+      /get interface\(\) \{\s*const worker = this;\s*return \{/,
+      'get interface() { const worker = this; return this.described ??= {',
+    )
+    if (described === code) throw new Error(`${id} is not as it was: see how it describes a thread now`)
+    return described
+  },
+}
 rmSync(pool, { recursive: true, force: true })
 mkdirSync(pool)
-// Each by itself, in one file.
-for (const name of ['main', 'worker']) {
-  await bundleInto(
-    pool,
-    { [name]: join(dirname(piscina), `${name}.js`) },
-    { format: 'cjs', entryFileNames: '[name].js', sourcemap: false },
-    { external: (id) => isBuiltin(id) || id === '@napi-rs/nice', file: loadedWhenUsed },
-  )
-}
+await bundleInto(pool, join(dirname(piscina), 'main.js'), commonJsOutput('main.js'), {
+  external,
+  plugins: [describedOnce],
+  file: loadedWhenUsed,
+})
+// What Piscina has each thread begin with; its own part of a thread is loaded by that, as the rest is.
+await bundleInto(pool, join(root, 'src/dataplane/engine/load-thread.ts'), {
+  ...commonJsOutput('worker.js'),
+  minify: true,
+})
+await bundleInto(pool, join(dirname(piscina), 'worker.js'), commonJsOutput('tasks.js'), { external, file: asFunction })
 writeFileSync(join(pool, 'package.json'), '{ "type": "commonjs" }\n')
 copyFileSync(join(dirname(piscina), '../LICENSE'), join(pool, 'LICENSE'))

@@ -1,8 +1,8 @@
 /** Many simulations on all CPUs: a Piscina pool whose tasks are whole simulations, each of which one thread does. */
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { Piscina } from 'piscina'
-import { LOADER, ThreadLoads } from '../dataplane/engine/thread-loading.ts'
+import type { Piscina as Pool } from 'piscina'
+import { Piscina, ThreadLoads } from '../dataplane/engine/thread-loading.ts'
 import { packageRoot } from '../package-root.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
@@ -33,7 +33,7 @@ export class SimulationPool {
   readonly #signal: AbortSignal
   readonly #onDone: (done: number) => void
   readonly #loads = new ThreadLoads(THREAD)
-  readonly #piscina: Piscina<SimulationTask, SimulationResult>
+  readonly #piscina: Pool<SimulationTask, SimulationResult>
   /** Resolves when the signal comes, rejects when a thread cannot be had: Piscina keeps its task in the queue then. */
   readonly #broken: Promise<void>
   #done = 0
@@ -43,7 +43,7 @@ export class SimulationPool {
     this.#signal = signal
     this.#onDone = onDone
     this.#piscina = new Piscina({
-      filename: LOADER,
+      filename: THREAD,
       workerData: this.#loads.data,
       minThreads: 0,
       maxThreads: jobs,

@@ -19,6 +19,8 @@ export interface LineFileOptions {
   readonly keep?: number
   /** Cuts the file to nothing before the first line. */
   readonly truncate?: boolean
+  /** Nobody can have written it before: it is not looked for. */
+  readonly isNew?: boolean
   /** Lines were lost: `error` says why, once for all until a write succeeds again. */
   onLost(lines: number, error: Error): void
 }
@@ -64,6 +66,7 @@ export class LineFile {
   constructor(options: LineFileOptions) {
     this.path = options.path
     this.#options = options
+    if (options.isNew === true) this.#end = NOTHING
   }
 
   /** Takes a line, without its end; it is in the file once `written` resolves. */

@@ -38,12 +38,14 @@ export class RunLog {
   #opened: Promise<void> = Promise.resolve()
   readonly #listeners = new Set<LogListener>()
 
-  constructor({ path, bytes, capacity = MAX_LOG_LINES, onLost }: RunLogOptions) {
+  /** `isNew`: of a run that has just begun. */
+  constructor({ path, bytes, capacity = MAX_LOG_LINES, onLost }: RunLogOptions, isNew = true) {
     this.#capacity = capacity
     this.#file = new LineFile({
       path,
       rotateAt: Math.ceil(bytes / LOG_FILES),
       keep: LOG_FILES - 1,
+      isNew,
       onLost: (lines, error) => {
         this.#hasLost = true
         onLost(lines, error)
@@ -53,7 +55,7 @@ export class RunLog {
 
   /** The log of a run that an earlier process has written: await `opened` before anything else. */
   static stored(options: RunLogOptions): RunLog {
-    const log = new RunLog(options)
+    const log = new RunLog(options, false)
     log.#opened = log.#open()
     // Whoever reads it is told; nobody has to.
     log.#opened.catch(() => {})

@@ -12,8 +12,7 @@ import { components } from '../../src/dataplane/components/registry.ts'
 import { HostNames } from '../../src/dataplane/engine/host-names.ts'
 import { createRunPool } from '../../src/dataplane/engine/pool.ts'
 import type { LogLine, RunPool } from '../../src/dataplane/engine/run.ts'
-import { LOADER, type ThreadData } from '../../src/dataplane/engine/thread-loading.ts'
-import { addonFile } from '../../src/dataplane/native/native.ts'
+import { ThreadLoads } from '../../src/dataplane/engine/thread-loading.ts'
 import { openRunPool } from '../../src/dataplane/product.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import type { Pipeline } from '../harness/component.ts'
@@ -267,12 +266,11 @@ describe('the bundle', () => {
     const root = packageRoot()
     const worker = join(root, 'dist/piscina/worker.js')
     const thread = join(root, 'dist/thread/run.cjs')
-    const loads = new Int32Array(new SharedArrayBuffer(8))
-    const workerData: ThreadData = { thread, loads, addon: addonFile, files: new Map() }
+    const workerData = new ThreadLoads(thread).data
     const program = `
       const { parentPort } = require('node:worker_threads')
       const before = new Set(process.moduleLoadList)
-      for (const file of ${JSON.stringify([worker, LOADER])}) require(file)
+      require(${JSON.stringify(worker)})
       parentPort.postMessage(process.moduleLoadList.filter((name) => !before.has(name)))`
     const loading = new Worker(program, { eval: true, workerData })
     const [loaded] = await once(loading, 'message')

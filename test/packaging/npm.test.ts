@@ -40,9 +40,9 @@ describe('the tarball', () => {
           'dist/program/main.js',
           'dist/piscina/main.js',
           'dist/piscina/worker.js',
+          'dist/piscina/tasks.js',
           'dist/thread/run.cjs',
           'dist/thread/run.cjs.map',
-          'dist/src/dataplane/engine/load-thread.cjs',
         ],
         ...[
           'dist/web/index.html',

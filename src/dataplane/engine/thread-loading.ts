@@ -1,10 +1,16 @@
-/** Threads whose module load-thread.cts loads: what Piscina starts them with, and the wait for those that are in the midst of it. */
+/** Piscina, whose threads begin with load-thread.ts: what they are given to load, and the wait for those that are in the midst of it. */
 import { join } from 'node:path'
 import { packageRoot } from '../../package-root.ts'
+import { requirePackage } from '../../require-package.ts'
 import { addonFile } from '../native/native.ts'
 
-/** What Piscina starts each thread with. Threads run built code, also when the main thread runs the sources (tests). */
-export const LOADER = join(packageRoot(), 'dist/src/dataplane/engine/load-thread.cjs')
+/** Bundled (packaging/bundles.js). Threads run built code, also when the main thread runs the sources (tests). */
+const folder = join(packageRoot(), 'dist/piscina')
+
+export const { Piscina } = requirePackage(join(folder, 'main.js')) as typeof import('piscina')
+
+/** Piscina's part of a thread. */
+const TASKS = join(folder, 'tasks.js')
 
 /** How long the end of threads waits for one that is loading; whoever was ended in the midst of it is never done. */
 const MAX_LOAD_MS = 5_000
@@ -26,6 +32,8 @@ export type LoadedFiles = ReadonlyMap<string, LoadedFile>
 export interface ThreadData {
   /** The module that does the tasks. */
   readonly thread: string
+  /** The file that has the thread take tasks: Piscina's. */
+  readonly tasks: string
   /** How many threads of the pool have begun to load it, and how many are done. */
   readonly loads: Int32Array
   /** The file of the native addon. */
@@ -41,7 +49,7 @@ export class ThreadLoads {
   private readonly files = new Map<string, LoadedFile>()
 
   constructor(thread: string) {
-    this.data = { thread, loads: this.loads, addon: addonFile, files: this.files }
+    this.data = { thread, tasks: TASKS, loads: this.loads, addon: addonFile, files: this.files }
   }
 
   /** A thread has loaded files: for those that begin from now on. */

@@ -1,17 +1,11 @@
 /** The threads of a run pool: Piscina's, those kept ready, those that have run and give their memory back. */
-import { join } from 'node:path'
 import { SHARE_ENV, type Transferable } from 'node:worker_threads'
 import type { Piscina as Pool } from 'piscina'
-import { packageRoot } from '../../package-root.ts'
-import { requirePackage } from '../../require-package.ts'
 import { INSTALL_AGAIN, messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import { collectGarbage } from './garbage.ts'
 import type { RunEnd } from './run.ts'
-import { LOADER, type LoadedFiles, ThreadLoads } from './thread-loading.ts'
-
-/** As it is bundled (packaging/bundles.js): what it starts a thread with is one file, which loads of Node.js no more than it needs. */
-const { Piscina } = requirePackage(join(packageRoot(), 'dist/piscina/main.js')) as typeof import('piscina')
+import { type LoadedFiles, Piscina, ThreadLoads } from './thread-loading.ts'
 
 /** What to do about a start that the system had no means for. */
 export const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
@@ -119,7 +113,7 @@ export class Threads implements ThreadSource {
     this.options = options
     this.loads = new ThreadLoads(options.thread)
     this.piscina = new Piscina({
-      filename: LOADER,
+      filename: options.thread,
       workerData: this.loads.data,
       // No thread changes it: none needs a copy.
       env: SHARE_ENV,
