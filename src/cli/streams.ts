@@ -1,10 +1,13 @@
 /** Streams as commands follow them: Ctrl-C is an end of them, no failure. */
 import type { MessageStream } from '@penstock/client'
 
-/** The messages of a stream that ends with `signal`, until it does. */
+/** The messages of a stream that ends with `signal`, until it does: none of those that had come by then and were not asked for. */
 export async function* untilAborted<M>(messages: MessageStream<M>, signal: AbortSignal): AsyncGenerator<M, void> {
   try {
-    yield* messages
+    for await (const message of messages) {
+      if (signal.aborted) return
+      yield message
+    }
   } catch (error) {
     if (!signal.aborted) throw error
   }

@@ -1,6 +1,8 @@
 /** The commands that talk to a node: up, status and the life of a pipeline, over REST, from start to SIGTERM. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
@@ -33,6 +35,29 @@ async function down(): Promise<number | null> {
   const gone = once(node, 'exit')
   node.kill('SIGTERM')
   return (await gone)[0]
+}
+
+/** A proxy of the node that holds streams back until `events` events have come, and lets them go in one piece, as a busy machine does. */
+async function holding(events: number): Promise<{ url: string; close(): void }> {
+  const proxy = createServer((request, response) => {
+    get(`${url}${request.url}`, { headers: request.headers }, (answer) => {
+      const isStream = answer.headers['content-type'] === 'text/event-stream'
+      response.writeHead(answer.statusCode as number, answer.headers)
+      response.flushHeaders()
+      let held = ''
+      answer.setEncoding('utf8')
+      answer.on('data', (text: string) => {
+        held += text
+        if (isStream && held.split('\ndata: ').length <= events) return
+        response.write(held)
+        held = ''
+      })
+      answer.on('end', () => response.end(held))
+      response.on('close', () => answer.destroy())
+    })
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, close: () => proxy.close() }
 }
 
 interface Pipeline {
@@ -96,6 +121,12 @@ describe('a node and its pipelines', () => {
     expect(telemetry.code).toBe(0)
     expect(telemetry.stdout.match(/COMPONENT +METRIC/g)).toHaveLength(2)
     expect(telemetry.stdout).toMatch(/input_packets +[\d,]+ +packets +[\d.]+( k)?\/s/)
+    const late = await holding(6)
+    const two = ['pipelines', 'telemetry', 'lossy', '--count', '2', '-o', 'json']
+    const shown = await penstock(two, { env: { PENSTOCK_URL: late.url } })
+    late.close()
+    expect(shown).toMatchObject({ code: 0, stderr: '' })
+    expect(shown.stdout.trim().split('\n')).toHaveLength(2)
     const seldom = [
       'telemetry',
       'lossy',
