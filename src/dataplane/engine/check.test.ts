@@ -438,4 +438,20 @@ describe('warnings', () => {
     )
     for (const { message } of warnings) expect(message).toContain('comes back here unchanged')
   })
+
+  it.each([
+    ['udp', { local_address: '239.1.1.1:5000' }, 'local_address'],
+    ['udp', { local_address: '239.1.1.1:5000', multicast_group: '239.1.1.2' }, 'local_address'],
+    ['udp', { local_address: '239.1.1.1:5000', multicast_group: '239.1.1.1' }, undefined],
+    ['udp', { local_address: '[ff15::1]:5000', multicast_group: 'ff15:0::1' }, undefined],
+    ['udp', { local_address: '0.0.0.0:5000', multicast_group: '239.1.1.1' }, undefined],
+    ['udp', { local_address: 'group.example:5000' }, undefined],
+    ['udp_local', { address: '[ff15::1]:5000' }, 'address'],
+    ['udp_local', { address: '127.0.0.1:5000' }, undefined],
+  ])('tell of a %s that is bound to a group which it does not join: %j', (key, config, field) => {
+    const warnings = warningsOf({ net: { [key]: { output: 'x', ...config } }, sink: { traffic_sink: { input: 'x' } } })
+    expect(warnings.map(({ pointer }) => pointer)).toEqual(field === undefined ? [] : [`${at}/net/${key}/${field}`])
+    for (const { message } of warnings)
+      expect(message).toMatch(/^(239\.1\.1\.1|ff15::1) is .* not join.*multicast_group/)
+  })
 })

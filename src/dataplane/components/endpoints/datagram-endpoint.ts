@@ -2,9 +2,10 @@
 
 import { isIPv4, isIPv6 } from '../../../text/ip-family.ts'
 import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
-import { formatRemote, parseSocketAddress } from '../../engine/address.ts'
+import { formatRemote, parseSocketAddress, remoteRecord } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
 import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
+import type { Fault } from '../../engine/component.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
 import { counter, drop, gauge, type Metrics } from '../../engine/metrics.ts'
@@ -69,6 +70,20 @@ export function isMulticast(address: string): boolean {
   if (isIPv6(address)) return ipv6Bytes(address)[0] === 0xff
   if (!isIPv4(address)) return false
   return Number(address.split('.')[0]) >> 4 === 14
+}
+
+/** The address without a port, as bytes that are equal where addresses are, however they are written. */
+function addressBytes(address: string): string {
+  return String(remoteRecord({ address, port: 0, family: address.includes(':') ? 6 : 4 }))
+}
+
+/** What to warn of where the address in the field at `pointer` is that of a group and the socket joins another, `joined`, or none: it hears nothing. */
+export function unjoinedGroup(pointer: string, bound: string | undefined, joined?: string): Fault[] {
+  const address = bound === undefined ? undefined : parseSocketAddress(bound)?.address
+  if (address === undefined || !isMulticast(address)) return []
+  if (joined !== undefined && addressBytes(joined) === addressBytes(address)) return []
+  const what = `${address} is the address of a multicast group that the socket does not join, so nothing comes in`
+  return [{ pointer, message: `${what}; udp joins the group that multicast_group names` }]
 }
 
 /** What the kernel gives datagrams to a group when nothing else is said. */

@@ -11,6 +11,7 @@ import {
   HOST_NAMES,
   SEVERAL_CLIENTS,
   UdpBackend,
+  unjoinedGroup,
 } from './datagram-endpoint.ts'
 
 export const udpLocal = defineComponent({
@@ -35,6 +36,7 @@ export const udpLocal = defineComponent({
   passes: true,
   mtu: ({ mtu }) => datagramMtu(mtu, 0),
   sends: ({ mtu, address }) => datagramLimit(mtu, address),
+  warn: ({ address }) => unjoinedGroup('/address', address),
   create(config, context) {
     const endpoint = new DatagramEndpoint(context, context.outlets.output, {
       mtu: config.mtu,

@@ -25,6 +25,7 @@ import {
   isMulticast,
   openForBothFamilies,
   SEVERAL_CLIENTS,
+  unjoinedGroup,
 } from './datagram-endpoint.ts'
 
 export const udp = defineComponent({
@@ -111,11 +112,12 @@ export const udp = defineComponent({
     }
     return faults
   },
-  warn(_config, { comesBack }) {
-    if (!comesBack) return []
+  warn(config, { comesBack }) {
+    const unheard = config.output ? unjoinedGroup('/local_address', config.local_address, config.multicast_group) : []
+    if (!comesBack) return unheard
     const what = 'what is received at output comes back here unchanged: every datagram is answered with itself'
     const risk = 'and between two sockets that do so one datagram goes round for ever, as fast as the machines can'
-    return [{ pointer: '/input', message: `${what}, ${risk}` }]
+    return [...unheard, { pointer: '/input', message: `${what}, ${risk}` }]
   },
   create(config, context) {
     const { local_address, remote_address } = config
