@@ -177,6 +177,10 @@ struct Memory {
   }
   template <class HandleAt>
   bool releaseAll(size_t count, HandleAt handleAt) const {
+    // Copies, which nothing that is written below can be part of, stay in registers.
+    int32_t* const free = this->free;
+    int32_t* const train = this->train;
+    const int32_t slots = this->slots;
     const auto known = static_cast<uint32_t>(slots);
     int32_t top = loadOnce(free);
     if (top < 0 || static_cast<size_t>(top) + count > static_cast<size_t>(slots)) return false;
@@ -185,7 +189,7 @@ struct Memory {
     for (size_t i = 0; i < count; i++) {
       const int32_t handle = handleAt(i);
       if (static_cast<uint32_t>(handle) >= known) return false;
-      const int32_t index = trainOf(handle);
+      const auto index = static_cast<int32_t>(static_cast<uint32_t>(loadOnce(train + handle)) - 1u);
       if (index >= 0) {
         train[handle] = 0;
         if (index != leaving) {

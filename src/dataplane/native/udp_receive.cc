@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "clock.h"
+#include "syscalls.h"
 #include "udp.h"
 
 namespace penstock {
@@ -193,7 +194,7 @@ Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  const ssize_t bytes = recvmsg(socket.fd, &message, MSG_DONTWAIT);
+  const ssize_t bytes = receiveMessage(socket.fd, &message, MSG_DONTWAIT);
   if (bytes < 0) return afterError(receive, errors);
   receive.stamp();
   receive.trains++;
@@ -289,7 +290,7 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
     message.msg_iovlen = static_cast<size_t>(want) + 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    const ssize_t bytes = recvmsg(socket.fd, &message, MSG_DONTWAIT);
+    const ssize_t bytes = receiveMessage(socket.fd, &message, MSG_DONTWAIT);
     if (bytes < 0) {
       const Next next = afterError(receive, &errors);
       if (next == Next::go) continue;
@@ -354,7 +355,7 @@ Next receiveTrains(Receive& receive, State& state) {
 }
 
 /** recvmmsg: up to 64 datagrams a call, each into a slot of its own. */
-Next receiveMessages(Receive& receive) {
+Next receiveSeveral(Receive& receive) {
   const Memory& memory = receive.memory;
   int32_t slots[kMaxMessages];
   iovec iov[kMaxMessages];
@@ -383,7 +384,7 @@ Next receiveMessages(Receive& receive) {
       messages[i].msg_hdr.msg_iov = &iov[i];
       messages[i].msg_hdr.msg_iovlen = 1;
     }
-    const int count = recvmmsg(receive.socket.fd, messages, static_cast<unsigned>(want), MSG_DONTWAIT, nullptr);
+    const int count = receiveMessages(receive.socket.fd, messages, static_cast<unsigned>(want), MSG_DONTWAIT);
     if (count < 0) {
       const Next next = afterError(receive, &errors);
       if (next == Next::go) continue;
@@ -457,7 +458,7 @@ napi_value udpReceive(napi_env env, napi_callback_info info) {
     if (socket->backend == kLinux) {
       next = receiveTrains(receive, state);
     } else {
-      next = socket->backend == kLinuxNoGro ? receiveMessages(receive) : receiveSingles(receive);
+      next = socket->backend == kLinuxNoGro ? receiveSeveral(receive) : receiveSingles(receive);
       if (next == Next::go) next = discard(receive, state);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "syscalls.h"
 #include "udp.h"
 
 namespace penstock {
@@ -173,8 +174,8 @@ struct Send {
       size_t sent = 0;
       bool retried = false;
       while (sent < ready) {
-        const int result = sendmmsg(socket.fd, &state.messages[sent], static_cast<unsigned>(ready - sent),
-                                    MSG_DONTWAIT | MSG_NOSIGNAL);
+        const int result = sendMessages(socket.fd, &state.messages[sent], static_cast<unsigned>(ready - sent),
+                                        MSG_DONTWAIT | MSG_NOSIGNAL);
         if (result > 0) {
           for (int i = 0; i < result; i++) done += state.groups[next + sent++].packets;
           retried = false;
