@@ -1,6 +1,8 @@
 /** What commands print with `-o json` is what their JSON Schemas in docs/output say. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { documentOf, OUTPUT_SCHEMAS } from '../../src/cli/output-schemas.ts'
@@ -86,7 +88,11 @@ function check(path: string, stdout: string): void {
 }
 
 const generator = `${packageRoot()}/examples/generator.json`
-const operate = `${packageRoot()}/examples/operate.json`
+/** A copy: beside it `run` writes a file of metrics. */
+const operate = directory.file(
+  'operate.json',
+  JSON.parse(readFileSync(join(packageRoot(), 'examples/operate.json'), 'utf8')),
+)
 
 const link = ['--loss', '2%', '--rate', '10M', '--packet', '1200', '--budget', '30ms']
 
