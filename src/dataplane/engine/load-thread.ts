@@ -29,6 +29,7 @@ interface Making {
 
 const modules = new Map<string, { exports: unknown }>()
 const makings = new Map<string, Making>()
+const maps = new Map<string, import('node:module').SourceMap | null>()
 
 /**
  * Loads a file of a bundle by its path, and those that it requires by `./` as well; anything else Node.js loads. Each is the function that Node.js
@@ -84,14 +85,14 @@ function loadTask(): Task {
   Atomics.add(loads, 0, 1)
   try {
     if (!thread.endsWith('.cjs')) return require(thread).default
+    // No map is read before somebody asks for a stack trace.
+    Error.prepareStackTrace = (error, sites) => [String(error), ...sites.map(lineOf)].join('\n')
     const run = (load(thread) as { default: Task }).default
     return (task) => run(task, tellLoaded)
   } finally {
     Atomics.add(loads, 1, 1)
   }
 }
-
-const maps = new Map<string, import('node:module').SourceMap | null>()
 
 /** The map of a file of a bundle; null where there is none. */
 function mapOf(file: string): import('node:module').SourceMap | null {
@@ -116,9 +117,6 @@ function lineOf(site: NodeJS.CallSite): string {
   const place = `${source}:${origin.originalLine + 1}:${origin.originalColumn + 1}`
   return `    at ${String(site).replace(`${file}:${line}:${column}`, () => place)}`
 }
-
-// No map is read before somebody asks for a stack trace.
-Error.prepareStackTrace = (error, sites) => [String(error), ...sites.map(lineOf)].join('\n')
 
 // First: where it fails, Piscina's part would look for it by `import` and tell of that.
 const task = loadTask()

@@ -60,7 +60,10 @@ struct Memory {
   uint8_t* remoteOf(int32_t handle) const { return remote + static_cast<size_t>(handle) * kRemoteBytes; }
 
   /** The train that a packet lies in, -1 for its own slot; not checked. */
-  int32_t trainOf(int32_t handle) const { return static_cast<int32_t>(static_cast<uint32_t>(loadOnce(train + handle)) - 1u); }
+  int32_t trainOf(int32_t handle) const { return trainIn(train, handle); }
+  static int32_t trainIn(const int32_t* train, int32_t handle) {
+    return static_cast<int32_t>(static_cast<uint32_t>(loadOnce(train + handle)) - 1u);
+  }
   void putInTrain(int32_t handle, int32_t index) const { train[handle] = index + 1; }
 
   /** Looks a packet up; false when the handle, its offset or its length lead outside of its slot. */
@@ -189,7 +192,7 @@ struct Memory {
     for (size_t i = 0; i < count; i++) {
       const int32_t handle = handleAt(i);
       if (static_cast<uint32_t>(handle) >= known) return false;
-      const auto index = static_cast<int32_t>(static_cast<uint32_t>(loadOnce(train + handle)) - 1u);
+      const int32_t index = trainIn(train, handle);
       if (index >= 0) {
         train[handle] = 0;
         if (index != leaving) {
