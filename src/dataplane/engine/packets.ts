@@ -153,11 +153,11 @@ export class Packets implements PacketMemory {
     this.free[0] = top
   }
 
-  /** Gives back every packet of a batch and empties it. */
+  /** Gives back every packet of a batch, so that they are taken again in this order, and empties it. */
   releaseAll(batch: PacketList): void {
     const { free, train, slots } = this
     const { handles, length } = batch
-    let top = free[0]
+    const last = free[0] + length
     let i = 0
     // Four at a time take two thirds of what they take one by one: what V8 loads again in every round it loads once.
     for (; i + 4 <= length; i += 4) {
@@ -166,19 +166,16 @@ export class Packets implements PacketMemory {
       const three = handles[i + 2]
       const four = handles[i + 3]
       if ((train[one] | train[two] | train[three] | train[four]) !== 0) this.leaveTrains(handles, i, i + 4)
+      const top = last - i
       const place = top - slots
-      free[top + 1] = one + place + 1
-      free[top + 2] = two + place + 2
-      free[top + 3] = three + place + 3
-      free[top + 4] = four + place + 4
-      top += 4
+      free[top] = one + place
+      free[top - 1] = two + place - 1
+      free[top - 2] = three + place - 2
+      free[top - 3] = four + place - 3
     }
     this.leaveTrains(handles, i, length)
-    for (; i < length; i++) {
-      top++
-      free[top] = handles[i] + top - slots
-    }
-    free[0] = top
+    for (; i < length; i++) free[last - i] = handles[i] + last - i - slots
+    free[0] = last
     batch.length = 0
   }
 

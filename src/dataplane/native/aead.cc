@@ -112,9 +112,9 @@ class Filling {
   uint8_t* next(size_t bytes) {
     if (bytes <= left_) return at_;
     end();
-    index_ = bytes <= kTrainBytes ? memory_.nextTrain() : -1;
-    if (index_ < 0) return nullptr;
-    memory_.takeTrain(index_, 0);
+    if (bytes > kTrainBytes || memory_.nextTrains(&index_, 1) == 0) return nullptr;
+    memory_.takeTrains(1);
+    memory_.trainReferences[index_] = 0;
     at_ = memory_.trainAt(index_);
     left_ = kTrainBytes;
     return at_;

@@ -18,6 +18,7 @@
 #include "cauchy.h"
 #include "elimination.h"
 #include "known_packets.h"
+#include "word_runs.h"
 
 namespace penstock {
 
@@ -99,12 +100,21 @@ struct Memory {
     const int32_t index = trainOf(last.handle);
     if (index < 0 || index >= trains) return 0;
     const int64_t end = trainAt(index) + kTrainBytes - data;
-    int64_t at = last.data + last.length - data;
-    const int64_t stop = std::min(end, at + room) - last.length;
+    const int64_t at = last.data + last.length - data;
+    const int64_t bytes = std::min<int64_t>(end - at, room);
+    if (bytes < last.length) return 0;
+    count = std::min(count, static_cast<size_t>(bytes / last.length));
     size_t n = 0;
-    for (; n < count && at <= stop; n++, at += last.length) {
+    // As packets of a train that nobody else had slots beside.
+    const int32_t next = last.handle + 1;
+    const size_t neighbours = risingWords(handles, std::min(count, static_cast<size_t>(slots - next)), next, 1);
+    n = equalWords(train + next, neighbours, index + 1);
+    n = equalWords(length + next, n, last.length);
+    n = risingWords(offset + next, n, static_cast<int32_t>(at), last.length);
+    if (n < neighbours) return n;
+    for (int64_t behind = at + static_cast<int64_t>(n) * last.length; n < count; n++, behind += last.length) {
       const int32_t handle = loadOnce(handles + n);
-      if (static_cast<uint32_t>(handle) >= static_cast<uint32_t>(slots) || trainOf(handle) != index || loadOnce(offset + handle) != at ||
+      if (static_cast<uint32_t>(handle) >= static_cast<uint32_t>(slots) || trainOf(handle) != index || loadOnce(offset + handle) != behind ||
           loadOnce(length + handle) != last.length) {
         break;
       }
@@ -128,17 +138,40 @@ struct Memory {
     const int32_t handle = decoded(slots, place, loadOnce(free + place));
     return handle < 0 || handle >= slots ? -1 : handle;
   }
-  /** The top of the stack of free trains, -1 when there is none or the stack is damaged. It stays there until taken. */
-  int32_t nextTrain() const {
-    const int32_t count = loadOnce(trainFree);
-    if (count <= 0 || count > trains) return -1;
-    const int32_t index = decoded(trains, count, loadOnce(trainFree + count));
-    return index < 0 || index >= trains ? -1 : index;
+  /**
+   * How many of the topmost `most` of a stack of `count`, beginning with the top, are neighbours, each with the handle behind the last; 0 when the stack is damaged.
+   * `first` is the handle of the top.
+   */
+  int32_t freeRun(int32_t count, int32_t most, int32_t* first) const {
+    *first = freeAt(count, 0);
+    if (*first < 0) return 0;
+    most = std::min(most, slots - *first);
+    const int32_t value = coded(slots, count, *first);
+    int32_t run = 1;
+    while (run < most && loadOnce(free + count - run) == value) run++;
+    return run;
   }
-  /** Takes the train that `nextTrain` named, for `packets` packets. */
-  void takeTrain(int32_t index, int32_t packets) const {
-    trainFree[0] = loadOnce(trainFree) - 1;
-    trainReferences[index] = packets;
+  /** The topmost of the stack of free trains, `most` of them at most; how many, 0 when there is none or the stack is damaged. They stay there until taken. */
+  int32_t nextTrains(int32_t* indices, int32_t most) const {
+    const int32_t count = loadOnce(trainFree);
+    if (count <= 0 || count > trains) return 0;
+    const int32_t wanted = std::min(most, count);
+    for (int32_t i = 0; i < wanted; i++) {
+      const int32_t index = decoded(trains, count - i, loadOnce(trainFree + count - i));
+      if (index < 0 || index >= trains) return i;
+      indices[i] = index;
+    }
+    return wanted;
+  }
+  /** Takes the first `count` of the trains that `nextTrains` named. */
+  void takeTrains(int32_t count) const { trainFree[0] = loadOnce(trainFree) - count; }
+  /** Gives back a train that no packet lies in; false when the stack is damaged. */
+  bool putTrain(int32_t index) const {
+    const int32_t count = loadOnce(trainFree);
+    if (count < 0 || count >= trains) return false;
+    trainFree[count + 1] = coded(trains, count + 1, index);
+    trainFree[0] = count + 1;
+    return true;
   }
   /** The packet's bytes are no longer in its train; the last one frees it. False when the bookkeeping is damaged. */
   bool leaveTrain(int32_t handle) const {
@@ -154,12 +187,7 @@ struct Memory {
     const auto references = static_cast<int32_t>(static_cast<uint32_t>(loadOnce(trainReferences + index)) -
                                                  static_cast<uint32_t>(packets));
     trainReferences[index] = references;
-    if (references != 0) return true;
-    const int32_t count = loadOnce(trainFree);
-    if (count < 0 || count >= trains) return false;
-    trainFree[count + 1] = coded(trains, count + 1, index);
-    trainFree[0] = count + 1;
-    return true;
+    return references != 0 || putTrain(index);
   }
   /** Moves a packet out of its train into its own slot, where it has room to grow; false when it does not fit. */
   bool settle(Packet* packet) const {
@@ -171,41 +199,51 @@ struct Memory {
     packet->data = to;
     return leaveTrain(packet->handle);
   }
-  /** Gives back `count` packets at once; false when the bookkeeping is damaged. */
+  /**
+   * Gives back `count` packets at once, so that they are taken again in this order: of packets that pass through, each batch has the slots of the one before,
+   * side by side. False when the bookkeeping is damaged.
+   */
   bool release(const Packet* packets, size_t count) const {
-    return releaseAll(count, [packets](size_t i) { return packets[i].handle; });
+    return releaseAll(count, [packets](size_t i) { return packets[i].handle; }, [](size_t, size_t, int32_t) { return size_t{0}; });
   }
   bool release(const int32_t* handles, size_t count) const {
-    return releaseAll(count, [handles](size_t i) { return loadOnce(handles + i); });
+    return releaseAll(count, [handles](size_t i) { return loadOnce(handles + i); },
+                      [handles](size_t i, size_t most, int32_t next) { return risingWords(handles + i, most, next, 1); });
   }
-  template <class HandleAt>
-  bool releaseAll(size_t count, HandleAt handleAt) const {
+  /** `neighbours` says how many from the i-th on, `most` of them at most, are `next`, `next + 1`, and so on, or less. */
+  template <class HandleAt, class Neighbours>
+  bool releaseAll(size_t count, HandleAt handleAt, Neighbours neighbours) const {
     // Copies, which nothing that is written below can be part of, stay in registers.
     int32_t* const free = this->free;
     int32_t* const train = this->train;
     const int32_t slots = this->slots;
     const auto known = static_cast<uint32_t>(slots);
-    int32_t top = loadOnce(free);
+    const int32_t top = loadOnce(free);
     if (top < 0 || static_cast<size_t>(top) + count > static_cast<size_t>(slots)) return false;
+    const int32_t last = top + static_cast<int32_t>(count);
     int32_t leaving = -1;
     int32_t left = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count;) {
       const int32_t handle = handleAt(i);
       if (static_cast<uint32_t>(handle) >= known) return false;
       const int32_t index = trainIn(train, handle);
+      const int32_t place = last - static_cast<int32_t>(i);
+      size_t run = 1;
       if (index >= 0) {
-        train[handle] = 0;
+        run += neighbours(i + 1, std::min(count - i - 1, static_cast<size_t>(slots - handle - 1)), handle + 1);
+        run = 1 + equalWords(train + handle + 1, run - 1, index + 1);
+        std::fill_n(train + handle, run, 0);
         if (index != leaving) {
           if (leaving >= 0 && !dropTrain(leaving, left)) return false;
           leaving = index;
           left = 0;
         }
-        left++;
+        left += static_cast<int32_t>(run);
       }
-      top++;
-      free[top] = coded(slots, top, handle);
+      std::fill_n(free + place + 1 - static_cast<int32_t>(run), run, coded(slots, place, handle));
+      i += run;
     }
-    free[0] = top;
+    free[0] = last;
     return leaving < 0 || dropTrain(leaving, left);
   }
   bool release(int32_t handle) const {

@@ -310,6 +310,57 @@ test('where long trains and short ones come in turn, a batch has room for a shor
   expect([...first, ...second, ...third].map((packet) => bytesOf(packets, packet))).toEqual(payloads)
 })
 
+/** Bytes as what is compared fast. */
+const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
+
+test('long trains behind short ones, more of them in a call than it has room for, wait and come in their order', () => {
+  const { packets, id } = taught(8)
+  for (let i = 0; i < 50; i++) sendTrain(i, 5)
+  for (const packet of receive(id, 250)) packets.release(packet)
+  const payloads = Array.from({ length: 6 }, (_, i) => sendTrain(100 + i, 64)).flat()
+  const taken = receiveOnce(id, 100)
+  expect(taken.length).toBe(100)
+  expect(packets.trainFree[0]).toBe(7)
+  // The kernel has nothing more: what is left waits with the socket, which is ready for reading as long as it does.
+  while (taken.length < payloads.length) taken.push(...receiveOnce(id, 100))
+  expect(taken.map((packet) => text(bytesOf(packets, packet)))).toEqual(payloads.map(text))
+  for (const packet of taken) packets.release(packet)
+  expect([packets.held, packets.trainFree[0]]).toEqual([0, 8])
+})
+
+test.each([1, 2, 3, 4])('trains of all lengths and calls with all kinds of room, seed %i', (seed) => {
+  const random = pattern(600, seed)
+  let next = 0
+  const below = (most: number) => random[next++ % random.length] % most
+  const { packets, id } = taught(5)
+  const kept: number[] = []
+  const gone: number[] = []
+  for (let round = 0; round < 12; round++) {
+    const payloads = Array.from({ length: 1 + below(6) }, (_, i) => sendTrain(round * 10 + i, 1 + below(64))).flat()
+    const taken: number[] = []
+    while (taken.length < payloads.length) taken.push(...receiveOnce(id, 1 + below(255)))
+    expect(taken.map((packet) => text(bytesOf(packets, packet)))).toEqual(payloads.map(text))
+    // Some stay for a while, so that neither slots nor trains are free in one row.
+    for (const packet of taken) (below(20) === 0 ? kept : gone).push(packet)
+    gone.push(...kept.splice(0, Math.max(0, kept.length - 60)))
+    for (const packet of gone.splice(0)) packets.release(packet)
+  }
+  for (const packet of kept) packets.release(packet)
+  expect([packets.held, packets.trainFree[0]]).toEqual([0, 5])
+})
+
+test('packets that have passed through leave their slots to the next ones in the order in which they had them', () => {
+  const { id } = taught(4)
+  const outbox = towards(9)
+  const rounds = [64, 20, 40].map((segments, i) => {
+    sendTrain(50 + i, segments)
+    const taken = receive(id, segments)
+    expect(native.udpSend(outbox, id, Int32Array.from(taken), 0, segments, ioCounters())).toBe(segments)
+    return taken
+  })
+  for (const taken of rounds) expect(taken).toEqual(rounds[0].slice(0, taken.length))
+})
+
 test('a socket that is to take no trains puts every packet into a slot of its own', () => {
   const local = { address: '127.0.0.1', port: native.udpAddress(inbox).port }
   native.close(inbox)

@@ -2,6 +2,7 @@
 #pragma once
 #include <netinet/in.h>
 
+#include <deque>
 #include <vector>
 
 #include "address.h"
@@ -20,6 +21,14 @@ namespace penstock {
 /** Segments of a UDP_SEGMENT message at most (UDP_MAX_SEGMENTS before Linux 6.10), and bytes: the longest UDP payload over IPv4. */
 constexpr uint32_t kMaxMessageSegments = 64;
 constexpr int32_t kMaxMessageBytes = 65507;
+
+/** Datagrams of `segment` bytes each, the last may be shorter, from `at` on, and who sent them. */
+struct Spill {
+  std::vector<uint8_t> bytes;
+  size_t at;
+  size_t segment;
+  uint8_t remote[kRemoteBytes];
+};
 
 enum Backend { kGeneric = 0, kLinuxNoGro = 1, kLinux = 2 };
 
@@ -47,6 +56,8 @@ struct Udp : Descriptor {
   int32_t lastSegments = 0;
   int32_t trainSegments = 0;
   int32_t singles = 0;
+  /** Segments of the longest train lately: one less with each train that is shorter. */
+  int32_t longest = 0;
   /** The last train was as long as one can be. */
   bool goesOn = false;
 
@@ -54,11 +65,8 @@ struct Udp : Descriptor {
   int32_t trainsWaiting = 0;
   int32_t unasked = 0;
 
-  /** The rest of a train that had more segments than the last call could take. */
-  std::vector<uint8_t> spill;
-  size_t spillAt = 0;
-  size_t spillSegment = 0;
-  uint8_t spillRemote[kRemoteBytes];
+  /** What came in trains that had more segments than the last call could take. */
+  std::deque<Spill> spills;
 
   /** Set once the device refused UDP_SEGMENT (EIO: it cannot checksum). */
   bool gsoRefused = false;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int32_t kMaxSegments = 128;  // UDP_MAX_SEGMENTS since Linux 6.10; 64 before
 constexpr int32_t kMaxMessages = 64;
+constexpr int32_t kMaxWhole = 8;  // trains that one call takes in one piece
 constexpr int kMaxErrors = 16;  // pending socket errors read in one call
 /** Packets that are worth a breath of their own, three long trains and more: a call that has them may leave it to the next whether there are more. */
 constexpr int32_t kMinPackets = 160;
@@ -45,6 +46,13 @@ struct Receive {
     const int64_t waited = realtime() - taken;
     stamp();
     if (waited > 0 && waited <= kMaxWaitNs) now -= static_cast<double>(waited);
+  }
+
+  /** How many trains there is a place for, and no more than make `enough`. */
+  int32_t trainsUntil(int32_t enough) const {
+    const int32_t longest = std::max(socket.longest, 1);
+    const int32_t missing = std::max(enough - trains, (kMinPackets - taken + longest - 1) / longest);
+    return std::max(1, std::min({kMaxWhole, (max - taken) / longest, missing}));
   }
 
   /** Takes one free slot; -1 when there is none or the stack is damaged. */
@@ -87,10 +95,8 @@ struct Receive {
     size_t at = 0;
     do {
       if (taken == max || damaged) {
-        socket.spill.assign(from + at, from + bytes);
-        socket.spillAt = 0;
-        socket.spillSegment = segment;
-        memcpy(socket.spillRemote, remote, kRemoteBytes);
+        Spill& spill = socket.spills.emplace_back(Spill{{from + at, from + bytes}, 0, segment, {}});
+        memcpy(spill.remote, remote, kRemoteBytes);
         setSpilled(&socket, true);
         return;
       }
@@ -101,14 +107,17 @@ struct Receive {
     } while (at < bytes);
   }
 
-  void takeSpill() {
+  void takeSpills() {
     if (socket.spilled) stamp();
     while (socket.spilled && taken < max && !damaged) {
-      const size_t size = std::min(socket.spillSegment, socket.spill.size() - socket.spillAt);
-      copy(socket.spill.data() + socket.spillAt, size, socket.spillRemote);
+      Spill& spill = socket.spills.front();
+      const size_t size = std::min(spill.segment, spill.bytes.size() - spill.at);
+      copy(spill.bytes.data() + spill.at, size, spill.remote);
       seen++;
-      socket.spillAt += size;
-      if (socket.spillAt == socket.spill.size()) setSpilled(&socket, false);
+      spill.at += size;
+      if (spill.at < spill.bytes.size()) continue;
+      socket.spills.pop_front();
+      if (socket.spills.empty()) setSpilled(&socket, false);
     }
   }
 };
@@ -165,6 +174,7 @@ int64_t takenAt(msghdr& message) {
 
 /** Learns from a train of `size` bytes what the next will be like. */
 void predict(Udp& socket, int32_t segment, int32_t segments, int32_t size, bool misfit) {
+  socket.longest = std::max(segments, socket.longest - 1);
   socket.goesOn = segments >= static_cast<int32_t>(kMaxMessageSegments) || size > kMaxMessageBytes - segment;
   if (segments > 1) {
     socket.predicted = segment;
@@ -177,68 +187,83 @@ void predict(Udp& socket, int32_t segment, int32_t segments, int32_t size, bool 
   }
 }
 
-/** Takes one train in one piece into the free train `whole`; its packets lie in it side by side. */
-Next receiveWhole(Receive& receive, int32_t whole, int* errors) {
-  Udp& socket = receive.socket;
-  // A copy of its own, which nothing that is written below can be part of, stays in registers.
-  const Memory memory = receive.memory;
-  alignas(cmsghdr) uint8_t control[128];
-  sockaddr_storage from;
+/** Gives out the train of `size` bytes that was received in one piece into the free train `whole`; false when that was not needed or is damaged. */
+bool deliverWhole(Receive& receive, const Memory& memory, int32_t whole, int32_t size, int32_t segment, const sockaddr_storage& from) {
   uint8_t remote[kRemoteBytes];
-  uint8_t* data = memory.trainAt(whole);
-  iovec iov{data, kTrainBytes};
-  msghdr message{};
-  message.msg_name = &from;
-  message.msg_namelen = sizeof from;
-  message.msg_iov = &iov;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t bytes = receiveMessage(socket.fd, &message, MSG_DONTWAIT);
-  if (bytes < 0) return afterError(receive, errors);
-  receive.stamp();
-  receive.trains++;
   writeRemote(from, remote);
-  const int32_t size = static_cast<int32_t>(bytes);
-  int32_t segment = segmentOf(message);
   if (segment <= 0 || segment >= size) segment = size;
   const int32_t segments = size > segment ? (size + segment - 1) / segment : 1;
-  predict(socket, segment, segments, size, false);
+  predict(receive.socket, segment, segments, size, false);
   const int32_t free = memory.freeCount();
   if (free < 0) {
     receive.damaged = true;
-    return Next::stop;
+    return false;
   }
   // A few packets would keep the whole train from being free; they are copied into their slots.
   const int32_t direct = std::min(segments, std::min(receive.max - receive.taken, free));
   if (segments < 4 || segment > receive.limit || direct < segments) {
-    receive.copyTrain(data, static_cast<size_t>(size), static_cast<size_t>(segment), remote);
-    return Next::go;
+    receive.copyTrain(memory.trainAt(whole), static_cast<size_t>(size), static_cast<size_t>(segment), remote);
+    return false;
   }
-  int32_t* handles = receive.handles + receive.taken;
-  int32_t at = static_cast<int32_t>(data - memory.data);
-  const double now = receive.now;
-  for (int32_t i = 0; i < segments; i++, at += segment) {
-    const int32_t handle = memory.freeAt(free, i);
-    if (handle < 0) {
+  int32_t* const handles = receive.handles + receive.taken;
+  const auto begin = static_cast<int32_t>(memory.trainAt(whole) - memory.data);
+  for (int32_t done = 0; done < segments;) {
+    int32_t handle;
+    const int32_t run = memory.freeRun(free - done, segments - done, &handle);
+    if (run == 0) {
       receive.damaged = true;
-      return Next::stop;
+      return false;
     }
-    handles[i] = handle;
-    memory.offset[handle] = at;
-    memory.length[handle] = segment;
-    memory.arrival[handle] = now;
-    memory.client[handle] = -1;
-    memory.putInTrain(handle, whole);
-    memcpy(memory.remoteOf(handle), remote, kRemoteBytes);
+    for (int32_t i = 0; i < run; i++) handles[done + i] = handle + i;
+    for (int32_t i = 0; i < run; i++) memory.offset[handle + i] = begin + (done + i) * segment;
+    std::fill_n(memory.length + handle, run, segment);
+    std::fill_n(memory.arrival + handle, run, receive.now);
+    std::fill_n(memory.client + handle, run, -1.0);
+    std::fill_n(memory.train + handle, run, whole + 1);
+    for (int32_t i = 0; i < run; i++) memcpy(memory.remoteOf(handle + i), remote, kRemoteBytes);
+    done += run;
   }
   memory.length[handles[segments - 1]] = size - (segments - 1) * segment;
-  memory.takeTrain(whole, segments);
+  memory.trainReferences[whole] = segments;
   memory.free[0] = free - segments;
   receive.taken += segments;
   receive.seen += segments;
   receive.counters[kReceivedBytes] += size;
-  return Next::go;
+  return true;
+}
+
+/**
+ * Takes up to `wanted` trains in one call, each in one piece into a free train of `wholes`; their packets lie in it side by side. What is known of the packets is
+ * written when all have come: copying the trains would push it out of the cache again.
+ */
+Next receiveWhole(Receive& receive, const int32_t* wholes, int32_t wanted, int* errors) {
+  // A copy of its own, which nothing that is written below can be part of, stays in registers.
+  const Memory memory = receive.memory;
+  iovec iov[kMaxWhole];
+  mmsghdr messages[kMaxWhole];
+  sockaddr_storage from[kMaxWhole];
+  alignas(cmsghdr) uint8_t control[kMaxWhole][128];
+  for (int32_t i = 0; i < wanted; i++) {
+    iov[i] = {memory.trainAt(wholes[i]), kTrainBytes};
+    msghdr& header = messages[i].msg_hdr;
+    header = {};
+    header.msg_name = &from[i];
+    header.msg_namelen = sizeof from[i];
+    header.msg_iov = &iov[i];
+    header.msg_iovlen = 1;
+    header.msg_control = control[i];
+    header.msg_controllen = sizeof control[i];
+  }
+  const int count = receiveMessages(receive.socket.fd, messages, static_cast<unsigned>(wanted), MSG_DONTWAIT);
+  if (count < 0) return afterError(receive, errors);
+  receive.stamp();
+  receive.trains += count;
+  memory.takeTrains(count);
+  for (int i = 0; i < count; i++) {
+    const auto size = static_cast<int32_t>(messages[i].msg_len);
+    if (!deliverWhole(receive, memory, wholes[i], size, segmentOf(messages[i].msg_hdr), from[i])) memory.putTrain(wholes[i]);
+  }
+  return count < wanted ? Next::stop : Next::go;
 }
 
 /**
@@ -250,6 +275,7 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
   Udp& socket = receive.socket;
   const Memory& memory = receive.memory;
   int32_t slots[kMaxSegments];
+  int32_t wholes[kMaxWhole];
   iovec iov[kMaxSegments + 1];
   alignas(cmsghdr) uint8_t control[128];
   sockaddr_storage from;
@@ -266,9 +292,10 @@ Next takeTrains(Receive& receive, State& state, int32_t enough) {
       receive.damaged = true;
       return Next::stop;
     }
-    const int32_t whole = socket.trains && train && available >= socket.trainSegments ? memory.nextTrain() : -1;
-    if (whole >= 0) {
-      const Next next = receiveWhole(receive, whole, &errors);
+    const bool whole = socket.trains && train && available >= socket.trainSegments;
+    const int32_t wanted = whole ? memory.nextTrains(wholes, receive.trainsUntil(enough)) : 0;
+    if (wanted > 0) {
+      const Next next = receiveWhole(receive, wholes, wanted, &errors);
       if (next == Next::go) continue;
       return next;
     }
@@ -452,7 +479,7 @@ napi_value udpReceive(napi_env env, napi_callback_info info) {
   State& state = arguments.state();
   Receive receive{*socket,        *memory, handles.data, static_cast<int32_t>(max), origin, counters.data,
                   std::min(socket->mtu, memory->room())};
-  receive.takeSpill();
+  receive.takeSpills();
   Next next = Next::stop;
   if (receive.taken < receive.max && !receive.damaged) {
     if (socket->backend == kLinux) {
