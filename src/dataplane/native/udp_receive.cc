@@ -207,6 +207,7 @@ bool deliverWhole(Receive& receive, const Memory& memory, int32_t whole, int32_t
   }
   int32_t* const handles = receive.handles + receive.taken;
   const auto begin = static_cast<int32_t>(memory.trainAt(whole) - memory.data);
+  int32_t last = 0;
   for (int32_t done = 0; done < segments;) {
     int32_t handle;
     const int32_t run = memory.freeRun(free - done, segments - done, &handle);
@@ -222,8 +223,9 @@ bool deliverWhole(Receive& receive, const Memory& memory, int32_t whole, int32_t
     std::fill_n(memory.train + handle, run, whole + 1);
     for (int32_t i = 0; i < run; i++) memcpy(memory.remoteOf(handle + i), remote, kRemoteBytes);
     done += run;
+    last = handle + run - 1;
   }
-  memory.length[handles[segments - 1]] = size - (segments - 1) * segment;
+  memory.length[last] = size - (segments - 1) * segment;
   memory.trainReferences[whole] = segments;
   memory.free[0] = free - segments;
   receive.taken += segments;

@@ -99,8 +99,9 @@ struct Send {
   bool message(size_t slot, const SendGroup& group) {
     msghdr& header = state.messages[slot].msg_hdr;
     header = {};
-    const int32_t first = loadOnce(handles + group.first);
     if (!socket.connected) {
+      const int32_t first = loadOnce(handles + group.first);
+      if (first < 0 || first >= memory.slots) return false;
       header.msg_namelen = readRemote(memory.remoteOf(first), socket.family, &state.names[slot]);
       if (header.msg_namelen == 0) return false;
       header.msg_name = &state.names[slot];
