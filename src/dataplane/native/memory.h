@@ -104,11 +104,10 @@ struct Memory {
     const int64_t bytes = std::min<int64_t>(end - at, room);
     if (bytes < last.length) return 0;
     count = std::min(count, static_cast<size_t>(bytes / last.length));
-    size_t n = 0;
-    // As packets of a train that nobody else had slots beside.
+    // Most have slots side by side (`release`): of these each array is looked at by itself.
     const int32_t next = last.handle + 1;
     const size_t neighbours = risingWords(handles, std::min(count, static_cast<size_t>(slots - next)), next, 1);
-    n = equalWords(train + next, neighbours, index + 1);
+    size_t n = equalWords(train + next, neighbours, index + 1);
     n = equalWords(length + next, n, last.length);
     n = risingWords(offset + next, n, static_cast<int32_t>(at), last.length);
     if (n < neighbours) return n;

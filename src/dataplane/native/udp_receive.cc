@@ -187,7 +187,10 @@ void predict(Udp& socket, int32_t segment, int32_t segments, int32_t size, bool 
   }
 }
 
-/** Gives out the train of `size` bytes that was received in one piece into the free train `whole`; false when that was not needed or is damaged. */
+/**
+ * Gives out what was received in one piece into the train `whole`, which nobody else has: `size` bytes of datagrams of `segment`. False when none of them lies there
+ * any more: they were copied, wait with the socket, or the bookkeeping is damaged.
+ */
 bool deliverWhole(Receive& receive, const Memory& memory, int32_t whole, int32_t size, int32_t segment, const sockaddr_storage& from) {
   uint8_t remote[kRemoteBytes];
   writeRemote(from, remote);
