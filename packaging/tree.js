@@ -23,12 +23,15 @@ const isForeign = (name) =>
     ? !new RegExp(`^uws_linux_${process.arch}_(115|120|127)\\.node$`).test(name)
     : /\.musl\.node$/.test(name)
 
+/** A package's binaries for another machine. */
+const isOfAnother = (path) => basename(dirname(path)) === 'prebuilds' && basename(path) !== `linux-${process.arch}`
+
 /** Copies what is needed of a package, without the packages in it. */
 function copyPackage(from, to) {
   const filter = (path) => {
     if (path === from) return true
     const name = basename(path)
-    if (statSync(path).isDirectory()) return dirname(path) !== from || !BESIDE.includes(name)
+    if (statSync(path).isDirectory()) return !(dirname(path) === from && BESIDE.includes(name)) && !isOfAnother(path)
     return NEEDED.test(name) && !name.startsWith('.') && !isForeign(name)
   }
   mkdirSync(dirname(to), { recursive: true })

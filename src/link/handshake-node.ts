@@ -1,11 +1,11 @@
 /** The node's end of a handshake: is this the hub it should be, and does it let us in. */
-import { type KeyObject, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Clock } from '../contract/clock.ts'
 import { HANDSHAKE_MS, NEWEST_VERSION, VERSION } from './handshake-hub.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { readServerList, readStatement } from './hub-key.ts'
 import { type Identity, nodeIdOfRaw } from './identity.ts'
-import { publicKeyOf, rawKey, signAs, transcript, verifyAs } from './keys.ts'
+import { rawKey, signAs, transcript, verifyAs } from './keys.ts'
 import { type Intent, type LinkEvent, LinkRefused, type LinkSession, LinkUnreachable, type NodeRecord } from './link.ts'
 import {
   decodeFrame,
@@ -89,8 +89,6 @@ class NodeHandshake {
   #hubKey: Uint8Array = new Uint8Array(0)
   /** What signs here and now: the hub key itself, or that of one of the hub's servers. */
   #serverKey: Uint8Array = new Uint8Array(0)
-  /** The same. */
-  #key: KeyObject | undefined
   /** It has shown a statement of the hub key. */
   #isServer = false
   #isCertificateStated = false
@@ -209,8 +207,7 @@ class NodeHandshake {
     }
     const server = statement === undefined ? undefined : readStatement(statement, { hubKey, now: this.#now() })
     const serverKey = server?.serverKey ?? hubKey
-    const key = publicKeyOf(serverKey)
-    if (!verifyAs('hub', key, transcript(this.#messages[0] as Uint8Array, body), signature)) {
+    if (!verifyAs('hub', serverKey, transcript(this.#messages[0] as Uint8Array, body), signature)) {
       throw new Violation('a hello that the key in it has not signed')
     }
     const ownKey = rawKey(identity.publicKey)
@@ -223,7 +220,6 @@ class NodeHandshake {
     this.#isServer = server !== undefined
     this.#hubKey = new Uint8Array(hubKey)
     this.#serverKey = new Uint8Array(serverKey)
-    this.#key = key
     this.#messages.push(bytes)
     const encoded = encodeRecord(record)
     const proof = encodeFrame('proof', {
@@ -263,7 +259,7 @@ class NodeHandshake {
   }
 
   #onVerdict({ body, signature }: SignedBody, bytes: Uint8Array): void {
-    if (!verifyAs('verdict', this.#key ?? this.#serverKey, transcript(...this.#messages, body), signature)) {
+    if (!verifyAs('verdict', this.#serverKey, transcript(...this.#messages, body), signature)) {
       throw new Violation('a verdict that the hub has not signed')
     }
     const verdict = decodeVerdictBody(body)
