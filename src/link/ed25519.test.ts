@@ -69,6 +69,13 @@ describe('Ed25519', () => {
     expect(verify(message, key, signature)).toBe(true)
   })
 
+  it('keys of other types sign nothing', () => {
+    for (const { privateKey } of [generateKeyPairSync('x25519'), generateKeyPairSync('ed448')]) {
+      expect(() => sign(Buffer.from('penstock'), privateKey)).toThrow(/a private key of type (x25519|ed448)/)
+    }
+    expect(() => sign(Buffer.from('penstock'), newPrivateKey('p256'))).toThrow('a private key of type ec')
+  })
+
   it('what is no key and no signature verifies nothing', () => {
     const privateKey = newPrivateKey('ed25519')
     const message = Buffer.from('penstock')

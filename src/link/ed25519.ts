@@ -27,6 +27,9 @@ const secretKeys = new WeakMap<KeyObject, Buffer>()
 function secretKeyOf(privateKey: KeyObject): Buffer {
   let secretKey = secretKeys.get(privateKey)
   if (secretKey === undefined) {
+    const { asymmetricKeyType: type } = privateKey
+    // One for X25519 is encoded alike.
+    if (type !== 'ed25519') throw new TypeError(`a private key of type ${type} makes no Ed25519 signature`)
     const encoded = privateKey.export({ type: 'pkcs8', format: 'der' })
     secretKey = Buffer.alloc(SECRET_KEY_BYTES)
     sodium().crypto_sign_seed_keypair(Buffer.alloc(PUBLIC_KEY_BYTES), secretKey, encoded.subarray(SEED_OFFSET))
@@ -36,7 +39,7 @@ function secretKeyOf(privateKey: KeyObject): Buffer {
   return secretKey
 }
 
-/** The signature of an Ed25519 key, 64 bytes. */
+/** The signature of an Ed25519 key, 64 bytes. Throws TypeError for a key of another type. */
 export function sign(message: Buffer, privateKey: KeyObject): Uint8Array {
   const signature = Buffer.allocUnsafeSlow(SIGNATURE_BYTES)
   sodium().crypto_sign_detached(signature, message, secretKeyOf(privateKey))
