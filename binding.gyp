@@ -36,7 +36,7 @@
         "src/dataplane/native/gf256_neon.cc",
         "src/dataplane/native/elimination.cc",
         "src/dataplane/native/solve.cc",
-        "src/dataplane/native/whole_blocks.cc",
+        "src/dataplane/native/ordered_runs.cc",
         "src/dataplane/native/xor.cc",
         "src/dataplane/native/xor_kernels.cc",
         "src/dataplane/native/coding_coefficients.cc",

@@ -4,12 +4,16 @@ import {
   BlockHeaders,
   REED_SOLOMON,
   RLNC,
+  RUN_BLOCK,
   RUN_LONGEST,
+  RUN_SESSION,
   RUN_WANTED,
   RUN_WORDS,
 } from '../../src/dataplane/components/fec/block-header.ts'
+import { BlockWindow, UNKNOWN } from '../../src/dataplane/components/fec/block-window.ts'
 import { BATCH_CAPACITY, Batch } from '../../src/dataplane/engine/batch.ts'
 import type { Packets } from '../../src/dataplane/engine/packets.ts'
+import { PASS, PASS_WORDS } from '../../src/dataplane/native/code-calls.ts'
 import { native } from '../../src/dataplane/native/native.ts'
 import { blocksOf, filledSlab } from './coding.ts'
 
@@ -97,17 +101,20 @@ function decoding(
     if (words[run + RUN_WANTED] !== k || words[run + RUN_LONGEST] !== bytes)
       throw new Error('a block is not what was sent')
   }
-  let places = 1
-  while (places < blocks) places *= 2
-  const lists = Array.from({ length: 3 }, () => new Int32Array(places * (k + repairs)))
-  const [symbols, shapes, sums] = lists
+  const window = new BlockWindow()
+  window.open(words[batch.length + RUN_SESSION], k, repairs, words[batch.length + RUN_BLOCK])
+  // Where to go on, how many runs, the newest block and the places of the window, and that what was overtaken is replaced.
+  const begin = Int32Array.of(batch.length, 0, batch.length, blocks, window.newest, window.places, 1)
+  const pass = new Int32Array(PASS_WORDS)
   const out = new Int32Array(BATCH_CAPACITY + blocks)
-  const start = Int32Array.of(batch.length, 0, places, 1)
   const random = code === 'rlnc'
   const { handles } = batch
   const decode = timed(packets, k * blocks, milliseconds, () => {
-    const passed = native.blocksPass(memory, random, handles, words, start, blocks, symbols, shapes, sums, out)
-    if (passed !== blocks) throw new Error(`${passed} of ${blocks} blocks were passed on`)
+    window.state.fill(UNKNOWN)
+    pass.set(begin)
+    native.blocksPass(memory, random, handles, words, window.words, pass, out)
+    if (pass[PASS.first] !== batch.length)
+      throw new Error(`${pass[PASS.first]} of ${batch.length} packets were passed on`)
   })
   return { decode, close }
 }

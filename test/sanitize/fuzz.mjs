@@ -24,8 +24,11 @@ const OPENING = {
 const HANDLES = 5
 const SLOTS = 80
 const SLOT_BYTES = 2048
-/** Words of a run of blockHeaders. */
+/** Words of a run of blockHeaders, and what it says of a packet. */
 const RUN_WORDS = 8
+const [SOURCE_PACKET, BEGINS_RUN] = [1 << 16, 1 << 17]
+/** Of a window of blocksPass. */
+const [WINDOW_SYMBOLS, WINDOW_PLACES, WINDOW_WORDS] = [4096, 512, 14_336]
 const TRAINS = 2
 const shared = (Type, length) => new Type(new SharedArrayBuffer(length * Type.BYTES_PER_ELEMENT))
 
@@ -307,26 +310,44 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     const headers = Array(list.length).fill(0)
     const [k, r] = [1 + random.below(6), random.below(9)]
     const runs = []
+    // Now and then one has only its first sources, or only its last ones and repairs.
+    let begun = random.chance(0.3) ? 1 + random.below(k) : 0
+    const had = begun
     for (let at = 0; at < list.length && runs.length < 8 * RUN_WORDS; ) {
       const wanted = 1 + random.below(k)
-      const sources = 1 + random.below(wanted)
+      const whole = 1 + random.below(wanted)
+      const sources = begun > 0 ? k - begun : random.chance(0.2) ? 1 + random.below(k) : whole
       const count = Math.min(list.length - at, sources + random.below(4))
       if (count < sources) break
-      for (let n = 0; n < count; n++) headers[at + n] = n < sources ? n : n - sources
+      for (let n = 0; n < count; n++) {
+        const word = n < sources ? SOURCE_PACKET | (begun + n) : ((sources === whole ? wanted : k) << 8) | (n - sources)
+        headers[at + n] = word | (n === 0 ? BEGINS_RUN : 0)
+      }
       const bytes = random.pick([2, 64, 500, 1400, SLOT_BYTES])
-      runs.push((k << 8) | r, 77, runs.length / RUN_WORDS, count, sources, wanted, bytes, bytes)
+      runs.push((k << 8) | r, 77, runs.length / RUN_WORDS, count, sources, sources === whole ? wanted : 0, bytes, bytes)
+      begun = 0
       at += count
     }
-    const lists = Array.from({ length: 3 }, () => new Int32Array(8 * (k + r)))
+    const window = new Int32Array(WINDOW_WORDS)
+    const places = random.pick([1, 8])
+    // The first block is open, and its sources have come that are not in the run.
+    if (had > 0) {
+      const bytes = new Uint8Array(window.buffer, 4 * (3 * WINDOW_SYMBOLS + 2 * WINDOW_PLACES) + 2 * WINDOW_PLACES)
+      bytes[0] = random.pick([1, 2])
+      bytes[WINDOW_PLACES] = had
+      bytes[4 * WINDOW_PLACES] = had
+      bytes[3 * WINDOW_PLACES] = random.pick([0, k])
+      for (let n = 0; n < had; n++) window[n] = random.below(SLOTS + 3)
+    }
+    const pass = [list.length, 0, list.length, 1 + random.below(9), random.pick([0, -1]), places, random.below(2)]
     return [
       id,
       random.chance(0.5),
       list,
       Int32Array.from([...headers, ...runs]),
-      Int32Array.of(list.length, 0, random.pick([1, 8]), random.below(2)),
-      runs.length / RUN_WORDS,
-      ...lists,
-      new Int32Array(6 * list.length),
+      window,
+      Int32Array.from([...pass, ...new Int32Array(10)]),
+      new Int32Array(random.chance(0.9) ? list.length : random.below(8)),
     ]
   }
 

@@ -8,9 +8,6 @@
 namespace penstock {
 
 static constexpr int32_t kSymbolAt = kBlockHeaderBytes;
-/** Of the word of a packet above its index and closing byte. */
-static constexpr int32_t kSource = 1 << 16;
-static constexpr int32_t kBegins = 1 << 17;
 static constexpr int32_t kNoHeader = -1;
 /** Packets of one block that follow each other: in the words of the headers, and what they say of the block. */
 struct Run : RunWord {

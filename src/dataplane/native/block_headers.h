@@ -11,6 +11,9 @@ namespace penstock {
 constexpr int32_t kBlockHeaderBytes = 12;
 /** A source's symbol begins with its payload's length. */
 constexpr int32_t kLengthBytes = 2;
+/** Of the word of a packet, above its index and closing byte: it is a source; the packets of a block begin. */
+constexpr int32_t kSource = 1 << 16;
+constexpr int32_t kBegins = 1 << 17;
 /** What one more in the last byte of the first word is where the word is read as it stands in memory, little-endian. */
 constexpr uint32_t kNextIndex = 1u << 24;
 
@@ -28,6 +31,18 @@ inline void writeBlockHeader(uint8_t* at, uint32_t first, uint32_t sender, uint3
 struct RunWord {
   enum { kShape, kSession, kBlock, kPackets, kSources, kWanted, kLongest, kRepairBytes, kWords };
 };
+
+struct Memory;
+struct Packet;
+
+/** The free stack is damaged. */
+constexpr int32_t kDamaged = -1;
+
+/**
+ * Copies packets, bytes and annotations, into slots of their own, of which the handles go into `copies`; how many: fewer than `count` where slots run out or one is longer
+ * than a slot has room for; kDamaged.
+ */
+int32_t copyPackets(const Memory& memory, const Packet* packets, size_t count, int32_t* copies);
 
 napi_value blockFrame(napi_env env, napi_callback_info info);
 napi_value blockHeaders(napi_env env, napi_callback_info info);

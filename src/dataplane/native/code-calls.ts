@@ -4,6 +4,33 @@
 export const SOURCE_PACKET = 1 << 16
 export const BEGINS_RUN = 1 << 17
 
+/** Of a window of blocks as `blocksPass` has it: symbols, places of blocks, and words of all its arrays. */
+export const WINDOW_SYMBOLS = 4096
+export const WINDOW_PLACES = 512
+export const WINDOW_WORDS = 3 * WINDOW_SYMBOLS + 2 * WINDOW_PLACES + (2 + 6) * (WINDOW_PLACES / 4)
+/** Indices of the words of `pass` of `blocksPass`. */
+export const PASS = {
+  run: 0,
+  first: 1,
+  end: 2,
+  most: 3,
+  newest: 4,
+  places: 5,
+  replaces: 6,
+  sent: 7,
+  bytes: 8,
+  sources: 9,
+  recovered: 10,
+  redundant: 11,
+  spent: 12,
+  held: 13,
+  expected: 14,
+  lost: 15,
+  usual: 16,
+} as const
+/** How many there are. */
+export const PASS_WORDS = 17
+
 export interface CodeCalls {
   /** Kernels of GF(2^8) with polynomial 0x11D that this CPU runs, fastest first; always ends with 'scalar'. */
   gfKernels(): string[]
@@ -175,29 +202,29 @@ export interface CodeCalls {
    */
   packetsCopy(memory: number, packets: Int32Array, from: number, end: number, copies: Int32Array): number
   /**
-   * Passes on `count` blocks of one window of which enough has come in one batch. `packets` and `headers` are those of `blockHeaders`. `start`: the index in `headers`
-   * of the words of the first block's run, behind which those of the others follow; that in `packets` of its first packet; how many places the window has, a power
-   * of two; and 1 where a recovered source that others have overtaken is REPLACED (block-window.ts). `random` says which code it is, as `gfRecover` or
-   * `gfRecoverRandom` have it.
+   * Takes runs of packets that come as they were sent: whole blocks, sources of a block that goes on in the next batch, the rest of such a block, and repairs of one whose
+   * sources have all come. `packets` and `headers` are those of `blockHeaders`, `random` says which code it is, as `gfRecover` or `gfRecoverRandom` have it. `window` has the arrays of a
+   * decoder's window of blocks (block-window.ts), which are brought up to date.
    *
-   * `out` gets the packets of each block's payloads, its sources as they came, then those that were recovered, with the annotations of its last packet; its
-   * repairs are released. In `symbols`, `shapes` and `sums` the block with id b has k + r words from b modulo places times as many on: they say what has come, and
-   * of what was recovered and not REPLACED the CRC-32C. Returns how many blocks were passed on. The one
-   * behind them is as it was: slots are too few, its repairs follow from each other, or contradict its sources. Throws at a packet that cannot be, with the blocks in
-   * front of it passed on.
+   * `pass`: the index in `headers` of the words of the first run, that in `packets` of its first packet, and where the packets end; most runs to take; the newest block of the
+   * window; how many places it has, a power of two; and 1 where a recovered source that others have overtaken is REPLACED. The runs taken are those of the first one's
+   * session. In place of the first two stand then those of the next run, which is as it was: something is missing that is not in it, was overtaken, came again or
+   * contradicts what came, or slots are too few. The newest block is brought up to date too. Behind them is said how many packets are in `out`, and their bytes; how many sources came,
+   * were recovered, repairs were not needed, or needed; how many copies are kept more than before; of the blocks that left the window how many packets
+   * were sent and how many of these did not come, and how many sources the last of them had (as it was where none left).
+   *
+   * `out` gets the packets of the payloads, of each block its sources as they came, then those that were recovered, with the annotations of its last packet;
+   * repairs are released. Throws at a packet that cannot be, with the runs in front of it taken.
    */
   blocksPass(
     memory: number,
     random: boolean,
     packets: Int32Array,
     headers: Int32Array,
-    start: Int32Array,
-    count: number,
-    symbols: Int32Array,
-    shapes: Int32Array,
-    sums: Int32Array,
+    window: Int32Array,
+    pass: Int32Array,
     out: Int32Array,
-  ): number
+  ): void
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's
    * place and how many bytes it has, the source's place and its bytes; what a target does not have yet counts as zero, and it has as many

@@ -1,5 +1,6 @@
 /** Packet memory and waiting for the addon's tests and benches. */
 import { AEAD_OUTCOMES } from './cipher-calls.ts'
+import { PASS, PASS_WORDS } from './code-calls.ts'
 import { native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from './native.ts'
 import { IO_COUNTERS } from './socket-calls.ts'
 
@@ -120,4 +121,25 @@ export function awaitReadable(owner: number, source: number): void {
   const count = native.pollerWait(poller, 2e9, ready)
   native.close(poller)
   if (count !== 1 || ready[0] !== 7) throw new Error('nothing to read within two seconds')
+}
+
+/** The words that `blocksPass` begins with. */
+export function passWords(start: {
+  run: number
+  first: number
+  end: number
+  most: number
+  newest: number
+  places: number
+  replaces: boolean
+}): Int32Array {
+  const words = new Int32Array(PASS_WORDS)
+  words[PASS.run] = start.run
+  words[PASS.first] = start.first
+  words[PASS.end] = start.end
+  words[PASS.most] = start.most
+  words[PASS.newest] = start.newest
+  words[PASS.places] = start.places
+  words[PASS.replaces] = start.replaces ? 1 : 0
+  return words
 }

@@ -5,7 +5,8 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../package-root.ts'
-import { freePacket, ioCounters, packetMemory, packetOf, pattern } from './fixture.ts'
+import { BEGINS_RUN, SOURCE_PACKET, WINDOW_WORDS } from './code-calls.ts'
+import { freePacket, ioCounters, packetMemory, packetOf, passWords, pattern } from './fixture.ts'
 import { native, type PacketMemory } from './native.ts'
 
 let owner = 0
@@ -492,12 +493,9 @@ describe('wrong arguments', () => {
         id,
         false,
         handles,
-        Int32Array.of(0, 0x100, 0, 0, 1, 1, 1, 2, 2),
-        Int32Array.of(1, 0, 1, 0),
-        1,
-        ints.slice(),
-        ints.slice(),
-        ints.slice(),
+        Int32Array.of(BEGINS_RUN | SOURCE_PACKET, 0x100, 0, 0, 1, 1, 1, 2, 2),
+        new Int32Array(WINDOW_WORDS),
+        passWords({ run: 1, first: 0, end: 1, most: 1, newest: 0, places: 1, replaces: false }),
         ints.slice(),
       ],
       xorAdd: [id, ints, 1],

@@ -10,13 +10,13 @@ import type { BlockRecovery } from './block-recovery.ts'
 import { BlockRetention } from './block-retention.ts'
 import { BlockRun } from './block-run.ts'
 import { BlockSessions, LATE } from './block-sessions.ts'
-import { WholeBlocks } from './whole-blocks.ts'
+import { OrderedRuns } from './ordered-runs.ts'
 
 /** What `findRun` says of a run that has begun. */
 const ONE_BY_ONE = 0
 
 /**
- * Packets of one block that follow each other in a batch make a run. Blocks that are whole in their runs are passed on together.
+ * Packets of one block that follow each other in a batch make a run. Runs with nothing out of its order are taken together.
  *
  * A source that came leaves, once, whatever repairs say: those may be cut short or made up. Where they contradict the sources, or each
  * other, they are dropped.
@@ -33,7 +33,7 @@ export class BlockDecoder {
   private handles = new Int32Array(0)
   private length = 0
   private said = 0
-  private readonly whole: WholeBlocks
+  private readonly ordered: OrderedRuns
 
   /** Follows at most `sessions` sessions at once. */
   constructor(
@@ -53,7 +53,7 @@ export class BlockDecoder {
       recovery.forget(window, place),
     )
     this.run = new BlockRun(packets, outlet, counters, recovery, this.retention, progressive)
-    this.whole = new WholeBlocks(recovery.memory, recovery.random, counters, this.retention, outlet)
+    this.ordered = new OrderedRuns(packets, recovery.memory, recovery.random, counters, this.retention, outlet)
     this.sessions = new BlockSessions(sessions, (window) => {
       this.retention.giveUpAll(window, counters.spent_packets)
       window.active = false
@@ -89,7 +89,7 @@ export class BlockDecoder {
     const { words } = headers
     this.handles = handles
     this.length = length
-    this.whole.begin()
+    this.ordered.begin()
     headers.read(batch)
     this.said = length - RUN_WORDS
     for (let i = 0; i < length; i++) {
@@ -135,21 +135,21 @@ export class BlockDecoder {
   }
 
   /**
-   * Begins the run of the packet at `i`, which `ONE_BY_ONE` says; or returns how many packets are taken: all of whole blocks, or one that no window takes.
+   * Begins the run of the packet at `i`, which `ONE_BY_ONE` says; or returns how many packets are taken: all of runs in their order, or one that no window takes.
    */
   private findRun(i: number, isSource: boolean): number {
-    const { said, whole, sessions } = this
+    const { said, ordered, sessions } = this
     const { words } = this.headers
     const shape = words[said]
     const block = words[said + RUN_BLOCK]
     const found = sessions.find(words[said + RUN_SESSION], shape >> 8, shape & 255, block, isSource)
     if (typeof found !== 'number') {
       this.retention.makeRoom(sessions.windows)
-      if ((words[i] & BEGINS_RUN) !== 0) {
-        const passed = whole.pass(this.handles, words, found, said, i, this.length, sessions.together)
-        if (passed > 0) {
-          this.said += RUN_WORDS * (passed - 1)
-          return whole.packets
+      if ((words[i] & BEGINS_RUN) !== 0 && !this.headers.format.progressive) {
+        const taken = ordered.pass(this.handles, words, found, said, i, this.length, sessions.together)
+        if (taken > 0) {
+          this.said = ordered.next - RUN_WORDS
+          return taken
         }
       }
       found.begin(block)

@@ -35,6 +35,13 @@ export class BlockRetention {
     return this.held
   }
 
+  /** The addon has kept `count` packets of a window (or let them go), and of blocks that left it `lost` of `expected` packets did not come. */
+  note(window: BlockWindow, count: number, expected: number, lost: number): void {
+    window.held += count
+    this.held += count
+    this.loss.add(expected, lost)
+  }
+
   /** `count` more packets (fewer, where negative) are kept in a block. */
   keep(window: BlockWindow, place: number, count: number): void {
     window.kept[place] += count

@@ -1,12 +1,12 @@
 /** The newest blocks of one encoder's session: which symbols have come, and where those lie that decoding may need. */
 
+import { WINDOW_PLACES, WINDOW_SYMBOLS, WINDOW_WORDS } from '../../native/code-calls.ts'
+
 /** Symbols that a window spans, about; it is at least `MIN_BLOCKS` blocks, at most `MAX_BLOCKS`. */
-const WINDOW_SYMBOLS = 1024
+const SPANNED_SYMBOLS = WINDOW_SYMBOLS / 4
 const MIN_BLOCKS = 4
-const MAX_BLOCKS = 256
-/** Besides, as many blocks ahead of the newest as it spans, for repairs that come before the first source of their block. */
-const PLACES = 2 * MAX_BLOCKS
-const SYMBOLS = 4 * WINDOW_SYMBOLS
+/** There are as many places again, for blocks ahead of the newest, of which repairs come before the first source. */
+const MAX_BLOCKS = WINDOW_PLACES / 2
 
 /** Source packets after which a session is believed. */
 const SOURCES_TO_PROVE = 8
@@ -34,7 +34,7 @@ const PASSING = 4
 
 function spanOf(stride: number): number {
   let blocks = MIN_BLOCKS
-  while (blocks < MAX_BLOCKS && blocks * stride < WINDOW_SYMBOLS) blocks *= 2
+  while (blocks < MAX_BLOCKS && blocks * stride < SPANNED_SYMBOLS) blocks *= 2
   return blocks
 }
 
@@ -71,28 +71,34 @@ export class BlockWindow {
   /** Blocks up to this one are from before the session was followed. */
   private doubtful = 0
   private doubt = false
-  readonly symbols = new Int32Array(SYMBOLS)
+  /** All of the arrays below one behind the other, for the addon (ordered_runs.cc). */
+  readonly words = new Int32Array(WINDOW_WORDS)
+  readonly symbols = this.words.subarray(0, WINDOW_SYMBOLS)
   /** CRC-32C of the recovered payloads, as a signed number. */
-  readonly sums = new Int32Array(SYMBOLS)
+  readonly sums = this.words.subarray(WINDOW_SYMBOLS, 2 * WINDOW_SYMBOLS)
   /** Of each repair the shape that it came in last, also of one that was dropped since; 0 where none has come. */
-  readonly shapes = new Int32Array(SYMBOLS)
-  readonly state = new Uint8Array(PLACES)
-  /** Sources that came. */
-  readonly sources = new Uint8Array(PLACES)
-  /** Repairs that came. */
-  readonly repairs = new Uint8Array(PLACES)
-  /** Symbols at hand for decoding. */
-  readonly kept = new Uint16Array(PLACES)
-  /** Sources of the block as its repairs say (the most, where they differ), or as the next block says; 0: not known. */
-  readonly closing = new Uint8Array(PLACES)
-  /** Highest index of a source that came, plus 1. */
-  readonly top = new Uint8Array(PLACES)
-  /** 1 while the repairs at hand differ in length or in what they say of the block. */
-  readonly mixed = new Uint8Array(PLACES)
+  readonly shapes = this.words.subarray(2 * WINDOW_SYMBOLS, 3 * WINDOW_SYMBOLS)
   /** Bytes of the longest source symbol. */
-  readonly longest = new Int32Array(PLACES)
+  readonly longest = this.words.subarray(3 * WINDOW_SYMBOLS, 3 * WINDOW_SYMBOLS + WINDOW_PLACES)
   /** Bytes of the shortest repair symbol at hand, 0 where there is none. */
-  readonly repairBytes = new Int32Array(PLACES)
+  readonly repairBytes = this.words.subarray(3 * WINDOW_SYMBOLS + WINDOW_PLACES, 3 * WINDOW_SYMBOLS + 2 * WINDOW_PLACES)
+  /** Symbols at hand for decoding. */
+  readonly kept = new Uint16Array(this.words.buffer, this.repairBytes.byteOffset + 4 * WINDOW_PLACES, WINDOW_PLACES)
+  readonly state = this.bytesBehind(this.kept)
+  /** Sources that came. */
+  readonly sources = this.bytesBehind(this.state)
+  /** Repairs that came. */
+  readonly repairs = this.bytesBehind(this.sources)
+  /** Sources of the block as its repairs say (the most, where they differ), or as the next block says; 0: not known. */
+  readonly closing = this.bytesBehind(this.repairs)
+  /** Highest index of a source that came, plus 1. */
+  readonly top = this.bytesBehind(this.closing)
+  /** 1 while the repairs at hand differ in length or in what they say of the block. */
+  readonly mixed = this.bytesBehind(this.top)
+
+  private bytesBehind({ buffer, byteOffset, byteLength }: Uint8Array | Uint16Array): Uint8Array {
+    return new Uint8Array(buffer, byteOffset + byteLength, WINDOW_PLACES)
+  }
 
   /** Takes up a session; its window begins with `block`. `doubtful`: the last of the blocks that were not followed from their start. */
   open(session: number, k: number, r: number, block: number, doubtful?: number): void {
@@ -138,11 +144,9 @@ export class BlockWindow {
     return this.state[this.place(block)] !== UNKNOWN
   }
 
-  /** Whether nothing of `block`, which it reaches, has come, and nothing can have come before the session was followed. */
-  isNew(block: number): boolean {
-    const place = this.place(block)
-    if (this.state[place] === UNKNOWN) return !this.isDoubtful(block)
-    return this.state[place] === OPEN && this.sources[place] === 0 && this.repairs[place] === 0
+  /** Whether the newest block, or the one after it, may be from before the session was followed. */
+  get doubtsNext(): boolean {
+    return this.isDoubtful(this.newest)
   }
 
   private isDoubtful(block: number): boolean {

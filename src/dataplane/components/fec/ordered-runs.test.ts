@@ -1,6 +1,6 @@
-/** Blocks that come whole in one batch: what is passed on and counted is what it is where they are taken packet by packet. */
+/** Packets that come as they were sent: what is passed on and counted is what it is where they are taken packet by packet. */
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   blockOf,
   bytesOut,
@@ -14,6 +14,11 @@ import {
 } from '../../../../test/harness/block-codes.ts'
 import { payload } from '../../../../test/harness/component.ts'
 import { Random } from '../../engine/random.ts'
+import { native } from '../../native/native.ts'
+
+/** Own counters of a decoder, without those of its ports. */
+const counted = (bench: ReturnType<typeof decoderOf>) =>
+  Object.entries(bench.metrics().dec).filter(([name]) => !/^in_|^out_|input|output/.test(name))
 
 /** No packet of any code: a block that has it among its packets is taken packet by packet. */
 const NO_PACKET = Uint8Array.of(1, 2, 3)
@@ -68,6 +73,63 @@ describe.each([
       }),
       { seed: 5, numRuns: 150 },
     )
+    expect(recovered).toBeGreaterThan(500)
+  })
+
+  it('are passed on as packet by packet where blocks begin in one batch and end in another', () => {
+    const scenario = fc.record({
+      k: fc.integer({ min: 1, max: 12 }),
+      r: fc.integer({ min: 1, max: 6 }),
+      loss: fc.constantFrom(0, 0, 0.02, 0.2),
+      forging: fc.constantFrom(0, 0.05, 0.3),
+      batch: fc.constantFrom(3, 20, 60),
+      seed: fc.integer(),
+    })
+    let [held, recovered] = [0, 0]
+    fc.assert(
+      fc.property(scenario, ({ k, r, loss, forging, batch, seed }) => {
+        const random = new Random(seed)
+        const arriving = Array.from({ length: 40 }, (_, block) => {
+          const count = random.chance(0.05) ? 1 + random.below(k) : k
+          const own = Array.from({ length: count }, (_, i) => payload(random.below(90), 100 * block + i))
+          const { sources, repairs } = blockOf(code, own, r, { k, block }, 50 * block)
+          // Repairs that say the block has another number of sources, or are of another length than the others.
+          const forged = repairs.map((repair) => {
+            if (!random.chance(forging)) return repair
+            if (random.chance(0.5)) return changed(repair, 7, 1 + random.below(k))
+            return random.chance(0.5) ? repair.subarray(0, repair.length - 1) : Uint8Array.of(...repair, 7)
+          })
+          return [...sources, ...forged]
+        })
+          .flat()
+          .filter(() => !random.chance(loss))
+        // Now and then one comes late, or again.
+        for (let n = arriving.length - 2; loss > 0 && n > 0; n -= 1 + random.below(20)) {
+          if (random.chance(0.5)) arriving.splice(n, 2, arriving[n + 1], arriving[n])
+          else arriving.splice(n, 0, arriving[random.below(n)])
+        }
+        const together = decoderOf(code)
+        const alone = decoderOf(code)
+        for (let from = 0; from < arriving.length; ) {
+          const end = Math.min(arriving.length, from + 1 + random.below(batch))
+          together.send('in', arriving.slice(from, end))
+          // A call that takes nothing leaves all to be taken packet by packet.
+          const nothing = vi.spyOn(native, 'blocksPass').mockImplementation(() => {})
+          alone.send('in', arriving.slice(from, end))
+          nothing.mockRestore()
+          from = end
+          expect(bytesOut(together).map(hex)).toEqual(bytesOut(alone).map(hex))
+          expect(Object.fromEntries(counted(together))).toEqual(Object.fromEntries(counted(alone)))
+          expect(together.packets.held).toBe(alone.packets.held)
+          held = Math.max(held, together.packets.held)
+        }
+        recovered += together.metrics().dec.recovered_packets
+        together.stop()
+        alone.stop()
+      }),
+      { seed: 6, numRuns: 150 },
+    )
+    expect(held).toBeGreaterThan(10)
     expect(recovered).toBeGreaterThan(500)
   })
 
