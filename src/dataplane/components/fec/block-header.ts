@@ -47,12 +47,9 @@ export function headerBytes({ repairSymbolAt }: BlockFormat): number {
 /** Of each run of packets in the words of the headers, as `native.blockHeaders` writes them. */
 export const RUN_SESSION = 1
 export const RUN_BLOCK = 2
-export const RUN_PACKETS = 3
-export const RUN_SOURCES = 4
 /** How many sources its block has, where enough of them and of its repairs are there in their order; 0 otherwise. */
 export const RUN_WANTED = 5
 export const RUN_LONGEST = 6
-export const RUN_REPAIR_BYTES = 7
 export const RUN_WORDS = 8
 
 /** The headers of the packets of a batch. */
