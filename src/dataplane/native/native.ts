@@ -135,7 +135,8 @@ export const addonFile: string = (workerData as { addon?: string } | null)?.addo
 function loadAddon(file: string): Native {
   const module = { exports: {} }
   process.dlopen(module, file)
-  return module.exports as Native
+  // V8 looks a function up in a table, at each call, where an object has so many of its own; not where it is the prototype of one.
+  return Object.create(module.exports) as Native
 }
 
 export const native: Native = loadAddon(addonFile)
