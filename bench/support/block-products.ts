@@ -112,6 +112,8 @@ function decoding(
   const decode = timed(packets, k * blocks, milliseconds, () => {
     window.state.fill(UNKNOWN)
     pass.set(begin)
+    pass[PASS.shape] = (window.k << 8) | window.r
+    pass[PASS.session] = window.session
     native.blocksPass(memory, random, handles, words, window.words, pass, out)
     if (pass[PASS.first] !== batch.length)
       throw new Error(`${pass[PASS.first]} of ${batch.length} packets were passed on`)

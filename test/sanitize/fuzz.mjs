@@ -344,10 +344,11 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       id,
       random.chance(0.5),
       list,
-      Int32Array.from([...headers, ...runs]),
+      Int32Array.from([...headers, ...runs, ...new Int32Array(random.pick([0, 8 * list.length]))]),
       window,
-      Int32Array.from([...pass, ...new Int32Array(10)]),
+      Int32Array.from([...pass, ...new Int32Array(10), (k << 8) | r, 77]),
       new Int32Array(random.chance(0.9) ? list.length : random.below(8)),
+      ...(random.chance(0.2) ? [Int32Array.of(0xb0, 0xb1, random.pick([12, 16]), 255, 0)] : []),
     ]
   }
 

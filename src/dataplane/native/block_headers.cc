@@ -155,22 +155,17 @@ static bool formatArgument(Arguments& arguments, size_t index, const Memory& mem
   return true;
 }
 
-napi_value blockHeaders(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "blockHeaders", 5);
-  const Memory* memory = memoryArgument(arguments, 0);
-  const auto count = static_cast<size_t>(arguments.integer(2, "count", 0, memory ? memory->slots : 0));
-  const Span<int32_t> handles = arguments.int32s(1, "packets", count);
-  const Span<int32_t> out = arguments.int32s(4, "headers", count * (1 + Run::kWords));
+bool readBlockHeaders(Arguments& arguments, const Memory& memory, const Span<int32_t>& handles, size_t count, size_t formatAt, const Span<int32_t>& out) {
   Format format;
-  if (arguments.failed() || !formatArgument(arguments, 3, *memory, &format)) return nullptr;
+  if (!formatArgument(arguments, formatAt, memory, &format)) return false;
   KnownPackets& received = arguments.state().received;
-  Packet* const packets = received.begin(memory->id, handles.data, count);
-  if (!packetsArgument(arguments, *memory, handles, 0, count, packets)) {
+  Packet* const packets = received.begin(memory.id, handles.data, count);
+  if (!packetsArgument(arguments, memory, handles, 0, count, packets)) {
     received.clear();
-    return nullptr;
+    return false;
   }
   // Nobody else sees this one: it stays in registers.
-  const Memory own = *memory;
+  const Memory own = memory;
   // They were written elsewhere, most of them: what is not waited for one by one is there when it is read.
   for (size_t n = 0; n < count; n++) __builtin_prefetch(packets[n].data);
   uint32_t shape = 0, session = 0, block = 0;
@@ -223,6 +218,16 @@ napi_value blockHeaders(napi_env env, napi_callback_info info) {
     }
   }
   if (begun) run.end();
+  return true;
+}
+
+napi_value blockHeaders(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "blockHeaders", 5);
+  const Memory* memory = memoryArgument(arguments, 0);
+  const auto count = static_cast<size_t>(arguments.integer(2, "count", 0, memory ? memory->slots : 0));
+  const Span<int32_t> handles = arguments.int32s(1, "packets", count);
+  const Span<int32_t> out = arguments.int32s(4, "headers", count * (1 + RunWord::kWords));
+  if (!arguments.failed()) readBlockHeaders(arguments, *memory, handles, count, 3, out);
   return nullptr;
 }
 

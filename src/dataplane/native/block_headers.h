@@ -35,6 +35,16 @@ struct RunWord {
 struct Memory;
 struct Packet;
 
+class Arguments;
+template <class T>
+struct Span;
+
+/**
+ * Reads and cuts off the headers of `count` packets in the format at argument `formatAt`, as blockHeaders does; `out` has room for them. False after throwing, with nothing
+ * changed.
+ */
+bool readBlockHeaders(Arguments& arguments, const Memory& memory, const Span<int32_t>& handles, size_t count, size_t formatAt, const Span<int32_t>& out);
+
 /** The free stack is damaged. */
 constexpr int32_t kDamaged = -1;
 

@@ -27,9 +27,11 @@ export const PASS = {
   expected: 14,
   lost: 15,
   usual: 16,
+  shape: 17,
+  session: 18,
 } as const
 /** How many there are. */
-export const PASS_WORDS = 17
+export const PASS_WORDS = 19
 
 export interface CodeCalls {
   /** Kernels of GF(2^8) with polynomial 0x11D that this CPU runs, fastest first; always ends with 'scalar'. */
@@ -207,11 +209,13 @@ export interface CodeCalls {
    * decoder's window of blocks (block-window.ts), which are brought up to date.
    *
    * `pass`: the index in `headers` of the words of the first run, that in `packets` of its first packet, and where the packets end; most runs to take; the newest block of the
-   * window; how many places it has, a power of two; and 1 where a recovered source that others have overtaken is REPLACED. The runs taken are those of the first one's
-   * session. In place of the first two stand then those of the next run, which is as it was: something is missing that is not in it, was overtaken, came again or
+   * window; how many places it has, a power of two; and 1 where a recovered source that others have overtaken is REPLACED. The runs taken are those of the session that
+   * the last two words name: 256 k + r, and its id. In place of the first two stand then those of the next run, which is as it was: something is missing that is not in it, was overtaken, came again or
    * contradicts what came, or slots are too few. The newest block is brought up to date too. Behind them is said how many packets are in `out`, and their bytes; how many sources came,
    * were recovered, repairs were not needed, or needed; how many copies are kept more than before; of the blocks that left the window how many packets
    * were sent and how many of these did not come, and how many sources the last of them had (as it was where none left).
+   *
+   * With `format` the headers of all packets are read first, as `blockHeaders` does, and the first run and the first packet are those at the beginning.
    *
    * `out` gets the packets of the payloads, of each block its sources as they came, then those that were recovered, with the annotations of its last packet;
    * repairs are released. Throws at a packet that cannot be, with the runs in front of it taken.
@@ -224,6 +228,7 @@ export interface CodeCalls {
     window: Int32Array,
     pass: Int32Array,
     out: Int32Array,
+    format?: Int32Array,
   ): void
   /**
    * Adds regions of the memory's slab to others by exclusive or, one step after the other. A step is four words of `steps`: the target's

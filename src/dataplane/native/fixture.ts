@@ -132,6 +132,8 @@ export function passWords(start: {
   newest: number
   places: number
   replaces: boolean
+  shape: number
+  session: number
 }): Int32Array {
   const words = new Int32Array(PASS_WORDS)
   words[PASS.run] = start.run
@@ -141,5 +143,7 @@ export function passWords(start: {
   words[PASS.newest] = start.newest
   words[PASS.places] = start.places
   words[PASS.replaces] = start.replaces ? 1 : 0
+  words[PASS.shape] = start.shape
+  words[PASS.session] = start.session
   return words
 }

@@ -158,7 +158,8 @@ test('packets whose headers were read are passed on, and left as they are where 
   const headers = new Int32Array(9 * K)
   const pass = () => {
     const out = new Int32Array(K)
-    const words = passWords({ run: K, first: 0, end: K, most: 1, newest: headers[K + 2], places: 8, replaces: false })
+    const [shape, session, newest] = headers.subarray(K)
+    const words = passWords({ run: K, first: 0, end: K, most: 1, newest, places: 8, replaces: false, shape, session })
     native.blocksPass(id, true, handles, headers, new Int32Array(WINDOW_WORDS), words, out)
     return [...out.subarray(0, words[PASS.sent])].map((packet) => [...bytesOf(memory, packet)])
   }

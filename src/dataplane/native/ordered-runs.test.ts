@@ -61,7 +61,17 @@ function batchOf(blocks: readonly BatchBlock[]) {
   const newest = blocks[0].block - 1
   const most = blocks.length
   const run = words.length
-  const start = passWords({ run, first: 1, end: run, most, newest, places: PLACES, replaces: false })
+  const start = passWords({
+    run,
+    first: 1,
+    end: run,
+    most,
+    newest,
+    places: PLACES,
+    replaces: false,
+    shape: (K << 8) | R,
+    session: 77,
+  })
   const handles = Int32Array.from(packets)
   const out = new Int32Array(K * blocks.length)
   /** Returns how many runs were taken. */
@@ -127,7 +137,17 @@ test('sources of a block that goes on leave and are kept, until its others and i
     words[0] |= BEGINS_RUN
     const run = [(K << 8) | R, 77, 7, came.length, count, 0, Math.max(0, ...came.slice(0, count).map((s) => s.length))]
     const end = came.length
-    const pass = passWords({ run: end, first: 0, end, most: 1, newest, places: PLACES, replaces: false })
+    const pass = passWords({
+      run: end,
+      first: 0,
+      end,
+      most: 1,
+      newest,
+      places: PLACES,
+      replaces: false,
+      shape: (K << 8) | R,
+      session: 77,
+    })
     const out = new Int32Array(K)
     native.blocksPass(id, false, handles, Int32Array.from([...words, ...run, 33]), window, pass, out)
     newest = pass[PASS.newest]
@@ -164,7 +184,17 @@ test('where slots are too few for copies, a block that goes on is left as it was
   const [one, other] = [20, 30].map((bytes, n) => packetOf(memory, Uint8Array.of(0, bytes, ...pattern(bytes, n))))
   const headers = [SOURCE_PACKET | BEGINS_RUN, SOURCE_PACKET | 1, (K << 8) | R, 77, 0, 2, 2, 0, 32, 0]
   const window = new Int32Array(WINDOW_WORDS)
-  const pass = passWords({ run: 2, first: 0, end: 2, most: 1, newest: 0, places: PLACES, replaces: false })
+  const pass = passWords({
+    run: 2,
+    first: 0,
+    end: 2,
+    most: 1,
+    newest: 0,
+    places: PLACES,
+    replaces: false,
+    shape: (K << 8) | R,
+    session: 77,
+  })
   native.blocksPass(id, false, Int32Array.of(one, other), Int32Array.from(headers), window, pass, new Int32Array(2))
   expect([pass[PASS.first], pass[PASS.sent], memory.free[0]]).toEqual([0, 0, 1])
   expect(window.every((word) => word === 0)).toBe(true)
@@ -194,7 +224,8 @@ test.each<[string, RegExp, (batch: ReturnType<typeof batchOf>) => void]>([
     /the run at 1 has/,
     ({ headers, start, run }) => {
       start[PASS.places] = WINDOW_PLACES
-      headers.set([((2 * WINDOW_SYMBOLS) / WINDOW_PLACES) << 8], run)
+      start[PASS.shape] = ((2 * WINDOW_SYMBOLS) / WINDOW_PLACES) << 8
+      headers[run] = start[PASS.shape]
       headers.set([WINDOW_PLACES - 1], run + 2)
     },
   ],

@@ -43,7 +43,7 @@ struct Window {
 struct Pass {
   enum {
     kRun, kFirst, kEnd, kMost, kNewest, kPlaces, kReplaces,
-    kSent, kBytes, kSources, kRecovered, kRedundant, kSpent, kHeld, kExpected, kLost, kUsual, kWords,
+    kSent, kBytes, kSources, kRecovered, kRedundant, kSpent, kHeld, kExpected, kLost, kUsual, kShape, kSession, kWords,
   };
 };
 
@@ -68,6 +68,19 @@ class OrderedRuns {
   Span<int32_t> packets, headers, words, out;
   Window window;
 
+  /** Reads the headers of all packets, in the format at argument `formatAt`, where the words of the first run stand behind them; false after throwing. */
+  bool readHeaders(size_t formatAt) {
+    const auto count = static_cast<uint32_t>(loadOnce(words.data + Pass::kEnd));
+    if (count == 0 || count > packets.length || headers.length / (1 + RunWord::kWords) < count) {
+      throwRange(arguments_.env(), "%s: headers has no room for those of the packets, or there are none", arguments_.function());
+      return false;
+    }
+    if (!readBlockHeaders(arguments_, memory_, packets, count, formatAt, headers)) return false;
+    words.data[Pass::kRun] = static_cast<int32_t>(count);
+    words.data[Pass::kFirst] = 0;
+    return true;
+  }
+
   /** Reads where to go on; false after throwing. */
   bool begin() {
     const auto word = [&](size_t index) { return static_cast<size_t>(static_cast<uint32_t>(loadOnce(words.data + index))); };
@@ -81,8 +94,8 @@ class OrderedRuns {
     const bool isRight = isPower && places_ <= Window::kPlaces && first_ < end_ && end_ <= std::min(packets.length, headers.length) && hasWords(run_);
     if (!isRight) throwRange(arguments_.env(), "%s: pass has a run that is not in headers, or places that are no power of two", arguments_.function());
     if (!isRight) return false;
-    shape_ = loadOnce(headers.data + run_ + RunWord::kShape);
-    session_ = loadOnce(headers.data + run_ + RunWord::kSession);
+    shape_ = loadOnce(words.data + Pass::kShape);
+    session_ = loadOnce(words.data + Pass::kSession);
     return true;
   }
 
@@ -510,6 +523,7 @@ napi_value blocksPass(napi_env env, napi_callback_info info) {
   runs.out = arguments.int32s(6, "out", 0);
   if (arguments.failed()) return nullptr;
   runs.window = Window(window.data);
+  if (arguments.given() > 7 && !runs.readHeaders(7)) return nullptr;
   if (!runs.begin() || !runs.takeAll()) return nullptr;
   runs.end();
   return nullptr;

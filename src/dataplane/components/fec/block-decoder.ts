@@ -90,9 +90,7 @@ export class BlockDecoder {
     this.handles = handles
     this.length = length
     this.ordered.begin()
-    headers.read(batch)
-    this.said = length - RUN_WORDS
-    for (let i = 0; i < length; i++) {
+    for (let i = this.read(batch); i < length; i++) {
       const word = words[i]
       if (word < 0) {
         this.discard(handles[i], this.counters.malformed_packets)
@@ -115,6 +113,24 @@ export class BlockDecoder {
     }
     run.end()
     this.outlet.flush()
+  }
+
+  /** Reads the headers of a batch; what the session that was heard last goes on with is taken at once. Returns how many packets that was. */
+  private read(batch: Batch): number {
+    const { headers, sessions, ordered } = this
+    const window = headers.format.progressive ? null : sessions.usual
+    this.said = batch.length - RUN_WORDS
+    if (!window || window.doubtsNext) {
+      headers.read(batch)
+      return 0
+    }
+    this.retention.makeRoom(sessions.windows)
+    const taken = ordered.read(batch, headers, window)
+    if (taken > 0) {
+      sessions.heard(window)
+      this.said = ordered.next - RUN_WORDS
+    }
+    return taken
   }
 
   /** Gives up every block and forgets every session. */

@@ -58,7 +58,8 @@ export class BlockHeaders {
   /** What `native.blockHeaders` writes. */
   readonly words = new Int32Array((1 + RUN_WORDS) * BATCH_CAPACITY)
   private readonly memory: number
-  private readonly shape: Int32Array
+  /** The format as `native.blockHeaders` has it. */
+  readonly shape: Int32Array
 
   /** Of packets of this format in the slab that the addon knows as `memory`. */
   constructor(memory: number, format: BlockFormat) {

@@ -54,6 +54,16 @@ export class BlockSessions {
     newcomers.length = Math.min(newcomers.length, limit)
   }
 
+  /** The window that was found last, where what its session sends next is its too; null otherwise. */
+  get usual(): BlockWindow | null {
+    return this.last?.active && !this.twins ? this.last : null
+  }
+
+  /** A packet of a window has come that `find` was not asked for. */
+  heard(window: BlockWindow): void {
+    window.used = ++this.count
+  }
+
   /** How many blocks of one session that follow each other need one look: of two windows each block may have another one. */
   get together(): number {
     return this.twins ? 1 : Number.POSITIVE_INFINITY

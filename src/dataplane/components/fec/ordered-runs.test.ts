@@ -14,6 +14,7 @@ import {
 } from '../../../../test/harness/block-codes.ts'
 import { payload } from '../../../../test/harness/component.ts'
 import { Random } from '../../engine/random.ts'
+import { PASS } from '../../native/code-calls.ts'
 import { native } from '../../native/native.ts'
 
 /** Own counters of a decoder, without those of its ports. */
@@ -113,8 +114,12 @@ describe.each([
         for (let from = 0; from < arriving.length; ) {
           const end = Math.min(arriving.length, from + 1 + random.below(batch))
           together.send('in', arriving.slice(from, end))
-          // A call that takes nothing leaves all to be taken packet by packet.
-          const nothing = vi.spyOn(native, 'blocksPass').mockImplementation(() => {})
+          // A call that takes nothing, but reads the headers, leaves all to be taken packet by packet.
+          const nothing = vi
+            .spyOn(native, 'blocksPass')
+            .mockImplementation((id, _random, packets, headers, _window, pass, _out, format) => {
+              if (format) native.blockHeaders(id, packets, pass[PASS.end], format, headers)
+            })
           alone.send('in', arriving.slice(from, end))
           nothing.mockRestore()
           from = end

@@ -5,6 +5,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { PASS, PASS_WORDS } from '../../native/code-calls.ts'
 import { native } from '../../native/native.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
+import type { BlockHeaders } from './block-header.ts'
 import type { BlockRetention } from './block-retention.ts'
 import type { BlockWindow } from './block-window.ts'
 
@@ -48,6 +49,18 @@ export class OrderedRuns {
   }
 
   /**
+   * Reads the headers of a batch, and takes its runs as `pass` does where they are the window's. Returns how many packets it took, which is none where nothing was looked at
+   * but the headers.
+   */
+  read({ handles, length }: Batch, headers: BlockHeaders, window: BlockWindow): number {
+    this.words[PASS.first] = 0
+    this.prepare(window, length, length)
+    const { memory, random, words, sent } = this
+    native.blocksPass(memory, random, handles, headers.words, window.words, words, sent.handles, headers.shape)
+    return this.finish(window, 0)
+  }
+
+  /**
    * Takes runs of the window, at most `most`, as long as nothing is out of its order: from the run on whose words begin at `run` and whose packets stand from `at` on,
    * before `end`, in their batch. Returns how many packets it took; the next one, where it is not the end, begins a run that has to be taken packet by packet.
    */
@@ -61,21 +74,36 @@ export class OrderedRuns {
     most: number,
   ): number {
     if (at === this.stoppedAt || window.doubtsNext) return 0
-    const { words, sent } = this
+    const { memory, random, words, sent } = this
     words[PASS.run] = run
     words[PASS.first] = at
+    this.prepare(window, end, Math.min(most, end - at))
+    native.blocksPass(memory, random, handles, headers, window.words, words, sent.handles)
+    return this.finish(window, at)
+  }
+
+  private prepare(window: BlockWindow, end: number, most: number): void {
+    const { words } = this
     words[PASS.end] = end
-    words[PASS.most] = Math.min(most, end - at)
+    words[PASS.most] = most
     words[PASS.newest] = window.newest
     words[PASS.places] = window.places
     words[PASS.replaces] = window.orderly ? 1 : 0
     words[PASS.usual] = window.usual
-    native.blocksPass(this.memory, this.random, handles, headers, window.words, words, sent.handles)
+    words[PASS.shape] = (window.k << 8) | window.r
+    words[PASS.session] = window.session
+  }
+
+  /** What was taken from the packet at `at` on is counted and leaves. */
+  private finish(window: BlockWindow, at: number): number {
+    const { words, sent } = this
+    const taken = words[PASS.first] - at
+    if (taken === 0) return 0
     this.stoppedAt = words[PASS.first]
-    if (words[PASS.first] > at) this.note(window)
+    this.note(window)
     sent.length = words[PASS.sent]
     this.outlet.sendOf(sent, words[PASS.bytes])
-    return words[PASS.first] - at
+    return taken
   }
 
   /** Counts what was done, and what of it the window's arrays do not say. */
