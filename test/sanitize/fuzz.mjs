@@ -592,9 +592,12 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
         blocks,
         0,
         0,
+        random.below(10),
+        0,
       ]
       framed = { id, sources, stride, blocks, symbols: new Int32Array(at + blocks * stride + sources) }
-      return [id, Int32Array.from(list), 0, list.length, Int32Array.from(state), framed.symbols]
+      const copies = random.chance(0.5) ? [new Int32Array(random.chance(0.9) ? 255 : 9)] : []
+      return [id, Int32Array.from(list), 0, list.length, Int32Array.from(state), framed.symbols, ...copies]
     },
     packetsCopy: () => {
       const id = memoryId()

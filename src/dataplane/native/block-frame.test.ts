@@ -8,7 +8,7 @@ const STRIDE = K + R
 const FRONT = 18
 
 /** Where the next source stands: block and index; how many blocks may become full; what a block's closing byte is behind a full one. */
-const stateOf = ({ block = 5, index = 0, sources = K, blocks = 4, closing = 0, previous = 0 } = {}) =>
+const stateOf = ({ block = 5, index = 0, sources = K, blocks = 4, closing = 0, previous = 0, last = K } = {}) =>
   Int32Array.of(
     0xb2000000 | (K << 16) | (R << 8),
     (SESSION << 8) | closing,
@@ -21,6 +21,8 @@ const stateOf = ({ block = 5, index = 0, sources = K, blocks = 4, closing = 0, p
     blocks,
     previous,
     0,
+    last,
+    -9,
   )
 
 function framed(sizes: readonly number[], state: Int32Array) {
@@ -54,6 +56,38 @@ test('each source gets the header of its place, block after block, and stands th
     expect([...bytes.subarray(14)]).toEqual([...pattern(sizes[n], n)])
   })
   expect([...symbols.subarray(0, 8)]).toEqual([-9, handles[0], handles[1], -9, -9, handles[2], handles[3], handles[4]])
+})
+
+test.each<[string, number[], object, number[]]>([
+  ['that begins in the call, behind a full one', [20, 0, 7, 30, 5], {}, [3, 4]],
+  ['that began before', [20], { index: 1 }, [0]],
+  ['whose point is reached while it goes on', [20, 0], { sources: 2, last: 3, blocks: 1 }, [0, 1]],
+  ['that is full', [20, 0, 7], { blocks: 1 }, []],
+  ['that nothing came of', [], { index: 1 }, []],
+  ['whose repairs nobody makes', [20, 0], { last: 0 }, []],
+])('sources of a block %s are copied where it outlives the call', (_what, sizes, where, wanted) => {
+  const memory = packetMemory(32, 512)
+  const id = native.memoryOpen(memory)
+  const handles = Int32Array.from(sizes, (size, n) => packetOf(memory, pattern(size, n)))
+  const free = memory.free[0]
+  const state = stateOf(where)
+  const copies = new Int32Array(255)
+  native.blockFrame(id, handles, 0, handles.length, state, new Int32Array(4 * STRIDE), copies)
+  expect([state[12], free - memory.free[0]]).toEqual([wanted.length, wanted.length])
+  const bytes = [...copies.subarray(0, state[12])].map((copy) => [...bytesOf(memory, copy)])
+  expect(bytes).toEqual(wanted.map((n) => [...bytesOf(memory, handles[n])]))
+  for (const copy of copies.subarray(0, state[12])) expect(handles).not.toContain(copy)
+  native.memoryClose(id)
+})
+
+test('fewer sources are copied where slots run out', () => {
+  const memory = packetMemory(3, 512)
+  const id = native.memoryOpen(memory)
+  const handles = Int32Array.from([20, 30], (size, n) => packetOf(memory, pattern(size, n)))
+  const state = stateOf()
+  native.blockFrame(id, handles, 0, 2, state, new Int32Array(4 * STRIDE), new Int32Array(255))
+  expect([state[3], state[12], memory.free[0]]).toEqual([2, 1, 0])
+  native.memoryClose(id)
 })
 
 test('a full block is the last where no other may become full, and its sources stay counted', () => {
@@ -95,6 +129,8 @@ test('what cannot be is refused before any packet is changed', () => {
   expect(frame(stateOf({ blocks: 0 }), 1)).toThrow(/state/)
   expect(frame(stateOf(), 1, 17)).toThrow(/room/)
   expect(frame(stateOf().subarray(1), 1)).toThrow(/state/)
+  const few = () => native.blockFrame(id, handles, 0, 1, stateOf(), new Int32Array(20), new Int32Array(254))
+  expect(few).toThrow(/copies has 254 elements/)
   expect(memory.offset).toEqual(before)
   native.memoryClose(id)
 })

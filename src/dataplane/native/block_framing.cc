@@ -8,7 +8,7 @@ namespace penstock {
 
 /** What framing goes on from, and where it is afterwards. */
 struct Framing {
-  enum { kFirstWord, kSender, kBlock, kIndex, kFront, kSources, kAt, kStride, kBlocks, kPrevious, kNoRoom, kWords };
+  enum { kFirstWord, kSender, kBlock, kIndex, kFront, kSources, kAt, kStride, kBlocks, kPrevious, kNoRoom, kLast, kCopied, kWords };
 };
 /** In front of a payload. */
 static constexpr int32_t kFramed = kBlockHeaderBytes + kLengthBytes;
@@ -81,6 +81,16 @@ __attribute__((noinline)) static size_t frameSources(const Memory& memory, const
   return n;
 }
 
+/** Copies sources of a block, as they are framed; how many, kDamaged. */
+static int32_t copySources(const Memory& memory, const int32_t* handles, const uint8_t* const* symbols, const int32_t* lengths, size_t count, int32_t* copies) {
+  Packet packets[kMaxSymbols];
+  for (size_t n = 0; n < count; n++) {
+    const auto headers = static_cast<size_t>(symbols[n] - memory.data) - kBlockHeaderBytes;
+    packets[n] = {memory.data + headers, lengths[n] + kBlockHeaderBytes, handles[n]};
+  }
+  return copyPackets(memory, packets, count, copies);
+}
+
 napi_value blockFrame(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "blockFrame", 6);
   const Memory* memory = memoryArgument(arguments, 0);
@@ -89,6 +99,7 @@ napi_value blockFrame(napi_env env, napi_callback_info info) {
   const Span<int32_t> handles = arguments.int32s(1, "packets", end);
   const Span<int32_t> state = arguments.int32s(4, "state", Framing::kWords);
   const Span<int32_t> symbols = arguments.int32s(5, "symbols", 0);
+  const Span<int32_t> copies = arguments.given() > 6 ? arguments.int32s(6, "copies", kMaxSymbols) : Span<int32_t>{};
   if (arguments.failed() || !packetsArgument(arguments, *memory, handles, from, end - from)) return nullptr;
   int32_t word[Framing::kWords];
   for (size_t n = 0; n < Framing::kWords; n++) word[n] = loadOnce(state.data + n);
@@ -130,6 +141,16 @@ napi_value blockFrame(napi_env env, napi_callback_info info) {
     at += stride;
     sender = (sender & ~255u) | (static_cast<uint32_t>(word[Framing::kPrevious]) & 255);
   }
+  // Of the block at hand, where it goes on, what has come in this call outlives it.
+  const size_t had = block == static_cast<uint32_t>(word[Framing::kBlock]) ? static_cast<size_t>(word[Framing::kIndex]) : 0;
+  const bool goesOn = index > had && static_cast<int64_t>(index) < word[Framing::kLast];
+  const size_t added = at + had;
+  const int32_t copied = copies.data && goesOn ? copySources(own, symbols.data + added, framed.symbols() + added, framed.lengths() + added, index - had, copies.data) : 0;
+  if (copied < 0) {
+    throwFreeStack(arguments);
+    return nullptr;
+  }
+  word[Framing::kCopied] = copied;
   word[Framing::kIndex] = static_cast<int32_t>(index);
   word[Framing::kBlock] = static_cast<int32_t>(block);
   word[Framing::kAt] = static_cast<int32_t>(at);

@@ -173,7 +173,8 @@ export interface CodeCalls {
    * or the blocks end. `state`: the first word without the index, session and closing byte, block, index of the next source; bytes that have to be free in front
    * of a payload; sources of a block; where in `symbols` the block's begin, and how far behind it those of the next do; how many blocks may become full;
    * the closing byte behind a full block. All of that is brought up to date, but where the last of those blocks is full the index stays as
-   * many as sources. A packet without room, or longer than 65,535 bytes, is released; one word more says how many were. Returns the index of the first packet that was not
+   * many as sources. A packet without room, or longer than 65,535 bytes, is released; the next word says how many were. With `copies`, of 255, sources that were added to the block
+   * at hand are copied, as `packetsCopy` does, where it has fewer than the next word says: the last word says how many. Returns the index of the first packet that was not
    * taken. Throws, with nothing changed, where a handle is no packet or `state` cannot be.
    */
   blockFrame(
@@ -183,6 +184,7 @@ export interface CodeCalls {
     end: number,
     state: Int32Array,
     symbols: Int32Array,
+    copies?: Int32Array,
   ): number
   /**
    * Reads the headers of `count` packets of a block code (docs/wire-formats.md) and cuts them off, up to their symbols. `format`: the

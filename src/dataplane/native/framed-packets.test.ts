@@ -29,7 +29,7 @@ function framed({ sizes, before, stop = sizes.length }: Framing) {
   before?.(memory, handles)
   const blocks = Math.floor(sizes.length / K)
   const list = new Int32Array((blocks + 1) * STRIDE)
-  const state = Int32Array.of(0xb2030200 | 0, 7 << 8, 0, 0, 18, K, 0, STRIDE, blocks + 1, 0, 0)
+  const state = Int32Array.of(0xb2030200 | 0, 7 << 8, 0, 0, 18, K, 0, STRIDE, blocks + 1, 0, 0, 0, 0)
   native.blockFrame(id, handles, 0, stop, state, list)
   if (stop < sizes.length) native.blockFrame(id, handles, stop, sizes.length, state, list)
   return { memory, id, list, full: state[2] }
@@ -115,7 +115,7 @@ describe('packets that were framed', () => {
     list[STRIDE + 1] = list[1]
     list[STRIDE + 2] = 98
     expect(() => random(id, list, 2, true)).toThrow(/98/)
-    native.blockFrame(id, new Int32Array(0), 0, 0, Int32Array.of(0, 0, 0, 0, 18, K, 0, STRIDE, 1, 0, 0), list)
+    native.blockFrame(id, new Int32Array(0), 0, 0, Int32Array.of(0, 0, 0, 0, 18, K, 0, STRIDE, 1, 0, 0, 0, 0), list)
     expect(() => random(id, list, 1, true)).toThrow(/99/)
     expect(memory.free[0]).toBe(60)
     native.memoryClose(elsewhere)
@@ -127,7 +127,7 @@ describe('packets that were framed', () => {
     const id = native.memoryOpen(memory)
     const list = new Int32Array(3 * STRIDE)
     const handles = Int32Array.from([5, 6, 7, 8, 9, 10], (size) => packetOf(memory, pattern(size, size)))
-    const state = Int32Array.of(0xb2030200 | 0, 7 << 8, 0, 0, 18, K, 2, STRIDE, 2, 0, 0)
+    const state = Int32Array.of(0xb2030200 | 0, 7 << 8, 0, 0, 18, K, 2, STRIDE, 2, 0, 0, 0, 0)
     native.blockFrame(id, handles, 0, 6, state, list)
     list.fill(99)
     expect(() => random(id, list, 2, true)).toThrow(/99/)

@@ -487,7 +487,7 @@ describe('wrong arguments', () => {
       gfRandomMultiply: [id, 7, ints, 2, 2, 10, null],
       gfSolve: [id, Int32Array.from([2, 2, 2, 0, 0, 0, 1, 10, ...new Int32Array(100)])],
       blockHeaders: [id, handles, 1, Int32Array.of(0xb0, 0xb1, 12, 255, 0), ints],
-      blockFrame: [id, handles, 0, 1, Int32Array.of(0, 0, 0, 0, 14, 1, 0, 1, 1, 0, 0), ints],
+      blockFrame: [id, handles, 0, 1, Int32Array.of(0, 0, 0, 0, 14, 1, 0, 1, 1, 0, 0, 0, 0), ints],
       packetsCopy: [id, handles, 0, 1, ints],
       blocksPass: [
         id,

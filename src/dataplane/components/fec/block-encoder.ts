@@ -7,7 +7,6 @@ import type { Timer } from '../../engine/timers.ts'
 import type { BlockEncoderCounters } from './block-counters.ts'
 import { BlockFraming } from './block-framing.ts'
 import type { BlockFormat } from './block-header.ts'
-import { PacketCopies } from './packet-copies.ts'
 import type { RepairMaker } from './repair-maker.ts'
 
 /** Repairs that are made when so many sources of a block have come. */
@@ -49,7 +48,6 @@ export class BlockEncoder {
   private readonly maker: RepairMaker
   private readonly format: BlockFormat
   private readonly framing: BlockFraming
-  private readonly copies: PacketCopies
   /** The header of the first repair of those that are made. */
   private readonly header = new Int32Array(3)
   private readonly schedule: readonly RepairPoint[]
@@ -102,7 +100,6 @@ export class BlockEncoder {
     this.earlierRepairs = this.r - last.repairs
     this.session = session & 0xffffff
     const stride = this.k + last.repairs
-    this.copies = new PacketCopies(memory())
     this.framing = new BlockFraming(memory(), format, this.session, this.k, this.r, stride)
     this.mostWaiting = Math.max(1, Math.floor(WAITING_SYMBOLS / stride))
     this.symbols = new Int32Array(this.mostWaiting * stride + this.k + this.r)
@@ -268,13 +265,14 @@ export class BlockEncoder {
     return this.maker.make(symbols, blocks, sources, repairs, header, framed)
   }
 
-  /** The block goes on: its new sources are copied before they leave. Without slots for that it ends here. */
+  /** The block goes on: its new sources leave, copies of them stay. Where there were no slots for those it ends here. */
   private copyAndSend(): void {
-    const { outlet, copies, counters, symbols, count, sent } = this
+    const { outlet, framing, counters, symbols, count, sent } = this
+    if (sent === count) return
     counters.source_packets.add(count - sent)
-    const copied = this.r === 0 ? count - sent : copies.make(symbols, sent, count)
+    const copied = this.r === 0 ? count - sent : framing.copied
     outlet.pushAll(symbols, sent, sent + copied)
-    if (this.r > 0) for (let n = 0; n < copied; n++) symbols[sent + n] = copies.handles[n]
+    if (this.r > 0) for (let n = 0; n < copied; n++) symbols[sent + n] = framing.copies[n]
     this.sent = sent + copied
     if (this.sent === count) return
     counters.unprotected_packets.add(count - this.covered)

@@ -1,6 +1,6 @@
 /** The headers of source packets, those of a batch in one call into the addon. */
 import { native } from '../../native/native.ts'
-import { type BlockFormat, headerBytes } from './block-header.ts'
+import { type BlockFormat, headerBytes, MAX_BLOCK } from './block-header.ts'
 
 /** Words of the state that `native.blockFrame` goes on from. */
 const FIRST_WORD = 0
@@ -14,7 +14,9 @@ const STRIDE = 7
 const BLOCKS = 8
 const PREVIOUS = 9
 const NO_ROOM = 10
-const WORDS = 11
+const LAST = 11
+const COPIED = 12
+const WORDS = 13
 
 export class BlockFraming {
   private readonly memory: number
@@ -31,7 +33,12 @@ export class BlockFraming {
     this.words[FRONT] = headerBytes(format)
     this.words[STRIDE] = stride
     this.words[PREVIOUS] = format.progressive ? k : 0
+    // Without repairs nobody needs them once they have left.
+    this.words[LAST] = r > 0 ? k : 0
   }
+
+  /** Copies of the sources that the last `frame` has added to the block at hand, where that goes on: the first `copied`. */
+  readonly copies = new Int32Array(MAX_BLOCK)
 
   /** The block at hand, how many sources it has, and how many packets were released for want of room, as of the last `frame`. */
   get block(): number {
@@ -42,6 +49,10 @@ export class BlockFraming {
   }
   get refused(): number {
     return this.words[NO_ROOM]
+  }
+  /** How many of them there are: fewer than sources where slots have run out. */
+  get copied(): number {
+    return this.words[COPIED]
   }
 
   /** The next source is number `count` of `block`, behind `waiting` other blocks; the block before has `previous`. */
@@ -60,6 +71,6 @@ export class BlockFraming {
   frame(handles: Int32Array, i: number, length: number, sources: number, blocks: number, symbols: Int32Array): number {
     this.words[SOURCES] = sources
     this.words[BLOCKS] = blocks
-    return native.blockFrame(this.memory, handles, i, length, this.words, symbols)
+    return native.blockFrame(this.memory, handles, i, length, this.words, symbols, this.copies)
   }
 }
