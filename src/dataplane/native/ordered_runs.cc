@@ -78,6 +78,7 @@ class OrderedRuns {
     if (!readBlockHeaders(arguments_, memory_, packets, count, formatAt, headers)) return false;
     words.data[Pass::kRun] = static_cast<int32_t>(count);
     words.data[Pass::kFirst] = 0;
+    isRead_ = true;
     return true;
   }
 
@@ -224,15 +225,19 @@ class OrderedRuns {
     taken_ = arguments_.state().received.find(memory_.id, packets.data, job.first, job.first + job.packets);
     if (!taken_ && lookUp(memory_, packets.data + job.first, job.packets, lookedUp_) < job.packets) return false;
     if (!taken_) taken_ = lookedUp_;
+    // Those whose headers this call has read are as they were.
+    if (isRead_) return true;
     for (size_t at = 0; at < job.packets; at++) {
       if (taken_[at].handle != loadOnce(packets.data + job.first + at) || taken_[at].length < kLengthBytes) return false;
     }
     return true;
   }
 
-  /** Whether what stands at `first` of the run is the source, or the repair, with this index. */
-  bool isSource(const Job& job, size_t at, size_t index) const {
-    return (loadOnce(headers.data + job.first + at) & ~kBegins) == (kSource | static_cast<int32_t>(index));
+  /** Whether the packets of a run are its sources, from `index` on, one after the other. */
+  bool areSources(const Job& job, size_t index) const {
+    const int32_t* const words = headers.data + job.first;
+    const int32_t first = kSource | static_cast<int32_t>(index);
+    return loadOnce(words) == (kBegins | first) && risingWords(words + 1, job.sources - 1, first + 1, 1) == job.sources - 1;
   }
 
   /** Sources of a block of which those in front of them have come and nothing else; behind its last one there may be repairs. */
@@ -242,9 +247,7 @@ class OrderedRuns {
     if (job.sources == 0 || count > job.k || (repairs > 0 && !isWhole)) return Taken::kNone;
     if (job.sources > out.length - sent_) return noRoom();
     if (!find(job)) return Taken::kNone;
-    for (size_t n = 0; n < job.sources; n++) {
-      if (!isSource(job, n, had + n)) return Taken::kNone;
-    }
+    if (!areSources(job, had)) return Taken::kNone;
     const int32_t longest = std::max(isNew ? 0 : window.longest[place], job.longest);
     if (isWhole) {
       if (!areRepairs(job, longest)) return Taken::kNone;
@@ -496,7 +499,7 @@ class OrderedRuns {
   size_t run_ = 0, first_ = 0, end_ = 0, places_ = 0;
   uint32_t newest_ = 0;
   int32_t shape_ = 0, session_ = 0;
-  bool replaces_ = false;
+  bool replaces_ = false, isRead_ = false;
   /** What was done. */
   size_t sent_ = 0, bytes_ = 0, sources_ = 0, recovered_ = 0, redundant_ = 0, spent_ = 0, expected_ = 0, lost_ = 0, usual_ = 0;
   int32_t held_ = 0;
