@@ -15,11 +15,12 @@ function foundWith(environment: Record<string, string>): { states: AeadBackendSt
     try { native.aeadUse('ipsec-mb') } catch (error) { refusal = error.message }
     native.aeadUse('auto')
     console.log(JSON.stringify({ states: native.aeadBackends(), used: native.aeadBackend(), refusal }))`
-  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], {
+  const { stdout, stderr, error } = spawnSync(process.execPath, ['-e', script], {
     cwd: packageRoot(),
     env: { ...process.env, ...environment },
     encoding: 'utf8',
   })
+  if (error) throw error
   expect(stderr).toBe('')
   return JSON.parse(stdout)
 }
