@@ -5,7 +5,7 @@ import type { Packets } from '../../engine/packets.ts'
 import { PASS, PASS_WORDS } from '../../native/code-calls.ts'
 import { native } from '../../native/native.ts'
 import type { BlockDecoderCounters } from './block-counters.ts'
-import type { BlockHeaders } from './block-header.ts'
+import { type BlockHeaders, RUN_SESSION } from './block-header.ts'
 import type { BlockRetention } from './block-retention.ts'
 import type { BlockWindow } from './block-window.ts'
 
@@ -57,6 +57,8 @@ export class OrderedRuns {
     this.prepare(window, length, length)
     const { memory, random, words, sent } = this
     native.blocksPass(memory, random, handles, headers.words, window.words, words, sent.handles, headers.shape)
+    // The first run of this session has been looked at, taken or not.
+    if (headers.words[length + RUN_SESSION] === window.session) this.stoppedAt = words[PASS.first]
     return this.finish(window, 0)
   }
 
