@@ -49,6 +49,24 @@ struct Shape {
 
 }  // namespace
 
+/** Advises the system about the pages that lie wholly inside of an array. */
+static void advise(void* from, size_t bytes, int advice) {
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(from) + page - 1) & ~(page - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(from) + bytes) & ~(page - 1);
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+
+/**
+ * Packets are nothing to the commands that a process starts. A copy for each of them would be written again page by page by runs that go on, and
+ * Linux refuses to copy more of one mapping than there is memory, used or not. What is smaller may share its pages with the heap.
+ */
+static constexpr size_t kOwnMappingBytes = 1 << 20;
+
+static void keepFromCommands(const Memory& memory, bool kept) {
+  if (memory.bytes() >= kOwnMappingBytes) advise(memory.data, memory.bytes(), kept ? MADV_DONTFORK : MADV_DOFORK);
+}
+
 napi_value memoryOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "memoryOpen", 1);
   if (arguments.failed()) return nullptr;
@@ -104,6 +122,7 @@ napi_value memoryOpen(napi_env env, napi_callback_info info) {
     throwType(env, "memoryOpen: no reference could be made");
     return nullptr;
   }
+  keepFromCommands(memory, true);
   memory.id = nextMemory.fetch_add(1);
   arguments.state().memories.push_back(memory);
   return toInteger(env, memory.id);
@@ -121,21 +140,17 @@ Memory* memoryArgument(Arguments& arguments, size_t index) {
 }
 
 /**
- * Returns the pages that lie wholly inside of an array to the system, which reads as zeros from then on. The buffers
- * themselves live until their isolate collects garbage, and a thread that waits for its next run may not do so for hours.
+ * Returns an array's pages to the system; they read as zeros from then on. The buffers themselves live until their isolate collects garbage,
+ * and a thread that waits for its next run may not do so for hours.
  */
-static void giveBack(void* from, size_t bytes) {
-  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(from) + page - 1) & ~(page - 1);
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(from) + bytes) & ~(page - 1);
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
+static void giveBack(void* from, size_t bytes) { advise(from, bytes, MADV_DONTNEED); }
 
 napi_value memoryClose(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "memoryClose", 1);
   Memory* memory = memoryArgument(arguments, 0);
   if (!memory) return nullptr;
   napi_delete_reference(env, memory->reference);
+  keepFromCommands(*memory, false);
   giveBack(memory->data, memory->bytes());
   giveBack(memory->arrival, static_cast<size_t>(memory->slots) * sizeof(double));
   giveBack(memory->client, static_cast<size_t>(memory->slots) * sizeof(double));

@@ -1,0 +1,42 @@
+/** Packet memory in a process that starts commands. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { packetMemory } from './fixture.ts'
+import { native } from './native.ts'
+
+const SLOTS = 16_384
+const PAGE_BYTES = 4096
+
+/** KiB of this process that the commands it starts have no copy of ("dc" of proc(5)). */
+function keptFromCommands(): number {
+  const mappings = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/m)
+  return mappings
+    .filter((mapping) => /^VmFlags:.* dc( |$)/m.test(mapping))
+    .reduce((sum, mapping) => sum + Number(/^Size: +(\d+) kB$/m.exec(mapping)?.[1]), 0)
+}
+
+test('a command that is started while packets are in use makes no copy of them', () => {
+  const memory = packetMemory(SLOTS)
+  const id = native.memoryOpen(memory)
+  const { data } = memory
+  const write = (value: number) => {
+    for (let at = 0; at < data.length; at += PAGE_BYTES) data[at] = value
+  }
+  write(1)
+  const before = process.resourceUsage().minorPageFault
+  expect(spawnSync('true').status).toBe(0)
+  write(2)
+  // Other threads of the tests have theirs.
+  expect(process.resourceUsage().minorPageFault - before).toBeLessThan(data.length / PAGE_BYTES / 2)
+  native.memoryClose(id)
+})
+
+test('once it is closed, memory is copied for commands again', () => {
+  const memory = packetMemory(SLOTS)
+  const id = native.memoryOpen(memory)
+  const open = keptFromCommands()
+  native.memoryClose(id)
+  // What lies wholly in pages of its own, KiB.
+  expect(open - keptFromCommands()).toBeGreaterThanOrEqual((memory.data.length - 2 * PAGE_BYTES) / 1024)
+})
