@@ -37,6 +37,18 @@ async function http(): Promise<Finding> {
   }
 }
 
+/** What hubs and their nodes sign with. */
+async function signatures(): Promise<Finding> {
+  const { loadSignatures } = await import('../link/ed25519.ts')
+  try {
+    loadSignatures()
+    return { check: 'signatures', grade: 'ok', found: 'libsodium loaded' }
+  } catch (error) {
+    const advice = `all but hubs works without it; for these: ${messageOf(error)}`
+    return { check: 'signatures', grade: 'fail', found: 'libsodium does not load', advice }
+  }
+}
+
 function kernel(): Finding {
   const found = `${process.platform} ${release()}`
   if (process.platform !== 'linux') return { check: 'kernel', grade: 'fail', found, advice: 'penstock runs on Linux' }
@@ -192,7 +204,7 @@ function aead(native: Native, advise: typeof aeadAdvice): Finding {
 }
 
 async function examine(): Promise<Finding[]> {
-  const findings = [nodeVersion(), kernel(), await http()]
+  const findings = [nodeVersion(), kernel(), await http(), await signatures()]
   let native: Native
   try {
     native = (await import('../dataplane/native/native.ts')).native

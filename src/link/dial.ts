@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { rootCertificates, type TLSSocket } from 'node:tls'
 import { WebSocket } from 'ws'
 import { fingerprintOf, fingerprintText, keyFingerprintOf } from './certificate.ts'
+import { loadSignatures } from './ed25519.ts'
 import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
 import { MAX_FRAME_BYTES } from './messages.ts'
@@ -36,8 +37,8 @@ export interface DialOptions extends Omit<NodeHandshakeOptions, 'certificateKey'
 }
 
 /**
- * Opens a link. Rejects with LinkRefused, LinkUnreachable (10 s without a connection included) or the signal's reason; the connection is
- * closed then. On plain HTTP nothing protects what the session carries from those on the path (docs/link-protocol.md).
+ * Opens a link. Rejects with LinkRefused, LinkUnreachable (10 s without a connection included), the signal's reason, or ServiceError where nothing
+ * can be signed; the connection is closed then. On plain HTTP nothing protects what the session carries from those on the path (docs/link-protocol.md).
  */
 export function dialHub(options: DialOptions): Promise<Dialled> {
   const { address, signal, clock, ca } = options
@@ -46,6 +47,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
       reject(signal.reason)
       return
     }
+    loadSignatures()
     const begun = clock.now()
     const url = new URL(address)
     url.pathname = address.pathname.replace(/\/+$/, '') + LINK_PATH

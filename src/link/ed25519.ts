@@ -3,7 +3,9 @@
  * third of what a hub does for a node that comes back (docs/hub.md). Loaded at the first signature: most commands make none.
  */
 import type { KeyObject } from 'node:crypto'
+import { ServiceError } from '../contract/errors.ts'
 import { requirePackage } from '../require-package.ts'
+import { messageOf } from '../text/error-message.ts'
 
 const SIGNATURE_BYTES = 64
 const PUBLIC_KEY_BYTES = 32
@@ -17,8 +19,21 @@ type Sodium = typeof import('sodium-native')
 let loaded: Sodium | undefined
 
 function sodium(): Sodium {
-  loaded ??= requirePackage('sodium-native') as Sodium
-  return loaded
+  try {
+    loaded ??= requirePackage('sodium-native') as Sodium
+    return loaded
+  } catch (error) {
+    throw new ServiceError(
+      'FAILED_PRECONDITION',
+      `sodium-native, whose signatures hubs and their nodes need, cannot be loaded (${messageOf(error).split('\n')[0]}): npm install again in the ` +
+        'folder where penstock is installed, on a platform for which the package has a binary',
+    )
+  }
+}
+
+/** Loads libsodium now. Throws ServiceError (FAILED_PRECONDITION) where that does not work; so do the others. */
+export function loadSignatures(): void {
+  sodium()
 }
 
 /** Private keys as libsodium takes them. */

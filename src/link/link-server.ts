@@ -2,6 +2,7 @@
 import type { WebSocket } from 'uWebSockets.js'
 import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { LINK_PATH, SUBPROTOCOL } from './dial.ts'
+import { loadSignatures } from './ed25519.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
 import { Inboxes, UwsTransport } from './inbox.ts'
 import type { LinkServer, LinkSession, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
@@ -43,7 +44,9 @@ interface LinkSocketData {
   transport: UwsTransport | undefined
 }
 
+/** Throws ServiceError (FAILED_PRECONDITION) where nothing can be signed. */
 export function createLinkServer(options: LinkServerOptions): LinkServer {
+  loadSignatures()
   return new UwsLinkServer(options)
 }
 

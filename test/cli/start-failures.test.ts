@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
@@ -267,5 +268,49 @@ describe('a Node.js for which there is no binary of uWebSockets.js', () => {
     expect(advice).toContain("npm pkg set 'overrides[uWebSockets.js]=")
     expect(status).toBe(1)
     expect(run(['simulate', join(packageRoot(), 'examples/generator.json'), '-d', '1s']).status).toBe(0)
+  })
+})
+
+describe('a platform for which there is no binary of sodium-native', () => {
+  const patch = `import Module from 'node:module'
+    const resolve = Module._resolveFilename
+    Module._resolveFilename = function (name, ...more) {
+      if (name === 'sodium-native') throw new Error('no native build was found')
+      return resolve.call(this, name, ...more)
+    }`
+  const env = { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` }
+  const run = (args: string[]) =>
+    spawnSync(launcher[0] as string, [...launcher.slice(1), ...args], { encoding: 'utf8', env })
+
+  test('a hub does not start, and says why', () => {
+    const { status, stderr } = run(['up', '--hub', '--data-dir', join(directory.path, 'no-signatures')])
+    expect(stderr).toContain('sodium-native')
+    expect(stderr).toContain('no native build was found')
+    expect(status).toBe(1)
+  })
+
+  test('a node does, but who would have it join a hub hears why it cannot', async () => {
+    const flags = ['--http', '127.0.0.1:0', '--grpc', 'none', '--data-dir', join(directory.path, 'no-signatures-node')]
+    const node = spawn(launcher[0] as string, [...launcher.slice(1), 'up', ...flags], { env })
+    try {
+      const [ready] = await once(createInterface({ input: node.stdout }), 'line')
+      const address = /http=(\S+)/.exec(ready)?.[1]
+      // Nobody listens there: it is not tried.
+      const { status, stderr } = run(['authenticate-by-request', 'http://127.0.0.1:9', '--url', `http://${address}`])
+      expect(stderr).toContain('sodium-native')
+      expect(stderr).toContain('no native build was found')
+      expect(status).toBe(1)
+    } finally {
+      node.kill()
+      await once(node, 'close')
+    }
+  })
+
+  test('doctor says so', () => {
+    const { status, stdout } = run(['doctor', '--json'])
+    const { grade, advice } = JSON.parse(stdout).find(({ check }: { check: string }) => check === 'signatures')
+    expect(grade).toBe('fail')
+    expect(advice).toContain('no native build was found')
+    expect(status).toBe(1)
   })
 })
