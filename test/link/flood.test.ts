@@ -198,6 +198,13 @@ describe.each([
     // What they asked for is withdrawn with them.
     const pending = async () => (await call('GET', '/v1/hub-server/authentication-requests')) as { requests: unknown[] }
     await until(async () => (await pending()).requests.length === 0)
+    // They count among an address's requests until that is on the disk.
+    await until(async () => {
+      const { socket, pending, joined } = await joiner()
+      const isTaken = await Promise.race([pending.then(() => true), joined.then(() => true).catch(() => false)])
+      socket.terminate()
+      return isTaken
+    })
   })
 
   test('members that flood pings hold up nobody', async () => {
