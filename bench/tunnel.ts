@@ -1,6 +1,6 @@
 /**
  * tunnel: TCP (iperf3) between two network namespaces through tun, ssl_encrypt and udp, in turn with a C program that does the same in one thread and
- * with wireguard-go, and with error correction inside. Needs root and iperf3. `WIREGUARD_GO=/path` names the wireguard-go to measure beside Debian's;
+ * with wireguard-go, and with error correction inside and around the encryption. Needs root and iperf3. `WIREGUARD_GO=/path` names the wireguard-go to measure beside Debian's;
  * `PENSTOCK_BENCH_FULL=1` adds four flows and the other direction. Each carries for 3 s in each of three rounds, of which the median counts;
  * `PENSTOCK_BENCH_ROUNDS=9` where other machines share the CPUs, so that rounds differ by a fifth.
  */
@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { native } from '../src/dataplane/native/native.ts'
 import { type Bench, type BenchRow, median, runAlone } from './measure.ts'
 import { Namespaces } from './support/namespaces.ts'
-import { type Tunnel, Tunnels } from './support/tunnels.ts'
+import { type Codes, type Tunnel, Tunnels } from './support/tunnels.ts'
 
 const SECONDS = 3
 const RETRY_MS = 200
@@ -101,14 +101,18 @@ function contestants(): Contestant[] {
       ],
     })
     if (i > 0) return
-    const withIn = (code: string, link: string, fields: Record<string, unknown>) =>
+    const withCode = (code: string, place: keyof Codes, link: string, fields: Record<string, unknown>) =>
       all.push({
-        label: `${own}, ${code} inside`,
-        open: (to) => to.penstock(suite, [{ [`${link}_encoder`]: fields }], [{ [`${link}_decoder`]: {} }]),
+        label: `${own}, ${code} ${place}`,
+        open: (to) =>
+          to.penstock(suite, {
+            [place]: { encoder: { [`${link}_encoder`]: fields }, decoder: { [`${link}_decoder`]: {} } },
+          }),
         against: [{ to: own, goal: '≥ 0.8' }],
       })
-    withIn('Reed-Solomon (10,4)', 'reed_solomon', RS)
-    withIn('rely 10 % over 64', 'rely', RELY)
+    withCode('Reed-Solomon (10,4)', 'inside', 'reed_solomon', RS)
+    withCode('Reed-Solomon (10,4)', 'around', 'reed_solomon', RS)
+    withCode('rely 10 % over 64', 'inside', 'rely', RELY)
   })
   return all
 }

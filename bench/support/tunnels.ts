@@ -17,6 +17,20 @@ const KEYS: Record<Side, number> = { a: 1, b: 2 }
 
 export type Suite = 'aes-128-gcm' | 'chacha20-poly1305'
 
+/** What repairs losses: its encoder and its decoder. */
+interface Code {
+  encoder: Link
+  decoder: Link
+}
+
+/** Where a tunnel has a code. */
+export interface Codes {
+  /** Of plain packets: what it makes is encrypted. */
+  inside?: Code
+  /** Of encrypted packets. */
+  around?: Code
+}
+
 /** A tunnel that carries packets. */
 export interface Tunnel {
   /** Address of an end inside the tunnel. */
@@ -42,11 +56,11 @@ export class Tunnels {
     return { address, port: FIRST_PORT + number, device: (side: Side) => `tunnel${number}${side}` }
   }
 
-  /** penstock's, with `links` and what undoes them between device and encryption. */
-  async penstock(suite: Suite, links: readonly Link[] = [], back: readonly Link[] = []): Promise<Tunnel> {
+  /** penstock's, with a code between device and encryption or between encryption and network. */
+  async penstock(suite: Suite, codes: Codes = {}): Promise<Tunnel> {
     const { address, port, device } = this.next()
     const start = (side: Side) => {
-      const pipeline = endOf(side, suite, { device: device(side), address: address[side], port }, links, back)
+      const pipeline = endOf(side, suite, { device: device(side), address: address[side], port }, codes)
       const end = fileURLToPath(new URL('./tunnel-end.js', import.meta.url))
       return this.namespaces.spawn(side, process.execPath, [end, CPUS[side], JSON.stringify(pipeline)])
     }
@@ -108,22 +122,27 @@ function endOf(
   side: Side,
   suite: Suite,
   { device, address, port }: { device: string; address: string; port: number },
-  links: readonly Link[],
-  back: readonly Link[],
+  { inside, around }: Codes,
 ): Record<string, unknown> {
   const cipher = (of: Side) =>
     suite === 'aes-128-gcm'
       ? { aes_128_gcm_sha_256: { key: `0${KEYS[of]}`.repeat(16) } }
       : { chacha20_poly1305_sha_256: { key: `0${KEYS[of]}`.repeat(32) } }
-  const inside = { interface_name: device, ip: address, mtu: MTU, generic_offload: true }
-  const outside = { local_address: `${WIRE[side]}:${port}`, remote_address: `${WIRE[other(side)]}:${port}` }
+  const tun = { interface_name: device, ip: address, mtu: MTU, generic_offload: true }
+  const udp = { local_address: `${WIRE[side]}:${port}`, remote_address: `${WIRE[other(side)]}:${port}` }
   return {
-    device: { tun: { ...inside, output: 'leaving', input: 'arriving' } },
-    ...chainOf([...links, { ssl_encrypt: cipher(side) }], 'leaving', 'sealed'),
-    network: { udp: { ...outside, input: 'sealed', output: 'received' } },
-    ...prefixed('back', chainOf([{ ssl_decrypt: cipher(other(side)) }, ...back], 'received', 'arriving')),
+    device: { tun: { ...tun, output: 'leaving', input: 'arriving' } },
+    ...chainOf([...encoders(inside), { ssl_encrypt: cipher(side) }, ...encoders(around)], 'leaving', 'to-send'),
+    network: { udp: { ...udp, input: 'to-send', output: 'received' } },
+    ...prefixed(
+      'back',
+      chainOf([...decoders(around), { ssl_decrypt: cipher(other(side)) }, ...decoders(inside)], 'received', 'arriving'),
+    ),
   }
 }
+
+const encoders = (code: Code | undefined): Link[] => (code ? [code.encoder] : [])
+const decoders = (code: Code | undefined): Link[] => (code ? [code.decoder] : [])
 
 /** A chain whose components and inner connections are named apart from another's. */
 function prefixed(prefix: string, chain: Record<string, unknown>): Record<string, unknown> {
