@@ -194,7 +194,8 @@ describe('unary', () => {
         for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
         client.makeUnaryRequest(grpcPath, pass, pass, Buffer.alloc(0), metadata, (error) => resolve(error?.code ?? 0))
       })
-    for (const proxied of [{ 'x-forwarded-for': '203.0.113.9' }, { forwarded: 'for=203.0.113.9' }]) {
+    const empty = [{ 'x-forwarded-for': '' }, { forwarded: '' }]
+    for (const proxied of [{ 'x-forwarded-for': '203.0.113.9' }, { forwarded: 'for=203.0.113.9' }, ...empty]) {
       expect(await ask(proxied)).toBe(grpc.status.UNAUTHENTICATED)
       expect(await ask({ ...proxied, authorization: 'Bearer good' })).toBe(0)
       expect(seen.calls.at(-1)).toMatchObject({ isLoopback: false, identity: 'laptop' })

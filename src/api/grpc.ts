@@ -234,7 +234,7 @@ export class GrpcListener {
   /** Throws UNAUTHENTICATED. */
   #caller(metadata: grpc.Metadata): Caller {
     const address = (metadata.getOpaque(ADDRESS) as string | undefined) ?? 'unknown'
-    const isForwarded = header(metadata, 'x-forwarded-for') !== '' || header(metadata, 'forwarded') !== ''
+    const isForwarded = metadata.get('x-forwarded-for').length > 0 || metadata.get('forwarded').length > 0
     return this.#options.access.caller(address, header(metadata, 'authorization'), isForwarded)
   }
 

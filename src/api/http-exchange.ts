@@ -91,7 +91,8 @@ export class Exchange {
       try {
         const header = (name: string | ArrayBuffer): string => request.getHeader(name)
         const { remoteAddress } = exchange
-        const outcome = accept({ remoteAddress, path: request.getUrl(), query: request.getQuery() ?? '', header })
+        const [path, query] = [request.getUrl(), request.getQuery() ?? '']
+        const outcome = accept({ remoteAddress, path, query, header, eachHeader: (take) => request.forEach(take) })
         if ('status' in outcome) exchange.answer(outcome)
         else exchange.#upgrade(request, outcome.data, outcome.protocol, context)
       } catch (error) {

@@ -344,10 +344,17 @@ describe('access', () => {
 
   test('what came through a proxy needs a token, though the proxy is on this machine', async () => {
     const get = (headers: string) => raw(`GET /v1/nodes HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n\r\n`)
-    for (const header of ['x-forwarded-for: 203.0.113.9', 'X-Forwarded-For: 127.0.0.1', 'forwarded: for=203.0.113.9']) {
+    const forwarded = ['x-forwarded-for: 203.0.113.9', 'X-Forwarded-For: 127.0.0.1', 'forwarded: for=203.0.113.9']
+    // A proxy that adds a line of its own leaves the caller's in front of it.
+    const empty = ['x-forwarded-for:', 'Forwarded: ', 'x-forwarded-for:\r\nx-forwarded-for: 203.0.113.9']
+    for (const header of [...forwarded, ...empty]) {
       expect([header, await get(header)]).toEqual([header, { status: 401 }])
       expect([header, await get(`${header}\r\nauthorization: Bearer good`)]).toEqual([header, { status: 200 }])
       expect(seen.calls.at(-1)).toMatchObject({ isLoopback: false, identity: 'laptop' })
+      const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13'
+      const upgrade = `upgrade: websocket\r\nconnection: upgrade\r\n${key}`
+      const socket = `GET /v1/streams/hub-server/authentication-requests HTTP/1.1\r\nhost: localhost\r\n${upgrade}\r\n${header}\r\n\r\n`
+      expect([header, await raw(socket)]).toEqual([header, { status: 401 }])
     }
   })
 

@@ -355,9 +355,9 @@ export class HttpListener {
   }
 
   /** Who wants to open a socket, to be asked again as long as it is open. */
-  #proof({ remoteAddress, header }: UpgradeRequest): { caller: () => Caller; protocol: string } {
+  #proof({ remoteAddress, header, eachHeader }: UpgradeRequest): { caller: () => Caller; protocol: string } {
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
-    const headers = accessHeaders({ getHeader: header }, header(ORIGIN))
+    const headers = accessHeaders({ getHeader: header, forEach: eachHeader }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
     return { caller: () => this.#caller({ remoteAddress, headers: proof }), protocol }
   }
@@ -417,15 +417,22 @@ const HOST = encoded('host')
 const ORIGIN = encoded('origin')
 const AUTHORIZATION = encoded('authorization')
 const FETCH_SITE = encoded('sec-fetch-site')
-const X_FORWARDED_FOR = encoded('x-forwarded-for')
-const FORWARDED = encoded('forwarded')
 
-function accessHeaders(request: Pick<HttpRequest, 'getHeader'>, origin: string): AccessHeaders {
+function accessHeaders(request: Pick<HttpRequest, 'getHeader' | 'forEach'>, origin: string): AccessHeaders {
   return {
     host: request.getHeader(HOST),
     origin,
     authorization: request.getHeader(AUTHORIZATION),
     fetchSite: request.getHeader(FETCH_SITE),
-    forwarded: request.getHeader(X_FORWARDED_FOR) !== '' || request.getHeader(FORWARDED) !== '',
+    forwarded: isForwarded(request),
   }
+}
+
+/** Whether a proxy has passed the request on. An empty header says so too, and one behind another of its name, which `getHeader` does not give: the caller may have sent the first. */
+function isForwarded(request: Pick<HttpRequest, 'forEach'>): boolean {
+  let found = false
+  request.forEach((name) => {
+    found ||= name === 'x-forwarded-for' || name === 'forwarded'
+  })
+  return found
 }

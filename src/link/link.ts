@@ -230,6 +230,8 @@ export interface UpgradeRequest {
   readonly query: string
   /** A header by its lower-case name; empty when absent. */
   header(name: string | ArrayBuffer): string
+  /** Calls `take` for every header, also one that is empty or of the name of another; names are lower case. */
+  eachHeader(take: (name: string, value: string) => void): void
 }
 
 /**
