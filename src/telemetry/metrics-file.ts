@@ -12,6 +12,8 @@ import { makeDirectory } from '../make-directory.ts'
 
 const MAGIC = 'PENSHMEM'
 const VERSION = 1
+/** What of the file has room on the disk from the start: more than the metrics of a large pipeline take. What lies behind is never written. */
+const RESERVED_BYTES = 1 << 20
 // Where in the header what is.
 const SEQUENCE_AT = 12
 const STATE_AT = 16
@@ -29,6 +31,8 @@ export class MetricsFile {
   readonly #config: ShmConfig
   readonly #onError: (error: Error) => void
   #layout: MetricsFileLayout | undefined
+  /** What stands before the values, while it is not in the file. */
+  #head: Buffer | undefined
   #reader: RegionReader | undefined
   #timer: NodeJS.Timeout | undefined
   #sequence = 0
@@ -37,7 +41,9 @@ export class MetricsFile {
   #isFailing = false
 
   /**
-   * Makes the file, in the place of one that is there: who has that one mapped keeps it as it was left. Throws what the system says. `onError` hears of a write that failed, once until one succeeds. */
+   * Makes the file, in the place of one that is there: who has that one mapped keeps it as it was left. Throws what the system says, also
+   * where the disk has no room for it. `onError` hears of a write that failed, once until one succeeds.
+   */
   constructor(config: ShmConfig, onError: (error: Error) => void) {
     this.#config = config
     this.#onError = onError
@@ -46,8 +52,10 @@ export class MetricsFile {
     this.#descriptor = openSync(config.file_path, 'wx', 0o644)
     try {
       ftruncateSync(this.#descriptor, config.bytes)
+      writeAll(this.#descriptor, Buffer.alloc(Math.min(config.bytes, RESERVED_BYTES)))
     } catch (error) {
       closeSync(this.#descriptor)
+      rmSync(config.file_path, { force: true })
       throw error
     }
   }
@@ -65,7 +73,7 @@ export class MetricsFile {
     head.writeUInt32LE(layout.valuesAt, 36)
     head.writeUInt32LE(reader.entries.length, 40)
     layout.directory.copy(head, METRICS_FILE_HEADER_BYTES)
-    writeSync(this.#descriptor, head, 0, head.length, 0)
+    this.#head = head
     this.#tick()
     this.#timer = setInterval(() => this.#tick(), this.#config.interval_ms)
     this.#timer.unref()
@@ -92,6 +100,10 @@ export class MetricsFile {
     if (reader === undefined || layout === undefined) return
     const snapshot = reader.snapshot()
     try {
+      if (this.#head !== undefined) {
+        writeAll(this.#descriptor, this.#head)
+        this.#head = undefined
+      }
       // Odd from here on, and still odd after a write that failed half-way.
       this.#sequence |= 1
       await this.#put(wordOf(this.#sequence), SEQUENCE_AT)
@@ -112,6 +124,11 @@ export class MetricsFile {
       write(this.#descriptor, bytes, 0, bytes.length, at, (error) => (error === null ? resolve() : reject(error)))
     })
   }
+}
+
+/** At the file's beginning; a disk that has room for a part of it fails the write of the rest. */
+function writeAll(descriptor: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at, bytes.length - at, at)
 }
 
 function wordOf(value: number): Buffer {

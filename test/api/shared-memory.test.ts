@@ -1,6 +1,16 @@
 /** Metrics in shared memory, read by programs of other languages while the run is on and after it. */
-import { execFile } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -124,6 +134,30 @@ test('a start whose file cannot be made fails with the cause', async () => {
   expect(answer.status).not.toBe(200)
   expect(answer.body.message).toContain('its metrics cannot be shared')
   expect(existsSync(join(directory, 'files', 'plain', 'metrics.shm'))).toBe(false)
+})
+
+const small = join(directory, 'files', 'small')
+mkdirSync(small, { recursive: true })
+const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small]).status === 0
+if (!isMounted) console.warn('SKIPPED: full disks need root and mount(8) with tmpfs')
+afterAll(() => isMounted && spawnSync('umount', [small]))
+
+test.skipIf(!isMounted)('a start for whose file the disk has no room fails, and disturbs nobody', async () => {
+  const shm = { file_path: 'small/metrics.shm', bytes: 65536, interval_ms: 10 }
+  const { body } = await create(JSON.stringify(config(shm)))
+  const { id } = body.pipeline
+  writeFileSync(join(small, 'fill'), Buffer.alloc(40_000))
+  const answer = await node.call('POST', `/pipelines/${id}/start`)
+  expect(answer.status).not.toBe(200)
+  expect(answer.body.message).toMatch(/its metrics cannot be shared in .*small\/metrics\.shm: ENOSPC/)
+  expect(readdirSync(small)).toEqual(['fill'])
+  rmSync(join(small, 'fill'))
+  await node.start(id)
+  await until(() => readFileSync(join(small, 'metrics.shm')).readUInt32LE(16) === 1, 'the file says that the run is on')
+  // Its room on the disk is its own.
+  expect(() => writeFileSync(join(small, 'fill'), Buffer.alloc(4096))).toThrow('ENOSPC')
+  await node.call('POST', `/pipelines/${id}/stop`)
+  await until(() => readFileSync(join(small, 'metrics.shm')).readUInt32LE(16) === 2, 'the file says that it has ended')
 })
 
 test.each([
