@@ -1,5 +1,6 @@
 /** A file of lines that grows at its end: written in batches behind the caller's back, in order, bounded in memory and on disk. */
-import { appendFile, open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import { makeDirectoryAsync } from '../make-directory.ts'
@@ -162,23 +163,23 @@ export class LineFile {
   }
 
   async #append(text: string): Promise<void> {
-    const append = () => appendFile(this.path, text, { mode: 0o600 })
     try {
-      await append()
+      await appendTo(this.path, text)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       await makeDirectoryAsync(dirname(this.path))
-      await append()
+      await appendTo(this.path, text)
     }
   }
 
   /** What is in the file before the first batch of this process. */
   async #begin(): Promise<FileEnd> {
-    if (this.#options.truncate === true && !this.#isTruncated) {
-      await truncate(this.path).catch(whenMissing(undefined))
-      this.#isTruncated = true
-    }
-    const { size } = await stat(this.path).catch(whenMissing({ size: 0 }))
+    const found = await stat(this.path).catch(whenMissing(undefined))
+    if (found?.isFIFO()) throw refused(this.path)
+    const isCut = this.#options.truncate === true && !this.#isTruncated
+    if (isCut) await truncate(this.path).catch(whenMissing(undefined))
+    this.#isTruncated ||= isCut
+    const size = isCut ? 0 : (found?.size ?? 0)
     if (size === 0) return NOTHING
     const file = await open(this.path)
     try {
@@ -206,6 +207,26 @@ export class LineFile {
     return index === 0 ? this.path : `${this.path}.${index}`
   }
 }
+
+const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_WRONLY } = constants
+
+/** Throws what the system says. Opening a pipe that nobody reads, or writing to a full one, would hold a thread of the process for as long: a pipe is refused. */
+async function appendTo(path: string, text: string): Promise<void> {
+  const file = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK, 0o600).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw error.code === 'ENXIO' ? refused(path) : error
+    },
+  )
+  try {
+    if ((await file.stat()).isFIFO()) throw refused(path)
+    await file.appendFile(text)
+  } finally {
+    await file.close()
+  }
+}
+
+const refused = (path: string): Error =>
+  new Error(`${path} is a named pipe, a socket or a device that is not there: lines are written to files`)
 
 /** For `catch`: `instead` when the file does not exist; any other failure stays one. */
 function whenMissing<T>(instead: T): (error: NodeJS.ErrnoException) => T {
