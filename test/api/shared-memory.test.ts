@@ -170,3 +170,11 @@ test.each([
   expect(status).toBe(400)
   expect(body.message).toContain(pointer)
 })
+
+test.each(['x.shm', './x.shm', 'logs/../x.shm'])('a log filter may not write to its file: %s', async (file) => {
+  const wanted = config({ file_path: 'x.shm', bytes: 65536, interval_ms: 10 })
+  wanted.engine_config.log_filters = [{ level: 'WARN', actions: { actions: ['file', 'log'] }, file, mode: 'APPEND' }]
+  const { status, body } = await create(JSON.stringify(wanted))
+  expect(status).toBe(400)
+  expect(body.message).toContain('/engine_config/log_filters/0/file: is the file of shm_config too')
+})

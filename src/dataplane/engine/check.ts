@@ -149,7 +149,8 @@ function check(json: string, available: Registry): CheckedConfig {
   }
   const logFilters = (engine.log_filters ?? []) as LogFilter[]
   const filtersAt = soundPlace('log_filters')
-  if (filtersAt !== undefined) problems.push(...under(filtersAt, faultsOfLogFilters(logFilters)))
+  const metricsFile = soundPlace('shm_config') && (engine.shm_config as ShmConfig).file_path
+  if (filtersAt !== undefined) problems.push(...under(filtersAt, faultsOfLogFilters(logFilters, metricsFile)))
   const lifecycle = engine.lifecycle_handler as LifecycleHandler | undefined
   const lifecycleAt = soundPlace('lifecycle_handler')
   if (lifecycle !== undefined && lifecycleAt !== undefined) {
@@ -188,8 +189,11 @@ function check(json: string, available: Registry): CheckedConfig {
   const isWhole =
     names.length > 0 && names.every((name) => Object.hasOwn(components, name) && !OWN_PATHS.includes(name))
   const onward = isWhole ? checkGraph(components, available, problems) : undefined
-  if (isWhole && kpis !== undefined && isSound(problems, '/kpis')) {
-    problems.push(...under('/kpis', checkKpis(kpis, metricNamesOf({ components }, available))))
+  if (isWhole && kpis !== undefined) {
+    const faults = problems
+      .filter(({ pointer }) => pointer.startsWith('/kpis/'))
+      .map(({ pointer, message }) => ({ pointer: pointer.slice('/kpis'.length), message }))
+    problems.push(...under('/kpis', checkKpis(kpis, metricNamesOf({ components }, available), faults)))
   }
   if (problems.length > 0 || onward === undefined) {
     return { config: null, problems: asWritten(problems, value), warnings: [] }

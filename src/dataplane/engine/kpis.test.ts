@@ -155,6 +155,77 @@ test('every problem is told, each once', () => {
   ])
 })
 
+test.each<[string, unknown, string[]]>([
+  [
+    'an empty expression',
+    {
+      variables: { empty: '', a: 'empty + b', b: 'a' },
+      metrics: [
+        { id: 'a', value: { expression: '' } },
+        { id: 'b', value: { expression: '{sink/nope}' } },
+        { id: 'b', value: { expression: 'foo(' } },
+        { id: 'c' },
+        { id: 'd', valueOverTime: { expression: '', minExpression: 'x' } },
+      ],
+    },
+    [
+      '/kpis/variables/empty',
+      '/kpis/metrics/0/value/expression',
+      '/kpis/metrics/4/valueOverTime/expression',
+      '/kpis/variables/a',
+      '/kpis/variables/b',
+      '/kpis/metrics/1/value/expression',
+      '/kpis/metrics/2/id',
+      '/kpis/metrics/2/value/expression',
+      '/kpis/metrics/3',
+      '/kpis/metrics/4/valueOverTime/minExpression',
+    ],
+  ],
+  [
+    'values of wrong types',
+    {
+      variables: { a: 5 },
+      metrics: [
+        5,
+        { id: 'x', gauge: [{ expression: '(' }] },
+        { id: 'y', value: { expression: ['('] } },
+        { id: 'z', multiple_values: { values: ['(', { label: '', expression: 'a + b' }] } },
+      ],
+    },
+    [
+      '/kpis/variables/a',
+      '/kpis/metrics/0',
+      '/kpis/metrics/1/gauge',
+      '/kpis/metrics/2/value/expression',
+      '/kpis/metrics/3/multiple_values/values/0',
+      '/kpis/metrics/3/multiple_values/values/1/expression',
+    ],
+  ],
+  ['a shape whose name is wrong', { metrics: [{ id: 'a', valu: { expression: '1' } }] }, ['/kpis/metrics/0/valu']],
+  [
+    'too many characters in all',
+    {
+      metrics: [
+        ...Array.from({ length: 33 }, (_, i) => ({ id: `${i}`, value: { expression: `${'1+'.repeat(999)}1` } })),
+        { id: 'x', value: { expression: '{sink/nope}' } },
+        { id: 'y', value: { expression: '1'.repeat(2001) } },
+      ],
+    },
+    ['/kpis/metrics/32/value/expression', '/kpis/metrics/33/value/expression', '/kpis/metrics/34/value/expression'],
+  ],
+])('%s hides no other problem', (_, kpis, pointers) => {
+  expect(check(kpis).problems.map(({ pointer }) => pointer)).toEqual(pointers)
+})
+
+test('what is parsed stays within the limit for all expressions, and lists that are too long are not read', () => {
+  const wrong = `${'1+'.repeat(992)}{sink/nope}`
+  const metrics = Array.from({ length: 256 }, (_, i) => ({ id: `${i}`, value: { expression: wrong } }))
+  // 32 are parsed; the 33rd passes the limit.
+  expect(problemsOf({ metrics }).filter((problem) => problem.includes('no metric'))).toHaveLength(32)
+  expect(problemsOf({ metrics }).filter((problem) => problem.includes('all expressions together'))).toHaveLength(1)
+  expect(problemsOf({ metrics: [...metrics, ...metrics] })).toEqual(['/kpis/metrics: takes at most 256 entries'])
+})
+
 test('no component may stand where metrics of the node itself are', () => {
   const json = JSON.stringify({ engine_config: { pipeline: { ...pipeline, '/engine': pipeline.sink } } })
   expect(checkPipelineConfig(json, components).problems[0]).toMatchObject({

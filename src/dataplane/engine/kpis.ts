@@ -4,10 +4,12 @@ import {
   type Expression,
   ExpressionError,
   isVariableName,
+  MAX_EXPRESSION_LENGTH,
   type MetricReference,
   parseExpression,
   partsOf,
 } from '../../text/expressions.ts'
+import { isObject } from '../../text/json-object.ts'
 import { suggestion } from '../../text/names.ts'
 import { below, type Problem, pointerOf } from '../../text/pointer.ts'
 import { Enumeration, Int32 } from './schema.ts'
@@ -125,6 +127,8 @@ class ExpressionCheck {
   readonly #variables: readonly string[]
   readonly #metrics: MetricNames
   #length = 0
+  /** Characters of those that were parsed. */
+  #parsed = 0
   #lookBacks = 0
 
   constructor(variables: readonly string[], metrics: MetricNames) {
@@ -139,22 +143,25 @@ class ExpressionCheck {
     this.#length += text.length
     // Told once: where it becomes too much.
     if (before <= MAX_EXPRESSIONS_LENGTH && this.#length > MAX_EXPRESSIONS_LENGTH) {
-      this.#tell(
+      this.tell(
         pointer,
         `all expressions together have more than the ${MAX_EXPRESSIONS_LENGTH} characters that are taken`,
       )
     }
-    if (this.#length > MAX_EXPRESSIONS_LENGTH) return names
+    // One that is too long by itself is refused before it is parsed. Shorter ones may still fit after one that does not.
+    const cost = text.length > MAX_EXPRESSION_LENGTH ? 0 : text.length
+    if (this.#parsed + cost > MAX_EXPRESSIONS_LENGTH) return names
+    this.#parsed += cost
     try {
       this.#walk(parseExpression(text), pointer, names)
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error
-      this.#tell(pointer, error.message)
+      this.tell(pointer, error.message)
     }
     return names
   }
 
-  #tell(pointer: string, message: string): void {
+  tell(pointer: string, message: string): void {
     this.problems.push({ pointer, message })
   }
 
@@ -164,9 +171,9 @@ class ExpressionCheck {
     else if (kind === 'variable') {
       const { name } = expression
       if (this.#variables.includes(name)) names.add(name)
-      else this.#tell(pointer, `there is no variable "${name}".${suggestion(name, this.#variables)} ${NAMES_HINT}`)
+      else this.tell(pointer, `there is no variable "${name}".${suggestion(name, this.#variables)} ${NAMES_HINT}`)
     } else if (kind === 'time' && expression.milliseconds !== undefined && ++this.#lookBacks === MAX_LOOK_BACKS + 1) {
-      this.#tell(pointer, `more than ${MAX_LOOK_BACKS} functions look back by a time`)
+      this.tell(pointer, `more than ${MAX_LOOK_BACKS} functions look back by a time`)
     }
     for (const part of partsOf(expression)) this.#walk(part, pointer, names)
   }
@@ -174,57 +181,74 @@ class ExpressionCheck {
   #metric({ component, metric }: MetricReference, pointer: string): void {
     const known = this.#metrics.get(component)
     if (known === undefined) {
-      this.#tell(pointer, `no component is called "${component}".${suggestion(component, [...this.#metrics.keys()])}`)
+      this.tell(pointer, `no component is called "${component}".${suggestion(component, [...this.#metrics.keys()])}`)
     } else if (!known.has(metric)) {
-      this.#tell(pointer, `"${component}" has no metric "${metric}".${suggestion(metric, [...known])}`)
+      this.tell(pointer, `"${component}" has no metric "${metric}".${suggestion(metric, [...known])}`)
     }
   }
 }
 
 const NAMES_HINT = 'Metrics are written {component/metric}, variables stand in kpis.variables'
 
-/** Every problem of `kpis`, which is of its schema; pointers begin below it. `metrics` are those that the run will have. */
-export function checkKpis(kpis: KpisConfig, metrics: MetricNames): Problem[] {
-  const variables = Object.keys(kpis.variables)
+/**
+ * Every problem of `kpis` but those of its schema, `faults`, which were told already: what they are about is passed over. Pointers begin below
+ * `kpis`. `metrics` are those that the run will have.
+ */
+export function checkKpis(kpis: unknown, metrics: MetricNames, faults: readonly Problem[] = []): Problem[] {
+  const given = isObject(kpis) ? kpis : {}
+  const expressions = isObject(given.variables) ? given.variables : {}
+  const variables = Object.keys(expressions)
   const check = new ExpressionCheck(variables, metrics)
-  const { problems } = check
-  const uses = new Map<string, ReadonlySet<string>>()
-  for (const name of variables) {
-    const pointer = pointerOf(['variables', name])
-    if (!isVariableName(name)) {
-      problems.push({ pointer, message: `"${name}" cannot be used in an expression: a name has letters, digits and _` })
-    }
-    uses.set(name, check.read(kpis.variables[name] as string, pointer))
-  }
-  for (const name of circular(uses)) {
-    problems.push({ pointer: pointerOf(['variables', name]), message: `variable "${name}" depends on itself` })
-  }
+  if (variables.length <= MAX_KPI_VARIABLES) readVariables(check, expressions)
+  const list: unknown[] = Array.isArray(given.metrics) && given.metrics.length <= MAX_KPIS ? given.metrics : []
+  const faulty = new Set(faults.map(({ pointer }) => pointer.split('/', 3).join('/')))
   const ids = new Set<string>()
-  kpis.metrics.forEach((kpi, i) => {
+  list.forEach((kpi, i) => {
+    if (!isObject(kpi)) return
     const at = pointerOf(['metrics', i])
-    if (ids.has(kpi.id)) problems.push({ pointer: below(at, 'id'), message: `two KPIs have the id "${kpi.id}"` })
-    ids.add(kpi.id)
+    const { id } = kpi
+    if (typeof id === 'string') {
+      if (ids.has(id)) check.tell(below(at, 'id'), `two KPIs have the id "${id}"`)
+      ids.add(id)
+    }
     const shapes = SHAPES.filter((shape) => kpi[shape] !== undefined)
-    if (shapes.length !== 1) {
+    // One without any may have one whose name is wrong.
+    if (shapes.length > 1 || (shapes.length === 0 && !faulty.has(at))) {
       const found = shapes.length === 0 ? 'none' : shapes.join(', ')
-      problems.push({ pointer: at, message: `exactly one of ${SHAPES.join(', ')} must be set, found ${found}` })
+      check.tell(at, `exactly one of ${SHAPES.join(', ')} must be set, found ${found}`)
     }
     for (const shape of shapes) readAll(check, kpi[shape], below(at, shape))
   })
-  return problems
+  return check.problems
 }
 
-/** Reads every expression in a shape: its members that are called so, and those in its lists. */
-function readAll(check: ExpressionCheck, shape: unknown, at: string): void {
-  if (Array.isArray(shape)) {
-    shape.forEach((item, i) => {
-      readAll(check, item, below(at, i))
-    })
-    return
+function readVariables(check: ExpressionCheck, variables: Readonly<Record<string, unknown>>): void {
+  const uses = new Map<string, ReadonlySet<string>>()
+  for (const [name, text] of Object.entries(variables)) {
+    const pointer = pointerOf(['variables', name])
+    if (!isVariableName(name)) {
+      check.tell(pointer, `"${name}" cannot be used in an expression: a name has letters, digits and _`)
+    }
+    if (isExpression(text)) uses.set(name, check.read(text, pointer))
   }
-  for (const [key, value] of Object.entries(shape as Record<string, unknown>)) {
-    if (typeof value === 'string' && key.endsWith('expression')) check.read(value, below(at, key))
-    else if (Array.isArray(value)) readAll(check, value, below(at, key))
+  for (const name of circular(uses)) {
+    check.tell(pointerOf(['variables', name]), `variable "${name}" depends on itself`)
+  }
+}
+
+/** Whether there is something to read; where not, the schema has told it. */
+const isExpression = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+/** Reads every expression in a shape: its members that are called so, and those in its list. */
+function readAll(check: ExpressionCheck, shape: unknown, at: string): void {
+  if (!isObject(shape)) return
+  for (const [key, value] of Object.entries(shape)) {
+    if (key.endsWith('expression') && isExpression(value)) check.read(value, below(at, key))
+    if ((key === 'values' || key === 'conditions') && Array.isArray(value) && value.length <= MAX_KPI_VALUES) {
+      value.forEach((item, i) => {
+        readAll(check, item, below(below(at, key), i))
+      })
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 /** The log filters of a configuration, and a LogConfig: their schemas, and what is wrong with them beyond it. */
+import { normalize } from 'node:path'
 import { type Static, Type } from '@sinclair/typebox'
 import type { Problem } from '../../text/pointer.ts'
 import { Enumeration, FileName, Text } from './schema.ts'
@@ -44,8 +45,8 @@ export const LogConfig = Type.Object({
 
 export type LogFilter = Static<typeof LogFilters>[number]
 
-/** What the schema cannot say; pointers from the list on. */
-export function faultsOfLogFilters(filters: readonly LogFilter[]): Problem[] {
+/** What the schema cannot say; pointers from the list on. `metricsFile` is that of the configuration's shm_config. */
+export function faultsOfLogFilters(filters: readonly LogFilter[], metricsFile?: string): Problem[] {
   return filters.flatMap(({ actions: { actions }, file }, i) => {
     const wantsFile = actions.includes('file')
     if (wantsFile && file === undefined) {
@@ -55,6 +56,9 @@ export function faultsOfLogFilters(filters: readonly LogFilter[]): Problem[] {
       return [
         { pointer: `/${i}/file`, message: 'is used by action "file" only: add that action, or leave the file out' },
       ]
+    }
+    if (file !== undefined && metricsFile !== undefined && normalize(file) === normalize(metricsFile)) {
+      return [{ pointer: `/${i}/file`, message: 'is the file of shm_config too, which the lines would destroy' }]
     }
     return []
   })
