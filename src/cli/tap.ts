@@ -1,14 +1,11 @@
 /** `penstock pipelines tap`: packets on their way through a run, shown or written as pcapng. */
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import type { Writable } from 'node:stream'
-import { finished } from 'node:stream/promises'
 import type { Client } from '@penstock/client'
-import { Failure } from './failure.ts'
+import { openCaptureFile } from './capture-file.ts'
+import type { Failure } from './failure.ts'
 import { type Format, interruption } from './options.ts'
 import { type LinkType, looksLikeIp, PcapngWriter } from './pcapng-writer.ts'
 import { untilAborted } from './streams.ts'
-import { cut, paint, print, printDataLine, printJson, terminalWidth } from './terminal.ts'
+import { cut, onOneLine, paint, print, printDataLine, printJson, terminalWidth } from './terminal.ts'
 
 /** Bytes of a packet shown on a line. */
 const SHOWN_BYTES = 24
@@ -33,8 +30,12 @@ interface Tapped {
 
 /** Where the packets go. */
 interface Taker {
-  take(packet: Tapped): Promise<void>
-  end(): Promise<void>
+  /** How many it has taken. */
+  readonly taken: number
+  /** Whether it has taken all of them, and takes more. */
+  take(packets: readonly Tapped[]): Promise<boolean>
+  /** Gives what kept it from taking more, if that is a failure. */
+  end(): Promise<Failure | undefined>
 }
 
 /** Shows or writes packets until `count` have come, the run has ended, or Ctrl-C. */
@@ -46,72 +47,90 @@ export async function tap(client: Client, node: string, run: string, options: Ta
   const stream = untilAborted(client.openCaptureStream(request, { signal }), signal)
   let taker: Taker | undefined
   let links: readonly string[] = []
-  let taken = 0
   let dropped = 0
+  let failure: Failure | undefined
   try {
     for await (const message of stream) {
       if (message.links.length > 0) links = message.links
       // The file is made once the node has agreed.
-      taker ??= write === undefined ? lines(options.output) : await file(write, options.linkType)
+      taker ??= write === undefined ? lines(options.output) : await file(write, options.linkType, signal)
+      if (taker === undefined) break
       dropped = Number(message.dropped)
-      for (const { time, length, data, link } of message.packets) {
-        if (taken === count) break
-        taken++
-        await taker.take({ time: BigInt(time), length, data: Buffer.from(data, 'base64'), link: links[link] ?? '' })
-      }
-      if (taken === count) over.abort()
+      const packets = message.packets.slice(0, count - taker.taken).map(({ time, length, data, link }) => ({
+        time: BigInt(time),
+        length,
+        data: Buffer.from(data, 'base64'),
+        link: links[link] ?? '',
+      }))
+      if (!(await taker.take(packets)) || taker.taken === count) over.abort()
     }
   } finally {
-    await taker?.end()
+    failure = await taker?.end()
   }
+  const taken = taker?.taken ?? 0
   const summary = `${taken} packets captured${dropped > 0 ? `, ${dropped} dropped for want of room` : ''}`
   if (options.output === 'json' && write !== undefined && write !== '-') printJson({ captured: taken, dropped })
   else process.stderr.write(`${summary}\n`)
+  if (failure) throw failure
 }
 
 function lines(output: Format): Taker {
+  let taken = 0
   return {
-    async take({ time, length, data, link }) {
-      if (output === 'json') {
-        printDataLine({ time: String(time), link, length, data: data.toString('base64') })
-        return
-      }
-      const at = new Date(Number(time / 1_000_000n)).toISOString().slice(11, -1)
-      const micros = String((time / 1_000n) % 1_000n).padStart(3, '0')
-      const bytes = data
-        .subarray(0, SHOWN_BYTES)
-        .toString('hex')
-        .replaceAll(/(....)/g, '$1 ')
-        .trim()
-      const facts = `${at}${micros}  ${link}  ${length} B  `
-      const room = Math.max(terminalWidth() - facts.length, 9)
-      print(facts + paint(cut(`${bytes}${data.length > SHOWN_BYTES ? ' …' : ''}`, room), 'dim'))
+    get taken() {
+      return taken
     },
-    async end() {},
+    async take(packets) {
+      for (const packet of packets) {
+        if (output === 'json') printDataLine(json(packet))
+        else print(line(packet))
+      }
+      taken += packets.length
+      return true
+    },
+    end: async () => undefined,
   }
 }
 
-async function file(name: string, linkType: LinkType | undefined): Promise<Taker> {
-  const target: Writable = name === '-' ? process.stdout : createWriteStream(name)
-  if (name !== '-') {
-    await once(target, 'open').catch((error: Error) => {
-      throw new Failure(`cannot write ${name}: ${error.message}`)
-    })
-  }
+const json = ({ time, link, length, data }: Tapped) => ({
+  time: String(time),
+  link,
+  length,
+  data: data.toString('base64'),
+})
+
+function line({ time, length, data, link }: Tapped): string {
+  const at = new Date(Number(time / 1_000_000n)).toISOString().slice(11, -1)
+  const micros = String((time / 1_000n) % 1_000n).padStart(3, '0')
+  const bytes = data
+    .subarray(0, SHOWN_BYTES)
+    .toString('hex')
+    .replaceAll(/(....)/g, '$1 ')
+    .trim()
+  const facts = `${at}${micros}  ${onOneLine(link)}  ${length} B  `
+  const room = Math.max(terminalWidth() - facts.length, 9)
+  return facts + paint(cut(`${bytes}${data.length > SHOWN_BYTES ? ' …' : ''}`, room), 'dim')
+}
+
+/** Undefined when `signal` aborts before there is somebody to write for. */
+async function file(name: string, linkType: LinkType | undefined, signal: AbortSignal): Promise<Taker | undefined> {
+  const target = await openCaptureFile(name, signal)
+  if (target === undefined) return undefined
   const writer = new PcapngWriter()
-  const put = async (bytes: Buffer) => {
-    if (!target.write(bytes)) await once(target, 'drain')
-  }
-  await put(writer.header())
+  let taken = 0
+  const hasHeader = (await target.write([writer.header()])) === 1
   return {
-    async take(packet) {
-      const type = linkType ?? (looksLikeIp(packet.data, packet.length) ? 'raw' : 'user')
-      await put(writer.packet(packet, packet.link, type))
+    get taken() {
+      return taken
     },
-    async end() {
-      if (name === '-') return
-      target.end()
-      await finished(target)
+    async take(packets) {
+      const pieces = packets.map((packet) =>
+        writer.packet(packet, packet.link, linkType ?? (looksLikeIp(packet.data, packet.length) ? 'raw' : 'user')),
+      )
+      const whole = await target.write(pieces)
+      taken += whole
+      return hasHeader && whole === pieces.length
     },
+    end: () => target.close(),
   }
 }

@@ -31,6 +31,9 @@ export function harmless(text: string): string {
   )
 }
 
+/** The same, of white space spaces only: a name on a line that others read as one. */
+export const onOneLine = (text: string): string => harmless(text).replace(/\s/g, ' ')
+
 /** What most of the output is: characters of one column each. */
 const NARROW = /^[ -~\u00a0-\u00ac\u00ae-\u00ff…]*$/
 
@@ -129,9 +132,7 @@ export function table(all: readonly Column[], cells: readonly string[][], width 
     for (const row of given) row.splice(at, 1)
     at = columns.findLastIndex(({ spare }) => spare)
   }
-  const rows = given.map((row) =>
-    row.map((cell, i) => (columns[i]?.wrap ? harmless(cell) : harmless(cell).replace(/\s/g, ' '))),
-  )
+  const rows = given.map((row) => row.map((cell, i) => (columns[i]?.wrap ? harmless(cell) : onOneLine(cell))))
   const widths = columns.map(({ title }, i) => Math.max(title.length, ...rows.map((row) => visible(row[i] ?? ''))))
   const total = (): number => widths.reduce((sum, each) => sum + each, gap * (columns.length - 1))
   if (total() > width) {

@@ -100,6 +100,18 @@ describe('a line for each packet', () => {
   })
 })
 
+test('a name of several lines and its packet are a line', async () => {
+  const output = 'ü\tñ\n\u001b[31mred'
+  const source = { uniform_traffic_source: { output, total_packets: 0, interval: 1 } }
+  const own = await node.create({ source, sink: { traffic_sink: { input: output } } }, { name: 'lines' })
+  await node.start(own)
+  const { code, stdout } = await penstock(['pipelines', 'tap', own, 'source', '-c', '3'], { env })
+  expect(code).toBe(0)
+  const lines = stdout.trim().split('\n')
+  expect(lines).toHaveLength(3)
+  for (const line of lines) expect(line).toMatch(/^\S+ {2}ü ñ \S+ {2}\d+ B {2}/)
+})
+
 describe.skipIf(!hasTshark)('pcapng, read by tshark', () => {
   const read = (file: string, ...fields: string[]) =>
     execFileSync('tshark', ['-r', file, '-T', 'fields', ...fields.flatMap((field) => ['-e', field])], {
