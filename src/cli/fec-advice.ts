@@ -21,7 +21,7 @@ export interface Advice {
   readonly trials: readonly Trial[]
   /** The one to take, as it was measured with fresh seeds; undefined: none reaches the aim. */
   readonly best?: Trial
-  /** Where none does: what has too few losses to be refused and too few packets to be believed. */
+  /** Where none does: what had, with fresh seeds, too few losses to be refused and too few packets to be believed. */
   readonly unsure?: Trial
   readonly moreOverhead?: Remedy
   readonly moreBudget?: Remedy
@@ -29,8 +29,8 @@ export interface Advice {
 
 /** The best is measured with so many times the packets of a trial. */
 export const CHECK_FACTOR = 4
-/** Of those that seem good enough, how many are checked before it is said that none is. */
-const MAX_CHECKS = 3
+/** So many are checked in their order; those after them only where they seem surer than most. */
+const FIRST_CHECKS = 3
 const MORE_OVERHEAD = [1.5, 2, 3, 4, 6, 10]
 const MAX_OVERHEAD = 4
 const MORE_BUDGET = [1.5, 2, 3, 4, 8, 16]
@@ -52,21 +52,42 @@ function sorted(trials: readonly Trial[], link: Link, aim: Aim): Trial[] {
   })
 }
 
-/** The first of `candidates`, in their order, that reaches the aim with fresh seeds and more packets. */
-async function firstConfirmed(
+/**
+ * What is checked of `promising`, in their order. The first may all be close to the aim and fail: of the others that reach it the half with the
+ * lowest upper limits has its turn too. To check every one would let one that is not good enough pass by luck.
+ */
+function toCheck(promising: readonly Trial[], link: Link, aim: Aim): Trial[] {
+  const others = promising.slice(FIRST_CHECKS).filter((trial) => reaches(trial, link, aim))
+  const surest = others.toSorted((a, b) => a.upper - b.upper).slice(0, Math.ceil(others.length / 2))
+  return promising.filter((trial, i) => i < FIRST_CHECKS || surest.includes(trial))
+}
+
+/** Measures `candidates` with fresh seeds and more packets, one by one, up to the first that reaches the aim. */
+async function checked(
   pool: SimulationPool,
   link: Link,
   aim: Aim,
   candidates: readonly Candidate[],
   { packets, seed }: Effort,
-): Promise<Trial | undefined> {
+): Promise<Trial[]> {
   const effort = { packets: packets * CHECK_FACTOR, seed: seed + RUNS }
-  for (const candidate of candidates.slice(0, MAX_CHECKS)) {
+  const trials: Trial[] = []
+  for (const candidate of candidates) {
     const [trial] = (await measure(pool, link, [candidate], effort)) ?? []
-    if (trial === undefined) return undefined
-    if (reaches(trial, link, aim)) return trial
+    if (trial === undefined) break
+    trials.push(trial)
+    if (reaches(trial, link, aim)) break
   }
-  return undefined
+  return trials
+}
+
+/**
+ * How many times the packets would bring the upper limit of `trial` down to the aim, if it goes on losing as much: without losses the limit
+ * falls with the packets, else its distance from the residual falls with their square root.
+ */
+export function timesThePackets({ residual, upper }: Trial, aim: Aim): number {
+  const times = (upper - residual) / (aim.residual - residual)
+  return residual === 0 ? times : times ** 2
 }
 
 /** Of `links`, each with more than the one before, the first on which a code reaches the aim. */
@@ -99,10 +120,13 @@ export async function advise(pool: SimulationPool, link: Link, aim: Aim, effort:
   const ranked = sorted(coded, link, aim)
   const trials = [bare, ...ranked]
   const promising = ranked.filter((trial) => mayReach(trial, link, aim))
-  const chosen = promising.flatMap(({ candidate }) => candidate ?? [])
-  const best = await firstConfirmed(pool, link, aim, chosen, effort)
+  const chosen = toCheck(promising, link, aim).flatMap(({ candidate }) => candidate ?? [])
+  const checks = await checked(pool, link, aim, chosen, effort)
+  const best = checks.find((trial) => reaches(trial, link, aim))
   if (best !== undefined) return { trials, best }
-  const [unsure] = promising
+  const [unsure] = checks
+    .filter((trial) => mayReach(trial, link, aim))
+    .sort((a, b) => timesThePackets(a, aim) - timesThePackets(b, aim))
   const overheads = MORE_OVERHEAD.map((factor) => Math.max(link.overhead, 0.01) * factor)
   const more = overheads.filter((overhead) => overhead <= MAX_OVERHEAD).map((overhead) => ({ ...link, overhead }))
   const longer = MORE_BUDGET.map((factor) => ({ ...link, budget: Math.ceil(link.budget * factor) }))

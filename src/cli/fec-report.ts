@@ -1,11 +1,14 @@
 /** The advice of `fec advise` for people and for programs. */
 import { timeText } from './durations.ts'
 import type { Advice, Aim, Remedy } from './fec-advice.ts'
-import { CHECK_FACTOR } from './fec-advice.ts'
+import { CHECK_FACTOR, timesThePackets } from './fec-advice.ts'
 import type { Link } from './fec-codes.ts'
 import { ADDRESSES, drainOf, receiverOf, senderOf, simulationOf, timeFor, type Written } from './fec-pipelines.ts'
-import { type Effort, RUNS, type Trial } from './fec-trials.ts'
+import { type Effort, MAX_PACKETS, RUNS, type Trial } from './fec-trials.ts'
 import { table } from './terminal.ts'
+
+/** Where more packets than so many times those given were needed, what is lost is about the aim: to send them would tell little. */
+const MAX_TIMES = 100
 
 /** What was asked. */
 export interface Question {
@@ -58,6 +61,12 @@ export function legend({ link, effort }: Question): string {
   )
 }
 
+/** The next number with two digits before zeros, always above `value`. */
+function roundedUp(value: number): number {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(value)) - 1)
+  return (Math.floor(value / unit) + 1) * unit
+}
+
 /** The advice in a few sentences. */
 export function verdict(advice: Advice, question: Question): string {
   const { link, aim, effort } = question
@@ -75,8 +84,10 @@ export function verdict(advice: Advice, question: Question): string {
     `No code reaches ${wanted} with ${link.budget} ms and ${percent(link.overhead)} of overhead${unsure ? ' for sure' : ''}.`,
   ]
   if (unsure) {
-    const packets = Math.ceil((effort.packets * unsure.upper) / aim.residual)
-    lines.push(`${nameOf(unsure)} may: too few packets were sent to know. Try --packets ${packets}.`)
+    const times = timesThePackets(unsure, aim)
+    const packets = roundedUp(effort.packets * times)
+    const cure = times <= MAX_TIMES && packets <= MAX_PACKETS ? ` Try --packets ${packets}.` : ''
+    lines.push(`${nameOf(unsure)} may: too few packets were sent to know.${cure}`)
   }
   const told = ({ trial }: Remedy) => `${nameOf(trial)} does, ${percent(trial.upper, 2)} at most`
   if (moreOverhead)

@@ -29,6 +29,8 @@ export interface Trial {
 
 /** Simulations of each candidate, with seeds of their own: what their losses differ by says how many packets are lost together. */
 export const RUNS = 4
+/** Most packets of a trial. */
+export const MAX_PACKETS = 100_000_000
 
 export interface Effort {
   /** Packets of all runs of a candidate together. */

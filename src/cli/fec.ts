@@ -1,15 +1,11 @@
 /** `penstock fec`: advice on error correction. */
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
-import { makeDirectoryAsync } from '../make-directory.ts'
-import { messageOf } from '../text/error-message.ts'
-import { Failure, Interrupted, SilentFailure, UsageFailure } from './failure.ts'
+import { Interrupted, SilentFailure, UsageFailure } from './failure.ts'
 import { advise } from './fec-advice.ts'
 import { spacing } from './fec-codes.ts'
-import type { Written } from './fec-pipelines.ts'
 import { adviceJson, configurationsOf, legend, type Question, trialsTable, usage, verdict } from './fec-report.ts'
-import { RUNS } from './fec-trials.ts'
+import { MAX_PACKETS, RUNS } from './fec-trials.ts'
+import { writeConfigurations } from './fec-write.ts'
 import { duration, type Format, interruption, whole, withOutput } from './options.ts'
 import { bitRate, milliseconds, share } from './quantities.ts'
 import { MAX_JOBS } from './sweep-values.ts'
@@ -34,7 +30,6 @@ interface AdviseOptions {
 
 const DEFAULT_PACKETS = 100_000
 const MIN_PACKETS = 400
-const MAX_PACKETS = 100_000_000
 /** Beyond it a burst is no loss that packets sent meanwhile could mend. */
 const MAX_BURST = 1000
 /** Greatest seed of which the last of the runs still has one. */
@@ -74,19 +69,6 @@ function questionOf(options: AdviseOptions): Question {
   }
 }
 
-async function writeAll(directory: string, configurations: Record<string, Written>): Promise<void> {
-  try {
-    await makeDirectoryAsync(directory, 0o777)
-    for (const [name, written] of Object.entries(configurations)) {
-      await writeFile(join(directory, name), `${JSON.stringify(written, null, 2)}\n`, { flag: 'wx' })
-    }
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const cure = code === 'EEXIST' ? '; nothing is overwritten: name another directory' : ''
-    throw new Failure(`cannot write to ${directory}: ${messageOf(error)}${cure}`)
-  }
-}
-
 async function adviseOn(options: AdviseOptions): Promise<void> {
   const question = questionOf(options)
   const { defaultJobs, SimulationPool } = await import('./simulate-pool.ts')
@@ -102,7 +84,7 @@ async function adviseOn(options: AdviseOptions): Promise<void> {
   if (advice === undefined || signal.aborted) throw new Interrupted('interrupted: there is no advice yet')
   const { trials, best } = advice
   if (best !== undefined && options.write !== undefined) {
-    await writeAll(options.write, configurationsOf(best, question))
+    await writeConfigurations(options.write, configurationsOf(best, question))
   }
   if (options.output === 'json') printJson(adviceJson(advice, question))
   else {

@@ -1,9 +1,10 @@
 /** `penstock fec advise`: its choice against simulations of what it prints, its confidence, and what it says when nothing fits. */
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
-import { penstock, scratch } from './cli.ts'
+import { penstock, plainEnvironment, scratch } from './cli.ts'
 import '../harness/slow.ts'
 
 const directory = scratch()
@@ -137,6 +138,31 @@ describe('the choice', () => {
   })
 })
 
+describe('where the cheapest are close to the aim', () => {
+  const close = [...LINK.with(3, '3'), '--overhead', '30%', '--residual', '1.5%']
+
+  it.each(['3000', '5000'])('with %s packets one that is surely within it is taken', async (packets) => {
+    const { code, advice } = await asked(...close, '--packets', packets)
+    const within = advice.trials.filter(({ code, upper }) => code !== null && upper <= 0.015)
+    expect(within.length).toBeGreaterThan(3)
+    expect(code).toBe(0)
+    expect(advice.best?.upper).toBeLessThanOrEqual(0.015)
+    expect(advice.best?.overhead).toBeLessThanOrEqual(0.3)
+    // Those that are cheaper failed the check.
+    expect(advice.best?.overhead).toBeGreaterThan(within[2]?.overhead ?? 0)
+    expect(advice.unsure).toBeUndefined()
+  })
+})
+
+it('more packets are advised where they help, and then do', async () => {
+  const few = [...LINK.with(1, '1%'), '--overhead', '30%', '--residual', '0.3%']
+  const { stdout, code } = await advise(...few, '--packets', '1000')
+  expect(code).toBe(1)
+  const [, packets = ''] = /may: too few packets were sent to know\. Try --packets (\d+)\./.exec(stdout) ?? []
+  expect(Number(packets)).toBeGreaterThan(1000)
+  expect((await advise(...few, '--packets', packets)).code).toBe(0)
+})
+
 it('what was lost by nobody is not said to be never lost', async () => {
   const { code, advice } = await asked(
     ...LINK.with(1, '0.1%'),
@@ -229,6 +255,39 @@ it('does what its page says, and overwrites nothing', async () => {
   expect(again.stderr).toContain('nothing is overwritten: name another directory')
   const table = advice.stdout.split('\n\n')[0] as string
   expect(Math.max(...table.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+})
+
+describe('what cannot be written whole', () => {
+  const brief = [...LINK, '--packets', '2000', '--overhead', '30%']
+  const place = () => mkdtempSync(join(directory.path, 'write-'))
+
+  it('leaves nothing of what was made for it, and the next try works', async () => {
+    const above = place()
+    const target = join(above, 'new', 'advice')
+    // No file may grow beyond 0 bytes, as on a full disk.
+    const command = ['bin/penstock.js', 'fec', 'advise', ...brief, '--write', target]
+    const full = spawnSync('bash', ['-c', 'ulimit -f 0; exec "$@"', 'bash', process.execPath, ...command], {
+      cwd: packageRoot(),
+      env: plainEnvironment(),
+      encoding: 'utf8',
+    })
+    expect({ code: full.status, stdout: full.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(full.stderr).toContain(`cannot write to ${target}: `)
+    expect(readdirSync(above)).toEqual([])
+    expect((await advise(...brief, '--write', target)).code).toBe(0)
+    expect(readdirSync(target).sort()).toEqual(['receiver.json', 'sender.json', 'simulation.json'])
+  })
+
+  it('leaves what was there', async () => {
+    const target = join(place(), 'advice')
+    mkdirSync(target)
+    writeFileSync(join(target, 'simulation.json'), 'mine')
+    const { code, stderr } = await advise(...brief, '--write', target)
+    expect(code).toBe(1)
+    expect(stderr).toContain('nothing is overwritten: name another directory')
+    expect(readdirSync(target)).toEqual(['simulation.json'])
+    expect(readFileSync(join(target, 'simulation.json'), 'utf8')).toBe('mine')
+  })
 })
 
 it('its help fits a terminal of 80 columns', async () => {
