@@ -21,6 +21,11 @@ export const sweepRow = Type.Object(
           unit: text,
           values: Type.Array(Type.Union([real, text, Type.Null()]), { description: 'In the order of the runs.' }),
           ...{ mean: maybe(real), standardDeviation: maybe(real), texts: maybe(Type.Array(text)) },
+          errors: maybe(
+            Type.Array(Type.Union([text, Type.Null()]), {
+              description: 'Why a KPI has no value, in the order of the runs.',
+            }),
+          ),
         },
         closed,
       ),

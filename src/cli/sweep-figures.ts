@@ -15,6 +15,8 @@ export interface Figure {
   readonly name: string
   readonly unit: string
   of(result: SimulationResult): number | string | undefined
+  /** Of a KPI: its id, and why it has no value. Its unit is its author's, and stands with each value. */
+  readonly kpi?: { readonly id: string; errorOf(result: SimulationResult): string | undefined }
 }
 
 /** What a sink says of a path, shown where neither metrics nor KPIs are chosen. */
@@ -62,6 +64,7 @@ function kpiFigures(kpi: KpiConfig): Figure[] {
       const found = kpis.find((each) => each.id === id)
       return found === undefined || found.error !== undefined ? undefined : read(found)
     },
+    kpi: { id, errorOf: ({ kpis }) => kpis.find((each) => each.id === id)?.error },
   })
   const items = (values: readonly { label: string }[], unit: string) =>
     values.map(({ label }, i) =>
@@ -106,11 +109,24 @@ export interface Wanted {
   readonly kpis: readonly string[]
 }
 
+/** The id of a `--kpi`, and its expression where it has one. */
+function readKpi(given: string): { id: string; expression?: string } {
+  const [id = '', ...rest] = given.split('=')
+  const expression = rest.join('=')
+  const example = (id: string) => `write --kpi '${id}={sink/loss} * 100'`
+  if (id.trim() === '') {
+    throw new UsageFailure(`--kpi '${given}': the id is empty: give one, or ${example('missing')}`)
+  }
+  if (rest.length === 0) return { id }
+  if (expression.trim() === '') throw new UsageFailure(`--kpi '${given}': the expression is empty: ${example(id)}`)
+  return { id, expression }
+}
+
 /** `config`, JSON of a checked configuration, with the KPIs that `--kpi id=expression` adds. */
 export function withKpis(config: unknown, wanted: readonly string[]): unknown {
   const added = wanted.flatMap((given) => {
-    const [, id, expression] = /^([^=]+)=(.+)$/s.exec(given) ?? []
-    return id === undefined ? [] : [{ id, value: { expression } }]
+    const { id, expression } = readKpi(given)
+    return expression === undefined ? [] : [{ id, value: { expression } }]
   })
   if (added.length === 0) return config
   const { kpis, ...rest } = config as { kpis?: { metrics?: unknown[] } }
@@ -123,7 +139,7 @@ export function figuresOf(config: PipelineConfig, wanted: Wanted): Figure[] {
   const kpis = config.kpis?.metrics ?? []
   const figures = wanted.metrics.map((given) => chosenMetric(given, entries))
   for (const given of wanted.kpis) {
-    const [id = ''] = given.split('=')
+    const { id } = readKpi(given)
     const kpi = kpis.find((each) => each.id === id)
     if (kpi === undefined) {
       const known = kpis.map((each) => each.id)
@@ -147,10 +163,11 @@ export function figuresOf(config: PipelineConfig, wanted: Wanted): Figure[] {
   )
 }
 
-/** A number with three significant digits, more before the point; a time with its unit. */
-export function figureText(value: number | string | undefined, unit: string): string {
+/** A number with three significant digits, more before the point; a time with its unit, and so all that a KPI says. */
+export function figureText(value: number | string | undefined, { unit, kpi }: Figure): string {
   if (value === undefined) return '–'
   if (typeof value === 'string') return value
-  if (isTime(unit)) return timeText(value, unit)
-  return Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : number(Math.round(value))
+  if (isTime(unit) && value !== 0) return timeText(value, unit)
+  const digits = Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : number(Math.round(value))
+  return kpi === undefined || unit === '' ? digits : `${digits} ${unit}`
 }

@@ -15,9 +15,9 @@ export interface Sweep {
 
 function cellOf(figure: Figure, { mean, standardDeviation, texts }: Summary, repeat: number): string {
   if (texts !== undefined) return texts.join(' / ')
-  const middle = figureText(mean, figure.unit)
+  const middle = figureText(mean, figure)
   if (mean === undefined || standardDeviation === undefined || repeat === 1) return middle
-  return `${middle} ± ${figureText(standardDeviation, figure.unit)}`
+  return `${middle} ± ${figureText(standardDeviation, figure)}`
 }
 
 function seedsOf({ runs }: Row, repeat: number): string {
@@ -77,14 +77,41 @@ export function sweepTable(rows: readonly Row[], { settings, figures, repeat }: 
     .join('\n\n')
 }
 
-/** What is the same in all rows, and what the table means; '' when there is nothing to say. */
-export function sweepCaption({ combination }: Row, { settings, repeat }: Sweep): string {
+/** Reasons why KPIs have no value that are told one by one. */
+const MAX_REASONS = 10
+
+/** Why KPIs have no value, each reason once. */
+function reasonsOf(rows: readonly Row[], figures: readonly Figure[]): string[] {
+  const kpis = new Map(figures.flatMap(({ kpi }) => (kpi === undefined ? [] : [[kpi.id, kpi]])))
+  const runs = rows.flatMap((row) => row.runs)
+  const seedsOf = new Map<string, number[]>()
+  for (const { seed, result } of runs) {
+    for (const { id, errorOf } of kpis.values()) {
+      const error = result.end.outcome === 'FAILED' ? undefined : errorOf(result)
+      if (error === undefined) continue
+      const reason = `${id}: ${error}`
+      seedsOf.set(reason, [...(seedsOf.get(reason) ?? []), seed])
+    }
+  }
+  const lines = [...seedsOf].map(([reason, [seed, ...more]]) => {
+    if (runs.length === 1) return `No value of ${reason}`
+    const others = more.length === 0 ? '' : ` and ${more.length} more`
+    return `No value with seed ${seed}${others} of ${reason}`
+  })
+  const rest = lines.length - MAX_REASONS
+  return rest > 0 ? [...lines.slice(0, MAX_REASONS), `and ${rest} more reasons why KPIs have no value`] : lines
+}
+
+/** What is the same in all rows, what the table means, and why values are missing; '' when there is nothing to say. */
+export function sweepCaption(rows: readonly Row[], { settings, figures, repeat }: Sweep): string {
+  const combination = rows[0]?.combination ?? []
   const same = settings.flatMap(({ target, values }, i) =>
     values.length === 1 ? [`${target}=${valueText(combination[i])}`] : [],
   )
   return [
     ...(same.length > 0 ? [`All rows: ${same.join('  ')}`] : []),
     ...(repeat > 1 ? ['± is the standard deviation of the runs of a row.'] : []),
+    ...reasonsOf(rows, figures),
   ].join('\n')
 }
 

@@ -24,15 +24,21 @@ export interface Summary {
   readonly mean?: number
   readonly standardDeviation?: number
   readonly texts?: readonly string[]
+  /** Where a run has none for its KPI could not be evaluated: why, in the order of the runs. */
+  readonly errors?: readonly (string | null)[]
 }
 
 export function summaryOf(figure: Figure, { runs }: Row): Summary {
   const values = runs.map(({ result }) => (result.end.outcome === 'FAILED' ? null : (figure.of(result) ?? null)))
   const numbers = values.filter((value) => typeof value === 'number')
   const texts = [...new Set(values.filter((value) => typeof value === 'string'))]
+  const errors = runs.map(({ result }) => {
+    return result.end.outcome === 'FAILED' ? null : (figure.kpi?.errorOf(result) ?? null)
+  })
   return {
     values,
     ...(numbers.length > 0 && { mean: mean(numbers), standardDeviation: standardDeviation(numbers) }),
     ...(texts.length > 0 && { texts }),
+    ...(errors.some((error) => error !== null) && { errors }),
   }
 }

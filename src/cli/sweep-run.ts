@@ -61,7 +61,7 @@ export async function runSweep(
   })
   const [first] = rows
   if (first !== undefined) print(REPORTS[output](rows, plan))
-  const caption = first === undefined || output !== 'table' ? '' : sweepCaption(first, plan)
+  const caption = first === undefined || output !== 'table' ? '' : sweepCaption(rows, plan)
   if (caption !== '') print(`\n${caption}`)
   await pool.close()
   if (signal.aborted) {

@@ -134,6 +134,34 @@ describe('a sweep', () => {
   })
 })
 
+describe('KPIs', () => {
+  it('have their unit with each value', async () => {
+    const { stdout } = await simulate('--kpi', 'missing', '--repeat', '2')
+    expect(stdout).toMatch(/^SEEDS +missing\n +1–2 +[\d.]+ % ± [\d.]+ %\n/)
+    const zero = structuredClone(coded)
+    zero.kpis.metrics = [{ id: 'late', value: { expression: '{sink/packets} * 0', unit: 'ms' } }]
+    const input = JSON.stringify(zero)
+    const late = await penstock(['simulate', '-', '-d', '1s', '--kpi', 'late'], { input })
+    expect(late.stdout).toMatch(/^SEED +late\n +1 +0 ms\n/)
+  })
+
+  it('without a value have the reason that a single run tells', async () => {
+    const wrong = ['--kpi', 'x=1/0', '--kpi', 'state']
+    const { code, stdout } = await simulate(...wrong)
+    expect(code).toBe(0)
+    const [, reason = ''] = /^SEED +x +state\n +1 +– +lossy\n\nNo value of x: (.+)\n$/.exec(stdout) ?? []
+    const single = structuredClone(coded)
+    single.kpis.metrics.push({ id: 'x', value: { expression: '1/0', unit: '' } })
+    const alone = await penstock(['simulate', '-', '-d', '3s', '-o', 'json'], { input: JSON.stringify(single) })
+    expect(JSON.parse(alone.stdout).kpis[2]).toMatchObject({ id: 'x', error: reason })
+    const lines = await simulate(...wrong, '--repeat', '2', '-o', 'json')
+    expect(linesOf(lines.stdout)[0]?.figures.x).toMatchObject({ values: [null, null], errors: [reason, reason] })
+    expect(linesOf(lines.stdout)[0]?.figures.state).not.toHaveProperty('errors')
+    const many = await simulate(...wrong, '--set', 'encoder.repair=1..3')
+    expect(many.stdout).toContain(`\n\nNo value with seed 1 and 2 more of x: ${reason}\n`)
+  })
+})
+
 it('one value each sets it, and shows all of the run', async () => {
   const { code, stdout } = await simulate('--set', 'loss=0', '--set', 'sink.latencyBudget=7', '-o', 'json')
   expect(code).toBe(0)
@@ -181,6 +209,9 @@ describe('what is wrong', () => {
     [['--metric', 'input_packets'], 2, 'several components have it; say which: encoder.input_packets, bad.loss.input'],
     [['--kpi', 'missin'], 1, 'no KPI with this id. Did you mean "missing"?'],
     [['--kpi', 'x={sink/los}'], 1, 'Did you mean'],
+    [['--kpi', 'x='], 2, "--kpi 'x=': the expression is empty: write --kpi 'x={sink/loss} * 100'"],
+    [['--kpi', '=1'], 2, "--kpi '=1': the id is empty: give one, or write --kpi 'missing={sink/loss} * 100'"],
+    [['--kpi', ''], 2, "--kpi '': the id is empty"],
     [['--jobs', '0', '--repeat', '2'], 2, 'Expected a whole number from 1'],
   ])('%j', async (args, exitCode, message) => {
     const { code, stdout, stderr } = await simulate(...args)
