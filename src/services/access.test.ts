@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CallContext } from '../contract/handlers.ts'
 import { Store } from '../store/store.ts'
 import { AccessService } from './access.ts'
@@ -104,6 +104,21 @@ test('of two made at once under one name, one is made', async () => {
   const outcomes = await Promise.allSettled([create('a'), create('a')])
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect(await list()).toHaveLength(1)
+})
+
+test('a token that the disk does not let go of is of no use, and is revoked again', async () => {
+  const secret = await create('a')
+  const { tokens } = store
+  // Stands in for a disk that fails.
+  vi.spyOn(tokens, 'remove').mockRejectedValueOnce(new Error('EIO: i/o error, write'))
+  const revoke = async () => access.handlers.revokeToken({ name: 'a' }, near)
+  await expect(revoke()).rejects.toThrow('EIO')
+  expect(access.verify(secret)).toBeUndefined()
+  await expect(create('a')).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
+  await revoke()
+  expect(tokens.all()).toEqual([])
+  await expect(revoke()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  expect(await create('a')).not.toBe(secret)
 })
 
 test.each(['', 'a b', 'a/b', 'ä', '../x', 'x'.repeat(65)])('the name %j is refused', async (name) => {

@@ -28,6 +28,8 @@ export class AccessService {
   readonly #now: () => number
   /** By hash. A guesser does not choose the hash of a guess, so the time of this look-up tells nothing about stored ones. */
   readonly #byHash: Map<string, TokenRecord>
+  /** Names of tokens that are of no use any more, but whose records the disk did not let go of. */
+  readonly #unremoved = new Set<string>()
   /** Names being made or revoked right now. */
   readonly #busy = new Set<string>()
   readonly #revoked: ((name: string) => void)[] = []
@@ -98,7 +100,7 @@ export class AccessService {
     // The path of revokeToken holds the name, and clients resolve both before they send it (https://url.spec.whatwg.org).
     if (name === '.' || name === '..')
       throw invalidArgument('/name', `must not be ${name}, which the path of a URL cannot hold`)
-    if (this.#named(name) !== undefined || this.#busy.has(name)) {
+    if (this.#named(name) !== undefined || this.#busy.has(name) || this.#unremoved.has(name)) {
       throw new ServiceError('ALREADY_EXISTS', `there is a token ${name}: revoke it first, or choose another name`)
     }
     if (this.#byHash.size + this.#busy.size >= MAX_TOKENS) {
@@ -122,13 +124,17 @@ export class AccessService {
 
   async #revoke(name: string): Promise<void> {
     const record = this.#named(name)
-    if (record === undefined) throw new ServiceError('NOT_FOUND', `there is no token ${name}`)
+    if (record === undefined && !this.#unremoved.has(name)) {
+      throw new ServiceError('NOT_FOUND', `there is no token ${name}`)
+    }
     // Refused from now on, whatever the disk does; the name is free again once the record is gone.
-    this.#byHash.delete(record.hash)
+    if (record !== undefined) this.#byHash.delete(record.hash)
     this.#busy.add(name)
+    this.#unremoved.add(name)
     for (const listener of this.#revoked) listener(name)
     try {
       await this.#tokens.remove(name)
+      this.#unremoved.delete(name)
     } finally {
       this.#busy.delete(name)
     }

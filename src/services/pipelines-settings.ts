@@ -143,6 +143,10 @@ export function verdictOnCreate(request: CreatePipelineRequest, rules: SettingsR
 function verdictOn(settings: PipelineSettings, { cpus, registry, trust }: SettingsRules, author: Author): Verdict {
   const problems: Problem[] = []
   if (settings.name.trim() === '') problems.push({ pointer: '/name', message: 'a pipeline needs a name' })
+  // Paths hold names, and clients resolve both before they send them (https://url.spec.whatwg.org).
+  if (settings.name === '.' || settings.name === '..') {
+    problems.push({ pointer: '/name', message: `must not be ${settings.name}, which the path of a URL cannot hold` })
+  }
   if (settings.name.length > MAX_NAME_LENGTH) {
     problems.push({ pointer: '/name', message: `must have at most ${MAX_NAME_LENGTH} characters` })
   }

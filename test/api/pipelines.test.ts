@@ -77,6 +77,14 @@ describe('create', () => {
     await node.call('DELETE', `/pipelines/${id}`)
   })
 
+  test.each(['.', '..'])('refuses the name %s, which no path could hold', async (name) => {
+    const answer = await node.call('POST', '/pipelines', { name, jsonConfig: JSON.stringify(traffic()) })
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining(`/name: must not be ${name},`) },
+    })
+  })
+
   test('lists every problem with its pointer and stores nothing', async () => {
     const before = (await node.call('GET', '/pipelines')).body.pipelines.length
     const answer = await node.call('POST', '/pipelines', {
