@@ -1,6 +1,5 @@
 /** This node as one server of a hub of several: their common state, in NATS JetStream. */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Clock } from '../contract/clock.ts'
 import { ClusterRegistry } from '../hub/cluster/cluster-registry.ts'
 import type { EngineOptions } from '../hub/cluster/engine.ts'
@@ -9,10 +8,12 @@ import type { Identity } from '../link/identity.ts'
 import { rawKey } from '../link/keys.ts'
 import type { NodeRecord } from '../link/link.ts'
 import type { Store } from '../store/store.ts'
+import { messageOf } from '../text/error-message.ts'
 import { ClusterLog } from './cluster-log.ts'
 import type { FactLog } from './facts.ts'
 import type { SharedHub } from './hub-part.ts'
 import { natsServersOf } from './nats-addresses.ts'
+import { readSettingFile } from './setting-file.ts'
 import type { NodeConfig } from './settings.ts'
 import { readTls } from './tls.ts'
 
@@ -99,8 +100,8 @@ function tlsFiles(config: NodeConfig): EngineOptions['tls'] {
 
 function read(setting: string, file: string): Buffer {
   try {
-    return readFileSync(file)
+    return readSettingFile(file)
   } catch (error) {
-    throw new Error(`${setting}: cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? 'unreadable'}`)
+    throw new Error(`${setting}: cannot read ${file}: ${messageOf(error)}`)
   }
 }

@@ -1,6 +1,7 @@
 /** Which certificate and key files a node takes, and what it says of others. */
+import { execFileSync } from 'node:child_process'
 import { createPrivateKey } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -24,6 +25,9 @@ writeFileSync(at('a.key'), own.key)
 writeFileSync(at('other.key'), other.key)
 writeFileSync(at('locked.key'), locked)
 writeFileSync(at('junk'), 'neither')
+writeFileSync(at('large'), Buffer.alloc((1 << 20) + 1))
+execFileSync('mkfifo', [at('pipe')])
+symlinkSync('/dev/zero', at('zero'))
 
 test('a pair that belongs together', () => {
   const tls = readTls({ certificate: at('a.crt'), key: at('a.key') })
@@ -38,7 +42,10 @@ test.each([
   ['a.crt', 'junk', /junk holds no private key in PEM form/],
   ['a.crt', 'other.key', /the key in .*other\.key does not belong to the certificate in .*a\.crt/],
   ['a.crt', 'locked.key', /locked\.key is encrypted/],
-  ['.', 'a.key', /cannot read the certificate .*EISDIR/],
+  ['.', 'a.key', /cannot read the certificate .*: it is no regular file/],
+  ['pipe', 'a.key', /cannot read the certificate .*pipe: it is no regular file/],
+  ['a.crt', 'zero', /cannot read the key .*zero: it is no regular file/],
+  ['large', 'a.key', /cannot read the certificate .*large: it has more than 1048576 bytes/],
 ])('%s with %s', (certificate, key, message) => {
   expect(() => readTls({ certificate: at(certificate), key: at(key) })).toThrow(message)
 })

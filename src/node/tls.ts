@@ -1,7 +1,8 @@
 /** The certificate and key that the node's listeners show, read and checked before anything listens. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { keyFingerprintOf } from '../link/certificate.ts'
+import { messageOf } from '../text/error-message.ts'
+import { readSettingFile } from './setting-file.ts'
 
 export interface Tls {
   readonly certFile: string
@@ -56,16 +57,9 @@ export function certificateKeyOf({ cert }: Tls): Uint8Array {
 
 function read(setting: string, what: string, file: string): Buffer {
   try {
-    return readFileSync(file)
+    return readSettingFile(file)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const why =
-      code === 'ENOENT'
-        ? 'there is no such file'
-        : code === 'EACCES'
-          ? 'this user may not read it'
-          : (code ?? 'unreadable')
-    throw new Error(`${setting}: cannot read the ${what} ${file}: ${why}`)
+    throw new Error(`${setting}: cannot read the ${what} ${file}: ${messageOf(error)}`)
   }
 }
 
