@@ -13,7 +13,9 @@ export const delayConstant = defineComponent({
   summary: 'Holds every packet for a delay, give or take a jitter.',
   details:
     'Jitter is uniform in ± its value, the sum never below zero. Within a flow order is kept, a packet waiting for the ' +
-    `one before it, unless allow_reordering is set. ${NEVER_EARLY} Packets held take slots of the run.`,
+    'one before it, unless allow_reordering is set. When the delay is lowered while packets wait, these keep their time, and ' +
+    'later ones wait behind them; set with it, also while the run is on, allow_reordering lets those pass. ' +
+    `${NEVER_EARLY} Packets held take slots of the run.`,
   config: Type.Object({
     flows: Flows(),
     delay: Milliseconds('Time that every packet is held.'),

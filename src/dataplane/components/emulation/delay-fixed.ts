@@ -9,7 +9,7 @@ export const delayFixed = defineComponent({
   key: 'delay_fixed',
   family: 'emulation',
   summary: 'Holds every packet for the same time.',
-  details: `Order is kept, also when the delay is lowered while packets wait. ${NEVER_EARLY} Packets held take slots of the run.`,
+  details: `Order is kept, also when the delay is lowered while packets wait: these keep their time, and later ones wait behind them. ${NEVER_EARLY} Packets held take slots of the run.`,
   config: Type.Object({
     input: Input(),
     output: Output(),
