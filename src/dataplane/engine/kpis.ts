@@ -139,8 +139,10 @@ class ExpressionCheck {
   /** Reads the expression at `pointer`; returns the variables in it. */
   read(text: string, pointer: string): Set<string> {
     const names = new Set<string>()
+    // One that is too long by itself is refused before it is parsed, and told by itself.
+    const cost = text.length > MAX_EXPRESSION_LENGTH ? 0 : text.length
     const before = this.#length
-    this.#length += text.length
+    this.#length += cost
     // Told once: where it becomes too much.
     if (before <= MAX_EXPRESSIONS_LENGTH && this.#length > MAX_EXPRESSIONS_LENGTH) {
       this.tell(
@@ -148,8 +150,7 @@ class ExpressionCheck {
         `all expressions together have more than the ${MAX_EXPRESSIONS_LENGTH} characters that are taken`,
       )
     }
-    // One that is too long by itself is refused before it is parsed. Shorter ones may still fit after one that does not.
-    const cost = text.length > MAX_EXPRESSION_LENGTH ? 0 : text.length
+    // Shorter ones may still fit after one that does not.
     if (this.#parsed + cost > MAX_EXPRESSIONS_LENGTH) return names
     this.#parsed += cost
     try {
