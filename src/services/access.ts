@@ -124,17 +124,20 @@ export class AccessService {
 
   async #revoke(name: string): Promise<void> {
     const record = this.#named(name)
-    if (record === undefined && !this.#unremoved.has(name)) {
+    const isLeft = this.#unremoved.has(name) && !this.#busy.has(name)
+    if (record === undefined && !isLeft) {
       throw new ServiceError('NOT_FOUND', `there is no token ${name}`)
     }
     // Refused from now on, whatever the disk does; the name is free again once the record is gone.
     if (record !== undefined) this.#byHash.delete(record.hash)
     this.#busy.add(name)
-    this.#unremoved.add(name)
     for (const listener of this.#revoked) listener(name)
     try {
       await this.#tokens.remove(name)
       this.#unremoved.delete(name)
+    } catch (error) {
+      this.#unremoved.add(name)
+      throw error
     } finally {
       this.#busy.delete(name)
     }
