@@ -122,7 +122,7 @@ export interface LinkSession {
   readonly streamCount: number
   /**
    * Calls an operation. `request` undefined: bidirectional, messages follow with `send`. Throws ServiceError UNAVAILABLE when the
-   * session is closed, RESOURCE_EXHAUSTED when MAX_STREAMS of this side are open or `holder` holds too much.
+   * session is closed, RESOURCE_EXHAUSTED when MAX_STREAMS of this side are open, `origin` has its share of them, or `holder` holds too much.
    */
   open(operation: string, target: string, request: Uint8Array | undefined, options?: OpenOptions): LinkStream
   /** Sets who serves what the peer opens; until then calls wait. `request` undefined: bidirectional. */

@@ -253,6 +253,36 @@ test('a side may have so many streams open and no more', async () => {
   expect(hub.streamCount).toBe(MAX_STREAMS)
 })
 
+test.each(['a hub', 'a server'])(
+  'the calls of one node leave room for those of others on the link of %s',
+  async (what) => {
+    const { hub, node } = sessionPair(undefined, { isServerLink: what === 'a server' })
+    const fill = (origin: string | undefined): LinkStream[] => {
+      const streams: LinkStream[] = []
+      for (;;) {
+        try {
+          streams.push(hub.open('x', '', undefined, { origin }))
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'RESOURCE_EXHAUSTED' })
+          expect(String(error)).toContain(
+            `node ${origin ?? 'hub'} has ${streams.length} calls open on the link to node node`,
+          )
+          return streams
+        }
+      }
+    }
+    const first = fill('first')
+    expect(first.length).toBe(0.8 * MAX_STREAMS)
+    expect(fill('second').length).toBe(0.16 * MAX_STREAMS)
+    expect(fill(undefined).length).toBe(0.032 * MAX_STREAMS)
+    await settle()
+    expect(node.streamCount).toBe(0.992 * MAX_STREAMS)
+    for (const stream of first) stream.cancel()
+    await settle()
+    expect(fill('first').length).toBeGreaterThan(0.6 * MAX_STREAMS)
+  },
+)
+
 test('when the session ends every call ends UNAVAILABLE, and no new one begins', async () => {
   const { hub, node } = sessionPair()
   const servers: Recorder[] = []

@@ -1,6 +1,7 @@
 /** The streams of one session: opened by this side, answered for the other, found by their ids, and what they send. */
 import { ServiceError } from '../contract/errors.ts'
 import { Account } from './accounting.ts'
+import { Callers } from './callers.ts'
 import type { LinkStatus, LinkStream, OpenOptions } from './link.ts'
 import {
   encodeFrame,
@@ -42,6 +43,8 @@ export class Streams implements StreamHost<Stream> {
   readonly #account = new Account()
   readonly #table: StreamTable
   readonly #turns: Turns
+  /** Of a hub: the nodes whose calls it carries here. */
+  readonly #callers: Callers | undefined
   /** Complete calls that wait for `onOpen`. */
   #waiting: [Stream, Uint8Array | undefined][] = []
   #own = 0
@@ -51,6 +54,7 @@ export class Streams implements StreamHost<Stream> {
   constructor(options: StreamsOptions) {
     this.#options = options
     this.#table = new StreamTable(options.side)
+    this.#callers = options.side === 'hub' || options.isServerLink ? new Callers(MAX_STREAMS) : undefined
     this.#turns = new Turns({ send: options.send, sendOpen: (stream) => this.#sendOpen(stream) })
   }
 
@@ -76,11 +80,18 @@ export class Streams implements StreamHost<Stream> {
       )
     }
     const { origin = this.#options.localId, deadlineMs, holder } = options
+    if (this.#callers?.mayAdd(origin) === false) {
+      throw new ServiceError(
+        'RESOURCE_EXHAUSTED',
+        `node ${origin} has ${this.#callers.count(origin)} calls open on the link to node ${this.#options.peerId}; the rest of its ${MAX_STREAMS} is kept for other nodes`,
+      )
+    }
     if (request !== undefined && holder?.hold(request.length + PIECE_BYTES) === false) {
       throw new ServiceError('RESOURCE_EXHAUSTED', 'too many requests of this node wait for nodes that do not read')
     }
     const stream = new Stream(this, true, { operation, target, origin, deadlineMs }, request, holder)
     this.#own++
+    this.#callers?.add(origin)
     this.#turns.open(stream)
     return stream
   }
@@ -183,8 +194,12 @@ export class Streams implements StreamHost<Stream> {
   forget(stream: Stream): void {
     this.#turns.forget(stream)
     this.#table.forget(stream)
-    if (stream.isOpener) this.#own--
-    else this.#others--
+    if (!stream.isOpener) {
+      this.#others--
+      return
+    }
+    this.#own--
+    this.#callers?.remove(stream.origin)
   }
 
   failed(stream: Stream, error: unknown): void {
