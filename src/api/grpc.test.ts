@@ -3,7 +3,7 @@ import { connect } from 'node:http2'
 import * as grpc from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asks, created, handlers, Seen } from '../../test/contract/handlers.ts'
+import { asks, created, HeldCalls, handlers, Seen } from '../../test/contract/handlers.ts'
 import { until } from '../../test/harness/waiting.ts'
 import { decodeBinary } from '../contract/binary-decode.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
@@ -338,6 +338,31 @@ describe('health, reflection, listening', () => {
   test('a taken port is an error that says so', async () => {
     const second = new GrpcListener({ dispatcher, access, address: '127.0.0.1', port })
     await expect(second.start()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`)
+  })
+
+  test('stop lets a call finish, and answers one that does not with UNAVAILABLE', async () => {
+    const held = new HeldCalls()
+    const slow = new Dispatcher({ handlers: { getNode: held.getNode }, report: (error) => seen.reports.push(error) })
+    const other = new GrpcListener({ dispatcher: slow, access, address: '127.0.0.1', port: 0 })
+    const otherClient = new grpc.Client(`127.0.0.1:${(await other.start()).port}`, grpc.credentials.createInsecure())
+    const { grpcPath, request, response } = operation('getNode')
+    const answers = ['n1', 'never'].map(
+      (nodeId) =>
+        new Promise((resolve) => {
+          otherClient.makeUnaryRequest(grpcPath, pass, pass, encodeBinary(request, { nodeId }), (error, bytes) =>
+            resolve(error ?? decodeBinary(response, bytes as Buffer)),
+          )
+        }),
+    )
+    await until(() => held.calls.size === 2)
+    const stopped = other.stop()
+    held.finish('n1')
+    expect(await answers[0]).toMatchObject({ node: { id: 'n1' } })
+    await stopped
+    expect(await answers[1]).toMatchObject({ code: grpc.status.UNAVAILABLE, details: 'the node is shutting down' })
+    expect(held.reasons).toEqual([expect.objectContaining({ code: 'UNAVAILABLE' })])
+    expect(seen.reports).toEqual([])
+    otherClient.close()
   })
 
   test('stop ends streams with UNAVAILABLE', async () => {

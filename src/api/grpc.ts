@@ -22,7 +22,8 @@ import {
 } from './grpc-connections.ts'
 import { addKnownServices } from './grpc-known-services.ts'
 import { listenFailure } from './listen-failure.ts'
-import { endStreamsOf, type OpenStream, StreamSink } from './sink.ts'
+import { endStreamsOf, type OpenStream, StreamSink, shuttingDown } from './sink.ts'
+import { STOP_MS, UnderWay } from './under-way.ts'
 
 export interface GrpcListenerOptions {
   readonly dispatcher: Dispatcher
@@ -52,14 +53,13 @@ const PING_MS = 30_000
 const PONG_MS = 20_000
 /** Under this the guard leaves the caller's IP address in a call's metadata, for its handler. */
 const ADDRESS = 'penstock.address'
-/** Milliseconds that stop waits for calls to finish before it cuts them. */
-const STOP_MS = 1000
 
 export class GrpcListener {
   readonly #options: GrpcListenerOptions
   readonly #dispatcher: Dispatcher
   /** Those of operations, and those of health and reflection, which end themselves but for this. */
   readonly #streams = new Set<OpenStream>()
+  readonly #underWay = new UnderWay()
   readonly #connections: GrpcConnections
   #server: grpc.Server | undefined
   #inject: ((socket: Socket) => void) | undefined
@@ -114,18 +114,22 @@ export class GrpcListener {
     }
   }
 
-  /** Ends every stream with UNAVAILABLE, lets other calls finish for a second, then cuts what is left. */
+  /** Ends every stream with UNAVAILABLE, lets other calls finish for STOP_MS, then answers those that have not with UNAVAILABLE. */
   async stop(): Promise<void> {
     const server = this.#server
     if (server === undefined) return
     this.#server = undefined
     this.#connections.stopListening()
-    const error = new ServiceError('UNAVAILABLE', 'the node is shutting down')
+    const error = shuttingDown()
     for (const stream of [...this.#streams]) stream.end(error)
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => {
-        server.forceShutdown()
-        resolve()
+        this.#underWay.cut(error)
+        // One turn for the answers to leave.
+        setImmediate(() => {
+          server.forceShutdown()
+          resolve()
+        })
       }, STOP_MS)
       server.tryShutdown(() => {
         clearTimeout(timer)
@@ -249,7 +253,7 @@ export class GrpcListener {
       const response = this.#dispatcher.unary(operation, request, context)
       if (response instanceof Promise) {
         call.on('cancelled', () => context.abort())
-        void this.#answerLater(operation, response, callback)
+        void this.#answerLater(operation, context, response, callback)
       } else callback(null, responseBytes(operation, response))
     } catch (error) {
       callback(grpcFailure(this.#dispatcher.failure(error, operation)))
@@ -258,13 +262,28 @@ export class GrpcListener {
 
   async #answerLater(
     operation: Operation,
+    context: Call,
     response: Promise<unknown>,
     callback: grpc.sendUnaryData<Buffer>,
   ): Promise<void> {
+    let isCut = false
+    const pending = {
+      cut: (error: ServiceError) => {
+        isCut = true
+        callback(grpcFailure(error))
+        context.abort(error)
+      },
+    }
+    this.#underWay.add(pending)
     try {
-      callback(null, responseBytes(operation, await response))
+      const bytes = responseBytes(operation, await response)
+      if (!isCut) callback(null, bytes)
     } catch (error) {
-      callback(grpcFailure(this.#dispatcher.failure(error, operation)))
+      // Reported, with the operation's name, even when it has been answered.
+      const failed = this.#dispatcher.failure(error, operation)
+      if (!isCut) callback(grpcFailure(failed))
+    } finally {
+      this.#underWay.delete(pending)
     }
   }
 

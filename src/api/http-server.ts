@@ -27,6 +27,7 @@ export interface HttpServerOptions {
 export class HttpServer implements SocketHost {
   readonly #app: TemplatedApp
   readonly #report: Report
+  #listening: us_listen_socket | undefined
 
   constructor({ tls, report }: HttpServerOptions) {
     this.#app = tls === undefined ? uWS.App() : uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile })
@@ -60,9 +61,20 @@ export class HttpServer implements SocketHost {
     return new Promise((resolve) => {
       const listen = this.#app.listen.bind(this.#app) as unknown as Listen
       listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-        resolve(socket === false || socket === null ? undefined : uWS.us_socket_local_port(socket))
+        if (socket === false || socket === null) {
+          resolve(undefined)
+          return
+        }
+        this.#listening = socket
+        resolve(uWS.us_socket_local_port(socket))
       })
     })
+  }
+
+  /** Closes the port; connections go on. */
+  stopListening(): void {
+    if (this.#listening !== undefined) uWS.us_listen_socket_close(this.#listening)
+    this.#listening = undefined
   }
 
   /** Closes the port and all connections. */

@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asks, created, handlers, pipeline, Seen } from '../../test/contract/handlers.ts'
+import { asks, created, HeldCalls, handlers, pipeline, Seen } from '../../test/contract/handlers.ts'
 import { WebSocketClient } from '../../test/contract/websocket-client.ts'
 import { settle, until } from '../../test/harness/waiting.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -377,6 +377,29 @@ describe('access', () => {
     await expect(second.start()).rejects.toThrow(`cannot listen on 127.0.0.1:${port}`)
   })
 
+  test('stop lets a call finish, answers what comes then and what does not finish with UNAVAILABLE', async () => {
+    const held = new HeldCalls()
+    const slow = new Dispatcher({ handlers: { getNode: held.getNode }, report: (error) => seen.reports.push(error) })
+    const other = new HttpListener({ dispatcher: slow, access, address: '127.0.0.1', port: 0 })
+    const { port: otherPort } = await other.start()
+    const answers: Promise<string>[] = ['n1', 'never'].map((id) => rawAnswer(otherPort, `GET /v1/nodes/${id} HTTP/1.1`))
+    const idle = connect(otherPort, '127.0.0.1')
+    await once(idle, 'connect')
+    await until(() => held.calls.size === 2)
+    const stopped = other.stop()
+    held.finish('n1')
+    expect(await answers[0]).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*"id":"n1"/)
+    idle.write('GET /v1/nodes HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    expect(String((await once(idle, 'data'))[0])).toMatch(
+      /^HTTP\/1.1 503 [\s\S]*{"code":14,"message":"the node is shutting down"/,
+    )
+    await expect(fetch(`http://127.0.0.1:${otherPort}/v1/nodes`)).rejects.toThrow()
+    await stopped
+    expect(await answers[1]).toMatch(/^HTTP\/1.1 503 [\s\S]*{"code":14,"message":"the node is shutting down"/)
+    expect(held.reasons).toEqual([expect.objectContaining({ code: 'UNAVAILABLE' })])
+    expect(seen.reports).toEqual([])
+  })
+
   test('stop ends streams with UNAVAILABLE', async () => {
     const other = new HttpListener({ dispatcher, access, address: '127.0.0.1', port: 0 })
     const { port: otherPort } = await other.start()
@@ -400,6 +423,20 @@ function raw(text: string): Promise<{ status: number }> {
       socket.destroy()
       resolve({ status: Number(status) })
     })
+    socket.on('error', reject)
+  })
+}
+
+/** All that is answered to one request, until the connection is closed. */
+function rawAnswer(onPort: number, line: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(onPort, '127.0.0.1', () => socket.write(`${line}\r\nhost: localhost\r\n\r\n`))
+    let received = ''
+    socket.on('data', (chunk) => {
+      received += chunk.toString()
+      if (received.endsWith('}')) resolve(received)
+    })
+    socket.on('close', () => resolve(received))
     socket.on('error', reject)
   })
 }

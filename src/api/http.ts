@@ -21,9 +21,10 @@ import { type HttpRoute, HttpRoutes } from './http-routes.ts'
 import { HttpServer } from './http-server.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
-import { endStreamsOf, revoked, type StreamSink } from './sink.ts'
+import { endStreamsOf, revoked, type StreamSink, shuttingDown } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
 import { STREAMS_PATH, type StreamAsked, StreamsSocket } from './streams-socket.ts'
+import { UnderWay } from './under-way.ts'
 import { type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
 import { MAX_RECEIVE_BYTES } from './websocket-frames.ts'
 
@@ -85,6 +86,7 @@ export class HttpListener {
   readonly #full = new FullSockets()
   readonly #streams = new Set<StreamSink>()
   readonly #streamsSockets = new Set<StreamsSocket>()
+  readonly #underWay = new UnderWay()
   /** The address of every peer, when only this machine can reach the port: asking for each one's costs a buffer. */
   readonly #peer: string | undefined
   #server: HttpServer | undefined
@@ -120,14 +122,20 @@ export class HttpListener {
     return { address, port: bound }
   }
 
-  /** Ends every stream with UNAVAILABLE and closes the port and all connections. */
+  /**
+   * Ends every stream with UNAVAILABLE and closes the port, lets other calls finish for STOP_MS and answers those that have not with
+   * UNAVAILABLE, as all that come now, and closes all connections.
+   */
   async stop(): Promise<void> {
     const server = this.#server
     if (server === undefined) return
     this.#server = undefined
-    const error = new ServiceError('UNAVAILABLE', 'the node is shutting down')
+    server.stopListening()
+    const error = shuttingDown()
     for (const socket of [...this.#streamsSockets]) socket.end(error)
     for (const stream of [...this.#streams]) stream.end(error)
+    await this.#underWay.finish()
+    this.#underWay.cut(error)
     // One turn for the last events to leave before the connections are cut.
     await new Promise((resolve) => setImmediate(resolve))
     server.close()
@@ -150,6 +158,10 @@ export class HttpListener {
         exchange.answer({ status: '204 No Content', headers: preflight })
         return
       }
+    }
+    if (this.#server === undefined) {
+      exchange.answer(errorAnswer(shuttingDown(), { close: true }))
+      return
     }
     const head = this.#head(exchange, request, origin)
     // Only what is neither a page nor of the dashboard has come to be remembered.
@@ -266,20 +278,29 @@ export class HttpListener {
       const request = readRequest(route, path, head.query, body)
       if (binding.transport === 'sse') return this.#stream(exchange, operation, request, call)
       const response = this.#dispatcher.unary(operation, request, call)
-      if (response instanceof Promise) return this.#answerLater(exchange, operation, response)
+      if (response instanceof Promise) return this.#answerLater(exchange, operation, call, response)
       exchange.answer(responseAnswer(operation, response))
     } catch (error) {
       exchange.fail(this.#dispatcher.failure(error, operation))
     }
   }
 
-  async #answerLater(exchange: Exchange, operation: Operation, response: Promise<unknown>): Promise<void> {
+  async #answerLater(exchange: Exchange, operation: Operation, call: Call, response: Promise<unknown>): Promise<void> {
+    const pending = {
+      cut: (error: ServiceError) => {
+        exchange.fail(error)
+        call.abort(error)
+      },
+    }
+    this.#underWay.add(pending)
     try {
       const answer = responseAnswer(operation, await response)
       if (!exchange.isOver) exchange.answer(answer)
     } catch (error) {
       // Reported, with the operation's name, even when nobody is left to hear it.
       exchange.fail(this.#dispatcher.failure(error, operation))
+    } finally {
+      this.#underWay.delete(pending)
     }
   }
 
@@ -356,6 +377,7 @@ export class HttpListener {
 
   /** Who wants to open a socket, to be asked again as long as it is open. */
   #proof({ remoteAddress, header, eachHeader }: UpgradeRequest): { caller: () => Caller; protocol: string } {
+    if (this.#server === undefined) throw shuttingDown()
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
     const headers = accessHeaders({ getHeader: header, forEach: eachHeader }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers

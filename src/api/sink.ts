@@ -133,3 +133,5 @@ export function endStreamsOf(streams: Iterable<OpenStream>, identity: string): v
 }
 
 export const revoked = (): ServiceError => new ServiceError('UNAUTHENTICATED', 'the token was revoked')
+
+export const shuttingDown = (): ServiceError => new ServiceError('UNAVAILABLE', 'the node is shutting down')

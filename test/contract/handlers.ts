@@ -67,6 +67,30 @@ export class Seen {
   }
 }
 
+/** Calls of getNode that are answered when told to, or given up when their callers are gone. */
+export class HeldCalls {
+  /** What answers them, by id of the node. */
+  readonly calls = new Map<string, () => void>()
+  /** Why callers were gone. */
+  readonly reasons: unknown[] = []
+
+  readonly getNode: Handlers['getNode'] = (request, call) =>
+    new Promise((resolve, reject) => {
+      const leave = call.onAbort((reason) => {
+        this.reasons.push(reason)
+        reject(reason)
+      })
+      this.calls.set(request.nodeId, () => {
+        leave()
+        resolve({ node })
+      })
+    })
+
+  finish(id: string): void {
+    this.calls.get(id)?.()
+  }
+}
+
 export function handlers(seen: Seen): Partial<Handlers> {
   return {
     getNodes: async (request, call) => {
