@@ -130,13 +130,12 @@ export class PipelinesService implements PipelineHost {
     )
     const left = cutOff.size > 0 ? await endProcesses(cutOff) : 0
     if (left > 0) this.#onLeftovers(left)
-    for (const run of (await this.#recoverRuns()).sort((a, b) => a.startedAt - b.startedAt)) {
+    for (const run of await this.#recoverRuns()) {
       const siblings = runs.get(run.pipelineId)
       if (siblings === undefined) runs.set(run.pipelineId, [run])
       else siblings.push(run)
     }
-    const records = this.store.pipelines.all().sort((a, b) => a.createdAt - b.createdAt)
-    for (const record of records) {
+    for (const record of this.store.pipelines.all()) {
       const own = (runs.get(record.id) ?? []).slice(-MAX_RUNS)
       for (const { id } of own.filter((run) => cutOff.has(run.id))) {
         const about = { pipelineId: record.id, name: record.settings.name, runId: id }

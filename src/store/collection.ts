@@ -4,7 +4,7 @@ import { reading } from './database-file.ts'
 import { durable } from './durable.ts'
 import { roomFor } from './room.ts'
 
-interface CollectionOptions<R> {
+export interface CollectionOptions<R> {
   /** What the collection is called in the store. */
   readonly name: string
   readonly keyOf: (record: R) => string

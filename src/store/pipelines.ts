@@ -1,7 +1,7 @@
 /** The pipelines of the node on disk: the settings as they were last answered, nothing about runs. */
 import type { RootDatabase } from 'lmdb'
 import type { Pipeline, RestartPolicy, StartupPolicy } from '../contract/types.ts'
-import { RecordCollection } from './collection.ts'
+import { OrderedCollection } from './ordered-collection.ts'
 
 /** Everything a caller sets on a pipeline, defaults filled in: what callers are shown of it, without what the node adds. */
 export type PipelineSettings = Omit<
@@ -21,11 +21,12 @@ export interface PipelineRecord {
   createdAt: number
 }
 
-export class PipelineCollection extends RecordCollection<PipelineRecord> {
+export class PipelineCollection extends OrderedCollection<PipelineRecord> {
   constructor(root: RootDatabase) {
     super(root, {
       name: 'pipelines',
       keyOf: ({ id }) => id,
+      timeOf: ({ createdAt }) => createdAt,
       bytesOf: ({ settings }) => Buffer.byteLength(settings.jsonConfig),
     })
   }

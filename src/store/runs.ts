@@ -1,7 +1,7 @@
 /** The runs of the node's pipelines on disk: how each began and ended, and which pipeline it belongs to. */
 import type { RootDatabase } from 'lmdb'
 import type { RunOutcome, RunState } from '../contract/types.ts'
-import { RecordCollection } from './collection.ts'
+import { OrderedCollection } from './ordered-collection.ts'
 
 export interface RunRecord {
   id: string
@@ -19,8 +19,8 @@ export interface RunRecord {
   error?: string
 }
 
-export class RunCollection extends RecordCollection<RunRecord> {
+export class RunCollection extends OrderedCollection<RunRecord> {
   constructor(root: RootDatabase) {
-    super(root, { name: 'runs', keyOf: ({ id }) => id })
+    super(root, { name: 'runs', keyOf: ({ id }) => id, timeOf: ({ startedAt }) => startedAt })
   }
 }

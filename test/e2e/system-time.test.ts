@@ -1,5 +1,6 @@
 /** A machine whose clock is set long after the node has begun, and set back: one without a battery, that asks the network for the time. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { afterAll, expect, it } from 'vitest'
 import { lineOf, penstock, scratch, start } from '../cli/cli.ts'
@@ -39,23 +40,26 @@ interface Sample {
 }
 
 it.skipIf(!library)(
-  'a run says the time that the system has by then, and rates do not see it set',
+  'a run says the time that the system has by then, rates do not see it set, and the last run is the last',
   async () => {
     const time = directory.file('time', '@2001-01-01 00:00:00')
     const setTime = (to: string) => directory.file('time', to)
-    const node = begin(
-      ['up', '--data-dir', `${directory.path}/data`, '--http', '127.0.0.1:0', '--telemetry-interval', '100ms'],
-      {
+    const up = () =>
+      begin(['up', '--data-dir', `${directory.path}/data`, '--http', '127.0.0.1:0', '--telemetry-interval', '100ms'], {
         LD_PRELOAD: library as string,
         FAKETIME_TIMESTAMP_FILE: time,
         FAKETIME_NO_CACHE: '1',
         FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      },
-    )
-    const env = { PENSTOCK_URL: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}` }
+      })
+    const urlOf = async (node: ChildProcess) => ({
+      PENSTOCK_URL: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}`,
+    })
+    let node = up()
+    let env = await urlOf(node)
     const pipelines = async (...args: string[]) => {
-      const { code, stderr } = await penstock(['pipelines', ...args], { env })
+      const { code, stderr, stdout } = await penstock(['pipelines', ...args], { env })
       expect([code, stderr]).toEqual([0, ''])
+      return stdout
     }
     await pipelines('create', 'steady', directory.file('steady.json', steady))
     // Its thread was made in 2001, and has the next run too.
@@ -89,6 +93,17 @@ it.skipIf(!library)(
       expect(pace).toBeGreaterThan(10)
       expect(pace).toBeLessThan(100_000)
     }
+
+    // The clock is a day back: this run is the newest, though it begins before the one that is on.
+    await pipelines('stop', 'steady')
+    const { runId } = JSON.parse(await pipelines('start', 'steady', '-o', 'json')) as { runId: string }
+    await pipelines('stop', 'steady')
+    node.kill('SIGTERM')
+    await once(node, 'exit')
+    node = up()
+    env = await urlOf(node)
+    const shown = JSON.parse(await pipelines('get', 'steady', '-o', 'json')) as { currentRun: { id: string } }
+    expect(shown.currentRun.id).toBe(runId)
   },
   60_000,
 )
