@@ -1,7 +1,7 @@
 /** Who has how many calls open on one link: the hub carries those of all its members to a node over one, and nobody is to use it up. */
 
 /** How often over a node that calls may have what is free: four fifths of the link for the first such node, four fifths of the rest for the next. */
-export const FREE_FACTOR = 4
+const FREE_FACTOR = 4
 
 export class Callers {
   readonly #limit: number
