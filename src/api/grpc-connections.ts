@@ -12,6 +12,7 @@ import {
 import { createServer, type Server, type Socket } from 'node:net'
 import { isLoopbackAddress, networkOf } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { TELL_MS, ToldLately } from '../contract/told-lately.ts'
 import { IdTable } from '../id-table.ts'
 
 /** Connections at once, at most; fewer where half of the descriptors the process may open are fewer. */
@@ -40,10 +41,6 @@ export const MAX_INVALID_FRAMES = 100
 const MAX_MISTAKEN_CALLS = 10_000
 /** Answers that wait for the client of one connection to read them, bytes, beyond which its calls are refused. */
 export const MAX_UNREAD_BYTES = 64 * 1024 * 1024
-/** The same is told at most this often, milliseconds; of an address that floods, */
-const TELL_MS = 60_000
-/** and of so many addresses that flood in that time. */
-const MAX_TOLD_ADDRESSES = 100
 
 export interface GrpcConnectionLimits {
   readonly most?: number
@@ -134,7 +131,7 @@ export class GrpcConnections {
   readonly #byPeer = new Map<string, GrpcConnection>()
   readonly #bySession = new WeakMap<ServerHttp2Session, GrpcConnection>()
   /** When a flood from an address was told last, and how many connections were ended since. */
-  readonly #floods = new Map<string, { at: number; untold: number }>()
+  readonly #floods = new ToldLately()
   #timer: NodeJS.Timeout | undefined
   #told = Number.NEGATIVE_INFINITY
 
@@ -227,15 +224,8 @@ export class GrpcConnections {
   }
 
   #tellFlood(source: string, flood: Flood): void {
-    const now = performance.now()
-    const told = this.#floods.get(source)
-    if (told === undefined && this.#floods.size >= MAX_TOLD_ADDRESSES) return
-    const connections = 1 + (told?.untold ?? 0)
-    if (told !== undefined && now - told.at < TELL_MS) {
-      told.untold = connections
-      return
-    }
-    this.#floods.set(source, { at: now, untold: 0 })
+    const connections = this.#floods.happened(source)
+    if (connections === undefined) return
     const message = `a gRPC connection from ${source} was ended: ${FLOODS[flood]}`
     this.#options.warn(message, { address: source, reason: flood, connections })
   }
@@ -325,9 +315,6 @@ export class GrpcConnections {
     for (const { socket, ended } of this.#connections) {
       if (ended) socket.destroy()
       else handleOf(socket)?.readStart()
-    }
-    for (const [source, { at, untold }] of this.#floods) {
-      if (now - at > 2 * TELL_MS || (untold === 0 && now - at > TELL_MS)) this.#floods.delete(source)
     }
   }
 

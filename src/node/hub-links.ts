@@ -1,7 +1,8 @@
 /** Both ends of the links between nodes and hub, and between servers of a hub, with the keys and the log of this node. */
 import type { Logger } from 'pino'
-import { isLoopbackHost } from '../contract/address.ts'
+import { isLoopbackHost, networkOf } from '../contract/address.ts'
 import type { Clock } from '../contract/clock.ts'
+import { ToldLately } from '../contract/told-lately.ts'
 import { dialHub } from '../link/dial.ts'
 import type { HubSigner } from '../link/hub-key.ts'
 import type { Identity } from '../link/identity.ts'
@@ -54,15 +55,34 @@ export function linkServer(
     policy,
     clock,
     certificates: () => certificates,
-    report: (event) => reportLink(log, event),
+    report: reportStrangers(log),
   })
 }
 
-function reportLink(log: Logger, { kind, message, remoteAddress, peerId, reason, error }: LinkEvent): void {
-  const fields = { address: remoteAddress, node: peerId, ...(error === undefined ? {} : { err: error }) }
+function reportLink(log: Logger, { kind, message, remoteAddress, peerId, reason, error }: LinkEvent, times = 1): void {
+  const fields = {
+    ...{ address: remoteAddress, node: peerId },
+    ...(error === undefined ? {} : { err: error }),
+    ...(times === 1 ? {} : { times }),
+  }
   if (kind === 'failed') log.error(fields, `link: ${message}`)
   else if (kind === 'violation') log.warn(fields, `link: ${message}`)
-  // The end of the session, or of the request to join, tells the same.
-  else if (kind === 'dead' || reason === 'REJECTED' || reason === 'TIMED_OUT') log.debug(fields, `link: ${message}`)
+  else if (isToldElsewhere(kind, reason)) log.debug(fields, `link: ${message}`)
   else log.info(fields, `link: ${message}`)
+}
+
+/** The end of the session, or of the request to join, tells the same. */
+function isToldElsewhere(kind: LinkEvent['kind'], reason: LinkEvent['reason']): boolean {
+  return kind === 'dead' || reason === 'REJECTED' || reason === 'TIMED_OUT'
+}
+
+/** As reportLink, of what anybody who reaches the hub can bring about: the same of one only now and then. */
+function reportStrangers(log: Logger): (event: LinkEvent) => void {
+  const told = new ToldLately()
+  return (event) => {
+    const { kind, message, remoteAddress, peerId = '', reason } = event
+    const isRare = kind === 'failed' || isToldElsewhere(kind, reason)
+    const times = isRare ? 1 : told.happened(`${networkOf(remoteAddress)} ${peerId} ${message}`)
+    if (times !== undefined) reportLink(log, event, times)
+  }
 }

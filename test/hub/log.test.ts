@@ -1,6 +1,10 @@
 /** The logs of a hub and of the nodes on it, over real sockets: who asked, who answered, which link went up and down and why. */
+import { once } from 'node:events'
 import { join as joinPath } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
+import { encodeFrame } from '../../src/link/messages.ts'
 import { linesOf, logged } from '../api/log-lines.ts'
 import { type RunningNode, temporaryDirectory } from '../api/running-node.ts'
 import { grpcCaller, httpCaller, startReal } from './callers.ts'
@@ -165,4 +169,19 @@ test('a node that leaves by itself; one that another node of the hub removes; a 
   ])
   await logged(remover, { msg: 'no link to the hub', level: 'warn' })
   await Promise.all(nodes.map((node) => node.node.close()))
+})
+
+test('what a stranger sends to the link is told of once, however often, and that of another kind too', async () => {
+  const send = async (bytes: Uint8Array): Promise<void> => {
+    const socket = new WebSocket(`ws://${hub.node.http}${LINK_PATH}`, SUBPROTOCOL)
+    await once(socket, 'open')
+    socket.send(bytes)
+    await once(socket, 'close')
+  }
+  for (let i = 0; i < 30; i++) await send(Uint8Array.of(255, 255))
+  const hello = encodeFrame('leave', {})
+  for (let i = 0; i < 30; i++) await send(hello)
+  const lines = linesOf(hub, {}).filter(({ msg, level }) => level === 'warn' && String(msg).startsWith('link: '))
+  expect(lines).toMatchObject([{ address: '127.0.0.1' }, { address: '127.0.0.1' }])
+  expect(lines[0]?.msg).not.toBe(lines[1]?.msg)
 })
