@@ -1,6 +1,6 @@
 /** Tables with names of every width: what stands in a column begins in the same place of the terminal in every row. */
 import { expect, test } from 'vitest'
-import { fitted, table } from './terminal.ts'
+import { fitted, harmless, table } from './terminal.ts'
 
 const COLUMNS = [{ title: 'NAME' }, { title: 'STATE' }, { title: 'NOTE', wrap: true }]
 
@@ -78,4 +78,10 @@ test('text for people is broken between words, and only where there is a width',
   const text = 'one two three four\nfive'
   expect(fitted(text, 9)).toBe('one two\nthree\nfour\nfive')
   expect(fitted(text, Number.POSITIVE_INFINITY)).toBe(text)
+})
+
+test('a text from elsewhere has colours at most: nothing that hides, steers or turns the direction of writing', () => {
+  expect(harmless('\x1b[31mred\x1b[39m \x1b[1mbold\x1b[22m')).toBe('\x1b[31mred\x1b[39m \x1b[1mbold\x1b[22m')
+  expect(harmless('a\x1b[8mhidden\x1b[0m\x1b[7m\x07')).toBe('a\\u001b[8mhidden\\u001b[0m\\u001b[7m\\u0007')
+  expect(harmless('exe\u202egnp.\u2066\u200f')).toBe('exe\\u202egnp.\\u2066\\u200f')
 })

@@ -18,11 +18,13 @@ export interface Column {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
 const ESCAPES = /\x1b\[[0-9;]*m/g
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
-const CONTROLS = /\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
+/** Controls, and what turns the direction of writing; but not what `paint` writes: bold, faint and colours, which hide nothing. */
+const CONTROLS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+  /\x1b\[(?:1|2|22|3[1-6]|39)m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * `text` without what a terminal would obey, colours apart: names and messages come from other machines too. A control character
+ * `text` without what a terminal would obey, colours apart: names and messages come from other machines too. Such a character
  * is written as JSON writes it (`\u001b`), so that JSON stays the JSON it was.
  */
 export function harmless(text: string): string {

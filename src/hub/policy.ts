@@ -19,8 +19,9 @@ export interface HubPolicyOptions {
 export function hubPolicy({ registry, requests, serve, onFact }: HubPolicyOptions): HubPolicy {
   const claims = new ClaimedAdmissions(registry)
   return {
-    admit: (nodeId, record, withdrawn) => claims.claim(nodeId, record, { admitted: true }, withdrawn),
-    join: async (joiner, withdrawn) => {
+    admit: (nodeId, record, withdrawn) => claims.claim(nodeId, recordOfMember(record), { admitted: true }, withdrawn),
+    join: async (given, withdrawn) => {
+      const joiner = { ...given, record: recordOfMember(given.record) }
       if (requests !== undefined) {
         const admission = await requests.join(joiner, withdrawn)
         const claimed = await claims.claim(joiner.nodeId, joiner.record, admission, withdrawn)
@@ -30,8 +31,9 @@ export function hubPolicy({ registry, requests, serve, onFact }: HubPolicyOption
       const message = 'this hub does not accept authentication by request'
       return { admitted: false, reason: 'NO_AUTHENTICATION_BY_REQUEST', message }
     },
-    established: (session, record, admission) => {
+    established: (session, given, admission) => {
       serve(session)
+      const record = recordOfMember(given)
       let { name } = record
       const about = { nodeId: session.peerId, address: session.remoteAddress }
       onFact?.({ kind: 'link up', ...about, name })
@@ -41,10 +43,15 @@ export function hubPolicy({ registry, requests, serve, onFact }: HubPolicyOption
       session.onRecord((changed) => {
         request?.confirm()
         name = changed.name
-        registry.update(session, changed)
+        registry.update(session, recordOfMember(changed))
       })
     },
   }
+}
+
+/** What a node says about itself, but that it hosts this hub: its servers say that of themselves, and none of them comes as a member. */
+function recordOfMember({ services, ...record }: NodeRecord): NodeRecord {
+  return { ...record, services: services.filter((service) => service !== 'HUB_SERVER') }
 }
 
 /** Who is let in is claimed before it hears so; what was claimed for a link that never stood is given back. */

@@ -82,10 +82,10 @@ function valueText(value: unknown): string {
   return harmless(JSON.stringify(value) ?? 'undefined')
 }
 
-/** `text` with every control character but the line feed as JSON writes it. */
+/** `text` with every control character but the line feed, and what turns the direction of writing, as JSON writes it. */
 function harmless(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
-  return text.replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]/g, (found) => {
+  return text.replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (found) => {
     return `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
 }

@@ -4,6 +4,7 @@ import type { Node } from '../../src/contract/types.ts'
 import type { NodeEvent } from '../../src/hub/registry.ts'
 import type { Identity } from '../../src/link/identity.ts'
 import { newIdentity } from '../../src/link/identity.ts'
+import type { NodeRecord } from '../../src/link/link.ts'
 import { clusterState, embeddedState, type HubServerRig, type HubState, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
 
@@ -84,6 +85,18 @@ describe.each([
     session.sendRecord(recordOf('again'))
     await until(() => hub.listed(node.nodeId)?.name === 'again')
     expect(hub.told().slice(2)).toEqual(['updated changed', 'updated again'])
+  })
+
+  test('a member that says of itself that it hosts the hub is not believed', async () => {
+    const { node, session } = await hub.join()
+    const lie: NodeRecord = { ...recordOf('changed'), services: ['HUB_SERVER', 'PIPELINES'] }
+    session.sendRecord(lie)
+    await until(() => hub.listed(node.nodeId)?.name === 'changed')
+    expect(hub.listed(node.nodeId)?.services).toEqual(['PIPELINES'])
+    const { session: second } = await hub.dial(node, { ...lie, name: 'again' })
+    await until(() => hub.listed(node.nodeId)?.name === 'again')
+    expect(hub.listed(node.nodeId)?.services).toEqual(['PIPELINES'])
+    second.close('SHUTDOWN', 'the end')
   })
 
   test('remove: off the list, the link is cut, and the node is refused; again it is not on the list', async () => {
