@@ -175,7 +175,7 @@ export class GrpcConnections {
       if (connection === undefined) return
       this.#bySession.set(session, connection)
       keepInIdTable(session)
-      if (ABORTS_WITHIN_READS) destroyBetweenReads(session, connection.socket)
+      destroyBetweenReads(session, connection.socket)
     })
     server.on('sessionError', (error: NodeJS.ErrnoException, session: ServerHttp2Session) => {
       if (error.code === 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES') this.#end(session, 'INVALID_FRAMES')
@@ -327,12 +327,6 @@ export class GrpcConnections {
 }
 
 /**
- * Node.js 22.23 aborts when a session is destroyed within a piece of bytes that goes on with calls, which a peer can bring about: Node.js
- * destroys a session for a GOAWAY with an error (https://github.com/nodejs/node/issues/64850). Node.js 20 drops those calls.
- */
-const ABORTS_WITHIN_READS = !process.versions.node.startsWith('20.')
-
-/**
  * Node.js from 22 on counts a cancelled call as open until the whole piece of bytes is dealt with in which its cancellation came. A client
  * that cancels calls and makes as many new ones at once then has those refused (ENHANCE_YOUR_CALM) though it kept to the limit, and no
  * option makes Node.js look again. It may make them again: its connection, with all other calls on it, is not ended for that.
@@ -342,7 +336,11 @@ export const COUNTS_CANCELLED_CALLS = !process.versions.node.startsWith('20.')
 /** Calls beyond MAX_OPEN_CALLS until a connection is ended, here. */
 export const MAX_REJECTED_CALLS = COUNTS_CANCELLED_CALLS ? MAX_MISTAKEN_CALLS : MAX_INVALID_FRAMES
 
-/** Has a session destroyed, by whomever, once what has been read of `socket` is dealt with; nothing more is read. */
+/**
+ * Has a session destroyed, by whomever, once what has been read of `socket` is dealt with; nothing more is read. A peer can bring it about amid a
+ * piece of bytes: by a flood, or by a GOAWAY with an error. Destroyed there with other calls open, Node.js 20 may never come back and take all
+ * memory, and Node.js 22.23 aborts (https://github.com/nodejs/node/issues/64850).
+ */
 function destroyBetweenReads(session: ServerHttp2Session, socket: Socket): void {
   const destroy = session.destroy.bind(session)
   let isDue = false

@@ -1,4 +1,5 @@
 /** The gRPC listener with real clients: calls, streams, errors, access, health and reflection. */
+import { once } from 'node:events'
 import { connect } from 'node:http2'
 import * as grpc from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
@@ -77,6 +78,36 @@ describe('unary', () => {
     })
     expect(seen.requests).toEqual([{ nodeId: 'n1' }])
     expect(seen.calls.at(-1)).toMatchObject({ remoteAddress: '127.0.0.1', isLoopback: true, transport: 'grpc' })
+  })
+
+  test.each(['2592000S', '99999999H', '1n', '25S'])('a deadline of %s', async (timeout) => {
+    const session = connect(`http://127.0.0.1:${port}`)
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': operation('getNode').grpcPath,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'grpc-timeout': timeout,
+    })
+    const request = encodeBinary(operation('getNode').request, { nodeId: 'n1' })
+    stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, request.length]), request]))
+    const status = new Promise((resolve) => {
+      for (const event of ['response', 'trailers']) {
+        stream.on(event, (headers: Record<string, string>) => {
+          if (headers['grpc-status'] !== undefined) resolve(Number(headers['grpc-status']))
+        })
+      }
+    })
+    stream.resume()
+    expect(await status).toBe(timeout === '1n' ? grpc.status.DEADLINE_EXCEEDED : grpc.status.OK)
+    session.destroy()
+  })
+
+  test('clients are told how much metadata is taken', async () => {
+    const session = connect(`http://127.0.0.1:${port}`)
+    const [settings] = await once(session, 'remoteSettings')
+    expect(settings).toMatchObject({ maxHeaderListSize: 65_536 })
+    session.destroy()
   })
 
   test('failures carry code, message and details', async () => {

@@ -20,6 +20,7 @@ import {
   MAX_REJECTED_CALLS,
   type Warn,
 } from './grpc-connections.ts'
+import { limitDeadline } from './grpc-deadline.ts'
 import { addKnownServices } from './grpc-known-services.ts'
 import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, type OpenStream, StreamSink, shuttingDown } from './sink.ts'
@@ -51,6 +52,8 @@ const IDLE_MS = 300_000
 const PING_MS = 30_000
 /** and has this long to answer, milliseconds. */
 const PONG_MS = 20_000
+/** Metadata of a call, bytes, as clients are told (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113, section 6.5.2): the HTTP/2 library takes no longer value. */
+const MAX_METADATA_BYTES = 64 * 1024
 /** Under this the guard leaves the caller's IP address in a call's metadata, for its handler. */
 const ADDRESS = 'penstock.address'
 
@@ -94,6 +97,10 @@ export class GrpcListener {
     const inside = insideOf(server)
     inside.commonServerOptions.maxSessionInvalidFrames = MAX_INVALID_FRAMES
     inside.commonServerOptions.maxSessionRejectedStreams = MAX_REJECTED_CALLS
+    inside.commonServerOptions.settings = {
+      ...inside.commonServerOptions.settings,
+      maxHeaderListSize: MAX_METADATA_BYTES,
+    }
     this.#addOperations(server)
     const services = [...new Set(this.#dispatcher.operations.map(({ service }) => service))]
     this.#prepare = addKnownServices(server, services, this.#options.warn ?? (() => undefined))
@@ -103,7 +110,10 @@ export class GrpcListener {
         : grpc.ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
     const injector = server.createConnectionInjector(credentials)
     this.#inject = (socket) => injector.injectConnection(socket)
-    for (const http2 of inside.http2Servers.keys()) this.#connections.watch(http2)
+    for (const http2 of inside.http2Servers.keys()) {
+      http2.prependListener('stream', limitDeadline)
+      this.#connections.watch(http2)
+    }
     try {
       const bound = await this.#connections.listen(address, port)
       this.#server = server

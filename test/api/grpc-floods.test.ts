@@ -139,6 +139,7 @@ function repeated(...frames: Buffer[]): Buffer {
 
 const KNOWN = '/servicegrpc.hub.HubClientService/getLocalNodeId'
 const known = headers(KNOWN)
+const state = headers('/servicegrpc.hub.HubClientService/streamConnectionState')
 const unknown = headers('/no.Such/method')
 const message = (bytes: Uint8Array = new Uint8Array(0)) =>
   Buffer.concat([Buffer.from([0, 0, 0, 0, bytes.length]), bytes])
@@ -312,6 +313,29 @@ describe('one connection', () => {
     } finally {
       client.close()
     }
+  })
+
+  test('that cancels a thousand streams in turn, of which a quarter is open, is ended, and nothing else', async () => {
+    const connection = await RawHttp2.connect(node.grpc)
+    const [first, rest] = [MAX_OPEN_CALLS, 4 * MAX_OPEN_CALLS]
+    const stream = (call: number): Buffer => {
+      const id = 2 * call + 1
+      const block = call === 0 ? state.first : state.later
+      return Buffer.concat([...open(id, block), frame(FRAME.data, END_STREAM, id, message())])
+    }
+    connection.send(PREFACE, ...Array.from({ length: first }, (_, call) => stream(call)))
+    await until(() => connection.count(FRAME.data) === first)
+    const cancel = (call: number): Buffer => frame(FRAME.reset, 0, 2 * call + 1, CANCEL)
+    // Each makes room for another.
+    const turns = Array.from({ length: rest }, (_, call) =>
+      call + first < rest ? Buffer.concat([cancel(call), stream(call + first)]) : cancel(call),
+    )
+    connection.send(Buffer.concat(turns))
+    const { slowest, grown } = await node.watch(connection.closed)
+    expect(slowest).toBeLessThan(SLOWEST_MS)
+    expect(grown).toBeLessThan(MOST_BYTES)
+    expect(connection.goaways).toEqual([CALM])
+    await node.ask()
   })
 
   test('has its calls refused while it does not read its answers', async () => {
