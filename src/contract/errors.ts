@@ -87,11 +87,14 @@ export class NotStored extends Error {
   readonly path: string
   /** What the system said, for people. */
   readonly why: string
+  /** What to do about it. */
+  readonly cure: string
 
-  constructor(path: string, why: string, options?: ErrorOptions) {
-    super(`the data directory ${dirname(path)} did not take the change (${why}): is its disk full?`, options)
+  constructor(path: string, why: string, { cure = 'is its disk full?', cause }: ErrorOptions & { cure?: string } = {}) {
+    super(`the data directory ${dirname(path)} did not take the change (${why}): ${cure}`, { cause })
     this.path = path
     this.why = why
+    this.cure = cure
   }
 }
 

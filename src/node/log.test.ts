@@ -1,6 +1,6 @@
 /** The node's own log: its two formats, and what never gets into it. */
 import { expect, test } from 'vitest'
-import { NotStored } from '../contract/errors.ts'
+import { NotStored, ServiceError } from '../contract/errors.ts'
 import { createLog, DISK_LINE_MS } from './log.ts'
 
 function logger(format: 'text' | 'json', level: 'debug' | 'info' | 'warn' = 'info') {
@@ -40,6 +40,16 @@ test('text: what comes from elsewhere stays within its line and its quotes', () 
   log.info({ name: 'a b="c"\n2026-01-01T00:00:00.000Z INFO forged\x1b[2J\x9b' }, 'node\nasks\r')
   expect(lines).toHaveLength(1)
   expect(lines[0]).toMatch(/ INFO node\\nasks\\u000d name="a b=\\"c\\"\\n2026[^\n]*forged\\u001b\[2J\\u009b"\n$/)
+})
+
+test('text: a fault has its stack below the line, what an operation has answered is a field', () => {
+  const { lines, log } = logger('text')
+  log.error({ err: new ServiceError('UNAVAILABLE', 'no "majority"\nnow'), node: 'abc' }, 'could not be noted')
+  expect(lines.splice(0)).toEqual([
+    expect.stringMatching(/ ERROR could not be noted node=abc error="no \\"majority\\"\\nnow"\n$/),
+  ])
+  log.error({ err: new TypeError('x is undefined') }, 'operation failed')
+  expect(lines[0]).toMatch(/ERROR operation failed\n {2}TypeError: x is undefined\n {6}at /)
 })
 
 test('a full disk: one line a minute with how often it was met, without stacks, whoever met it', () => {

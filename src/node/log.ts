@@ -42,7 +42,7 @@ function diskLines(now: () => number) {
     }
     untold++
     if (now() < quietUntil) return
-    const message = `${refused.path} does not take changes (${refused.why}): make room on its disk; who asked for a change is told at once, this line comes once a minute at most`
+    const message = `${refused.path} does not take changes (${refused.why}): ${refused.cure} (who asked for a change is told at once; this line comes once a minute at most)`
     method.call(this, { refused: untold }, message)
     quietUntil = now() + DISK_LINE_MS
     untold = 0
@@ -68,12 +68,22 @@ const standardError: DestinationStream = {
 function textOf(line: string): string {
   const { time, level, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>
   const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${valueText(value)}`)
-  const cause =
-    err === undefined
-      ? ''
-      : `\n  ${harmless(String((err as { stack?: string }).stack ?? err)).replaceAll('\n', '\n  ')}`
+  const cause = err === undefined ? '' : causeText(err as SerializedError)
   const label = pino.levels.labels[level as number]?.toUpperCase() ?? level
   return `${time} ${label} ${harmless(String(msg ?? '')).replaceAll('\n', '\\n')}${rest.join('')}${cause}\n`
+}
+
+/** What pino makes of an error. */
+interface SerializedError {
+  readonly name?: string
+  readonly message?: string
+  readonly stack?: string
+}
+
+/** Below its line, with the stack; the failure of an operation, which is no fault, in a field without. */
+function causeText(error: SerializedError): string {
+  if (error.name === 'ServiceError') return ` error=${valueText(error.message)}`
+  return `\n  ${harmless(String(error.stack ?? error)).replaceAll('\n', '\n  ')}`
 }
 
 /** Names and messages come from other machines too: none of them makes a line of its own, nor steers the terminal that shows it. */

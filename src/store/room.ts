@@ -34,8 +34,7 @@ export function roomFor(root: RootDatabase, bytes: number): void {
   room.left -= bytes + WRITE_BYTES
   if (room.left >= 0) return
   const { path } = root as unknown as { path: string }
-  const { size } = statSync(path)
-  const least = size + bytes + MIN_FREE_BYTES
+  const least = sizeOf(path) + bytes + MIN_FREE_BYTES
   room.left = 0
   try {
     room.reserve(path, least + AHEAD_BYTES)
@@ -49,5 +48,16 @@ export function roomFor(root: RootDatabase, bytes: number): void {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
     throw new NotStored(path, `${code || message}; ${bytesFree(path)} bytes are free`, { cause: error })
+  }
+}
+
+/** Bytes of the file. Throws NotStored when somebody has deleted it. */
+function sizeOf(path: string): number {
+  try {
+    return statSync(path).size
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const cure = 'it was deleted under the node; stop the node and put it back, or start it anew'
+    throw new NotStored(path, `${code}`, { cure, cause: error })
   }
 }

@@ -114,3 +114,10 @@ test('request ids rise and are never given out again', async () => {
     await store.close()
   }
 })
+
+test('a store that was deleted under the node takes no change that it would have to grow for, and says why', async () => {
+  const store = new Store(directory, { reserve: () => {} })
+  rmSync(join(directory, 'penstock.lmdb'))
+  await expect(store.pipelines.put(pipeline)).rejects.toThrow(/did not take the change \(ENOENT\): it was deleted/)
+  await store.close()
+})
