@@ -305,5 +305,18 @@ result['no such zone'] = await during(
   () => 'it runs',
 )
 result['no zone'] = await during(to({ remote_address: `[${FAR.link}]:9` }), () => 'it runs')
+result['no such zone of a socket'] = await during(to({ remote_address: '[fe80::1%nowhere]:9' }), () => 'it runs')
+result['from the loopback'] = await during(
+  to({ local_address: '127.0.0.1:0', remote_address: `${FAR.v4}:9` }),
+  () => 'it runs',
+)
+ip('route', 'flush', 'table', 'main')
+result['no way to the group'] = await during(
+  {
+    heard: { udp: { local_address: '0.0.0.0:0', multicast_group: '239.9.9.9', output: 'a' } },
+    sink: { traffic_sink: { input: 'a' } },
+  },
+  () => 'it runs',
+)
 console.log(JSON.stringify(result))
 process.exit()

@@ -15,6 +15,9 @@ import { openRunPool } from '../../dist/src/dataplane/product.js'
 const NEAR = '10.91.7.1'
 const FAR = '10.91.7.2'
 const GROUP = '239.255.77.1'
+const ROUTED_GROUP = '239.255.77.2'
+const NEAR_LINK = 'fe80::91:1'
+const FAR_LINK = 'fe80::91:2'
 
 const ip = (...args) => execFileSync('ip', args, { stdio: 'pipe' })
 const inFar = (...args) => ['netns', 'exec', 'far', ...args]
@@ -23,11 +26,15 @@ const inFar = (...args) => ['netns', 'exec', 'far', ...args]
 function lay() {
   ip('link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable', 'netns', 'far')
   ip('-n', 'far', 'address', 'add', `${FAR}/30`, 'dev', 'cable')
+  ip('-n', 'far', 'address', 'add', `${FAR_LINK}/64`, 'dev', 'cable', 'nodad')
   ip('-n', 'far', 'link', 'set', 'cable', 'up')
   ip('link', 'set', 'cable', 'up')
 }
 
-const address = () => ip('address', 'add', `${NEAR}/30`, 'dev', 'cable')
+function address() {
+  ip('address', 'add', `${NEAR}/30`, 'dev', 'cable')
+  ip('address', 'add', `${NEAR_LINK}/64`, 'dev', 'cable', 'nodad')
+}
 
 async function until(what, holds, act = () => {}) {
   const deadline = performance.now() + 15_000
@@ -42,6 +49,8 @@ async function until(what, holds, act = () => {}) {
 ip('netns', 'add', 'far')
 lay()
 address()
+// Goes with the interface, and does not come back: the group is joined again where it was.
+ip('route', 'add', `${ROUTED_GROUP}/32`, 'dev', 'cable')
 
 // Whoever is heard gets an answer; the port of udp_local and the group get something besides.
 const echo = `
@@ -50,10 +59,14 @@ const echo = `
   socket.on('message', (bytes, from) => {
     socket.send(bytes, from.port, from.address)
     socket.send(bytes, 7003, '${NEAR}')
+    socket.send(bytes, 7005, '${ROUTED_GROUP}')
     try { socket.setMulticastInterface('${FAR}') } catch {}
     socket.send(bytes, 7004, '${GROUP}')
   })
-  socket.bind(9000, () => console.log('ready'))`
+  const six = require('node:dgram').createSocket({ type: 'udp6', ipv6Only: true })
+  six.on('error', () => {})
+  six.on('message', (bytes, from) => six.send(bytes, from.port, from.address))
+  six.bind(9000, () => socket.bind(9000, () => console.log('ready')))`
 const far = spawn('ip', inFar(process.execPath, '-e', echo), { stdio: ['ignore', 'pipe', 'inherit'] })
 process.on('exit', () => far.kill('SIGKILL'))
 await once(far.stdout, 'data')
@@ -62,7 +75,7 @@ const bound = { interface: 'cable' }
 const remote_address = `${FAR}:9000`
 const pipeline = {
   feed: { udp_local: { address: '127.0.0.1:7000', output: 'fresh' } },
-  copy: { splitter: { input: 'fresh', outputs: ['a', 'b', 'c', 'd'] } },
+  copy: { splitter: { input: 'fresh', outputs: ['a', 'b', 'c', 'd', 'g', 'h'] } },
   any: { udp: { ...bound, local_address: '0.0.0.0:7001', remote_address, input: 'a', output: 'a2' } },
   fixed: { udp: { ...bound, local_address: `${NEAR}:7002`, remote_address, input: 'b', output: 'b2' } },
   free: { udp: { ...bound, remote_address, input: 'c', output: 'c2' } },
@@ -70,10 +83,16 @@ const pipeline = {
   remote: { udp_remote: { ...bound, input: 'd1', output: 'd2' } },
   local: { udp_local: { ...bound, address: '0.0.0.0:7003', output: 'e2' } },
   group: { udp: { ...bound, local_address: '0.0.0.0:7004', multicast_group: GROUP, output: 'f2' } },
-  join: { flow_combiner: { inputs: ['a2', 'b2', 'c2', 'd2', 'e2', 'f2'], output: 'all' } },
+  routed: { udp: { local_address: '0.0.0.0:7005', multicast_group: ROUTED_GROUP, output: 'i2' } },
+  zone: { udp: { remote_address: `[${FAR_LINK}%cable]:9000`, input: 'g', output: 'g2' } },
+  zoned: { peer_writer: { remote_address: `[${FAR_LINK}%cable]:9000`, input: 'h', output: 'h1' } },
+  addressed: { udp: { local_address: '[::]:7006', input: 'h1', output: 'h2' } },
+  join: { flow_combiner: { inputs: ['a2', 'b2', 'c2', 'd2', 'e2', 'f2', 'g2', 'h2', 'i2'], output: 'all' } },
   sink: { traffic_sink: { input: 'all' } },
 }
-const SOCKETS = ['any', 'fixed', 'free', 'remote', 'local', 'group']
+const SOCKETS = ['any', 'fixed', 'free', 'remote', 'local', 'group', 'routed', 'zone', 'addressed']
+/** Those that follow it with a line in the log. */
+const FOLLOWING = SOCKETS.filter((socket) => socket !== 'addressed')
 const { config, problems } = checkPipelineConfig(
   JSON.stringify({ version: 1, engine_config: { pipeline } }),
   components,
@@ -116,7 +135,7 @@ const first = native.openDescriptors()
 
 // Away for a while; when it comes back its address comes later.
 ip('link', 'delete', 'cable')
-await until('all say that it is gone', () => said('is gone').length === SOCKETS.length)
+await until('all say that it is gone', () => said('is gone').length === FOLLOWING.length)
 lay()
 await until('what needs no address is bound', () => said('again').includes('local'))
 address()

@@ -234,6 +234,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       ...(random.chance(0.3) && { arrivalTimes: random.chance(0.8) }),
       ...(random.chance(0.3) && { bufferBytes: random.pick([0, 4096, 1 << 20]) }),
       ...(random.chance(0.1) && { multicastGroup: '239.1.2.3', multicastTtl: 0 }),
+      ...(random.chance(0.1) && { groupInterface: random.chance(0.5) ? 'lo' : 'nowhere' }),
     }
   }
 
@@ -506,7 +507,6 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     pollerWait: () => [get('poller'), random.pick([0, 0, 1000, 100_000]), ints()],
     udpOpen: () => [owner(), random.chance(0.7) ? udpOptions() : spoiled(random, udpOptions(), act)],
     udpAddress: () => [get('udp')],
-    udpInterface: () => [get('udp')],
     udpTune: () => [get('udp'), 1 + random.below(1 << 24), random.below(256)],
     interfaceIndex: () => [random.pick(['lo', '', 'nowhere', 'x'.repeat(15), 'x'.repeat(16)])],
     udpReceive: () => receiveArguments('udp'),

@@ -89,6 +89,11 @@ export function remoteRecord({ address, port, family }: SocketAddress, scope = 0
   return words
 }
 
+/** Puts the kernel's number of another zone into a remote record. */
+export function setScope(words: Int32Array, scope: number): void {
+  words[1] = scope
+}
+
 /** The text of a remote record, '' where there is none. */
 export function formatRemote(words: Int32Array): string {
   const bytes = new Uint8Array(words.buffer, words.byteOffset, REMOTE_BYTES)

@@ -1,4 +1,4 @@
-/** A UDP socket bound to a network interface, which it follows: an interface made anew under the old name is another one. */
+/** A UDP socket that depends on a network interface, which it follows: an interface made anew under the old name is another one. */
 import { networkInterfaces } from 'node:os'
 import { native } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
@@ -6,29 +6,42 @@ import type { UdpOptions, UdpTuning } from './io.ts'
 import type { Log } from './log.ts'
 import { type NativeIoParts, UdpSocket } from './native-packet-io.ts'
 
-export type InterfaceOptions = UdpOptions & { interface: string }
+/** The interface, and its number before the socket was opened: one that is replaced in between is noticed later. */
+export interface FollowedInterface {
+  readonly name: string
+  readonly index: number
+}
 
 export class InterfaceSocket extends UdpSocket {
-  private options: InterfaceOptions
+  private options: UdpOptions
+  private readonly interface: string
+  /** The number of the interface that the socket is on. */
+  private index: number
   private readonly openSocket: (options: UdpOptions) => number
   private readonly token: number
   /** There was no interface of that name when last looked. */
   private gone = false
-  /** Binding to the new interface has failed, and the log says so. */
+  /** Going to the new interface has failed, and the log says so. */
   private refused = false
   /** The interface's addresses when last looked. */
   private addresses = ''
 
-  /** `handle` was opened by `openSocket(options)` and is watched under `token`, as those opened later will be. */
+  /**
+   * `handle` was opened by `openSocket(options)` and is watched under `token`, as those opened later will be. Where `options` name no interface the
+   * socket is not bound to it: it has joined its group there.
+   */
   constructor(
     io: NativeIoParts,
     handle: number,
-    options: InterfaceOptions,
+    options: UdpOptions,
+    { name, index }: FollowedInterface,
     openSocket: (options: UdpOptions) => number,
     token: number,
   ) {
     super(io, handle)
     this.options = options
+    this.interface = name
+    this.index = index
     this.openSocket = openSocket
     this.token = token
     this.readdressed()
@@ -40,36 +53,39 @@ export class InterfaceSocket extends UdpSocket {
   }
 
   follow(log: Log): boolean {
-    const { interface: name, multicastGroup } = this.options
-    const { bound, present } = native.udpInterface(this.handle)
+    const { interface: name } = this
+    const { interface: boundTo, multicastGroup } = this.options
+    const present = native.interfaceIndex(name)
     if (present === 0) {
       if (this.gone) return false
       this.gone = true
-      const text = `interface ${name} is gone: nothing is sent or received until there is one of that name again`
-      log('WARN', text, { interface: name })
+      const [where, what] =
+        boundTo === undefined
+          ? [`, on which the group ${multicastGroup} was joined,`, 'nothing of the group is received']
+          : ['', 'nothing is sent or received']
+      log('WARN', `interface ${name}${where} is gone: ${what} until there is one of that name again`, {
+        interface: name,
+      })
       return false
     }
     const back = this.gone
     this.gone = false
     // Under its old number the interface needs no new socket, but it has forgotten which groups were joined.
-    const stale = bound !== present || (back && multicastGroup !== undefined)
+    const stale = this.index !== present || (back && multicastGroup !== undefined)
     if (!this.readdressed() && !stale && !this.refused) return false
     try {
       this.reopen()
     } catch (error) {
       // Its addresses may be on their way: the next look tries again.
-      if (!this.refused)
-        log('WARN', `not bound to interface ${name} yet: ${(error as Error).message}`, { interface: name })
+      const what = boundTo === undefined ? `group ${multicastGroup} not joined on` : 'not bound to'
+      if (!this.refused) log('WARN', `${what} interface ${name} yet: ${(error as Error).message}`, { interface: name })
       this.refused = true
       return false
     }
     this.refused = false
     const { name: address, backend } = this
-    log('INFO', `bound to ${address} (${backend}) again: interface ${name} is another than before`, {
-      address,
-      backend,
-      interface: name,
-    })
+    const what = boundTo === undefined ? `joined the group ${multicastGroup}` : `bound to ${address} (${backend})`
+    log('INFO', `${what} again: interface ${name} is another than before`, { address, backend, interface: name })
     return true
   }
 
@@ -78,10 +94,11 @@ export class InterfaceSocket extends UdpSocket {
    * no local address keeps the one it got when it was connected.
    */
   private readdressed(): boolean {
-    const { local, remote, interface: name } = this.options
+    const { local, remote } = this.options
     if (local || !remote) return false
     const family = `IPv${remote.family}`
-    const own = (networkInterfaces()[name] ?? []).filter((at) => at.family === family).map(({ address }) => address)
+    const all = networkInterfaces()[this.interface] ?? []
+    const own = all.filter((at) => at.family === family).map(({ address }) => address)
     const addresses = own.join()
     if (addresses === this.addresses) return false
     this.addresses = addresses
@@ -91,7 +108,10 @@ export class InterfaceSocket extends UdpSocket {
 
   /** A new socket in place of the old one, at its port where that is possible; when it cannot be opened the old one stays. */
   private reopen(): void {
-    const { io, options, handle, token } = this
+    const { io, handle, token } = this
+    const index = native.interfaceIndex(this.interface)
+    // The routes that have led to the interface may come later, or not at all.
+    const options = { ...this.options, groupInterface: this.interface }
     const { local, remote } = options
     const { port } = native.udpAddress(handle)
     const any = { address: remote?.family === 6 ? '::' : '0.0.0.0', port: 0, family: remote?.family ?? 4 }
@@ -106,6 +126,7 @@ export class InterfaceSocket extends UdpSocket {
     native.pollerAdd(io.poller, fresh, token)
     native.close(handle)
     this.handle = fresh
+    this.index = index
     this.blocked = false
     this.name = formatSocketAddress(native.udpAddress(fresh))
   }

@@ -6,6 +6,11 @@ const LOW_PORT =
   'ports below net.ipv4.ip_unprivileged_port_start (1024) need the capability CAP_NET_BIND_SERVICE: run as root, grant it, or choose a higher port'
 const LINK_LOCAL = 'a link-local address (fe80::) is of one link: name its network interface in the field interface'
 
+const FAR_FROM_OWN =
+  'nothing is sent there from the address that the socket is bound to: leave that out, or choose one on the way to the peer'
+const NO_WAY_TO_GROUP =
+  'no route says on which network the group is to be joined: name its network interface in the field interface'
+
 /** `error` of opening a UDP socket, with the cure where there is one. */
 export function udpFault(error: unknown, options: UdpOptions): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException & { syscall?: string }
@@ -17,8 +22,10 @@ export function udpFault(error: unknown, options: UdpOptions): unknown {
     'bind EINVAL': isLinkLocal(options.local) ? LINK_LOCAL : undefined,
     'setsockopt SO_BINDTODEVICE ENODEV': `there is no interface of that name (ip link lists those there are): make it first, or correct ${name}`,
     'setsockopt SO_BINDTODEVICE EPERM': `binding to ${name} needs the capability CAP_NET_RAW: run as root or grant it`,
-    'connect EINVAL': isLinkLocal(options.remote) ? LINK_LOCAL : undefined,
+    'connect EINVAL': isLinkLocal(options.remote) ? LINK_LOCAL : FAR_FROM_OWN,
     'connect ENETUNREACH': 'no route leads there (ip route)',
+    'setsockopt IP_ADD_MEMBERSHIP ENODEV': NO_WAY_TO_GROUP,
+    'setsockopt IPV6_JOIN_GROUP ENODEV': NO_WAY_TO_GROUP,
     'connect EACCES': 'the address is a broadcast or forbidden one: choose another',
   }
   return cured(error, cures[`${syscall} ${code}`])

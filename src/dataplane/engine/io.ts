@@ -24,6 +24,8 @@ export interface UdpOptions {
   interface?: string
   bufferBytes?: number
   multicastGroup?: string
+  /** The interface to join the group on; absent: `interface`, or the one that routes to the group leave by. */
+  groupInterface?: string
   multicastTtl?: number
   mtu: number
   /** Packets grow on their way: each is better off in a slot, where it has room. */
@@ -121,6 +123,8 @@ export interface Io {
   readonly simulated: boolean
   /** The remote record of an address, in its zone where it names one (`fe80::1%eth0`); throws when there is no such interface. */
   remote(address: SocketAddress): Int32Array
+  /** Puts into the record of an address in a zone the number that the interface has now, if there is one. Absent where there are no interfaces. */
+  rescope?(address: SocketAddress, record: Int32Array): void
   udp(options: UdpOptions, events: IoEvents): PacketIo
   tun(options: TunOpenOptions, events: IoEvents): PacketIo
   /** `acceptable`: a connection waits; called once a breath while that is so. */

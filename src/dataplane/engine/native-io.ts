@@ -1,8 +1,9 @@
 /** The real I/O face: kernel sockets and TUN devices through the addon, watched by one poller per run. */
 import { native } from '../native/native.ts'
 import type { TunOpenOptions } from '../native/socket-calls.ts'
-import { formatSocketAddress, remoteRecord, zoneOf } from './address.ts'
+import { formatSocketAddress, remoteRecord, setScope, zoneOf } from './address.ts'
 import type { MonotonicClock } from './clock.ts'
+import { interfaceOfGroup, interfaceOfZone, scopeOf } from './followed-interface.ts'
 import { InterfaceSocket } from './interface-socket.ts'
 import type {
   ConnectionEvents,
@@ -97,26 +98,40 @@ export class NativeIo implements Io, NativeIoParts {
   }
 
   remote(address: SocketAddress): Int32Array {
-    const zone = zoneOf(address.address)
-    if (zone === '') return remoteRecord(address)
-    // A zone may be the number itself (RFC 4007, section 11.2).
-    const scope = native.interfaceIndex(zone) || (/^\d{1,9}$/.test(zone) ? Number(zone) : 0)
-    if (scope === 0) {
-      const message = `there is no network interface "${zone}", which the address ${formatSocketAddress(address)} names: make it first, or correct the address (ip link lists those there are)`
-      throw Object.assign(new Error(message), { code: 'ENODEV' })
-    }
-    return remoteRecord(address, scope)
+    return remoteRecord(address, scopeOf(address))
+  }
+
+  rescope(address: SocketAddress, record: Int32Array): void {
+    const scope = native.interfaceIndex(zoneOf(address.address))
+    if (scope !== 0) setScope(record, scope)
   }
 
   udp(options: UdpOptions, events: IoEvents): PacketIo {
-    const handle = this.openUdp(options)
-    const { interface: bindTo } = options
-    if (bindTo !== undefined) {
-      const open = (changed: UdpOptions) => this.openUdp(changed)
-      const io = new InterfaceSocket(this, handle, { ...options, interface: bindTo }, open, this.nextToken)
-      return this.watch(io, handle, events)
+    for (const address of [options.local, options.remote]) if (address !== undefined) scopeOf(address)
+    const zone = options.interface === undefined ? interfaceOfZone(options) : undefined
+    if (zone !== undefined) {
+      try {
+        return this.openFollowing({ ...options, interface: zone }, zone, events)
+      } catch (error) {
+        // Before Linux 5.7 it takes a capability to bind to an interface by name: the zone is enough, but cannot be followed.
+        if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+      }
     }
+    const { backend, mtu, grows } = options
+    const connect = (remote: SocketAddress) => this.openUdp({ backend, mtu, grows, remote })
+    const name = options.interface ?? interfaceOfGroup(options, connect)
+    if (name !== undefined) return this.openFollowing(options, name, events)
+    const handle = this.openUdp(options)
     return this.watch(new UdpSocket(this, handle), handle, events)
+  }
+
+  /** A socket that follows the interface of that name. */
+  private openFollowing(options: UdpOptions, name: string, events: IoEvents): PacketIo {
+    const open = (changed: UdpOptions) => this.openUdp(changed)
+    const index = native.interfaceIndex(name)
+    const handle = open(options)
+    const io = new InterfaceSocket(this, handle, options, { name, index }, open, this.nextToken)
+    return this.watch(io, handle, events)
   }
 
   private openUdp(options: UdpOptions): number {
@@ -132,6 +147,7 @@ export class NativeIo implements Io, NativeIoParts {
           ...(local && { local: { address: local.address, port: local.port } }),
           ...(remote && { remote: { address: remote.address, port: remote.port } }),
           ...(options.interface !== undefined && { interface: options.interface }),
+          ...(options.groupInterface !== undefined && { groupInterface: options.groupInterface }),
           ...(options.bufferBytes !== undefined && { bufferBytes: options.bufferBytes }),
           ...(options.multicastGroup !== undefined && { multicastGroup: options.multicastGroup }),
           ...(options.multicastTtl !== undefined && { multicastTtl: options.multicastTtl }),

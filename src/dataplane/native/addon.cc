@@ -46,7 +46,6 @@ static const Export kExports[] = {
     {"pollerWait", pollerWait},
     {"udpOpen", udpOpen},
     {"udpAddress", udpAddress},
-    {"udpInterface", udpInterface},
     {"udpTune", udpTune},
     {"interfaceIndex", interfaceIndex},
     {"udpReceive", udpReceive},

@@ -451,7 +451,6 @@ describe('wrong arguments', () => {
       pollerWait: [poller, 0, ints],
       udpOpen: [owner, options],
       udpAddress: [udp],
-      udpInterface: [udp],
       udpTune: [udp, 65536, 1],
       interfaceIndex: ['lo'],
       udpReceive: [udp, id, handles, 64, 0, counters],

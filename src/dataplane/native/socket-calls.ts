@@ -17,6 +17,8 @@ interface UdpOpenOptions {
   /** SO_RCVBUF and SO_SNDBUF, bytes (the FORCE twins are tried first). */
   bufferBytes?: number
   multicastGroup?: string
+  /** The interface the group is joined on, and sent to by; absent: `interface`; with neither the kernel chooses. */
+  groupInterface?: string
   multicastTtl?: number
   /** Longest datagram taken; longer ones are dropped and counted by `udpReceive`. */
   mtu: number
@@ -106,11 +108,6 @@ export interface SocketCalls {
   udpOpen(owner: number, options: UdpOpenOptions): number
   /** `{address, port, backend}` really bound and used. */
   udpAddress(socket: number): { address: string; port: number; backend: UdpBackendCode }
-  /**
-   * The kernel's number of the interface the socket was bound to when it was opened, and of the one that has that name now; 0
-   * where there is none. An interface deleted and made anew has another number, and sockets bound to the former stay dead.
-   */
-  udpInterface(socket: number): { bound: number; present: number }
   /** Sets the size of the buffers in both directions, as `bufferBytes` of `udpOpen` does, and how many routers multicast datagrams may pass. */
   udpTune(socket: number, bufferBytes: number, multicastTtl: number): void
   /** The kernel's number of the interface of that name (at most 15 bytes), 0 where there is none. */

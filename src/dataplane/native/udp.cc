@@ -14,7 +14,7 @@ struct Options {
   bool hasLocal = false, hasRemote = false, hasGroup = false;
   sockaddr_storage local{}, remote{}, group{};
   socklen_t localLength = 0, remoteLength = 0, groupLength = 0;
-  std::string localText, remoteText, groupText, interface;
+  std::string localText, remoteText, groupText, interface, groupInterface;
   int family = AF_INET;
   int buffer = 0;
   int ttl = -1;
@@ -50,6 +50,9 @@ Options readOptions(Arguments& arguments, napi_value value) {
   if (arguments.has(value, "arrivalTimes")) options.arrivalTimes = arguments.propertyBoolean(value, "arrivalTimes");
   if (arguments.has(value, "trains")) options.trains = arguments.propertyBoolean(value, "trains");
   if (arguments.has(value, "interface")) options.interface = arguments.propertyString(value, "interface", IFNAMSIZ - 1);
+  options.groupInterface = options.interface;
+  if (arguments.has(value, "groupInterface"))
+    options.groupInterface = arguments.propertyString(value, "groupInterface", IFNAMSIZ - 1);
   if (arguments.has(value, "bufferBytes"))
     options.buffer = static_cast<int>(arguments.propertyNumber(value, "bufferBytes", 0, 1073741823));
   if (arguments.has(value, "multicastTtl"))
@@ -94,7 +97,7 @@ Failure hearOwnGroupsOnly(int fd, const Options& options) {
 }
 
 Failure joinGroup(int fd, const Options& options) {
-  const unsigned interface = options.interface.empty() ? 0 : if_nametoindex(options.interface.c_str());
+  const unsigned interface = options.groupInterface.empty() ? 0 : if_nametoindex(options.groupInterface.c_str());
   if (options.group.ss_family == AF_INET) {
     ip_mreqn request{};
     request.imr_multiaddr = reinterpret_cast<const sockaddr_in&>(options.group).sin_addr;
@@ -108,7 +111,7 @@ Failure joinGroup(int fd, const Options& options) {
       return {"setsockopt IP_ADD_MEMBERSHIP", options.groupText};
     if ((interface || request.imr_address.s_addr) &&
         setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request) < 0)
-      return {"setsockopt IP_MULTICAST_IF", options.interface};
+      return {"setsockopt IP_MULTICAST_IF", options.groupInterface};
     return {};
   }
   ipv6_mreq request{};
@@ -119,7 +122,7 @@ Failure joinGroup(int fd, const Options& options) {
     return {"setsockopt IPV6_JOIN_GROUP", options.groupText};
   if (request.ipv6mr_interface && setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &request.ipv6mr_interface,
                                              sizeof request.ipv6mr_interface) < 0)
-    return {"setsockopt IPV6_MULTICAST_IF", options.interface};
+    return {"setsockopt IPV6_MULTICAST_IF", options.groupInterface};
   return {};
 }
 
@@ -197,9 +200,6 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   auto udp = std::make_unique<Udp>(fd);
-  udp->interface = options.interface;
-  // Read before it is bound: an interface that is replaced in between is noticed later.
-  if (!options.interface.empty()) udp->interfaceIndex = static_cast<int32_t>(if_nametoindex(options.interface.c_str()));
   const Failure failure = configure(fd, options, &udp->backend);
   if (failure.syscall) {
     throwSystem(env, errno, failure.syscall, failure.subject);
@@ -213,18 +213,6 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   udp->arrivalTimes = options.arrivalTimes && setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
   udp->trains = options.trains;
   return adopt(arguments, owner, std::move(udp));
-}
-
-napi_value udpInterface(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info, "udpInterface", 1);
-  Lease<Udp> udp(arguments, 0, "socket", Kind::udp, false);
-  if (!udp) return nullptr;
-  const unsigned present = udp->interface.empty() ? 0 : if_nametoindex(udp->interface.c_str());
-  napi_value result = nullptr;
-  napi_create_object(env, &result);
-  napi_set_named_property(env, result, "bound", toInteger(env, udp->interfaceIndex));
-  napi_set_named_property(env, result, "present", toInteger(env, static_cast<int32_t>(present)));
-  return result;
 }
 
 napi_value udpTune(napi_env env, napi_callback_info info) {

@@ -44,9 +44,6 @@ struct Udp : Descriptor {
   /** Trains may be taken in one piece. */
   bool trains = true;
   std::string name;
-  /** The interface it is bound to, and the kernel's number of it then; empty and 0 where it is bound to none. */
-  std::string interface;
-  int32_t interfaceIndex = 0;
 
   /**
    * Segment size of the last train, 0 while datagrams come alone; how many segments it had; how many the next will
@@ -76,7 +73,6 @@ napi_value udpOpen(napi_env env, napi_callback_info info);
 napi_value udpAddress(napi_env env, napi_callback_info info);
 napi_value interfaceIndex(napi_env env, napi_callback_info info);
 napi_value udpTune(napi_env env, napi_callback_info info);
-napi_value udpInterface(napi_env env, napi_callback_info info);
 napi_value udpReceive(napi_env env, napi_callback_info info);
 napi_value udpSend(napi_env env, napi_callback_info info);
 

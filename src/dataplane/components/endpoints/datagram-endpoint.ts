@@ -4,7 +4,7 @@ import { isIPv4, isIPv6 } from '../../../text/ip-family.ts'
 import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
 import { formatRemote, parseSocketAddress, remoteRecord } from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
-import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { Fault } from '../../engine/component.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
@@ -16,6 +16,7 @@ import type { Timer } from '../../engine/timers.ts'
 import { REMOTE_BYTES } from '../../native/native.ts'
 import { IO_COUNTERS, SOCKET_BUFFER_BYTES, type UdpBackendCode } from '../../native/socket-calls.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
+import { FOLLOW_NS, FollowedRecord } from './followed-record.ts'
 
 export const DATAGRAM_METRICS = {
   ...ENDPOINT_METRICS,
@@ -88,9 +89,6 @@ export function unjoinedGroup(pointer: string, bound: string | undefined, joined
 
 /** What the kernel gives datagrams to a group when nothing else is said. */
 const MULTICAST_TTL = 1
-
-/** How often a socket bound to an interface looks whether that has been made anew. */
-const FOLLOW_NS = 250 * NS_PER_MS
 
 const SOCKET_ERRORS = IO_COUNTERS.indexOf('socketErrors')
 
@@ -167,7 +165,7 @@ export class DatagramEndpoint extends Endpoint {
     this.log = log
     this.connected = connected
     this.lock = options.lock === true && !remote
-    this.peer = remote && !connected ? io.remote(remote) : null
+    this.peer = remote && !connected ? new FollowedRecord(remote, { io, clock, timer }).record : null
     this.mtuV6 = datagramMtu(options.mtu, 6)
     const { name, backend } = this.io
     metrics.local_port.set(portOf(name))

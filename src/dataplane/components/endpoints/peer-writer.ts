@@ -4,12 +4,13 @@ import { portOfAddress, socketAddress } from '../../engine/address.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { Address, Input, Output } from '../../engine/schema.ts'
 import { HOST_NAMES } from './datagram-endpoint.ts'
+import { FollowedRecord } from './followed-record.ts'
 
 export const peerWriter = defineComponent({
   key: 'peer_writer',
   family: 'endpoints',
   summary: 'Annotates every packet with a remote address, for udp_remote or udp_local to send it to.',
-  details: `${HOST_NAMES} One that a live change brings is looked up then.`,
+  details: `${HOST_NAMES} One that a live change brings is looked up then. An interface that a link-local address names is followed when it is made anew.`,
   config: Type.Object({
     input: Input(),
     output: Output(),
@@ -23,15 +24,17 @@ export const peerWriter = defineComponent({
     if (portOfAddress(remote_address) !== 0) return []
     return [{ pointer: '/remote_address', message: 'a peer has a port other than 0' }]
   },
-  create(config, { packets, outlets, io }) {
-    let record = io.remote(socketAddress(config.remote_address))
+  create(config, context) {
+    const { packets, outlets } = context
+    const peer = new FollowedRecord(socketAddress(config.remote_address), context)
     return {
       input(batch) {
+        const { record } = peer
         for (let i = 0; i < batch.length; i++) packets.setRemote(batch.handles[i], record)
         outlets.output.send(batch)
       },
       reconfigure(next) {
-        record = io.remote(socketAddress(next.remote_address))
+        peer.change(socketAddress(next.remote_address))
       },
     }
   },
