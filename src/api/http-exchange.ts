@@ -13,7 +13,7 @@ import { ServiceError } from '../contract/errors.ts'
 import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import { FixedHeaders } from './encoded-header.ts'
 import { failure, type Report } from './errors.ts'
-import { errorAnswer, type HttpAnswer } from './http-response.ts'
+import { errorAnswer, type HttpAnswer, upgradeAnswer } from './http-response.ts'
 
 /** Answers a request, at once or later; what it throws is answered for it. The request is lent until it returns. */
 export type RequestHandler = (exchange: Exchange, request: HttpRequest) => void | Promise<void>
@@ -36,6 +36,14 @@ const chunk: { response: HttpResponse | undefined; bytes: Uint8Array; hasRoom: b
 /** Called by the library before `cork` returns. */
 function writeChunk(): void {
   chunk.hasRoom = (chunk.response as HttpResponse).write(chunk.bytes)
+}
+
+/** The library takes every request with a key for one of version 13 of the WebSocket protocol (RFC 6455, section 4.2.1). Undefined: it is one. */
+function refusal(header: (name: string) => string): HttpAnswer | undefined {
+  if (header('upgrade').toLowerCase() !== 'websocket') return upgradeAnswer()
+  const version = header('sec-websocket-version')
+  if (version === '13') return undefined
+  return upgradeAnswer('open it with version 13 of the WebSocket protocol (RFC 6455)')
 }
 
 export class Exchange {
@@ -92,7 +100,8 @@ export class Exchange {
         const header = (name: string | ArrayBuffer): string => request.getHeader(name)
         const { remoteAddress } = exchange
         const [path, query] = [request.getUrl(), request.getQuery() ?? '']
-        const outcome = accept({ remoteAddress, path, query, header, eachHeader: (take) => request.forEach(take) })
+        const outcome =
+          refusal(header) ?? accept({ remoteAddress, path, query, header, eachHeader: (take) => request.forEach(take) })
         if ('status' in outcome) exchange.answer(outcome)
         else exchange.#upgrade(request, outcome.data, outcome.protocol, context)
       } catch (error) {

@@ -50,6 +50,13 @@ export function methodAnswer(verb: string, allow: readonly string[]): HttpAnswer
   return errorAnswer(error, { status: '405 Method Not Allowed', headers })
 }
 
+/** For a WebSocket's path that is asked for without one, or with another than there is (RFC 6455, section 4.4). */
+export function upgradeAnswer(message = 'this path is a WebSocket; open it as one'): HttpAnswer {
+  const error = new ServiceError('INVALID_ARGUMENT', message)
+  const headers = { upgrade: 'websocket', 'sec-websocket-version': '13' }
+  return errorAnswer(error, { status: '426 Upgrade Required', headers })
+}
+
 /** A text that is no answer of an operation, made when it is asked for. */
 export interface Page {
   /** Its media type. */

@@ -308,6 +308,28 @@ describe('WebSocket', () => {
     expect(await socket.closed).toBe(4009)
   })
 
+  test('a request to upgrade to something else, or to another version, is told what there is', async () => {
+    const open = (...fields: string[]) =>
+      rawAnswer(
+        port,
+        [
+          'GET /v1/streams HTTP/1.1',
+          'connection: upgrade',
+          'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+          ...fields,
+        ].join('\r\n'),
+      )
+    for (const fields of [
+      ['upgrade: websocket', 'sec-websocket-version: 8'],
+      ['upgrade: websocket'],
+      ['upgrade: h2c', 'sec-websocket-version: 13'],
+    ]) {
+      const answer = await open(...fields)
+      expect(answer).toMatch(/^HTTP\/1.1 426 /)
+      expect(answer.toLowerCase()).toContain('\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n')
+    }
+  })
+
   test('a failure to establish is an error frame and a close code', async () => {
     const refusing = new Dispatcher({
       handlers: {

@@ -16,7 +16,15 @@ import { encoded } from './encoded-header.ts'
 import { FullSockets } from './full-sockets.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
-import { errorAnswer, type HttpAnswer, jsonAnswer, methodAnswer, type Page, pageAnswer } from './http-response.ts'
+import {
+  errorAnswer,
+  type HttpAnswer,
+  jsonAnswer,
+  methodAnswer,
+  type Page,
+  pageAnswer,
+  upgradeAnswer,
+} from './http-response.ts'
 import { type HttpRoute, HttpRoutes } from './http-routes.ts'
 import { HttpServer } from './http-server.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -424,12 +432,6 @@ const noSuchPath = (path: string): ServiceError => new ServiceError('NOT_FOUND',
 
 const malformedSegment = (segment: string): ServiceError =>
   new ServiceError('INVALID_ARGUMENT', `the path segment ${segment} is not percent-encoded UTF-8`)
-
-/** For a WebSocket's path that is asked for without one. */
-function upgradeAnswer(): HttpAnswer {
-  const error = new ServiceError('INVALID_ARGUMENT', 'this path is a WebSocket; open it as one')
-  return errorAnswer(error, { status: '426 Upgrade Required', headers: { upgrade: 'websocket' } })
-}
 
 function responseAnswer(operation: Operation, response: unknown): HttpAnswer {
   return jsonAnswer(utf8Of(response as object, jsonEncoder(operation.response)))

@@ -81,9 +81,12 @@ describe('requests', () => {
   })
 })
 
-test('a request without any header field is never answered', async () => {
+test('a request without any header field, or whose fields are malformed, is never answered', async () => {
+  const malformed = ['x : y', 'x', 'x: a\r\n b', 'x: a\rb'].map((field) => request('GET /v1/nodes HTTP/1.1', [field]))
+  const silent = ['GET /v1/nodes HTTP/1.1\r\n\r\n', `\r\n${ok}`, ...malformed]
   // Closed by the library's timeout of ten seconds for requests that do not come in.
-  expect(await talk(['GET /v1/nodes HTTP/1.1\r\n\r\n'], () => false)).toEqual({ received: '', isClosed: true })
+  const answers = await Promise.all(silent.map((text) => talk([text], () => false)))
+  expect(answers).toEqual(silent.map(() => ({ received: '', isClosed: true })))
   expect(statuses((await talk(['GET /v1/nodes HTTP/1.1\r\naccept: */*\r\n\r\n'], count(1))).received)).toEqual([400])
 })
 
