@@ -1,6 +1,7 @@
 /**
- * tunnel: TCP (iperf3) between two network namespaces through tun, ssl_encrypt and udp, in turn with a C program that does the same in one thread and
- * with wireguard-go, and with error correction inside and around the encryption. Needs root and iperf3. `WIREGUARD_GO=/path` names the wireguard-go to measure beside Debian's;
+ * tunnel: TCP (iperf3) between two network namespaces through tun, ssl_encrypt and udp, in turn with a C program that does the same in one thread,
+ * with that program without encryption, with wireguard-go, and with error correction inside and around the encryption. Needs root and iperf3.
+ * `WIREGUARD_GO=/path` names the wireguard-go to measure beside Debian's;
  * `PENSTOCK_BENCH_FULL=1` adds four flows and the other direction. Each carries for 3 s in each of three rounds, of which the median counts;
  * `PENSTOCK_BENCH_ROUNDS=9` where other machines share the CPUs, so that rounds differ by a fifth.
  */
@@ -88,6 +89,12 @@ function contestants(): Contestant[] {
   // Ends of ours choose as this process does.
   const library = native.aeadBackend()
   for (const { label, program } of wireguard) all.push({ label, open: (to) => to.wireguard(program), against: [] })
+  // What is left when encryption costs nothing: the most that any of the others could reach here.
+  all.push({
+    label: 'C, no encryption',
+    open: (to) => to.reference('aes-128-gcm', 'none'),
+    against: wireguard.map(({ label }) => ({ to: label })),
+  })
   suites.forEach(([name, suite], i) => {
     const own = `penstock, ${name}`
     const inC = `C, ${name}, ${library}`

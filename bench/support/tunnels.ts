@@ -67,8 +67,8 @@ export class Tunnels {
     return tunnelOf(address, await bothReady(start))
   }
 
-  /** The C program's, with `library` for encryption. */
-  async reference(suite: Suite, library: 'openssl' | 'ipsec-mb'): Promise<Tunnel> {
+  /** The C program's, with `library` for encryption; none: without. */
+  async reference(suite: Suite, library: 'openssl' | 'ipsec-mb' | 'none'): Promise<Tunnel> {
     const { address, port, device } = this.next()
     const start = (side: Side) => {
       const ends = [device(side), WIRE[side], WIRE[other(side)], port, suite, library]
