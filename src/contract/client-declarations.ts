@@ -52,9 +52,19 @@ function functionText(operation: Operation, request: string): string {
     kind === 'unary'
       ? ['CallOptions', `Promise<${answer}>`, 'call']
       : ['StreamOptions', `MessageStream<${answer}>`, 'stream']
+  const parts = kind === 'unary' ? `[${partsOf(operation.response).join(', ')}], ` : ''
   return `${head}request: ${request}${empty}, options?: ${options}): ${result} {
-  return ${send}(connection, [${forms.join(', ')}], request, options)
+  return ${send}(connection, [${forms.join(', ')}], ${parts}request, options)
 }`
+}
+
+/** What an answer is known by as a node's: its lists, which are there when they are empty too, and its texts, which are ids and secrets. */
+function partsOf({ fields }: MessageSchema): string[] {
+  return fields.flatMap(({ key, repeated, mapKey, presence, type }) => {
+    if (repeated) return [`'${key}[]'`]
+    const isText = type.kind === 'scalar' && type.scalar === 'string'
+    return isText && !presence && mapKey === undefined ? [`'${key}'`] : []
+  })
 }
 
 function publicPath(request: MessageSchema, path: string): string {

@@ -60,6 +60,29 @@ describe.each(FETCHES)('over %s', (_, given) => {
     await expect(missing).rejects.toMatchObject({ code: 'NOT_FOUND', loss: undefined })
   })
 
+  test.each(['{}', '[]', 'null', '1', '{"nodeId":""}', '{"nodes":{}}'])(
+    'an answer %s is not of a node',
+    async (body) => {
+      const page = client.connect({ url: await other((_, response) => response.end(body)), ...options })
+      const foreign = { code: 'UNKNOWN', loss: 'NOT_A_NODE', status: 200 }
+      await expect(client.getLocalNodeId(page)).rejects.toMatchObject(foreign)
+      await expect(client.getNodes(page)).rejects.toMatchObject(foreign)
+      await expect(client.createToken(page, { name: 'laptop' })).rejects.toMatchObject(foreign)
+    },
+  )
+
+  test.each(['null', '[]'])('an event %s is not of a node', async (data) => {
+    const page = await other((_, response) => response.end(`data: ${data}\n\n`))
+    const states = client.streamConnectionState(client.connect({ url: page, ...options }))
+    await expect(states.next()).rejects.toMatchObject({ code: 'UNKNOWN', loss: 'NOT_A_NODE' })
+  })
+
+  test('a failure whose details are not those of a node is not of one', async () => {
+    const body = JSON.stringify({ code: 5, message: 'm', details: [null] })
+    const page = client.connect({ url: await other((_, response) => response.writeHead(404).end(body)), ...options })
+    await expect(client.getTokens(page)).rejects.toMatchObject({ code: 'UNKNOWN', loss: 'NOT_A_NODE', status: 404 })
+  })
+
   test('a stream that breaks off, or is not of a node', async () => {
     const between = new Between(() => portOf(node))
     const near = client.connect({ url: await between.listen(), reconnect: false, ...options })

@@ -1,6 +1,6 @@
 /** One request, one answer. */
 import { type Connection, explained } from './connection.ts'
-import { failureOf, foreign, PenstockError } from './error.ts'
+import { failureOf, foreign, isMessage, PenstockError } from './error.ts'
 import type { Answer, FetchInit } from './fetch.ts'
 import { type Form, prepare } from './request.ts'
 
@@ -11,17 +11,24 @@ export interface CallOptions {
   readonly timeout?: number
 }
 
-/** Calls an operation; rejects with PenstockError, or with the reason of `signal`. Nothing is tried a second time. */
+/** What every answer of an operation has beside what may be left out: `nodeId` is a text that is not empty, `tokens[]` a list. */
+export type Part = string
+
+/**
+ * Calls an operation, whose answers all have `parts`; rejects with PenstockError, or with the reason of `signal`. Nothing is tried a second
+ * time.
+ */
 export async function call<Response>(
   connection: Connection,
   forms: readonly Form[],
+  parts: readonly Part[],
   request: object,
   { signal, timeout }: CallOptions = {},
 ): Promise<Response> {
   const late = timeout === undefined ? undefined : AbortSignal.timeout(timeout)
   const either = late === undefined || signal === undefined ? (late ?? signal) : AbortSignal.any([late, signal])
   try {
-    return await answered<Response>(connection, forms, request, either)
+    return await answered<Response>(connection, forms, parts, request, either)
   } catch (error) {
     signal?.throwIfAborted()
     const isLate = late?.aborted === true
@@ -32,6 +39,7 @@ export async function call<Response>(
 async function answered<Response>(
   connection: Connection,
   forms: readonly Form[],
+  parts: readonly Part[],
   request: object,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
@@ -41,11 +49,20 @@ async function answered<Response>(
   const text = await answer.text().catch((cause: unknown) => {
     throw new PenstockError('UNAVAILABLE', `the answer from ${connection.url} broke off`, { loss: 'BROKEN_OFF', cause })
   })
+  let value: unknown
   try {
-    return JSON.parse(text) as Response
+    value = JSON.parse(text)
   } catch (cause) {
     throw foreign(answer, cause)
   }
+  if (!isMessage(value) || !parts.every((part) => hasPart(value, part))) throw foreign(answer)
+  return value as Response
+}
+
+function hasPart(message: Readonly<Record<string, unknown>>, part: Part): boolean {
+  if (part.endsWith('[]')) return Array.isArray(message[part.slice(0, -2)])
+  const text = message[part]
+  return typeof text === 'string' && text !== ''
 }
 
 function tooLate({ url }: Connection, timeout: number, cause: unknown): PenstockError {

@@ -97,11 +97,17 @@ export function errorOf(body: ErrorBody, status?: number): PenstockError {
   })
 }
 
+/** Whether `value` is what all messages are, a JSON object. */
+export function isMessage(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Whether `value` is what a node answers a failed call with. */
 export function isErrorBody(value: unknown): value is ErrorBody {
-  if (typeof value !== 'object' || value === null) return false
-  const { code, message, details } = value as Partial<ErrorBody>
-  return typeof code === 'number' && typeof message === 'string' && Array.isArray(details)
+  if (!isMessage(value)) return false
+  const { code, message, details } = value
+  if (typeof code !== 'number' || typeof message !== 'string' || !Array.isArray(details)) return false
+  return details.every((detail) => isMessage(detail) && typeof detail['@type'] === 'string')
 }
 
 /** The error of an answer that succeeded not: the node's own words, or what the status says when another (a proxy) has answered. */

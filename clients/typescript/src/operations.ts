@@ -67,7 +67,7 @@ export function createToken(
   request: CreateTokenRequest,
   options?: CallOptions,
 ): Promise<CreateTokenResponse> {
-  return call(connection, ['POST /v1/access/tokens *'], request, options)
+  return call(connection, ['POST /v1/access/tokens *'], ['secret'], request, options)
 }
 
 /** Lists the tokens, without their secrets, by name. */
@@ -76,7 +76,7 @@ export function getTokens(
   request: GetTokensRequest = {},
   options?: CallOptions,
 ): Promise<GetTokensResponse> {
-  return call(connection, ['GET /v1/access/tokens'], request, options)
+  return call(connection, ['GET /v1/access/tokens'], ['tokens[]'], request, options)
 }
 
 /** Revokes a token: calls with it are refused from now on, its open streams end. */
@@ -85,7 +85,7 @@ export function revokeToken(
   request: RevokeTokenRequest,
   options?: CallOptions,
 ): Promise<RevokeTokenResponse> {
-  return call(connection, ['DELETE /v1/access/tokens/{name}'], request, options)
+  return call(connection, ['DELETE /v1/access/tokens/{name}'], [], request, options)
 }
 
 /** Tells the id of the node hosting the API and whether it holds a sign-in to a hub server. */
@@ -94,7 +94,7 @@ export function getLocalNodeId(
   request: GetLocalNodeIdRequest = {},
   options?: CallOptions,
 ): Promise<GetLocalNodeIdResponse> {
-  return call(connection, ['GET /v1/hub-client/local-node-id'], request, options)
+  return call(connection, ['GET /v1/hub-client/local-node-id'], ['nodeId'], request, options)
 }
 
 /** Reads a node's details from the node itself. */
@@ -103,7 +103,7 @@ export function getNode(
   request: GetNodeRequest,
   options?: CallOptions,
 ): Promise<GetNodeResponse> {
-  return call(connection, ['GET /v1/nodes/{nodeId}'], request, options)
+  return call(connection, ['GET /v1/nodes/{nodeId}'], [], request, options)
 }
 
 /** Replaces a node's name and metadata. */
@@ -112,7 +112,7 @@ export function setNode(
   request: SetNodeRequest,
   options?: CallOptions,
 ): Promise<SetNodeResponse> {
-  return call(connection, ['PUT /v1/nodes/{nodeId} *'], request, options)
+  return call(connection, ['PUT /v1/nodes/{nodeId} *'], [], request, options)
 }
 
 /** Asks a hub server to let this node join, and waits for the operator's answer. */
@@ -121,7 +121,7 @@ export function authenticateByRequest(
   request: AuthenticateByRequestRequest,
   options?: CallOptions,
 ): Promise<AuthenticateByRequestResponse> {
-  return call(connection, ['POST /v1/hub-client/authenticate-by-request *'], request, options)
+  return call(connection, ['POST /v1/hub-client/authenticate-by-request *'], [], request, options)
 }
 
 /** Leaves the hub, even if the hub server cannot be told. */
@@ -130,7 +130,7 @@ export function disconnect(
   request: DisconnectRequest = {},
   options?: CallOptions,
 ): Promise<DisconnectResponse> {
-  return call(connection, ['POST /v1/hub-client/disconnect *'], request, options)
+  return call(connection, ['POST /v1/hub-client/disconnect *'], [], request, options)
 }
 
 /** Sends the current connection state, then every change of it. */
@@ -148,7 +148,7 @@ export function getNodes(
   request: GetNodesRequest = {},
   options?: CallOptions,
 ): Promise<GetNodesResponse> {
-  return call(connection, ['GET /v1/nodes', 'POST /v1/nodes/search *'], request, options)
+  return call(connection, ['GET /v1/nodes', 'POST /v1/nodes/search *'], ['nodes[]'], request, options)
 }
 
 /** Disconnects a node from the hub server and removes it from the hub. */
@@ -157,7 +157,7 @@ export function removeNode(
   request: RemoveNodeRequest,
   options?: CallOptions,
 ): Promise<RemoveNodeResponse> {
-  return call(connection, ['DELETE /v1/nodes/{nodeId}'], request, options)
+  return call(connection, ['DELETE /v1/nodes/{nodeId}'], [], request, options)
 }
 
 /** Sends the nodes that match the filters, then every later change to any node. */
@@ -183,7 +183,7 @@ export function getPendingAuthenticationRequests(
   request: GetPendingAuthenticationRequestsRequest = {},
   options?: CallOptions,
 ): Promise<GetPendingAuthenticationRequestsResponse> {
-  return call(connection, ['GET /v1/hub-server/authentication-requests'], request, options)
+  return call(connection, ['GET /v1/hub-server/authentication-requests'], ['requests[]'], request, options)
 }
 
 /** Lists the node's pipelines, in no particular order. Each comes with its configuration of up to 1 MiB: over gRPC a client may have to raise the longest message it takes (docs/limits.md). Beyond 64 MiB another node's list is RESOURCE_EXHAUSTED. */
@@ -192,7 +192,7 @@ export function getPipelines(
   request: GetPipelinesRequest,
   options?: CallOptions,
 ): Promise<GetPipelinesResponse> {
-  return call(connection, ['GET /v1/nodes/{nodeId}/pipelines'], request, options)
+  return call(connection, ['GET /v1/nodes/{nodeId}/pipelines'], ['pipelines[]'], request, options)
 }
 
 export function getPipelineById(
@@ -200,7 +200,7 @@ export function getPipelineById(
   request: GetPipelineByIdRequest,
   options?: CallOptions,
 ): Promise<GetPipelineByIdResponse> {
-  return call(connection, ['GET /v1/nodes/{nodeId}/pipelines/{id}'], request, options)
+  return call(connection, ['GET /v1/nodes/{nodeId}/pipelines/{id}'], [], request, options)
 }
 
 /** Fails with NOT_FOUND when no pipeline, or more than one, has the name. */
@@ -209,7 +209,7 @@ export function getPipelineByName(
   request: GetPipelineByNameRequest,
   options?: CallOptions,
 ): Promise<GetPipelineByNameResponse> {
-  return call(connection, ['GET /v1/nodes/{nodeId}/pipelines-by-name/{name}'], request, options)
+  return call(connection, ['GET /v1/nodes/{nodeId}/pipelines-by-name/{name}'], [], request, options)
 }
 
 /** Finds the pipeline that a run belongs to, and the run's record. */
@@ -218,7 +218,7 @@ export function getPipelineByRunId(
   request: GetPipelineByRunIdRequest,
   options?: CallOptions,
 ): Promise<GetPipelineByRunIdResponse> {
-  return call(connection, ['GET /v1/nodes/{nodeId}/pipeline-runs/{id}'], request, options)
+  return call(connection, ['GET /v1/nodes/{nodeId}/pipeline-runs/{id}'], [], request, options)
 }
 
 /** Creates a pipeline; it is not started. */
@@ -227,7 +227,7 @@ export function createPipeline(
   request: CreatePipelineRequest,
   options?: CallOptions,
 ): Promise<CreatePipelineResponse> {
-  return call(connection, ['POST /v1/nodes/{nodeId}/pipelines *'], request, options)
+  return call(connection, ['POST /v1/nodes/{nodeId}/pipelines *'], [], request, options)
 }
 
 /** Replaces the settings of a pipeline. A run that is on takes them over or, with force_restart, is followed by another; when it does not, in the pipeline's instructions_timeout, or the other one does not start, the settings stay as they were. */
@@ -236,7 +236,7 @@ export function updatePipeline(
   request: UpdatePipelineRequest,
   options?: CallOptions,
 ): Promise<UpdatePipelineResponse> {
-  return call(connection, ['PUT /v1/nodes/{nodeId}/pipelines/{id} *'], request, options)
+  return call(connection, ['PUT /v1/nodes/{nodeId}/pipelines/{id} *'], [], request, options)
 }
 
 /** Says everything that is wrong with what createPipeline would be sent, and what in it is hardly meant; nothing is stored. */
@@ -245,7 +245,13 @@ export function validatePipeline(
   request: CreatePipelineRequest,
   options?: CallOptions,
 ): Promise<ValidatePipelineResponse> {
-  return call(connection, ['POST /v1/nodes/{nodeId}/pipelines:validate *'], request, options)
+  return call(
+    connection,
+    ['POST /v1/nodes/{nodeId}/pipelines:validate *'],
+    ['problems[]', 'warnings[]'],
+    request,
+    options,
+  )
 }
 
 /** Says what updatePipeline would ask of the run that is on; nothing is changed. Fails as updatePipeline does for settings that are wrong. */
@@ -254,7 +260,13 @@ export function explainUpdate(
   request: UpdatePipelineRequest,
   options?: CallOptions,
 ): Promise<ExplainUpdateResponse> {
-  return call(connection, ['POST /v1/nodes/{nodeId}/pipelines/{id}/explain-update *'], request, options)
+  return call(
+    connection,
+    ['POST /v1/nodes/{nodeId}/pipelines/{id}/explain-update *'],
+    ['live[]', 'restart[]'],
+    request,
+    options,
+  )
 }
 
 /** Deletes a pipeline with its runs; of one that is started, the run is stopped and its end awaited first. */
@@ -263,7 +275,7 @@ export function deletePipeline(
   request: DeletePipelineRequest,
   options?: CallOptions,
 ): Promise<DeletePipelineResponse> {
-  return call(connection, ['DELETE /v1/nodes/{nodeId}/pipelines/{id}'], request, options)
+  return call(connection, ['DELETE /v1/nodes/{nodeId}/pipelines/{id}'], [], request, options)
 }
 
 /** Starts a new run and returns once it is running, 10 s at most. */
@@ -275,6 +287,7 @@ export function startPipeline(
   return call(
     connection,
     ['POST /v1/nodes/{nodeId}/pipelines/{id}/start', 'POST /v1/nodes/{nodeId}/pipelines-by-name/{name}/start'],
+    ['runId'],
     request,
     options,
   )
@@ -293,6 +306,7 @@ export function stopPipeline(
       'POST /v1/nodes/{nodeId}/pipelines-by-name/{name}/stop',
       'POST /v1/nodes/{nodeId}/pipeline-runs/{runId}/stop',
     ],
+    [],
     request,
     options,
   )

@@ -1,7 +1,7 @@
 /** One request, many messages: server-sent events read by fetch, or a WebSocket for all streams, over as many connections as it takes. */
 import { send } from './call.ts'
 import { type Connection, explained } from './connection.ts'
-import { errorOf, failureOf, foreign, isErrorBody, PenstockError } from './error.ts'
+import { errorOf, failureOf, foreign, isErrorBody, isMessage, PenstockError } from './error.ts'
 import { type Event, eventsOf } from './events.ts'
 import type { FetchInit } from './fetch.ts'
 import { type Form, prepare, queryForm } from './request.ts'
@@ -230,6 +230,7 @@ function messageOf<Message>({ event, data }: Event, answer: { status: number; st
     throw foreign(answer, cause)
   }
   if (event === 'error' && isErrorBody(value)) throw errorOf(value)
+  if (!isMessage(value)) throw foreign(answer)
   return value as Message
 }
 
