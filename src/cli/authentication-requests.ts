@@ -8,7 +8,7 @@ import { meant, OF_BEGINNINGS } from './ids.ts'
 import { metadataText, named } from './node-details.ts'
 import { type Format, pause, withOutput } from './options.ts'
 import { RequestSocket } from './request-socket.ts'
-import { type ClientOptions, clientFor, withClient } from './target.ts'
+import { type ClientOptions, reachedBy, withClient } from './target.ts'
 import { print, printJson, table } from './terminal.ts'
 import { markDefault } from './usage.ts'
 
@@ -29,7 +29,7 @@ function requestRow({ requestId, node }: AuthenticationByRequestRequest): string
 }
 
 async function list(options: Common): Promise<void> {
-  const { requests } = await clientFor(options).getPendingAuthenticationRequests()
+  const { requests } = await (await reachedBy(options)).getPendingAuthenticationRequests()
   if (options.output === 'json') printJson(requests)
   else print(requests.length === 0 ? 'no node asks to join' : table(COLUMNS, requests.map(requestRow)))
 }
@@ -78,7 +78,7 @@ async function answer(ids: string[], accept: boolean, options: Common & { all?: 
   if (options.all === true ? ids.length > 0 : ids.length === 0) {
     throw new UsageFailure('name requests by their ids, or all of them with --all')
   }
-  const client = clientFor(options)
+  const client = await reachedBy(options)
   const { requests: pending } = await client.getPendingAuthenticationRequests()
   const named = options.all ? pending.map(({ requestId }) => requestId) : ids.flatMap((id) => requestsOf(pending, id))
   const asked = new Set(named)
@@ -124,7 +124,7 @@ export function addAuthenticationRequests(program: Command): void {
   markDefault(requests, watching)
   watching.action(async (options: Common) => {
     if (options.output === 'json' || !process.stdout.isTTY || !process.stdin.isTTY) await list(options)
-    else await answerRequests(clientFor(options))
+    else await answerRequests(await reachedBy(options))
   })
 
   add('list', 'list the requests that wait now').action(list)

@@ -1,5 +1,5 @@
 /** The client with which commands call a node: its token, whose certificate it takes, and failures that say what to do. */
-import { type Client, connect, createClient, getLocalNodeId, PenstockError } from '@penstock/client'
+import { type CallOptions, type Client, connect, createClient, getLocalNodeId, PenstockError } from '@penstock/client'
 import { nodeFetch, nodeWebSocket, UntrustedCertificate } from '@penstock/client/node'
 import { isLoopbackHost } from '../contract/address.ts'
 import { speaksNoTls } from '../link/tls-error.ts'
@@ -22,9 +22,14 @@ export interface Credentials {
 /** Default address of a node's HTTP listener. */
 export const DEFAULT_URL = 'http://127.0.0.1:8769'
 
+/** How long a node has to say who it is, ms. It looks nothing up for that, so whoever does not say it in time is none, or stuck. */
+const PATIENCE_MS = 10_000
+const STUCK = 'no penstock node listens there, or one that is stuck: correct --url or PENSTOCK_URL, or restart the node'
+
 /**
  * A client of the node at `url`, its HTTP or HTTPS address. What the node answers is thrown as PenstockError, everything else as a Failure.
- * Streams that break are not connected again: what was missed would not be told.
+ * Streams that break are not connected again: what was missed would not be told. getLocalNodeId is given up in time; other calls take what they
+ * take.
  */
 export function clientOf(url: string, { token, tokenIfAsked, advice, ca, fingerprint }: Credentials = {}): Client {
   const trust = {
@@ -45,11 +50,25 @@ export function clientOf(url: string, { token, tokenIfAsked, advice, ca, fingerp
     asked ??= asksForToken(connection).then((asks) => (asks ? tokenIfAsked : undefined))
     return asked
   }
-  return createClient({
+  const client = createClient({
     ...connection,
     token: tokenIfAsked === undefined ? () => token : asking,
     explain: explanationFor(connection.url, advice),
   })
+  return {
+    ...client,
+    getLocalNodeId: (request, options) => inTime((timely) => client.getLocalNodeId(request, { ...timely, ...options })),
+  }
+}
+
+/** Does a call that a node answers at once. */
+async function inTime<T>(call: (options: CallOptions) => Promise<T>): Promise<T> {
+  try {
+    return await call({ timeout: PATIENCE_MS })
+  } catch (error) {
+    if (!(error instanceof PenstockError) || error.code !== 'DEADLINE_EXCEEDED') throw error
+    throw new Failure(`${error.message}: ${STUCK}`)
+  }
 }
 
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
@@ -57,7 +76,7 @@ const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g
 /** Whether the node asks who shows none for a token; rejects when nobody answers. */
 async function asksForToken(connection: Client['connection']): Promise<boolean> {
   try {
-    await getLocalNodeId(connection)
+    await inTime((options) => getLocalNodeId(connection, {}, options))
     return false
   } catch (error) {
     if (!(error instanceof PenstockError) || error.status === undefined) throw error

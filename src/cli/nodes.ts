@@ -6,7 +6,7 @@ import { ID_OR_NAME, meant } from './ids.ts'
 import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from './node-details.ts'
 import { collect, type Format, interruption, withOutput } from './options.ts'
 import { untilAborted } from './streams.ts'
-import { type ClientOptions, clientFor, findNode, withClient } from './target.ts'
+import { type ClientOptions, clientFor, findNode, reachedBy, withClient } from './target.ts'
 import { LiveRegion, print, printDataLine, printJson, table } from './terminal.ts'
 import { markDefault } from './usage.ts'
 
@@ -64,9 +64,11 @@ interface ListOptions extends Common {
 }
 
 async function list({ watch: isWatch, filter = [], service = [], ...options }: ListOptions): Promise<void> {
-  const client = clientFor(options)
+  if (isWatch && filter.length + service.length > 0) {
+    throw new UsageFailure('--watch shows every change: leave the filters out')
+  }
+  const client = await reachedBy(options)
   if (isWatch) {
-    if (filter.length + service.length > 0) throw new UsageFailure('--watch shows every change: leave the filters out')
     await watch(client, options.output)
     return
   }
@@ -142,7 +144,7 @@ export function addNodes(program: Command): void {
   add('remove', 'remove a node from the hub; to come back it must ask again')
     .argument('<node>', `the node: ${ID_OR_NAME}`)
     .action(async (given: string, options: Common) => {
-      const client = clientFor(options)
+      const client = await reachedBy(options)
       const { id, name } = await findNode(client, given)
       await client.removeNode({ nodeId: id })
       if (options.output === 'json') printJson({ id })

@@ -63,6 +63,13 @@ function certificates(file: string): string {
   }
 }
 
+/** The same, once the node has said which it is: other calls are not given up where nobody answers, and of some any server's `{}` is an answer. */
+export async function reachedBy(options: ClientOptions): Promise<Client> {
+  const client = clientFor(options)
+  await client.getLocalNodeId()
+  return client
+}
+
 /** The client and the id of the node meant. */
 export async function targetOf(options: TargetOptions): Promise<{ client: Client; node: string }> {
   const client = clientFor(options)

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { ago } from './node-details.ts'
 import { type Format, withOutput } from './options.ts'
-import { type ClientOptions, clientFor, withClient } from './target.ts'
+import { type ClientOptions, reachedBy, withClient } from './target.ts'
 import { paint, print, printJson, table } from './terminal.ts'
 
 type Common = ClientOptions & { output: Format }
@@ -23,7 +23,8 @@ export function addToken(program: Command): void {
   add('create', 'make a token; it is shown this once')
     .argument('<name>', 'letters, digits, dots, dashes and underscores')
     .action(async (name: string, options: Common) => {
-      const { token: made, secret } = await clientFor(options).createToken({ name })
+      const client = await reachedBy(options)
+      const { token: made, secret } = await client.createToken({ name })
       if (options.output === 'json') {
         printJson({ ...made, secret })
         return
@@ -36,7 +37,8 @@ export function addToken(program: Command): void {
   add('list', 'list the tokens')
     .alias('ls')
     .action(async (options: Common) => {
-      const { tokens } = await clientFor(options).getTokens()
+      const client = await reachedBy(options)
+      const { tokens } = await client.getTokens()
       if (options.output === 'json') {
         printJson(tokens)
         return
@@ -49,7 +51,8 @@ export function addToken(program: Command): void {
   add('revoke', 'revoke a token; who uses it is cut off at once')
     .argument('<name>', 'name of the token')
     .action(async (name: string, options: Common) => {
-      await clientFor(options).revokeToken({ name })
+      const client = await reachedBy(options)
+      await client.revokeToken({ name })
       if (options.output === 'json') printJson({ name })
       else print(`revoked ${name}`)
     })
