@@ -1,5 +1,5 @@
 /** Files that settings name: certificates, keys, credentials. */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { readRegularFile } from '../read-file.ts'
 
 /** Bytes of such a file, at most. */
 const MAX_SETTING_FILE_BYTES = 1 << 20
@@ -7,22 +7,17 @@ const MAX_SETTING_FILE_BYTES = 1 << 20
 const CAUSES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'this user may not read it',
-  ENXIO: 'it is no regular file',
+  NOT_REGULAR: 'it is no regular file',
+  TOO_LONG: `it has more than ${MAX_SETTING_FILE_BYTES} bytes`,
+  SHORTENED: 'it has become shorter while it was read',
 }
 
-/** The bytes of a regular file; a pipe or a device is never waited for, as nothing could end the process meanwhile. Throws Error that says why it is not read. */
+/** The bytes of such a file. Throws Error that says why it is not read. */
 export function readSettingFile(path: string): Buffer {
-  let descriptor: number | undefined
   try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
-    const stat = fstatSync(descriptor)
-    if (!stat.isFile()) throw new Error('it is no regular file')
-    if (stat.size > MAX_SETTING_FILE_BYTES) throw new Error(`it has more than ${MAX_SETTING_FILE_BYTES} bytes`)
-    return readFileSync(descriptor)
+    return readRegularFile(path, MAX_SETTING_FILE_BYTES)
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new Error(code === undefined ? message : (CAUSES[code] ?? code), { cause: error })
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor)
+    const { code = '' } = error as NodeJS.ErrnoException
+    throw new Error(CAUSES[code] ?? code, { cause: error })
   }
 }

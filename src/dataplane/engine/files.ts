@@ -1,7 +1,7 @@
 /** Files that a configuration names: which they are, where they are, and their bytes. */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import type { TSchema } from '@sinclair/typebox'
+import { FileRefused, readRegularFile } from '../../read-file.ts'
 import { below, type Problem, pointerOf } from '../../text/pointer.ts'
 import type { AnyComponent, Registry } from './component.ts'
 import type { ComponentConfig, PipelineConfig } from './config.ts'
@@ -111,7 +111,6 @@ const CAUSES: Readonly<Record<string, string>> = {
   EACCES: 'the user of this process may not read it; let it (chmod, chown)',
   ELOOP: 'its symbolic links lead in a circle',
   ENAMETOOLONG: 'its name is too long',
-  ENXIO: 'it is no regular file; name one',
 }
 
 /**
@@ -119,26 +118,20 @@ const CAUSES: Readonly<Record<string, string>> = {
  * a device nor a pipe is ever read or waited for.
  */
 export function readWhole(path: string, most: number): Uint8Array {
-  const refuse = (why: string, cause?: unknown) => new Error(`cannot read ${path}: ${why}`, { cause })
-  let descriptor: number
   try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
-  } catch (error) {
-    throw refuse(CAUSES[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message, error)
+    return readRegularFile(path, most)
+  } catch (cause) {
+    throw new Error(`cannot read ${path}: ${causeOf(cause, most)}`, { cause })
   }
-  try {
-    const stat = fstatSync(descriptor)
-    if (!stat.isFile()) throw refuse('it is no regular file; name one')
-    if (stat.size > most)
-      throw refuse(`it has ${stat.size} bytes, ${most} are taken at most; cut it into several files`)
-    const bytes = new Uint8Array(stat.size)
-    for (let at = 0; at < bytes.length; ) {
-      const read = readSync(descriptor, bytes, at, bytes.length - at, at)
-      if (read === 0) throw refuse(`it has become shorter while it was read, ${at} bytes`)
-      at += read
-    }
-    return bytes
-  } finally {
-    closeSync(descriptor)
+}
+
+function causeOf(error: unknown, most: number): string {
+  if (!(error instanceof FileRefused)) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    return CAUSES[code] ?? message
   }
+  const { code, bytes } = error
+  if (code === 'NOT_REGULAR') return 'it is no regular file; name one'
+  if (code === 'TOO_LONG') return `it has ${bytes} bytes, ${most} are taken at most; cut it into several files`
+  return `it has become shorter while it was read, ${bytes} bytes`
 }
