@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isLoopbackHost } from '../contract/address.ts'
 import { defaultDataDirectory } from '../node/settings.ts'
-import { readTokenFile, TOKEN_FILE, type TokenFile, TokenFileError } from '../node/token-file.ts'
+import { readTokenFile, TOKEN_FILE, type TokenFile, type TokenFileCures, TokenFileError } from '../node/token-file.ts'
 import { Failure, UsageFailure } from './failure.ts'
 
 export interface TokenOptions {
@@ -41,9 +41,17 @@ export function findToken(url: string, { tokenFile, dataDir }: TokenOptions): Fo
   return { advice: 'give the token in PENSTOCK_TOKEN, or in a file with --token-file' }
 }
 
+/** Of a token that somebody has stored: it is not to be lost. */
+const STORED: TokenFileCures = {
+  link: 'give the file that it leads to',
+  notRegular: 'give the file that holds the token',
+  open: (path) => `chmod 600 ${path}, and if somebody may have read it, have another made and this one revoked`,
+  notOwn: 'give a copy that belongs to this user and that only this user may read',
+}
+
 function fromFile(path: string): FoundToken {
   try {
-    return { token: readTokenFile(path).token, advice: sent(path) }
+    return { token: readTokenFile(path, STORED).token, advice: sent(path) }
   } catch (error) {
     throw error instanceof TokenFileError ? new Failure(`the token cannot be taken: ${error.message}`) : error
   }

@@ -1,22 +1,15 @@
 /** The token of the data directory: how the command line on the node's machine gets in where loopback callers need a token too. */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, type Stats, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { readRegularFile } from '../read-file.ts'
 import type { AccessService } from '../services/access.ts'
 
 /** Its name in the data directory. */
 export const TOKEN_FILE = 'local.token'
 /** What the store knows it as; a name that no caller can give to a token. */
 const TOKEN_NAME = `file:${TOKEN_FILE}`
+/** Bytes of a file with a token, at most. */
+const MAX_TOKEN_FILE_BYTES = 4096
 
 /** The file could not be used: `code` says how, the message what to do. */
 export class TokenFileError extends Error {
@@ -35,40 +28,50 @@ export interface TokenFile {
   readonly owner: number
 }
 
+/** What to do about a file that is not taken. */
+export interface TokenFileCures {
+  readonly link: string
+  readonly notRegular: string
+  /** Others than its owner may use it. */
+  readonly open: (path: string) => string
+  readonly notOwn: string
+}
+
+/** Of the token that a node keeps, and makes again where there is none. */
+const KEPT: TokenFileCures = {
+  link: 'give the file itself, or remove the link',
+  notRegular: 'remove it',
+  open: () => 'remove the file and start its node again, which makes another',
+  notOwn: 'remove it',
+}
+
 /** Reads a token from a file that only its owner can read or write, be that this user or, for root, another. Throws TokenFileError. */
-export function readTokenFile(path: string): TokenFile {
-  let file: number
+export function readTokenFile(path: string, cures = KEPT): TokenFile {
+  const refused = (what: string) => new TokenFileError('REFUSED', what)
+  let owner = 0
+  const inspect = ({ uid, mode }: Stats) => {
+    const own = process.geteuid?.() ?? uid
+    if ((mode & 0o077) !== 0) {
+      const rights = (mode & 0o777).toString(8).padStart(4, '0')
+      throw refused(
+        `others than its owner may use ${path} (mode ${rights}), so the token in it may be known: ${cures.open(path)}`,
+      )
+    }
+    if (uid !== own && own !== 0) throw refused(`${path} belongs to another user (uid ${uid}): ${cures.notOwn}`)
+    owner = uid
+  }
   try {
-    // A pipe without a writer must not hold us up.
-    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const bytes = readRegularFile(path, MAX_TOKEN_FILE_BYTES, { flags: constants.O_NOFOLLOW, inspect })
+    return { token: bytes.toString('utf8').trim(), owner }
   } catch (error) {
+    if (error instanceof TokenFileError) throw error
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') throw new TokenFileError('MISSING', `there is no ${path}`)
     if (code === 'EACCES') throw new TokenFileError('FORBIDDEN', `this user may not read ${path}`)
-    if (code === 'ELOOP') {
-      throw new TokenFileError('REFUSED', `${path} is a symbolic link: give the file itself, or remove the link`)
-    }
-    throw new TokenFileError('REFUSED', `cannot read ${path}: ${message}`)
-  }
-  try {
-    const { uid, mode } = fstatSync(file)
-    const own = process.geteuid?.() ?? uid
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG) {
-      throw new TokenFileError('REFUSED', `${path} is no ordinary file: remove it`)
-    }
-    if ((mode & 0o077) !== 0) {
-      const rights = (mode & 0o777).toString(8).padStart(4, '0')
-      throw new TokenFileError(
-        'REFUSED',
-        `others than its owner may use ${path} (mode ${rights}), so the token in it may be known: remove the file and start its node again, which makes another`,
-      )
-    }
-    if (uid !== own && own !== 0) {
-      throw new TokenFileError('REFUSED', `${path} belongs to another user (uid ${uid}): remove it`)
-    }
-    return { token: readFileSync(file, 'utf8').trim(), owner: uid }
-  } finally {
-    closeSync(file)
+    if (code === 'ELOOP') throw refused(`${path} is a symbolic link: ${cures.link}`)
+    if (code === 'NOT_REGULAR') throw refused(`${path} is no ordinary file: ${cures.notRegular}`)
+    if (code === 'TOO_LONG') throw refused(`${path} has more than ${MAX_TOKEN_FILE_BYTES} bytes: a token has fewer`)
+    throw refused(`cannot read ${path}: ${message}`)
   }
 }
 
