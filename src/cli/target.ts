@@ -1,7 +1,8 @@
 /** Which node a command talks to, and which one it means. */
-import { readFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
 import { type Client, type Node, PenstockError, type Pipeline } from '@penstock/client'
 import type { Command } from 'commander'
+import { readSettingFile } from '../node/setting-file.ts'
 import { messageOf } from '../text/error-message.ts'
 import { clientOf, DEFAULT_URL } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
@@ -55,12 +56,20 @@ export function clientFor(options: ClientOptions): Client {
   })
 }
 
+/** The PEM of the authorities in a file. */
 function certificates(file: string): string {
+  let pem: string
   try {
-    return readFileSync(file, 'utf8')
+    pem = readSettingFile(file).toString('utf8')
   } catch (error) {
-    throw new Failure(`cannot read the certificates to trust: ${messageOf(error)}`)
+    throw new Failure(`cannot read the certificates to trust, ${file}: ${messageOf(error)}`)
   }
+  try {
+    new X509Certificate(pem)
+  } catch {
+    throw new Failure(`${file} holds no certificate in PEM form: name a file that begins -----BEGIN CERTIFICATE-----`)
+  }
+  return pem
 }
 
 /** The same, once the node has said which it is: other calls are not given up where nobody answers, and of some any server's `{}` is an answer. */

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
+import { makeCertificate } from '../../src/link/certificate.ts'
 import { penstock, scratch } from './cli.ts'
 
 const directory = scratch()
@@ -39,6 +40,29 @@ describe('--token-file', () => {
     const long = directory.file('long.token', 'x'.repeat(5000))
     chmodSync(long, 0o600)
     expect(await said('--token-file', long)).toContain('D/long.token has more than 4096 bytes: a token has fewer')
+  })
+})
+
+describe('--ca', () => {
+  it('is a regular file', async () => {
+    for (const [file, why] of [
+      [directory.path, 'D: it is no regular file'],
+      [pipe, 'D/pipe: it is no regular file'],
+      ['/nowhere', '/nowhere: there is no such file'],
+    ] as const) {
+      expect(await said('--ca', file)).toBe(`penstock: cannot read the certificates to trust, ${why}\n`)
+    }
+  })
+
+  it('holds a certificate', async () => {
+    const { certificate, key } = makeCertificate(['127.0.0.1'], Date.now())
+    const damaged = certificate.replace(/\n[^-]+\n-/, '\nAAAA\n-')
+    for (const content of ['', 'what?', key, damaged]) {
+      const refusal = 'penstock: D/ca.pem holds no certificate in PEM form: '
+      expect(await said('--ca', directory.file('ca.pem', content))).toContain(refusal)
+    }
+    const bundle = directory.file('ca.pem', `# ours\n${key}${certificate}`)
+    expect(await said('--ca', bundle)).toContain('no penstock node answers')
   })
 })
 
