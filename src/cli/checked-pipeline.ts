@@ -5,7 +5,7 @@ import { checkGivenConfig } from '../dataplane/engine/check.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import type { Problem } from '../text/pointer.ts'
-import { readInput } from './options.ts'
+import { readInput } from './input.ts'
 import { invalid, type Source } from './problems.ts'
 import { paint } from './terminal.ts'
 

@@ -11,9 +11,13 @@ import type { HubDirectory } from '../node/move-hub.ts'
 import { defaultDataDirectory } from '../node/settings.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
+import { readInput } from './input.ts'
 import { loadNodeConfig } from './node-settings.ts'
-import { type Format, readInput, withOutput } from './options.ts'
+import { type Format, withOutput } from './options.ts'
 import { print, printJson, table } from './terminal.ts'
+
+/** Bytes of a file with a hub's members, at most: 10 KiB for each of 50,000, and about as much as a string can have. */
+const MAX_HUB_FILE_BYTES = 500 << 20
 
 export function addHub(program: Command): void {
   const hub = program
@@ -131,7 +135,7 @@ function addMoving(hub: Command): void {
     .argument('<file>', 'as penstock hub export writes it')
     .option('--replace', 'in place of the members that are in the data directory')
     .action(async (file: string, options: Moving) => {
-      const text = await readInput(file)
+      const text = await readInput(file, MAX_HUB_FILE_BYTES)
       const { importHub } = await import('../node/move-hub.ts')
       const { hubId, members, pipelines } = await importHub(text, await placeOf(options), options).catch(
         (error: unknown) => {

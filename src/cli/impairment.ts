@@ -8,7 +8,7 @@ import { readJson } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
 import { below, type Problem, tokensOf } from '../text/pointer.ts'
 import { type Failure, UsageFailure } from './failure.ts'
-import { readInput } from './options.ts'
+import { readInput } from './input.ts'
 import { invalid } from './problems.ts'
 
 /** One emulation component without its connections: `{ key: fields }`. */

@@ -5,7 +5,10 @@ import type { Form } from '../node/config-values.ts'
 import { settings } from '../node/settings.ts'
 import { writeDuration } from '../text/durations.ts'
 import { Failure } from './failure.ts'
-import { readInput } from './options.ts'
+import { readInput } from './input.ts'
+
+/** Bytes of a node's configuration, at most; one that says everything has some 3 KiB. */
+const MAX_CONFIG_BYTES = 1 << 20
 
 /** What the column of descriptions has room for on a terminal of 80 columns. */
 const COLUMN = 34
@@ -43,7 +46,7 @@ export async function loadNodeConfig(options: Record<string, unknown>): Promise<
   for (const { flag } of settings) flags[flag] = options[optionName(flag)] as string | boolean | undefined
   try {
     return loadConfig({
-      ...(file === undefined ? {} : { file: { name: file, text: await readInput(file) } }),
+      ...(file === undefined ? {} : { file: { name: file, text: await readInput(file, MAX_CONFIG_BYTES) } }),
       environment: process.env,
       flags,
     })

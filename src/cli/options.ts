@@ -1,14 +1,10 @@
-/** Options and arguments that several commands share: output format, durations, whole numbers, configuration files. */
-import { isUtf8 } from 'node:buffer'
-import { readFile } from 'node:fs/promises'
-import { buffer } from 'node:stream/consumers'
+/** Options and arguments that several commands share: output format, durations, whole numbers, log levels. */
 import { isatty } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { LogLevel } from '../dataplane/engine/log.ts'
 import { readDuration } from '../text/durations.ts'
-import { messageOf } from '../text/error-message.ts'
 import type { Problem } from '../text/pointer.ts'
-import { Failure, UsageFailure } from './failure.ts'
+import { UsageFailure } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
 import { paint, writeYaml } from './terminal.ts'
 
@@ -79,22 +75,6 @@ export function logLevel(given: string): LogLevel {
   const level = LEVELS.find((known) => known === given.toUpperCase())
   if (!level) throw new InvalidArgumentError(`Expected one of ${LEVELS.join(', ')}.`)
   return level
-}
-
-/** The text of a file, `-` being standard input. */
-export async function readInput(file: string): Promise<string> {
-  try {
-    const bytes = file === '-' ? await buffer(process.stdin) : await readFile(file)
-    // A decoder would put something else in its place.
-    if (!isUtf8(bytes)) throw new Failure(`${file === '-' ? 'standard input' : file} is not UTF-8 text`)
-    return bytes.toString('utf8')
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') throw new Failure(`no such file: ${file}`)
-    if (code === 'EISDIR') throw new Failure(`${file} is a directory, not a file`)
-    throw new Failure(`cannot read ${file}: ${messageOf(error)}`)
-  }
 }
 
 /** `/engine_config/…: what is wrong`, one problem a line. */

@@ -1,5 +1,5 @@
 /** `penstock pipelines create` and `validate`: a new pipeline from a configuration, or only what is wrong with that. */
-import { readInput } from './options.ts'
+import { readInput } from './input.ts'
 import {
   type AddVerb,
   type Common,

@@ -1,7 +1,8 @@
 /** `penstock pipelines update` and `set`: changes to the settings and the configuration of a pipeline. */
 import { type ExplainUpdateResponse, PenstockError } from '@penstock/client'
 import { Failure } from './failure.ts'
-import { type Format, problemLines, readInput } from './options.ts'
+import { readInput } from './input.ts'
+import { type Format, problemLines } from './options.ts'
 import {
   type AddVerb,
   type Common,

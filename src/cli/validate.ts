@@ -4,7 +4,8 @@ import { components } from '../dataplane/components/registry.ts'
 import { checkConfigFile } from '../dataplane/engine/check-file.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import { connect } from '../dataplane/engine/ports.ts'
-import { type Format, readInput, withOutput } from './options.ts'
+import { readInput } from './input.ts'
+import { type Format, withOutput } from './options.ts'
 import { printVerdict } from './verdict.ts'
 
 export function addValidate(program: Command): void {

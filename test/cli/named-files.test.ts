@@ -1,8 +1,9 @@
 /** Files that options of commands name: what is none of their kind is named, with what to do, and no pipe is waited for. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, symlinkSync } from 'node:fs'
+import { chmodSync, mkdirSync, symlinkSync, truncateSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { makeCertificate } from '../../src/link/certificate.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { penstock, scratch } from './cli.ts'
 
 const directory = scratch()
@@ -64,6 +65,59 @@ describe('--ca', () => {
     const bundle = directory.file('ca.pem', `# ours\n${key}${certificate}`)
     expect(await said('--ca', bundle)).toContain('no penstock node answers')
   })
+})
+
+describe('a text', () => {
+  const MUCH = 'name the file that is meant\n'
+
+  it.each([
+    ['64MiB', ['validate']],
+    ['64MiB', ['run']],
+    ['64MiB', ['simulate', '--duration', '1s']],
+    ['64MiB', ['pipelines', 'apply']],
+    ['64MiB', ['impair', '--listen', '127.0.0.1:0', '--forward', '127.0.0.1:9', '--profile']],
+    ['1MiB', ['config', 'check', '-c']],
+    ['1MiB', ['up', '-c']],
+    ['500MiB', ['hub', 'import', '--data-dir', `${directory.path}/hub`]],
+  ])('has %s at most for %j', async (limit, command) => {
+    const { code, stderr } = await penstock([...command, '/dev/zero'])
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `penstock: /dev/zero has more than ${limit}, the most that is read: ${MUCH}`,
+    })
+  })
+
+  it('of a large file, of standard input and of a pipe is read until there', async () => {
+    const file = directory.file('sparse.json', '')
+    truncateSync(file, 3 * 2 ** 30)
+    expect((await penstock(['validate', file])).stderr).toBe(
+      `penstock: ${file} has more than 64MiB, the most that is read: ${MUCH}`,
+    )
+    const script = `yes | ${process.execPath} bin/penstock.js validate -; ${process.execPath} bin/penstock.js validate <(yes)`
+    const { stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', cwd: packageRoot() })
+    expect(stderr).toMatch(
+      /^penstock: standard input has more than 64MiB.*\npenstock: \/dev\/fd\/\d+ has more than 64MiB/,
+    )
+  })
+
+  it('comes through a pipe or standard input', async () => {
+    const validate = '"$1" bin/penstock.js validate'
+    const script = `${validate} <(cat "$0") && ${validate} /dev/stdin < "$0" && cat "$0" | ${validate} -`
+    const args = ['-c', script, 'examples/gate.json', process.execPath]
+    const { status, stdout } = spawnSync('bash', args, { encoding: 'utf8', cwd: packageRoot() })
+    expect({ status, lines: stdout.match(/valid/g)?.length }).toEqual({ status: 0, lines: 3 })
+  })
+})
+
+it('a key of a hub is in a regular file', async () => {
+  for (const [file, what] of [
+    ['/dev/zero', 'is a device or a pipe, not a file'],
+    [pipe, 'is a device or a pipe, not a file'],
+    [directory.path, 'is a directory, not a file'],
+  ] as const) {
+    const { code, stderr } = await penstock(['hub', 'key', 'show', file])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `penstock: ${file} ${what}\n` })
+  }
 })
 
 it('the token of a data directory is made again by its node', async () => {
