@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Piscina as Pool } from 'piscina'
 import { Piscina, ThreadLoads } from '../dataplane/engine/thread-loading.ts'
 import { packageRoot } from '../package-root.ts'
-import { messageOf } from '../text/error-message.ts'
+import { lacksDirectory, messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import type { SimulationResult, SimulationTask } from './simulate-run.ts'
 
@@ -54,7 +54,8 @@ export class SimulationPool {
       if (signal.aborted) resolve()
       else signal.addEventListener('abort', () => resolve(), { once: true })
       this.#piscina.on('error', (error: Error) => {
-        reject(new Failure(`a thread for simulations could not go on: ${error.message}; try fewer of them, --jobs 1`))
+        const cure = lacksDirectory(error) ? '' : '; try fewer of them, --jobs 1'
+        reject(new Failure(`a thread for simulations could not go on: ${messageOf(error)}${cure}`))
       })
     })
     this.#broken.catch(() => {})

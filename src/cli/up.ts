@@ -18,6 +18,8 @@ export function addUp(program: Command): void {
     )
     .action(async (options: Record<string, unknown>) => {
       const { config, chosen, file } = await loadNodeConfig(options)
+      // All paths are absolute by now. No thread can be started in a directory that is deleted, and none that is held can be unmounted.
+      process.chdir('/')
       goOnUnread()
       const stop = interruption()
       const { startNode } = await import('../node/node.ts')

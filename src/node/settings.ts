@@ -1,6 +1,6 @@
 /** The settings of a node: what each is called, what it takes, and what holds where nothing is said. */
 import { homedir, hostname } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { NodeMetadataItem } from '../contract/types.ts'
 import type { AeadBackendName } from '../dataplane/native/cipher-calls.ts'
 import { MAX_RUNS } from '../services/pipeline-runs.ts'
@@ -116,7 +116,7 @@ const nodeName: Kind<string> = { ...text, shown: (name) => name || hostname() }
 /** Where the node keeps its state unless told otherwise. */
 export function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/penstock'
-  return join(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'penstock')
+  return resolve(process.env.XDG_STATE_HOME || join(homedir(), '.local/state'), 'penstock')
 }
 
 /** All keys, in the order of the documentation. */

@@ -1,7 +1,7 @@
 /** The threads of a run pool: Piscina's, those kept ready, those that have run and give their memory back. */
 import { SHARE_ENV, type Transferable } from 'node:worker_threads'
 import type { Piscina as Pool } from 'piscina'
-import { INSTALL_AGAIN, messageOf } from '../../text/error-message.ts'
+import { INSTALL_AGAIN, lacksDirectory, messageOf } from '../../text/error-message.ts'
 import { native } from '../native/native.ts'
 import { collectGarbage } from './garbage.ts'
 import type { RunEnd } from './run.ts'
@@ -10,11 +10,12 @@ import { type LoadedFiles, Piscina, ThreadLoads } from './thread-loading.ts'
 /** What to do about a start that the system had no means for. */
 export const LIMITS = "stop other runs, or raise the process's limit of open files (ulimit -n, LimitNOFILE=)"
 
-/** What to do about a thread that could not begin: its files are not what they were, or the system had no means for it. */
-function cureOf(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException
+/** Why a thread could not begin and what to do: its files are not what they were, or the system had no means for it. */
+function whyNone(error: Error): string {
+  if (lacksDirectory(error)) return messageOf(error)
+  const { code, message } = error as NodeJS.ErrnoException
   const isDamaged = code === 'ENOENT' || code === 'MODULE_NOT_FOUND' || error instanceof SyntaxError
-  return isDamaged ? INSTALL_AGAIN : LIMITS
+  return `${message}; ${isDamaged ? INSTALL_AGAIN : LIMITS}`
 }
 
 /** How long a thread that has run waits for its next run before it ends, milliseconds. */
@@ -142,7 +143,7 @@ export class Threads implements ThreadSource {
       const [longest] = this.waiting
       // More tasks in the queue than threads on their way.
       if (longest !== undefined && this.piscina.queueSize > 0) {
-        longest.kill(`no thread could be started for the run: ${error.message}; ${cureOf(error)}`)
+        longest.kill(`no thread could be started for the run: ${whyNone(error)}`)
       } else options.onError(error)
     })
     setImmediate(() => this.prepare())
