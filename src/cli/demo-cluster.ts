@@ -1,6 +1,5 @@
 /** `penstock demo-cluster`: one hub on three servers, its state on three NATS servers, six nodes; a server of either kind dies, and all goes on. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join as joinPath } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, PenstockError, type TelemetrySample } from '@penstock/client'
@@ -14,6 +13,7 @@ import { freeAddress } from './free-address.ts'
 import { NatsCluster } from './nats-cluster.ts'
 import { NodeProcess } from './node-process.ts'
 import { RequestSocket } from './request-socket.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 import { number, paint } from './terminal.ts'
 
 /** The whole demonstration gives up after this long, ms. */
@@ -198,7 +198,7 @@ async function play(cluster: Cluster, signal: AbortSignal): Promise<void> {
 
 async function demo(): Promise<void> {
   await demonstrate(PATIENCE_MS, async ({ keep, atEnd, signal }) => {
-    const directory = await mkdtemp(joinPath(tmpdir(), 'penstock-hub-'))
+    const directory = await temporaryDirectory('penstock-hub-')
     atEnd(() => rm(directory, { recursive: true, force: true }))
     const keyFile = joinPath(directory, 'hub.key')
     writeHubKey(keyFile, newIdentity())

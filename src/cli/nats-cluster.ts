@@ -1,13 +1,13 @@
 /** Three NATS servers as one cluster, as processes, with a directory that goes away with them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from './failure.ts'
 import { freeAddress } from './free-address.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 /** How long one may take until it listens, ms. */
 const PATIENCE_MS = 20_000
@@ -25,7 +25,7 @@ export class NatsCluster {
   }
 
   static async start(): Promise<NatsCluster> {
-    const directory = await mkdtemp(join(tmpdir(), 'penstock-nats-'))
+    const directory = await temporaryDirectory('penstock-nats-')
     const addresses = await Promise.all(NAMES.map(() => freeAddress()))
     const routes = await Promise.all(NAMES.map(() => freeAddress()))
     const all = routes.map((route) => `nats://${route}`).join(', ')

@@ -1,12 +1,12 @@
 /** A node in a process of its own, started through the command line and taken down again. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { packageRoot } from '../package-root.ts'
 import { Failure } from './failure.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 /** How long a node may take to get ready, and to go down, ms. */
 const PATIENCE_MS = 20_000
@@ -31,7 +31,7 @@ export class NodeProcess {
 
   /** `penstock up` on free ports, with a data directory that goes away with it. */
   static async start(flags: readonly string[] = []): Promise<NodeProcess> {
-    const directory = await mkdtemp(join(tmpdir(), 'penstock-'))
+    const directory = await temporaryDirectory('penstock-')
     const free = '127.0.0.1:0'
     try {
       return await NodeProcess.run(directory, ['--http', free, '--grpc', free, ...flags])
