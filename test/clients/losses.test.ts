@@ -102,6 +102,9 @@ describe.each(FETCHES)('over %s', (_, given) => {
     const tooLate = { code: 'DEADLINE_EXCEEDED', loss: 'NO_ANSWER' }
     const slow = client.connect({ url, ...options })
     await expect(client.getTokens(slow, {}, { timeout: 50 })).rejects.toMatchObject(tooLate)
+    // It never answers the first word of TLS.
+    const secret = client.connect({ url: url.replace('http:', 'https:'), ...options })
+    await expect(client.getTokens(secret, {}, { timeout: 50 })).rejects.toMatchObject(tooLate)
     const unending = await other((_, response) => response.writeHead(200).write('{'))
     const call = client.getTokens(client.connect({ url: unending, ...options }), {}, { timeout: 200 })
     await expect(call).rejects.toMatchObject(tooLate)

@@ -10,12 +10,11 @@ import { type Trust, TrustingAgent } from './trust.ts'
  * to be trusted rejects with UntrustedCertificate before anything is sent, the token included.
  */
 export function nodeFetch(trust: Trust = {}): Fetch {
-  const agent = new TrustingAgent(trust)
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
       const options = { method, headers, ...(signal ? { signal } : {}) }
       const call = url.startsWith('https:')
-        ? tlsRequest(url, { ...options, agent })
+        ? tlsRequest(url, { ...options, agent: new TrustingAgent(trust, signal) })
         : plainRequest(url, { ...options, agent: false })
       call.on('error', reject)
       call.on('response', (answer) => {

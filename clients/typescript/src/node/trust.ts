@@ -1,5 +1,6 @@
 /** Whose certificate is taken: an agent of node:https that hands a connection over only once that is settled. */
 import { Agent } from 'node:https'
+import { addAbortSignal } from 'node:stream'
 import { connect, type TLSSocket, type ConnectionOptions as TlsOptions } from 'node:tls'
 
 export interface Trust {
@@ -38,10 +39,13 @@ const digits = (fingerprint: string): string =>
 /** Hands a connection over once its certificate is one to trust: nothing, the token included, goes to another. */
 export class TrustingAgent extends Agent {
   readonly #trust: Trust
+  readonly #signal: AbortSignal | undefined
 
-  constructor(trust: Trust) {
+  /** `signal`: ends a connection also before it is handed over, which that of a request does not. */
+  constructor(trust: Trust, signal?: AbortSignal) {
     super({ keepAlive: false })
     this.#trust = trust
+    this.#signal = signal
   }
 
   override createConnection(...[options, callback]: Parameters<Agent['createConnection']>) {
@@ -53,6 +57,7 @@ export class TrustingAgent extends Agent {
       // Decided below, where the certificate can be named.
       rejectUnauthorized: false,
     })
+    if (this.#signal !== undefined) addAbortSignal(this.#signal, socket)
     const failed = (error: Error): void => callback?.(error, socket)
     socket.once('error', failed)
     socket.once('secureConnect', () => {
