@@ -2,8 +2,9 @@
 import { type CallOptions, type Client, type Node, PenstockError, type Pipeline } from '@penstock/client'
 import { type Command, Option } from 'commander'
 import { PartFailure } from './failure.ts'
-import { ago, named } from './node-details.ts'
+import { ago } from './node-details.ts'
 import { waitingTime } from './options.ts'
+import { named } from './terminal.ts'
 
 /** How long a node has for its answer unless told otherwise, ms. */
 const PATIENCE_MS = 10_000
@@ -107,6 +108,6 @@ export const pipelinesOf =
 export function requireAll(asked: readonly Asked<unknown>[]): void {
   const silent = asked.filter(({ error }) => error !== undefined)
   if (silent.length === 0) return
-  const lines = silent.map(({ id, name, error }) => `  ${named(name)}${id && ` ${id}`}: ${error?.message}`)
+  const lines = silent.map(({ id, name, error }) => `  ${named(name)}${id && ` ${id}`}: ${named(error?.message ?? '')}`)
   throw new PartFailure(`${silent.length} of ${asked.length} did not answer:\n${lines.join('\n')}`)
 }

@@ -3,8 +3,8 @@ import type { Client, Pipeline } from '@penstock/client'
 import { type AllNodesOptions, type Asked, askAll, askThese, pipelinesOf } from './all-nodes.ts'
 import type { Application } from './apply.ts'
 import { UsageFailure } from './failure.ts'
-import { named } from './node-details.ts'
 import { findNode, type TargetOptions, targetOf } from './target.ts'
+import { named } from './terminal.ts'
 
 /** A node that is to have what the files ask for. */
 export interface Place {
@@ -61,7 +61,7 @@ export const placeName = ({ id, name }: Place): string => `${named(name)} ${id}`
 
 /** What is lacking at a node, `dryRun`: would be; undefined when nothing is. */
 export function lackOf({ application, remove, error }: Place, wanted: number, dryRun: boolean): string | undefined {
-  if (error !== undefined) return error.message
+  if (error !== undefined) return named(error.message)
   if (application === undefined || !application.isRefused) return undefined
   const refused = application.applied.filter(({ error }) => error !== undefined).length
   const kept = remove.length > 0 && !application.applied.some(({ result }) => result === 'deleted')

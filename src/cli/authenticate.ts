@@ -6,12 +6,11 @@ import { hubAddress } from '../link/hub-address.ts'
 import { messageOf } from '../text/error-message.ts'
 import { explanationFor } from './client.ts'
 import { Failure, Interrupted, UsageFailure } from './failure.ts'
-import { named } from './node-details.ts'
 import { type Format, interruption, withOutput } from './options.ts'
 import { shownFingerprint } from './shown-fingerprint.ts'
 import { Spinner } from './spinner.ts'
 import { type ClientOptions, clientFor, withClient } from './target.ts'
-import { paint, print, printJson } from './terminal.ts'
+import { named, paint, print, printJson } from './terminal.ts'
 
 type Options = ClientOptions & { output: Format }
 

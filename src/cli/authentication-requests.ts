@@ -5,11 +5,11 @@ import type { Command } from 'commander'
 import { answerRequests } from './authentication-screen.ts'
 import { Failure, SilentFailure, UsageFailure } from './failure.ts'
 import { meant, OF_BEGINNINGS } from './ids.ts'
-import { metadataText, named } from './node-details.ts'
+import { metadataText } from './node-details.ts'
 import { type Format, pause, withOutput } from './options.ts'
 import { RequestSocket } from './request-socket.ts'
 import { type ClientOptions, reachedBy, withClient } from './target.ts'
-import { print, printJson, table } from './terminal.ts'
+import { named, print, printJson, table } from './terminal.ts'
 import { markDefault } from './usage.ts'
 
 type Common = ClientOptions & { output: Format }

@@ -4,9 +4,9 @@ import type { AuthenticationByRequestRequest, Client } from '@penstock/client'
 import { PenstockError } from '@penstock/client'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
-import { metadataText, named } from './node-details.ts'
+import { metadataText } from './node-details.ts'
 import { RequestSocket } from './request-socket.ts'
-import { LiveRegion, paint, table } from './terminal.ts'
+import { LiveRegion, named, paint, table } from './terminal.ts'
 
 /** How often the list is compared with the hub's: requests that go away are not told by the stream, ms. */
 const COMPARE_MS = 1_000

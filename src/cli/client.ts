@@ -5,6 +5,7 @@ import { isLoopbackHost } from '../contract/address.ts'
 import { speaksNoTls } from '../link/tls-error.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
+import { named } from './terminal.ts'
 
 export interface Credentials {
   /** A bearer token, needed from other machines. */
@@ -90,7 +91,7 @@ export function explanationFor(url: string, advice?: string): (error: PenstockEr
     const { code, loss, message, cause, status, details } = error
     if (loss === 'NO_ANSWER' && code === 'UNAVAILABLE')
       return new Failure(unreachable(url, cause instanceof Error ? cause : error))
-    if (loss === 'BROKEN_OFF') return new Failure(`${message}: ${messageOf(cause)}`)
+    if (loss === 'BROKEN_OFF') return new Failure(named(`${message}: ${messageOf(cause)}`))
     if (advice === undefined || code !== 'UNAUTHENTICATED') return error
     return new PenstockError(code, `${message}\n  ${advice}`, { details, cause: error, ...(status && { status }) })
   }
@@ -100,14 +101,14 @@ function unreachable(url: string, error: Error): string {
   if (error instanceof UntrustedCertificate) return untrusted(url, error)
   const { code, errors } = error as NodeJS.ErrnoException & { errors?: Error[] }
   const isPlain = speaksNoTls(error)
-  const why = isPlain ? 'it speaks no TLS' : error.message || errors?.[0]?.message || code
+  const why = isPlain ? 'it speaks no TLS' : error.message || errors?.[0]?.message || String(code)
   const hint = isPlain
     ? '; write http://'
     : code === 'ECONNRESET' && url.startsWith('http:')
       ? '; if it serves TLS, write https://'
       : ''
   return (
-    `no penstock node answers at ${url} (${why}${hint}): start one with "penstock up", ` +
+    `no penstock node answers at ${url} (${named(why)}${hint}): start one with "penstock up", ` +
     'or say where it is with --url or PENSTOCK_URL'
   )
 }
@@ -118,7 +119,7 @@ function untrusted(url: string, { reason, message, fingerprint, names }: Untrust
   }
   const why = reason === 'OTHER_NAME' ? `it is for ${names || 'no name at all'}, not for ${hostOf(url)}` : message
   return (
-    `the certificate at ${url} is not trusted (${why}): ` +
+    `the certificate at ${url} is not trusted (${named(why)}): ` +
     `if its fingerprint ${fingerprint} is the one that the node logged at its start, give it with --fingerprint; ` +
     'or name its authority with --ca'
   )

@@ -2,7 +2,7 @@
 import type { Client, LogMessage, Run } from '@penstock/client'
 import { type Format, interruption, LEVELS } from './options.ts'
 import { untilAborted } from './streams.ts'
-import { paint, print, printDataLine } from './terminal.ts'
+import { named, paint, print, printDataLine } from './terminal.ts'
 
 const COLOURS = { STATE: 'cyan', DEBUG: 'dim', INFO: 'dim', WARN: 'yellow', ERROR: 'red', FATAL: 'red' } as const
 
@@ -24,9 +24,9 @@ function isWanted({ level, component }: LogMessage, { level: least = 'STATE', co
 function printMessage({ timestamp = '', level, component, message, fields }: LogMessage): void {
   // The outcome of a run is in its message already.
   const shown = Object.entries(fields ?? {}).filter(([name]) => component !== '' || name !== 'outcome')
-  const more = shown.map(([name, value]) => ` ${paint(`${name}=${value}`, 'dim')}`)
+  const more = shown.map(([name, value]) => ` ${paint(named(`${name}=${value}`), 'dim')}`)
   print(
-    `${timestamp} ${paint(level.padEnd(5), COLOURS[level])} ${component ? `${component}: ` : ''}${message}${more.join('')}`,
+    `${timestamp} ${paint(level.padEnd(5), COLOURS[level])} ${component ? `${named(component)}: ` : ''}${named(message)}${more.join('')}`,
   )
 }
 

@@ -14,7 +14,7 @@ import { Failure } from './failure.ts'
 import { readInput } from './input.ts'
 import { loadNodeConfig } from './node-settings.ts'
 import { type Format, withOutput } from './options.ts'
-import { print, printJson, table } from './terminal.ts'
+import { named, print, printJson, table } from './terminal.ts'
 
 /** Bytes of a file with a hub's members, at most: 10 KiB for each of 50,000, and about as much as a string can have. */
 const MAX_HUB_FILE_BYTES = 500 << 20
@@ -72,7 +72,7 @@ export function addHub(program: Command): void {
       print(
         table(
           [{ title: 'ID' }, { title: 'NAME' }],
-          adopted.pipelines.map(({ id, name }) => [id, name]),
+          adopted.pipelines.map(({ id, name }) => [id, named(name)]),
         ),
       )
     })
@@ -150,7 +150,7 @@ function addMoving(hub: Command): void {
       print(`${members} members of hub ${hubId} taken from ${file}`)
       if (pipelines.length === 0) return
       print('pipelines of the node that it was exported on, and the node on which each is now:')
-      const rows = pipelines.map(({ id, name, node }) => [id, name, node])
+      const rows = pipelines.map(({ id, name, node }) => [id, named(name), node])
       print(table([{ title: 'ID' }, { title: 'NAME' }, { title: 'NODE' }], rows))
     })
 }

@@ -1,5 +1,6 @@
 /** What a person means who names one of several things: its id, its name, or the beginning of its id. */
 import { Failure } from './failure.ts'
+import { named } from './terminal.ts'
 
 /** Fewest characters of an id that stand for the whole: what is shorter is too easily a slip, or the name of something that is gone. */
 const MIN_ID_CHARACTERS = 4
@@ -21,12 +22,12 @@ export function meant<T extends { readonly id: string; readonly name?: string }>
 ): T | undefined {
   const known = all.find(({ id }) => id === given)
   if (known !== undefined) return known
-  const named = all.filter(({ name }) => name === given)
+  const called = all.filter(({ name }) => name === given)
   const begun = given.length < MIN_ID_CHARACTERS ? [] : all.filter(({ id }) => id.startsWith(given))
-  const found = [...new Set([...named, ...begun])]
+  const found = [...new Set([...called, ...begun])]
   if (found.length < 2) return found[0]
   const told = [
-    ...(named.length === 0 ? [] : [`"${given}" is the name of ${idsOf(named)}`]),
+    ...(called.length === 0 ? [] : [`"${named(given)}" is the name of ${idsOf(called)}`]),
     ...(begun.length === 0 ? [] : [`"${given}" is the beginning of ${idsOf(begun)}`]),
   ]
   throw new Failure(`${found.length} ${kind} can be meant: ${told.join('; ')}: use one of the ids`)

@@ -6,7 +6,7 @@ import { collect, type Format, interruption, logLevel, whole } from './options.t
 import type { AddVerb } from './pipelines-options.ts'
 import { ComingRuns, meantPipeline, meantRun } from './runs.ts'
 import { type TargetOptions, targetOf } from './target.ts'
-import { harmless } from './terminal.ts'
+import { named } from './terminal.ts'
 
 /** More lines than a node keeps of a run. */
 const ALL_LINES = 1_000_000
@@ -41,7 +41,7 @@ async function logs(given: string | undefined, options: Options): Promise<void> 
     printNextRun(next, output)
     await followLog(client, node, next.id, whole, stop).catch((error: unknown) => {
       if (!(error instanceof PenstockError) || error.code !== 'NOT_FOUND') throw error
-      process.stderr.write(harmless(`the log of run ${next?.id} is gone: ${error.message}\n`))
+      process.stderr.write(`the log of run ${next?.id} is gone: ${named(error.message)}\n`)
     })
   }
 }

@@ -4,7 +4,7 @@ import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import { isOutputLost, superviseOutput } from './output.ts'
 import { createProgram } from './program.ts'
-import { harmless, paint } from './terminal.ts'
+import { harmless, named, paint } from './terminal.ts'
 
 /** Runs one command line (without node and script); gives the exit code. */
 export async function main(args: string[]): Promise<number> {
@@ -20,9 +20,16 @@ export async function main(args: string[]): Promise<number> {
       if (error.message) complain(error.message)
       return error.exitCode
     }
-    complain(process.env.PENSTOCK_DEBUG && error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
+    const isWhole = process.env.PENSTOCK_DEBUG && error instanceof Error
+    complain(unpainted(isWhole ? (error.stack ?? error.message) : messageOf(error)))
     return 1
   }
+}
+
+/** What others may have worded, such as a node its answer: no colours, and further lines stand below the first one. */
+function unpainted(message: string): string {
+  const lines = message.split('\n').map((line) => named(line.trimStart()))
+  return lines.join('\n  ')
 }
 
 function complain(message: string): void {

@@ -2,7 +2,7 @@
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import type { MetricEntry } from '../dataplane/engine/metrics.ts'
 import { isTime, timeText } from './durations.ts'
-import { type Column, number, paint, scaled, TOGETHER, table } from './terminal.ts'
+import { type Column, named, number, paint, scaled, TOGETHER, table } from './terminal.ts'
 
 /** One metric as a table needs it. */
 export interface MetricRow extends Pick<MetricEntry, 'path' | 'name' | 'unit' | 'kind' | 'histogram' | 'occupancy'> {
@@ -108,7 +108,7 @@ export function metricsTable(
   let last: string | null = null
   let below = ''
   const cells = lines(rows).map(({ path, name, value, rate, unit }) => {
-    const first = path === last ? below : paint(path || '(run)', 'cyan')
+    const first = path === last ? below : paint(named(path) || '(run)', 'cyan')
     const key = keys.get(path)
     below = path !== last && key ? paint(`(${key})`, 'dim') : ''
     last = path

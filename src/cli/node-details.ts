@@ -2,18 +2,10 @@
 import type { Node } from '@penstock/client'
 import { readJson } from '../text/json-text.ts'
 import { UsageFailure } from './failure.ts'
-import { paint } from './terminal.ts'
+import { named, paint } from './terminal.ts'
 
 type Item = Node['metadata'] extends { items: Record<string, infer I> } | undefined ? I : never
 export type MetadataItems = Record<string, Item>
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
-const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g
-
-/** What another machine calls something, on one line, with nothing in it that hides, moves or colours text on a terminal. */
-export function named(text: string): string {
-  return text.replace(UNSEEN, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
 
 const SERVICES = { HUB_SERVER: 'hub', PIPELINES: 'pipelines' } as const
 

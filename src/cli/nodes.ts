@@ -3,11 +3,11 @@ import type { Client, GetNodesRequest, Node } from '@penstock/client'
 import { type Command, Option } from 'commander'
 import { Failure, UsageFailure } from './failure.ts'
 import { ID_OR_NAME, meant } from './ids.ts'
-import { type MetadataItems, metadataItems, NODE_COLUMNS, named, nodeRow } from './node-details.ts'
+import { type MetadataItems, metadataItems, NODE_COLUMNS, nodeRow } from './node-details.ts'
 import { collect, type Format, interruption, withOutput } from './options.ts'
 import { untilAborted } from './streams.ts'
 import { type ClientOptions, clientFor, findNode, reachedBy, withClient } from './target.ts'
-import { LiveRegion, print, printDataLine, printJson, table } from './terminal.ts'
+import { LiveRegion, named, print, printDataLine, printJson, table } from './terminal.ts'
 import { markDefault } from './usage.ts'
 
 type Common = ClientOptions & { output: Format }

@@ -13,6 +13,7 @@ import { logLevel } from './options.ts'
 import type { UpdateSettings } from './pipelines-options.ts'
 import { cpuPin, policyText, restartPolicy, seconds, startupPolicy } from './pipelines-options.ts'
 import { countOf, nameOf, type PlacedProblem, placedLine } from './problems.ts'
+import { named } from './terminal.ts'
 import { readDocuments, type TextDocument } from './text-documents.ts'
 
 /** All that can be set of a pipeline: what a file leaves out has its default here. */
@@ -96,7 +97,7 @@ export async function readPipelines(given: readonly string[]): Promise<WantedPip
         const before = names.get(settings.name)
         const where = document.placeOf(below(at, 'name'))
         if (before !== undefined)
-          refuse(below(at, 'name'), `"${settings.name}" is the name of the pipeline at ${before}`)
+          refuse(below(at, 'name'), `"${named(settings.name)}" is the name of the pipeline at ${before}`)
         names.set(settings.name, `${nameOf(file)}:${where?.line}:${where?.column}`)
         wanted.push({ settings, file, placed: (found) => found.map((problem) => inFile(problem, value, at, document)) })
       }
@@ -179,7 +180,7 @@ export function pipelinesText(pipelines: readonly Pipeline[], format: 'yaml' | '
     const other = names.get(name)
     if (other !== undefined) {
       throw new Failure(
-        `"${name}" is the name of ${other} and ${id}: a file knows pipelines by their names; rename one`,
+        `"${named(name)}" is the name of ${other} and ${id}: a file knows pipelines by their names; rename one`,
       )
     }
     names.set(name, id)
@@ -193,7 +194,9 @@ function written({ id, jsonConfig, ...pipeline }: Pipeline): Fields {
   try {
     config = JSON.parse(jsonConfig)
   } catch {
-    throw new Failure(`the configuration of pipeline "${pipeline.name}" (${id}) is no JSON: it cannot be exported`)
+    throw new Failure(
+      `the configuration of pipeline "${named(pipeline.name)}" (${id}) is no JSON: it cannot be exported`,
+    )
   }
   const { name, defaultLoggingLevel, instructionsTimeout, cpuPin, performanceMode, nodeReferenceId } = pipeline
   return {

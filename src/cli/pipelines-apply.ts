@@ -9,7 +9,7 @@ import { collect, type Format, interruption, withOutput } from './options.ts'
 import { goOnUnread } from './output.ts'
 import { placedLine } from './problems.ts'
 import { clientFor, withClient } from './target.ts'
-import { ask, harmless, paint, print, printJson } from './terminal.ts'
+import { ask, harmless, named, paint, print, printJson } from './terminal.ts'
 
 interface Options extends PlaceOptions {
   output: Format
@@ -36,7 +36,7 @@ async function confirmRemoval(places: readonly Place[]): Promise<void> {
   const lines = places.flatMap((place) =>
     place.remove.map(
       ({ id, name, started }) =>
-        `  "${name}" ${id}${started ? ', started' : ''}${places.length > 1 ? ` on ${placeName(place)}` : ''}`,
+        `  "${named(name)}" ${id}${started ? ', started' : ''}${places.length > 1 ? ` on ${placeName(place)}` : ''}`,
     ),
   )
   const where = places.length > 1 ? `${places.length} nodes` : `node ${places[0]?.id}`
@@ -51,22 +51,22 @@ function tell(applied: Applied, step: 'settings' | 'start' | 'delete', dryRun: b
   if (error !== undefined) {
     const what = step === 'start' ? 'is not started' : 'is refused'
     const lines = problems.map((problem) => `\n  ${placedLine(problem, file ?? '-')}`)
-    const told = lines.length > 0 ? lines.join('') : ` ${error}`
-    process.stderr.write(harmless(`penstock: "${name}" ${what}:${told}\n`))
+    const told = lines.length > 0 ? lines.join('') : ` ${named(error)}`
+    process.stderr.write(harmless(`penstock: "${named(name)}" ${what}:${told}\n`))
     return
   }
   if (step === 'start') {
-    print(`${(dryRun ? 'start' : 'started').padEnd(WIDTH)}  ${name}  ${applied.runId ?? ''}`.trimEnd())
+    print(`${(dryRun ? 'start' : 'started').padEnd(WIDTH)}  ${named(name)}  ${applied.runId ?? ''}`.trimEnd())
     return
   }
   if (result === 'refused') return
-  print(`${TOLD[result][dryRun ? 1 : 0].padEnd(WIDTH)}  ${name}  ${id}`.trimEnd())
+  print(`${TOLD[result][dryRun ? 1 : 0].padEnd(WIDTH)}  ${named(name)}  ${id}`.trimEnd())
   for (const [how, fields] of [
     [changes?.running ? 'restart' : 'next run', changes?.restart ?? []],
     [changes?.running ? 'live' : 'next run', changes?.live ?? []],
   ] as const) {
     for (const { pointer, message } of fields) {
-      print(`${' '.repeat(WIDTH)}  ${how}  ${pointer}${how === 'next run' ? '' : `: ${message}`}`)
+      print(`${' '.repeat(WIDTH)}  ${how}  ${named(pointer)}${how === 'next run' ? '' : `: ${named(message)}`}`)
     }
   }
 }

@@ -3,11 +3,11 @@ import type { Pipeline } from '@penstock/client'
 import { Failure } from './failure.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
 import { findPipeline, targetOf } from './target.ts'
-import { ask, print, printJson } from './terminal.ts'
+import { ask, named, print, printJson } from './terminal.ts'
 
 /** Asks whether a started pipeline is to go; throws unless the answer is yes. */
 async function confirmDeletion({ name, id }: Pipeline): Promise<void> {
-  const what = `pipeline "${name}" (${id}) is started`
+  const what = `pipeline "${named(name)}" (${id}) is started`
   const answer = await ask(`${what}: stop its run and delete it?`)
   if (answer === undefined) throw new Failure(`${what}: --force stops its run and deletes it`)
   if (!answer) throw new Failure('not deleted')

@@ -2,13 +2,12 @@
 import type { Pipeline, StreamPipelinesEvent } from '@penstock/client'
 import { Option } from 'commander'
 import { type AllNodesOptions, askAll, pipelinesOf, requireAll, withAllNodes } from './all-nodes.ts'
-import { named } from './node-details.ts'
 import { type Format, interruption } from './options.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
 import { coloured, PIPELINE_COLUMNS, pipelineRow, printPipeline, printPipelines } from './pipelines-shown.ts'
 import { standing } from './streams.ts'
 import { clientFor, findPipeline, targetOf } from './target.ts'
-import { print, printDataLine, printJson, table } from './terminal.ts'
+import { named, print, printDataLine, printJson, table } from './terminal.ts'
 
 function printEvent(event: StreamPipelinesEvent, output: Format): void {
   if (output === 'json') {
@@ -17,7 +16,7 @@ function printEvent(event: StreamPipelinesEvent, output: Format): void {
   }
   for (const [kind, change] of Object.entries(event)) {
     const { pipeline } = change as { pipeline?: Pipeline }
-    if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${pipeline.name}  ${coloured(pipeline)}`)
+    if (pipeline) print(`${kind.padEnd(6)}  ${pipeline.id}  ${named(pipeline.name)}  ${coloured(pipeline)}`)
   }
 }
 

@@ -14,6 +14,7 @@ import { Failure } from './failure.ts'
 import { ID_OR_NAME } from './ids.ts'
 import { duration, type Format, logLevel, whole } from './options.ts'
 import type { TargetOptions } from './target.ts'
+import { named } from './terminal.ts'
 
 export interface Common extends TargetOptions {
   output: Format
@@ -116,7 +117,7 @@ export async function refuseTaken(client: Client, node: string, name: string, se
   const others = pipelines.filter((other) => other.name === name && other.id !== self)
   if (others.length === 0) return
   throw new Failure(
-    `"${name}" is the name of a pipeline on node ${node} already: ${others.map(({ id }) => id).join(', ')}; ` +
+    `"${named(name)}" is the name of a pipeline on node ${node} already: ${others.map(({ id }) => id).join(', ')}; ` +
       'choose another name, or give it to both with --force',
   )
 }

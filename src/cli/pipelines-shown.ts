@@ -1,7 +1,7 @@
 /** Pipelines as people read them: their state, a table of them, one with all its facts. */
 import type { Pipeline, RestartPolicy, StartupPolicy } from '@penstock/client'
 import type { Format } from './options.ts'
-import { type Column, paint, print, printJson, table } from './terminal.ts'
+import { type Column, named, paint, print, printJson, table } from './terminal.ts'
 
 function policyName(policy: RestartPolicy | StartupPolicy | undefined): string {
   const [[name, value] = ['', {}]] = Object.entries(policy ?? {})
@@ -40,7 +40,7 @@ export function pipelineRow(pipeline: Pipeline): string[] {
   const { id, name, currentRun, cpuPin, restartPolicy, startupPolicy } = pipeline
   return [
     id,
-    name,
+    named(name),
     coloured(pipeline),
     currentRun?.id ?? '',
     String(currentRun?.cpu ?? cpuPin ?? ''),
@@ -73,12 +73,12 @@ export function printPipeline(pipeline: Pipeline, output: Format, withConfig = f
   const run = pipeline.currentRun
   const facts: [string, string | undefined][] = [
     ['id', pipeline.id],
-    ['name', pipeline.name],
+    ['name', named(pipeline.name)],
     ['state', coloured(pipeline)],
     ['run', run?.id],
     ['started', run?.startedAt],
     ['ended', run?.endedAt],
-    ['error', run?.error],
+    ['error', run?.error && named(run.error)],
     ['restarts', restartsText(pipeline)],
     ['cpu', run?.cpu === undefined ? undefined : String(run.cpu)],
     ['cpu pin', pipeline.cpuPin === undefined ? 'chosen by the node' : String(pipeline.cpuPin)],
@@ -87,7 +87,7 @@ export function printPipeline(pipeline: Pipeline, output: Format, withConfig = f
     ['startup policy', policyName(pipeline.startupPolicy)],
     ['log level', pipeline.defaultLoggingLevel],
     ['instructions timeout', `${pipeline.instructionsTimeout} s`],
-    ['node reference', pipeline.nodeReferenceId],
+    ['node reference', named(pipeline.nodeReferenceId ?? '')],
   ]
   const rows = facts.filter((fact): fact is [string, string] => Boolean(fact[1]))
   print(table([{ title: '' }, { title: '', wrap: true }], rows))

@@ -16,7 +16,7 @@ import {
 import { printPipeline } from './pipelines-shown.ts'
 import { placedLines, type Source, withPlaces } from './problems.ts'
 import { findPipeline, targetOf } from './target.ts'
-import { paint, print, printJson, table } from './terminal.ts'
+import { named, paint, print, printJson, table } from './terminal.ts'
 import { setVariables } from './variables.ts'
 
 function printExplanation(explanation: ExplainUpdateResponse, output: Format): void {
@@ -47,7 +47,7 @@ async function orForceRestart<R>(call: Promise<R>, pipeline: string, source?: So
     if (!isRefused) throw error
     const lines = source === undefined ? problemLines(error.problems) : placedLines(error.problems, source)
     throw new Failure(
-      `pipeline "${pipeline}" is running and its run cannot take all of it over: --force-restart replaces the run, or stop it first\n${lines}`,
+      `pipeline "${named(pipeline)}" is running and its run cannot take all of it over: --force-restart replaces the run, or stop it first\n${lines}`,
     )
   }
 }

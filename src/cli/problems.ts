@@ -3,7 +3,7 @@ import { PenstockError } from '@penstock/client'
 import { JsonPlaces, type TextPosition } from '../text/json-text.ts'
 import type { Problem } from '../text/pointer.ts'
 import { Failure } from './failure.ts'
-import { paint } from './terminal.ts'
+import { named, paint } from './terminal.ts'
 
 /** A file that was read, `-` being standard input. */
 export interface Source {
@@ -42,7 +42,7 @@ export function placedLines(problems: readonly Problem[], { file, text }: Source
 /** `FILE:LINE:COLUMN: /pointer: what is wrong`; without the place where it is in no file. */
 export function placedLine({ pointer, message, line, column }: PlacedProblem, file: string): string {
   const place = line === undefined ? '' : `${nameOf(file)}:${line}:${column}: `
-  return `${place}${paint(pointer || '/', 'cyan', process.stderr)}: ${message}`
+  return `${place}${paint(named(pointer) || '/', 'cyan', process.stderr)}: ${named(message)}`
 }
 
 export function countOf(problems: { readonly length: number }): string {

@@ -10,11 +10,10 @@ import {
 import type { Command } from 'commander'
 import { type AllNodesOptions, askAll, pipelinesOf, requireAll, withAllNodes } from './all-nodes.ts'
 import { Failure } from './failure.ts'
-import { named } from './node-details.ts'
 import { type Format, withOutput } from './options.ts'
 import { shownFingerprint } from './shown-fingerprint.ts'
 import { clientFor, type TargetOptions, targetOf, withTarget } from './target.ts'
-import { paint, print, printJson, table } from './terminal.ts'
+import { named, paint, print, printJson, table } from './terminal.ts'
 
 const STATES = {
   UNAUTHENTICATED: 'on no hub',
@@ -72,7 +71,7 @@ function pipelineRows(pipelines: readonly Pipeline[]): string[][] {
     ['pipelines', `${counts}, ${paint(`${failed.length} failed`, 'red')}`],
     ...failed.map(({ id, name, started, currentRun }) => [
       paint('failed', 'red'),
-      `${named(name)} ${id}: ${currentRun?.error ?? 'no cause is known'}${started ? '; its next run is on the way' : ''}`,
+      `${named(name)} ${id}: ${named(currentRun?.error ?? 'no cause is known')}${started ? '; its next run is on the way' : ''}`,
     ]),
   ]
 }

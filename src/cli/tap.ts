@@ -5,7 +5,7 @@ import type { Failure } from './failure.ts'
 import { type Format, interruption } from './options.ts'
 import { type LinkType, looksLikeIp, PcapngWriter } from './pcapng-writer.ts'
 import { untilAborted } from './streams.ts'
-import { cut, onOneLine, paint, print, printDataLine, printJson, terminalWidth } from './terminal.ts'
+import { cut, named, paint, print, printDataLine, printJson, terminalWidth } from './terminal.ts'
 
 /** Bytes of a packet shown on a line. */
 const SHOWN_BYTES = 24
@@ -107,7 +107,7 @@ function line({ time, length, data, link }: Tapped): string {
     .toString('hex')
     .replaceAll(/(....)/g, '$1 ')
     .trim()
-  const facts = `${at}${micros}  ${onOneLine(link)}  ${length} B  `
+  const facts = `${at}${micros}  ${named(link)}  ${length} B  `
   const room = Math.max(terminalWidth() - facts.length, 9)
   return facts + paint(cut(`${bytes}${data.length > SHOWN_BYTES ? ' …' : ''}`, room), 'dim')
 }

@@ -28,13 +28,24 @@ const CONTROLS =
  * is written as JSON writes it (`\u001b`), so that JSON stays the JSON it was.
  */
 export function harmless(text: string): string {
-  return text.replace(CONTROLS, (found) =>
-    found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return text.replace(CONTROLS, (found) => (found.length > 1 ? found : written(found)))
 }
 
 /** The same, of white space spaces only: a name on a line that others read as one. */
 export const onOneLine = (text: string): string => harmless(text).replace(/\s/g, ' ')
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g
+
+/**
+ * What another machine calls or says, on one line, with nothing in it that hides, moves or colours text: to be put into a text before that
+ * is painted, as `harmless` lets line ends and colours through.
+ */
+export function named(text: string): string {
+  return text.replace(UNSEEN, written)
+}
+
+const written = (found: string): string => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** What most of the output is: characters of one column each. */
 const NARROW = /^[ -~\u00a0-\u00ac\u00ae-\u00ff…]*$/

@@ -2,7 +2,7 @@
 import { spanText } from './durations.ts'
 import type { RunStatus } from './node-runs.ts'
 import type { DropReason } from './run-figures.ts'
-import { type Column, number, paint, scaled, table } from './terminal.ts'
+import { type Column, named, number, paint, scaled, table } from './terminal.ts'
 
 interface Sortable {
   title: string
@@ -20,7 +20,7 @@ const STATES = { STARTING: 'starting', RUNNING: 'running', STOPPING: 'stopping',
 
 /** By the word of `--sort`. */
 const COLUMNS = {
-  name: { title: 'PIPELINE', value: ({ name }) => name, shown: ({ name }) => name },
+  name: { title: 'PIPELINE', value: ({ name }) => name, shown: ({ name }) => named(name) },
   state: { title: 'STATE', value: ({ state }) => STATES[state], shown: ({ state }) => STATES[state] },
   time: { title: 'TIME', value: age, shown: (run, now) => timeOf(age(run, now)) },
   busy: {
@@ -97,7 +97,7 @@ export function topTables(runs: readonly RunStatus[], order: Order, now: number,
     [...drops]
       .sort((a, b) => (b.perSecond ?? 0) - (a.perSecond ?? 0) || b.total - a.total)
       .map(({ component, metric, reason, perSecond, total }) => [
-        ...[name, component, metric, REASONS[reason]],
+        ...[named(name), named(component), metric, REASONS[reason]],
         ...[rate(perSecond), number(total)],
       ]),
   )

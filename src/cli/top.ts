@@ -1,11 +1,10 @@
 /** `penstock top`: what every run of a node does, live. */
 import { type Command, Option } from 'commander'
 import { showFullScreen } from './full-screen.ts'
-import { named } from './node-details.ts'
 import { NodeRuns } from './node-runs.ts'
 import { type Format, interruption, pause, waitingTime, withOutput } from './options.ts'
 import { type TargetOptions, targetOf, withTarget } from './target.ts'
-import { paint, print, printDataLine } from './terminal.ts'
+import { named, paint, print, printDataLine } from './terminal.ts'
 import { type Order, SORT_KEYS, type SortKey, sorted, topTables } from './top-table.ts'
 
 /** How long rates are waited for, ms: a node samples as often as its telemetry.interval says. */

@@ -1,7 +1,11 @@
-/** How commands name pipelines, runs, nodes and requests: names that are taken, names of several, the beginnings of ids, ids in tables. */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+/** How commands name pipelines, runs, nodes and requests: names that are taken, names of several, the beginnings of ids, ids in tables, names that pretend. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { until } from '../harness/waiting.ts'
-import { lossy, scratch } from './cli.ts'
+import { lossy, penstock, scratch } from './cli.ts'
+import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 import { CommandNode } from './running-node.ts'
 import '../harness/slow.ts'
 
@@ -137,4 +141,72 @@ it('cuts no id in a table, however narrow the terminal is', async () => {
   expect(wide.stdout).toContain(runId)
   expect((await hub.call(['nodes'], { env: { COLUMNS: '20' } })).stdout).toContain(hub.id)
   await hub.json('pipelines', 'delete', id, '--force')
+})
+
+describe('a name with line ends and escape sequences is written out', () => {
+  const name = 'good\u001b[31m\nkept  all of them\u001b[8m'
+  const shown = 'good\\u001b[31m\\u000akept  all of them\\u001b[8m'
+  const file = directory.file('pretends.json', { name, config: lossy })
+  const other = directory.file('other.json', { name: 'other', config: lossy })
+  let id: string
+
+  beforeAll(async () => {
+    const applied = await hub.call(['pipelines', 'apply', file, '--start'])
+    id = (await hub.json<Pipeline[]>('pipelines', 'list'))[0]!.id
+    const run = (await hub.json<Pipeline>('pipelines', 'get', id)).currentRun?.id
+    expect(applied.stdout).toBe(`created    ${shown}  ${id}\nstarted    ${shown}  ${run}\n`)
+  })
+  afterAll(() => hub.json('pipelines', 'delete', id, '--force'))
+
+  it.each([
+    'pipelines list',
+    'pipelines list --all-nodes',
+    'pipelines get NAME',
+    'pipelines update NAME --name NAME',
+    'pipelines apply FILE --dry-run',
+    'pipelines apply OTHER --dry-run --prune',
+    'pipelines apply OTHER --prune',
+    'pipelines delete NAME',
+    'pipelines create NAME CONFIG',
+    'pipelines update NAME --performance-mode',
+    'top --once',
+  ])('%s', async (command) => {
+    const words: Record<string, string> = { NAME: name, FILE: file, OTHER: other, CONFIG: config }
+    const { stdout, stderr } = await hub.call(command.split(' ').map((word) => words[word] ?? word))
+    const lines = (stdout + stderr).split('\n')
+    expect(lines.join('\n')).toContain(shown)
+    expect(lines.filter((line) => line.startsWith('kept') || line.includes('\u001b'))).toEqual([])
+  })
+
+  it('where somebody is asked what is to go', async () => {
+    for (const [args, question] of [
+      [['apply', other, '--prune'], /delete them, whoever made them\? /],
+      [['delete', id], /delete it\? /],
+    ] as const) {
+      const terminal = new PseudoTerminal(['pipelines', ...args], { PENSTOCK_URL: hub.url })
+      await terminal.see(question)
+      terminal.type(KEYS.interrupt)
+      await terminal.code()
+      expect(terminal.raw).toContain(`"${shown}"`)
+    }
+    expect(await hub.json<Pipeline[]>('pipelines', 'list')).toMatchObject([{ id, name }])
+  })
+})
+
+it('repeats what a server says without its colours and line ends', async () => {
+  const said = 'no \u001b[31mred\u001b[39m\npenstock: all is well'
+  const server = createServer((_, response) => {
+    response
+      .writeHead(500, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ code: 13, message: said, details: [] }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { code, stderr } = await penstock(['pipelines', 'list', '--url', url])
+  server.close()
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'penstock: no \\u001b[31mred\\u001b[39m\n  penstock: all is well\n',
+  })
 })

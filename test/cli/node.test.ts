@@ -83,7 +83,7 @@ describe('a node and its pipelines', () => {
     const name = 'a\u001b[2Jb\u009b2Kc\nd'
     const { id } = await json<Pipeline>('pipelines', 'create', name, config)
     const { stdout } = await call('pipelines', 'list')
-    expect(stdout).toContain('a\\u001b[2Jb\\u009b2Kc d')
+    expect(stdout).toContain('a\\u001b[2Jb\\u009b2Kc\\u000ad')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: those must not be there
     expect(stdout).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/)
     const { stderr } = await call('pipelines', 'start', `${name}?`)

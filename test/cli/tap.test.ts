@@ -109,7 +109,7 @@ test('a name of several lines and its packet are a line', async () => {
   expect(code).toBe(0)
   const lines = stdout.trim().split('\n')
   expect(lines).toHaveLength(3)
-  for (const line of lines) expect(line).toMatch(/^\S+ {2}ü ñ \S+ {2}\d+ B {2}/)
+  for (const line of lines) expect(line).toMatch(/^\S+ {2}ü\\u0009ñ\\u000a\\u001b\[31mred {2}\d+ B {2}/)
 })
 
 describe.skipIf(!hasTshark)('pcapng, read by tshark', () => {
