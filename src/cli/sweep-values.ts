@@ -1,5 +1,6 @@
 /** The values of a `--set`: single ones, several with commas between them, ranges. */
 import { UsageFailure } from './failure.ts'
+import { finite, typedValue } from './typed-value.ts'
 
 /** Most runs of one sweep, and so most values of one setting. */
 export const MAX_RUNS = 100_000
@@ -36,11 +37,12 @@ function range(text: string, target: string): number[] | undefined {
   const [, first, last, stride] = RANGE.exec(text) ?? []
   if (first === undefined || last === undefined) return undefined
   const wrong = (what: string) => new UsageFailure(`--set ${target}: the range ${text} ${what}`)
-  const [from, to] = [Number(first), Number(last)]
+  const read = (digits: string) => finite(Number(digits), text, `--set ${target}`)
+  const [from, to] = [read(first), read(last)]
   if (stride === undefined && !(Number.isInteger(from) && Number.isInteger(to))) {
     throw wrong(`has no step, which only one of whole numbers may leave out: write ${text}:0.01, or another step`)
   }
-  const step = Number(stride ?? 1)
+  const step = read(stride ?? '1')
   if (!(step > 0)) throw wrong('needs a step above 0; a range from a greater to a smaller number goes down by it')
   // What is a hair above a whole number of steps by binary fractions alone is that number.
   const steps = Math.floor(Math.abs(to - from) / step + 1e-9)
@@ -49,13 +51,8 @@ function range(text: string, target: string): number[] | undefined {
   return Array.from({ length: steps + 1 }, (_, i) => Number((from + direction * i * step).toPrecision(12)))
 }
 
-function single(text: string, isText: boolean): unknown {
-  if (isText && !text.startsWith('"')) return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+function single(text: string, target: string, isText: boolean): unknown {
+  return isText && !text.startsWith('"') ? text : typedValue(text, `--set ${target}`)
 }
 
 /** The values that `text` stands for, `target` being what they are of. `isText`: the field takes texts, which are no numbers nor ranges. */
@@ -64,6 +61,6 @@ export function readValues(text: string, target: string, isText: boolean): unkno
     const trimmed = piece.trim()
     if (trimmed === '')
       throw new UsageFailure(`--set ${target}: a value is missing in "${text}": write ${target}=1,2,3`)
-    return (isText ? undefined : range(trimmed, target)) ?? [single(trimmed, isText)]
+    return (isText ? undefined : range(trimmed, target)) ?? [single(trimmed, target, isText)]
   })
 }

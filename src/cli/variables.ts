@@ -5,6 +5,7 @@ import { suggestion } from '../text/names.ts'
 import { tokensOf } from '../text/pointer.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { problemLines } from './options.ts'
+import { typedValue } from './typed-value.ts'
 
 interface Variable {
   id: string
@@ -14,16 +15,6 @@ interface Variable {
 type Container = Record<string, unknown>
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
-
-/** A value as it was typed: JSON where it is JSON, else text; what was text stays text. */
-function parsedAs(text: string, before: unknown): unknown {
-  if (typeof before === 'string') return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
 
 function write(config: unknown, pointer: string, text: string, variable: string): void {
   if (!pointer.startsWith('/')) {
@@ -45,7 +36,8 @@ function write(config: unknown, pointer: string, text: string, variable: string)
     throw new Failure(`variable "${variable}": "${pointer}" is no entry of the list, which has ${container.length}`)
   }
   const name = memberNamed(container, last) ?? last
-  container[name] = parsedAs(text, container[name])
+  // What was text stays text.
+  container[name] = typeof container[name] === 'string' ? text : typedValue(text, `variable "${variable}"`)
 }
 
 /** The configuration with every `variable=value` written to all of the variable's paths. */

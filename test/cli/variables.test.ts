@@ -24,6 +24,7 @@ describe('setVariables', () => {
     ['loss', 'write it variable=value'],
     ['lost=1', 'does not exist in the configuration'],
     ['empty=1', 'points to nothing'],
+    ['loss=1e999', 'variable "loss": the number in 1e999 is too large'],
   ])('refuses %s', (assignment, message) => {
     expect(() => setVariables(config, [assignment])).toThrow(message)
   })
