@@ -99,8 +99,10 @@ export class Application {
   }
 
   #check(): void {
-    if (!this.#options.signal.aborted) return
-    throw new Interrupted(`interrupted after ${this.applied.length} pipelines: the same command does the rest`)
+    const { signal } = this.#options
+    if (!signal.aborted) return
+    const done = `interrupted after ${this.applied.length} pipelines`
+    throw new Interrupted(`${done}: the same command does the rest`, signal.reason)
   }
 
   /** Creates or updates one; tells whether it is started. */

@@ -70,7 +70,7 @@ async function authenticate(given: string, options: Options): Promise<void> {
   try {
     await asking.authenticateByRequest({ hubServerAddress: address }, { signal: stop })
   } catch (error) {
-    if (stop.aborted) throw new Interrupted('withdrawn')
+    if (stop.aborted) throw new Interrupted('withdrawn', stop.reason)
     throw await explained(error, client, nodeId)
   } finally {
     spinner.stop()

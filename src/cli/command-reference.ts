@@ -32,7 +32,8 @@ Those that talk to a node take \`--url\` (or \`PENSTOCK_URL\`; default: this mac
 \`--fingerprint\`), and many take \`--node\` for another node of its hub, \`pipelines apply\` several times.
 
 Failures are told on stderr. The exit code is 0 when all was done, 1 when something failed, 2 for wrong usage and where only a part
-was done, 130 for what Ctrl-C withdrew; what follows something until Ctrl-C ends with 0 then, and so does what nobody reads any more.`
+was done, 130 for what Ctrl-C withdrew, 129 and 143 for what SIGHUP and SIGTERM did; what follows something until Ctrl-C ends with 0 then, and so does
+what nobody reads any more.`
 
 const fileOf = (path: string): string => `${path.replaceAll(' ', '-')}.json`
 

@@ -1,4 +1,5 @@
 /** How a command fails: one line for people on stderr, exit code 1, or 2 for wrong usage and for what was done in part. */
+import { constants } from 'node:os'
 
 /** A command could not do what it was asked; the message says why and what to do. */
 export class Failure extends Error {
@@ -17,7 +18,14 @@ export class PartFailure extends Failure {
 
 /** Ctrl-C, SIGTERM or SIGHUP ended it before it was done. */
 export class Interrupted extends Failure {
-  override readonly exitCode: number = 130
+  /** 128 and the number of the signal, as shells tell it. */
+  override readonly exitCode: number
+
+  /** `by`: what the signal of `interruption` was aborted with. */
+  constructor(message: string, by: unknown) {
+    super(message)
+    this.exitCode = 128 + (constants.signals[by as NodeJS.Signals] ?? constants.signals.SIGINT)
+  }
 }
 
 /** The output has been printed already; only the exit code is left to give. */

@@ -81,7 +81,9 @@ async function adviseOn(options: AdviseOptions): Promise<void> {
     live.clear()
     await pool.close()
   })
-  if (advice === undefined || signal.aborted) throw new Interrupted('interrupted: there is no advice yet')
+  if (advice === undefined || signal.aborted) {
+    throw new Interrupted('interrupted: there is no advice yet', signal.reason)
+  }
   const { trials, best } = advice
   if (best !== undefined && options.write !== undefined) {
     await writeConfigurations(options.write, configurationsOf(best, question))

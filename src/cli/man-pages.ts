@@ -9,6 +9,7 @@ const EXIT_STATUS: readonly (readonly [string, string])[] = [
   ['1', 'Something failed: a line on standard error says what.'],
   ['2', 'Wrong usage, or only a part was done.'],
   ['130', 'Ctrl-C withdrew it.'],
+  ['129, 143', 'SIGHUP or SIGTERM withdrew it.'],
 ]
 
 const ENVIRONMENT: readonly (readonly [string, string])[] = [

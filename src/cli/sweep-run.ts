@@ -66,7 +66,7 @@ export async function runSweep(
   await pool.close()
   if (signal.aborted) {
     const done = results.filter((result) => result !== undefined).length
-    throw new Interrupted(`interrupted: ${done} of ${tasks.length} runs are done`)
+    throw new Interrupted(`interrupted: ${done} of ${tasks.length} runs are done`, signal.reason)
   }
   complainOf(rows, plan)
 }

@@ -1,12 +1,13 @@
 /** Runs the real command line, as a person would, in a process of its own. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { packageRoot } from '../../src/package-root.ts'
+import { until } from '../harness/waiting.ts'
 
 const launcher = join(packageRoot(), 'bin/penstock.js')
 
@@ -56,6 +57,18 @@ export async function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegE
     if (match) return match
   }
   throw new Error(`the command ended without a line like ${pattern}`)
+}
+
+/** Runs `penstock …args` and sends it a signal once it is ready for that: before, signals end it at once. */
+export async function interrupted(args: string[], name: NodeJS.Signals): Promise<Result> {
+  // Node.js itself takes the two others from the start.
+  const takesHangup = ({ pid }: ChildProcess) => {
+    const [, caught] = /^SigCgt:\s+(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return (BigInt(`0x${caught}`) & (1n << BigInt(constants.signals.SIGHUP - 1))) > 0n
+  }
+  const onStart = (child: ChildProcess) =>
+    void until(() => takesHangup(child), 'it takes signals').then(() => child.kill(name))
+  return await penstock(args, { onStart })
 }
 
 /** Starts a node on free ports of this machine that samples ten times a second; its process, and where its API is. */

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
-import { penstock, plainEnvironment, scratch } from './cli.ts'
+import { interrupted, penstock, plainEnvironment, scratch } from './cli.ts'
 import '../harness/slow.ts'
 
 const directory = scratch()
@@ -226,6 +226,16 @@ it.each([
   const { code, stdout, stderr } = await advise(...LINK, ...args)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(message)
+})
+
+it.each([
+  ['SIGHUP', 129],
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s exits with its own code, %d', async (name, code) => {
+  const result = await interrupted(['fec', 'advise', ...LINK, '--packets', '1000000'], name)
+  expect(result).toMatchObject({ code, signal: null, stdout: '' })
+  expect(result.stderr).toContain('interrupted: there is no advice yet')
 })
 
 it('does what its page says, and overwrites nothing', async () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
-import { penstock, plainEnvironment, scratch } from './cli.ts'
+import { interrupted, penstock, plainEnvironment, scratch } from './cli.ts'
 import { PseudoTerminal } from './pseudo-terminal.ts'
 import '../harness/slow.ts'
 
@@ -275,6 +275,15 @@ it('Ctrl-C before anything is done prints no row', async () => {
   terminal.type('\x03')
   await terminal.see(/^\s*(\^C)?\s*penstock: interrupted: 0 of 2 runs are done/)
   expect(await terminal.code()).toBe(130)
+})
+
+it.each([
+  ['SIGHUP', 129],
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s exits with its own code, %d', async (name, code) => {
+  const args = ['simulate', file, '-d', '90000h', '--set', 'source.duration_ms=0', '--repeat', '2']
+  expect(await interrupted(args, name)).toMatchObject({ code, signal: null, stdout: '' })
 })
 
 it('does what its page says', async () => {
