@@ -130,6 +130,12 @@ const appliedToSeveral = Type.Object(
   { ...closed, description: 'With --all-nodes, and with --node given several times.' },
 )
 
+const givenConfiguration = {
+  type: 'object',
+  description: 'With --config: the configuration by itself, as it was given.',
+  anyOf: [{ required: ['engine_config'] }, { required: ['engineConfig'] }],
+}
+
 const exported = Type.Object(
   {
     pipelines: Type.Array(
@@ -188,7 +194,7 @@ export const OUTPUT_SCHEMAS: Readonly<Record<string, OutputSchema>> = {
       ofNodes({ pipelines: maybe(Type.Array(Type.Unsafe(PIPELINE))) }),
     ),
   ),
-  'pipelines get': value(PIPELINE),
+  'pipelines get': value(either(PIPELINE, givenConfiguration)),
   'pipelines create': value(PIPELINE),
   'pipelines validate': verdict,
   'pipelines update': value(either(PIPELINE, message('pipeline.ExplainUpdateResponse'))),

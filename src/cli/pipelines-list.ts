@@ -61,7 +61,7 @@ export function addGet(add: AddVerb): void {
   add('get', 'show one pipeline and its configuration')
     .alias('show')
     .argument('<pipeline>', PIPELINE)
-    .option('--config', 'print the configuration only, as it was given')
+    .option('--config', 'print the configuration only, as it was given, with -o json too')
     .action(async (name: string, options: Common & { config?: boolean }) => {
       const { client, node } = await targetOf(options)
       const pipeline = await findPipeline(client, node, name)

@@ -147,6 +147,7 @@ describe('the output of', () => {
       ['pipelines update', 'p', generator],
       ['pipelines start', 'p'],
       ['pipelines get', 'p'],
+      ['pipelines get', 'p', '--config'],
       ['pipelines telemetry', 'p', '-c', '2'],
       ['pipelines tap', 'p', 'source', '-c', '3'],
       ['pipelines tap', 'p', 'source', '-c', '3', '-w', `${directory.path}/p.pcapng`],
