@@ -47,6 +47,8 @@ export class Application {
   /** As they were before. */
   readonly #before: readonly Pipeline[]
   readonly #options: ApplyOptions
+  /** What was done with settings and is not told yet: of what is created it may turn out that another's is left, and lines keep their order. */
+  #untold: Applied[] = []
 
   constructor(client: Client, node: string, before: readonly Pipeline[], options: ApplyOptions) {
     this.#client = client
@@ -62,14 +64,21 @@ export class Application {
   /** Settings first, then what is to go, since that may hold what the others need, then the starts. */
   async run(wanted: readonly WantedPipeline[]): Promise<void> {
     const stopped: Applied[] = []
-    for (const each of wanted) {
-      const isStarted = await this.#step({ name: each.settings.name, file: each.file }, 'settings', (applied) =>
-        this.#settings(each, applied),
-      )
-      const applied = this.applied.at(-1) as Applied
-      if (applied.result !== 'refused' && !isStarted) stopped.push(applied)
+    const created = new Map<Applied, PipelineSettings>()
+    try {
+      for (const each of wanted) {
+        const isStarted = await this.#step({ name: each.settings.name, file: each.file }, 'settings', (applied) =>
+          this.#settings(each, applied),
+        )
+        const applied = this.applied.at(-1) as Applied
+        if (applied.result !== 'refused' && !isStarted) stopped.push(applied)
+        if (applied.result === 'created' && !this.#options.dryRun) created.set(applied, each.settings)
+        if (created.size === 0) this.#tell()
+      }
+      if (created.size > 0) await this.#leaveOne(created)
+    } finally {
+      this.#tell()
     }
-    if (!this.#options.dryRun) await this.#leaveOne()
     if (!this.isRefused) for (const pipeline of this.#options.remove) await this.#remove(pipeline)
     if (this.#options.start) for (const applied of stopped) await this.#start(applied)
   }
@@ -84,8 +93,14 @@ export class Application {
     const applied: Applied = { ...about, result: 'refused', started: false }
     const result = await this.#attempt(applied, () => work(applied))
     this.applied.push(applied)
-    this.#options.report(applied, step)
+    if (step === 'settings') this.#untold.push(applied)
+    else this.#options.report(applied, step)
     return result
+  }
+
+  #tell(): void {
+    for (const applied of this.#untold) this.#options.report(applied, 'settings')
+    this.#untold = []
   }
 
   async #attempt<R>(applied: Applied, work: () => Promise<R>): Promise<R | undefined> {
@@ -161,20 +176,20 @@ export class Application {
 
   /**
    * Where the same file was applied at the same time, or a creation was still on its way from one that was cut off, a name may have come twice:
-   * all who see that leave the same one of those that are alike, the one that is started, else the one with the lowest id.
+   * all leave the same one of those that are alike, the one that is started, else the first, which its creator has found by itself if it has looked
+   * already; a node lists them in the order in which they came.
    */
-  async #leaveOne(): Promise<void> {
-    const created = this.applied.filter(({ result }) => result === 'created')
-    if (created.length === 0) return
+  async #leaveOne(created: ReadonlyMap<Applied, PipelineSettings>): Promise<void> {
     const known = new Set(this.#before.map(({ id }) => id))
     const { pipelines } = await this.#client.getPipelines({ nodeId: this.#node })
     const come = pipelines.filter(({ id }) => !known.has(id))
-    for (const applied of created) {
-      const own = come.find(({ id }) => id === applied.id)
-      const alike = come.filter((each) => own !== undefined && isSame(each, settingsOf(own)))
-      alike.sort((a, b) => Number(b.started) - Number(a.started) || (a.id < b.id ? -1 : 1))
+    for (const [applied, settings] of created) {
+      const alike = come.filter((each) => isSame(each, settings))
+      alike.sort((a, b) => Number(b.started) - Number(a.started))
       const [left, ...others] = alike
       if (left === undefined) continue
+      // Another has made the one that is left.
+      if (left.id !== applied.id) applied.result = 'unchanged'
       applied.id = left.id
       for (const { id, started } of others) if (!started) await this.#delete(id)
     }
@@ -204,13 +219,14 @@ export class Application {
         try {
           applied.runId = (await this.#client.startPipeline({ nodeId: this.#node, id })).runId
         } catch (error) {
-          // Somebody else has started it meanwhile.
           if (!(await this.#client.getPipelineById({ nodeId: this.#node, id })).pipeline!.started) throw error
+          // Somebody else has started it meanwhile.
+          return
         }
       }
       applied.started = true
     })
-    this.#options.report(applied, 'start')
+    if (applied.started || applied.error !== undefined) this.#options.report(applied, 'start')
   }
 }
 

@@ -1,8 +1,10 @@
 /** `penstock pipelines apply` and `export` against a node: what files ask for is there, once, whatever happens on the way. */
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer, request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { lossy, scratch, start } from './cli.ts'
@@ -49,6 +51,7 @@ const yaml = (name: string, ...documents: object[]) =>
   directory.file(name, documents.map((each) => `---\n${stringify(each)}`).join(''))
 const apply = (...args: string[]) => node.call(['pipelines', 'apply', ...args])
 const applied = (...args: string[]) => node.json<Applied>('pipelines', 'apply', ...args)
+const idOf = (all: Pipeline[], wanted: string) => all.find(({ name }) => name === wanted)?.id
 const results = ({ pipelines }: Applied) => pipelines.map(({ name, result }) => `${result} ${name}`)
 
 beforeAll(async () => {
@@ -219,9 +222,35 @@ describe('apply', () => {
 
   it('leaves one pipeline of a name where two apply the same file at once', async () => {
     const file = yaml('both.yaml', { pipelines: [1, 2, 3].map((n) => ({ name: `p${n}`, config: lossy })) })
-    await Promise.all([apply(file), apply(file)])
-    expect((await pipelines()).map(({ name }) => name).sort()).toEqual(['p1', 'p2', 'p3'])
+    const [one, other] = await Promise.all([applied(file, '--start'), applied(file, '--start')])
+    const left = await pipelines()
+    expect(left.map(({ name }) => name).sort()).toEqual(['p1', 'p2', 'p3'])
+    for (const told of [one, other]) {
+      expect(told.pipelines.map(({ id }) => id)).toEqual(['p1', 'p2', 'p3'].map((n) => idOf(left, n)))
+      for (const { started, runId } of told.pipelines) expect(started).toBe(runId !== undefined)
+    }
+    const runs = [one, other].flatMap((told) => told.pipelines.flatMap(({ runId }) => runId ?? []))
+    expect(runs.sort()).toEqual(left.map(({ currentRun }) => currentRun?.id).sort())
   })
+
+  it.each([[[]], [['--start']]])(
+    'says which is left where another did the same before it created one, %j',
+    async (flags) => {
+      const file = yaml('late.yaml', { pipelines: [1, 2].map((n) => ({ name: `p${n}`, config: lossy })) })
+      let first = ''
+      const late = await withWait('POST', async () => {
+        first ||= (await apply(file, ...flags)).stdout
+      })
+      const second = await node.call(['pipelines', 'apply', file, ...flags], { env: { PENSTOCK_URL: late.url } })
+      late.close()
+      const left = await pipelines()
+      expect(left).toHaveLength(2)
+      const lines = (what: string) => ['p1', 'p2'].map((n) => `${what}  ${n}  ${idOf(left, n)}\n`).join('')
+      const started = left.map(({ name, currentRun }) => `started    ${name}  ${currentRun?.id}\n`).join('')
+      expect(first).toBe(lines('created  ') + (flags.length > 0 ? started : ''))
+      expect(second).toMatchObject({ code: 0, stdout: lines('unchanged'), stderr: '' })
+    },
+  )
 })
 
 describe('export', () => {
@@ -271,6 +300,23 @@ describe('export', () => {
     expect((await node.call(['pipelines', 'export', '--all'])).stderr).toContain('rename one')
   })
 })
+
+/** Stands between a command and the node; what has this method is sent on once `act` is done. */
+async function withWait(method: string, act: () => Promise<void>): Promise<{ url: string; close: () => void }> {
+  const server = createHttpServer(async (given, answer) => {
+    const body = await buffer(given)
+    if (given.method === method) await act()
+    const { headers, url } = given
+    const sent = request(node.url + url, { method: given.method, headers }, (got) => {
+      answer.writeHead(got.statusCode ?? 0, got.headers)
+      got.pipe(answer)
+    })
+    sent.end(body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
+}
 
 /** Where an apply is killed: before its k-th request is sent on, once the node has answered it, or after it has the answer. */
 type Moment = 'unsent' | 'unanswered' | 'answered'
