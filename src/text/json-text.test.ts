@@ -5,7 +5,10 @@ import { JsonPlaces, loneSurrogates, readJson } from './json-text.ts'
 
 describe('a text that is no JSON', () => {
   test.each([
-    ['', 0, 'the text ends too early'],
+    ['', 0, 'the text holds nothing'],
+    [' \n\t', 3, 'the text holds nothing'],
+    ['\ufeff{"a":1}', 0, 'the text begins with a byte order mark'],
+    ['\ufeff', 0, 'the text begins with a byte order mark'],
     ['{"a": tru}', 6, 'here a value is wanted'],
     ['{"a":1,}', 7, 'here a key in quotes is wanted'],
     ['[1,2,,3]', 5, 'here a value is wanted'],

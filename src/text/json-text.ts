@@ -150,11 +150,19 @@ function placesAt(text: string, offsets: readonly number[]): Map<number, TextPos
 
 const told = ({ line, column }: TextPosition): string => `line ${line}, column ${column}`
 
+/** Some editors put it first; no JSON begins with it (RFC 8259, section 8.1). */
+const BYTE_ORDER_MARK = '\ufeff'
+
 function faultOf(text: string): string {
   const fault = scan(text)
   const { offset, line, column } = placeAt(text, fault?.at ?? text.length)
-  const what = offset >= text.length ? 'the text ends too early' : (fault?.message ?? 'this is no JSON')
-  return `malformed JSON at position ${offset} (line ${line}, column ${column}): ${what}`
+  return `malformed JSON at position ${offset} (line ${line}, column ${column}): ${wordingOf(text, offset, fault)}`
+}
+
+function wordingOf(text: string, offset: number, fault: TextFault | undefined): string {
+  if (text.startsWith(BYTE_ORDER_MARK)) return 'the text begins with a byte order mark: leave that out'
+  if (offset < text.length) return fault?.message ?? 'this is no JSON'
+  return text.trim() === '' ? 'the text holds nothing' : 'the text ends too early'
 }
 
 /**

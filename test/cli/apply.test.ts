@@ -167,6 +167,7 @@ describe('apply', () => {
     ['bare.yaml', 'version: 1\nengine_config: {pipeline: {}}\n', /bare\.yaml:1:1: .*put it below config/],
     ['nameless.yaml', 'config: {}\n', /nameless\.yaml:1:1: \/name: a pipeline needs a name/],
     ['twice.yaml', 'name: a\nconfig: {}\n---\nname: a\nconfig: {}\n', /twice\.yaml:4:1: .*twice\.yaml:1:1/],
+    ['blank.json', ' '.repeat(1_000_000), /blank\.json:1:1000001: \/: malformed JSON .*: the text holds nothing/],
     ['twice.json', '{"name": "a", "name": "b", "config": {}}', /twice\.json:1:\d+: \/name: .*given twice/],
     ['list.yaml', '- a\n', /list\.yaml:1:1: .*name and config/],
     ['empty.yaml', '# nothing\n', /hold no pipeline/],
