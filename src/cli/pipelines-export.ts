@@ -30,7 +30,10 @@ async function exportPipelines(
   }
   const { client, node } = await targetOf(options)
   const pipelines = all ? (await client.getPipelines({ nodeId: node })).pipelines : []
-  for (const name of names) pipelines.push(await findPipeline(client, node, name))
+  for (const name of names) {
+    const found = await findPipeline(client, node, name)
+    if (!pipelines.some(({ id }) => id === found.id)) pipelines.push(found)
+  }
   // In whatever order the node tells of them, the file is the same.
   if (all) pipelines.sort((a, b) => (a.name < b.name ? -1 : 1))
   const { pipelinesText } = await import('./pipeline-files.ts')

@@ -294,6 +294,9 @@ describe('export', () => {
     expect((await node.call(['pipelines', 'apply', '-', '--dry-run'], { input: stdout })).stdout).toMatch(
       /^unchanged +yes .*\nunchanged +made by hand .*\ndry run/,
     )
+    const { id } = await node.json<Pipeline>('pipelines', 'get', 'yes')
+    const twice = await node.call(['pipelines', 'export', 'yes', id, 'made by hand', 'yes', '--json'])
+    expect(JSON.parse(twice.stdout).pipelines.map(({ name }: Pipeline) => name)).toEqual(['yes', 'made by hand'])
     for (const args of [[], ['--all', 'yes'], ['yes', '-o', 'json']]) {
       expect(await node.call(['pipelines', 'export', ...args])).toMatchObject({ code: 2, stdout: '' })
     }
