@@ -6,6 +6,7 @@ import { spacing } from './fec-codes.ts'
 import { adviceJson, configurationsOf, legend, type Question, trialsTable, usage, verdict } from './fec-report.ts'
 import { MAX_PACKETS, RUNS } from './fec-trials.ts'
 import { writeConfigurations } from './fec-write.ts'
+import { fileName } from './file-name.ts'
 import { duration, type Format, interruption, whole, withOutput } from './options.ts'
 import { bitRate, milliseconds, share } from './quantities.ts'
 import { MAX_JOBS } from './sweep-values.ts'
@@ -123,6 +124,6 @@ export function addFec(program: Command): void {
     .option('-s, --seed <number>', 'seed of the first run', whole(0, MAX_FIRST_SEED), 1)
     .option('-j, --jobs <number>', 'simulations at once (one for each CPU)', whole(1, MAX_JOBS))
     .option('--all', 'in the table, every setting that was tried')
-    .option('--write <directory>', 'write sender.json, receiver.json and simulation.json of the best')
+    .option('--write <directory>', 'write sender.json, receiver.json and simulation.json of the best', fileName)
     .action(adviseOn)
 }

@@ -12,6 +12,7 @@ import { defaultDataDirectory } from '../node/settings.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import { readInput } from './input.ts'
+import { fileName } from './file-name.ts'
 import { loadNodeConfig } from './node-settings.ts'
 import { type Format, withOutput } from './options.ts'
 import { named, print, printJson, table } from './terminal.ts'
@@ -36,7 +37,7 @@ export function addHub(program: Command): void {
   withOutput(key.command('create'))
     .summary('make a hub key')
     .description('Makes a hub key in a new file that only its owner can read.')
-    .argument('<file>', 'a file that is not there yet')
+    .argument('<file>', 'a file that is not there yet', fileName)
     .action((file: string, { output }: { output: Format }) => {
       const made = newIdentity()
       writeHubKey(resolve(file), made)
@@ -46,7 +47,7 @@ export function addHub(program: Command): void {
   withOutput(key.command('show'))
     .summary('show the id of a hub key')
     .description('Shows the id of the hub, as its nodes see it, that has the key in a file.')
-    .argument('<file>', 'the file with the key')
+    .argument('<file>', 'the file with the key', fileName)
     .action((file: string, { output }: { output: Format }) => {
       show({ file, hubId: readHubKey(resolve(file)).nodeId }, output)
     })
@@ -57,7 +58,7 @@ export function addHub(program: Command): void {
       'Makes the key of the node that has been the hub until now the hub key, in a new file, and gives the node another key, and with it another id. ' +
         'The nodes of the hub know it by that key and stay on it. The node must be down. Its pipelines are found under its new id from then on.',
     )
-    .argument('<file>', 'a file that is not there yet')
+    .argument('<file>', 'a file that is not there yet', fileName)
     .option('--data-dir <dir>', 'where the node keeps its state', defaultDataDirectory())
     .action(async (file: string, { output, dataDir }: { output: Format; dataDir: string }) => {
       const adopted = await adoptHubKey(resolve(dataDir), resolve(file))
@@ -113,7 +114,7 @@ function addMoving(hub: Command): void {
       'Writes the members of a hub, with their keys and records, to a new file that "penstock hub import" takes. A node that hosts it alone must be down, and ' +
         "the file names that node's pipelines; they stay with the node. Of a hub of several servers it is what NATS has at that moment.",
     )
-    .argument('<file>', 'a file that is not there yet')
+    .argument('<file>', 'a file that is not there yet', fileName)
     .action(async (file: string, options: Moving) => {
       const { exportHub } = await import('../node/move-hub.ts')
       const { text, hubId, members } = await exportHub(await placeOf(options))

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { messageOf } from '../text/error-message.ts'
 import { Failure, UsageFailure } from './failure.ts'
+import { fileName } from './file-name.ts'
 import { ID_OR_NAME } from './ids.ts'
 import { findPipeline, type TargetOptions, targetOf, withTarget } from './target.ts'
 import { harmless } from './terminal.ts'
@@ -53,7 +54,7 @@ export function addExport(pipelines: Command): void {
     .description('Writes pipelines with their settings as a file that "penstock pipelines apply" takes.')
     .argument('[pipeline...]', `the pipelines: of each ${ID_OR_NAME}`)
     .option('--all', 'all pipelines of the node')
-    .option('-o, --output <file>', 'where to write; - or nothing is standard output')
+    .option('-o, --output <file>', 'where to write; - or nothing is standard output', fileName)
     .addOption(
       new Option('--format <format>', 'of the file (default: json for a FILE.json, else yaml)').choices([
         'yaml',

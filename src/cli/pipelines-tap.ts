@@ -1,5 +1,6 @@
 /** `penstock pipelines tap`: packets on their way through a run. */
 import { Option } from 'commander'
+import { fileName } from './file-name.ts'
 import { whole } from './options.ts'
 import { LINK_TYPES } from './pcapng-writer.ts'
 import { type AddVerb, type Common, PIPELINE } from './pipelines-options.ts'
@@ -16,7 +17,7 @@ export function addTap(add: AddVerb): void {
     .argument('<component>', 'the name of a component in the configuration')
     .option('--run <id>', 'a run, instead of the current one of the pipeline')
     .option('--input', 'packets that come to the component')
-    .option('-w, --write <file>', 'write them as pcapng; - is standard output, as in … -w - | tshark -r -')
+    .option('-w, --write <file>', 'write them as pcapng; - is standard output, as in … -w - | tshark -r -', fileName)
     .option('-c, --count <number>', 'end after this many packets', whole(1, 1_000_000_000))
     .option('-s, --snap-length <bytes>', 'bytes kept of each packet', whole(1, 65_535))
     .addOption(

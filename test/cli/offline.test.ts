@@ -51,6 +51,20 @@ describe('usage', () => {
     expect(stderr).toContain("unknown command 'nope'")
   })
 
+  it.each([
+    [['pipelines', 'export', '--all', '-o', '']],
+    [['pipelines', 'tap', 'p', 'sink', '-w', '']],
+    [['fec', 'advise', '--loss', '2%', '--rate', '10M', '--packet', '1200', '--budget', '30ms', '--write', '']],
+    [['hub', 'export', '']],
+    [['hub', 'key', 'create', '']],
+    [['hub', 'key', 'show', '']],
+    [['hub', 'key', 'adopt', '']],
+  ])('%j: a file without a name is refused before anything is done', async (args) => {
+    const { code, stdout, stderr } = await penstock(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('The name is empty.')
+  })
+
   it('shows the options of what runs when no subcommand is named', async () => {
     const { code, stdout } = await penstock(['nodes', '--help'])
     expect(code).toBe(0)
