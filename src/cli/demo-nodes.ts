@@ -1,7 +1,7 @@
 /** What the demonstrations of hubs have in common: starting and ending, joining, following nodes and runs, sending UDP from node to node. */
 import type { Client, Node, TelemetrySample } from '@penstock/client'
 import { clientOf } from './client.ts'
-import { Failure } from './failure.ts'
+import { Failure, Interrupted } from './failure.ts'
 import type { NodeProcess } from './node-process.ts'
 import { interruption } from './options.ts'
 import type { RequestSocket } from './request-socket.ts'
@@ -99,27 +99,41 @@ export interface Demonstration {
   readonly signal: AbortSignal
 }
 
-/** Plays it, and ends what it has started. Throws Failure when it is interrupted, or not done after `patience` ms. */
+/** Plays it, and ends what it has started. Throws Interrupted, or Failure when it is not done after `patience` ms. */
 export async function demonstrate(patience: number, play: (demo: Demonstration) => Promise<void>): Promise<void> {
   const stop = interruption()
   const over = new AbortController()
   const started = performance.now()
   const running = new Map<string, NodeProcess>()
   const last: (() => Promise<unknown>)[] = []
+  // What was under way when it ended is not gone on with.
+  const refuseOver = (end: () => Promise<unknown>) => {
+    if (!over.signal.aborted) return
+    void end()
+    throw new Failure('it is over')
+  }
   const keep = (node: NodeProcess) => {
+    refuseOver(() => node.stop())
     running.set(node.id, node)
     return node
   }
+  const atEnd = (end: () => Promise<unknown>) => {
+    refuseOver(end)
+    last.unshift(end)
+  }
   const limit = AbortSignal.any([stop, AbortSignal.timeout(patience)])
   const ended = new Promise<never>((_, reject) => {
-    const end = () => reject(new Failure(stop.aborted ? 'interrupted' : `not done after ${patience / 1000} s`))
+    const end = () => {
+      reject(
+        stop.aborted ? new Interrupted('interrupted', stop.reason) : new Failure(`not done after ${patience / 1000} s`),
+      )
+    }
     if (limit.aborted) end()
     else limit.addEventListener('abort', end)
   })
   ended.catch(() => undefined)
   try {
-    const demo = { keep, atEnd: (end: () => Promise<unknown>) => void last.unshift(end), signal: over.signal }
-    await Promise.race([play(demo), ended])
+    await Promise.race([play({ keep, atEnd, signal: over.signal }), ended])
     print(`\nall of it was seen, in ${((performance.now() - started) / 1000).toFixed(1)} s`)
   } finally {
     over.abort()

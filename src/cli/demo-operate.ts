@@ -5,7 +5,7 @@ import { type Client, type LogMessage, PenstockError, type TelemetrySample } fro
 import type { Command } from 'commander'
 import { packageRoot } from '../package-root.ts'
 import { clientOf } from './client.ts'
-import { Failure } from './failure.ts'
+import { Failure, Interrupted } from './failure.ts'
 import { NodeProcess } from './node-process.ts'
 import { interruption } from './options.ts'
 import { settingsOf } from './pipelines-options.ts'
@@ -181,7 +181,10 @@ async function demo(): Promise<void> {
   const node = await NodeProcess.start(['--telemetry-interval', '500ms'])
   try {
     const ended = new Promise<never>((_, reject) => {
-      const end = () => reject(new Failure(stop.aborted ? 'interrupted' : `not done after ${PATIENCE_MS / 1000} s`))
+      const end = () => {
+        const late = () => new Failure(`not done after ${PATIENCE_MS / 1000} s`)
+        reject(stop.aborted ? new Interrupted('interrupted', stop.reason) : late())
+      }
       if (patience.aborted) end()
       else patience.addEventListener('abort', end)
     })

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import { packageRoot } from '../package-root.ts'
 import { clientOf } from './client.ts'
 import { bindLoopback, freePort, TrafficReceiver, TrafficSender } from './demo-traffic.ts'
-import { Failure } from './failure.ts'
+import { Failure, Interrupted } from './failure.ts'
 import { NodeProcess } from './node-process.ts'
 import { type Format, interruption, pause, waitingTime, whole, withOutput } from './options.ts'
 import { untilAborted } from './streams.ts'
@@ -139,6 +139,7 @@ async function demo(options: DemoOptions): Promise<void> {
     say(`node ${paint(node.id, 'cyan')} is up: REST ${url}, gRPC ${node.grpc}`)
     say(`pipeline ${paint('udp-fec', 'cyan')} (${EXAMPLE}) is running: UDP 127.0.0.1:${inPort} → 127.0.0.1:${outPort}`)
     say(`try while it lasts:\n  curl ${url}/v1/nodes/${node.id}/pipelines\n  curl -N ${streams}/telemetry\n`)
+    if (stop.aborted) throw new Interrupted('interrupted before anything was sent', stop.reason)
 
     const receiver = new TrafficReceiver(outSocket)
     const sender = new TrafficSender(sendSocket, inPort, options.rate, options.size)
@@ -183,6 +184,9 @@ async function demo(options: DemoOptions): Promise<void> {
     const overflow = sent - counts.entered + counts.left - delivered
     if (overflow > 0)
       say(`${number(overflow)} of them found a socket buffer full before or behind the pipeline: try a lower --rate`)
+    if (stop.aborted && (delivered === 0 || counts.recovered === 0)) {
+      throw new Interrupted('interrupted before anything was recovered', stop.reason)
+    }
     if (delivered === 0) throw new Failure('nothing was delivered')
     if (counts.recovered === 0) throw new Failure('nothing was recovered')
     if (corrupt > 0) throw new Failure(`${corrupt} datagrams arrived corrupt`)

@@ -44,9 +44,10 @@ export class NodeProcess {
   private static async run(directory: string, flags: readonly string[]): Promise<NodeProcess> {
     // The demonstrations call it without a token, whatever the environment's settings are for other nodes.
     const access = ['--loopback', 'open']
-    const args = ['up', '--data-dir', directory, '--log-level', 'warn', ...access, ...flags]
+    const args = ['up', '--until-stdin-ends', '--data-dir', directory, '--log-level', 'warn', ...access, ...flags]
     const child = spawn(process.execPath, [join(packageRoot(), 'bin/penstock.js'), ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      // Whatever ends this process, SIGKILL too, ends the pipe to the node's input, and with it the node.
+      stdio: 'pipe',
       // Ctrl-C in the terminal reaches the foreground group: the node is told to stop once the summary is made.
       detached: true,
     })

@@ -1,4 +1,5 @@
 /** `penstock up`: runs a node until SIGTERM, SIGINT or SIGHUP. */
+import { finished } from 'node:stream'
 import type { Command } from 'commander'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
@@ -9,6 +10,15 @@ import { print } from './terminal.ts'
 
 const MINUTE_MS = 60_000
 
+/** Aborts when standard input ends, or cannot be read; what comes of it is of no interest. */
+function endOfInput(): AbortSignal {
+  const controller = new AbortController()
+  finished(process.stdin.resume(), { writable: false }, () => controller.abort())
+  // It keeps no node that has stopped; a file, which ends by itself, has no such call.
+  process.stdin.unref?.()
+  return controller.signal
+}
+
 export function addUp(program: Command): void {
   withNodeSettings(program.command('up'))
     .summary('run a node')
@@ -16,12 +26,13 @@ export function addUp(program: Command): void {
       'Runs a node until SIGTERM, SIGHUP or Ctrl-C. Prints one line when it is ready: ' +
         'penstock ready http=127.0.0.1:8769 grpc=127.0.0.1:8770 node=<id>',
     )
+    .option('--until-stdin-ends', 'stop when standard input ends too: what started the node is gone')
     .action(async (options: Record<string, unknown>) => {
       const { config, chosen, file } = await loadNodeConfig(options)
       // All paths are absolute by now. No thread can be started in a directory that is deleted, and none that is held can be unmounted.
       process.chdir('/')
       goOnUnread()
-      const stop = interruption()
+      const stop = options.untilStdinEnds ? AbortSignal.any([interruption(), endOfInput()]) : interruption()
       const { startNode } = await import('../node/node.ts')
       const node = await startNode(config, { file, chosen, signal: stop }).catch((error: unknown) => {
         if (stop.aborted) return undefined

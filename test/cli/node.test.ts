@@ -5,7 +5,8 @@ import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
+import { until } from '../harness/waiting.ts'
+import { interrupted, lineOf, lossy, penstock, type Result, scratch, start } from './cli.ts'
 import { KEYS, PseudoTerminal } from './pseudo-terminal.ts'
 
 const directory = scratch()
@@ -356,4 +357,36 @@ describe('demo', () => {
     expect(delivered).toBeGreaterThan(sent * 0.95)
     expect(corrupt).toBe(0)
   })
+
+  it('killed, leaves no node behind', async () => {
+    const demo = start(['demo', '--duration', '60s'])
+    const [, url] = await lineOf(demo, /^node \S+ is up: REST (http\S+), /)
+    const answers = () =>
+      fetch(`${url}/v1/node`).then(
+        () => true,
+        () => false,
+      )
+    expect(await answers()).toBe(true)
+    demo.kill('SIGKILL')
+    await until(async () => !(await answers()), 'its node has ended too')
+  })
+
+  it.each([
+    ['demo', 'SIGINT', 130],
+    ['demo-operate', 'SIGHUP', 129],
+    ['demo-hub', 'SIGTERM', 143],
+  ] as const)('%s ends at %s before its nodes are up, with %i', async (name, signal, code) => {
+    const { stderr, ...ended } = await interrupted([name], signal)
+    expect(ended).toMatchObject({ code, signal: null })
+    expect(stderr).toContain('interrupted')
+  })
+})
+
+it('a node is up until its standard input ends, where that is asked for', async () => {
+  const listeners = ['--http', '127.0.0.1:0', '--grpc', 'none', '--log-level', 'error']
+  const child = start(['up', '--until-stdin-ends', '--data-dir', `${directory.path}/until`, ...listeners])
+  await lineOf(child, /^penstock ready /)
+  expect(child.exitCode).toBe(null)
+  child.stdin!.end()
+  expect(await once(child, 'exit')).toEqual([0, null])
 })
