@@ -80,8 +80,8 @@ async function answer(ids: string[], accept: boolean, options: Common & { all?: 
   }
   const client = await reachedBy(options)
   const { requests: pending } = await client.getPendingAuthenticationRequests()
-  const named = options.all ? pending.map(({ requestId }) => requestId) : ids.flatMap((id) => requestsOf(pending, id))
-  const asked = new Set(named)
+  const meant = options.all ? pending.map(({ requestId }) => requestId) : ids.flatMap((id) => requestsOf(pending, id))
+  const asked = new Set(meant)
   const socket = await RequestSocket.open(client)
   const answered: Answered[] = []
   try {
@@ -103,7 +103,7 @@ async function answer(ids: string[], accept: boolean, options: Common & { all?: 
   else {
     for (const { requestId, error } of answered) {
       if (error === undefined) print(`${accept ? 'approved' : 'rejected'} ${requestId}`)
-      else process.stderr.write(`penstock: ${error}\n`)
+      else process.stderr.write(`penstock: ${named(error)}\n`)
     }
     if (answered.length === 0) print('no node asks to join')
   }

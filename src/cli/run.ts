@@ -26,7 +26,7 @@ import {
   withOutput,
 } from './options.ts'
 import { RatesReader, ratesLine, ratesTable } from './rates.ts'
-import { LiveRegion, paint, print, printJson } from './terminal.ts'
+import { LiveRegion, named, paint, print, printJson } from './terminal.ts'
 
 interface RunCommandOptions {
   duration?: number
@@ -104,7 +104,7 @@ async function run(file: string, options: RunCommandOptions): Promise<void> {
     for (const { timestamp, level, component, message } of selection.select(lines)) {
       const clock = new Date(timestamp).toISOString().slice(11)
       const label = paint(level.padEnd(5), LEVEL_COLOURS[level], process.stderr)
-      process.stderr.write(`${clock} ${label} ${component ? `${component}: ` : ''}${message}\n`)
+      process.stderr.write(`${clock} ${label} ${named(component ? `${component}: ${message}` : message)}\n`)
     }
   }
   const [{ openRunPool }, { useAeadBackend }] = await Promise.all([

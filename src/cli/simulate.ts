@@ -17,7 +17,7 @@ import { kpiObserver } from './simulate-run.ts'
 import { MAX_SEED, planSweep, runOf } from './sweep.ts'
 import { valueText } from './sweep-settings.ts'
 import { MAX_JOBS, MAX_RUNS } from './sweep-values.ts'
-import { print, printJson } from './terminal.ts'
+import { named, print, printJson } from './terminal.ts'
 
 interface SimulateCommandOptions {
   duration: number
@@ -38,7 +38,8 @@ function logger(run: string, verbose: boolean): (line: LogLine) => void {
   return ({ timestamp, level, component, message }) => {
     if (!verbose && level !== 'WARN' && level !== 'ERROR' && level !== 'FATAL') return
     const at = (timestamp / 1000).toFixed(6)
-    process.stderr.write(`${at} ${level} ${run ? `${run}: ` : ''}${component ? `${component}: ` : ''}${message}\n`)
+    const told = named(component ? `${component}: ${message}` : message)
+    process.stderr.write(`${at} ${level} ${run ? `${run}: ` : ''}${told}\n`)
   }
 }
 

@@ -477,6 +477,19 @@ describe('simulate', () => {
     expect(stdout).toContain('time was up after 1 min 30 s of virtual time')
   })
 
+  it.each([['simulate', '--verbose'], ['run']])(
+    '%s writes out what would steer the terminal in a log line',
+    async (...args) => {
+      const source = { uniform_traffic_source: { output: 'a', total_packets: 10, interval: 1 } }
+      const pipeline = { 'in\u001b[31m\nout': source, sink: { traffic_sink: { input: 'a' } } }
+      const input = JSON.stringify({ version: 1, engine_config: { pipeline } })
+      const { code, stderr } = await penstock([...args, '-', '-d', '1s'], { input })
+      expect(code).toBe(0)
+      expect(stderr).toContain(' in\\u001b[31m\\u000aout: ')
+      expect(stderr).not.toContain('\u001b')
+    },
+  )
+
   it('refuses a bad configuration', async () => {
     const { code, stderr } = await penstock(['simulate', '-', '-d', '1s'], { input: '{' })
     expect(code).toBe(1)
