@@ -8,8 +8,14 @@ import { Failure } from './failure.ts'
 /** Bytes of such a text, at most: those of 64 configurations of 1 MiB, which one file for `pipelines apply` may hold. */
 const MAX_TEXT_BYTES = 64 << 20
 
-/** The text of a file, which may be a pipe, `-` being standard input; of one that has more than `most` bytes the rest is never read. */
+const BYTE_ORDER_MARK = '\ufeff'
+
+/**
+ * The text of a file, which may be a pipe, `-` being standard input; of one that has more than `most` bytes the rest is never read. Without the byte
+ * order mark that some editors begin files with (RFC 8259, section 8.1, lets readers ignore it).
+ */
 export async function readInput(file: string, most = MAX_TEXT_BYTES): Promise<string> {
+  if (file === '') throw new Failure('the name of the file to read is empty')
   const name = file === '-' ? 'standard input' : file
   try {
     const bytes = await bytesOf(file === '-' ? process.stdin : createReadStream(file), most)
@@ -18,7 +24,8 @@ export async function readInput(file: string, most = MAX_TEXT_BYTES): Promise<st
     }
     // A decoder would put something else in its place.
     if (!isUtf8(bytes)) throw new Failure(`${name} is not UTF-8 text`)
-    return bytes.toString('utf8')
+    const text = bytes.toString('utf8')
+    return text.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text
   } catch (error) {
     if (error instanceof Failure) throw error
     const { code } = error as NodeJS.ErrnoException

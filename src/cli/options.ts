@@ -6,7 +6,7 @@ import { readDuration } from '../text/durations.ts'
 import type { Problem } from '../text/pointer.ts'
 import { UsageFailure } from './failure.ts'
 import { onOutputLoss, watchReader } from './output.ts'
-import { paint, writeYaml } from './terminal.ts'
+import { named, paint, writeYaml } from './terminal.ts'
 
 /** For people, or as data, which is then written as JSON or YAML. */
 export type Format = 'table' | 'json'
@@ -79,7 +79,8 @@ export function logLevel(given: string): LogLevel {
 
 /** `/engine_config/…: what is wrong`, one problem a line. */
 export function problemLines(problems: readonly Problem[], stream: { isTTY?: boolean } = process.stderr): string {
-  return problems.map(({ pointer, message }) => `  ${paint(pointer || '/', 'cyan', stream)}: ${message}`).join('\n')
+  const line = ({ pointer, message }: Problem) => `  ${paint(named(pointer) || '/', 'cyan', stream)}: ${named(message)}`
+  return problems.map(line).join('\n')
 }
 
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const

@@ -7,6 +7,7 @@ import { messageOf } from '../text/error-message.ts'
 import { clientOf, DEFAULT_URL } from './client.ts'
 import { Failure, UsageFailure } from './failure.ts'
 import { meant, OF_BEGINNINGS } from './ids.ts'
+import { named } from './terminal.ts'
 import { findToken, type TokenOptions } from './token-source.ts'
 
 export interface ClientOptions extends TokenOptions {
@@ -93,7 +94,7 @@ export async function targetOf(options: TargetOptions): Promise<{ client: Client
 export async function findNode(client: Client, given: string): Promise<Node> {
   const found = meant((await client.getNodes()).nodes, given, 'nodes')
   if (found !== undefined) return found
-  throw new Failure(`no node on this hub has the id or name "${given}" (${OF_BEGINNINGS}): see "penstock nodes"`)
+  throw new Failure(`no node on this hub has the id or name "${named(given)}" (${OF_BEGINNINGS}): see "penstock nodes"`)
 }
 
 /** Finds a pipeline by its id, its name or the beginning of its id. */
@@ -101,7 +102,7 @@ export async function findPipeline(client: Client, node: string, given: string):
   const found = await pipelineCalled(client, node, given)
   if (found !== undefined) return found
   throw new Failure(
-    `no pipeline has the id or name "${given}" on node ${node} (${OF_BEGINNINGS}): see "penstock pipelines list"`,
+    `no pipeline has the id or name "${named(given)}" on node ${node} (${OF_BEGINNINGS}): see "penstock pipelines list"`,
   )
 }
 
@@ -133,7 +134,7 @@ export async function findRun(
   if (pipeline === undefined) throw new UsageFailure('name a pipeline, or a run with --run')
   const found = await findPipeline(client, node, pipeline)
   if (!found.currentRun) {
-    throw new Failure(`pipeline "${found.name}" has no run now: start it, or name a past run with --run`)
+    throw new Failure(`pipeline "${named(found.name)}" has no run now: start it, or name a past run with --run`)
   }
   return found.currentRun.id
 }

@@ -1,6 +1,7 @@
 /** Files that options of commands name: what is none of their kind is named, with what to do, and no pipe is waited for. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, symlinkSync, truncateSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { makeCertificate } from '../../src/link/certificate.ts'
 import { packageRoot } from '../../src/package-root.ts'
@@ -98,6 +99,20 @@ describe('a text', () => {
     expect(stderr).toMatch(
       /^penstock: standard input has more than 64MiB.*\npenstock: \/dev\/fd\/\d+ has more than 64MiB/,
     )
+  })
+
+  it('may begin with a byte order mark, and has a file with a name', async () => {
+    const text = `\ufeff${readFileSync(join(packageRoot(), 'examples/gate.json'), 'utf8')}`
+    expect(await penstock(['validate', directory.file('marked.json', text)])).toMatchObject({ code: 0, stderr: '' })
+    for (const command of [
+      ['validate', ''],
+      ['pipelines', 'apply', ''],
+    ]) {
+      expect(await penstock(command)).toMatchObject({
+        code: 1,
+        stderr: 'penstock: the name of the file to read is empty\n',
+      })
+    }
   })
 
   it('comes through a pipe or standard input', async () => {
