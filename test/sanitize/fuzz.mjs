@@ -556,6 +556,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     connectionReceive: () => receiveArguments('connection'),
     connectionSend: () => sendArguments('connection'),
     tunState: () => [get('tun')],
+    tunKeep: () => [get('tun')],
     tunReceive: () => receiveArguments('tun'),
     tunSend: () => sendArguments('tun'),
     close: () => [get(random.pick(KINDS))],

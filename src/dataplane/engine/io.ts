@@ -51,7 +51,8 @@ export interface PacketIo {
   send(handles: Int32Array, from: number, count: number): number
   /**
    * There for a socket bound to an interface, and to be called now and then: when the interface has been made anew, the socket
-   * is bound to the new one. True when that has happened: `name` may be another then. Logs what becomes of the interface.
+   * is bound to the new one. True when that has happened: `name` may be another then. There for an interface that the run made,
+   * too: what it was given and has lost it gets again. Logs what becomes of the interface.
    */
   follow?(log: Log): boolean
   /** There for a UDP socket of the system's. */

@@ -20,6 +20,7 @@ import { connectionFault, tunFault, udpFault } from './io-faults.ts'
 import { NativeConnection, NativeListener } from './native-connection.ts'
 import { type NativeIoParts, NativePacketIo, UdpSocket } from './native-packet-io.ts'
 import { type NetworkOptions, type NetworkPlace, type NetworkPort, RunNetworks } from './network.ts'
+import { OwnInterface } from './own-interface.ts'
 import type { Packets } from './packets.ts'
 
 const COMMAND_TOKEN = 0
@@ -162,8 +163,9 @@ export class NativeIo implements Io, NativeIoParts {
       (error) => tunFault(error, options),
     )
     const { name, found, ...state } = native.tunState(handle)
+    if (!found) return this.watch(new OwnInterface(this, handle, name, options), handle, events)
     const io = new NativePacketIo(this, handle, name, options.kind, [native.tunReceive, native.tunSend])
-    if (found) io.found = state
+    io.found = state
     return this.watch(io, handle, events)
   }
 

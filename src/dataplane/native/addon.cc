@@ -52,6 +52,7 @@ static const Export kExports[] = {
     {"udpSend", udpSend},
     {"tunOpen", tunOpen},
     {"tunState", tunState},
+    {"tunKeep", tunKeep},
     {"tunReceive", tunReceive},
     {"tunSend", tunSend},
     {"tcpListen", tcpListen},

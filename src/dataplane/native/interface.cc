@@ -85,27 +85,51 @@ int addAddress(int fd, int index, const sockaddr_storage& address, int prefix) {
   return ask(fd, request);
 }
 
-/** Whether packets to `address` are taken in by this host. */
-bool delivered(int fd, const sockaddr_storage& address) {
+/** An entry of the routing tables; `type` 0 where there is none. */
+struct Route {
+  uint8_t type = 0;
+  uint8_t prefix = 0;
+  uint32_t interface = 0;
+  uint32_t metric = 0;
+};
+
+/** The entry that packets to `address` take, of those through the interface `index` where it is not 0. Reads no table and waits for no lock of the kernel's. */
+Route lookUp(int fd, const sockaddr_storage& address, int index) {
   Request request;
-  auto* route = begin<rtmsg>(request, RTM_GETROUTE, 0);
+  auto* asked = begin<rtmsg>(request, RTM_GETROUTE, 0);
   request.header.nlmsg_flags = NLM_F_REQUEST;
-  route->rtm_family = static_cast<uint8_t>(address.ss_family);
+  asked->rtm_family = static_cast<uint8_t>(address.ss_family);
+  asked->rtm_flags = RTM_F_FIB_MATCH;
   size_t size = 0;
   const void* bytes = bytesOf(address, &size);
-  route->rtm_dst_len = static_cast<uint8_t>(size * 8);
+  asked->rtm_dst_len = static_cast<uint8_t>(size * 8);
   attribute(request, RTA_DST, bytes, size);
+  if (index != 0) attribute(request, RTA_OIF, &index, sizeof index);
   alignas(nlmsghdr) uint8_t answer[4096];
-  if (send(fd, &request, request.header.nlmsg_len, 0) < 0) return false;
+  if (send(fd, &request, request.header.nlmsg_len, 0) < 0) return {};
   const ssize_t got = recv(fd, answer, sizeof answer, 0);
   const auto* header = reinterpret_cast<const nlmsghdr*>(answer);
-  return got >= static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg))) && header->nlmsg_type == RTM_NEWROUTE &&
-         reinterpret_cast<const rtmsg*>(NLMSG_DATA(header))->rtm_type == RTN_LOCAL;
+  if (got < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(rtmsg))) || header->nlmsg_type != RTM_NEWROUTE) return {};
+  const auto* found = reinterpret_cast<const rtmsg*>(NLMSG_DATA(header));
+  Route route;
+  route.type = found->rtm_type;
+  route.prefix = found->rtm_dst_len;
+  auto left = static_cast<int>(got) - static_cast<int>(NLMSG_LENGTH(sizeof(rtmsg)));
+  for (const rtattr* part = RTM_RTA(found); RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+    if (RTA_PAYLOAD(part) < sizeof(uint32_t)) continue;
+    if (part->rta_type == RTA_OIF) memcpy(&route.interface, RTA_DATA(part), sizeof route.interface);
+    if (part->rta_type == RTA_PRIORITY) memcpy(&route.metric, RTA_DATA(part), sizeof route.metric);
+  }
+  return route;
 }
 
-int addDefaultRoute(int fd, int index, int family) {
+/** Whether packets to `address` are taken in by this host. */
+bool delivered(int fd, const sockaddr_storage& address) { return lookUp(fd, address, 0).type == RTN_LOCAL; }
+
+/** `flags` beside NLM_F_CREATE: with NLM_F_EXCL any route of the same metric is in its place, with NLM_F_APPEND only one through the interface. */
+int addDefaultRoute(int fd, int index, int family, uint16_t flags) {
   Request request;
-  auto* route = begin<rtmsg>(request, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+  auto* route = begin<rtmsg>(request, RTM_NEWROUTE, static_cast<uint16_t>(NLM_F_CREATE | flags));
   route->rtm_family = static_cast<uint8_t>(family);
   route->rtm_table = RT_TABLE_MAIN;
   route->rtm_protocol = RTPROT_STATIC;
@@ -113,6 +137,42 @@ int addDefaultRoute(int fd, int index, int family) {
   route->rtm_type = RTN_UNICAST;
   attribute(request, RTA_OIF, &index, sizeof index);
   return ask(fd, request);
+}
+
+/** What the kernel gives a route for which none is named (IP6_RT_PRIO_USER); IPv4 has 0. */
+constexpr uint32_t kMetricV6 = 1024;
+
+/** An address for documentation (RFC 5737, RFC 3849), to which a default route leads where there is one. */
+sockaddr_storage elsewhere(int family) {
+  sockaddr_storage address;
+  socklen_t length = 0;
+  parseAddress(family == AF_INET ? "192.0.2.1" : "2001:db8::1", 0, &address, &length);
+  return address;
+}
+
+int keepAddress(int fd, const KeptInterface& kept) {
+  const int bits = kept.address.ss_family == AF_INET ? 32 : 128;
+  const Route route = lookUp(fd, kept.address, 0);
+  if (route.type == RTN_LOCAL && route.prefix == bits && route.interface == static_cast<uint32_t>(kept.index)) return kThere;
+  const int error = addAddress(fd, kept.index, kept.address, kept.prefix);
+  if (error == EEXIST) return kThere;
+  return error ? -error : kPutBack;
+}
+
+int keepDefaultRoute(int fd, const KeptInterface& kept) {
+  const int family = kept.address.ss_family;
+  const Route route = lookUp(fd, elsewhere(family), kept.index);
+  const uint32_t metric = family == AF_INET ? 0 : kMetricV6;
+  if (route.type == RTN_UNICAST && route.prefix == 0 && route.interface == static_cast<uint32_t>(kept.index) &&
+      route.metric == metric) {
+    return kThere;
+  }
+  int error = addDefaultRoute(fd, kept.index, family, NLM_F_EXCL);
+  if (error == 0) return kPutBack;
+  // The one that is there is the interface's own, or somebody else's, which stays and stays in front.
+  if (error == EEXIST) error = addDefaultRoute(fd, kept.index, family, NLM_F_APPEND);
+  if (error == EEXIST) return kThere;
+  return error ? -error : kPutBehind;
 }
 
 struct Netlink {
@@ -125,8 +185,8 @@ struct Netlink {
 }  // namespace
 
 InterfaceFailure configureInterface(const std::string& name, const std::string& address, int prefix, uint32_t mtu,
-                                    bool defaultRoute) {
-  sockaddr_storage parsed;
+                                    bool defaultRoute, KeptInterface* kept) {
+  sockaddr_storage& parsed = kept->address;
   socklen_t length = 0;
   const std::string where = name + " " + address + "/" + std::to_string(prefix);
   if (!parseAddress(address, 0, &parsed, &length)) return {EINVAL, "inet_pton", where};
@@ -135,14 +195,32 @@ InterfaceFailure configureInterface(const std::string& name, const std::string& 
   if (netlink.fd < 0) return {errno, "socket", "netlink"};
   const int index = static_cast<int>(if_nametoindex(name.c_str()));
   if (index == 0) return {errno, "if_nametoindex", name};
+  kept->index = index;
+  kept->prefix = prefix;
+  kept->defaultRoute = defaultRoute;
   if (int error = setLink(netlink.fd, index, mtu)) return {error, "RTM_NEWLINK", name + " mtu " + std::to_string(mtu)};
   if (int error = addAddress(netlink.fd, index, parsed, prefix)) return {error, "RTM_NEWADDR", where};
   // The kernel makes an IPv6 address reachable from a work queue, a moment after the request was answered.
   for (int i = 0; i < 500 && !delivered(netlink.fd, parsed); i++) usleep(1000);
   if (defaultRoute) {
-    if (int error = addDefaultRoute(netlink.fd, index, parsed.ss_family)) return {error, "RTM_NEWROUTE", name + " default route"};
+    const int error = addDefaultRoute(netlink.fd, index, parsed.ss_family, NLM_F_EXCL);
+    if (error) return {error, "RTM_NEWROUTE", name + " default route"};
   }
   return {};
+}
+
+Upkeep keepInterface(const KeptInterface& kept) {
+  Upkeep upkeep;
+  Netlink netlink;
+  ifreq request{};
+  request.ifr_ifindex = kept.index;
+  if (netlink.fd < 0 || ioctl(netlink.fd, SIOCGIFNAME, &request) < 0 || ioctl(netlink.fd, SIOCGIFFLAGS, &request) < 0) return upkeep;
+  upkeep.present = true;
+  upkeep.up = (request.ifr_flags & IFF_UP) != 0;
+  if (!upkeep.up) return upkeep;
+  upkeep.address = keepAddress(netlink.fd, kept);
+  if (kept.defaultRoute) upkeep.defaultRoute = keepDefaultRoute(netlink.fd, kept);
+  return upkeep;
 }
 
 InterfaceState interfaceState(const std::string& name) {

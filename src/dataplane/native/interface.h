@@ -1,6 +1,7 @@
 /** Giving a network interface its mtu, address and routes through rtnetlink. */
 #pragma once
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <string>
 #include <vector>
@@ -13,12 +14,35 @@ struct InterfaceFailure {
   std::string subject;
 };
 
+/** What an interface was given and is to keep; `index` is the kernel's number of it, which stays when its name is changed. */
+struct KeptInterface {
+  int index = 0;
+  sockaddr_storage address{};
+  int prefix = 0;
+  bool defaultRoute = false;
+};
+
 /**
  * Sets mtu and address, brings the interface up and, when asked, makes it the default route of the address's family. `error` is
- * 0 on success.
+ * 0 on success, and then `kept` says what was given.
  */
 InterfaceFailure configureInterface(const std::string& name, const std::string& address, int prefix, uint32_t mtu,
-                                    bool defaultRoute);
+                                    bool defaultRoute, KeptInterface* kept);
+
+/** What has become of an address or a route that is kept; negative: the errno with which putting it back was refused. */
+enum Kept { kThere = 0, kPutBack = 1, kPutBehind = 2 };
+
+struct Upkeep {
+  /** It is in the network namespace of this process. */
+  bool present = false;
+  bool up = false;
+  int address = kThere;
+  /** `kPutBehind`: there is a route of somebody else's with the same metric. */
+  int defaultRoute = kThere;
+};
+
+/** Looks, and gives the interface again what it lacks while it is up: one that is set down loses its routes, and its IPv6 addresses. */
+Upkeep keepInterface(const KeptInterface& kept);
 
 struct InterfaceState {
   uint32_t mtu = 0;

@@ -470,6 +470,7 @@ describe('wrong arguments', () => {
       connectionSend: [connection, id, handles, 0, 0, counters],
       tunOpen: [owner, device],
       tunState: [1],
+      tunKeep: [1],
       tunReceive: [1, id, handles, 64, 0, counters],
       tunSend: [1, id, handles, 0, 0, counters],
       close: [udp],

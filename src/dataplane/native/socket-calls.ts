@@ -70,6 +70,16 @@ export interface InterfaceState {
  */
 export const SOCKET_BUFFER_BYTES = 8 << 20
 
+/** What has become of what an interface was given: it is there; it was gone and was put back, or put behind another's; negative: the errno of the refusal. */
+export const KEPT = { there: 0, putBack: 1, putBehind: 2 } as const
+
+/** By `KEPT`; looked at only while `up`. */
+interface Upkeep {
+  up: boolean
+  address: number
+  defaultRoute: number
+}
+
 /** Counters a receive or send call adds to; a Float64Array of `IO_COUNTERS.length`. */
 export const IO_COUNTERS = [
   'oversize', // datagrams longer than the mtu, dropped
@@ -144,6 +154,12 @@ export interface SocketCalls {
   tunOpen(owner: number, options: TunOpenOptions): number
   /** `found`: somebody else had made it; then nothing of the options but `offload` was applied, and it stays when it is closed. */
   tunState(device: number): { name: string; found: boolean } & InterfaceState
+  /**
+   * Looks whether an interface that `tunOpen` made is up and still has its address and default route, and gives it again what it lacks. Null of one that
+   * was found, and of one that is in another network namespace by now. A few system calls: no table is read, and no lock of the kernel's waited for as
+   * long as nothing is missing.
+   */
+  tunKeep(device: number): Upkeep | null
   /** As `udpReceive`. */
   tunReceive(
     device: number,

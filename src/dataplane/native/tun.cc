@@ -40,6 +40,8 @@ struct Tun : Descriptor {
   bool vnet = false;
   /** Somebody else made the interface, to last (TUNSETPERSIST). */
   bool found = false;
+  /** What it was given, of an interface that was not found. */
+  KeptInterface kept;
   /** Length of the virtio-net header before this run, of an interface that was found. */
   int headerBytes = 0;
   /** The kernel takes and gives UDP GSO frames (Linux 6.2). */
@@ -262,7 +264,7 @@ napi_value tunOpen(napi_env env, napi_callback_info info) {
     }
   }
   if (device->found) return adopt(arguments, owner, std::move(device));
-  const InterfaceFailure failure = configureInterface(device->name, address, prefix, mtu, defaultRoute);
+  const InterfaceFailure failure = configureInterface(device->name, address, prefix, mtu, defaultRoute, &device->kept);
   if (failure.error) {
     throwSystem(env, failure.error, failure.syscall, failure.subject);
     return nullptr;
@@ -286,6 +288,23 @@ napi_value tunState(napi_env env, napi_callback_info info) {
     napi_set_element(env, addresses, static_cast<uint32_t>(i), toString(env, state.addresses[i]));
   }
   napi_set_named_property(env, result, "addresses", addresses);
+  return result;
+}
+
+napi_value tunKeep(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "tunKeep", 1);
+  Lease<Tun> device(arguments, 0, "device", Kind::tun, false);
+  if (!device) return nullptr;
+  napi_value result = nullptr;
+  const Upkeep upkeep = device->found ? Upkeep{} : keepInterface(device->kept);
+  if (!upkeep.present) {
+    napi_get_null(env, &result);
+    return result;
+  }
+  napi_create_object(env, &result);
+  napi_set_named_property(env, result, "up", toBoolean(env, upkeep.up));
+  napi_set_named_property(env, result, "address", toInteger(env, upkeep.address));
+  napi_set_named_property(env, result, "defaultRoute", toInteger(env, upkeep.defaultRoute));
   return result;
 }
 

@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import { NS_PER_MS, NS_PER_S } from '../../engine/clock.ts'
 import type { ConnectionEvents, ConnectionIo, ConnectionOptions } from '../../engine/io.ts'
+import { errorName } from '../../engine/system-errors.ts'
 import type { Timer } from '../../engine/timers.ts'
 import { Connection, type ConnectionContext, type ConnectionOwner } from './connection.ts'
 import type { SendQueue } from './send-queue.ts'
@@ -89,7 +90,7 @@ export class Connecting {
     const state = made.connected()
     if (state === -EINPROGRESS) return false
     if (state < 0) {
-      this.failedToConnect(own, `${made.name} cannot be reached (${nameOf(-state)})`)
+      this.failedToConnect(own, `${made.name} cannot be reached (${errorName(-state)})`)
       return false
     }
     this.connectTimer.cancel()
@@ -125,8 +126,4 @@ export class Connecting {
     this.stopped = true
     this.connectTimer.cancel()
   }
-}
-
-function nameOf(errno: number): string {
-  return Object.entries(constants.errno).find(([, value]) => value === errno)?.[0] ?? `errno ${errno}`
 }

@@ -1,14 +1,19 @@
 /** What tun and tap have in common: a network interface of the machine, its fields and their rules, and the packets through it. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
+import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
 import type { Fault } from '../../engine/component.ts'
 import type { Io } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
 import { Bool, Input, InterfaceName, Optional, Output, Text } from '../../engine/schema.ts'
+import type { Timer } from '../../engine/timers.ts'
 import type { InterfaceState } from '../../native/socket-calls.ts'
 import { Endpoint, type EndpointOptions } from './endpoint.ts'
 
 export const DEFAULT_MTU = 1280
+
+/** How often an interface that the run made is looked at, whether it still has what it was given. */
+const KEEP_NS = 250 * NS_PER_MS
 
 /** The fields of an interface that carries `what`, such as IP packets. */
 export const interfaceFields = (what: string) => ({
@@ -22,7 +27,7 @@ export const interfaceFields = (what: string) => ({
 
 /** For the pages of both: how an interface comes and goes. */
 export const INTERFACE_LIFE =
-  'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it.'
+  'The interface is made at start, gets its address and MTU, and goes away when the run ends. It takes the capability CAP_NET_ADMIN (root has it). netmask is 255.255.255.0 or 24, for IPv6 64; unset it is 24 for IPv4 and 64 for IPv6. With is_default_route all traffic of the machine that has no better route goes through it. Linux takes the routes of an interface that is set down, and its IPv6 addresses: when this one is up again it gets its address and default route again within a quarter of a second, as it does when somebody removes them. The log says that it is down, and what was put back. Other routes through it are for who made them to make again.'
 
 /** For the pages of both: an interface of `ip tuntap add … mode <kind>`. */
 export const interfaceFound = (kind: 'tun' | 'tap') =>
@@ -98,14 +103,21 @@ interface InterfaceOptions {
   config: InterfaceConfig
   /** Exchange large packets with the machine. */
   offload: boolean
+  context: InterfaceContext
+}
+
+/** The parts of a component's context that an interface needs. */
+interface InterfaceContext {
+  clock: RunClock
   io: Io
+  timer(fire: () => void): Timer
   log: Log
 }
 
 /** Makes or takes the interface and says so; `options.mtu` is the longest packet or frame. Throws when the system refuses. */
 export function openInterface(
   options: EndpointOptions,
-  { kind, config, offload, io, log }: InterfaceOptions,
+  { kind, config, offload, context: { clock, io, timer, log } }: InterfaceOptions,
 ): Endpoint {
   const { interface_name: name, ip, mtu } = config
   const device = {
@@ -122,5 +134,12 @@ export function openInterface(
   if (found === undefined) {
     log('INFO', `interface ${endpoint.io.name} is up with ${ip}`, { interface: endpoint.io.name, mtu })
   } else sayFound(found, config, log)
+  if (endpoint.io.follow) {
+    const look = timer(() => {
+      endpoint.io.follow?.(log)
+      look.at(clock.now + KEEP_NS)
+    })
+    look.at(clock.now + KEEP_NS)
+  }
   return endpoint
 }

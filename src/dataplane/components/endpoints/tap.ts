@@ -41,9 +41,10 @@ Two of them joined by a tunnel are one Ethernet segment. A bridge at each end an
   mtu: ({ mtu }) => mtu + FRAME_BYTES,
   sends: ({ mtu }) => mtu + FRAME_BYTES,
   check: interfaceFaults,
-  create(config, { packets, io, log, metrics, outlets }) {
+  create(config, context) {
+    const { packets, metrics, outlets } = context
     const options = { packets, metrics, outlet: outlets.output, mtu: config.mtu + FRAME_BYTES }
-    const endpoint = openInterface(options, { kind: 'tap', config, offload: false, io, log })
+    const endpoint = openInterface(options, { kind: 'tap', config, offload: false, context })
     return {
       input: (batch) => endpoint.enqueue(batch),
       active: () => endpoint.active,

@@ -35,10 +35,11 @@ export const tun = defineComponent({
   mtu: ({ mtu }) => mtu,
   sends: ({ mtu }) => mtu,
   check: interfaceFaults,
-  create(config, { packets, io, log, metrics, outlets }) {
+  create(config, context) {
+    const { packets, metrics, outlets } = context
     const { mtu, generic_offload: offload } = config
     const options = { packets, metrics, outlet: outlets.output, mtu }
-    const endpoint = openInterface(options, { kind: 'tun', config, offload, io, log })
+    const endpoint = openInterface(options, { kind: 'tun', config, offload, context })
     let malformed = 0
     return {
       input: (batch) => endpoint.enqueue(batch),

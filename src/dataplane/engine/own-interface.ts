@@ -1,0 +1,53 @@
+/** A TUN or TAP interface that the run made, which it keeps as it is configured: one that is set down and up again has lost routes and IPv6 addresses. */
+import { native } from '../native/native.ts'
+import { KEPT, type TunOpenOptions } from '../native/socket-calls.ts'
+import type { Log } from './log.ts'
+import { type NativeIoParts, NativePacketIo } from './native-packet-io.ts'
+import { errorText } from './system-errors.ts'
+
+export class OwnInterface extends NativePacketIo {
+  private readonly address: string
+  /** It was down when last looked. */
+  private down = false
+  /** What could not be put back, and why, as the log says. */
+  private refused = ''
+
+  constructor(io: NativeIoParts, handle: number, name: string, { kind, address }: TunOpenOptions) {
+    super(io, handle, name, kind, [native.tunReceive, native.tunSend])
+    this.address = address
+  }
+
+  follow(log: Log): boolean {
+    const now = native.tunKeep(this.handle)
+    if (!now) return false
+    const { name } = this
+    const fields = { interface: name }
+    if (!now.up) {
+      if (!this.down) log('WARN', `interface ${name} is down: nothing is sent or received until it is up again`, fields)
+      this.down = true
+      return false
+    }
+    if (this.down) log('INFO', `interface ${name} is up again`, fields)
+    this.down = false
+    const parts = [
+      { what: `its address ${this.address}`, state: now.address },
+      { what: 'its default route', state: now.defaultRoute },
+    ]
+    const back = parts.filter(({ state }) => state > KEPT.there).map(({ what }) => what)
+    if (back.length > 0) log('INFO', `interface ${name} had lost ${back.join(' and ')}: put back`, fields)
+    if (now.defaultRoute === KEPT.putBehind)
+      log(
+        'WARN',
+        `another default route of the same metric as that of interface ${name} is there, which may get its traffic (ip route)`,
+        fields,
+      )
+    const refused = parts
+      .filter(({ state }) => state < 0)
+      .map(({ what, state }) => `${what} (${errorText(-state)})`)
+      .join(' and ')
+    if (refused !== '' && refused !== this.refused)
+      log('WARN', `interface ${name} has lost ${refused}, which cannot be put back so far`, fields)
+    this.refused = refused
+    return false
+  }
+}

@@ -1,0 +1,54 @@
+/** Interfaces that a run made keep their address and default route when they are set down and up again. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const script = fileURLToPath(new URL('./kept-interface.mjs', import.meta.url))
+const possible = spawnSync('unshare', ['-n', 'sh', '-c', 'ip link set lo up && ip tuntap add mode tun']).status === 0
+if (!possible) console.warn('SKIPPED: the test of interfaces that are set down and up needs root, unshare and ip')
+
+const ROUTES = { four: ['four 0', 'other 100'], six: ['six 1024', 'other 2000'] }
+const FOUR = 'interface four had lost its default route: put back'
+const SIX = 'interface six had lost its address fd00:99:6::1 and its default route: put back'
+
+describe.skipIf(!possible)('an interface that the run made', () => {
+  it('has its address and default route again after it was down, and leaves those of others alone', () => {
+    const command = ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', process.execPath, script]
+    const result = JSON.parse(execFileSync('unshare', command, { timeout: 60_000, encoding: 'utf8' }))
+    expect(result.first.routes).toEqual(ROUTES)
+    // Down and up within milliseconds; the one that was found lacks what Linux took.
+    expect(result.quick).toMatchObject({ routes: ROUTES, addresses: { lasting: [] } })
+    expect(result.quick.log).toEqual([
+      `four INFO: ${FOUR}`,
+      `six INFO: ${SIX}`,
+      'tapped INFO: interface tapped had lost its address fd00:99:7::1: put back',
+    ])
+    // Down for a while.
+    expect(result.down).toEqual(
+      ['four', 'six'].map(
+        (name) => `${name} WARN: interface ${name} is down: nothing is sent or received until it is up again`,
+      ),
+    )
+    expect(result.up).toEqual([
+      `four INFO: ${FOUR}`,
+      'four INFO: interface four is up again',
+      `six INFO: ${SIX}`,
+      'six INFO: interface six is up again',
+    ])
+    expect(result.taken).toEqual([
+      'four INFO: interface four had lost its address 10.99.4.1 and its default route: put back',
+      'six INFO: interface six had lost its default route: put back',
+    ])
+    expect(result.rival).toEqual({
+      routes: ['other 0', 'four 0', 'other 100'],
+      log: [
+        'four WARN: another default route of the same metric as that of interface four is there, which may get its traffic (ip route)',
+      ],
+    })
+    expect(result).toMatchObject({
+      end: { outcome: 'STOPPED' },
+      descriptors: 0,
+      left: ['lo', 'away', 'other', 'lasting'],
+    })
+  }, 70_000)
+})
