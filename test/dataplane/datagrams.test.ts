@@ -287,6 +287,45 @@ describe('udp', () => {
     await until(() => run.metrics().front.received_packets > seen, 'it still runs')
     await run.stop()
     expect(await run.handle.ended).toEqual({ outcome: 'STOPPED' })
+    // Said once, however many there were.
+    expect(run.log.filter(({ level }) => level === 'WARN')).toMatchObject([
+      { component: 'out', fields: { error: 'ECONNREFUSED', socket_errors: expect.any(Number) } },
+    ])
+    expect(run.log.find(({ level }) => level === 'WARN')?.message).toBe(
+      'the network reports errors of packets that were sent (ECONNREFUSED, connection refused): they are counted as socket_errors',
+    )
+  })
+
+  it('says once for each cause why the kernel refuses packets', async () => {
+    const asker = await peer()
+    const run = await start({
+      front: { udp_local: { address: '127.0.0.1:0', output: 'in' } },
+      copy: { splitter: { input: 'in', outputs: ['a', 'b'] } },
+      // Nobody may send to all without SO_BROADCAST, and no socket of IPv4 to an address of IPv6.
+      all: { peer_writer: { remote_address: '255.255.255.255:9', input: 'a', output: 'c' } },
+      six: { peer_writer: { remote_address: '[::1]:9', input: 'b', output: 'd' } },
+      broadcast: { udp: { local_address: '127.0.0.1:0', input: 'c' } },
+      other: { udp: { local_address: '127.0.0.1:0', input: 'd' } },
+    })
+    for (let i = 1; i <= 20; i++) {
+      await asker.send(run.port('front'), 'to all')
+      const refused = () => run.metrics().broadcast.refused_packets + run.metrics().other.refused_packets
+      await until(() => refused() === 2 * i, 'both refused')
+    }
+    const told = () => run.log.filter(({ level }) => level === 'WARN')
+    await until(() => told().length === 2, 'both told')
+    await run.stop()
+    const causes = {
+      broadcast: ['EACCES', 'EACCES, permission denied'],
+      other: ['EAFNOSUPPORT', 'EAFNOSUPPORT, address family not supported'],
+    }
+    const lines = Object.entries(causes).map(([component, [error, text]]) => ({
+      component,
+      message: `the kernel refuses packets (${text}): they are counted as refused_packets`,
+      fields: { error, refused_packets: 1 },
+    }))
+    const byName = told().sort((one, next) => one.component.localeCompare(next.component))
+    expect(byName).toMatchObject(lines)
   })
 
   it('hears a multicast group and sends to it', async () => {

@@ -161,7 +161,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
   const owner = () => (random.chance(0.8) ? owners[0] : random.chance(0.5) ? random.pick(owners) : get('owner'))
   const memoryId = () => random.pick([...memories.keys()])
   const ints = (length = random.pick([1, 4, 64, 100, 300])) => new Int32Array(length)
-  const counters = () => new Float64Array(random.pick([7, 7, 7, 8]))
+  const counters = () => new Float64Array(random.pick([9, 9, 9, 10]))
 
   /** A packet's first bytes are those of IP headers, often enough right for its neighbours to be joined with it. */
   function headers(data, at, length, next) {

@@ -35,7 +35,7 @@ const remote = { address: '127.0.0.1', port: native.udpAddress(receiver).port }
 const sender = native.udpOpen(owner, { backend, family: 4, remote, mtu: 1500, bufferBytes: 4096 })
 native.pollerAdd(poller, sender, 0)
 native.pollerWatchWrite(poller, sender, true)
-const counters = new Float64Array(7), ready = new Int32Array(1)
+const counters = new Float64Array(9), ready = new Int32Array(1)
 const first = native.udpSend(sender, id, handles, 0, count, counters)
 const freeAfterFirst = memory.free[0], blockedAfterFirst = counters[4]
 let sent = first, waits = 0
@@ -49,7 +49,7 @@ native.pollerRemove(poller, sender)
 native.pollerAdd(poller, receiver, 1)
 const got = new Int32Array(256), received = []
 while (received.length < count && native.pollerWait(poller, 10e9, ready) === 1) {
-  const taken = native.udpReceive(receiver, id, got, 256, 0, new Float64Array(7))
+  const taken = native.udpReceive(receiver, id, got, 256, 0, new Float64Array(9))
   for (let i = 0; i < taken; i++) received.push([memory.length[got[i]], memory.data[memory.offset[got[i]]]])
 }
 console.log(JSON.stringify({ first, freeAfterFirst, blockedAfterFirst, waits, freeAtEnd, sendErrors: counters[3], received }))

@@ -274,7 +274,18 @@ struct Memory {
 };
 
 /** Indices into the counters a receive or send call adds to: IO_COUNTERS of native.ts. */
-enum Counter { kOversize, kNoSlot, kSocketErrors, kSendErrors, kSendBlocked, kMalformed, kReceivedBytes, kCounters };
+enum Counter {
+  kOversize,
+  kNoSlot,
+  kSocketErrors,
+  kSendErrors,
+  kSendBlocked,
+  kMalformed,
+  kReceivedBytes,
+  kSocketErrno,
+  kSendErrno,
+  kCounters
+};
 
 /** Packets that leave as one message, and the pieces of memory they lie in. */
 struct SendGroup {

@@ -80,7 +80,7 @@ interface Upkeep {
   defaultRoute: number
 }
 
-/** Counters a receive or send call adds to; a Float64Array of `IO_COUNTERS.length`. */
+/** Counters a receive or send call adds to, and what its last errors were; a Float64Array of `IO_COUNTERS.length`. */
 export const IO_COUNTERS = [
   'oversize', // datagrams longer than the mtu, dropped
   'noSlot', // datagrams dropped because no slot was free
@@ -89,6 +89,8 @@ export const IO_COUNTERS = [
   'sendBlocked', // times the kernel's buffer was full (EAGAIN/ENOBUFS): the packets stay with the caller
   'malformed', // frames a TUN device could not split, lengths that no frame of a connection has
   'receivedBytes', // of the packets that were taken
+  'socketErrno', // the errno of the last of socketErrors
+  'sendErrno', // the errno of the last of sendErrors of UDP sockets and TUN devices; EDESTADDRREQ, EAFNOSUPPORT: no remote address, or one the socket does not speak
 ] as const
 
 export interface SocketCalls {

@@ -145,6 +145,12 @@ struct Send {
     }
   }
 
+  /** The kernel has refused a packet for good (errno). */
+  void refuse() {
+    counters[kSendErrors]++;
+    counters[kSendErrno] = errno;
+  }
+
   Sent single(const Packet& packet) {
     VnetHeader vnet{};
     const iovec parts[2] = {{&vnet, sizeof vnet}, {packet.data, static_cast<size_t>(packet.length)}};
@@ -199,7 +205,7 @@ struct Send {
         for (size_t i = 0; i < length; i++) {
           sent = single(packets[done]);
           if (sent == Sent::blocked) break;
-          if (sent == Sent::refused) counters[kSendErrors]++;
+          if (sent == Sent::refused) refuse();
           done++;
         }
         if (sent != Sent::blocked) continue;
@@ -208,7 +214,7 @@ struct Send {
         counters[kSendBlocked]++;
         return done;
       }
-      if (sent == Sent::refused) counters[kSendErrors]++;
+      if (sent == Sent::refused) refuse();
       done += length;
     }
     return done;

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { constants } from 'node:os'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   awaitReadable,
@@ -334,6 +335,19 @@ for (const offload of [false, true]) {
     })
   }
 }
+
+test('a packet that is none is counted, with what the kernel says of it', (context) => {
+  if (missing) return context.skip()
+  for (const offload of [false, true]) {
+    const tun = openTun(4, offload)
+    const counters = ioCounters()
+    const packets = Int32Array.of(packetOf(memory, new Uint8Array(100)), packetOf(memory, new Uint8Array(100)))
+    expect(native.tunSend(tun, id, packets, 0, 2, counters)).toBe(2)
+    expect(counter(counters, 'sendErrors')).toBe(2)
+    expect(counter(counters, 'sendErrno')).toBe(constants.errno.EINVAL)
+    native.close(tun)
+  }
+})
 
 test('without slots packets are read away and counted', (context) => {
   if (missing) return context.skip()

@@ -1,4 +1,5 @@
 /** UDP sockets of every backend over loopback: boundaries, trains, counters, errors. */
+import { constants } from 'node:os'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   awaitReadable,
@@ -141,6 +142,7 @@ for (const [name, backend] of backends) {
         handles.splice(25, 0, lost)
         sendAll(sender, id, handles, counters)
         expect(counter(counters, 'sendErrors')).toBe(1)
+        expect(counter(counters, 'sendErrno')).toBe(constants.errno.EDESTADDRREQ)
         const first = receiveAll(receivers[0]!, id, 30, ioCounters())
         const second = receiveAll(receivers[1]!, id, 10, ioCounters())
         expect(first.length).toBe(30)
@@ -206,8 +208,23 @@ for (const [name, backend] of backends) {
         const again = native.udpOpen(owner, { backend, family, local: address, mtu: 1500 })
         sendAll(sender, id, [packetOf(memory, pattern(11, 2))], counters)
         expect(counter(counters, 'socketErrors')).toBe(1)
+        expect(counter(counters, 'socketErrno')).toBe(constants.errno.ECONNREFUSED)
+        expect(counter(counters, 'sendErrno')).toBe(0)
         const handles = receiveAll(again, id, 1, counters)
         expect(handles.map((handle) => memory.length[handle])).toEqual([11])
+      })
+
+      test('a socket that only receives says what the network reported', () => {
+        const memory = packetMemory(SLOTS)
+        const id = register(memory)
+        const receiver = bound(family, backend)
+        const sender = connected(family, backend, receiver)
+        native.close(receiver)
+        sendAll(sender, id, [packetOf(memory, pattern(10, 1))], ioCounters())
+        const counters = ioCounters()
+        expect(native.udpReceive(sender, id, new Int32Array(64), 64, 0, counters)).toBe(0)
+        expect(counter(counters, 'socketErrors')).toBe(1)
+        expect(counter(counters, 'socketErrno')).toBe(constants.errno.ECONNREFUSED)
       })
 
       test('a datagram too long for the kernel is consumed and counted', () => {
@@ -219,6 +236,7 @@ for (const [name, backend] of backends) {
         const packets = [packetOf(memory, pattern(66_000, 1)), packetOf(memory, pattern(65_000, 2))]
         sendAll(sender, id, packets, counters)
         expect(counter(counters, 'sendErrors')).toBe(1)
+        expect(counter(counters, 'sendErrno')).toBe(constants.errno.EMSGSIZE)
         const handles = receiveAll(receiver, id, 1, counters)
         expect(Buffer.compare(bytesOf(memory, handles[0]!), pattern(65_000, 2))).toBe(0)
       })

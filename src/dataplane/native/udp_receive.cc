@@ -130,6 +130,7 @@ Next afterError(Receive& receive, int* errors) {
   if (errno == EAGAIN || errno == EWOULDBLOCK) return Next::stop;
   if (errno == EBADF || errno == ENOTSOCK || errno == EFAULT || errno == EINVAL) return Next::error;
   receive.counters[kSocketErrors]++;
+  receive.counters[kSocketErrno] = errno;
   return ++*errors < kMaxErrors ? Next::go : Next::stop;
 }
 

@@ -24,6 +24,8 @@ struct Send {
   const int32_t* handles;
   /** How many of `state.groups` there are. */
   size_t groups = 0;
+  /** Why the last packet was refused for good. */
+  int refusal = 0;
 
   /**
    * Checks the packets and lays out their messages in one pass: with UDP_SEGMENT, neighbours of equal size (the last may be
@@ -121,15 +123,37 @@ struct Send {
     return true;
   }
 
+  void refuse(size_t packets, int error) {
+    counters[kSendErrors] += static_cast<double>(packets);
+    counters[kSendErrno] = error;
+  }
+
+  /** The network has reported an error of an earlier datagram (errno). */
+  void reported() {
+    counters[kSocketErrors]++;
+    counters[kSocketErrno] = errno;
+  }
+
+  /** Why a packet has no address to be sent to. */
+  int unaddressed(int32_t handle) const {
+    const bool known = handle >= 0 && handle < memory.slots && memory.remoteOf(handle)[0] != 0;
+    return known ? EAFNOSUPPORT : EDESTADDRREQ;
+  }
+
+  Sent refused(int error) {
+    refusal = error;
+    return Sent::refused;
+  }
+
   /** Sends one packet by itself, retrying once after an error that an earlier datagram left behind. */
   Sent single(size_t index, bool retried) {
     sockaddr_storage name;
     socklen_t length = 0;
     Packet it;
-    if (!memory.packet(loadOnce(handles + index), &it)) return Sent::refused;
+    if (!memory.packet(loadOnce(handles + index), &it)) return refused(EFAULT);
     if (!socket.connected) {
       length = readRemote(memory.remoteOf(it.handle), socket.family, &name);
-      if (length == 0) return Sent::refused;
+      if (length == 0) return refused(unaddressed(it.handle));
     }
     for (;;) {
       const ssize_t sent = sendto(socket.fd, it.data, static_cast<size_t>(it.length), MSG_DONTWAIT | MSG_NOSIGNAL,
@@ -137,8 +161,8 @@ struct Send {
       if (sent >= 0) return Sent::yes;
       if (errno == EINTR) continue;
       if (blocked()) return Sent::blocked;
-      if (!leftover() || retried) return Sent::refused;
-      counters[kSocketErrors]++;
+      if (!leftover() || retried) return refused(errno);
+      reported();
       retried = true;
     }
   }
@@ -158,7 +182,7 @@ struct Send {
         counters[kSendBlocked]++;
         return i;
       }
-      if (sent == Sent::refused) counters[kSendErrors]++;
+      if (sent == Sent::refused) refuse(1, refusal);
     }
     return count;
   }
@@ -189,7 +213,7 @@ struct Send {
           return done;
         }
         if (leftover() && !retried) {
-          counters[kSocketErrors]++;
+          reported();
           retried = true;
           continue;
         }
@@ -200,7 +224,7 @@ struct Send {
           done += consumed;
           if (consumed < length) return done;
         } else {
-          counters[kSendErrors] += static_cast<double>(length);
+          refuse(length, errno);
           done += length;
         }
         sent++;
@@ -208,9 +232,9 @@ struct Send {
       }
       next += ready;
       if (next < groups && ready < kMaxMessages) {
-        const size_t unaddressed = state.groups[next++].packets;
-        counters[kSendErrors] += static_cast<double>(unaddressed);
-        done += unaddressed;
+        const SendGroup& group = state.groups[next++];
+        refuse(group.packets, unaddressed(loadOnce(handles + group.first)));
+        done += group.packets;
       }
     }
     return done;

@@ -17,12 +17,13 @@ import { REMOTE_BYTES } from '../../native/native.ts'
 import { IO_COUNTERS, SOCKET_BUFFER_BYTES, type UdpBackendCode } from '../../native/socket-calls.ts'
 import { ENDPOINT_METRICS, Endpoint } from './endpoint.ts'
 import { FOLLOW_NS, FollowedRecord } from './followed-record.ts'
+import { ToldErrors } from './told-errors.ts'
 
 export const DATAGRAM_METRICS = {
   ...ENDPOINT_METRICS,
   unaddressed_packets: drop('Packets to send that had no address to go to.'),
   ignored_packets: drop('Datagrams heard from somebody else than the peer, or with no output to go to.'),
-  socket_errors: counter('Errors the network reported, such as a refused connection (ICMP).'),
+  socket_errors: counter('Errors the network reported, such as a refused connection (ICMP); the log says which.'),
   local_port: gauge('Port the socket is bound to.'),
 } as const
 
@@ -91,6 +92,8 @@ export function unjoinedGroup(pointer: string, bound: string | undefined, joined
 const MULTICAST_TTL = 1
 
 const SOCKET_ERRORS = IO_COUNTERS.indexOf('socketErrors')
+const SOCKET_ERRNO = IO_COUNTERS.indexOf('socketErrno')
+const SEND_ERRNO = IO_COUNTERS.indexOf('sendErrno')
 
 export interface DatagramOptions {
   mtu: number | undefined
@@ -131,6 +134,7 @@ export class DatagramEndpoint extends Endpoint {
   /** Remote record of whom all packets go to. */
   private peer: Int32Array | null
   private readonly mtuV6: number
+  private readonly reports: ToldErrors
   private readonly log: Log
   /** Who is ignored was told. */
   private told = false
@@ -144,7 +148,7 @@ export class DatagramEndpoint extends Endpoint {
     // A socket connected to a group would hear nobody: members answer from their own addresses.
     const connected = remote !== undefined && !isMulticast(remote.address)
     const mtu = datagramMtu(options.mtu, remote ? remote.family : familyOf(local))
-    super({ packets, metrics, outlet, mtu }, (events) =>
+    super({ packets, clock, log, metrics, outlet, mtu }, (events) =>
       io.udp(
         {
           backend: UDP_BACKENDS[options.backend ?? 'LINUX'] as UdpBackendCode,
@@ -163,6 +167,7 @@ export class DatagramEndpoint extends Endpoint {
     )
     this.counts = metrics
     this.log = log
+    this.reports = new ToldErrors(clock, log, 'the network reports errors of packets that were sent', 'socket_errors')
     this.connected = connected
     this.lock = options.lock === true && !remote
     this.peer = remote && !connected ? new FollowedRecord(remote, { io, clock, timer }).record : null
@@ -259,6 +264,10 @@ export class DatagramEndpoint extends Endpoint {
 
   override observe(): void {
     super.observe()
+    const { counters } = this.io
+    const errno = counters[SOCKET_ERRNO]
+    // Of a packet without a route the kernel says so twice, and refuses it the second time: that is told.
+    this.reports.look(counters[SOCKET_ERRORS], errno === counters[SEND_ERRNO] ? 0 : errno)
     this.counts.socket_errors.add(this.grown(SOCKET_ERRORS))
   }
 }

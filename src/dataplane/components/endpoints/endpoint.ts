@@ -1,10 +1,13 @@
 /** Moves packets between a graph and one socket or device: a batch a breath in, large calls with a bounded queue out. */
 import { Batch } from '../../engine/batch.ts'
+import type { RunClock } from '../../engine/clock.ts'
 import type { IoEvents, PacketIo } from '../../engine/io.ts'
+import type { Log } from '../../engine/log.ts'
 import { consumed, counter, created, drop, held, heldAtEnd, type Metrics } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { IO_COUNTERS } from '../../native/socket-calls.ts'
+import { ToldErrors } from './told-errors.ts'
 
 /** Packets that wait while the kernel's buffer is full; what comes on top is dropped. */
 const MAX_QUEUED_PACKETS = 1024
@@ -16,7 +19,9 @@ export const ENDPOINT_METRICS = {
   received_without_slot_packets: counter('Packets not taken because every packet slot was in use.', 'packets'),
   sent_packets: consumed('Packets handed to the kernel.'),
   oversize_packets: drop('Packets to send that were longer than the MTU.'),
-  refused_packets: drop('Packets that the kernel refused for good: no route, not permitted, too long.'),
+  refused_packets: drop(
+    'Packets that the kernel refused for good: no route, not permitted, too long; the log says why.',
+  ),
   send_queue_drops: drop('Packets dropped because the kernel took no more and the send queue was full.'),
   send_blocked: counter('Times the kernel took no more packets for now.'),
   queued_packets: held('Packets waiting to be sent.'),
@@ -27,9 +32,12 @@ const OVERSIZE = IO_COUNTERS.indexOf('oversize')
 const NO_SLOT = IO_COUNTERS.indexOf('noSlot')
 const SEND_ERRORS = IO_COUNTERS.indexOf('sendErrors')
 const SEND_BLOCKED = IO_COUNTERS.indexOf('sendBlocked')
+const SEND_ERRNO = IO_COUNTERS.indexOf('sendErrno')
 
 export interface EndpointOptions {
   packets: Packets
+  clock: RunClock
+  log: Log
   metrics: Metrics<typeof ENDPOINT_METRICS>
   /** Where received packets go; absent: `unread` gets them. */
   outlet: Outlet | undefined
@@ -51,12 +59,14 @@ export class Endpoint {
   private blocked = false
   /** What `io.counters` said when it was last looked at. */
   private readonly seen = new Float64Array(IO_COUNTERS.length)
+  private readonly refusals: ToldErrors
 
-  constructor({ packets, metrics, outlet, mtu }: EndpointOptions, open: (events: IoEvents) => PacketIo) {
+  constructor({ packets, clock, log, metrics, outlet, mtu }: EndpointOptions, open: (events: IoEvents) => PacketIo) {
     this.packets = packets
     this.metrics = metrics
     this.outlet = outlet
     this.mtu = mtu
+    this.refusals = new ToldErrors(clock, log, 'the kernel refuses packets', 'refused_packets')
     this.received = new Batch(packets)
     this.io = open({ readable: () => this.receive(), writable: () => this.flush() })
   }
@@ -161,6 +171,8 @@ export class Endpoint {
 
   observe(): void {
     const { metrics } = this
+    const { counters } = this.io
+    this.refusals.look(counters[SEND_ERRORS], counters[SEND_ERRNO])
     metrics.received_oversize_packets.add(this.grown(OVERSIZE))
     metrics.received_without_slot_packets.add(this.grown(NO_SLOT))
     metrics.send_blocked.add(this.grown(SEND_BLOCKED))

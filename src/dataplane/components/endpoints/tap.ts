@@ -42,8 +42,8 @@ Two of them joined by a tunnel are one Ethernet segment. A bridge at each end an
   sends: ({ mtu }) => mtu + FRAME_BYTES,
   check: interfaceFaults,
   create(config, context) {
-    const { packets, metrics, outlets } = context
-    const options = { packets, metrics, outlet: outlets.output, mtu: config.mtu + FRAME_BYTES }
+    const { packets, clock, log, metrics, outlets } = context
+    const options = { packets, clock, log, metrics, outlet: outlets.output, mtu: config.mtu + FRAME_BYTES }
     const endpoint = openInterface(options, { kind: 'tap', config, offload: false, context })
     return {
       input: (batch) => endpoint.enqueue(batch),

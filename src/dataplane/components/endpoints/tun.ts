@@ -36,9 +36,9 @@ export const tun = defineComponent({
   sends: ({ mtu }) => mtu,
   check: interfaceFaults,
   create(config, context) {
-    const { packets, metrics, outlets } = context
+    const { packets, clock, log, metrics, outlets } = context
     const { mtu, generic_offload: offload } = config
-    const options = { packets, metrics, outlet: outlets.output, mtu }
+    const options = { packets, clock, log, metrics, outlet: outlets.output, mtu }
     const endpoint = openInterface(options, { kind: 'tun', config, offload, context })
     let malformed = 0
     return {
