@@ -1,6 +1,7 @@
 /** `penstock up`: runs a node until SIGTERM, SIGINT or SIGHUP. */
 import { finished } from 'node:stream'
 import type { Command } from 'commander'
+import type { LoadedConfig } from '../node/config.ts'
 import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import { loadNodeConfig, withNodeSettings } from './node-settings.ts'
@@ -9,6 +10,8 @@ import { goOnUnread } from './output.ts'
 import { print } from './terminal.ts'
 
 const MINUTE_MS = 60_000
+/** How long what is still on its way when the node is down, such as an attempt to connect to a NATS server that says nothing, keeps the process. */
+const LEFT_MS = 1000
 
 /** Aborts when standard input ends, or cannot be read; what comes of it is of no interest. */
 function endOfInput(): AbortSignal {
@@ -28,22 +31,31 @@ export function addUp(program: Command): void {
     )
     .option('--until-stdin-ends', 'stop when standard input ends too: what started the node is gone')
     .action(async (options: Record<string, unknown>) => {
-      const { config, chosen, file } = await loadNodeConfig(options)
+      const loaded = await loadNodeConfig(options)
       // All paths are absolute by now. No thread can be started in a directory that is deleted, and none that is held can be unmounted.
       process.chdir('/')
       goOnUnread()
       const stop = options.untilStdinEnds ? AbortSignal.any([interruption(), endOfInput()]) : interruption()
-      const { startNode } = await import('../node/node.ts')
-      const node = await startNode(config, { file, chosen, signal: stop }).catch((error: unknown) => {
-        if (stop.aborted) return undefined
-        throw new Failure(`the node did not start: ${messageOf(error)}`)
-      })
-      if (node === undefined) return
-      print(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)
-      // A node that listens nowhere and has no link has nothing else that keeps the process.
-      const alive = setInterval(() => undefined, MINUTE_MS)
-      if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))
-      clearInterval(alive)
-      await node.close()
+      try {
+        await untilStopped(stop, loaded)
+      } finally {
+        setTimeout(() => process.exit(), LEFT_MS).unref()
+      }
     })
+}
+
+/** Runs a node until `stop` aborts, which ends a start as well; resolves once it is down. */
+async function untilStopped(stop: AbortSignal, { config, chosen, file }: LoadedConfig): Promise<void> {
+  const { startNode } = await import('../node/node.ts')
+  const node = await startNode(config, { file, chosen, signal: stop }).catch((error: unknown) => {
+    if (stop.aborted) return undefined
+    throw new Failure(`the node did not start: ${messageOf(error)}`)
+  })
+  if (node === undefined) return
+  print(`penstock ready http=${node.http ?? 'none'} grpc=${node.grpc ?? 'none'} node=${node.id}`)
+  // A node that listens nowhere and has no link has nothing else that keeps the process.
+  const alive = setInterval(() => undefined, MINUTE_MS)
+  if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }))
+  clearInterval(alive)
+  await node.close()
 }

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
@@ -17,8 +18,8 @@ import { createLog } from '../../src/node/log.ts'
 import type { NodeOptions } from '../../src/node/node.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { type RunningNode, temporaryDirectory, traffic } from '../api/running-node.ts'
-import { penstock, start } from '../cli/cli.ts'
-import { Nats, NatsProxy } from '../harness/nats.ts'
+import { lineOf, penstock, start } from '../cli/cli.ts'
+import { Nats, NatsProxy, type NatsServer } from '../harness/nats.ts'
 import { NatsOperator } from '../harness/nats-operator.ts'
 import { until } from '../harness/waiting.ts'
 import { freeAddress, startReal } from '../hub/callers.ts'
@@ -291,4 +292,29 @@ describe('what stops it from coming up, with nothing written into NATS', () => {
     waiting.stderr!.once('data', () => waiting.kill('SIGTERM'))
     expect(await once(waiting, 'exit')).toEqual([0, null])
   })
+})
+
+test('a server that is told to stop while NATS accepts connections and says nothing is gone at once', async () => {
+  const { servers } = await nats(Nats.alone())
+  const [engine] = servers as [NatsServer]
+  const http = await freeAddress()
+  const own = ['--hub', '--hub-key-file', keyFile, '--hub-address', `http://${http}`, '--http', http, '--grpc', 'none']
+  const cluster = ['--hub-cluster-name', 'tests', '--hub-cluster-replicas', '1']
+  const child = start([
+    ...['up', '--data-dir', join(root, `${directories++}`), ...own, ...cluster],
+    ...['--hub-cluster-nats-servers', `nats://${engine.address}`],
+  ])
+  closing.push(() => child.kill('SIGKILL'))
+  await lineOf(child, /^penstock ready/)
+  await engine.kill()
+  const silent = createServer()
+  closing.push(() => silent.close())
+  const called = once(silent, 'connection')
+  silent.listen(Number(engine.address.split(':')[1]), '127.0.0.1')
+  const [socket] = (await called) as [Socket]
+  closing.push(() => socket.destroy())
+  const asked = performance.now()
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  expect(performance.now() - asked).toBeLessThan(8_000)
 })
