@@ -2,6 +2,7 @@
 import { connect, credsAuthenticator, errors, type NatsConnection, type TlsOptions } from '@nats-io/transport-node'
 import type { Timers } from '../../contract/clock.ts'
 import { messageOf } from '../../text/error-message.ts'
+import { answering } from './answering.ts'
 import { type BucketOptions, type Buckets, EngineUnfit, openBuckets, REQUEST_MS, saferVersion } from './buckets.ts'
 import type { HubKey } from './entries.ts'
 
@@ -167,7 +168,7 @@ export class Engine {
     const { servers, credentials, login, tls, connectionName } = this.#options
     try {
       return await connect({
-        servers: [...servers],
+        servers: await answering(servers, REQUEST_MS),
         name: connectionName,
         // What is sent while there is no connection would be sent on the next one: a late write.
         reconnect: false,

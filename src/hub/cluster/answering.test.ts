@@ -1,0 +1,39 @@
+/** Which servers say something: real sockets that answer, are silent, hang up or are not there. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { afterAll, expect, test } from 'vitest'
+import { until } from '../../../test/harness/waiting.ts'
+import { answering } from './answering.ts'
+
+const servers: Server[] = []
+const open = new Set<Socket>()
+afterAll(() => {
+  for (const socket of open) socket.destroy()
+  for (const server of servers) server.close()
+})
+
+/** One that does this with each connection; where it listens. */
+async function server(accepted: (socket: Socket) => void): Promise<string> {
+  const made = createServer((socket) => {
+    open.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => open.delete(socket))
+    accepted(socket)
+  })
+  servers.push(made)
+  await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve))
+  return `127.0.0.1:${(made.address() as { port: number }).port}`
+}
+
+test('those that say something, in any form of address, and no connection stays open', async () => {
+  const talking = await server((socket) => socket.write('INFO {}\r\n'))
+  const silent = await server(() => {})
+  const leaving = await server((socket) => socket.end())
+  const gone = await server(() => {})
+  await new Promise((resolve) => servers.pop()?.close(resolve))
+  const all = [silent, talking, leaving, gone, `nats://${talking}`, `tls://user:password@${talking}`]
+  expect(await answering(all, 200)).toEqual([talking, `nats://${talking}`, `tls://user:password@${talking}`])
+  await expect(answering([silent, gone], 200)).rejects.toThrow(`${silent} does not answer`)
+  await expect(answering([gone, silent], 200)).rejects.toThrow('connection refused')
+  await expect(answering([leaving], 200)).rejects.toThrow(`${leaving} ends the connection at once`)
+  await until(() => open.size === 0)
+})
