@@ -18,6 +18,7 @@ const LONG = [
   'test/api/pipelines-states.test.ts',
   'test/api/lifecycle.test.ts',
   'test/api/http-faults.test.ts',
+  'test/cli/not-a-node.test.ts',
   'test/hub/servers.test.ts',
 ]
 

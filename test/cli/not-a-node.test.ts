@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { penstock } from './cli.ts'
 
 const COMMANDS = [
@@ -34,38 +34,39 @@ async function listening(server: Server): Promise<string> {
 
 const answering = (body: string) => listening(createHttpServer((_, response) => response.end(body)))
 
-describe.each(['{}', '[]', 'null', '{"nodeId":"","isAuthenticated":false}'])(
-  'a server whose answers are %s',
-  (body) => {
-    test('is no node', async () => {
-      const url = await answering(body)
-      for (const command of COMMANDS) {
-        const { code, stdout, stderr } = await penstock([...command, '--url', url])
-        expect({ command, code, stdout, stderr }).toEqual({
-          command,
-          code: 1,
-          stdout: '',
-          stderr: "penstock: the answer is 200 OK and not a node's\n",
-        })
-      }
+test.each([
+  ['{}', COMMANDS],
+  ['[]', [['nodes'], ['disconnect']]],
+  ['null', [['status'], ['token', 'list']]],
+  ['{"nodeId":"","isAuthenticated":false}', [['pipelines', 'list']]],
+])('a server whose answers are %s is no node', async (body, commands) => {
+  const url = await answering(body)
+  for (const command of commands) {
+    const { code, stdout, stderr } = await penstock([...command, '--url', url])
+    expect({ command, code, stdout, stderr }).toEqual({
+      command,
+      code: 1,
+      stdout: '',
+      stderr: "penstock: the answer is 200 OK and not a node's\n",
     })
-  },
-)
+  }
+})
 
-describe('a server', () => {
-  test.each([
-    ['that never answers', () => listening(createServer((socket) => void socket.on('error', () => {})))],
-    ['whose answers never end', () => listening(createHttpServer((_, response) => void response.write('{')))],
-  ])('%s is given up', async (_, start) => {
-    const url = await start()
-    const outcomes = await Promise.all(
-      [['nodes'], ['token', 'list'], ['disconnect']].map((command) => penstock([...command, '--url', url])),
+test('a server that never answers, or whose answers never end, is given up', async () => {
+  const silent = await listening(createServer((socket) => void socket.on('error', () => {})))
+  const endless = await listening(createHttpServer((_, response) => void response.write('{')))
+  const outcomes = await Promise.all(
+    [silent, endless].flatMap((url) =>
+      [['nodes'], ['token', 'list'], ['disconnect']].map(async (command) => ({
+        url,
+        ...(await penstock([...command, '--url', url])),
+      })),
+    ),
+  )
+  for (const { url, code, stderr } of outcomes) {
+    expect(code).toBe(1)
+    expect(stderr).toBe(
+      `penstock: ${url} did not answer within 10 s: no penstock node listens there, or one that is stuck: correct --url or PENSTOCK_URL, or restart the node\n`,
     )
-    for (const { code, stderr } of outcomes) {
-      expect(code).toBe(1)
-      expect(stderr).toBe(
-        `penstock: ${url} did not answer within 10 s: no penstock node listens there, or one that is stuck: correct --url or PENSTOCK_URL, or restart the node\n`,
-      )
-    }
-  })
+  }
 })
