@@ -21,6 +21,13 @@ test('a file is read whole up to its limit, through links too', () => {
   expect(() => readRegularFile(path, 4)).toThrow(expect.objectContaining({ code: 'TOO_LONG', bytes: 5 }))
 })
 
+test('a file that the system makes up is read to its end', () => {
+  expect(readRegularFile('/proc/self/status', 100_000).toString()).toMatch(
+    /^Name:[\s\S]*nonvoluntary_ctxt_switches:\t\d+\n$/,
+  )
+  expect(() => readRegularFile('/proc/self/status', 100)).toThrow(expect.objectContaining({ code: 'TOO_LONG' }))
+})
+
 test('a directory, a device and a pipe without a writer are refused at once', () => {
   const pipe = join(root, 'pipe')
   execFileSync('mkfifo', [pipe])

@@ -4,8 +4,8 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 /** Why a file that is there and may be read is not. */
 export class FileRefused extends Error {
   override readonly name = 'FileRefused'
-  readonly code: 'NOT_REGULAR' | 'TOO_LONG' | 'SHORTENED'
-  /** How many bytes it has; of one that has become shorter meanwhile, those that were read. */
+  readonly code: 'NOT_REGULAR' | 'TOO_LONG'
+  /** Of one that is too long: how many bytes it has, at least. */
   readonly bytes: number
 
   constructor(code: FileRefused['code'], bytes = 0) {
@@ -30,13 +30,7 @@ export function readRegularFile(path: string, most: number, { flags = 0, inspect
     if (!stat.isFile()) throw new FileRefused('NOT_REGULAR')
     inspect?.(stat)
     if (stat.size > most) throw new FileRefused('TOO_LONG', stat.size)
-    const bytes = Buffer.alloc(stat.size)
-    for (let at = 0; at < bytes.length; ) {
-      const read = readSync(descriptor, bytes, at, bytes.length - at, at)
-      if (read === 0) throw new FileRefused('SHORTENED', at)
-      at += read
-    }
-    return bytes
+    return readAll(descriptor, stat.size, most)
   } finally {
     closeSync(descriptor)
   }
@@ -51,3 +45,19 @@ function open(path: string, flags: number): number {
     throw error
   }
 }
+
+/** To the end, whatever length the system says: files that it makes up when they are read have none, or a rounded one. */
+function readAll(descriptor: number, expected: number, most: number): Buffer {
+  let bytes = Buffer.alloc(expected + 1)
+  let count = 0
+  for (;;) {
+    const read = readSync(descriptor, bytes, count, bytes.length - count, count)
+    count += read
+    if (read === 0) return bytes.subarray(0, count)
+    if (count > most) throw new FileRefused('TOO_LONG', count)
+    if (count === bytes.length) bytes = Buffer.concat([bytes], Math.max(2 * bytes.length, LEAST_BYTES))
+  }
+}
+
+/** Room for a file of an unknown length, at first. */
+const LEAST_BYTES = 4096

@@ -406,15 +406,20 @@ describe('access', () => {
     const { port: otherPort } = await other.start()
     const answers: Promise<string>[] = ['n1', 'never'].map((id) => rawAnswer(otherPort, `GET /v1/nodes/${id} HTTP/1.1`))
     const idle = connect(otherPort, '127.0.0.1')
-    await once(idle, 'connect')
+    const sending = connect(otherPort, '127.0.0.1')
+    await Promise.all([once(idle, 'connect'), once(sending, 'connect')])
+    sending.write('POST /v1/nodes/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{')
     await until(() => held.calls.size === 2)
+    const [unsent, refused] = [once(sending, 'data'), once(idle, 'data')]
     const stopped = other.stop()
     held.finish('n1')
-    expect(await answers[0]).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*"id":"n1"/)
     idle.write('GET /v1/nodes HTTP/1.1\r\nhost: localhost\r\n\r\n')
-    expect(String((await once(idle, 'data'))[0])).toMatch(
-      /^HTTP\/1.1 503 [\s\S]*{"code":14,"message":"the node is shutting down"/,
-    )
+    expect(await answers[0]).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*"id":"n1"/)
+    for (const answer of [refused, unsent]) {
+      expect(String((await answer)[0])).toMatch(
+        /^HTTP\/1.1 503 [\s\S]*{"code":14,"message":"the node is shutting down"/,
+      )
+    }
     await expect(fetch(`http://127.0.0.1:${otherPort}/v1/nodes`)).rejects.toThrow()
     await stopped
     expect(await answers[1]).toMatch(/^HTTP\/1.1 503 [\s\S]*{"code":14,"message":"the node is shutting down"/)

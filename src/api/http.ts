@@ -32,7 +32,7 @@ import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, revoked, type StreamSink, shuttingDown } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
 import { STREAMS_PATH, type StreamAsked, StreamsSocket } from './streams-socket.ts'
-import { UnderWay } from './under-way.ts'
+import { type PendingCall, UnderWay } from './under-way.ts'
 import { type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
 import { MAX_RECEIVE_BYTES } from './websocket-frames.ts'
 
@@ -265,8 +265,11 @@ export class HttpListener {
     route: HttpRoute,
     path: Readonly<Record<string, string>>,
   ): Promise<void> {
-    const body = await exchange.body(head.contentLength, MAX_BODY_BYTES)
+    const pending = pendingCall(exchange, call)
+    this.#underWay.add(pending)
+    const body = await exchange.body(head.contentLength, MAX_BODY_BYTES).finally(() => this.#underWay.delete(pending))
     if (body === undefined) return
+    if (this.#server === undefined) throw shuttingDown()
     // A body may have taken its time, one of no bytes too: the token can be gone by now.
     this.#caller(head)
     await this.#run(exchange, head, call, route, path, body)
@@ -294,12 +297,7 @@ export class HttpListener {
   }
 
   async #answerLater(exchange: Exchange, operation: Operation, call: Call, response: Promise<unknown>): Promise<void> {
-    const pending = {
-      cut: (error: ServiceError) => {
-        exchange.fail(error)
-        call.abort(error)
-      },
-    }
+    const pending = pendingCall(exchange, call)
     this.#underWay.add(pending)
     try {
       const answer = responseAnswer(operation, await response)
@@ -427,6 +425,14 @@ export class HttpListener {
     }
   }
 }
+
+/** A call that waits for its body, or for its answer. */
+const pendingCall = (exchange: Exchange, call: Call): PendingCall => ({
+  cut: (error) => {
+    exchange.fail(error)
+    call.abort(error)
+  },
+})
 
 const noSuchPath = (path: string): ServiceError => new ServiceError('NOT_FOUND', `no such path: ${path.slice(0, 200)}`)
 

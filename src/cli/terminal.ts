@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline'
 import { styleText } from 'node:util'
 import { requirePackage } from '../require-package.ts'
+import { writtenOut } from '../text/written-out.ts'
 import { yamlOf } from '../text/yaml.ts'
 
 export interface Column {
@@ -18,34 +19,29 @@ export interface Column {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
 const ESCAPES = /\x1b\[[0-9;]*m/g
 
-/** Controls, and what turns the direction of writing; but not what `paint` writes: bold, faint and colours, which hide nothing. */
-const CONTROLS =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
-  /\x1b\[(?:1|2|22|3[1-6]|39)m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** What `paint` writes: bold, faint and colours, which hide nothing. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence starts with
+const PAINT = /(\x1b\[(?:1|2|22|3[1-6]|39)m)/
 
 /**
- * `text` without what a terminal would obey, colours apart: names and messages come from other machines too. Such a character
- * is written as JSON writes it (`\u001b`), so that JSON stays the JSON it was.
+ * `text` without what a terminal would obey, colours and line ends apart: names and messages come from other machines too. What hides or steers is
+ * written out.
  */
 export function harmless(text: string): string {
-  return text.replace(CONTROLS, (found) => (found.length > 1 ? found : written(found)))
+  return text
+    .split(PAINT)
+    .map((part, i) => (i % 2 === 1 ? part : writtenOut(part, '\t\n')))
+    .join('')
 }
 
 /** The same, of white space spaces only: a name on a line that others read as one. */
 export const onOneLine = (text: string): string => harmless(text).replace(/\s/g, ' ')
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
-const UNSEEN = /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g
-
 /**
  * What another machine calls or says, on one line, with nothing in it that hides, moves or colours text: to be put into a text before that
  * is painted, as `harmless` lets line ends and colours through.
  */
-export function named(text: string): string {
-  return text.replace(UNSEEN, written)
-}
-
-const written = (found: string): string => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
+export const named = (text: string): string => writtenOut(text)
 
 /** What most of the output is: characters of one column each. */
 const NARROW = /^[ -~\u00a0-\u00ac\u00ae-\u00ff…]*$/

@@ -58,13 +58,19 @@ function functionText(operation: Operation, request: string): string {
 }`
 }
 
-/** What an answer is known by as a node's: its lists, which are there when they are empty too, and its texts, which are ids and secrets. */
+/**
+ * What an answer is known by as a node's: the first of its lists, which are there when they are empty too, and of its texts, which are ids and secrets.
+ * Fields that come to be added stand behind it, and nodes of earlier builds do not have them.
+ */
 function partsOf({ fields }: MessageSchema): string[] {
-  return fields.flatMap(({ key, repeated, mapKey, presence, type }) => {
-    if (repeated) return [`'${key}[]'`]
-    const isText = type.kind === 'scalar' && type.scalar === 'string'
-    return isText && !presence && mapKey === undefined ? [`'${key}'`] : []
-  })
+  const parts = [...fields]
+    .sort((a, b) => a.number - b.number)
+    .flatMap(({ key, repeated, mapKey, presence, type }) => {
+      if (repeated) return [`'${key}[]'`]
+      const isText = type.kind === 'scalar' && type.scalar === 'string'
+      return isText && !presence && mapKey === undefined ? [`'${key}'`] : []
+    })
+  return parts.slice(0, 1)
 }
 
 function publicPath(request: MessageSchema, path: string): string {

@@ -724,7 +724,7 @@ export interface UnaryOperations {
     request: GetPendingAuthenticationRequestsRequest
     response: GetPendingAuthenticationRequestsResponse
   }
-  /** Lists the node's pipelines, in no particular order. Each comes with its configuration of up to 1 MiB: over gRPC a client may have to raise the longest message it takes (docs/limits.md). Beyond 64 MiB another node's list is RESOURCE_EXHAUSTED. */
+  /** Lists the node's pipelines, in the order in which they were created. Each comes with its configuration of up to 1 MiB: over gRPC a client may have to raise the longest message it takes (docs/limits.md). Beyond 64 MiB another node's list is RESOURCE_EXHAUSTED. */
   getPipelines: { request: GetPipelinesRequest; response: GetPipelinesResponse }
   getPipelineById: { request: GetPipelineByIdRequest; response: GetPipelineByIdResponse }
   /** Fails with NOT_FOUND when no pipeline, or more than one, has the name. */

@@ -19,6 +19,7 @@ export function readIfThere(path: string): string | undefined {
 
 function wordsOf({ code }: FileRefused, path: string): string {
   if (code === 'TOO_LONG') return `has more than ${MAX_KEY_FILE_BYTES} bytes, and is no key or certificate`
-  if (code === 'SHORTENED') return 'has become shorter while it was read'
-  return statSync(path).isDirectory() ? 'is a directory, not a file' : 'is a device or a pipe, not a file'
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory()
+    ? 'is a directory, not a file'
+    : 'is a device or a pipe, not a file'
 }

@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs'
 import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
 import { NotStored } from '../contract/errors.ts'
+import { writtenOut } from '../text/written-out.ts'
 import type { NodeLogFormat, NodeLogLevel } from './log-levels.ts'
 
 export interface NodeLogOptions {
@@ -70,7 +71,7 @@ function textOf(line: string): string {
   const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${valueText(value)}`)
   const cause = err === undefined ? '' : causeText(err as SerializedError)
   const label = pino.levels.labels[level as number]?.toUpperCase() ?? level
-  return `${time} ${label} ${harmless(String(msg ?? '')).replaceAll('\n', '\\n')}${rest.join('')}${cause}\n`
+  return `${time} ${label} ${writtenOut(String(msg ?? ''), '\n').replaceAll('\n', '\\n')}${rest.join('')}${cause}\n`
 }
 
 /** What pino makes of an error. */
@@ -83,19 +84,11 @@ interface SerializedError {
 /** Below its line, with the stack; the failure of an operation, which is no fault, in a field without. */
 function causeText(error: SerializedError): string {
   if (error.name === 'ServiceError') return ` error=${valueText(error.message)}`
-  return `\n  ${harmless(String(error.stack ?? error)).replaceAll('\n', '\n  ')}`
+  return `\n  ${writtenOut(String(error.stack ?? error), '\n').replaceAll('\n', '\n  ')}`
 }
 
 /** Names and messages come from other machines too: none of them makes a line of its own, nor steers the terminal that shows it. */
 function valueText(value: unknown): string {
   if (typeof value === 'string' && /^[\x21\x23-\x3c\x3e-\x7e]+$/.test(value)) return value
-  return harmless(JSON.stringify(value) ?? 'undefined')
-}
-
-/** `text` with every control character but the line feed, and what turns the direction of writing, as JSON writes it. */
-function harmless(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
-  return text.replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (found) => {
-    return `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
+  return writtenOut(JSON.stringify(value) ?? 'undefined')
 }

@@ -9,7 +9,6 @@ const CAUSES: Readonly<Record<string, string>> = {
   EACCES: 'this user may not read it',
   NOT_REGULAR: 'it is no regular file',
   TOO_LONG: `it has more than ${MAX_SETTING_FILE_BYTES} bytes`,
-  SHORTENED: 'it has become shorter while it was read',
 }
 
 /** The bytes of such a file. Throws Error that says why it is not read. */

@@ -57,7 +57,8 @@ function sizeOf(path: string): number {
     return statSync(path).size
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT') throw new NotStored(path, `${code}`, { cause: error })
     const cure = 'it was deleted under the node; stop the node and put it back, or start it anew'
-    throw new NotStored(path, `${code}`, { cure, cause: error })
+    throw new NotStored(path, code, { cure, cause: error })
   }
 }

@@ -66,9 +66,14 @@ export async function interrupted(args: string[], name: NodeJS.Signals): Promise
     const [, caught] = /^SigCgt:\s+(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
     return (BigInt(`0x${caught}`) & (1n << BigInt(constants.signals.SIGHUP - 1))) > 0n
   }
-  const onStart = (child: ChildProcess) =>
-    void until(() => takesHangup(child), 'it takes signals').then(() => child.kill(name))
-  return await penstock(args, { onStart })
+  let told: Promise<unknown> = Promise.resolve()
+  const onStart = (child: ChildProcess) => {
+    told = until(() => takesHangup(child), 'it takes signals').then(() => child.kill(name))
+    told.catch(() => undefined)
+  }
+  const result = await penstock(args, { onStart })
+  await told
+  return result
 }
 
 /** Starts a node on free ports of this machine that samples ten times a second; its process, and where its API is. */

@@ -7,7 +7,7 @@ import { packageRoot } from '../../src/package-root.ts'
 const page = readFileSync(join(packageRoot(), 'docs/limits.md'), 'utf8')
 const sources = new Map(
   readdirSync(join(packageRoot(), 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(ts|cc|h)$/.test(file) && !file.endsWith('.test.ts') && !file.startsWith('cli/'))
+    .filter((file) => /\.(ts|cc|h)$/.test(file) && !file.endsWith('.test.ts'))
     .map((file) => [`src/${file}`, readFileSync(join(packageRoot(), 'src', file), 'utf8')]),
 )
 
@@ -86,7 +86,7 @@ const NO_LIMITS = new Set(
   POLYNOMIAL WAYS KEY_WORDS SALT_BYTES AEAD_HEADER_BYTES TAG_BYTES SEALED_BYTES FORGED UNTRIED SYMBOL_AT
   SOURCE_PACKET BEGINS_RUN RUN_WORDS BLOCK_HEADER_BYTES LENGTH_BYTES KIND_SOURCE KIND_REPAIR UNSEEN SEEN RECOVERED UNKNOWN OPEN DONE UNHEARD CONTRADICTORY
   CONSTANT_BYTES CHACHA_HEADER_BYTES CHACHA_KEY_BYTES CHACHA_ROUNDS MIN_ROUNDS
-  LATE UNDRAWN DEFAULT_MIN DEFAULT_MAX DEFAULT_PORT MASK PROBE_BYTES PROBE_MAGIC SOURCE SEQUENCE_HIGH SEQUENCE_LOW SECONDS
+  LATE UNDRAWN DEFAULT_MIN DEFAULT_MAX DEFAULT_PORT LEAST_BYTES MASK PROBE_BYTES PROBE_MAGIC SOURCE SEQUENCE_HIGH SEQUENCE_LOW SECONDS
   NANOSECONDS TWO_32 MANY SEQUENCE_HIGH_LIMIT WINDOW_STEP SHORT MAX_LENGTH FLUSH_ENTRY RESET_ENTRY FIRST_CAPACITY
   BUSY_BREATH_NS FIRST_EPHEMERAL_PORT SUB OCTAVES HISTOGRAM_BUCKETS CRC COMPACT_AT REFLECTED CONTRADICTED NO_SLOT UNFOLLOWED
   PLACES WINDOW_PLACES WINDOW_SYMBOLS WINDOW_WORDS PASS_WORDS REPLACED SPENT PASSING MESSAGE_TAG STREAM_TAG PAYLOAD_TAG MORE_TAG
@@ -122,7 +122,8 @@ test('every limit of the sources is on the page', () => {
   const listed = new Set(rows.map(({ name, file }) => `${name} in ${file}`))
   const missing: string[] = []
   for (const [file, text] of sources) {
-    if (!file.endsWith('.ts')) continue
+    // The commands' own are on the page as far as users meet them.
+    if (!file.endsWith('.ts') || file.startsWith('src/cli/')) continue
     for (const [, name = ''] of text.matchAll(/^(?:export )?const ([A-Z][A-Z0-9_]+)(?:: number)? = /gm)) {
       const isLimit = !NO_LIMITS.has(name) && numberOf(file, name) !== undefined
       if (isLimit && !listed.has(`${name} in ${file}`)) missing.push(`${name} in ${file}`)

@@ -186,7 +186,7 @@ export function getPendingAuthenticationRequests(
   return call(connection, ['GET /v1/hub-server/authentication-requests'], ['requests[]'], request, options)
 }
 
-/** Lists the node's pipelines, in no particular order. Each comes with its configuration of up to 1 MiB: over gRPC a client may have to raise the longest message it takes (docs/limits.md). Beyond 64 MiB another node's list is RESOURCE_EXHAUSTED. */
+/** Lists the node's pipelines, in the order in which they were created. Each comes with its configuration of up to 1 MiB: over gRPC a client may have to raise the longest message it takes (docs/limits.md). Beyond 64 MiB another node's list is RESOURCE_EXHAUSTED. */
 export function getPipelines(
   connection: Connection,
   request: GetPipelinesRequest,
@@ -245,13 +245,7 @@ export function validatePipeline(
   request: CreatePipelineRequest,
   options?: CallOptions,
 ): Promise<ValidatePipelineResponse> {
-  return call(
-    connection,
-    ['POST /v1/nodes/{nodeId}/pipelines:validate *'],
-    ['problems[]', 'warnings[]'],
-    request,
-    options,
-  )
+  return call(connection, ['POST /v1/nodes/{nodeId}/pipelines:validate *'], ['problems[]'], request, options)
 }
 
 /** Says what updatePipeline would ask of the run that is on; nothing is changed. Fails as updatePipeline does for settings that are wrong. */
@@ -260,13 +254,7 @@ export function explainUpdate(
   request: UpdatePipelineRequest,
   options?: CallOptions,
 ): Promise<ExplainUpdateResponse> {
-  return call(
-    connection,
-    ['POST /v1/nodes/{nodeId}/pipelines/{id}/explain-update *'],
-    ['live[]', 'restart[]'],
-    request,
-    options,
-  )
+  return call(connection, ['POST /v1/nodes/{nodeId}/pipelines/{id}/explain-update *'], ['live[]'], request, options)
 }
 
 /** Deletes a pipeline with its runs; of one that is started, the run is stopped and its end awaited first. */

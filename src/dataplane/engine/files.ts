@@ -132,6 +132,5 @@ function causeOf(error: unknown, most: number): string {
   }
   const { code, bytes } = error
   if (code === 'NOT_REGULAR') return 'it is no regular file; name one'
-  if (code === 'TOO_LONG') return `it has ${bytes} bytes, ${most} are taken at most; cut it into several files`
-  return `it has become shorter while it was read, ${bytes} bytes`
+  return `it has ${bytes} bytes, ${most} are taken at most; cut it into several files`
 }

@@ -12,7 +12,7 @@ import type { SocketAddress, UdpOptions } from './io.ts'
 export function scopeOf(address: SocketAddress): number {
   const zone = zoneOf(address.address)
   if (zone === '') return 0
-  const scope = native.interfaceIndex(zone) || (/^\d{1,9}$/.test(zone) ? Number(zone) : 0)
+  const scope = indexOf(zone) || (/^\d{1,9}$/.test(zone) ? Number(zone) : 0)
   if (scope !== 0) return scope
   const message = `there is no network interface "${zone}", which the address ${formatSocketAddress(address)} names: make it first, or correct the address (ip link lists those there are)`
   throw Object.assign(new Error(message), { code: 'ENODEV' })
@@ -46,10 +46,18 @@ export function interfaceOfGroup(
   }
 }
 
+/** Longest name of an interface, bytes. */
+const MAX_NAME_BYTES = 15
+
+/** The kernel's number of the interface of that name, 0 where there is none. */
+function indexOf(name: string): number {
+  return Buffer.byteLength(name) > MAX_NAME_BYTES ? 0 : native.interfaceIndex(name)
+}
+
 /** Of the interface that an address names by its zone. */
 function nameOf(address = ''): string | undefined {
   const zone = zoneOf(address)
-  return zone !== '' && native.interfaceIndex(zone) !== 0 ? zone : undefined
+  return zone !== '' && indexOf(zone) !== 0 ? zone : undefined
 }
 
 /** The name of the interface that has an address. */

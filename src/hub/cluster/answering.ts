@@ -3,17 +3,31 @@ import { connect } from 'node:net'
 
 const DEFAULT_PORT = 4222
 
-/** Those of `servers` that send something within `milliseconds` of being called, as each does first of all. Throws why the first does not where none does. */
+/** How long others have that may answer as well, once one has; milliseconds. */
+const GRACE_MS = 100
+
+/**
+ * Those of `servers` that send something, as each does first of all, soon after they are called: the first within `milliseconds`, the others about
+ * when it does. Throws why the first of the list does not where none does.
+ */
 export async function answering(servers: readonly string[], milliseconds: number): Promise<string[]> {
-  const calls = await Promise.allSettled(servers.map((server) => call(server, milliseconds)))
-  const answered = servers.filter((_, i) => calls[i]?.status === 'fulfilled')
-  if (answered.length > 0) return answered
-  throw (calls.find((each) => each.status === 'rejected') as PromiseRejectedResult).reason
+  const answered = new Set<string>()
+  const calls = servers.map((server) => call(server, milliseconds).then(() => answered.add(server)))
+  const all = Promise.allSettled(calls)
+  // Fails once all have, which is told below.
+  await Promise.any(calls).catch(() => undefined)
+  if (answered.size > 0) {
+    let timer: NodeJS.Timeout | undefined
+    await Promise.race([all, new Promise((resolve) => (timer = setTimeout(resolve, GRACE_MS)))])
+    clearTimeout(timer)
+    return servers.filter((server) => answered.has(server))
+  }
+  throw ((await all)[0] as PromiseRejectedResult).reason
 }
 
-/** `server`: `host:port`, or a `nats://` or `tls://` address. */
+/** `server`: `host:port`. */
 function call(server: string, milliseconds: number): Promise<void> {
-  const { hostname, port } = new URL(server.includes('://') ? server : `nats://${server}`)
+  const { hostname, port } = new URL(`nats://${server}`)
   return new Promise((resolve, reject) => {
     // An address of IPv6 stands in brackets there.
     const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || DEFAULT_PORT })

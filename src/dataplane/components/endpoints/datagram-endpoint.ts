@@ -94,6 +94,7 @@ const MULTICAST_TTL = 1
 const SOCKET_ERRORS = IO_COUNTERS.indexOf('socketErrors')
 const SOCKET_ERRNO = IO_COUNTERS.indexOf('socketErrno')
 const SEND_ERRNO = IO_COUNTERS.indexOf('sendErrno')
+const SEND_ERRORS = IO_COUNTERS.indexOf('sendErrors')
 
 export interface DatagramOptions {
   mtu: number | undefined
@@ -135,6 +136,8 @@ export class DatagramEndpoint extends Endpoint {
   private peer: Int32Array | null
   private readonly mtuV6: number
   private readonly reports: ToldErrors
+  /** Packets that the kernel had refused when last looked. */
+  private refusedSoFar = 0
   private readonly log: Log
   /** Who is ignored was told. */
   private told = false
@@ -267,8 +270,9 @@ export class DatagramEndpoint extends Endpoint {
     const { counters } = this.io
     const errno = counters[SOCKET_ERRNO]
     // Of a packet without a route the kernel says so twice, and refuses it the second time: that is told.
-    this.reports.look(counters[SOCKET_ERRORS], errno === counters[SEND_ERRNO] ? 0 : errno)
-    this.counts.socket_errors.add(this.grown(SOCKET_ERRORS))
+    const isRefusal = errno === counters[SEND_ERRNO] && counters[SEND_ERRORS] > this.refusedSoFar
+    this.refusedSoFar = counters[SEND_ERRORS]
+    this.reports.look(counters[SOCKET_ERRORS], isRefusal ? 0 : errno)
   }
 }
 

@@ -1,0 +1,15 @@
+/** Characters that hide, move or steer what stands around them: names and messages come from other machines too. */
+
+/** Controls, marks that take no place or turn the direction of writing, separators of lines; what joins emoji, and letters of some scripts, is seen. */
+const UNSEEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+/** `text` with those written as JSON writes them (`\u001b`), so that JSON stays the JSON it was; those in `kept` stay. */
+export function writtenOut(text: string, kept = ''): string {
+  return text.replace(UNSEEN, (character) => (kept.includes(character) ? character : written(character)))
+}
+
+function written(character: string): string {
+  let text = ''
+  for (let i = 0; i < character.length; i++) text += `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`
+  return text
+}
