@@ -41,6 +41,8 @@ export const MAX_INVALID_FRAMES = 100
 const MAX_MISTAKEN_CALLS = 10_000
 /** Answers that wait for the client of one connection to read them, bytes, beyond which its calls are refused. */
 export const MAX_UNREAD_BYTES = 64 * 1024 * 1024
+/** The same of all connections together, beyond which those are refused whose clients have something to read. */
+const MAX_ALL_UNREAD_BYTES = 256 * 1024 * 1024
 
 export interface GrpcConnectionLimits {
   readonly most?: number
@@ -132,6 +134,8 @@ export class GrpcConnections {
   readonly #bySession = new WeakMap<ServerHttp2Session, GrpcConnection>()
   /** When a flood from an address was told last, and how many connections were ended since. */
   readonly #floods = new ToldLately()
+  /** Answers that wait for the clients of all connections, bytes. */
+  #unread = 0
   #timer: NodeJS.Timeout | undefined
   #told = Number.NEGATIVE_INFINITY
 
@@ -202,16 +206,25 @@ export class GrpcConnections {
     return this.#byPeer.get(`${address}:${port}`)
   }
 
+  /** `bytes` more wait for the connection's client to read them; negative: fewer. */
+  hold(connection: GrpcConnection, bytes: number): void {
+    connection.unread += bytes
+    this.#unread += bytes
+  }
+
   /** A call of the connection was given access. Throws RESOURCE_EXHAUSTED when more answers than MAX_UNREAD_BYTES wait for its peer to read them. */
   admitted(connection: GrpcConnection): void {
     if (connection.isSilent) {
       connection.isSilent = false
       this.#silent.delete(connection.peer)
     }
-    if (connection.unread <= MAX_UNREAD_BYTES) return
+    const { unread } = connection
+    if (unread <= MAX_UNREAD_BYTES && (unread === 0 || this.#unread <= MAX_ALL_UNREAD_BYTES)) return
     throw new ServiceError(
       'RESOURCE_EXHAUSTED',
-      `answers of more than ${MAX_UNREAD_BYTES / 1024 / 1024} MiB wait on this connection: read them before you call again`,
+      unread > MAX_UNREAD_BYTES
+        ? `answers of more than ${MAX_UNREAD_BYTES / 1024 / 1024} MiB wait on this connection: read them before you call again`
+        : `answers of more than ${MAX_ALL_UNREAD_BYTES / 1024 / 1024} MiB wait for those who asked for them, here too: read them before you call again`,
     )
   }
 

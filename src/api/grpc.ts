@@ -189,14 +189,14 @@ export class GrpcListener {
           onCancel: () => {
             isOver = true
             if (known !== undefined) this.#streams.delete(known)
-            if (connection !== undefined) connection.unread -= unread
+            if (connection !== undefined) this.#connections.hold(connection, -unread)
           },
         })
       },
       sendMessage: (message, next) => {
         if (!responseStream && !isOver && connection !== undefined && message instanceof Uint8Array) {
           unread = message.length
-          connection.unread += unread
+          this.#connections.hold(connection, unread)
         }
         next(message)
       },

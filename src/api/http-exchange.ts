@@ -46,12 +46,17 @@ function refusal(header: (name: string) => string): HttpAnswer | undefined {
   return upgradeAnswer('open it with version 13 of the WebSocket protocol (RFC 6455)')
 }
 
+/** Length of a body, bytes or characters, beyond which it is kept here until it is read: what a request costs while small ones are answered at once. */
+const LONG_BODY = 16 * 1024
+
 export class Exchange {
   /** Undefined once it must not be touched any more. */
   #response: HttpResponse | undefined
   #state: 'waiting' | 'streaming' | 'answered' | 'aborted' = 'waiting'
   /** Whether the library's own handler runs: what is written then leaves together without a cork. */
   #isWithin = true
+  /** The response whose long answer is not complete. */
+  #long: HttpResponse | undefined
   readonly #report: Report
   readonly #verb: string
   /** Headers that every answer has, those given by nobody's hand included. */
@@ -135,7 +140,9 @@ export class Exchange {
     this.#response = undefined
     // Not by way of #corked: each closure and call less counts for what every request goes through.
     try {
-      if (this.#isWithin) this.#writeAnswer(response, status, headers, body, close)
+      if (body !== undefined && body.length > LONG_BODY && !close && this.#verb !== 'HEAD') {
+        this.#answerLong(response, status, headers, body)
+      } else if (this.#isWithin) this.#writeAnswer(response, status, headers, body, close)
       else response.cork(() => this.#writeAnswer(response, status, headers, body, close))
     } catch (error) {
       this.#report(error, `HTTP ${this.#verb}`)
@@ -157,6 +164,36 @@ export class Exchange {
       // Told the length, the library would wait for a body of it, and serve the connection nothing more.
       response.writeHeader('content-length', String(Buffer.byteLength(body))).endWithoutBody()
     }
+  }
+
+  /**
+   * Gives a long answer as fast as it is read, and keeps what is left itself: the library would take all of it, and go on with the next requests of a
+   * connection that reads none of its answers. One that makes another before it has read this is cut.
+   */
+  #answerLong(response: HttpResponse, status: string, headers: HttpAnswer['headers'], body: string | Uint8Array): void {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    const begin = response.getWriteOffset()
+    const write = (offset: number): boolean => {
+      const [hasRoom, isDone] = response.tryEnd(bytes.subarray(offset - begin), bytes.length)
+      if (isDone) this.#long = undefined
+      return hasRoom
+    }
+    this.#long = response
+    const first = (): void => {
+      this.#writeHead(response, status, headers)
+      write(begin)
+    }
+    if (this.#isWithin) first()
+    else this.#corked(response, first)
+    if (this.#long === undefined) return
+    response.onWritable((offset) => {
+      let hasRoom = true
+      if (this.#long !== undefined) this.#corked(response, () => (hasRoom = write(offset)))
+      return hasRoom
+    })
+    if (!this.#isWithin) return
+    // As `#leave` does for those that wait; this one is neither to be answered nor to be lost.
+    response.onAborted(() => (this.#long = undefined))
   }
 
   /** Begins an answer of unknown length; as `answer` otherwise, so to HEAD it is the head alone. */
@@ -262,6 +299,8 @@ export class Exchange {
   #leave(): void {
     this.#isWithin = false
     this.#response?.onAborted(() => {
+      this.#long = undefined
+      if (this.#state === 'answered') return
       this.#response = undefined
       this.#state = 'aborted'
       this.#guard(() => this.caller?.lose())

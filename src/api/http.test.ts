@@ -1,6 +1,6 @@
 /** The HTTP listener over real sockets: REST, event streams, WebSockets, access. */
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -392,6 +392,61 @@ describe('access', () => {
     expect((await fetch(url, { headers: { authorization: 'Bearer good' } })).status).toBe(200)
     expect(seen.calls.at(-1)).toMatchObject({ isLoopback: false, identity: 'laptop' })
     await other.stop()
+  })
+
+  describe('long answers', () => {
+    const pipelines = Array.from({ length: 8 }, (_, i) => ({ ...pipeline(`p${i}`), jsonConfig: 'x'.repeat(2 ** 20) }))
+    const path = '/v1/nodes/n1/pipelines'
+    let other: HttpListener
+    let otherPort: number
+    beforeAll(async () => {
+      const long = new Dispatcher({
+        handlers: {
+          getPipelines: ({ nodeId }) => (nodeId === 'n1' ? { pipelines } : Promise.resolve({ pipelines })),
+        },
+        report: (error) => seen.reports.push(error),
+      })
+      other = new HttpListener({ dispatcher: long, access, address: '127.0.0.1', port: 0 })
+      ;({ port: otherPort } = await other.start())
+    })
+    afterAll(() => other.stop())
+
+    test.each(['n1', 'later'])('reach a reader that is slow whole, one after the other (%s)', async (id) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      for (let i = 0; i < 3; i++) {
+        const response = await new Promise<IncomingMessage>((resolve, reject) => {
+          httpRequest({ port: otherPort, host: '127.0.0.1', path: `/v1/nodes/${id}/pipelines`, agent }, resolve)
+            .on('error', reject)
+            .end()
+        })
+        expect(response.headers['content-length']).toMatch(/^8\d{6}$/)
+        let length = 0
+        for await (const chunk of response) {
+          length += (chunk as Buffer).length
+          if (length < 2 ** 21) await settle()
+        }
+        expect(length).toBe(Number(response.headers['content-length']))
+      }
+      agent.destroy()
+      expect(seen.reports).toEqual([])
+    })
+
+    test('of one connection do not pile up: who asks for more and reads none is cut', async () => {
+      const socket = connect({ port: otherPort, host: '127.0.0.1' })
+      await once(socket, 'connect')
+      socket.pause()
+      const before = process.memoryUsage.rss()
+      const asked = `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`
+      socket.write(asked.repeat(100))
+      // Each would be 8 MiB.
+      await (await fetch(`http://127.0.0.1:${otherPort}${path}`)).arrayBuffer()
+      expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 2 ** 20)
+      const closed = once(socket, 'close')
+      socket.on('error', () => undefined).resume()
+      await closed
+      expect(socket.bytesRead).toBeLessThan(20 * 2 ** 20)
+      expect(seen.reports).toEqual([])
+    })
   })
 
   test('a taken port is an error that says so', async () => {
