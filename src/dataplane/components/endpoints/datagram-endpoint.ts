@@ -273,6 +273,7 @@ export class DatagramEndpoint extends Endpoint {
     const isRefusal = errno === counters[SEND_ERRNO] && counters[SEND_ERRORS] > this.refusedSoFar
     this.refusedSoFar = counters[SEND_ERRORS]
     this.reports.look(counters[SOCKET_ERRORS], isRefusal ? 0 : errno)
+    this.counts.socket_errors.add(this.grown(SOCKET_ERRORS))
   }
 }
 
