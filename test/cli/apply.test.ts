@@ -311,10 +311,12 @@ async function withWait(method: string, act: () => Promise<void>): Promise<{ url
     const body = await buffer(given)
     if (given.method === method) await act()
     const { headers, url } = given
-    const sent = request(node.url + url, { method: given.method, headers }, (got) => {
+    // The node ends a connection that has waited for ten seconds, as long as `act` may take.
+    const sent = request(node.url + url, { method: given.method, headers, agent: false }, (got) => {
       answer.writeHead(got.statusCode ?? 0, got.headers)
       got.pipe(answer)
     })
+    sent.on('error', () => answer.destroy())
     sent.end(body)
   })
   server.listen(0, '127.0.0.1')
