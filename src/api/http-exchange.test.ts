@@ -256,7 +256,8 @@ test('nothing else touches a response of uWebSockets.js, or its app', () => {
   expect(imports.sort()).toEqual([
     'api/http-exchange.ts: type { HttpRequest, HttpResponse, us_socket_context_t }',
     'api/http-server.ts: type { TemplatedApp, us_listen_socket, WebSocket, WebSocketBehavior }',
-    'api/http.ts: type { HttpRequest, WebSocket }',
+    'api/http-sockets.ts: type { WebSocket }',
+    'api/http.ts: type { HttpRequest }',
     'api/streams-socket.ts: type { WebSocket }',
     'api/websocket-frames.ts: type { WebSocket }',
     'api/websocket.ts: type { WebSocket }',

@@ -1,4 +1,5 @@
 /** From a method and a path to an operation: the HTTP forms of the contract as a tree of segments. */
+import { ServiceError } from '../contract/errors.ts'
 import type { HttpBinding, Operation } from '../contract/operations.ts'
 
 export interface HttpRoute {
@@ -134,3 +135,9 @@ function find(at: Segment, path: readonly string[], index: number, values: strin
   if (end === undefined) values.pop()
   return end
 }
+
+export const noSuchPath = (path: string): ServiceError =>
+  new ServiceError('NOT_FOUND', `no such path: ${path.slice(0, 200)}`)
+
+export const malformedSegment = (segment: string): ServiceError =>
+  new ServiceError('INVALID_ARGUMENT', `the path segment ${segment} is not percent-encoded UTF-8`)

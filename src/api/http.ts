@@ -1,19 +1,18 @@
 /** The HTTP listener: REST, event streams and WebSockets of every operation on one port. */
 
-import type { HttpRequest, WebSocket } from 'uWebSockets.js'
+import type { HttpRequest } from 'uWebSockets.js'
 import { isLoopbackAddress } from '../contract/address.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { jsonEncoder } from '../contract/json-encode.ts'
 import type { Operation } from '../contract/operations.ts'
 import { utf8Of } from '../contract/unchanging.ts'
-import type { Upgrade, UpgradeRequest } from '../link/link.ts'
+import type { UpgradeRequest } from '../link/link.ts'
 import type { Access, AccessHeaders } from './access.ts'
 import { Call, type Caller } from './call.ts'
 import { Cors, readSubprotocols } from './cors.ts'
 import type { Dashboard } from './dashboard.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
-import { FullSockets } from './full-sockets.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
 import {
@@ -25,27 +24,18 @@ import {
   pageAnswer,
   upgradeAnswer,
 } from './http-response.ts'
-import { type HttpRoute, HttpRoutes } from './http-routes.ts'
+import { type HttpRoute, HttpRoutes, malformedSegment, noSuchPath } from './http-routes.ts'
 import { HttpServer } from './http-server.ts'
+import { HttpSockets, type SocketProof } from './http-sockets.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { listenFailure } from './listen-failure.ts'
 import { endStreamsOf, revoked, type StreamSink, shuttingDown } from './sink.ts'
 import { SseHeadSink, SseSink } from './sse.ts'
-import { STREAMS_PATH, type StreamAsked, StreamsSocket } from './streams-socket.ts'
+import { STREAMS_PATH } from './streams-socket.ts'
 import { type PendingCall, UnderWay } from './under-way.ts'
-import { type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
-import { MAX_RECEIVE_BYTES } from './websocket-frames.ts'
 
 /** Longest request body, bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
-const MAX_WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
-const SOCKET_LIMITS = {
-  maxPayloadLength: MAX_RECEIVE_BYTES,
-  maxBackpressure: MAX_WEBSOCKET_BACKLOG_BYTES,
-  closeOnBackpressureLimit: true,
-  idleTimeout: 60,
-  sendPingsAutomatically: true,
-} as const
 const NO_DASHBOARD = 'this installation has no dashboard: build it with `npm run build`, and start the node again'
 
 export interface HttpListenerOptions {
@@ -66,14 +56,6 @@ export interface HttpListenerOptions {
   readonly extend?: (server: HttpServer) => void
 }
 
-/** What uWebSockets.js keeps with each socket of many streams. */
-interface StreamsSocketData {
-  /** Whoever opened it; throws once they are not let in any more. */
-  readonly caller: () => Caller
-  readonly identity: string | undefined
-  socket?: StreamsSocket
-}
-
 /** What a request carries apart from its body; uWebSockets.js lends it only while its handler runs. */
 interface RequestHead {
   readonly verb: string
@@ -91,9 +73,8 @@ export class HttpListener {
   readonly #routes: HttpRoutes
   readonly #keepAlive: KeepAlive
   readonly #cors: Cors
-  readonly #full = new FullSockets()
   readonly #streams = new Set<StreamSink>()
-  readonly #streamsSockets = new Set<StreamsSocket>()
+  readonly #sockets: HttpSockets
   readonly #underWay = new UnderWay()
   /** The address of every peer, when only this machine can reach the port: asking for each one's costs a buffer. */
   readonly #peer: string | undefined
@@ -105,6 +86,13 @@ export class HttpListener {
     this.#routes = new HttpRoutes(options.dispatcher.operations)
     this.#keepAlive = new KeepAlive(options.keepAliveMs ?? 15_000)
     this.#cors = new Cors(options.access.allowedOrigins)
+    this.#sockets = new HttpSockets({
+      dispatcher: options.dispatcher,
+      routes: this.#routes,
+      keepAlive: this.#keepAlive,
+      streams: this.#streams,
+      proof: (request) => this.#proof(request),
+    })
     if (isLoopbackAddress(options.address)) this.#peer = options.address
   }
 
@@ -113,13 +101,7 @@ export class HttpListener {
     const { address, port, tls, extend } = this.#options
     const server = new HttpServer({ tls, report: (error, what) => this.#dispatcher.report(error, what) })
     extend?.(server)
-    this.#addStreamsSocket(server)
-    for (const operation of this.#dispatcher.operations) {
-      for (const binding of operation.http) {
-        const isStream = binding.transport === 'sse' && binding.verb === 'GET'
-        if (binding.transport === 'websocket' || isStream) this.#addWebSocket(server, operation, binding.path)
-      }
-    }
+    this.#sockets.add(server)
     server.handle((exchange, request) => this.#request(exchange, request))
     const bound = await server.listen(address, port)
     if (bound === undefined) {
@@ -140,7 +122,7 @@ export class HttpListener {
     this.#server = undefined
     server.stopListening()
     const error = shuttingDown()
-    for (const socket of [...this.#streamsSockets]) socket.end(error)
+    this.#sockets.end(error)
     for (const stream of [...this.#streams]) stream.end(error)
     await this.#underWay.finish()
     this.#underWay.cut(error)
@@ -152,7 +134,7 @@ export class HttpListener {
   /** Ends the streams of callers who proved the token `identity`, since it was revoked. */
   endStreamsOf(identity: string): void {
     endStreamsOf(this.#streams, identity)
-    for (const socket of [...this.#streamsSockets]) if (socket.identity === identity) socket.end(revoked())
+    this.#sockets.end(revoked(), identity)
   }
 
   /** What it throws, the exchange answers. */
@@ -319,110 +301,13 @@ export class HttpListener {
     await this.#dispatcher.open(operation, sink, () => this.#dispatcher.stream(operation, request, call, sink))
   }
 
-  #addWebSocket(server: HttpServer, operation: Operation, path: string): void {
-    const behavior = {
-      ...SOCKET_LIMITS,
-      open: (socket: WebSocket<WebSocketData>) => this.#openWebSocket(socket),
-      message: (socket: WebSocket<WebSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
-        socket.getUserData().sink?.message(frame, isBinary),
-      drain: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.drained(),
-      close: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.lose(),
-    }
-    const pattern = path.replaceAll(/\{(\w+)\}/g, ':$1')
-    server.webSocket<WebSocketData>(pattern, behavior, (request) => this.#upgrade(operation, request))
-  }
-
-  #addStreamsSocket(server: HttpServer): void {
-    const behavior = {
-      ...SOCKET_LIMITS,
-      open: (socket: WebSocket<StreamsSocketData>) => this.#openStreamsSocket(socket),
-      message: (socket: WebSocket<StreamsSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
-        socket.getUserData().socket?.message(frame, isBinary),
-      drain: (socket: WebSocket<StreamsSocketData>) => socket.getUserData().socket?.drained(),
-      close: (socket: WebSocket<StreamsSocketData>) => this.#loseStreamsSocket(socket.getUserData()),
-    }
-    server.webSocket<StreamsSocketData>(STREAMS_PATH, behavior, (request) => {
-      const { caller, protocol } = this.#proof(request)
-      return { data: { caller, identity: caller().identity }, protocol }
-    })
-  }
-
-  #openStreamsSocket(socket: WebSocket<StreamsSocketData>): void {
-    const data = socket.getUserData()
-    data.socket = new StreamsSocket(socket, {
-      dispatcher: this.#dispatcher,
-      keepAlive: this.#keepAlive,
-      full: this.#full,
-      streams: this.#streams,
-      find: (path, query) => this.#findStream(path, query),
-      caller: data.caller,
-      identity: data.identity,
-    })
-    this.#streamsSockets.add(data.socket)
-  }
-
-  #loseStreamsSocket({ socket }: StreamsSocketData): void {
-    if (socket === undefined) return
-    this.#streamsSockets.delete(socket)
-    socket.lose()
-  }
-
-  /** The stream that GET of a path would read. */
-  #findStream(path: string, query: string): StreamAsked {
-    const match = this.#routes.match('GET', path)
-    if (match.kind === 'malformed') throw malformedSegment(match.segment)
-    if (match.kind !== 'route') throw noSuchPath(path)
-    const { operation, binding } = match.route
-    if (binding.transport === 'sse') return { operation, request: readRequest(match.route, match.path, query, '') }
-    const message =
-      binding.transport === 'websocket'
-        ? `${operation.name} takes messages: open a WebSocket of its own at this path`
-        : `${operation.name} is no stream: read it with GET`
-    throw new ServiceError('INVALID_ARGUMENT', message)
-  }
-
   /** Who wants to open a socket, to be asked again as long as it is open. */
-  #proof({ remoteAddress, header, eachHeader }: UpgradeRequest): { caller: () => Caller; protocol: string } {
+  #proof({ remoteAddress, header, eachHeader }: UpgradeRequest): SocketProof {
     if (this.#server === undefined) throw shuttingDown()
     const { protocol, authorization } = readSubprotocols(header('sec-websocket-protocol'))
     const headers = accessHeaders({ getHeader: header, forEach: eachHeader }, header(ORIGIN))
     const proof = headers.authorization === '' ? { ...headers, authorization } : headers
     return { caller: () => this.#caller({ remoteAddress, headers: proof }), protocol }
-  }
-
-  #upgrade(operation: Operation, request: UpgradeRequest): Upgrade<WebSocketData> {
-    const { caller, protocol } = this.#proof(request)
-    const call = new Call(caller(), 'websocket')
-    return { data: { call, operation, request: this.#streamRequest(operation, request) }, protocol }
-  }
-
-  /** What an operation is asked that takes one request and sends many messages; undefined for others. */
-  #streamRequest(operation: Operation, { path, query }: UpgradeRequest): unknown {
-    return operation.kind === 'server' ? this.#findStream(path, query).request : undefined
-  }
-
-  async #openWebSocket(socket: WebSocket<WebSocketData>): Promise<void> {
-    const data = socket.getUserData()
-    const { call, operation, request } = data
-    if (request === undefined) {
-      const sink = new WebSocketSink(socket, operation, this.#dispatcher, call, this.#streams, this.#full)
-      data.sink = sink
-      await this.#dispatcher.open(operation, sink, async () =>
-        sink.receive(await this.#dispatcher.bidi(operation, call, sink)),
-      )
-    } else {
-      const sink = new WebSocketStreamSink(
-        socket,
-        operation,
-        this.#dispatcher,
-        this.#keepAlive,
-        call,
-        this.#streams,
-        this.#full,
-      )
-      data.sink = sink
-      await this.#dispatcher.open(operation, sink, () => this.#dispatcher.stream(operation, request, call, sink))
-    }
   }
 }
 
@@ -433,11 +318,6 @@ const pendingCall = (exchange: Exchange, call: Call): PendingCall => ({
     call.abort(error)
   },
 })
-
-const noSuchPath = (path: string): ServiceError => new ServiceError('NOT_FOUND', `no such path: ${path.slice(0, 200)}`)
-
-const malformedSegment = (segment: string): ServiceError =>
-  new ServiceError('INVALID_ARGUMENT', `the path segment ${segment} is not percent-encoded UTF-8`)
 
 function responseAnswer(operation: Operation, response: unknown): HttpAnswer {
   return jsonAnswer(utf8Of(response as object, jsonEncoder(operation.response)))
