@@ -50,7 +50,14 @@ export async function adoptHubKey(directory: string, file: string): Promise<Adop
     const key = readKey(path)
     if (key === undefined) throw noNode(directory)
     const hub = identityOf(key)
+    const known = store.hubId.get() ?? hub.nodeId
+    if (known !== hub.nodeId && store.nodes.all().length > 0) {
+      throw new Error(
+        `the members of this hub know it by the key ${known}, which is not the node's (${hub.nodeId}): it has a hub key already, which hubServer.keyFile (--hub-key-file) names`,
+      )
+    }
     if (readKeyIfThere(file)?.nodeId !== hub.nodeId) writeHubKey(file, hub)
+    await store.hubId.put(hub.nodeId)
     rmSync(path)
     return { hubId: hub.nodeId, nodeId: loadIdentity(directory).nodeId, pipelines: pipelinesIn(store) }
   })

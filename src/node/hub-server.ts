@@ -53,6 +53,12 @@ export function createHubServer(options: HubPartOptions, settings: HubServerSett
   const client = new HubClientService({ node: { id: nodeId }, details, ...(shared && { servers: shared.directory }) })
   const hubCalls: HubCalls = { nodeId, registry, calls }
   const others = otherServers(options, settings, hubCalls)
+  const hubId = settings.signer?.hubId ?? nodeId
+  /** Whoever has a link with this server knows the hub by that key. */
+  const noteHubId = () => {
+    if (shared !== undefined || store.hubId.get() === hubId) return
+    store.hubId.put(hubId).catch((error: unknown) => log.error({ err: error }, 'the id of the hub could not be stored'))
+  }
   return {
     handlers: { ...server.handlers, ...client.handlers },
     forward: forwardBy(new Forwarding({ nodeId, hub: registry, servers: others?.calls, clock })),
@@ -61,6 +67,7 @@ export function createHubServer(options: HubPartOptions, settings: HubServerSett
         registry,
         ...(requests === undefined ? {} : { requests }),
         serve: (session) => {
+          noteHubId()
           serveMember(session, hubCalls, others?.calls)
           others?.announcements.serve(session)
         },

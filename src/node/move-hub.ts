@@ -31,6 +31,8 @@ export async function exportHub(of: HubDirectory): Promise<ExportedHub> {
   return await withStore(of.directory, async (store) => {
     const { hubId, server } = idsOf(of)
     const members = store.nodes.all()
+    const known = store.hubId.get()
+    if (members.length > 0 && known !== undefined && known !== hubId) throw otherKey(known, hubId)
     const requestIds = store.requestIds.unused
     return {
       text: hubFileText({ hubId, server, requestIds, pipelines: pipelinesIn(store), members }),
@@ -66,16 +68,12 @@ export async function importHub(
   const { hubId, server: from, pipelines, members, requestIds } = readHubFile(text)
   return await withStore(into.directory, async (store) => {
     const { hubId: own, server } = idsOf(into)
-    if (hubId !== own) {
-      throw new Error(
-        `its members know the hub by the key ${hubId}, and this one has ${own}: give the key of that hub (--hub-key-file)`,
-      )
-    }
+    if (hubId !== own) throw otherKey(hubId, own)
     const itself = members.findIndex(({ id }) => id === server)
     if (itself >= 0)
       throw new HubFileError([`the node of this data directory, ${server}, is a member of the hub: let it leave first`])
     if (into.cluster !== undefined) await writeMembers(engineOf(into.cluster), { members, requestIds })
-    else await importInto(store, { members, requestIds }, replace)
+    else await importInto(store, own, { members, requestIds }, replace)
     const here = new Set(pipelinesIn(store).map(({ id }) => id))
     return {
       hubId,
@@ -85,18 +83,29 @@ export async function importHub(
   })
 }
 
-async function importInto(store: Store, { members, requestIds }: MovedMembers, replace: boolean): Promise<void> {
+async function importInto(
+  store: Store,
+  hubId: string,
+  { members, requestIds }: MovedMembers,
+  replace: boolean,
+): Promise<void> {
   const there = store.nodes.all().length
   if (there > 0 && !replace) {
     throw new Error(
       `this hub has ${there} members: what is imported goes into a hub without any, or in their place (--replace)`,
     )
   }
-  await store.importHub(members, requestIds)
+  await store.importHub(hubId, members, requestIds)
 }
 
 function engineOf(config: NodeConfig) {
   return engineSettings(config, hubIdOf(rawKey(readHubKey(config['hubServer.keyFile']).publicKey)))
+}
+
+function otherKey(known: string, own: string): Error {
+  return new Error(
+    `its members know the hub by the key ${known}, and this one has ${own}: give the key of that hub (--hub-key-file)`,
+  )
 }
 
 /** The id by which members know the hub, and that of its node. */

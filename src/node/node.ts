@@ -157,7 +157,7 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
       verifyToken: tokens.verify,
     })
     await guardLoopback(config, tokens, log, options.chosen?.has('access.loopback'))
-    tellWithout({ node, config, chosen: options.chosen ?? new Map(), details, store, log })
+    tellWithout({ node, signer, config, chosen: options.chosen ?? new Map(), details, store, log })
     const links = linkServer(hub, { ...common, tls })
     const pages = new Map<string, Page>([
       ['/metrics', { type: PROMETHEUS_TYPE, text: () => pipelines.prometheus() }],

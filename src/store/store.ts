@@ -3,6 +3,7 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { makeDirectory } from '../make-directory.ts'
+import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
 import { durable, quiet } from './durable.ts'
@@ -30,6 +31,8 @@ export class Store {
   readonly signIn: SignIn
   /** The nodes on the hub that this node hosts. */
   readonly nodes: NodeCollection
+  /** The id of the hub by which these nodes know it. */
+  readonly hubId: SingleRecord<string>
   readonly requestIds: RequestIds
   readonly #root: RootDatabase
 
@@ -52,6 +55,7 @@ export class Store {
     this.details = new DetailsRecord(this.#root)
     this.signIn = new SignIn(this.#root)
     this.nodes = new NodeCollection(this.#root)
+    this.hubId = new SingleRecord(this.#root, { name: 'hub', key: 'id' })
     this.requestIds = new RequestIds(this.#root)
   }
 
@@ -59,11 +63,12 @@ export class Store {
    * Puts these nodes on the hub in place of those there are, and gives out no request id below `requestIds` any more: all of it is on disk when this resolves, or nothing of it. For a
    * store whose ids nobody has asked for yet.
    */
-  async importHub(nodes: readonly StoredNode[], requestIds: number): Promise<void> {
+  async importHub(hubId: string, nodes: readonly StoredNode[], requestIds: number): Promise<void> {
     const write = async () =>
       this.#root.transactionSync(() => {
         for (const { id } of this.nodes.all()) this.nodes.removeWithin(id)
         for (const node of nodes) this.nodes.putWithin(node)
+        this.hubId.putWithin(hubId)
         this.requestIds.skipWithin(requestIds)
       })
     await durable(this.#root, write())

@@ -120,6 +120,18 @@ it.each([
   const adopted = JSON.parse(await output(...adopt, '--json'))
   expect(adopted).toMatchObject({ hubId: hub.id, pipelines: [{ name: 'on-the-hub' }] })
   expect(adopted.nodeId).not.toBe(hub.id)
+  const again = await penstock(['hub', 'key', 'adopt', path(`${name}.again.key`), '--data-dir', path(name)])
+  expect({ code: again.code, stderr: again.stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining(`know it by the key ${hub.id}, which is not the node's (${adopted.nodeId})`),
+  })
+  expect(existsSync(path(`${name}.again.key`))).toBe(false)
+  // Without the key: its nodes would not be back, and whoever looks at the hub would not see why.
+  const keyless = await up(name, '127.0.0.1:0', '--hub', '--log-level', 'warn', ...tls)
+  await new Promise<void>((resolve) =>
+    keyless.process.stderr?.on('data', (text) => String(text).includes(`known=${hub.id}`) && resolve()),
+  )
+  await down(keyless)
   // With the key that it had, and the certificate that it had: nothing is to be done at the edge.
   hub = await up(name, hub.address, '--hub', '--hub-key-file', path(`${name}.key`), ...tls)
   expect(hub.id).toBe(adopted.nodeId)

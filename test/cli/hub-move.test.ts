@@ -78,6 +78,10 @@ beforeAll(async () => {
 describe('a hub', () => {
   it('goes to another directory with the key that its nodes know, and they come back', async () => {
     const adopted = await json('hub', 'key', 'adopt', path('hub.key'), '--data-dir', path('first'))
+    const keyless = await failure('hub', 'export', path('keyless.jsonl'), '--data-dir', path('first'))
+    expect(keyless).toContain(`its members know the hub by the key ${hubId}`)
+    expect(keyless).toContain('(--hub-key-file)')
+    expect(existsSync(path('keyless.jsonl'))).toBe(false)
     const exported = await json('hub', 'export', path('first.jsonl'), '--data-dir', path('first'), ...key)
     expect(exported).toEqual({ file: path('first.jsonl'), hubId, members: 1 })
     expect(statSync(path('first.jsonl')).mode & 0o777).toBe(0o600)
