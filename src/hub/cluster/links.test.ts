@@ -12,7 +12,7 @@ const awaited = new AbortController().signal
 /** A node that is here and has said something new of itself, which has yet to be written: `attempt` is what an attempt at it writes. */
 async function saying(name: string) {
   const joined = 1
-  const seen: { entry: PresenceEntry | undefined } = { entry: undefined }
+  const seen: { entry: PresenceEntry | undefined; revision: number } = { entry: undefined, revision: 2 }
   const stored = { key: new Uint8Array(32), record: recordOf('before'), joined, admission: 1, lastSeen: new Date() }
   const attempts: { record: () => NodeRecord; holds: () => Promise<boolean> }[] = []
   const writer = {
@@ -26,7 +26,7 @@ async function saying(name: string) {
   const links = new Links({
     picture: {
       presentIn: () => [],
-      presence: () => ({ entry: seen.entry, revision: 2, at: 0 }),
+      presence: () => ({ entry: seen.entry, revision: seen.revision, at: 0 }),
       versioned: () => ({ entry: { member: stored, requests: [], operations: [] }, revision: 1, at: 0 }),
     },
     writer,
@@ -78,6 +78,29 @@ test('until it is at another server', async () => {
   const { seen, attempt } = await saying('now')
   seen.entry = { life: 'other', session: 'other', joined: 1 }
   expect(await attempt()).toBeUndefined()
+})
+
+test('as long as what is seen is older than its link: the server that it came from has yet to be seen to have lost it', async () => {
+  const { links, seen, session } = await saying('now')
+  const own = seen.entry
+  let isOver = false
+  void session.closed.then(() => {
+    isOver = true
+  })
+  seen.entry = { life: 'other', session: 'before', joined: 1 }
+  seen.revision = 1
+  links.settle('n')
+  await Promise.resolve()
+  expect(isOver).toBe(false)
+  seen.entry = own
+  seen.revision = 2
+  links.settle('n')
+  // Revisions of presence that was lost begin anew.
+  links.presenceLost()
+  seen.entry = { life: 'other', session: 'newer', joined: 1 }
+  seen.revision = 1
+  links.settle('n')
+  await session.closed
 })
 
 test('not at all where it is at another server before it is written', async () => {

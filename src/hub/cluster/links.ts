@@ -156,7 +156,7 @@ export class Links {
     const { member } = picture.versioned(nodeId).entry
     if (member === undefined) {
       link.session.close('REMOVED', 'the node was removed from the hub')
-    } else if (entry !== undefined && entry.session !== link.id && stands(entry.life)) {
+    } else if (isNewer(link, entry, revision) && stands(entry.life)) {
       link.session.close('REPLACED', 'the node has opened a newer connection')
     } else if (member.joined !== link.joined) {
       // What was between may never be told.
@@ -169,6 +169,11 @@ export class Links {
     const link = this.#links.get(nodeId)
     if (link === undefined || link.joined > revision || this.#leaving.has(nodeId)) return
     link.session.close('REMOVED', 'the node was removed from the hub')
+  }
+
+  /** The presence is lost: revisions of what is noted from now on begin anew. */
+  presenceLost(): void {
+    for (const link of this.#links.values()) link.noted = 0
   }
 
   settleAll(): void {
@@ -250,6 +255,11 @@ export class ClaimOvertaken extends ServiceError {
   constructor() {
     super('UNAVAILABLE', 'the node has given up or come anew meanwhile: it has to come again')
   }
+}
+
+/** Whether a presence, as of `revision`, is that of a link newer than this one, and not of one that this server has yet to see the end of. */
+function isNewer({ id, noted }: Link, entry: PresenceEntry | undefined, revision: Revision): entry is PresenceEntry {
+  return entry !== undefined && entry.session !== id && revision >= noted
 }
 
 /** Whether what the node of a link has said last is not what stands of it. */

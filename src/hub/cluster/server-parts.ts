@@ -213,6 +213,7 @@ export class ServerParts {
         this.ownNode.catchUp()
       },
       onWhole: () => this.#onWhole(),
+      onPresenceLost: () => this.links.presenceLost(),
       onBroken: () => {
         this.directory.touchChanged()
         this.#tombstones.forget()

@@ -32,6 +32,8 @@ export interface ViewOptions {
   readonly onWhole: () => void
   /** The connection has broken, or there is none. */
   readonly onBroken: () => void
+  /** The presence is another than before, and empty: its revisions begin anew. */
+  readonly onPresenceLost: () => void
   readonly onError: (message: string, error: unknown) => void
 }
 
@@ -130,13 +132,16 @@ export class View {
   }
 
   #follow(session: EngineSession | undefined): void {
-    const { picture, clock, onBroken } = this.#options
+    const { picture, clock, onBroken, onPresenceLost } = this.#options
     this.#reading = undefined
     this.#isWhole = false
     picture.beginReading()
     onBroken()
     if (session === undefined) return
-    if (session.presenceMade !== this.#presenceMade) picture.forgetPresence()
+    if (session.presenceMade !== this.#presenceMade) {
+      picture.forgetPresence()
+      onPresenceLost()
+    }
     this.#presenceMade = session.presenceMade
     this.#currentAsOf = clock.now()
     this.#missing = undefined
