@@ -61,7 +61,7 @@ export function claimDataDirectory(directory: string): () => void {
       try {
         native.fileReserve(path, bytes)
       } catch (error) {
-        throw explained(directory, path, error as NodeJS.ErrnoException, lacks)
+        throw explained(directory, path, error as NodeJS.ErrnoException, { needed: lacks })
       }
     }
     try {
@@ -75,6 +75,17 @@ export function claimDataDirectory(directory: string): () => void {
     throw error
   }
   return () => native.ownerRelease(owner)
+}
+
+/** What `act` does with a file of the directory; what the system refuses is told with its cure. */
+export function ofDirectory<T>(directory: string, act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException
+    if (code === undefined || path === undefined || ![path, dirname(path)].includes(directory)) throw error
+    throw explained(directory, path, error as NodeJS.ErrnoException, { verb: 'read and write' })
+  }
 }
 
 /** Asks the disk for room for the first `bytes` bytes of a file; throws when it has none. */
@@ -108,7 +119,12 @@ function noRoom(directory: string, needed: number, cause?: NodeJS.ErrnoException
   return new DirectoryUnusable(message, { cause })
 }
 
-function explained(directory: string, path: string, cause: NodeJS.ErrnoException, needed = STORE_ROOM): Error {
+function explained(
+  directory: string,
+  path: string,
+  cause: NodeJS.ErrnoException,
+  { needed = STORE_ROOM, verb = 'write' }: { needed?: number; verb?: string } = {},
+): Error {
   switch (cause.code) {
     case 'EAGAIN':
       return new DirectoryInUse(
@@ -121,8 +137,8 @@ function explained(directory: string, path: string, cause: NodeJS.ErrnoException
   }
   const whoAmI = process.getuid === undefined ? 'this user' : `this user (uid ${process.getuid()})`
   const why: Partial<Record<string, string>> = {
-    EACCES: `${whoAmI} may not write ${path}: run the node as its owner, give it to this user (chown -R), or choose another dataDirectory`,
-    EPERM: `${whoAmI} may not write ${path}: run the node as its owner, or choose another dataDirectory`,
+    EACCES: `${whoAmI} may not ${verb} ${path}: run the node as its owner, give it to this user (chown -R), or choose another dataDirectory`,
+    EPERM: `${whoAmI} may not ${verb} ${path}: run the node as its owner, or choose another dataDirectory`,
     EROFS: `${path} is on a file system that is mounted read-only: mount it writable, or choose another dataDirectory`,
     ENOENT: `${dirname(cause.path ?? path)} is on a file system that takes no directories: choose another dataDirectory`,
     ENOTDIR: 'a part of its path is no directory: choose another dataDirectory',

@@ -27,7 +27,7 @@ import { messageOf } from '../text/error-message.ts'
 import { tlsOf } from './certificate.ts'
 import { isInCluster } from './cluster-settings.ts'
 import type { Chosen } from './config.ts'
-import { claimDataDirectory, reserve } from './data-directory.ts'
+import { claimDataDirectory, ofDirectory, reserve } from './data-directory.ts'
 import { documentPages } from './documents.ts'
 import { logLostLines, logPipeline } from './facts.ts'
 import { createHubPart } from './hub.ts'
@@ -90,9 +90,9 @@ export async function startNode(config: NodeConfig, options: NodeOptions = {}): 
     opened.push(claimDataDirectory(config.dataDirectory))
     const store = new Store(config.dataDirectory, { reserve })
     opened.push(() => store.close())
-    const identity = loadIdentity(config.dataDirectory)
+    const identity = ofDirectory(config.dataDirectory, () => loadIdentity(config.dataDirectory))
     const node = { id: identity.nodeId }
-    const tls = tlsOf(config, log)
+    const tls = ofDirectory(config.dataDirectory, () => tlsOf(config, log))
     const signer = hubSigner(config, identity, tls)
     const details = detailsOf({
       store,

@@ -1,12 +1,16 @@
 /** The data directory of a node that is down, for commands that work on it. */
-import { existsSync } from 'node:fs'
+import { chownSync, lstatSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { identityFile } from '../link/identity.ts'
 import { Store } from '../store/store.ts'
-import { claimDataDirectory } from './data-directory.ts'
+import { claimDataDirectory, ofDirectory } from './data-directory.ts'
 
 /** Nobody else has the directory meanwhile. Throws, and makes nothing, where it is no node's. */
 export async function withStore<T>(directory: string, work: (store: Store) => Promise<T>): Promise<T> {
-  if (!existsSync(identityFile(directory))) throw noNode(directory)
+  const file = identityFile(directory)
+  const isThere = ofDirectory(directory, () => statSync(file, { throwIfNoEntry: false }) !== undefined)
+  if (!isThere) throw noNode(directory)
+  const before = new Set(ofRoot(directory))
   const release = claimDataDirectory(directory)
   try {
     const store = new Store(directory)
@@ -16,8 +20,23 @@ export async function withStore<T>(directory: string, work: (store: Store) => Pr
       await store.close()
     }
   } finally {
+    giveToOwner(directory, before)
     release()
   }
+}
+
+/** What root has made in the directory of another user is that user's: the node could not start otherwise. */
+function giveToOwner(directory: string, before: ReadonlySet<string>): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(directory)
+  for (const path of ofRoot(directory)) if (!before.has(path)) chownSync(path, uid, gid)
+}
+
+/** The files of the directory that are root's. */
+function ofRoot(directory: string): string[] {
+  return ofDirectory(directory, () => readdirSync(directory))
+    .map((name) => join(directory, name))
+    .filter((path) => lstatSync(path, { throwIfNoEntry: false })?.uid === 0)
 }
 
 /** What is on the node. */

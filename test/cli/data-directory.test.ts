@@ -2,6 +2,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   cpSync,
   mkdirSync,
@@ -314,3 +316,67 @@ test.skipIf(NOBODY === undefined)("a directory that is somebody else's: what, wh
   const { stderr } = await up(join(directory.path, 'file'))
   expect(stderr()).toContain('it is no directory')
 })
+
+test.skipIf(NOBODY === undefined)('what root does with the directory of another user leaves it that user', async () => {
+  const path = ofNobody('served')
+  await end(await up(path, NOBODY, ['--hub']))
+  // As in a backup, which may leave them out.
+  rmSync(join(path, 'penstock.lock'))
+  rmSync(join(path, 'penstock.lmdb-lock'))
+  for (const command of [
+    ['export', join(directory.path, 'served.jsonl')],
+    ['key', 'adopt', join(directory.path, 'served.key')],
+  ]) {
+    const { code, stderr } = await penstock(['hub', ...command, '--data-dir', path])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const again = await up(path, NOBODY)
+    expect({ node: again.ready?.node, said: again.stderr() }).toMatchObject({ node: expect.any(String) })
+    await end(again)
+  }
+})
+
+test.skipIf(NOBODY === undefined)("a key that is somebody else's: what, where, and what to do", async () => {
+  const path = ofNobody('restored')
+  await end(await up(path, NOBODY, ['--http-tls', 'auto']))
+  for (const name of ['tls.crt', 'identity.pem']) {
+    const file = join(path, name)
+    chownSync(file, 0, 0)
+    chmodSync(file, 0o600)
+    const { child, stderr } = await up(path, NOBODY, ['--http-tls', 'auto'])
+    expect(child.exitCode).toBe(1)
+    expect(stderr()).toContain(
+      `the data directory ${path} cannot be used: this user (uid 65534) may not read and write ${file}`,
+    )
+  }
+  // Of root's own directory nothing can be seen at all: that is not the same as no node.
+  chownSync(path, 0, 0)
+  chmodSync(path, 0o700)
+  const seen = await asNobody(['hub', 'export', '/tmp/none.jsonl', '--data-dir', path])
+  expect(seen).toContain(`this user (uid 65534) may not read and write ${join(path, 'identity.pem')}`)
+})
+
+/** A data directory of the user `NOBODY`. */
+function ofNobody(name: string): string {
+  const path = join(directory.path, name)
+  mkdirSync(path, { mode: 0o700 })
+  chownSync(path, 65534, 65534)
+  return path
+}
+
+/** What a command that fails says to that user. */
+async function asNobody(args: string[]): Promise<string> {
+  const [program, ...rest] = [
+    ...(NOBODY as string[]),
+    process.execPath,
+    join(packageRoot(), 'bin/penstock.js'),
+    ...args,
+  ]
+  const child = spawn(program as string, rest, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (text) => {
+    said += text
+  })
+  const [code] = await once(child, 'close')
+  expect(code).toBe(1)
+  return said
+}
