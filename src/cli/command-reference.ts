@@ -1,14 +1,18 @@
 /** The reference of the commands, docs/commands.md, and the JSON Schemas of their output, docs/output. */
 import type { Command } from 'commander'
+import { defaultDataDirectory } from '../node/settings.ts'
 import { COMMAND_EXAMPLES } from './command-examples.ts'
 import { documentOf, OUTPUT_SCHEMAS } from './output-schemas.ts'
 import { defaultCommandOf } from './usage.ts'
+
+/** That of root, whoever writes the page. */
+const ROOT_DATA_DIRECTORY = '/var/lib/penstock'
 
 /** Where they are, from the package's root. */
 export const COMMANDS_PAGE = 'docs/commands.md'
 export const OUTPUT_DIRECTORY = 'docs/output'
 
-/** Options that are told of once, for all commands that have them. */
+/** Options that are told of once, for all commands that have them; `--data-dir` only where it is part of what lets a caller in. */
 const SHARED = [
   '--output',
   '--json',
@@ -46,15 +50,18 @@ export function outputFiles(): Map<string, string> {
 
 /** Text of a help as Markdown, where `<id>` would be a tag. */
 const prose = (text: string): string => text.replaceAll('<', '&lt;')
-const cell = (text: string): string => prose(text).replaceAll('|', '\\|').replaceAll('\n', ' ')
+const cell = (text: string): string =>
+  prose(text).replaceAll('|', '\\|').replaceAll('\n', ' ').replaceAll(defaultDataDirectory(), ROOT_DATA_DIRECTORY)
 
 function optionsTable(command: Command): string[] {
   const help = command.createHelp()
+  const callsNode = command.options.some(({ long }) => long === '--url')
+  const isTold = (long: string) => SHARED.includes(long) && (long !== '--data-dir' || callsNode)
   const rows = [
     ...help.visibleArguments(command).map((argument) => [argument.name(), help.argumentDescription(argument)]),
     ...help
       .visibleOptions(command)
-      .filter(({ long }) => !SHARED.includes(long ?? ''))
+      .filter(({ long }) => !isTold(long ?? ''))
       .map((option) => [help.optionTerm(option), help.optionDescription(option)]),
   ]
   if (rows.length === 0) return []

@@ -1,10 +1,23 @@
 /** Waiting for a write to be on disk. */
-import { statfsSync } from 'node:fs'
+import { statfsSync, statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import { NotStored } from '../contract/errors.ts'
 
-/** Resolves once `writes` are on disk. Throws NotStored when the disk did not take them: full, a quota, a fault. */
+interface FileIdentity {
+  readonly dev: number
+  readonly ino: number
+}
+
+const files = new WeakMap<RootDatabase, FileIdentity>()
+
+/** Notes which file a store has just been opened on: changes made to it once it is deleted, or another lies in its place, are lost. */
+export function noteFile(root: RootDatabase): void {
+  files.set(root, statSync(pathOf(root)))
+}
+
+/** Resolves once `writes` are on disk. Throws NotStored when the disk did not take them: full, a quota, a fault, or the file is gone. */
 export async function durable(root: RootDatabase, ...writes: Promise<unknown>[]): Promise<void> {
   try {
     await Promise.all(writes)
@@ -13,11 +26,33 @@ export async function durable(root: RootDatabase, ...writes: Promise<unknown>[])
     await Promise.allSettled(writes)
     const cause = await (error as { commitError?: Promise<unknown> }).commitError?.catch((cause: unknown) => cause)
     const text = cause instanceof Error ? cause.message : String(error)
-    const { path } = root as unknown as { path: string }
+    const path = pathOf(root)
     throw new NotStored(path, `${text}; ${bytesFree(path)} bytes are free`, { cause: error })
   }
   await root.flushed
+  await requireFile(root)
 }
+
+async function requireFile(root: RootDatabase): Promise<void> {
+  const file = files.get(root)
+  if (file === undefined) return
+  const path = pathOf(root)
+  const there = await stat(path).catch((error: unknown) => {
+    throw fileGone(path, error as NodeJS.ErrnoException)
+  })
+  if (there.ino === file.ino && there.dev === file.dev) return
+  throw new NotStored(path, 'another file is in its place', { cure: CURE })
+}
+
+/** What is to be thrown when the system does not find the file of the store, or says why it does not look. */
+export function fileGone(path: string, cause: NodeJS.ErrnoException): NotStored {
+  const { code = cause.message } = cause
+  return new NotStored(path, code, code === 'ENOENT' ? { cure: CURE, cause } : { cause })
+}
+
+const CURE = 'it was deleted under the node; stop the node and put it back, or start it anew'
+
+const pathOf = (root: RootDatabase): string => (root as unknown as { path: string }).path
 
 /** What the file's disk has left for this user; '?' when it does not say. */
 export function bytesFree(path: string): string {

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import type { RootDatabase } from 'lmdb'
 import { NotStored } from '../contract/errors.ts'
-import { bytesFree } from './durable.ts'
+import { bytesFree, fileGone } from './durable.ts'
 
 /** Sees to it that the first `bytes` bytes of a file have room on its disk; throws when they have not. */
 export type Reserve = (path: string, bytes: number) => void
@@ -56,9 +56,6 @@ function sizeOf(path: string): number {
   try {
     return statSync(path).size
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT') throw new NotStored(path, `${code}`, { cause: error })
-    const cure = 'it was deleted under the node; stop the node and put it back, or start it anew'
-    throw new NotStored(path, code, { cure, cause: error })
+    throw fileGone(path, error as NodeJS.ErrnoException)
   }
 }

@@ -1,5 +1,5 @@
 /** Records on disk: as they were written, after the store was closed and opened again. */
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -115,9 +115,18 @@ test('request ids rise and are never given out again', async () => {
   }
 })
 
-test('a store that was deleted under the node takes no change that it would have to grow for, and says why', async () => {
-  const store = new Store(directory, { reserve: () => {} })
-  rmSync(join(directory, 'penstock.lmdb'))
-  await expect(store.pipelines.put(pipeline)).rejects.toThrow(/did not take the change \(ENOENT\): it was deleted/)
+test.each([
+  ['that it would have to grow for', { reserve: () => {} }],
+  ['that it has room for', {}],
+])('a store that was deleted under the node takes no change %s, and says why', async (_what, options) => {
+  const store = new Store(directory, options)
+  await store.pipelines.put(pipeline)
+  const file = join(directory, 'penstock.lmdb')
+  rmSync(file)
+  const gone = /did not take the change \(ENOENT\): it was deleted under the node/
+  await expect(store.pipelines.put({ ...pipeline, id: 'second' })).rejects.toThrow(gone)
+  await expect(store.pipelines.remove(pipeline.id)).rejects.toThrow(gone)
+  writeFileSync(file, '')
+  await expect(store.pipelines.remove(pipeline.id)).rejects.toThrow(/\(another file is in its place\)/)
   await store.close()
 })

@@ -6,7 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
-import { durable, quiet } from './durable.ts'
+import { durable, noteFile, quiet } from './durable.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
@@ -47,6 +47,7 @@ export class Store {
     // Batches of a turn of the event loop would leave a promise of lmdb's own without a listener when a commit fails.
     this.#root = reading(path, () => open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false }))
     quiet(this.#root)
+    noteFile(this.#root)
     if (reserve !== undefined) reserveWith(this.#root, reserve)
     chmodSync(path, 0o600)
     this.pipelines = new PipelineCollection(this.#root)
