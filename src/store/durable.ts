@@ -17,6 +17,11 @@ export function noteFile(root: RootDatabase): void {
   files.set(root, statSync(pathOf(root)))
 }
 
+/** The store is closing: what becomes of its file from now on is nobody's concern. */
+export function forgetFile(root: RootDatabase): void {
+  files.delete(root)
+}
+
 /** Resolves once `writes` are on disk. Throws NotStored when the disk did not take them: full, a quota, a fault, or the file is gone. */
 export async function durable(root: RootDatabase, ...writes: Promise<unknown>[]): Promise<void> {
   try {
@@ -38,7 +43,8 @@ async function requireFile(root: RootDatabase): Promise<void> {
   if (file === undefined) return
   const path = pathOf(root)
   const there = await stat(path).catch((error: unknown) => {
-    throw fileGone(path, error as NodeJS.ErrnoException)
+    if (files.has(root)) throw fileGone(path, error as NodeJS.ErrnoException)
+    return file
   })
   if (there.ino === file.ino && there.dev === file.dev) return
   throw new NotStored(path, 'another file is in its place', { cure: CURE })

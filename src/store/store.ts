@@ -6,7 +6,7 @@ import { makeDirectory } from '../make-directory.ts'
 import { SingleRecord } from './collection.ts'
 import { checkDatabaseFile, reading } from './database-file.ts'
 import { DetailsRecord } from './details.ts'
-import { durable, noteFile, quiet } from './durable.ts'
+import { durable, forgetFile, noteFile, quiet } from './durable.ts'
 import { NodeCollection, type StoredNode } from './nodes.ts'
 import { PipelineCollection } from './pipelines.ts'
 import { RequestIds } from './requests.ts'
@@ -77,6 +77,7 @@ export class Store {
 
   /** Brings everything to disk. */
   async close(): Promise<void> {
+    forgetFile(this.#root)
     await this.#root.flushed
     await this.#root.close()
   }
