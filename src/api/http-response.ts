@@ -57,6 +57,13 @@ export function upgradeAnswer(message = 'this path is a WebSocket; open it as on
   return errorAnswer(error, { status: '426 Upgrade Required', headers })
 }
 
+/** For a body in an encoding (RFC 9110, section 8.4): none is taken but the text itself. */
+export function encodingAnswer(encoding: string): HttpAnswer {
+  const message = `the body is encoded (Content-Encoding: ${encoding.slice(0, 100)}); send it as it is`
+  const headers = { 'accept-encoding': 'identity' }
+  return errorAnswer(new ServiceError('INVALID_ARGUMENT', message), { status: '415 Unsupported Media Type', headers })
+}
+
 /** A text that is no answer of an operation, made when it is asked for. */
 export interface Page {
   /** Its media type. */

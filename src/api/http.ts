@@ -16,6 +16,7 @@ import { encoded } from './encoded-header.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
 import {
+  encodingAnswer,
   errorAnswer,
   type HttpAnswer,
   jsonAnswer,
@@ -63,6 +64,8 @@ interface RequestHead {
   readonly query: string
   /** Empty for GET and HEAD, whose body is not read. */
   readonly contentLength: string
+  /** The same. */
+  readonly contentEncoding: string
   readonly remoteAddress: string
   readonly headers: AccessHeaders
 }
@@ -193,11 +196,13 @@ export class HttpListener {
 
   #head(exchange: Exchange, request: HttpRequest, origin: string): RequestHead {
     const { verb } = exchange
+    const isBodyRead = verb !== 'GET' && verb !== 'HEAD'
     return {
       verb,
       path: request.getUrl(),
       query: request.getQuery() ?? '',
-      contentLength: verb === 'GET' || verb === 'HEAD' ? '' : request.getHeader('content-length'),
+      contentLength: isBodyRead ? request.getHeader('content-length') : '',
+      contentEncoding: isBodyRead ? request.getHeader('content-encoding') : '',
       remoteAddress: this.#peer ?? exchange.remoteAddress,
       headers: accessHeaders(request, origin),
     }
@@ -237,6 +242,10 @@ export class HttpListener {
     const call = new Call(caller, transport)
     exchange.caller = call
     if (head.verb === 'GET' || head.verb === 'HEAD') return this.#run(exchange, head, call, route, path, '')
+    if (head.contentEncoding !== '' && head.contentEncoding.toLowerCase() !== 'identity') {
+      exchange.answer(encodingAnswer(head.contentEncoding))
+      return
+    }
     return this.#runWithBody(exchange, head, call, route, path)
   }
 
@@ -328,21 +337,21 @@ const ORIGIN = encoded('origin')
 const AUTHORIZATION = encoded('authorization')
 const FETCH_SITE = encoded('sec-fetch-site')
 
+/** Throws INVALID_ARGUMENT where there are several hosts (RFC 9112, section 3.2): the one that is checked is not to be another than a proxy goes by. */
 function accessHeaders(request: Pick<HttpRequest, 'getHeader' | 'forEach'>, origin: string): AccessHeaders {
+  let hosts = 0
+  let forwarded = false
+  // `getHeader` does not give one behind another of its name; of what a proxy adds the caller may have sent the first, or an empty one.
+  request.forEach((name) => {
+    if (name === 'host') hosts++
+    forwarded ||= name === 'x-forwarded-for' || name === 'forwarded'
+  })
+  if (hosts > 1) throw new ServiceError('INVALID_ARGUMENT', 'the request has several Host fields, where one is to be')
   return {
     host: request.getHeader(HOST),
     origin,
     authorization: request.getHeader(AUTHORIZATION),
     fetchSite: request.getHeader(FETCH_SITE),
-    forwarded: isForwarded(request),
+    forwarded,
   }
-}
-
-/** Whether a proxy has passed the request on. An empty header says so too, and one behind another of its name, which `getHeader` does not give: the caller may have sent the first. */
-function isForwarded(request: Pick<HttpRequest, 'forEach'>): boolean {
-  let found = false
-  request.forEach((name) => {
-    found ||= name === 'x-forwarded-for' || name === 'forwarded'
-  })
-  return found
 }

@@ -8,6 +8,7 @@ import type { PipelineConfig, Warning } from '../dataplane/engine/config.ts'
 import { pathFaults, withFilesIn } from '../dataplane/engine/files.ts'
 import { cpuProblem } from '../dataplane/engine/run.ts'
 import type { PipelineRecord, PipelineSettings } from '../store/pipelines.ts'
+import { isLonger } from '../text/characters.ts'
 import type { Problem } from '../text/pointer.ts'
 import type { Author, Trust } from './trust.ts'
 
@@ -147,7 +148,7 @@ function verdictOn(settings: PipelineSettings, { cpus, registry, trust }: Settin
   if (settings.name === '.' || settings.name === '..') {
     problems.push({ pointer: '/name', message: `must not be ${settings.name}, which the path of a URL cannot hold` })
   }
-  if (settings.name.length > MAX_NAME_LENGTH) {
+  if (isLonger(settings.name, MAX_NAME_LENGTH)) {
     problems.push({ pointer: '/name', message: `must have at most ${MAX_NAME_LENGTH} characters` })
   }
   if (settings.instructionsTimeout <= 0) {

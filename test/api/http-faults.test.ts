@@ -104,6 +104,12 @@ describe('bodies', () => {
     expect([statuses(trailed.received).at(-1), trailed.isClosed]).toEqual([505, true])
   })
 
+  test('that announce a body are asked for it before they are looked at', async () => {
+    const fields = ['expect: 100-continue', 'content-length: 5000000']
+    const { received } = await talk([request(post, fields)], count(2))
+    expect(statuses(received)).toEqual([100, 413])
+  })
+
   test.each([
     ['two lengths count as the first', ['content-length: 2', 'content-length: 5'], '{}', 200],
     ['any encoding counts as chunked', ['transfer-encoding: gzip'], '2\r\n{}\r\n0\r\n\r\n', 200],

@@ -137,6 +137,22 @@ describe.each([
     await expectUnharmed()
   })
 
+  it('refuses a body in an encoding, and several hosts, whatever is asked', async () => {
+    const body = '{"serviceFilters":["HUB_SERVER"]}'
+    const search = (headers: Record<string, string>) => connection.ask('POST', '/v1/nodes/search', headers, body)
+    const encoded = await search({ 'content-encoding': 'gzip' })
+    expect([encoded?.status, encoded?.headers.get('accept-encoding')]).toEqual([415, 'identity'])
+    expect(encoded?.body).toContain('Content-Encoding: gzip')
+    expect((await search({ 'content-encoding': 'identity' }))?.status).toBe(200)
+    for (const second of ['localhost', 'evil.example']) {
+      const several = await search({ host: `localhost\r\nhost: ${second}` })
+      expect([several?.status, JSON.parse(several?.body ?? '').message]).toEqual([400, expect.stringContaining('Host')])
+      const socket = await connection.ask('GET', '/v1/streams', { ...upgrade, host: `localhost\r\nhost: ${second}` })
+      expect(socket?.status).toBe(400)
+    }
+    await expectUnharmed()
+  })
+
   it('answers HEAD as GET, status and headers, without a body', async () => {
     const compared: string[] = []
     const kept = (answer: RawAnswer | undefined) =>

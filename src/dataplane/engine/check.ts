@@ -1,4 +1,5 @@
 /** Checks the text of a jsonConfig against the components' schemas and the graph; lists every problem. */
+import { isLonger } from '../../text/characters.ts'
 import { isObject, setOwn } from '../../text/json-object.ts'
 import { loneSurrogates, readJson } from '../../text/json-text.ts'
 import { camelCase, suggestion } from '../../text/names.ts'
@@ -168,7 +169,7 @@ function check(json: string, available: Registry): CheckedConfig {
   const components: Record<string, ComponentConfig> = {}
   for (const name of names) {
     const at = below(`${engineAt}/pipeline`, name)
-    if (name === '' || name.length > MAX_COMPONENT_NAME_LENGTH) {
+    if (name === '' || isLonger(name, MAX_COMPONENT_NAME_LENGTH)) {
       problems.push({
         pointer: at,
         message: `a component needs a name of 1 to ${MAX_COMPONENT_NAME_LENGTH} characters`,

@@ -1,0 +1,10 @@
+/** Lengths of texts in characters of Unicode, as people count them and JSON Schema does: an emoji is one, and two of a JavaScript string. */
+
+export function isLonger(text: string, most: number): boolean {
+  if (text.length <= most) return false
+  // Each character takes two places at most.
+  if (text.length > 2 * most) return true
+  let count = 0
+  for (const _ of text) if (++count > most) return true
+  return false
+}
