@@ -33,7 +33,13 @@ config = json.dumps({"version": 1, "engine_config": {"pipeline": {"source": SOUR
 body = penstock_client.CreatePipelineBody(name="from-python", json_config=config)
 created = pipelines.create_pipeline(node_id, create_pipeline_body=body).pipeline
 missing_status, missing = failure_of(lambda: pipelines.get_pipeline_by_id(node_id, "none"))
-unnamed = penstock_client.CreatePipelineBody(name="", json_config=config)
+# What the document says itself, the client refuses; a name of spaces is the node's to refuse.
+try:
+    penstock_client.CreatePipelineBody(name="", json_config=config)
+    raise AssertionError("a name of no characters was taken")
+except ValueError:
+    pass
+unnamed = penstock_client.CreatePipelineBody(name=" ", json_config=config)
 wrong_status, wrong = failure_of(lambda: pipelines.create_pipeline(node_id, create_pipeline_body=unnamed))
 
 json.dump(

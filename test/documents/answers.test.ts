@@ -200,6 +200,47 @@ test('pipelines: from their creation to their end, with their streams', async ()
   await expect(client.getPipelineById({ nodeId, id })).rejects.toMatchObject({ code: 'NOT_FOUND', status: 404 })
 })
 
+test('what the document says a body needs, the service does', async () => {
+  const base = `http://${hub.node.http}/v1/nodes/${hub.node.id}/pipelines`
+  const send = async (method: string, url: string, body: Json) =>
+    (await fetch(url, { method, body: JSON.stringify(body) })).status
+  const good = { name: 'rules', jsonConfig: config(1), instructionsTimeout: 5 }
+  const { pipeline }: Json = await (await fetch(base, { method: 'POST', body: JSON.stringify(good) })).json()
+  for (const [method, url] of [
+    ['POST', base],
+    ['PUT', `${base}/${pipeline.id}`],
+  ] as const) {
+    const { requestBody } = documented(method, url)
+    expect(requestBody.required).toBe(true)
+    const { schema } = requestBody.content['application/json']
+    const validate = validators.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')))
+    const statuses: Json[] = []
+    for (const change of [
+      {},
+      { name: undefined },
+      { name: '' },
+      { name: 'x'.repeat(256) },
+      { name: '😀'.repeat(256) },
+      { name: 'x'.repeat(257) },
+      { jsonConfig: undefined },
+      { jsonConfig: '' },
+      { instructionsTimeout: undefined },
+      { instructionsTimeout: 0 },
+      { instructionsTimeout: -1 },
+      { instructionsTimeout: 1 },
+    ]) {
+      const body = { ...good, ...change }
+      statuses.push([change, await send(method, url, body), validate(JSON.parse(JSON.stringify(body))) ? 200 : 400])
+    }
+    for (const [change, answered, documentedStatus] of statuses) {
+      expect([method, change, answered]).toEqual([method, change, documentedStatus])
+    }
+    expect(await send(method, url, {})).toBe(400)
+  }
+  const { pipelines }: Json = await (await fetch(base)).json()
+  for (const { id } of pipelines) await fetch(`${base}/${id}`, { method: 'DELETE' })
+})
+
 test('tokens', async () => {
   const client = clientOf(hub)
   const { secret } = await client.createToken({ name: 'page' })

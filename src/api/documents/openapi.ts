@@ -5,6 +5,7 @@ import type { HttpBinding, Operation } from '../../contract/operations.ts'
 import { words } from '../../contract/reach.ts'
 import type { FieldSchema, MessageSchema, Schema } from '../../contract/schema.ts'
 import { STATUS_LINES } from '../errors.ts'
+import { needsBody, ruled } from './body-rules.ts'
 import { CONFIG_SCHEMA_NAME, configComponents } from './config-components.ts'
 import { answerExample, bodyExample, errorExample, parameterExample } from './examples.ts'
 
@@ -168,7 +169,7 @@ function requestBody(
   messages: MessageSchemas,
   bodies: Record<string, JsonSchema>,
 ): JsonSchema {
-  let schema = messages.body(request, new Set(inPath.map((field) => field.name)))
+  let schema = ruled(name, messages.body(request, new Set(inPath.map((field) => field.name))))
   if (inPath.length > 0) {
     const bodyName = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Body`
     bodies[bodyName] = schema
@@ -176,7 +177,7 @@ function requestBody(
   }
   const example = bodyExample(name)
   return {
-    required: false,
+    required: needsBody(name),
     content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
   }
 }
