@@ -1,6 +1,6 @@
 /** KPIs as a table, and in a line. */
 import type { Kpi } from '../contract/types.ts'
-import { type Colour, number, paint, scaled, table } from './terminal.ts'
+import { type Colour, number, paint, scaled, scaledWith, table } from './terminal.ts'
 
 /** One row: a KPI, or one of its values. */
 interface KpiRow {
@@ -21,12 +21,6 @@ function spread(parts: Readonly<Record<string, number | undefined>>): string {
   return Object.entries(parts)
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${scaled(value)}`]))
     .join('  ')
-}
-
-/** `1.25 Mbit/s` and `12 bit/s`. */
-function amount(value: number, unit: string): string {
-  const text = scaled(value)
-  return text.includes(' ') ? `${text}${unit}` : `${text} ${unit}`
 }
 
 function rowsOf(kpi: Kpi): KpiRow[] {
@@ -51,7 +45,7 @@ function rowsOf(kpi: Kpi): KpiRow[] {
   if (kpi.dataRate) {
     const { goodput, overhead, type } = kpi.dataRate
     const unit = type === 'RATE' ? 'bit/s' : 'bytes'
-    return [row(amount(goodput, unit), '', overhead === 0 ? '' : `and ${amount(overhead, unit)} of overhead`)]
+    return [row(scaledWith(goodput, unit), '', overhead === 0 ? '' : `and ${scaledWith(overhead, unit)} of overhead`)]
   }
   const text = kpi.valueToText ?? kpi.valueToTextConditions
   if (text) return [row(coloured(text.text, text.color))]

@@ -4,7 +4,7 @@ import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import { consumed, createRegion, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
-import { RatesReader } from './rates.ts'
+import { RatesReader, ratesLine } from './rates.ts'
 
 test('numbers that cannot be read whole leave the last rates, and the next reading covers the time between', () => {
   const layout = new MetricLayout()
@@ -59,4 +59,11 @@ test('the engine writes port and side of every port counter, and of nothing else
     { path: 'sink', unit: 'packets', name: 'input', side: 'input' },
     { path: 'sink', unit: 'bytes', name: 'input', side: 'input' },
   ])
+})
+
+test('a rate stands apart from its unit, with a prefix or none', () => {
+  const total = { created: 0, consumed: 0, dropped: 0, drop: 0, overflow: 0, intended: 0, held: 0 } as never
+  const one = { path: 'sink', inPackets: 1, outPackets: 0, outBits: 0, roles: total } as const
+  expect(ratesLine(total, [])).toMatch(/ busiest 0 bit\/s$/)
+  expect(ratesLine(total, [{ ...one, inBits: 1_250_000 }])).toMatch(/ busiest 1\.25 Mbit\/s$/)
 })

@@ -1,6 +1,6 @@
 /** Rates of a run between two readings of its metrics region: per component, and over the whole run by packet role. */
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
-import { number, scaled, table } from './terminal.ts'
+import { number, scaled, scaledWith, table } from './terminal.ts'
 
 const ROLES: readonly PacketRole[] = ['created', 'consumed', 'drop', 'overflow', 'intended', 'held']
 
@@ -127,6 +127,6 @@ export function ratesLine(total: Record<PacketRole, number>, components: readonl
   const bits = Math.max(0, ...components.map(({ inBits, outBits }) => Math.max(inBits, outBits)))
   return (
     `entered ${scaled(total.created)}/s  finished ${scaled(total.consumed)}/s  dropped ${scaled(total.drop)}/s  ` +
-    `queue full ${scaled(total.overflow)}/s  emulated loss ${scaled(total.intended)}/s  held ${number(total.held)}  busiest ${scaled(bits)}bit/s`
+    `queue full ${scaled(total.overflow)}/s  emulated loss ${scaled(total.intended)}/s  held ${number(total.held)}  busiest ${scaledWith(bits, 'bit/s')}`
   )
 }

@@ -207,6 +207,12 @@ export function scaled(value: number): string {
   return magnitude >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(3)
 }
 
+/** `1.25 Mbit/s` and `12 bit/s`. */
+export function scaledWith(value: number, unit: string): string {
+  const text = scaled(value)
+  return text.includes(' ') ? `${text}${unit}` : `${text} ${unit}`
+}
+
 export function print(text: string): void {
   process.stdout.write(`${harmless(text)}\n`)
 }

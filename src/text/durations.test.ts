@@ -12,8 +12,9 @@ test.each([
   ['0s', 0],
 ])('%s: %i ms', (text, milliseconds) => expect(readDuration(text)).toBe(milliseconds))
 
-test.each(['', '10', '10 s', '-1s', '1w', 's', '1s1', '.5s', '1e3s'])('%j is none', (text) =>
-  expect(readDuration(text)).toBeUndefined(),
+test.each(['', '10', '10 s', '-1s', '1w', 's', '1s1', '.5s', '1e3s', '9007199254740992ms', `${'9'.repeat(400)}s`])(
+  '%j is none',
+  (text) => expect(readDuration(text)).toBeUndefined(),
 )
 
 test.each([
