@@ -19,6 +19,7 @@ class NotStarted extends Failure {
     const { code } = error
     const cause: Record<string, string> = {
       ENOENT: 'there is no such command',
+      ENOTDIR: 'there is no such command',
       EACCES: 'it is not a program that you may run',
     }
     super(`cannot run ${program}: ${cause[code ?? ''] ?? messageOf(error)}`)
@@ -46,16 +47,16 @@ export class RunningCommand {
 
   /** Starts `program` with `variables` beside what is in the environment. Throws a Failure where that cannot be. */
   static async start([program, ...args]: readonly string[], variables: Record<string, string>) {
-    const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...variables } })
-    const command = new RunningCommand(child)
-    // That it never ends is of no interest where it never began.
-    command.ended.catch(() => {})
     try {
+      const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...variables } })
+      const command = new RunningCommand(child)
+      // That it never ends is of no interest where it never began.
+      command.ended.catch(() => {})
       await once(child, 'spawn')
+      return command
     } catch (error) {
       throw new NotStarted(program, error as NodeJS.ErrnoException)
     }
-    return command
   }
 
   /** Asks it to end (SIGTERM). */

@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { packageRoot } from '../package-root.ts'
+import { messageOf } from '../text/error-message.ts'
 import { Failure } from './failure.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 
@@ -51,6 +52,12 @@ export class NodeProcess {
       // Ctrl-C in the terminal reaches the foreground group: the node is told to stop once the summary is made.
       detached: true,
     })
+    try {
+      // It has no pipes either where there are no descriptors for them.
+      await once(child, 'spawn')
+    } catch (error) {
+      throw new Failure(`the node did not start: ${messageOf(error)}`)
+    }
     const said: string[] = []
     child.stderr.on('data', (text: Buffer) => said.push(text.toString()))
     const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)

@@ -147,6 +147,7 @@ describe('a command over the link', () => {
 
   it.each([
     [['--', 'no-such-command-here'], 127, 'cannot run no-such-command-here: there is no such command'],
+    [['--', '/dev/null/command'], 126, 'cannot run /dev/null/command: there is no such command'],
     [['--', '/dev/null'], 126, 'cannot run /dev/null: it is not a program that you may run'],
     [['-d', '1s', '--', 'true'], 2, '--duration'],
     [['--print', '--', 'true'], 2, '--print'],
