@@ -27,6 +27,7 @@ interface Process {
 /**
  * Ends every process of `runs`: SIGTERM, after a second SIGKILL, again for what was forked meanwhile. Resolves with how many there were
  * once they are gone, or would not go. Processes of other users and those that have given themselves another environment and another session are not found.
+ * Rejects where the process has no descriptor left to look for them.
  */
 export async function endProcesses(runs: ReadonlySet<string>): Promise<number> {
   const seen = new Set<string>()
@@ -62,10 +63,18 @@ async function processesOf(runs: ReadonlySet<string>): Promise<Process[]> {
 }
 
 async function isOfRun(pid: number, runs: ReadonlySet<string>): Promise<boolean> {
-  const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+  const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(unlessBlind(''))
   return environment
     .split('\0')
     .some((entry) => entry.startsWith(`${RUN_VARIABLE}=`) && runs.has(entry.slice(RUN_VARIABLE.length + 1)))
+}
+
+/** Gives `value` for a process that is gone or another user's; one that is not seen for want of descriptors may well be there. */
+function unlessBlind<T>(value: T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === 'EMFILE' || error.code === 'ENFILE') throw error
+    return value
+  }
 }
 
 /** What proc_pid_stat(5) says of a process; undefined when it is gone, or a zombie. */
@@ -73,8 +82,8 @@ function statOf(pid: number): Process | undefined {
   let text: string
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  } catch {
-    return undefined
+  } catch (error) {
+    return unlessBlind(undefined)(error as NodeJS.ErrnoException)
   }
   // The name, in brackets, may hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -1,11 +1,13 @@
 /** The commands of one run's lifecycle handler, as children of the node: each in a process group of its own, its output in the run's log. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { RunHooks } from '../actors/run-thread.ts'
 import type { Hook, LifecycleCommand, LifecycleHandler } from '../dataplane/engine/lifecycle.ts'
 import type { LogLine } from '../dataplane/engine/run.ts'
 import { native } from '../dataplane/native/native.ts'
 import { makeDirectoryAsync } from '../make-directory.ts'
+import { messageOf } from '../text/error-message.ts'
 import { LineAllowance, readLines } from './output-lines.ts'
 import { MAX_TIMEOUT_MS } from './pipelines-settings.ts'
 import { endProcesses, RUN_VARIABLE } from './processes.ts'
@@ -84,7 +86,13 @@ export class RunCommands implements RunHooks {
   async end(): Promise<void> {
     this.#isEnding = true
     for (const child of this.#background) signalGroup(child, 'SIGTERM')
-    await endProcesses(new Set([this.#options.runId]))
+    await endProcesses(new Set([this.#options.runId])).catch((error: unknown) =>
+      this.#log(
+        'WARN',
+        `processes that commands have left may run on: they could not be looked for: ${messageOf(error)}`,
+        {},
+      ),
+    )
     for (const child of this.#background) signalGroup(child, 'SIGKILL')
     this.#output.tell()
   }
@@ -92,6 +100,10 @@ export class RunCommands implements RunHooks {
   #carryOut(command: LifecycleCommand, fields: LogLine['fields'], signal: AbortSignal): Promise<Fault> {
     return new Promise((done) => {
       const child = this.#spawn(command, fields)
+      if (typeof child === 'string') {
+        done(child)
+        return
+      }
       const milliseconds = Math.min(command.timeout || DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS)
       let late = false
       const kill = () => signalGroup(child, 'SIGKILL')
@@ -118,6 +130,10 @@ export class RunCommands implements RunHooks {
 
   #leaveRunning(hook: Hook, command: LifecycleCommand, name: string, fields: LogLine['fields']): void {
     const child = this.#spawn(command, fields)
+    if (typeof child === 'string') {
+      this.#log('WARN', `${name} ${child}`, fields)
+      return
+    }
     this.#background.add(child)
     child.on('error', (error) => {
       this.#background.delete(child)
@@ -131,28 +147,38 @@ export class RunCommands implements RunHooks {
     if (hook === 'post_stop') signalGroup(child, 'SIGKILL')
   }
 
-  #spawn({ cmd, cwd = '', env }: LifecycleCommand, fields: LogLine['fields']): ChildProcess {
+  /** The child, or why there can be none. Some of what the system says against it the child says itself, as `error`, a moment later. */
+  #spawn(command: LifecycleCommand, fields: LogLine['fields']): ChildProcess | string {
     const { handler, runId, pipelineId, directory } = this.#options
+    const { cmd, cwd = '', env } = command
     // The store, sockets of clients and packets are nothing to a command.
     native.closeOnExec()
-    // A shell that stays until the command is over: by its environment the session is found, whatever the command makes of its own.
-    const child = spawn('/bin/sh', ['-c', '/bin/sh -c "$1"; exit $?', '/bin/sh', cmd], {
-      cwd: resolve(directory, cwd),
-      env: {
-        ...process.env,
-        ...handler.env?.vars,
-        ...env?.vars,
-        [RUN_VARIABLE]: runId,
-        PENSTOCK_PIPELINE_ID: pipelineId,
-      },
-      // A session and a process group of its own, which all that it starts belongs to.
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    for (const stream of ['stdout', 'stderr'] as const) {
-      readLines(child[stream], this.#output, (text) => this.#log('INFO', text, { ...fields, stream }))
+    try {
+      // A shell that stays until the command is over: by its environment the session is found, whatever the command makes of its own.
+      const child = spawn('/bin/sh', ['-c', '/bin/sh -c "$1"; exit $?', '/bin/sh', cmd], {
+        cwd: resolve(directory, cwd),
+        env: {
+          ...process.env,
+          ...handler.env?.vars,
+          ...env?.vars,
+          [RUN_VARIABLE]: runId,
+          PENSTOCK_PIPELINE_ID: pipelineId,
+        },
+        // A session and a process group of its own, which all that it starts belongs to.
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      for (const stream of ['stdout', 'stderr'] as const) {
+        // There is none, whatever its type says, where the process has no descriptor left for it (EMFILE, ENFILE).
+        const output: Readable | undefined = child[stream]
+        if (output !== undefined) {
+          readLines(output, this.#output, (text) => this.#log('INFO', text, { ...fields, stream }))
+        }
+      }
+      return child
+    } catch (error) {
+      return this.#whyNotStarted(command, error as NodeJS.ErrnoException)
     }
-    return child
   }
 
   #whyNotStarted({ cwd = '' }: LifecycleCommand, { message, code }: NodeJS.ErrnoException): string {

@@ -217,6 +217,24 @@ describe('a command that fails', () => {
     expect(body.message).toContain(`could not be started: there is no directory ${files}/nowhere`)
   })
 
+  test('a file as working directory is told as well, and the policy says what follows', async () => {
+    writeFileSync(join(files, 'no-directory'), '')
+    const id = await create({
+      post_start: [
+        { cmd: 'true', cwd: 'no-directory', policy: 'CONTINUE_ON_ERROR' },
+        { cmd: 'true', cwd: 'no-directory', policy: 'RUN_IN_BACKGROUND' },
+        { cmd: 'echo next' },
+      ],
+    })
+    const runId = await node.start(id)
+    await until(async () => (await linesOf(runId)).some(({ message }) => message === 'next'))
+    await stop(id)
+    await isOver(id)
+    const told = (await linesOf(runId)).filter(({ level }) => level === 'WARN').map(({ message }) => message)
+    const none = `could not be started: there is no directory ${files}/no-directory; make it, or set cwd`
+    expect(told).toEqual([`post_start command 1 (true) ${none}`, `post_start command 2 (true) ${none}`])
+  })
+
   test('one that takes too long is killed with all that it has started', async () => {
     const id = await create({ on_setup: [{ cmd: 'sleep 1000 & echo $! > late; sleep 1000', timeout: 2_000 }] })
     const { status, body } = await node.call('POST', `/pipelines/${id}/start`)
