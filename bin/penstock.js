@@ -2,6 +2,9 @@
 /** Launches the built command line. */
 import { existsSync } from 'node:fs'
 
+// At this signal Node.js would open its debugger on a port where every user of the machine can run code as this process. `node --inspect` still does.
+process.on('SIGUSR1', () => {})
+
 const built = new URL('../dist/program/main.js', import.meta.url)
 if (existsSync(built)) {
   const { main } = await import(built.href)
