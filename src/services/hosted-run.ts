@@ -15,6 +15,7 @@ import type { Reading } from '../telemetry/reading.ts'
 import type { RunLog } from '../telemetry/run-log.ts'
 import { Sampler, type SamplerOptions, Telemetry } from '../telemetry/sampler.ts'
 import { type CapturePlan, streamCapture } from './capture-stream.ts'
+import { fitting, sendAll } from './past-lines.ts'
 import { logMessageView } from './pipelines-view.ts'
 import { sendLast, TelemetryFollowers } from './telemetry-followers.ts'
 
@@ -140,13 +141,20 @@ export class HostedRun {
     let from = Math.max(0, this.log.next - count)
     for (;;) {
       const rest = this.log.inMemory(from)
-      if (rest !== undefined) {
-        this.#logFollowers.add(sink, rest.length === 0 ? undefined : { messages: rest.map(logMessageView) })
-        return
+      if (rest === undefined) {
+        const { lines, next } = await this.log.stored(from)
+        from = next
+        await sendAll(sink, lines)
+      } else {
+        const some = fitting(rest)
+        if (some.length === rest.length) {
+          this.#logFollowers.add(sink, some.length === 0 ? undefined : { messages: some.map(logMessageView) })
+          return
+        }
+        // Until they are taken more come, and what is in memory now may be in the file alone.
+        from += some.length
+        await sendAll(sink, some)
       }
-      const { lines, next } = await this.log.stored(from)
-      from = next
-      await sendAll(sink, lines)
       if (sink.closed) return
     }
   }
@@ -201,25 +209,6 @@ export class HostedRun {
     this.#telemetryFollowers.end(error)
     await Promise.all([this.log.written(), this.selection?.written()])
   }
-}
-
-/** Past lines of one message, at most. */
-const MAX_MESSAGE_LINES = 500
-
-/** Sends past lines as fast as the caller takes them; leaves off when it is gone. */
-async function sendAll(sink: Sink<LogStreamMessages>, lines: readonly LogLine[]): Promise<void> {
-  for (let at = 0; at < lines.length && !sink.closed; at += MAX_MESSAGE_LINES) {
-    if (!sink.writable) await room(sink)
-    if (!sink.closed) sink.send({ messages: lines.slice(at, at + MAX_MESSAGE_LINES).map(logMessageView) })
-  }
-}
-
-/** Resolves once the caller takes more, or is gone. */
-function room(sink: Sink<LogStreamMessages>): Promise<void> {
-  return new Promise((resolve) => {
-    sink.onDrain(resolve)
-    sink.onClose(resolve)
-  })
 }
 
 /** What a run's log ends with when its thread could not say it. */

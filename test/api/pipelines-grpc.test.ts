@@ -9,7 +9,7 @@ let client: GrpcClient
 const call = (name: string, request?: Record<string, unknown>) => client.call(name, request)
 const follow = (name: string, request?: Record<string, unknown>) => client.follow(name, request)
 beforeAll(async () => {
-  node = await runNode(temporaryDirectory(), { 'telemetry-interval': '100ms' })
+  node = await runNode(temporaryDirectory(), { 'telemetry-interval': '100ms', 'run-log-size': '64MiB' })
   client = new GrpcClient(node)
 })
 afterAll(async () => {
@@ -55,6 +55,32 @@ test('create, start, follow, stop and delete', async () => {
   expect(events[0]).toBe('create')
   expect(events.slice(1, -1).every((event) => event === 'update')).toBe(true)
   stream.cancel()
+})
+
+test('past lines come in messages that a client takes which has set no limit of its own, however long they are', async () => {
+  const count = 450
+  // 5.5 MB of text; a client takes messages of 4 MiB.
+  const cmd = `line=$(printf %4096s | sed 's/ /€/g'); for i in $(seq ${count}); do echo "$line"; done`
+  const jsonConfig = JSON.stringify({
+    engine_config: { pipeline: traffic(), lifecycle_handler: { pre_start: [{ cmd }] } },
+  })
+  const { pipeline } = await call('createPipeline', { name: 'long lines', json_config: jsonConfig })
+  const { run_id } = await call('startPipeline', { id: pipeline.id })
+  const read = async () => {
+    const { messages, stream } = follow('openLogStream', { run_id, options: { lines: 2_000 } })
+    const seen: string[] = []
+    while (seen.length < count) {
+      const { value } = await messages.next()
+      seen.push(...value.messages.map(({ message }: Reply) => message).filter((text: string) => text.startsWith('€')))
+    }
+    stream.cancel()
+    return seen
+  }
+  const lines = Array.from({ length: count }, () => '€'.repeat(4096))
+  expect(await read()).toEqual(lines)
+  await call('stopPipeline', { id: pipeline.id })
+  await node.when(pipeline.id, ({ started }) => !started)
+  expect(await read()).toEqual(lines)
 })
 
 test('failures carry their code, and the details of what is wrong', async () => {

@@ -1,0 +1,45 @@
+/** The lines that a log has when somebody begins to follow it, in messages of a bounded size. */
+import type { Sink } from '../contract/handlers.ts'
+import type { LogStreamMessages } from '../contract/types.ts'
+import type { LogLine } from '../dataplane/engine/run.ts'
+import { logMessageView } from './pipelines-view.ts'
+
+/** Past lines of one message, at most. */
+const MAX_MESSAGE_LINES = 500
+/** Bytes of text of one message, at most, as UTF-8; a line that has more goes alone. */
+const MAX_MESSAGE_BYTES = 262_144
+
+/** Those of `lines` from index `from` on that one message takes, one at least. */
+export function fitting(lines: readonly LogLine[], from = 0): LogLine[] {
+  let end = from
+  for (let bytes = 0; end < lines.length && end < from + MAX_MESSAGE_LINES; end++) {
+    bytes += bytesOf(lines[end] as LogLine)
+    if (bytes > MAX_MESSAGE_BYTES && end > from) break
+  }
+  return lines.slice(from, end)
+}
+
+function bytesOf({ component, message, fields }: LogLine): number {
+  let bytes = Buffer.byteLength(component) + Buffer.byteLength(message)
+  for (const [name, value] of Object.entries(fields))
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(String(value))
+  return bytes
+}
+
+/** Sends `lines` as fast as the caller takes them; leaves off when it is gone. */
+export async function sendAll(sink: Sink<LogStreamMessages>, lines: readonly LogLine[]): Promise<void> {
+  for (let at = 0; at < lines.length && !sink.closed; ) {
+    const some = fitting(lines, at)
+    if (!sink.writable) await room(sink)
+    if (!sink.closed) sink.send({ messages: some.map(logMessageView) })
+    at += some.length
+  }
+}
+
+/** Resolves once the caller takes more, or is gone. */
+function room(sink: Sink<LogStreamMessages>): Promise<void> {
+  return new Promise((resolve) => {
+    sink.onDrain(resolve)
+    sink.onClose(resolve)
+  })
+}
