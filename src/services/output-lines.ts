@@ -13,6 +13,7 @@ export class LineAllowance {
   #second = 0
   #taken = 0
   #count = 0
+  #timer: NodeJS.Timeout | undefined
 
   /** `now` in milliseconds. `dropped` is told how many lines were, once the second is over. */
   constructor(now: () => number, dropped: (count: number) => void) {
@@ -30,11 +31,15 @@ export class LineAllowance {
     }
     if (this.#taken++ < MAX_LINES_PER_SECOND) return true
     this.#count++
+    // No line of a later second, which would tell, may follow for long.
+    this.#timer ??= setTimeout(() => this.tell(), (second + 1) * 1000 - this.#now()).unref()
     return false
   }
 
   /** Tells what was dropped and not told yet. */
   tell(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     const count = this.#count
     this.#count = 0
     if (count > 0) this.#dropped(count)

@@ -334,6 +334,29 @@ test('a command that prints without end: a part of it is in the log, what is dro
   await isOver(id)
 })
 
+test('lines that were dropped are told of once the second is over, also of a command that prints nothing more', async () => {
+  const cmd = 'seq 5000; exec sleep 1000'
+  const id = await create({ pre_start: [{ cmd, policy: 'RUN_IN_BACKGROUND' }] })
+  const runId = await node.start(id)
+  const log = await node.follow(`/pipeline-runs/${runId}/logs?options.lines=1000`)
+  let printed = 0
+  let dropped = 0
+  while (printed + dropped < 5_000) {
+    for (const { message, fields } of (await log.next()).messages) {
+      if (fields.stream === 'stdout') printed++
+      else if (fields.dropped !== undefined) {
+        expect(message).toBe(`${fields.dropped} lines that commands printed were dropped: too many in one second`)
+        dropped += Number(fields.dropped)
+      }
+    }
+  }
+  log.close()
+  expect(printed).toBeGreaterThanOrEqual(500)
+  expect(dropped).toBeGreaterThan(0)
+  await stop(id)
+  await isOver(id)
+})
+
 test('what is wrong with a handler is told with its place', async () => {
   const wrong = {
     env: { vars: { 'A=B': 'x' } },
