@@ -1,5 +1,6 @@
 /** The packets of one run: a slab cut in slots, handles into it, and their annotations in parallel arrays. */
 import { native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from '../native/native.ts'
+import { MIN_PACKET } from './room.ts'
 
 export interface PacketsOptions {
   /** How many packets can exist at once. */
@@ -19,6 +20,20 @@ const CACHE_LINE_BYTES = 64
 
 /** Bytes of the tables that a slot has a place in: three of words beside the stack of free slots, two of doubles, and the remote records. */
 const TABLES_BYTES = 4 * 4 + 2 * 8 + REMOTE_BYTES
+
+/** Memory for packets of up to `mtu` bytes. Throws with what to do where the process may not have so much. */
+function reserved(bytes: number, mtu: number): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(bytes)
+  } catch (cause) {
+    const least = `they need less where no component brings in packets of more than ${MIN_PACKET} bytes (mtu; here ${mtu})`
+    throw new Error(
+      `the packets of the run need ${Math.ceil(bytes / 2 ** 20)} MiB of address space, which cannot be had: ` +
+        `stop other runs, or raise the limit of the process (ulimit -v, LimitAS=)${mtu > MIN_PACKET ? `; ${least}` : ''}`,
+      { cause },
+    )
+  }
+}
 
 /** The handles of packets that travel together: the first `length` of `handles`. */
 interface PacketList {
@@ -68,7 +83,7 @@ export class Packets implements PacketMemory {
     const { slots } = this
     // All in one piece: that is too large for malloc to take from memory given back to it, which would have to be made zeros first (mallopt(3),
     // M_MMAP_THRESHOLD).
-    const memory = new SharedArrayBuffer(CACHE_LINE_BYTES - 1 + bytes + slots * TABLES_BYTES + 4 + trains * 8 + 4)
+    const memory = reserved(CACHE_LINE_BYTES - 1 + bytes + slots * TABLES_BYTES + 4 + trains * 8 + 4, options.mtu)
     // What the allocator gives begins 16 bytes behind a cache line, so that every vector over a packet and every copy of one would straddle two.
     const slab = native.bytesToCacheLine(new Uint8Array(memory))
     let end = slab + bytes

@@ -111,7 +111,7 @@ export function longestPackets(
 }
 
 /** Largest packet that runs have slots for whatever brings packets in, bytes: what Ethernet carries. */
-const MIN_PACKET = 1500
+export const MIN_PACKET = 1500
 
 /** Largest packet that any of the components brings in, bytes: what a run's slots are made for. */
 export function largestPacket(components: Record<string, ComponentConfig>, registry: Registry): number {
