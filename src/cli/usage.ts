@@ -5,9 +5,19 @@ import { suggestion } from '../text/names.ts'
 /** Which subcommand runs when none is named. */
 const defaults = new WeakMap<Command, Command>()
 
-/** `child` runs when `parent` is called without a subcommand: the help of `parent` shows its options too. */
+/** `child` runs when `parent` is called without a subcommand: the help of `parent` shows its options too, and a subcommand that there is none of is refused as such. */
 export function markDefault(parent: Command, child: Command): void {
   defaults.set(parent, child)
+  const refuse = child.error.bind(child)
+  child.error = (message, options) => {
+    const names = parent.commands.map((each) => each.name())
+    const given = child.args[child.registeredArguments.length]
+    const isNamed = names.includes(parent.args[0] ?? '')
+    if (options?.code !== 'commander.excessArguments' || isNamed || given === undefined || names.includes(given)) {
+      return refuse(message, options)
+    }
+    return parent.error(unknownCommand(given, names), { code: 'commander.unknownCommand' })
+  }
   parent.addHelpText('after', () => {
     const help = child.createHelp()
     help.prepareContext({ helpWidth: process.stdout.columns ?? 80, outputHasColors: false })
@@ -33,7 +43,11 @@ export function refuseUnknownCommands(command: Command): void {
     const given = named[0] === 'help' ? named[1] : named[0]
     const names = command.commands.map((each) => each.name())
     if (given === undefined || given === 'help' || names.includes(given)) return
-    command.error(`error: unknown command '${given}'.${suggestion(given, names)}`, { code: 'commander.unknownCommand' })
+    command.error(unknownCommand(given, names), { code: 'commander.unknownCommand' })
   })
   for (const each of command.commands) refuseUnknownCommands(each)
+}
+
+function unknownCommand(given: string, names: readonly string[]): string {
+  return `error: unknown command '${given}'.${suggestion(given, names)}`
 }

@@ -52,6 +52,19 @@ describe('usage', () => {
   })
 
   it.each([
+    [['nodes', 'foo'], "unknown command 'foo'."],
+    [['nodes', 'lsit', '-o', 'json'], `unknown command 'lsit'. Did you mean "list"?`],
+    [['nodes', '--watch', 'foo'], "unknown command 'foo'."],
+    [['authentication-requests', 'aprove', '3'], `unknown command 'aprove'. Did you mean "approve"?`],
+    [['nodes', 'list', 'foo'], "too many arguments for 'list'"],
+    [['nodes', '--watch', 'list'], "too many arguments for 'list'"],
+  ])('%j, where a subcommand runs that need not be named: %s', async (args, message) => {
+    const { code, stdout, stderr } = await penstock(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+  })
+
+  it.each([
     [['pipelines', 'export', '--all', '-o', '']],
     [['pipelines', 'tap', 'p', 'sink', '-w', '']],
     [['fec', 'advise', '--loss', '2%', '--rate', '10M', '--packet', '1200', '--budget', '30ms', '--write', '']],
