@@ -16,7 +16,7 @@ export interface SimulationTask {
 }
 
 /** How it ended, its metrics, and its KPIs as they were last. */
-export interface SimulationResult extends Simulated {
+export interface SimulationResult extends Omit<Simulated, 'seed'> {
   readonly kpis: Kpi[]
 }
 

@@ -47,7 +47,7 @@ function endingOf({ end }: Simulated): { outcome: string; error: string | undefi
   return { outcome: end.outcome === 'STOPPED' ? 'DURATION' : end.outcome, error: end.error }
 }
 
-function printTable(config: PipelineConfig, { end, metrics, elapsed }: Simulated, seed: number, all = false): void {
+function printTable(config: PipelineConfig, { end, metrics, elapsed, seed }: Simulated, all = false): void {
   const { entries } = layoutOf(config, components).metrics
   const rows: MetricRow[] = entries.flatMap((entry) => {
     const value = metrics[entry.path]?.[entry.name]
@@ -82,7 +82,7 @@ function simulateThese(given: readonly Given[], options: SimulateCommandOptions,
   const told = simulated.map((run, i) => ({
     ...endingOf(run),
     elapsedMs: run.elapsed / NS_PER_MS,
-    seed: seed + i,
+    seed: run.seed,
     ...(runs[i].set === undefined ? {} : { set: runs[i].set }),
     ...(runs[i].config.kpis === undefined ? {} : { kpis: runs[i].observer.last }),
     metrics: run.metrics,
@@ -97,7 +97,7 @@ function simulateThese(given: readonly Given[], options: SimulateCommandOptions,
       }
       const { last } = runs[i].observer
       if (last.length > 0) print(`${kpisTable(last)}\n`)
-      printTable(runs[i].config, run, seed + i, options.all)
+      printTable(runs[i].config, run, options.all)
     })
   } else if (several) {
     printJson({ runs: told.map((run, i) => ({ file: runs[i].file, ...run })) })
@@ -155,7 +155,7 @@ export function addSimulate(program: Command): void {
     .description(
       'Runs a pipeline on a virtual clock, without sockets and with seeded randomness: minutes in milliseconds, ' +
         'and the same seed gives the same result. Several run at the same time, joined by their simulated networks; ' +
-        'the seed of each is one more than that of the one before.\n\n' +
+        'the first has the seed that is given, the others seeds drawn from it.\n\n' +
         'With --set of several values, --repeat, --metric, --kpi or -o csv it is a sweep: all combinations of values run, on all CPUs, each with a ' +
         'seed of its own, and there is one table with a row for each. See docs/simulate.md.',
     )

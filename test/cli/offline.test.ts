@@ -451,7 +451,7 @@ describe('simulate', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(JSON.parse(stdout).runs).toMatchObject([
       { file: sender, seed: 1, outcome: 'COMPLETED', elapsedMs: 490 },
-      { file: receiver, seed: 2, outcome: 'DURATION', elapsedMs: 2000, metrics: { sink: { probe_packets: 50 } } },
+      { file: receiver, outcome: 'DURATION', elapsedMs: 2000, metrics: { sink: { probe_packets: 50 } } },
     ])
     const broken = await penstock(['simulate', sender, fragile, receiver, '-d', '2s', '-o', 'json'])
     expect(broken.code).toBe(1)
@@ -464,6 +464,26 @@ describe('simulate', () => {
     const table = await penstock(['simulate', sender, receiver, '-d', '2s'])
     expect(table.code).toBe(0)
     for (const text of [sender, receiver, 'probe_packets']) expect(table.stdout).toContain(text)
+  })
+
+  it('gives each of several a seed of its own, which alone draws the same numbers, and none that neighbouring seeds have', async () => {
+    const files = ['one', 'two', 'three'].map((name) => directory.file(`${name}.json`, lossy))
+    const all: number[] = []
+    for (const seed of [1, 2, 3]) {
+      const args = ['-d', '10s', '--seed', String(seed)]
+      const { runs } = JSON.parse((await penstock(['simulate', ...files, ...args, '-o', 'json'])).stdout)
+      const seeds = runs.map((run: { seed: number }) => run.seed)
+      expect(seeds[0]).toBe(seed)
+      all.push(...seeds)
+      expect((await penstock(['simulate', ...files, ...args])).stdout.match(/(?<=, seed )\d+$/gm)).toEqual(
+        seeds.map(String),
+      )
+      for (const run of runs) {
+        const { file, ...told } = run
+        expect(JSON.parse(await simulated('--seed', String(run.seed)))).toEqual(told)
+      }
+    }
+    expect(new Set(all).size).toBe(all.length)
   })
 
   it('prints a table that keeps to the width asked for', async () => {

@@ -70,3 +70,16 @@ export class Random {
     for (; at < to; at++) data[at] = this.bits()
   }
 }
+
+/**
+ * The seed of one of several runs at the same time: that of the first, from 0, is `seed`, the others' are drawn from it, so that the runs of `seed` and
+ * those of its neighbours have none in common but by chance. As great as `seed` may be: 31 bits.
+ */
+export function seedOfRun(seed: number, index: number): number {
+  if (index === 0) return seed
+  // The last steps of MurmurHash3 (Appleby, 2011).
+  let z = seed + Math.imul(index, 0x9e3779b9)
+  z = Math.imul(z ^ (z >>> 16), 0x85ebca6b)
+  z = Math.imul(z ^ (z >>> 13), 0xc2b2ae35)
+  return (z ^ (z >>> 16)) >>> 1
+}

@@ -7,7 +7,7 @@ import { refuseHostNames } from './host-names.ts'
 import { layoutOf } from './layout.ts'
 import { createRegion, RegionReader, RegionWriter } from './metrics.ts'
 import { NetworkRegistry } from './network-registry.ts'
-import { Random } from './random.ts'
+import { Random, seedOfRun } from './random.ts'
 import type { LogLine, RunEnd } from './run.ts'
 import { SimulatedIo } from './simulated-io.ts'
 
@@ -233,6 +233,8 @@ class Observer {
 
 /** How a simulation ended, its metrics and how much virtual time passed, nanoseconds. */
 export interface Simulated {
+  /** With it alone, the same numbers are drawn again. */
+  seed: number
   end: RunEnd
   metrics: Record<string, Record<string, number>>
   elapsed: number
@@ -251,8 +253,8 @@ export interface SimulatedRun extends Pick<SimulateOptions, 'onLog'> {
 }
 
 /**
- * Runs several at the same time, joined by their simulated networks; the n-th, from 0, has `seed` + n as its seed. One that fails is
- * over, the others go on.
+ * Runs several at the same time, joined by their simulated networks, each with a seed of its own drawn from `seed`, which the first has. One that
+ * fails is over, the others go on.
  */
 export function simulateTogether(
   runs: readonly SimulatedRun[],
@@ -260,8 +262,9 @@ export function simulateTogether(
 ): Simulated[] {
   const world = new SimulatedWorld()
   const { clock } = world
+  const seeds = runs.map((_, i) => seedOfRun(seed, i))
   const simulations = runs.map(
-    ({ config, onLog }, i) => new Simulation(config, { ...(onLog && { onLog }), registry, seed: seed + i }, world),
+    ({ config, onLog }, i) => new Simulation(config, { ...(onLog && { onLog }), registry, seed: seeds[i] }, world),
   )
   const sample = (simulation: Simulation, i: number, now: number) => {
     const { onSample } = runs[i]
@@ -283,14 +286,15 @@ export function simulateTogether(
   advanceTogether(simulations, duration, fail, runs.some(({ onSample }) => onSample) ? observer : undefined)
   return simulations.map((simulation, i) => {
     const end = simulation.stop()
+    const seed = seeds[i]
     const elapsed = simulation.endedAt ?? clock.now
     try {
       sample(simulation, i, elapsed)
-      return { end, metrics: simulation.metrics(), elapsed }
+      return { seed, end, metrics: simulation.metrics(), elapsed }
     } catch (error) {
       // A component cannot say its numbers, because of what the run has failed of or by itself.
       const { message } = error as Error
-      return { end: end.outcome === 'FAILED' ? end : { outcome: 'FAILED', error: message }, metrics: {}, elapsed }
+      return { seed, end: end.outcome === 'FAILED' ? end : { outcome: 'FAILED', error: message }, metrics: {}, elapsed }
     }
   })
 }
