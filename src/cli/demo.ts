@@ -62,6 +62,17 @@ interface DemoOptions {
   output: Format
 }
 
+/** Titles of the table and their widths: a row fits a terminal of 80 columns. The last is the share of all that was sent. */
+const COLUMNS = [
+  ['time', 8],
+  ['sent', 9],
+  ['lost (emulated)', 15],
+  ['recovered', 10],
+  ['beyond repair', 13],
+  ['delivered', 10],
+  ['in all', 8],
+] as const
+
 /** Prints a row a second, fed by the telemetry stream of the run. */
 class Display {
   private readonly sender: TrafficSender
@@ -74,8 +85,7 @@ class Display {
     this.sender = sender
     this.receiver = receiver
     this.quiet = quiet
-    const titles = ['time', 'sent', 'lost (emulated)', 'recovered', 'beyond repair', 'delivered', 'delivered in all']
-    this.row(titles.map((title) => paint(title.padStart(15), 'bold')))
+    this.row(COLUMNS.map(([title, width]) => paint(title.padStart(width), 'bold')))
   }
 
   private row(cells: string[]): void {
@@ -104,9 +114,10 @@ class Display {
       null,
     ] as const
     this.row(
-      cells.map((cell, i) => {
+      COLUMNS.map(([, width], i) => {
+        const cell = cells[i].padStart(width)
         const colour = colours[i]
-        return colour ? paint(cell.padStart(15), colour) : cell.padStart(15)
+        return colour ? paint(cell, colour) : cell
       }),
     )
     this.before = now

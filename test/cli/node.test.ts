@@ -358,6 +358,16 @@ describe('demo', () => {
     expect(corrupt).toBe(0)
   })
 
+  it('shows a table that fits a terminal of 80 columns', async () => {
+    const { stdout } = await penstock(['demo', '--duration', '1500ms'])
+    const [, table = ''] = stdout.split('\n\n')
+    const [titles, ...rows] = table.split('\n')
+    expect(titles).toMatch(/^ +time +sent +lost \(emulated\) +recovered +beyond repair +delivered +in all$/)
+    expect(rows.length).toBeGreaterThan(0)
+    for (const row of rows) expect(row).toMatch(/^ +[\d.]+ s( +[\d,]+){5} +[\d.]+ %$/)
+    expect(Math.max(...table.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
+  })
+
   it('killed, leaves no node behind', async () => {
     const demo = start(['demo', '--duration', '60s'])
     const [, url] = await lineOf(demo, /^node \S+ is up: REST (http\S+), /)
