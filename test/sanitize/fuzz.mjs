@@ -12,7 +12,7 @@ import { root } from './addon.mjs'
 import { hostile, number, Random, spoiled, typedArray } from './values.mjs'
 
 const native = createRequire(import.meta.url)('node-gyp-build')(root)
-const KINDS = ['event', 'poller', 'udp', 'tun', 'listener', 'connection', 'aead', 'chacha', 'lock']
+const KINDS = ['event', 'poller', 'udp', 'routes', 'tun', 'listener', 'connection', 'aead', 'chacha', 'lock']
 /** What opens a descriptor of a kind, where its name does not say so. */
 const OPENING = {
   tcpListen: 'listener',
@@ -508,6 +508,9 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     udpOpen: () => [owner(), random.chance(0.7) ? udpOptions() : spoiled(random, udpOptions(), act)],
     udpAddress: () => [get('udp')],
     udpTune: () => [get('udp'), 1 + random.below(1 << 24), random.below(256)],
+    udpFollow: () => [get('udp')],
+    routesOpen: () => [owner()],
+    routesClear: () => [get('routes')],
     interfaceIndex: () => [random.pick(['lo', '', 'nowhere', 'x'.repeat(15), 'x'.repeat(16)])],
     udpReceive: () => receiveArguments('udp'),
     udpSend: () => sendArguments('udp'),

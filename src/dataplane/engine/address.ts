@@ -71,6 +71,12 @@ function formatIpv6(bytes: Uint8Array, at: number): string {
   return start < 0 ? text(groups) : `${text(groups.slice(0, start))}::${text(groups.slice(start + length))}`
 }
 
+/** Whether an address is 0.0.0.0 or ::, however it is written. */
+export function isAnyAddress(address: string): boolean {
+  if (!address.includes(':')) return address === '0.0.0.0'
+  return address === '::' || ipv6Bytes(address).every((byte) => byte === 0)
+}
+
 /** The zone of an IPv6 address: `eth0` of `fe80::1%eth0`, '' where it names none. */
 export function zoneOf(address: string): string {
   const percent = address.indexOf('%')

@@ -109,6 +109,7 @@ function blamingIo(io: Io, blame: Blame): Io {
     simulated: io.simulated,
     remote: (address) => io.remote(address),
     ...(io.rescope && { rescope: (address, record) => io.rescope?.(address, record) }),
+    ...(io.routes && { routes: (changed) => io.routes?.(blaming(blame, changed)) }),
     udp: (options, events) => io.udp(options, guarded(events)),
     tun: (options, events) => io.tun(options, guarded(events)),
     listen: (options, acceptable, events) => io.listen(options, blaming(blame, acceptable), guardedAll(events)),

@@ -1,10 +1,10 @@
 /** A UDP socket that depends on a network interface, which it follows: an interface made anew under the old name is another one. */
-import { networkInterfaces } from 'node:os'
 import { native } from '../native/native.ts'
 import { formatSocketAddress } from './address.ts'
 import type { UdpOptions, UdpTuning } from './io.ts'
 import type { Log } from './log.ts'
-import { type NativeIoParts, UdpSocket } from './native-packet-io.ts'
+import type { NativeIoParts } from './native-packet-io.ts'
+import { RoutedSocket } from './routed-socket.ts'
 
 /** The interface, and its number before the socket was opened: one that is replaced in between is noticed later. */
 export interface FollowedInterface {
@@ -12,7 +12,7 @@ export interface FollowedInterface {
   readonly index: number
 }
 
-export class InterfaceSocket extends UdpSocket {
+export class InterfaceSocket extends RoutedSocket {
   private options: UdpOptions
   private readonly interface: string
   /** The number of the interface that the socket is on. */
@@ -23,8 +23,6 @@ export class InterfaceSocket extends UdpSocket {
   private gone = false
   /** Going to the new interface has failed, and the log says so. */
   private refused = false
-  /** The interface's addresses when last looked. */
-  private addresses = ''
 
   /**
    * `handle` was opened by `openSocket(options)` and is watched under `token`, as those opened later will be. Where `options` name no interface the
@@ -38,13 +36,12 @@ export class InterfaceSocket extends UdpSocket {
     openSocket: (options: UdpOptions) => number,
     token: number,
   ) {
-    super(io, handle)
+    super(io, handle, options)
     this.options = options
     this.interface = name
     this.index = index
     this.openSocket = openSocket
     this.token = token
-    this.readdressed()
   }
 
   override tune(tuning: UdpTuning): void {
@@ -52,7 +49,7 @@ export class InterfaceSocket extends UdpSocket {
     this.options = { ...this.options, ...tuning }
   }
 
-  follow(log: Log): boolean {
+  override follow(log: Log): boolean {
     const { interface: name } = this
     const { interface: boundTo, multicastGroup } = this.options
     const present = native.interfaceIndex(name)
@@ -71,8 +68,8 @@ export class InterfaceSocket extends UdpSocket {
     const back = this.gone
     this.gone = false
     // Under its old number the interface needs no new socket, but it has forgotten which groups were joined.
-    const stale = this.index !== present || (back && multicastGroup !== undefined)
-    if (!this.readdressed() && !stale && !this.refused) return false
+    const replaced = this.index !== present
+    if (!replaced && !(back && multicastGroup !== undefined) && !this.refused) return super.follow(log)
     try {
       this.reopen()
     } catch (error) {
@@ -85,25 +82,12 @@ export class InterfaceSocket extends UdpSocket {
     this.refused = false
     const { name: address, backend } = this
     const what = boundTo === undefined ? `joined the group ${multicastGroup}` : `bound to ${address} (${backend})`
-    log('INFO', `${what} again: interface ${name} is another than before`, { address, backend, interface: name })
+    log('INFO', `${what} again: interface ${name} is ${replaced ? 'another than before' : 'there again'}`, {
+      address,
+      backend,
+      interface: name,
+    })
     return true
-  }
-
-  /**
-   * Whether the interface's addresses have changed and the socket's is none of them any more: a connected socket that was given
-   * no local address keeps the one it got when it was connected.
-   */
-  private readdressed(): boolean {
-    const { local, remote } = this.options
-    if (local || !remote) return false
-    const family = `IPv${remote.family}`
-    const all = networkInterfaces()[this.interface] ?? []
-    const own = all.filter((at) => at.family === family).map(({ address }) => address)
-    const addresses = own.join()
-    if (addresses === this.addresses) return false
-    this.addresses = addresses
-    const [address] = native.udpAddress(this.handle).address.split('%')
-    return own.length > 0 && !own.includes(address)
   }
 
   /** A new socket in place of the old one, at its port where that is possible; when it cannot be opened the old one stays. */
@@ -128,6 +112,7 @@ export class InterfaceSocket extends UdpSocket {
     this.handle = fresh
     this.index = index
     this.blocked = false
+    this.cutOff = 0
     this.name = formatSocketAddress(native.udpAddress(fresh))
   }
 }

@@ -50,11 +50,14 @@ export interface PacketIo {
    */
   send(handles: Int32Array, from: number, count: number): number
   /**
-   * There for a socket bound to an interface, and to be called now and then: when the interface has been made anew, the socket
-   * is bound to the new one. True when that has happened: `name` may be another then. There for an interface that the run made,
-   * too: what it was given and has lost it gets again. Logs what becomes of the interface.
+   * There for a socket that depends on an interface or on the way to its peer, and to be called when these may have changed: when the interface has been
+   * made anew, the socket is bound to the new one; where the way to the peer begins at another address, it is at that. `name` may be another then.
+   * There for an interface that the run made, too: what it was given and has lost it gets again. Logs what becomes of them. False while something is
+   * wanting: to be called again before long.
    */
   follow?(log: Log): boolean
+  /** Of a connected socket: the errno of why nothing led to its peer when `follow` last looked; 0: something does. */
+  readonly cutOff?: number
   /** There for a UDP socket of the system's. */
   tune?(tuning: UdpTuning): void
   close(): void
@@ -127,6 +130,8 @@ export interface Io {
   /** Puts into the record of an address in a zone the number that the interface has now, if there is one. Absent where there are no interfaces. */
   rescope?(address: SocketAddress, record: Int32Array): void
   udp(options: UdpOptions, events: IoEvents): PacketIo
+  /** Calls `changed` when addresses, routes or interfaces of the machine have changed, once for all that does until `again`. Absent, or undefined: nobody tells. */
+  routes?(changed: () => void): { again(): void } | undefined
   tun(options: TunOpenOptions, events: IoEvents): PacketIo
   /** `acceptable`: a connection waits; called once a breath while that is so. */
   listen(options: ConnectionOptions, acceptable: () => void, events: ConnectionEvents): ListenerIo

@@ -22,6 +22,8 @@ import { type NativeIoParts, NativePacketIo, UdpSocket } from './native-packet-i
 import { type NetworkOptions, type NetworkPlace, type NetworkPort, RunNetworks } from './network.ts'
 import { OwnInterface } from './own-interface.ts'
 import type { Packets } from './packets.ts'
+import { RouteWatch } from './route-watch.ts'
+import { isRouted, RoutedSocket } from './routed-socket.ts'
 
 const COMMAND_TOKEN = 0
 
@@ -55,6 +57,8 @@ export class NativeIo implements Io, NativeIoParts {
   /** Tokens of what was closed, for what is opened next. */
   private readonly freeTokens: number[] = []
   private readonly ready = new Int32Array(64)
+  /** Opened for the first who asks. */
+  private routeWatch: RouteWatch | undefined
   /** How many of the first in `ready` brought packets when they were last asked, and how often in turn they were asked again. */
   private lively = 0
   private repeats = 0
@@ -123,7 +127,8 @@ export class NativeIo implements Io, NativeIoParts {
     const name = options.interface ?? interfaceOfGroup(options, connect)
     if (name !== undefined) return this.openFollowing(options, name, events)
     const handle = this.openUdp(options)
-    return this.watch(new UdpSocket(this, handle), handle, events)
+    const io = isRouted(options) ? new RoutedSocket(this, handle, options) : new UdpSocket(this, handle)
+    return this.watch(io, handle, events)
   }
 
   /** A socket that follows the interface of that name. */
@@ -133,6 +138,25 @@ export class NativeIo implements Io, NativeIoParts {
     const handle = open(options)
     const io = new InterfaceSocket(this, handle, options, { name, index }, open, this.nextToken)
     return this.watch(io, handle, events)
+  }
+
+  routes(changed: () => void): RouteWatch | undefined {
+    try {
+      this.routeWatch ??= this.watchRoutes()
+    } catch {
+      // A sandbox without netlink: who follows something looks now and then.
+      return undefined
+    }
+    this.routeWatch.add(changed)
+    return this.routeWatch
+  }
+
+  private watchRoutes(): RouteWatch {
+    const handle = native.routesOpen(this.owner)
+    const routeWatch = new RouteWatch(this.poller, handle)
+    const readable = () => routeWatch.tell()
+    this.add(handle, { readable, writable: readable })
+    return routeWatch
   }
 
   private openUdp(options: UdpOptions): number {

@@ -17,6 +17,7 @@
 #include "hangup.h"
 #include "memory.h"
 #include "poller.h"
+#include "routes.h"
 #include "sliding_window.h"
 #include "tun.h"
 #include "udp.h"
@@ -47,6 +48,9 @@ static const Export kExports[] = {
     {"udpOpen", udpOpen},
     {"udpAddress", udpAddress},
     {"udpTune", udpTune},
+    {"udpFollow", udpFollow},
+    {"routesOpen", routesOpen},
+    {"routesClear", routesClear},
     {"interfaceIndex", interfaceIndex},
     {"udpReceive", udpReceive},
     {"udpSend", udpSend},

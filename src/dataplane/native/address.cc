@@ -50,6 +50,11 @@ void mapToV6(sockaddr_storage* address, socklen_t* length) {
   *length = sizeof *six;
 }
 
+bool isAnyAddress(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == INADDR_ANY;
+  return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
 std::string formatAddress(const sockaddr_storage& address, uint16_t* port) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.ss_family == AF_INET) {

@@ -12,6 +12,8 @@ namespace penstock {
 bool parseAddress(const std::string& text, uint16_t port, sockaddr_storage* out, socklen_t* length);
 /** ::ffff:a.b.c.d of an IPv4 address. */
 void mapToV6(sockaddr_storage* address, socklen_t* length);
+/** 0.0.0.0 or ::. */
+bool isAnyAddress(const sockaddr_storage& address);
 /** The numeric address (v4-mapped ones as IPv4) and port. */
 std::string formatAddress(const sockaddr_storage& address, uint16_t* port);
 

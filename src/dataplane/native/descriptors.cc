@@ -41,6 +41,7 @@ static const char* kindName(Kind kind) {
     case Kind::poller: return "a poller";
     case Kind::udp: return "a UDP socket";
     case Kind::tun: return "a TUN or TAP device";
+    case Kind::routes: return "a watch of routes";
     case Kind::listener: return "a listener";
     case Kind::connection: return "a connection";
     case Kind::aead: return "an AEAD context";

@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-enum class Kind : uint8_t { any, event, poller, udp, tun, listener, connection, aead, chacha, lock };
+enum class Kind : uint8_t { any, event, poller, udp, tun, routes, listener, connection, aead, chacha, lock };
 
 struct Watches;
 

@@ -418,6 +418,7 @@ describe('wrong arguments', () => {
     const chacha = open.chacha()
     const event = open.event()
     const poller = open.poller()
+    const routes = native.routesOpen(owner)
     const listener = native.tcpListen(owner, { address: '127.0.0.1', port: 0, framed: true })
     const address = { ...native.tcpAddress(listener), framed: true }
     const connection = native.tcpConnect(owner, address)
@@ -452,6 +453,9 @@ describe('wrong arguments', () => {
       udpOpen: [owner, options],
       udpAddress: [udp],
       udpTune: [udp, 65536, 1],
+      udpFollow: [udp],
+      routesOpen: [owner],
+      routesClear: [routes],
       interfaceIndex: ['lo'],
       udpReceive: [udp, id, handles, 64, 0, counters],
       udpSend: [udp, id, handles, 0, 0, counters],

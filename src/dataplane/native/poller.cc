@@ -77,6 +77,7 @@ static bool watchable(Arguments& arguments, const Descriptor& source) {
     case Kind::event:
     case Kind::udp:
     case Kind::tun:
+    case Kind::routes:
     case Kind::listener:
     case Kind::connection: return true;
     default: break;

@@ -122,6 +122,20 @@ export interface SocketCalls {
   udpAddress(socket: number): { address: string; port: number; backend: UdpBackendCode }
   /** Sets the size of the buffers in both directions, as `bufferBytes` of `udpOpen` does, and how many routers multicast datagrams may pass. */
   udpTune(socket: number, bufferBytes: number, multicastTtl: number): void
+  /**
+   * Of a socket that is connected and was given no particular address: looks whether the kernel would choose another address for it now, as it does
+   * where the old one is gone or another route leads to the peer, and connects it anew then, at its port where that is possible. What waits in the
+   * socket stays, and none but the peer is heard in between. 0: nothing to do. 1: to be called again before long, since it was connected anew, and a
+   * filter keeps others out until then, or since nothing could be found out. Negative: the errno of why nothing leads to the peer now; the socket stays
+   * as it is.
+   */
+  udpFollow(socket: number): number
+  /**
+   * Readable, for a poller, once an address, a route, a rule of routing or an interface of the machine has changed, until `routesClear`. Throws where
+   * the system does not tell.
+   */
+  routesOpen(owner: number): number
+  routesClear(routes: number): void
   /** The kernel's number of the interface of that name (at most 15 bytes), 0 where there is none. */
   interfaceIndex(name: string): number
   /**

@@ -152,10 +152,7 @@ Failure configure(int fd, const Options& options, int* backend) {
     return {"setsockopt IPV6_V6ONLY", options.localText};
   if (options.hasGroup && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
     return {"setsockopt SO_REUSEADDR", options.localText};
-  if (!options.interface.empty() &&
-      setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, options.interface.c_str(),
-                 static_cast<socklen_t>(options.interface.size())) < 0)
-    return {"setsockopt SO_BINDTODEVICE", options.interface};
+  if (!bindToInterface(fd, options.interface)) return {"setsockopt SO_BINDTODEVICE", options.interface};
   if (options.buffer > 0) setBuffers(fd, options.buffer);
   if (options.ttl >= 0) {
     const char* syscall = setMulticastTtl(fd, options.family, options.ttl);
@@ -163,11 +160,9 @@ Failure configure(int fd, const Options& options, int* backend) {
   }
   Failure failure = hearOwnGroupsOnly(fd, options);
   if (failure.syscall) return failure;
-  sockaddr_storage any{};
-  any.ss_family = static_cast<sa_family_t>(options.family);
-  const socklen_t length = options.family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  const auto* local = reinterpret_cast<const sockaddr*>(options.hasLocal ? &options.local : &any);
-  if (bind(fd, local, options.hasLocal ? options.localLength : length) < 0) return {"bind", options.localText};
+  if (options.hasLocal ? bind(fd, reinterpret_cast<const sockaddr*>(&options.local), options.localLength) < 0
+                       : !bindToPort(fd, options.family, 0))
+    return {"bind", options.localText};
   if (options.hasGroup) {
     failure = joinGroup(fd, options);
     if (failure.syscall) return failure;
@@ -188,6 +183,19 @@ Failure configure(int fd, const Options& options, int* backend) {
 
 }  // namespace
 
+bool bindToInterface(int fd, const std::string& name) {
+  return name.empty() ||
+         setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name.c_str(), static_cast<socklen_t>(name.size())) == 0;
+}
+
+bool bindToPort(int fd, int family, uint16_t port) {
+  sockaddr_storage any{};
+  any.ss_family = static_cast<sa_family_t>(family);
+  // Both families have it at the same place.
+  reinterpret_cast<sockaddr_in&>(any).sin_port = htons(port);
+  return bind(fd, reinterpret_cast<const sockaddr*>(&any), family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)) == 0;
+}
+
 napi_value udpOpen(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "udpOpen", 2);
   const uint32_t owner = ownerArgument(arguments, 0);
@@ -207,6 +215,10 @@ napi_value udpOpen(napi_env env, napi_callback_info info) {
   }
   udp->family = options.family;
   udp->connected = options.hasRemote;
+  udp->follows = options.hasRemote && (!options.hasLocal || isAnyAddress(options.local));
+  udp->remote = options.remote;
+  udp->remoteLength = options.remoteLength;
+  udp->interface = options.interface;
   udp->mtu = options.mtu;
   // A kernel that has no such times is no reason not to open: packets carry the time of the call then.
   const int on = 1;

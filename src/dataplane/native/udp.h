@@ -38,12 +38,20 @@ struct Udp : Descriptor {
   int backend = kGeneric;
   int family = AF_INET;
   bool connected = false;
+  /** The kernel chose the address when the socket was connected: `udpFollow` has it choose again. */
+  bool follows = false;
+  /** Whom the socket is connected to. */
+  sockaddr_storage remote{};
+  socklen_t remoteLength = 0;
+  /** The interface it is bound to; empty: none. */
+  std::string interface;
+  /** What others than the peer send is kept out by a filter. */
+  bool filtered = false;
   int32_t mtu = 0;
   /** Packets carry the time at which the kernel took them in, where it says so, and not that of the call that brought them. */
   bool arrivalTimes = false;
   /** Trains may be taken in one piece. */
   bool trains = true;
-  std::string name;
 
   /**
    * Segment size of the last train, 0 while datagrams come alone; how many segments it had; how many the next will
@@ -69,10 +77,16 @@ struct Udp : Descriptor {
   bool gsoRefused = false;
 };
 
+/** SO_BINDTODEVICE, where `name` is not empty; false: errno says why not. */
+bool bindToInterface(int fd, const std::string& name);
+/** At any address of the machine's; `port` 0: one of the kernel's choice. False: errno says why not. */
+bool bindToPort(int fd, int family, uint16_t port);
+
 napi_value udpOpen(napi_env env, napi_callback_info info);
 napi_value udpAddress(napi_env env, napi_callback_info info);
 napi_value interfaceIndex(napi_env env, napi_callback_info info);
 napi_value udpTune(napi_env env, napi_callback_info info);
+napi_value udpFollow(napi_env env, napi_callback_info info);
 napi_value udpReceive(napi_env env, napi_callback_info info);
 napi_value udpSend(napi_env env, napi_callback_info info);
 

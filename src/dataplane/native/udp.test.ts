@@ -414,6 +414,24 @@ test('multicast reaches a member of the group', () => {
   expect(Buffer.compare(bytesOf(memory, handle!), pattern(60, 3))).toBe(0)
 })
 
+test('a socket whose way has not changed, or that was given its address, stays where it is', () => {
+  const open = (more: object) => native.udpOpen(owner, { backend: 2, family: 4, mtu: 1500, ...more })
+  const remote = { address: '127.0.0.1', port: 9 }
+  const sockets = [
+    open({ remote }),
+    open({ remote, local: { address: '0.0.0.0', port: 0 } }),
+    open({ remote, local: { address: '127.0.0.2', port: 0 } }),
+    open({ remote, local: { address: '::', port: 0 } }),
+    open({ remote: { address: '::1', port: 9 } }),
+    open({ local: { address: '127.0.0.1', port: 0 } }),
+  ]
+  for (const socket of sockets) {
+    const before = native.udpAddress(socket)
+    expect(native.udpFollow(socket)).toBe(0)
+    expect(native.udpAddress(socket)).toEqual(before)
+  }
+})
+
 describe('arrivalTimes', () => {
   /** Waits until `since` is so many milliseconds ago, by the clock that arrivals have. */
   const passed = (since: number, milliseconds: number) => {

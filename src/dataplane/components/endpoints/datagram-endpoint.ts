@@ -2,7 +2,13 @@
 
 import { isIPv4, isIPv6 } from '../../../text/ip-family.ts'
 import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
-import { formatRemote, parseSocketAddress, remoteRecord } from '../../engine/address.ts'
+import {
+  formatRemote,
+  formatSocketAddress,
+  isAnyAddress,
+  parseSocketAddress,
+  remoteRecord,
+} from '../../engine/address.ts'
 import type { Batch } from '../../engine/batch.ts'
 import type { RunClock } from '../../engine/clock.ts'
 import type { Fault } from '../../engine/component.ts'
@@ -124,7 +130,7 @@ export interface DatagramContext {
 /** The families an unconnected socket speaks: bound to `::` it is both. */
 function familyOf(local: SocketAddress | undefined): 0 | 4 | 6 {
   if (!local) return 4
-  return local.family === 6 && ipv6Bytes(local.address).every((byte) => byte === 0) ? 0 : local.family
+  return local.family === 6 && isAnyAddress(local.address) ? 0 : local.family
 }
 
 export class DatagramEndpoint extends Endpoint {
@@ -178,12 +184,37 @@ export class DatagramEndpoint extends Endpoint {
     const { name, backend } = this.io
     metrics.local_port.set(portOf(name))
     log('INFO', `bound to ${name} (${backend})`, { address: name, backend })
-    if (!this.io.follow) return
+    if (this.io.follow) this.follow(io, clock, timer, remote)
+  }
+
+  /** Has the socket follow its interface and the way to `peer`: looks a while after something has changed, and again and again while something is wanting. */
+  private follow(io: Io, clock: RunClock, timer: DatagramContext['timer'], peer: SocketAddress | undefined): void {
     const look = timer(() => {
-      if (this.io.follow?.(log)) metrics.local_port.set(portOf(this.io.name))
-      look.at(clock.now + FOLLOW_NS)
+      routes?.again()
+      const { name, cutOff = 0 } = this.io
+      const well = this.io.follow?.(this.log)
+      if (this.io.name !== name) this.counts.local_port.set(portOf(this.io.name))
+      if (this.io.name !== name || (this.io.cutOff ?? 0) !== cutOff) this.tellWay(peer)
+      if (!well || !routes) look.at(clock.now + FOLLOW_NS)
     })
+    const routes = io.routes?.(() => {
+      if (!look.armed) look.at(clock.now + FOLLOW_NS)
+    })
+    // What has changed since the socket was opened.
     look.at(clock.now + FOLLOW_NS)
+  }
+
+  /** The way to `peer` is another, or there is none any more, or one again. */
+  private tellWay(peer: SocketAddress | undefined): void {
+    const { cutOff = 0 } = this.io
+    if (cutOff === 0) {
+      // What was refused until now belongs to what was told.
+      this.observe()
+      this.refusals.forget()
+    } else if (peer) {
+      const remote = formatSocketAddress(peer)
+      this.refusals.tell(cutOff, `no way leads to ${remote}`, 'nothing gets there until one does', { remote })
+    }
   }
 
   /** Takes over what can be changed of an open socket. A lock that is set locks to the first peer heard from then on. */

@@ -59,7 +59,7 @@ export class Endpoint {
   private blocked = false
   /** What `io.counters` said when it was last looked at. */
   private readonly seen = new Float64Array(IO_COUNTERS.length)
-  private readonly refusals: ToldErrors
+  protected readonly refusals: ToldErrors
 
   constructor({ packets, clock, log, metrics, outlet, mtu }: EndpointOptions, open: (events: IoEvents) => PacketIo) {
     this.packets = packets

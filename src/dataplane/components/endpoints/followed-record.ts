@@ -4,7 +4,7 @@ import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
 import type { Io, SocketAddress } from '../../engine/io.ts'
 import type { Timer } from '../../engine/timers.ts'
 
-/** How often it is looked whether an interface has been made anew. */
+/** How often it is looked whether an interface has been made anew, at most; and how long after a change of addresses, routes or interfaces. */
 export const FOLLOW_NS = 250 * NS_PER_MS
 
 /** The parts of a component's context that are needed for it. */

@@ -35,3 +35,15 @@ test('what no call of the kernel refused is counted and not told', () => {
   const errors = new ToldErrors(new VirtualClock(), () => expect.fail('told'), 'nothing', 'refused_packets')
   errors.look(3, 0)
 })
+
+test('what is over is told at once when it comes back, and what explains the refusals stands for them', () => {
+  const told: string[] = []
+  const log = (_level: string, message: string) => told.push(message)
+  const errors = new ToldErrors(new VirtualClock(), log, 'the kernel refuses packets', 'refused_packets')
+  errors.tell(ENETUNREACH, 'no way leads there', 'nothing gets there', {})
+  errors.look(1, ENETUNREACH)
+  errors.forget()
+  errors.look(2, ENETUNREACH)
+  errors.look(3, ENETUNREACH)
+  expect(told.map((message) => message.split(' (')[0])).toEqual(['no way leads there', 'the kernel refuses packets'])
+})

@@ -29,11 +29,20 @@ export class ToldErrors {
     if (count === this.count) return
     this.count = count
     if (errno === 0) return
+    this.tell(errno, this.what, `they are counted as ${this.metric}`, { [this.metric]: count })
+  }
+
+  /** What was told of is over: should it come back, it is told at once. */
+  forget(): void {
+    this.told.clear()
+  }
+
+  /** Says of a cause, unless the log just has, that `what` is so, and what that means. */
+  tell(errno: number, what: string, meaning: string, fields: Record<string, string | number>): void {
     const { now } = this.clock
     const last = this.told.get(errno)
     if (last !== undefined && now - last < TELL_AGAIN_NS) return
     this.told.set(errno, now)
-    const message = `${this.what} (${errorText(errno)}): they are counted as ${this.metric}`
-    this.log('WARN', message, { error: errorName(errno), [this.metric]: count })
+    this.log('WARN', `${what} (${errorText(errno)}): ${meaning}`, { error: errorName(errno), ...fields })
   }
 }
