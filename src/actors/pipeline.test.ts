@@ -246,6 +246,32 @@ test('new settings decide on the next restart', async () => {
   expect(machine.commands).toEqual(['stop', 'kill'])
 })
 
+describe('new settings while the next run is waited for', () => {
+  const onFailure = (maxRestarts: number): RestartPolicy => ({ onFailure: { maxRestarts } })
+  const always = (maxRestarts: number): RestartPolicy => ({ always: { maxRestarts } })
+  const once: Step[] = [start, running, ended('FAILED')]
+  const twice: Step[] = [...once, 1_000, running, ended('FAILED')]
+  const completed: Step[] = [start, running, ended('COMPLETED')]
+  test.each<[string, Step[], RestartPolicy, State, string?]>([
+    ['they want one as well', once, onFailure(0), 'backingOff'],
+    ['one is left', twice, always(2), 'backingOff'],
+    ['none is left', twice, always(1), 'stopped', 'gaveUp'],
+    ['none after such an end', completed, onFailure(0), 'stopped', 'restartCancelled'],
+    ['none at all', twice, { never: {} }, 'stopped', 'restartCancelled'],
+  ])('%s', async (_what, before, restartPolicy, to, told) => {
+    const machine = rig(always(0))
+    await take(machine, ...before)
+    const run = machine.runId()
+    machine.told.length = 0
+    const policy = { restartPolicy, startupPolicy: { manual: {} }, instructionsTimeout: 5_000 }
+    await take(machine, { type: 'SETTINGS', policy })
+    expect([machine.state(), machine.told.map(({ type }) => type)]).toEqual([to, told === undefined ? [] : [told]])
+    if (told === 'restartCancelled') expect(machine.told[0]).toMatchObject({ by: 'settings', record: { id: run } })
+    await take(machine, 60_000)
+    expect(machine.runId() === run).toBe(to === 'stopped')
+  })
+})
+
 describe('every event in every state', () => {
   const always: RestartPolicy = { always: { maxRestarts: 0 } }
   const reached: Record<State, Step[]> = {
@@ -382,7 +408,8 @@ describe('every event in every state', () => {
       STOP: ['stopped', 'restartCancelled'],
       RESTART: ['starting', 'runChanged'],
       ABANDON: null,
-      SETTINGS: ['backingOff'],
+      // They want no restart.
+      SETTINGS: ['stopped', 'restartCancelled'],
       RECONFIGURE: ['backingOff', 'reconfigureEnded'],
       'packets flow': null,
       'the run fails': null,

@@ -66,8 +66,8 @@ export type PipelineEmitted =
   | { type: 'gaveUp'; record: RunRecord; restarts: number }
   /** The row of restarts ended by a run that lasted HEALTHY_MS. */
   | { type: 'restartsForgotten'; record: RunRecord }
-  /** A stop came while the next run was waited for. */
-  | { type: 'restartCancelled'; record: RunRecord }
+  /** The next run was waited for, and a stop came, or settings whose policy wants none after such an end. */
+  | { type: 'restartCancelled'; record: RunRecord; by: 'stop' | 'settings' }
   /** A RECONFIGURE with this very `config` is over. */
   | { type: 'reconfigureEnded'; config: PipelineConfig; outcome: ReconfigureOutcome }
 
@@ -118,6 +118,11 @@ function isLeftToPolicy({ intent, persist }: PipelineContext, reachedRunning: bo
   return intent === 'none' && (reachedRunning || persist)
 }
 
+/** Whether the policy, as it is now, wants the run that is waited for. */
+function isStillWanted(context: PipelineContext): boolean {
+  return wantsRestart(context.policy.restartPolicy, recordOf(context).outcome, context.restarts)
+}
+
 /** Asks the thread of a run to take a configuration over. Replaced in tests. */
 const reconfigureRun = fromPromise<void, { handle: RunHandle; config: PipelineConfig }>(
   async ({ input: { handle, config } }) => await handle.reconfigure(config),
@@ -153,6 +158,10 @@ export const pipeline = setup({
     /** Asked where no restart is wanted: the policy would have made one, were there any left. */
     hasNoneLeft: ({ context }, { record, reachedRunning }: RunStatus) =>
       isLeftToPolicy(context, reachedRunning) && applying(context.policy.restartPolicy, record.outcome) !== undefined,
+    /** The policy has changed since the wait began: there is none left, or it wants none after such an end. */
+    isUsedUp: ({ context }) =>
+      !isStillWanted(context) && applying(context.policy.restartPolicy, recordOf(context).outcome) !== undefined,
+    isUnwanted: ({ context }) => !isStillWanted(context),
     startsWithNode: ({ context }) => context.policy.startupPolicy.auto !== undefined,
     isRunning: ({ context }) => context.run?.record.state === 'RUNNING',
     isStopping: ({ context }) => context.run?.record.state === 'STOPPING',
@@ -182,7 +191,11 @@ export const pipeline = setup({
       record,
       restarts: context.restarts,
     })),
-    tellCancelled: emit(({ context }) => ({ type: 'restartCancelled' as const, record: recordOf(context) })),
+    tellCancelled: emit(({ context }, { by }: { by: 'stop' | 'settings' }) => ({
+      type: 'restartCancelled' as const,
+      record: recordOf(context),
+      by,
+    })),
     takeSettings: assign(({ event }) => (event.type === 'SETTINGS' ? { policy: event.policy } : {})),
     noteStart: assign({ persist: false, restarts: 0 }),
     noteNodeUp: assign({ persist: true, restarts: 0 }),
@@ -352,8 +365,17 @@ export const pipeline = setup({
       },
     },
     backingOff: {
+      // Never so as the wait begins, but after SETTINGS.
+      always: [
+        {
+          guard: 'isUsedUp',
+          target: 'stopped',
+          actions: { type: 'tellGivenUp', params: ({ context }) => context.run as RunStatus },
+        },
+        { guard: 'isUnwanted', target: 'stopped', actions: { type: 'tellCancelled', params: { by: 'settings' } } },
+      ],
       on: {
-        STOP: { target: 'stopped', actions: 'tellCancelled' },
+        STOP: { target: 'stopped', actions: { type: 'tellCancelled', params: { by: 'stop' } } },
         RESTART: { target: 'active', actions: 'noteRestart' },
       },
       after: { backOff: { target: 'active', actions: 'countRestart' } },

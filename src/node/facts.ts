@@ -35,9 +35,11 @@ export function logPipeline(log: FactLog, fact: PipelineFact): void {
       log.error(fields, 'pipeline is not started again: its restart policy has no restart left')
       break
     }
-    case 'restart cancelled':
-      log.info(about, 'pipeline is not started again: it was stopped while it waited')
+    case 'restart cancelled': {
+      const why = fact.by === 'stop' ? 'it was stopped' : 'its restart policy was changed'
+      log.info(about, `pipeline is not started again: ${why} while it waited`)
       break
+    }
     case 'lines lost':
       logLostLines(log, { ...about, file: fact.file, lines: fact.lines, error: fact.error })
       break

@@ -132,14 +132,25 @@ test('a run that completes is not given up; with the policy always it is started
   expect(facts.at(-1)).toMatchObject({ kind: 'restart planned', attempt: 1, most: 0 })
 })
 
-test('a restart that is called off', async () => {
+test('a restart that is called off, by a stop or by settings', async () => {
   const id = await create({ restartPolicy: { always: { maxRestarts: 0 } } })
   await service.handlers.startPipeline({ nodeId, id }, call)
   await end('FAILED', 'broke')
   await service.handlers.stopPipeline({ nodeId, id }, call)
-  expect(facts.at(-1)).toMatchObject({ kind: 'restart cancelled', pipelineId: id, runId: pool.last.id })
+  expect(facts.at(-1)).toMatchObject({ kind: 'restart cancelled', by: 'stop', pipelineId: id, runId: pool.last.id })
   await wait(60_000)
   expect(pool.runs).toHaveLength(1)
+
+  await service.handlers.startPipeline({ nodeId, id }, call)
+  await end('FAILED', 'broke')
+  const settings = { name: 'p', jsonConfig, defaultLoggingLevel: 'INFO', instructionsTimeout: 30 } as const
+  const never = { nodeId, id, ...settings, restartPolicy: { never: {} }, forceRestart: false }
+  const { pipeline } = await service.handlers.updatePipeline(never, call)
+  expect(pipeline).toMatchObject({ started: false, restartPolicy: { never: {} }, currentRun: { outcome: 'FAILED' } })
+  expect(pipeline).not.toHaveProperty('restarts')
+  expect(facts.at(-1)).toMatchObject({ kind: 'restart cancelled', by: 'settings', runId: pool.last.id })
+  await wait(60_000)
+  expect(pool.runs).toHaveLength(2)
 })
 
 test('a run that was on when the process died has failed, which the next process tells', async () => {

@@ -22,8 +22,8 @@ export type PipelineFact = { readonly pipelineId: string; readonly name: string;
     }
   /** The restart policy has no restart left after `restarts` in a row. */
   | { readonly kind: 'given up'; readonly restarts: number; readonly error: string | undefined }
-  /** It was stopped while its next run was waited for. */
-  | { readonly kind: 'restart cancelled' }
+  /** While its next run was waited for it was stopped, or got settings whose restart policy wants none. */
+  | { readonly kind: 'restart cancelled'; readonly by: 'stop' | 'settings' }
   /** A file of one of its log filters does not take lines; told once until it does again. */
   | { readonly kind: 'lines lost'; readonly file: string; readonly lines: number; readonly error: string }
 )
@@ -48,5 +48,5 @@ export function tellFacts(
   actor.on('gaveUp', ({ record, restarts }) =>
     noted({ ...about(record), kind: 'given up', restarts, error: record.error }),
   )
-  actor.on('restartCancelled', ({ record }) => noted({ ...about(record), kind: 'restart cancelled' }))
+  actor.on('restartCancelled', ({ record, by }) => noted({ ...about(record), kind: 'restart cancelled', by }))
 }
