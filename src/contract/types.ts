@@ -753,7 +753,7 @@ export interface StreamOperations {
   streamConnectionState: { request: StreamConnectionStateRequest; response: StreamConnectionStateResponse }
   /** Sends the nodes that match the filters, then every later change to any node. */
   streamNodes: { request: GetNodesRequest; response: StreamNodesResponse }
-  /** Sends every change to the node's pipelines from now on. */
+  /** Sends every change to the node's pipelines from now on, of their runs each state once and in order. */
   streamPipelines: { request: StreamPipelinesRequest; response: StreamPipelinesEvent }
   /** Sends past log lines of a run as asked for, then new ones. */
   openLogStream: { request: OpenLogStreamRequest; response: LogStreamMessages }

@@ -16,6 +16,7 @@ import { planCapture } from './capture-stream.ts'
 import { HostedRun } from './hosted-run.ts'
 import { type OperationCaller, OperationQueue } from './operation-queue.ts'
 import type { Patience } from './patience.ts'
+import { PipelineChanges } from './pipeline-changes.ts'
 import { tellFacts } from './pipeline-facts.ts'
 import type { PipelineHost } from './pipeline-host.ts'
 import { idOfStarted, PipelineMachine } from './pipeline-machine.ts'
@@ -50,6 +51,7 @@ export class HostedPipeline {
   readonly #runs: PipelineRuns
   readonly #operations: OperationQueue
   readonly #persistence: PipelinePersistence
+  readonly #changes: PipelineChanges
   readonly #view = new PipelineView()
 
   /** `runs` are the remembered runs, all ended, oldest first; `config` is what the settings say, where that is known already. */
@@ -57,12 +59,17 @@ export class HostedPipeline {
     this.#host = host
     this.#record = record
     this.#stored = config === undefined ? storedConfig(record, host) : { config }
+    this.#persistence = new PipelinePersistence(host.store, (error) => host.failed(error))
+    this.#changes = new PipelineChanges({
+      view: () => this.view(),
+      isHeld: () => this.#persistence.isAwaited,
+      tell: (pipeline) => host.changed(pipeline),
+    })
     this.#operations = new OperationQueue({
       clock: host.clock,
       check: () => this.#check(),
-      answered: () => host.answered(this.id),
+      answered: () => this.#changes.answered(),
     })
-    this.#persistence = new PipelinePersistence(host.store, (error) => host.failed(error))
     const { runLogs } = host
     this.#runs = new PipelineRuns({
       ids: runs.map(({ id }) => id),
@@ -80,7 +87,7 @@ export class HostedPipeline {
     this.#persistence.follow(actor)
     actor.on('runEnded', ({ record }) => this.run(record.id)?.end(record))
     for (const type of ['runChanged', 'runEnded', 'restartCancelled', 'restartsForgotten'] as const) {
-      actor.on(type, () => host.changed(this.id))
+      actor.on(type, () => this.#changes.note())
     }
     actor.on('runStarted', ({ record, restarts }) => {
       if (restarts > 0) this.run(record.id)?.noteRestart({ attempt: restarts })
@@ -95,15 +102,6 @@ export class HostedPipeline {
 
   get name(): string {
     return this.#record.settings.name
-  }
-
-  /** An operation is under way: changes are told when it is answered. */
-  get busy(): boolean {
-    return this.#operations.busy
-  }
-
-  get deleted(): boolean {
-    return this.#deleted
   }
 
   /** The CPU thread its run works on now. */
@@ -346,7 +344,7 @@ export class HostedPipeline {
       selection.filters = config.logFilters
     }
     if (!isDeepStrictEqual(before, config.kpis)) run?.setKpis(config.kpis)
-    this.#host.changed(this.id)
+    this.#changes.note()
   }
 
   /** A line of the run that is on has met a log filter which ends it: as if its operator had. */

@@ -18,15 +18,9 @@ export interface OperationQueueOptions {
 export class OperationQueue {
   readonly #options: OperationQueueOptions
   readonly #queue = new SerialQueue()
-  #underWay = 0
 
   constructor(options: OperationQueueOptions) {
     this.#options = options
-  }
-
-  /** An operation is under way. */
-  get busy(): boolean {
-    return this.#underWay > 0
   }
 
   /** Resolves once every operation that was asked for is over. */
@@ -60,11 +54,9 @@ export class OperationQueue {
         const carryOut = waiting
         if (patience.error !== undefined || carryOut === undefined) throw patience.error
         check()
-        this.#underWay++
         try {
           return await carryOut(patience)
         } finally {
-          this.#underWay--
           answered()
         }
       })

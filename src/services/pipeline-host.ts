@@ -1,6 +1,7 @@
 /** What a hosted pipeline needs of its node. */
 import type { pipeline as pipelineMachine } from '../actors/pipeline.ts'
 import type { Timers } from '../contract/clock.ts'
+import type { Pipeline } from '../contract/types.ts'
 import type { Store } from '../store/store.ts'
 import type { ProcessMeter } from '../telemetry/process-meter.ts'
 import type { RunLogs } from '../telemetry/run-logs.ts'
@@ -20,10 +21,8 @@ export interface PipelineHost extends SettingsRules {
   readonly processMeter: ProcessMeter
   /** The CPU thread for a run whose pipeline names none. */
   leastLoadedCpu(): number
-  /** Something of the pipeline that a caller can see has changed. */
-  changed(pipelineId: string): void
-  /** An operation on the pipeline is over: its answer is on the way. */
-  answered(pipelineId: string): void
+  /** A pipeline has changed: as it was, or is, since. */
+  changed(pipeline: Pipeline): void
   runPlanned(run: HostedRun): void
   runForgotten(runId: string): void
   /** A background write failed. */

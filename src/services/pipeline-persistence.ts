@@ -9,6 +9,8 @@ export class PipelinePersistence {
   readonly #store: Pick<Store, 'pipelines' | 'runs'>
   readonly #failed: (error: unknown) => void
   #written: Promise<unknown> = Promise.resolve()
+  /** How many wait for the disk before they answer. */
+  #awaiting = 0
   /** Run id → why its record as it is now is not on disk. */
   readonly #unwritten = new Map<string, unknown>()
 
@@ -16,6 +18,11 @@ export class PipelinePersistence {
   constructor(store: Pick<Store, 'pipelines' | 'runs'>, failed: (error: unknown) => void) {
     this.#store = store
     this.#failed = failed
+  }
+
+  /** An operation has only the disk to wait for before it is answered. */
+  get isAwaited(): boolean {
+    return this.#awaiting > 0
   }
 
   /** Writes the record of each run at each change of its state. Call before the machine is started. */
@@ -29,7 +36,7 @@ export class PipelinePersistence {
   async putSettings(record: PipelineRecord): Promise<void> {
     const write = this.#store.pipelines.put(record)
     this.#written = Promise.allSettled([this.#written, write])
-    await write
+    await this.#await(write)
   }
 
   /** The runs are not remembered any more. */
@@ -40,7 +47,7 @@ export class PipelinePersistence {
 
   /** Resolves once all that was begun is on disk, or has failed: an answer that tells of a run waits for this. */
   async written(): Promise<void> {
-    await this.#written
+    await this.#await(this.#written)
   }
 
   /** Why the record of a run as it is now could not be written; undefined when it is on disk, or on its way there: see `written`. */
@@ -50,8 +57,20 @@ export class PipelinePersistence {
 
   /** Resolves once the pipeline and its runs are not on disk any more; rejects when they cannot be removed. */
   async remove(id: string, runIds: readonly string[]): Promise<void> {
-    await this.#written
-    await Promise.all([this.#store.pipelines.remove(id), this.#store.runs.remove(runIds)])
+    const removal = async () => {
+      await this.#written
+      await Promise.all([this.#store.pipelines.remove(id), this.#store.runs.remove(runIds)])
+    }
+    await this.#await(removal())
+  }
+
+  async #await(write: Promise<unknown>): Promise<void> {
+    this.#awaiting++
+    try {
+      await write
+    } finally {
+      this.#awaiting--
+    }
   }
 
   async #putRun(record: RunRecord): Promise<void> {

@@ -624,7 +624,7 @@ describe('streamPipelines', () => {
     }
     expect(await seen(create())).toEqual([0, 1])
     const { id } = (await service.handlers.getPipelines({ nodeId }, call)).pipelines[0] as Pipeline
-    expect(await seen(start(id))).toEqual([0, 1])
+    expect(await seen(start(id))).toEqual([0, 2])
     expect(await seen(update(id))).toEqual([0, 1])
     expect(await seen(stop(id))).toEqual([0, 1])
     pool.last.end({ outcome: 'STOPPED' })
@@ -636,12 +636,170 @@ describe('streamPipelines', () => {
     })
     expect(states).toEqual([
       ['create', false, undefined],
+      ['update', true, 'STARTING'],
       ['update', true, 'RUNNING'],
       ['update', true, 'RUNNING'],
       ['update', true, 'STOPPING'],
       ['update', false, 'ENDED'],
       ['delete', false, 'ENDED'],
     ])
+  })
+
+  describe('every state of every run is told, in order and once, whatever operation is under way', () => {
+    const remove = (id: string) => service.handlers.deletePipeline({ nodeId, id }, call)
+    const replacing = { jsonConfig: config(1, 300), forceRestart: true }
+    /** Lets the last run end. */
+    const end = async (outcome: 'STOPPED' | 'FAILED' = 'STOPPED', error?: string) => {
+      pool.last.end(error === undefined ? { outcome } : { outcome, error })
+      await settled()
+    }
+    /** What was told since this was asked last: the run by its place in their order, its state, how it ended, the seed that is set. */
+    const following = async () => {
+      const sink = await follow()
+      const { length } = pool.runs
+      let read = 0
+      return () => {
+        const news = sink.messages.slice(read)
+        read = sink.messages.length
+        return news.map(({ update, delete: deleted }) => {
+          const { currentRun, started, jsonConfig } = ((update ?? deleted) as { pipeline: Pipeline }).pipeline
+          const run = pool.runs.findIndex(({ id }) => id === currentRun?.id) - length + 1
+          const seed = /"seed":(\d+)/.exec(jsonConfig)?.[1]
+          const how = [currentRun?.outcome, currentRun?.error].filter((each) => each !== undefined)
+          const words = [deleted ? 'deleted' : started ? 'started' : 'stopped', run, currentRun?.state, ...how, seed]
+          return words.join(' ')
+        })
+      }
+    }
+
+    test('a start that takes its time, and one that fails', async () => {
+      const { id } = await create()
+      await settled()
+      const news = await following()
+      pool.prompt = false
+      const started = start(id)
+      await settled()
+      expect(news()).toEqual(['started 1 STARTING 200'])
+      expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'STARTING' } })
+      pool.last.run()
+      await started
+      await settled()
+      expect(news()).toEqual(['started 1 RUNNING 200'])
+      await end('FAILED', 'threw')
+      expect(news()).toEqual(['stopped 1 ENDED FAILED threw 200'])
+      const failed = expect(start(id)).rejects.toMatchObject({ code: 'ABORTED' })
+      await settled()
+      await end('FAILED', 'port taken')
+      await failed
+      await settled()
+      expect(news()).toEqual(['started 2 STARTING 200', 'stopped 2 ENDED FAILED port taken 200'])
+    })
+
+    test('a start that waits for the end of the last run', async () => {
+      const { id } = await create()
+      await start(id)
+      await stop(id)
+      await settled()
+      const news = await following()
+      const started = start(id)
+      await settled()
+      expect(news()).toEqual([])
+      await end('FAILED', 'killed')
+      await started
+      await settled()
+      expect(news()).toEqual(['stopped 0 ENDED FAILED killed 200', 'started 1 STARTING 200', 'started 1 RUNNING 200'])
+    })
+
+    test('an update that replaces the run; its settings come with the run that is stored with them', async () => {
+      const { id } = await create()
+      await start(id)
+      await settled()
+      const news = await following()
+      pool.prompt = false
+      const updated = update(id, replacing)
+      await settled()
+      expect(news()).toEqual(['started 0 STOPPING 200'])
+      await end()
+      expect(news()).toEqual(['started 0 ENDED STOPPED 200', 'started 1 STARTING 200'])
+      pool.last.run()
+      await updated
+      await settled()
+      expect(news()).toEqual(['started 1 RUNNING 300'])
+    })
+
+    test('one that fails: its settings are not told', async () => {
+      const { id } = await create()
+      await start(id)
+      await settled()
+      const news = await following()
+      pool.prompt = false
+      const failed = expect(update(id, replacing)).rejects.toMatchObject({ code: 'ABORTED' })
+      await settled()
+      await end()
+      await end('FAILED', 'port taken')
+      await failed
+      await settled()
+      expect(news()).toEqual([
+        'started 0 STOPPING 200',
+        'started 0 ENDED STOPPED 200',
+        'started 1 STARTING 200',
+        'stopped 1 ENDED FAILED port taken 200',
+      ])
+    })
+
+    test('an update that a run takes its time to take over', async () => {
+      const { id } = await create({ restartPolicy: { always: { maxRestarts: 0 } } })
+      await start(id)
+      await settled()
+      const news = await following()
+      pool.last.reconfigured = () => new Promise(() => {})
+      const updated = update(id, { jsonConfig: config(2) })
+      await settled()
+      expect(news()).toEqual([])
+      await end('FAILED', 'threw')
+      await updated
+      await settled()
+      // Its settings have no restart policy.
+      expect(news()).toEqual(['stopped 0 ENDED FAILED threw 200'])
+    })
+
+    test('a deletion that waits for the end of the run', async () => {
+      const { id } = await create()
+      await start(id)
+      await settled()
+      const news = await following()
+      const removed = remove(id)
+      await settled()
+      expect(news()).toEqual(['started 0 STOPPING 200'])
+      await end()
+      await removed
+      await settled()
+      expect(news()).toEqual(['stopped 0 ENDED STOPPED 200', 'deleted 0 ENDED STOPPED 200'])
+    })
+
+    test('while the disk takes its time nothing overtakes the answer, and nothing is lost', async () => {
+      const { id } = await create()
+      await settled()
+      const news = await following()
+      const put = store.runs.put.bind(store.runs)
+      let write = () => {}
+      const isHeld = new Promise<void>((resolve) => {
+        write = resolve
+      })
+      store.runs.put = async (run) => {
+        await isHeld
+        await put(run)
+      }
+      const started = start(id)
+      await settle()
+      pool.last.end({ outcome: 'COMPLETED' })
+      await settle()
+      expect(news()).toEqual([])
+      write()
+      await started
+      await settled()
+      expect(news()).toEqual(['started 1 STARTING 200', 'started 1 RUNNING 200', 'stopped 1 ENDED COMPLETED 200'])
+    })
   })
 
   test('every subscriber gets the same message object, so that it is encoded once', async () => {

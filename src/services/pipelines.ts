@@ -7,7 +7,7 @@ import { systemClock, type Timers } from '../contract/clock.ts'
 import { answerable, ServiceError } from '../contract/errors.ts'
 import type { Handlers, Sink } from '../contract/handlers.ts'
 import { type LocalNode, requireLocal } from '../contract/local-node.ts'
-import type { LogStreamMessages, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
+import type { LogStreamMessages, Pipeline, StreamPipelinesEvent, TelemetrySample } from '../contract/types.ts'
 import type { Registry } from '../dataplane/engine/component.ts'
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
 import type { RunPool } from '../dataplane/engine/run.ts'
@@ -98,8 +98,6 @@ export class PipelinesService implements PipelineHost {
   /** Run id → lookups that wait for it. */
   readonly #awaitedRuns = new Map<string, Set<() => void>>()
   readonly #events = new Announcements<StreamPipelinesEvent>({ kind: 'bounded', limit: MAX_EVENT_BACKLOG })
-  /** Pipelines with a change that is not told yet. */
-  readonly #changed = new Set<HostedPipeline>()
   #closing = false
 
   /** Await `open` before use. */
@@ -213,7 +211,6 @@ export class PipelinesService implements PipelineHost {
       const hosted = this.#byId(id)
       const pipeline = await hosted.delete(call)
       this.#pipelines.delete(id)
-      this.#changed.delete(hosted)
       this.#events.announce({ delete: { pipeline } })
       return {}
     },
@@ -271,20 +268,8 @@ export class PipelinesService implements PipelineHost {
     return this.cpus[load.lastIndexOf(Math.min(...load))] as number
   }
 
-  changed(pipelineId: string): void {
-    const hosted = this.#pipelines.get(pipelineId)
-    if (hosted === undefined || this.#changed.has(hosted)) return
-    this.#changed.add(hosted)
-    // Changes of one turn are told together; those of an operation once it is answered.
-    setImmediate(() => {
-      if (!hosted.busy) this.#tellChange(hosted)
-    })
-  }
-
-  answered(pipelineId: string): void {
-    const hosted = this.#pipelines.get(pipelineId)
-    if (hosted === undefined || !this.#changed.delete(hosted) || hosted.deleted) return
-    this.#events.announce({ update: { pipeline: hosted.view() } })
+  changed(pipeline: Pipeline): void {
+    this.#events.announce({ update: { pipeline } })
   }
 
   runPlanned(run: HostedRun): void {
@@ -299,10 +284,6 @@ export class PipelinesService implements PipelineHost {
 
   failed(error: unknown): void {
     this.#onError(error)
-  }
-
-  #tellChange(hosted: HostedPipeline): void {
-    if (this.#changed.delete(hosted)) this.#events.announce({ update: { pipeline: hosted.view() } })
   }
 
   #host(record: PipelineRecord, runs: readonly RunRecord[], config?: PipelineConfig) {

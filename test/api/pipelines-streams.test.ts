@@ -26,23 +26,68 @@ const codeOf = async (promise: Promise<unknown>) => {
 }
 
 describe('streamPipelines', () => {
-  test('nothing at first, then one event per change', async () => {
+  test('nothing at first, then one event per change, of a run one for each of its states', async () => {
     await node.create(traffic(), { name: 'earlier' })
     const events = await node.follow('/pipelines')
     const id = await node.create(traffic(), { name: 'later' })
     expect(await events.next()).toEqual({ create: { pipeline: await node.get(id) } })
     const runId = await node.start(id)
-    expect(await events.next()).toMatchObject({
-      update: { pipeline: { id, started: true, currentRun: { id: runId, state: 'RUNNING' } } },
-    })
+    for (const state of ['STARTING', 'RUNNING']) {
+      expect(await events.next()).toMatchObject({
+        update: { pipeline: { id, started: true, currentRun: { id: runId, state } } },
+      })
+    }
     await node.call('PUT', `/pipelines/${id}`, settingsOf(traffic(), { name: 'renamed', instructionsTimeout: 5 }))
     expect(await events.next()).toMatchObject({ update: { pipeline: { id, name: 'renamed' } } })
     await node.call('POST', `/pipelines/${id}/stop`)
-    let last = await events.next()
-    if (last.update.pipeline.currentRun.state === 'STOPPING') last = await events.next()
-    expect(last).toMatchObject({ update: { pipeline: { id, started: false, currentRun: { outcome: 'STOPPED' } } } })
+    expect(await events.next()).toMatchObject({ update: { pipeline: { id, currentRun: { state: 'STOPPING' } } } })
+    expect(await events.next()).toMatchObject({
+      update: { pipeline: { id, started: false, currentRun: { state: 'ENDED', outcome: 'STOPPED' } } },
+    })
     await node.call('DELETE', `/pipelines/${id}`)
     expect(await events.next()).toMatchObject({ delete: { pipeline: { id, name: 'renamed' } } })
+    events.close()
+  })
+
+  test('every state of every run, in order and once, while operations wait for commands and for ends of runs', async () => {
+    const lifecycle_handler = { pre_start: [{ cmd: 'sleep 0.2' }], pre_stop: [{ cmd: 'sleep 0.2' }] }
+    const settings = (seed: number) => {
+      const source = { throughput_traffic_source: { output: 'a', throughput_mbit: 1, payload_size: 200, seed } }
+      const engine_config = { lifecycle_handler, pipeline: { source, sink: { traffic_sink: { input: 'a' } } } }
+      return { name: `seed ${seed}`, jsonConfig: JSON.stringify({ engine_config }), instructionsTimeout: 5 }
+    }
+    const { id } = (await node.call('POST', '/pipelines', settings(1))).body.pipeline
+    const events = await node.follow('/pipelines')
+    const runs = [await node.start(id)]
+    expect((await node.call('POST', `/pipelines/${id}/stop`)).status).toBe(200)
+    runs.push(await node.start(id))
+    const { body } = await node.call('PUT', `/pipelines/${id}`, { ...settings(2), forceRestart: true })
+    runs.push(body.pipeline.currentRun.id)
+    expect((await node.call('DELETE', `/pipelines/${id}`)).status).toBe(200)
+    const told: string[] = []
+    for (let isOver = false; !isOver; ) {
+      const event = await events.next()
+      const { name, started, currentRun } = (event.update ?? event.delete).pipeline
+      const run = runs.indexOf(currentRun.id)
+      isOver = event.delete !== undefined
+      const how = currentRun.outcome === undefined ? '' : ` ${currentRun.outcome}`
+      told.push(`${isOver ? 'deleted' : started ? 'started' : 'stopped'} run ${run} ${currentRun.state}${how}, ${name}`)
+    }
+    expect(told).toEqual([
+      'started run 0 STARTING, seed 1',
+      'started run 0 RUNNING, seed 1',
+      'started run 0 STOPPING, seed 1',
+      'stopped run 0 ENDED STOPPED, seed 1',
+      'started run 1 STARTING, seed 1',
+      'started run 1 RUNNING, seed 1',
+      'started run 1 STOPPING, seed 1',
+      'started run 1 ENDED STOPPED, seed 1',
+      'started run 2 STARTING, seed 1',
+      'started run 2 RUNNING, seed 2',
+      'started run 2 STOPPING, seed 2',
+      'stopped run 2 ENDED STOPPED, seed 2',
+      'deleted run 2 ENDED STOPPED, seed 2',
+    ])
     events.close()
   })
 

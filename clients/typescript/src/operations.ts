@@ -300,7 +300,7 @@ export function stopPipeline(
   )
 }
 
-/** Sends every change to the node's pipelines from now on. */
+/** Sends every change to the node's pipelines from now on, of their runs each state once and in order. */
 export function streamPipelines(
   connection: Connection,
   request: StreamPipelinesRequest,
