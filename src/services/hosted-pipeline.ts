@@ -19,7 +19,7 @@ import type { Patience } from './patience.ts'
 import { PipelineChanges } from './pipeline-changes.ts'
 import { tellFacts } from './pipeline-facts.ts'
 import type { PipelineHost } from './pipeline-host.ts'
-import { idOfStarted, PipelineMachine } from './pipeline-machine.ts'
+import { idOfStarted, PipelineMachine, stoppedBefore } from './pipeline-machine.ts'
 import { PipelinePersistence } from './pipeline-persistence.ts'
 import { PipelineRuns } from './pipeline-runs.ts'
 import {
@@ -32,6 +32,7 @@ import {
 import { type PipelineAnswer, PipelineView } from './pipelines-view.ts'
 import { planRun } from './run-plan.ts'
 import { changeView, compareSettings, restartNeeded } from './settings-change.ts'
+import { WaitingStarts } from './waiting-starts.ts'
 
 /** How long a run without commands may take to stop when the node closes, whatever its instructionsTimeout. */
 const CLOSE_MS = 10_000
@@ -50,6 +51,7 @@ export class HostedPipeline {
   readonly #machine: PipelineMachine
   readonly #runs: PipelineRuns
   readonly #operations: OperationQueue
+  readonly #starts = new WaitingStarts()
   readonly #persistence: PipelinePersistence
   readonly #changes: PipelineChanges
   readonly #view = new PipelineView()
@@ -160,9 +162,10 @@ export class HostedPipeline {
 
   /**
    * Starts a run and waits until packets flow; returns its id. All of it, the end of the last run included, has START_DEADLINE_MS; a start
-   * that is over for its caller, late or cancelled, is torn down or never made.
+   * that is over for its caller, late or cancelled, is torn down or never made. Throws ABORTED when it is stopped meanwhile.
    */
   async start(call: OperationCaller): Promise<string> {
+    const caller = this.#starts.add(call)
     let awaited = 'other operations on it are under way'
     const late = () => `pipeline "${this.name}" was not running within ${START_DEADLINE_MS / 1000} s: ${awaited}`
     const start = async (patience: Patience): Promise<string> => {
@@ -174,6 +177,8 @@ export class HostedPipeline {
       requireRunnable(this.#stored)
       const previous = this.#machine.run?.id
       awaited = 'the run was torn down'
+      // From now on a stop is one of the run.
+      this.#starts.begun(caller)
       this.#machine.send({ type: 'START' })
       patience.onOver(({ code, message }) => {
         this.#machine.send({ type: 'ABANDON', isLate: code === 'DEADLINE_EXCEEDED', cause: message })
@@ -186,7 +191,7 @@ export class HostedPipeline {
       this.#machine.send({ type: 'STOP' })
       throw patience.error
     }
-    return await this.#operations.run(call, start, { milliseconds: START_DEADLINE_MS, late })
+    return await this.#operations.run(caller, start, { milliseconds: START_DEADLINE_MS, late })
   }
 
   /** The node is up: starts, where the startup policy says so, without anybody waiting. */
@@ -194,23 +199,22 @@ export class HostedPipeline {
     this.#machine.send({ type: 'NODE_UP' })
   }
 
-  /** Asks the run to stop, or gives up waiting for the next one; `runId` names the run that is meant. */
-  stop(call: OperationCaller, runId?: string): Promise<void> {
-    return this.#operations.run(call, async () => {
-      const run = this.#machine.run
+  /**
+   * Asks the run to stop, or gives up waiting for the next one, whatever operation is under way: a start, or an update that has the run
+   * replaced, fails then. `runId` names the run that is meant.
+   */
+  async stop(call: OperationCaller, runId?: string): Promise<void> {
+    this.#operations.atOnce(call, () => {
+      const { run } = this.#machine
       if (runId !== undefined && (run?.id !== runId || run.state === 'ENDED')) {
         throw new ServiceError('FAILED_PRECONDITION', `run ${runId} is already stopped`)
       }
-      if (this.#machine.isStopped) {
-        throw new ServiceError('FAILED_PRECONDITION', `pipeline "${this.name}" is already stopped`)
-      }
-      // One that ends by itself, its last commands under way, is stopped all the same: none follows it.
-      if (run?.state === 'STOPPING' && this.#machine.isStopAsked) {
-        throw new ServiceError('FAILED_PRECONDITION', `pipeline "${this.name}" is already stopping (run ${run.id})`)
-      }
+      // Who names a run does not mean one that is to come after it.
+      if (runId !== undefined || !this.#starts.callOff(stoppedBefore())) this.#machine.requireStoppable(this.name)
       this.#machine.send({ type: 'STOP' })
-      await this.#persistence.written()
     })
+    await this.#persistence.written()
+    this.#changes.answered()
   }
 
   /** Replaces the settings; a run that is on takes them over, or is replaced with `forceRestart`. */
@@ -255,12 +259,17 @@ export class HostedPipeline {
   }
 
   /**
-   * Stops the run if there is one, waits for its end, and removes the pipeline and its runs for good; once that is over for its caller,
-   * nothing is removed. Returns its last state.
+   * Stops the run if there is one, as `stop` does, waits for its end, and removes the pipeline and its runs for good; once that is over for
+   * its caller, nothing is removed. Returns its last state.
    */
-  delete(call: OperationCaller): Promise<Pipeline> {
-    return this.#operations.run(call, async (patience) => {
-      if (!this.#machine.isStopped) this.#machine.send({ type: 'STOP' })
+  async delete(call: OperationCaller): Promise<Pipeline> {
+    const stop = () => {
+      this.#starts.callOff(stoppedBefore())
+      this.#machine.send({ type: 'STOP' })
+    }
+    this.#operations.atOnce(call, stop)
+    return await this.#operations.run(call, async (patience) => {
+      this.#machine.send({ type: 'STOP' })
       // A run that does not stop in its time is killed: the end always comes.
       await this.#machine.untilStopped(patience)
       if (patience.error !== undefined) throw patience.error

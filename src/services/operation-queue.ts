@@ -1,4 +1,4 @@
-/** The operations on one pipeline, one after the other, each for as long as its caller waits. */
+/** The operations on one pipeline, one after the other, each for as long as its caller waits; and what need not wait for them. */
 import type { Timers } from '../contract/clock.ts'
 import type { CallContext } from '../contract/handlers.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
@@ -26,6 +26,16 @@ export class OperationQueue {
   /** Resolves once every operation that was asked for is over. */
   idle(): Promise<void> {
     return this.#queue.run(() => {})
+  }
+
+  /** Does `operation` now, whatever is under way. Throws why it cannot be carried out, before anything is done, also when its caller has gone. */
+  atOnce<T>(caller: OperationCaller, operation: () => T): T {
+    const { clock, check } = this.#options
+    const patience = new Patience(caller, { clock })
+    patience.end()
+    if (patience.error !== undefined) throw patience.error
+    check()
+    return operation()
   }
 
   /**

@@ -42,11 +42,6 @@ export class PipelineMachine {
     return this.#snapshot.matches({ active: 'running' })
   }
 
-  /** Somebody has asked for the end of its run. */
-  get isStopAsked(): boolean {
-    return this.#snapshot.context.intent === 'stop'
-  }
-
   /** The run that is, or the last one. */
   get run(): RunRecord | null {
     return this.#snapshot.context.run?.record ?? null
@@ -64,6 +59,15 @@ export class PipelineMachine {
     if (this.isStopped) return
     const how = this.#snapshot.matches('backingOff') ? 'its next run starts in a moment' : `run ${this.run?.id}`
     throw new ServiceError('FAILED_PRECONDITION', `pipeline "${name}" is already started (${how})`)
+  }
+
+  /** Throws FAILED_PRECONDITION when the pipeline, called `name`, is stopped, or its stop was asked for. */
+  requireStoppable(name: string): void {
+    if (this.isStopped) throw new ServiceError('FAILED_PRECONDITION', `pipeline "${name}" is already stopped`)
+    // One that ends by itself, its last commands under way, is stopped all the same: none follows it.
+    if (this.run?.state === 'STOPPING' && this.#snapshot.context.intent === 'stop') {
+      throw new ServiceError('FAILED_PRECONDITION', `pipeline "${name}" is already stopping (run ${this.run.id})`)
+    }
   }
 
   /** Asks for what is not answered. */
@@ -168,8 +172,13 @@ export function idOfStarted(
   { record, reachedRunning, missedDeadline }: RunStatus,
   previous: string | undefined,
 ): string {
-  if (record.id === previous) throw new ServiceError('ABORTED', 'the pipeline was stopped before its next run began')
+  if (record.id === previous) throw stoppedBefore()
   if (reachedRunning) return record.id
   if (missedDeadline) throw new ServiceError('DEADLINE_EXCEEDED', record.error ?? 'not running in time')
   throw new ServiceError('ABORTED', `the run failed while starting: ${record.error ?? 'it was stopped'}`)
+}
+
+/** Why a run that was asked for is not made. */
+export function stoppedBefore(): ServiceError {
+  return new ServiceError('ABORTED', 'the pipeline was stopped before its next run began')
 }

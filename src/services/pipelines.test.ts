@@ -121,20 +121,15 @@ const create = async (settings: Partial<Parameters<typeof service.handlers.creat
 const get = async (id: string) => (await service.handlers.getPipelineById({ nodeId, id }, call)).pipeline as Pipeline
 const start = async (id: string) => (await service.handlers.startPipeline({ nodeId, id }, call)).runId
 const stop = async (id: string) => service.handlers.stopPipeline({ nodeId, id }, call)
+const settings = {
+  name: 'p',
+  jsonConfig: config(),
+  defaultLoggingLevel: 'INFO',
+  instructionsTimeout: 3,
+  forceRestart: false,
+} as const
 const update = async (id: string, changes: Partial<Parameters<typeof service.handlers.updatePipeline>[0]> = {}) =>
-  service.handlers.updatePipeline(
-    {
-      nodeId,
-      id,
-      name: 'p',
-      jsonConfig: config(),
-      defaultLoggingLevel: 'INFO',
-      instructionsTimeout: 3,
-      forceRestart: false,
-      ...changes,
-    },
-    call,
-  )
+  service.handlers.updatePipeline({ ...settings, nodeId, id, ...changes }, call)
 
 /** The last line of a run's log. */
 async function lastLine(runId: string) {
@@ -250,8 +245,8 @@ describe('start', () => {
     const outcomes = Promise.allSettled([
       service.handlers.startPipeline({ nodeId, id }, asking(0)),
       service.handlers.startPipeline({ nodeId, id }, asking(1)),
-      service.handlers.stopPipeline({ nodeId, id }, asking(2)),
-      service.handlers.deletePipeline({ nodeId, id }, asking(3)),
+      service.handlers.updatePipeline({ ...settings, nodeId, id }, asking(2)),
+      service.handlers.updatePipeline({ ...settings, nodeId, id, forceRestart: true }, asking(3)),
     ])
     await settled()
     for (const controller of controllers) controller.abort()
@@ -291,15 +286,14 @@ describe('start', () => {
     pool.prompt = false
     const done: string[] = []
     const starting = start(a.id).then(() => done.push('start a'))
-    const stopping = stop(a.id).then(() => done.push('stop a'))
+    const updating = update(a.id, { name: 'renamed' }).then(() => done.push('update a'))
     await settled()
     pool.prompt = true
     await start(b.id).then(() => done.push('start b'))
     expect(done).toEqual(['start b'])
     pool.runs[0]?.run()
-    await Promise.all([starting, stopping])
-    expect(done).toEqual(['start b', 'start a', 'stop a'])
-    expect(pool.runs[0]?.asked).toEqual(['stop'])
+    await Promise.all([starting, updating])
+    expect(done).toEqual(['start b', 'start a', 'update a'])
   })
 
   test('while the restart policy waits, the pipeline counts as started and can be stopped', async () => {
@@ -413,6 +407,193 @@ describe('start', () => {
       cpus.push(pool.last.options.cpu)
     }
     expect(cpus).toEqual([3, 2, 1, 0, 3, 2])
+  })
+})
+
+describe('a stop does not wait for the operation that is under way', () => {
+  const remove = (id: string) => service.handlers.deletePipeline({ nodeId, id }, call)
+  const forced = { jsonConfig: config(1, 300), forceRestart: true }
+  const aborted = (message: string) => ({ code: 'ABORTED', message: expect.stringContaining(message) })
+  const wasStopped = aborted('the run failed while starting: it was stopped')
+  const notMade = aborted('the pipeline was stopped before its next run began')
+  const stayed = /; the settings stay as they were, and the pipeline is stopped$/
+  const isGone = (id: string) => expect(get(id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  /** Lets the last run end as one does that was stopped. */
+  const end = async () => {
+    pool.last.end({ outcome: 'STOPPED' })
+    await settled()
+  }
+
+  test.each(['id', 'name', 'run'] as const)('a start, stopped by %s: it fails, its run is STOPPED', async (by) => {
+    const { id } = await create({ name: 'its name' })
+    pool.prompt = false
+    const started = expect(start(id)).rejects.toMatchObject(wasStopped)
+    await settled()
+    const which = { id: { id }, name: { name: 'its name' }, run: { runId: pool.last.id } }[by]
+    await service.handlers.stopPipeline({ nodeId, ...which }, call)
+    expect(pool.last.asked).toEqual(['stop'])
+    expect(await get(id)).toMatchObject({ started: true, currentRun: { state: 'STOPPING' } })
+    await expect(stop(id)).rejects.toMatchObject({ message: expect.stringContaining('already stopping') })
+    await end()
+    await started
+    expect(await get(id)).toMatchObject({ started: false, currentRun: { state: 'ENDED', outcome: 'STOPPED' } })
+    await expect(stop(id)).rejects.toMatchObject({ message: expect.stringContaining('already stopped') })
+  })
+
+  test('a start that is over for its caller is stopping already', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const caller = new AbortController()
+    const started = service.handlers.startPipeline({ nodeId, id }, callUntil(caller.signal))
+    const cancelled = expect(started).rejects.toMatchObject({ code: 'CANCELLED' })
+    await settled()
+    pool.last.kill = () => {}
+    caller.abort()
+    await expect(stop(id)).rejects.toMatchObject({ message: expect.stringContaining('already stopping') })
+    pool.last.end({ outcome: 'FAILED', error: 'killed' })
+    await cancelled
+  })
+
+  test('a start that waits for the end of the last run: it fails at once, and no run is made', async () => {
+    const { id } = await create()
+    const first = await start(id)
+    await stop(id)
+    const refused = expect(start(id)).rejects.toMatchObject(notMade)
+    await settled()
+    // Who names the run that stops has said nothing of another one.
+    const again = service.handlers.stopPipeline({ nodeId, runId: first }, call)
+    await expect(again).rejects.toMatchObject({ message: expect.stringContaining('already stopping') })
+    await stop(id)
+    await refused
+    await expect(stop(id)).rejects.toMatchObject({ message: expect.stringContaining('already stopping') })
+    await end()
+    expect(pool.runs).toHaveLength(1)
+    expect(await get(id)).toMatchObject({ started: false, currentRun: { id: first, outcome: 'STOPPED' } })
+  })
+
+  test('a start that waits for its turn likewise', async () => {
+    const { id } = await create()
+    const [first, second] = [start(id), start(id)].map((each) => expect(each).rejects.toMatchObject(notMade))
+    await stop(id)
+    await Promise.all([first, second])
+    await settled()
+    expect(pool.runs).toHaveLength(0)
+    await expect(stop(id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
+  })
+
+  test('an update that waits for the end of the run it replaces: it fails, its settings are not stored', async () => {
+    const { id } = await create({ restartPolicy: { always: { maxRestarts: 0 } } })
+    await start(id)
+    const updated = expect(update(id, forced)).rejects
+    const refused = updated.toMatchObject({ ...notMade, message: expect.stringMatching(stayed) })
+    await settled()
+    await stop(id)
+    await end()
+    await refused
+    clock.increment(60_000)
+    expect(pool.runs).toHaveLength(1)
+    expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false, currentRun: { outcome: 'STOPPED' } })
+  })
+
+  test('an update whose new run starts likewise', async () => {
+    const { id } = await create()
+    await start(id)
+    pool.prompt = false
+    const updated = expect(update(id, forced)).rejects
+    const refused = updated.toMatchObject({ ...wasStopped, message: expect.stringMatching(stayed) })
+    await settled()
+    await end()
+    expect(await get(id)).toMatchObject({ currentRun: { id: pool.last.id, state: 'STARTING' } })
+    await stop(id)
+    await end()
+    await refused
+    expect(pool.runs).toHaveLength(2)
+    expect(await get(id)).toMatchObject({ jsonConfig: config(), started: false, currentRun: { outcome: 'STOPPED' } })
+  })
+
+  test('an update that the run is asked to take over: its settings are for the next run', async () => {
+    const { id } = await create()
+    await start(id)
+    pool.last.reconfigured = () => new Promise(() => {})
+    const updated = update(id, { jsonConfig: config(2) })
+    await settled()
+    await stop(id)
+    expect((await updated).pipeline).toMatchObject({ jsonConfig: config(2), currentRun: { state: 'STOPPING' } })
+    await end()
+  })
+
+  test('a deletion stops at once what is under way, then waits for its turn', async () => {
+    pool.prompt = false
+    const starting = await create()
+    const started = expect(start(starting.id)).rejects.toMatchObject(wasStopped)
+    await settled()
+    const gone = remove(starting.id)
+    await settled()
+    expect(pool.last.asked).toEqual(['stop'])
+    await end()
+    await Promise.all([started, gone])
+    await isGone(starting.id)
+
+    pool.prompt = true
+    const replaced = await create()
+    await start(replaced.id)
+    const updated = expect(update(replaced.id, forced)).rejects.toMatchObject(notMade)
+    const waiting = expect(start(replaced.id)).rejects.toMatchObject(notMade)
+    await settled()
+    const { length } = pool.runs
+    const removed = remove(replaced.id)
+    const after = expect(start(replaced.id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await end()
+    await Promise.all([updated, waiting, removed, after])
+    await isGone(replaced.id)
+    expect(pool.runs).toHaveLength(length)
+  })
+
+  test('not when its caller has gone before it came', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const started = start(id)
+    await settled()
+    const gone: CallContext = {
+      ...call,
+      onAbort(listener) {
+        listener(undefined)
+        return () => {}
+      },
+    }
+    for (const operation of ['stopPipeline', 'deletePipeline'] as const) {
+      await expect(service.handlers[operation]({ nodeId, id }, gone)).rejects.toMatchObject({ code: 'CANCELLED' })
+    }
+    expect(pool.last.asked).toEqual([])
+    pool.last.run()
+    expect(await started).toBe(pool.last.id)
+  })
+
+  test('it is answered once the disk has it', async () => {
+    const { id } = await create()
+    pool.prompt = false
+    const started = expect(start(id)).rejects.toMatchObject(wasStopped)
+    await settled()
+    const put = store.runs.put.bind(store.runs)
+    let write = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      write = resolve
+    })
+    store.runs.put = async (run) => {
+      await isHeld
+      await put(run)
+    }
+    let isAnswered = false
+    const stopped = stop(id).then(() => {
+      isAnswered = true
+    })
+    await settle()
+    expect([pool.last.asked, isAnswered]).toEqual([['stop'], false])
+    write()
+    await stopped
+    expect(store.runs.get(pool.last.id)?.state).toBe('STOPPING')
+    await end()
+    await started
   })
 })
 
@@ -546,16 +727,7 @@ describe('update', () => {
     service.startWithNode()
     await settle()
     const caller = new AbortController()
-    const request = {
-      nodeId,
-      id,
-      name: 'late',
-      jsonConfig: config(),
-      defaultLoggingLevel: 'INFO',
-      instructionsTimeout: 3,
-      forceRestart: false,
-    } as const
-    const updated = service.handlers.updatePipeline(request, callUntil(caller.signal))
+    const updated = service.handlers.updatePipeline({ ...settings, nodeId, id, name: 'late' }, callUntil(caller.signal))
     const refused = expect(updated).rejects.toMatchObject({ code: 'CANCELLED' })
     await settle()
     caller.abort()

@@ -256,6 +256,59 @@ test('not running within 10 seconds, its commands included: DEADLINE_EXCEEDED, a
   )
 }, 30_000)
 
+describe('a stop while commands hold up', () => {
+  const start = (id: string) => node.call('POST', `/pipelines/${id}/start`)
+  const asleep = (file: string) => ({ cmd: `echo $$ > ${file}; exec sleep 1000`, timeout: 60_000 })
+
+  test.each(['on_setup', 'pre_start'] as const)('a start, in %s: it fails, and its run is STOPPED', async (hook) => {
+    for (const how of ['pipeline', 'run', 'deletion'] as const) {
+      const file = `held-${hook}-${how}`
+      const id = await create({ [hook]: [asleep(file)] })
+      const started = start(id)
+      const pid = await process(file)
+      const { currentRun: run } = await node.get(id)
+      expect(run.state).toBe('STARTING')
+      const events = await node.follow('/pipelines')
+      const path = how === 'run' ? `/pipeline-runs/${run.id}/stop` : `/pipelines/${id}/stop`
+      const answer = how === 'deletion' ? node.call('DELETE', `/pipelines/${id}`) : node.call('POST', path)
+      expect((await answer).status).toBe(200)
+      expect(await started).toMatchObject({
+        status: 409,
+        body: { code: 10, message: 'the run failed while starting: it was stopped' },
+      })
+      expect(isAlive(pid)).toBe(false)
+      for (let ended = false; !ended; ) {
+        const { update } = await events.next()
+        const { state, outcome } = update.pipeline.currentRun
+        ended = state === 'ENDED'
+        expect([state, outcome]).toEqual(ended ? ['ENDED', 'STOPPED'] : ['STOPPING', undefined])
+      }
+      events.close()
+    }
+  })
+
+  test('an update that has the run replaced, in its pre_stop: it fails, and its settings are not stored', async () => {
+    const gate = { cmd: 'echo $$ > leaving; while ! test -e may-leave; do sleep 0.05; done', timeout: 60_000 }
+    const id = await create({ pre_stop: [gate] })
+    const before = await node.get(id)
+    const run = await node.start(id)
+    const replacing = around({}, { instructionsTimeout: 5, forceRestart: true })
+    const updated = node.call('PUT', `/pipelines/${id}`, replacing)
+    await process('leaving')
+    expect((await stop(id)).status).toBe(200)
+    expect((await stop(id)).body.code).toBe(9)
+    writeFileSync(join(files, 'may-leave'), '')
+    const { status, body } = await updated
+    expect([status, body.message]).toEqual([
+      409,
+      'the pipeline was stopped before its next run began; the settings stay as they were, and the pipeline is stopped',
+    ])
+    const { currentRun, ...after } = await node.get(id)
+    expect(after).toEqual(before)
+    expect(currentRun).toMatchObject({ id: run, outcome: 'STOPPED' })
+  })
+})
+
 describe('processes that a run has left', () => {
   test('in the background, in a session of their own, without environment: they end with the run', async () => {
     const id = await create({

@@ -266,7 +266,7 @@ export function deletePipeline(
   return call(connection, ['DELETE /v1/nodes/{nodeId}/pipelines/{id}'], [], request, options)
 }
 
-/** Starts a new run and returns once it is running, 10 s at most. */
+/** Starts a new run and returns once it is running, 10 s at most. ABORTED when the run fails, or is stopped, before that. */
 export function startPipeline(
   connection: Connection,
   request: StartPipelineRequest,
@@ -281,7 +281,7 @@ export function startPipeline(
   )
 }
 
-/** Asks the current run to stop; does not wait for its end. */
+/** Asks the current run to stop; does not wait for its end, nor for what is under way on the pipeline: a start, or an update that has the run replaced, fails with ABORTED then. */
 export function stopPipeline(
   connection: Connection,
   request: StopPipelineRequest,
