@@ -162,9 +162,11 @@ export class HostedPipeline {
 
   /**
    * Starts a run and waits until packets flow; returns its id. All of it, the end of the last run included, has START_DEADLINE_MS; a start
-   * that is over for its caller, late or cancelled, is torn down or never made. Throws ABORTED when it is stopped meanwhile.
+   * that is over for its caller, late or cancelled, is torn down or never made. Throws ABORTED when it is stopped meanwhile,
+   * FAILED_PRECONDITION as soon as a run is on that is not its own.
    */
   async start(call: OperationCaller): Promise<string> {
+    this.#operations.atOnce(call, () => this.#machine.requireNotOn(this.name))
     const caller = this.#starts.add(call)
     let awaited = 'other operations on it are under way'
     const late = () => `pipeline "${this.name}" was not running within ${START_DEADLINE_MS / 1000} s: ${awaited}`
@@ -180,6 +182,7 @@ export class HostedPipeline {
       // From now on a stop is one of the run.
       this.#starts.begun(caller)
       this.#machine.send({ type: 'START' })
+      this.#starts.callOff(this.#machine.alreadyStarted(this.name))
       patience.onOver(({ code, message }) => {
         this.#machine.send({ type: 'ABANDON', isLate: code === 'DEADLINE_EXCEEDED', cause: message })
       })

@@ -56,9 +56,19 @@ export class PipelineMachine {
 
   /** Throws FAILED_PRECONDITION unless the pipeline, called `name`, is stopped. */
   requireStopped(name: string): void {
-    if (this.isStopped) return
+    if (!this.isStopped) throw this.alreadyStarted(name)
+  }
+
+  /** Throws FAILED_PRECONDITION when a run of the pipeline, called `name`, is starting or running. */
+  requireNotOn(name: string): void {
+    const state = this.run?.state
+    if (state === 'STARTING' || state === 'RUNNING') throw this.alreadyStarted(name)
+  }
+
+  /** Why a pipeline, called `name`, is not started again. */
+  alreadyStarted(name: string): ServiceError {
     const how = this.#snapshot.matches('backingOff') ? 'its next run starts in a moment' : `run ${this.run?.id}`
-    throw new ServiceError('FAILED_PRECONDITION', `pipeline "${name}" is already started (${how})`)
+    return new ServiceError('FAILED_PRECONDITION', `pipeline "${name}" is already started (${how})`)
   }
 
   /** Throws FAILED_PRECONDITION when the pipeline, called `name`, is stopped, or its stop was asked for. */

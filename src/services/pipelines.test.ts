@@ -221,10 +221,9 @@ describe('start', () => {
   })
 
   test('a start that waits behind another operation has 10 s as well', async () => {
-    const { id } = await create()
+    const { id } = await create({ instructionsTimeout: 60 })
     await start(id)
-    pool.last.reconfigured = () => new Promise(() => {})
-    const updated = update(id, { jsonConfig: config(2), instructionsTimeout: 60 }).catch(() => {})
+    const removed = service.handlers.deletePipeline({ nodeId, id }, call)
     await settled()
     const late = expect(start(id)).rejects.toMatchObject({
       code: 'DEADLINE_EXCEEDED',
@@ -233,8 +232,60 @@ describe('start', () => {
     await settled()
     clock.increment(START_DEADLINE_MS)
     await late
-    clock.increment(60_000)
-    await updated
+    pool.last.end({ outcome: 'STOPPED' })
+    await removed
+  })
+
+  describe('already started', () => {
+    const isRefused = (run: string, started: Promise<string>) =>
+      expect(started).rejects.toMatchObject({
+        code: 'FAILED_PRECONDITION',
+        message: `pipeline "p" is already started (run ${run})`,
+      })
+
+    test('one that is starting, whatever becomes of its run', async () => {
+      const { id } = await create()
+      pool.prompt = false
+      const failed = expect(start(id)).rejects.toMatchObject({ code: 'ABORTED' })
+      await settled()
+      await isRefused(pool.last.id, start(id))
+      pool.last.end({ outcome: 'FAILED', error: 'port taken' })
+      await failed
+      await settled()
+      expect(pool.runs).toHaveLength(1)
+    })
+
+    test('one that runs, while a change is under way', async () => {
+      const { id } = await create()
+      const run = await start(id)
+      let takeOver = () => {}
+      pool.last.reconfigured = () =>
+        new Promise((resolve) => {
+          takeOver = resolve
+        })
+      const updated = update(id, { jsonConfig: config(2) })
+      await settled()
+      await isRefused(run, start(id))
+      takeOver()
+      await updated
+    })
+
+    test('of two that wait for the end of the last run the second', async () => {
+      const { id } = await create()
+      await start(id)
+      await stop(id)
+      pool.prompt = false
+      const failed = expect(start(id)).rejects.toMatchObject({ code: 'ABORTED' })
+      const refused = expect(start(id)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' })
+      await settled()
+      pool.last.end({ outcome: 'STOPPED' })
+      await refused
+      await settled()
+      pool.last.end({ outcome: 'FAILED', error: 'port taken' })
+      await failed
+      await settled()
+      expect(pool.runs).toHaveLength(2)
+    })
   })
 
   test('a caller that goes away: what waits is not carried out, a start under way is torn down', async () => {
@@ -244,7 +295,7 @@ describe('start', () => {
     const asking = (i: number) => callUntil((controllers[i] as AbortController).signal)
     const outcomes = Promise.allSettled([
       service.handlers.startPipeline({ nodeId, id }, asking(0)),
-      service.handlers.startPipeline({ nodeId, id }, asking(1)),
+      service.handlers.updatePipeline({ ...settings, nodeId, id, name: 'other' }, asking(1)),
       service.handlers.updatePipeline({ ...settings, nodeId, id }, asking(2)),
       service.handlers.updatePipeline({ ...settings, nodeId, id, forceRestart: true }, asking(3)),
     ])
@@ -538,6 +589,7 @@ describe('a stop does not wait for the operation that is under way', () => {
     const replaced = await create()
     await start(replaced.id)
     const updated = expect(update(replaced.id, forced)).rejects.toMatchObject(notMade)
+    await settled()
     const waiting = expect(start(replaced.id)).rejects.toMatchObject(notMade)
     await settled()
     const { length } = pool.runs

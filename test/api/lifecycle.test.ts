@@ -256,6 +256,24 @@ test('not running within 10 seconds, its commands included: DEADLINE_EXCEEDED, a
   )
 }, 30_000)
 
+test('a second start while the first is in its commands is refused, and runs none', async () => {
+  const id = await create({
+    pre_start: [{ cmd: 'echo $$ >> begun; while ! test -e may-fail; do sleep 0.05; done; false' }],
+  })
+  const start = () => node.call('POST', `/pipelines/${id}/start`)
+  const first = start()
+  await process('begun')
+  const run = (await node.get(id)).currentRun.id
+  expect(await start()).toMatchObject({
+    status: 400,
+    body: { code: 9, message: `pipeline "test" is already started (run ${run})` },
+  })
+  writeFileSync(join(files, 'may-fail'), '')
+  expect((await first).body.code).toBe(10)
+  expect((await isOver(id)).currentRun.id).toBe(run)
+  expect(readFileSync(join(files, 'begun'), 'latin1').trim().split('\n')).toHaveLength(1)
+})
+
 describe('a stop while commands hold up', () => {
   const start = (id: string) => node.call('POST', `/pipelines/${id}/start`)
   const asleep = (file: string) => ({ cmd: `echo $$ > ${file}; exec sleep 1000`, timeout: 60_000 })
