@@ -390,6 +390,43 @@ describe('warnings', () => {
     ])
   })
 
+  describe('tell of an interface whose packets are too long for what they go through', () => {
+    const device = (key: string, mtu: number, ip = '10.0.0.1') => ({
+      [key]: { interface_name: 't0', ip, mtu, output: 'a', input: 'back' },
+    })
+    const through = (end: object, mtu = 0) => ({
+      end,
+      seal: { ssl_encrypt: { aes_128_gcm_sha_256: { key: '01'.repeat(16) }, input: 'a', output: 'b' } },
+      net: { udp: { local_address: '127.0.0.1:1', input: 'b', output: 'back', ...(mtu > 0 && { mtu }) } },
+    })
+    it.each<[string, object, number?]>([
+      ['a tun that fits', through(device('tun', 1440))],
+      ['one that does not', through(device('tun', 1441)), 1440],
+      ['one that does where more is taken', through(device('tun', 1441), 1473)],
+      ['a tap that fits', through(device('tap', 1426))],
+      ['one that does not', through(device('tap', 1427)), 1426],
+      [
+        'one whose packets are cut',
+        {
+          end: device('tun', 9000),
+          cut: { fragmentizer: { input: 'a', output: 'c', fragment_size: 1000 } },
+          net: { udp: { local_address: '127.0.0.1:1', input: 'c', output: 'back' } },
+        },
+      ],
+    ])('%s', (_what, pipeline, most) => {
+      const found = warningsOf(pipeline)
+      expect(found.map(({ component, pointer }) => [component, pointer.split('/').at(-1)])).toEqual(
+        most === undefined ? [] : [['end', 'mtu']],
+      )
+      if (most !== undefined) expect(found[0]?.message).toContain(`set mtu to ${most} here`)
+    })
+
+    it.each(['0.0.0.0', '::'])('%s is no address of one', (ip) => {
+      const { problems } = checkPipelineConfig(wrap(through(device('tun', 1400, ip))), components)
+      expect(problems.map(({ pointer }) => pointer)).toEqual([`${at}/end/tun/ip`])
+    })
+  })
+
   it.each<[string, object, boolean]>([
     ['at once', { net: { udp: { local_address: '127.0.0.1:1', output: 'x', input: 'x' } } }, true],
     [

@@ -138,7 +138,7 @@ export interface Fault {
 }
 
 /** What a component is told of its pipeline when it is asked for warnings. */
-interface WarnedGraph {
+export interface WarnedGraph {
   comesBack: boolean
   count(key: string): number
   longestFrom(output: string): number

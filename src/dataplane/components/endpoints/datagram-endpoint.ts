@@ -144,7 +144,6 @@ export class DatagramEndpoint extends Endpoint {
   private readonly reports: ToldErrors
   /** Packets that the kernel had refused when last looked. */
   private refusedSoFar = 0
-  private readonly log: Log
   /** Who is ignored was told. */
   private told = false
 
@@ -175,7 +174,6 @@ export class DatagramEndpoint extends Endpoint {
       ),
     )
     this.counts = metrics
-    this.log = log
     this.reports = new ToldErrors(clock, log, 'the network reports errors of packets that were sent', 'socket_errors')
     this.connected = connected
     this.lock = options.lock === true && !remote
@@ -250,10 +248,10 @@ export class DatagramEndpoint extends Endpoint {
       const packet = handles[i]
       const family = lock ? 0 : packets.remote[packet * REMOTE_BYTES]
       if (family === 4 || (family === 6 && packets.length[packet] <= mtuV6)) handles[kept++] = packet
+      else if (family === 6) this.dropOversize(packet, mtuV6)
       else {
         packets.release(packet)
-        if (family === 6) counts.oversize_packets.add(1)
-        else counts.unaddressed_packets.add(1)
+        counts.unaddressed_packets.add(1)
       }
     }
     batch.length = kept

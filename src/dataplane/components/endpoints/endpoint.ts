@@ -60,12 +60,18 @@ export class Endpoint {
   /** What `io.counters` said when it was last looked at. */
   private readonly seen = new Float64Array(IO_COUNTERS.length)
   protected readonly refusals: ToldErrors
+  protected readonly log: Log
+  /** Of the first packet that was longer than the MTU, and what that was; 0 without any. */
+  private oversize = 0
+  private exceeded = 0
+  private isOversizeTold = false
 
   constructor({ packets, clock, log, metrics, outlet, mtu }: EndpointOptions, open: (events: IoEvents) => PacketIo) {
     this.packets = packets
     this.metrics = metrics
     this.outlet = outlet
     this.mtu = mtu
+    this.log = log
     this.refusals = new ToldErrors(clock, log, 'the kernel refuses packets', 'refused_packets')
     this.received = new Batch(packets)
     this.io = open({ readable: () => this.receive(), writable: () => this.flush() })
@@ -140,8 +146,7 @@ export class Endpoint {
   private enqueueOrDrop(packet: number): void {
     const { packets, queue, metrics } = this
     if (packets.length[packet] > this.mtu) {
-      packets.release(packet)
-      metrics.oversize_packets.add(1)
+      this.dropOversize(packet, this.mtu)
       return
     }
     if (!this.blocked) this.send()
@@ -150,6 +155,15 @@ export class Endpoint {
       packets.release(packet)
       metrics.send_queue_drops.add(1)
     }
+  }
+
+  protected dropOversize(packet: number, mtu: number): void {
+    if (this.oversize === 0) {
+      this.oversize = this.packets.length[packet]
+      this.exceeded = mtu
+    }
+    this.packets.release(packet)
+    this.metrics.oversize_packets.add(1)
   }
 
   /** End of a breath, or the kernel has room again. */
@@ -173,10 +187,22 @@ export class Endpoint {
     const { metrics } = this
     const { counters } = this.io
     this.refusals.look(counters[SEND_ERRORS], counters[SEND_ERRNO])
+    if (this.oversize > 0 && !this.isOversizeTold) this.tellOversize()
     metrics.received_oversize_packets.add(this.grown(OVERSIZE))
     metrics.received_without_slot_packets.add(this.grown(NO_SLOT))
     metrics.send_blocked.add(this.grown(SEND_BLOCKED))
     metrics.queued_packets.set(this.queued)
+  }
+
+  /** Once in a run: a path that is too narrow for what goes through it looks like one that loses at random. */
+  private tellOversize(): void {
+    const { oversize: length, exceeded: mtu } = this
+    this.isOversizeTold = true
+    const cure = 'make the MTU of what they come from smaller, or the one here longer where the network takes that'
+    this.log('WARN', `packets are longer than the MTU and dropped, counted as oversize_packets: ${cure}`, {
+      length,
+      mtu,
+    })
   }
 
   /** Sends what the kernel still takes, gives the rest back and closes the socket or device. */

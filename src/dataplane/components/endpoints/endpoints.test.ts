@@ -45,6 +45,11 @@ describe('simulated datagrams', () => {
     bench.send('a', [payload(1452), payload(1453)], { remote: '[2001:db8::1]:9' })
     const { out } = bench.simulation.metrics()
     expect(out).toMatchObject({ unaddressed_packets: 1, oversize_packets: 2, sent_packets: 2 })
+    // Once, of the first.
+    const told = bench.log.filter(({ message }) => message.includes('oversize_packets'))
+    expect(told.map(({ level, component, fields }) => [level, component, fields])).toEqual([
+      ['WARN', 'out', { length: 1473, mtu: 1472 }],
+    ])
     bench.check()
     bench.stop()
   })

@@ -2,7 +2,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { ipv6Bytes } from '../../../text/ipv6-bytes.ts'
 import { NS_PER_MS, type RunClock } from '../../engine/clock.ts'
-import type { Fault } from '../../engine/component.ts'
+import type { Fault, WarnedGraph } from '../../engine/component.ts'
 import type { Io } from '../../engine/io.ts'
 import type { Log } from '../../engine/log.ts'
 import { Bool, Input, InterfaceName, Optional, Output, Text } from '../../engine/schema.ts'
@@ -67,6 +67,9 @@ function isSame(one: string, other: string): boolean {
 /** The rules over an interface's fields. */
 export function interfaceFaults({ ip, netmask, mtu }: InterfaceConfig): Fault[] {
   const faults: Fault[] = []
+  if (isUnspecified(ip)) {
+    faults.push({ pointer: '/ip', message: `${ip} is no address of an interface: write one that is to be this end's` })
+  }
   if (prefixLength(ip, netmask) === null) {
     faults.push({
       pointer: '/netmask',
@@ -79,6 +82,21 @@ export function interfaceFaults({ ip, netmask, mtu }: InterfaceConfig): Fault[] 
     faults.push({ pointer: '/mtu', message: `${mtu} is below 1280, the least that IPv6 takes (RFC 8200)` })
   }
   return faults
+}
+
+const isUnspecified = (ip: string): boolean =>
+  isIPv4(ip) ? ip === '0.0.0.0' : ipv6Bytes(ip).every((byte) => byte === 0)
+
+/** Whether what the machine sends is dropped on its way for its length: its packets have `header` bytes besides what the MTU counts. */
+export function interfaceWarnings(
+  { output, mtu }: Pick<InterfaceConfig, 'mtu'> & { output?: string | undefined },
+  header: number,
+  { longestFrom }: Pick<WarnedGraph, 'longestFrom'>,
+): Fault[] {
+  const most = output === undefined ? Number.POSITIVE_INFINITY : longestFrom(output) - header
+  if (most >= mtu) return []
+  const message = `the machine sends packets of up to ${mtu} bytes, of which those of more than ${most} are too long for what they go through, with what that adds: they are dropped; set mtu to ${most} here, or a longer one there, or let a fragmentizer cut them`
+  return [{ pointer: '/mtu', message }]
 }
 
 /** An interface that somebody has made to last is theirs: what it lacks for this configuration is said, not changed. */

@@ -9,11 +9,14 @@ import {
   interfaceFaults,
   interfaceFields,
   interfaceFound,
+  interfaceWarnings,
   openInterface,
 } from './interface-endpoint.ts'
 
 /** Two addresses, an EtherType and one VLAN tag (IEEE 802.3, 802.1Q). */
 const FRAME_BYTES = 18
+/** The same without the tag. */
+const HEADER_BYTES = 14
 
 export const tap = defineComponent({
   key: 'tap',
@@ -41,6 +44,8 @@ Two of them joined by a tunnel are one Ethernet segment. A bridge at each end an
   mtu: ({ mtu }) => mtu + FRAME_BYTES,
   sends: ({ mtu }) => mtu + FRAME_BYTES,
   check: interfaceFaults,
+  // VLAN tags are the exception.
+  warn: (config, graph) => interfaceWarnings(config, HEADER_BYTES, graph),
   create(config, context) {
     const { packets, clock, log, metrics, outlets } = context
     const options = { packets, clock, log, metrics, outlet: outlets.output, mtu: config.mtu + FRAME_BYTES }

@@ -11,6 +11,7 @@ import {
   interfaceFaults,
   interfaceFields,
   interfaceFound,
+  interfaceWarnings,
   openInterface,
 } from './interface-endpoint.ts'
 
@@ -35,6 +36,7 @@ export const tun = defineComponent({
   mtu: ({ mtu }) => mtu,
   sends: ({ mtu }) => mtu,
   check: interfaceFaults,
+  warn: (config, graph) => interfaceWarnings(config, 0, graph),
   create(config, context) {
     const { packets, clock, log, metrics, outlets } = context
     const { mtu, generic_offload: offload } = config
