@@ -128,6 +128,47 @@ describe('rely_encoder', () => {
     bench.stop()
   })
 
+  it('protects what is left after a changed flush_after_ms of silence, counted from the last packet', () => {
+    for (const before of [{ flush_after_ms: 8000 }, {}]) {
+      const bench = encoderOf({ repair_target_rate: 0.25, ...before })
+      const change = (flush_after_ms?: number) =>
+        bench.reconfigure({
+          enc: { rely_encoder: { input: 'in', output: 'out', repair_target_rate: 0.25, flush_after_ms } },
+        })
+      bench.send('in', sized(2))
+      bench.advance(15e6)
+      change(20)
+      bench.advance(4.9e6)
+      expect(bytesOut(bench).filter(isRepair)).toEqual([])
+      bench.advance(0.2e6)
+      expect(bench.take('out')).toMatchObject([{ time: 20e6 }])
+      bench.send('in', sized(1))
+      bench.advance(15e6)
+      bench.take('out')
+      // The silence is over already.
+      change(10)
+      bench.advance(0)
+      expect(bytesOut(bench).map(windowOf)).toEqual([[0, 3, 1]])
+      bench.send('in', sized(1))
+      change()
+      bench.advance(1e9)
+      expect(bytesOut(bench).filter(isRepair)).toHaveLength(1)
+      bench.stop()
+    }
+  })
+
+  it('protects what is left before the window begins anew, where silence would have', () => {
+    const bench = encoderOf({ repair_target_rate: 0.25, flush_after_ms: 20, max_payloads: 10 })
+    bench.send('in', sized(2))
+    bench.take('out')
+    const fields = { repair_target_rate: 0.25, flush_after_ms: 20, max_payloads: 50 }
+    bench.reconfigure({ enc: { rely_encoder: { input: 'in', output: 'out', ...fields } } })
+    expect(bytesOut(bench).map(windowOf)).toEqual([[0, 2, 0]])
+    bench.advance(1e9)
+    expect(bytesOut(bench)).toEqual([])
+    bench.stop()
+  })
+
   it('drops what has no room for the header, and says so of repairs when slots have run out', () => {
     const bench = drive(
       { enc: { rely_encoder: { input: 'in', output: 'out', repair_target_rate: 1 } } },

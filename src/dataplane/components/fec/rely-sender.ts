@@ -106,15 +106,25 @@ export class RelySender {
     return new SlidingEncoder({ memory: this.memory, window: this.settings.window, symbolBytes })
   }
 
-  /** Takes changed settings over. With another size of the window it begins anew: what came before gets no further repairs. */
+  /** Takes changed settings over. With another size of the window it begins anew: what came before gets no further repairs, but the one that silence would bring. */
   reconfigure(settings: RelySettings): void {
     const isOther = settings.window !== this.settings.window
+    if (isOther && this.settings.flushAfter > 0) this.flush()
     this.settings = settings
-    if (!isOther) return
-    this.encoder.close()
-    this.encoder = this.open()
-    this.count = 0
-    this.unprotected = false
+    if (isOther) {
+      this.encoder.close()
+      this.encoder = this.open()
+      this.count = 0
+      this.unprotected = false
+    }
+    this.timer.cancel()
+    this.arm()
+  }
+
+  /** Sees to it that silence brings a repair where one is due. */
+  private arm(): void {
+    const { flushAfter } = this.settings
+    if (flushAfter > 0 && this.unprotected && !this.timer.armed) this.timer.at(this.lastAt + flushAfter)
   }
 
   /** Takes the packets of a batch; they leave at once, each followed by the repairs that are due, or `TOGETHER` by theirs. */
@@ -138,7 +148,7 @@ export class RelySender {
       this.client = this.packets.client[last]
     }
     this.send()
-    if (flushAfter > 0 && this.unprotected && !this.timer.armed) this.timer.at(this.lastAt + flushAfter)
+    this.arm()
   }
 
   /** Writes the header. A source that `protects` does not hold for is in no window. */
