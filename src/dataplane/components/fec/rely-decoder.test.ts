@@ -131,6 +131,38 @@ describe('rely_decoder', () => {
     bench.stop()
   })
 
+  it('begins a flow that is under way with its first source, whatever repairs come before it or after a RESET', () => {
+    const bench = decoderOf({ release_in_order: true, timeout: 1000 })
+    const sources = Array.from({ length: 400 }, (_, n) => payload(20, n))
+    const repair = (first: number, count: number, key: number) =>
+      repairPacket(sources.slice(first, first + count), first, key)
+    const source = (n: number) => sourcePacket(sources[n], n)
+    for (const at of [300, 350]) {
+      bench.send('in', [repair(at - 290, 290, 1), repair(at - 40, 40, 2)])
+      bench.send('in', [source(at), source(at + 2), repair(at, 3, 3)])
+      expect(tagsOut(bench)).toEqual([at, at + 1, at + 2])
+      bench.notify('in', 'RESET')
+    }
+    bench.advance(2e9)
+    expect(bench.metrics().dec).toMatchObject({
+      unrecovered_packets: 0,
+      unfollowed_repair_packets: 4,
+      recovered_packets: 2,
+      measured_loss: 0,
+    })
+    bench.stop()
+  })
+
+  it('begins at its beginning a flow whose first packet that comes is a repair over its first sources', () => {
+    const bench = decoderOf({ release_in_order: true })
+    const sources = sized(4)
+    bench.send('in', [repairPacket(sources, 0, 1), sourcePacket(sources[1], 1)])
+    bench.send('in', [sourcePacket(sources[2], 2), sourcePacket(sources[3], 3)])
+    expect(tagsOut(bench)).toEqual([0, 1, 2, 3])
+    expect(bench.metrics().dec).toMatchObject({ recovered_packets: 1, unfollowed_repair_packets: 0 })
+    bench.stop()
+  })
+
   it('passes the sources of a 65th session on, and follows it when one of the others has been silent', () => {
     const bench = decoderOf()
     for (let session = 1; session <= 64; session++) bench.send('in', sourcePacket(payload(20, 0), 0, session))

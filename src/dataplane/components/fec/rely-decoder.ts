@@ -56,7 +56,9 @@ export const relyDecoder = defineComponent({
     unusable_repair_packets: consumed('Repair packets over packets too far behind or ahead of those that came.'),
     malformed_packets: drop('Packets that are none of a rely_encoder, and repair packets that contradict what came.'),
     unfollowed_packets: counter('Source packets passed on of sessions that there was no place to follow.', 'packets'),
-    unfollowed_repair_packets: consumed('Repair packets of such sessions.'),
+    unfollowed_repair_packets: consumed(
+      'Repair packets of such sessions, or of one that is under way, before its first source packet came.',
+    ),
     followed_sessions: gauge('Sessions followed.', 'sessions'),
     no_slot_packets: counter('Recovered packets that were lost because no packet slot was free.', 'packets'),
     held_packets: held('Packets that wait for those before them.'),

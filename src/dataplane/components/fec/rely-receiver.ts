@@ -117,7 +117,7 @@ export class RelyReceiver {
     const kind = word >>> 24
     const number = kind === 0 ? 0 : view.getInt32(at + 4)
     if (kind === SOURCE && view.getUint16(at + SOURCE_SYMBOL_AT) === bytes - SOURCE_HEADER_BYTES) {
-      const stream = this.find(word & 0xffffff, true, number)
+      const stream = this.find(word & 0xffffff, true, number, number)
       if (stream && bytes - SOURCE_SYMBOL_AT <= this.symbolBytes) this.takeSource(stream, packet, number)
       else this.passUnfollowed(packet)
       return
@@ -128,13 +128,13 @@ export class RelyReceiver {
       this.discard(packet, counters.malformed_packets)
       return
     }
-    const stream = this.find(word & 0xffffff, false, number)
+    const stream = this.find(word & 0xffffff, false, number, (number + count - 1) | 0)
     if (stream) this.takeRepair(stream, packet, number, count)
     else this.discard(packet, counters.unfollowed_repair_packets)
   }
 
-  private find(session: number, isSource: boolean, sequence: number): RelyStream | null {
-    const stream = this.sessions.find(session, isSource, sequence)
+  private find(session: number, isSource: boolean, first: number, last: number): RelyStream | null {
+    const stream = this.sessions.find(session, isSource, first, last)
     if (stream !== this.release.current) {
       this.release.send()
       this.release.current = stream

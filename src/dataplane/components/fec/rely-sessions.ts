@@ -1,6 +1,6 @@
 /** The sessions that a rely_decoder follows at once, and how a newcomer gets in when there are as many as can be followed. */
 import type { SlidingWindowOptions } from '../../codes/sliding-window.ts'
-import { RelyStream } from './rely-stream.ts'
+import { isNearStart, RelyStream } from './rely-stream.ts'
 
 /** Encoders followed side by side. */
 export const MAX_SESSIONS = 64
@@ -33,13 +33,16 @@ export class RelySessions {
     this.leave = leave
   }
 
-  /** The stream for a packet of `session`, `sequence` being a source's number or a repair's first; null when there is no place for it. */
-  find(session: number, isSource: boolean, sequence: number): RelyStream | null {
+  /**
+   * The stream for a packet of `session`: a source with the number `first`, or a repair over those from `first` to `last`. Null when there is no place
+   * for it, or when nothing but a repair has come of a flow that is under way.
+   */
+  find(session: number, isSource: boolean, first: number, last: number): RelyStream | null {
     this.count++
     let stream = this.last?.active && this.last.session === session ? this.last : null
     if (!stream) {
       for (const other of this.streams) if (other.active && other.session === session) stream = other
-      stream ??= this.enter(session, isSource, sequence)
+      stream ??= this.enter(session, isSource, first, last)
     }
     if (!stream) return null
     stream.used = this.count
@@ -47,10 +50,12 @@ export class RelySessions {
     return stream
   }
 
-  private enter(session: number, isSource: boolean, sequence: number): RelyStream | null {
+  private enter(session: number, isSource: boolean, first: number, last: number): RelyStream | null {
+    // Nothing says whether the sources that a repair is over are still on their way: with the first of them all would be waited for.
+    if (!isSource && !(isNearStart(first) && isNearStart(last))) return null
     const free = this.free()
     if (free) {
-      free.begin(session, sequence)
+      free.begin(session, first)
       this.followed++
       return free
     }
@@ -66,9 +71,9 @@ export class RelySessions {
     if (silent.used >= newcomer.first) return null
     this.leave(silent)
     newcomer.last = 0
-    silent.begin(session, sequence)
+    silent.begin(session, first)
     // What it sent before has been passed on already.
-    silent.restart(sequence)
+    silent.restart(first)
     return silent
   }
 

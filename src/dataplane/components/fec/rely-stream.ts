@@ -8,6 +8,11 @@ export const STREAM_PLACES = 16_384
 /** A session that is heard so soon after its start is followed from its start. */
 const FIRST_SOURCES = 64
 
+/** Whether the number of a source is near the very first one. */
+export function isNearStart(sequence: number): boolean {
+  return sequence >= 0 && sequence < FIRST_SOURCES
+}
+
 export class RelyStream {
   readonly decoder: SlidingDecoder
   /** In use. */
@@ -37,7 +42,7 @@ export class RelyStream {
   begin(session: number, sequence: number): void {
     this.active = true
     this.session = session
-    this.restart(sequence >= 0 && sequence < FIRST_SOURCES ? 0 : sequence)
+    this.restart(isNearStart(sequence) ? 0 : sequence)
   }
 
   /** Forgets everything: the next source is to be `sequence`. */
