@@ -142,6 +142,29 @@ describe.each(BLOCK_CODES)('%s_decoder', (key, code) => {
     bench.stop()
   })
 
+  it.each([0, 20])(
+    'takes blocks that were lost whole, the first after %i others, for as short as those around them',
+    (first) => {
+      const bench = decoderOf(code)
+      let previous = 0
+      const block = (count: number, id: number) => {
+        const made = blockOf(code, sizes(count), 2, { k: 8, block: id, previous })
+        previous = code.progressive ? count : 0
+        return Object.values(made).flat()
+      }
+      for (let id = 0; id < first + 400; id++) {
+        const wire = block(id < first + 60 ? 1 : 8, id)
+        // Of the first block a repair comes, so that its session is heard; of it and the lost ones nothing says how long they were.
+        if (id < first || id >= first + 20) bench.send('in', wire)
+        else if (id === 0) bench.send('in', changed(wire[1], 7, 1))
+      }
+      const { dec } = bench.metrics()
+      expect(dec.recovered_packets).toBe(first === 0 ? 1 : 0)
+      expect(dec.unrecovered_packets).toBe(first === 0 ? 19 : 20)
+      bench.stop()
+    },
+  )
+
   it('expects all repairs of a block that was closed early, unless those depend on where', () => {
     const bench = decoderOf(code)
     for (let block = 0; block < 300; block++) {

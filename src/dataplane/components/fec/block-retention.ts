@@ -118,15 +118,31 @@ export class BlockRetention {
     window.state[place] = UNKNOWN
   }
 
-  /** How many sources a block had. Every source of the next one says it of one that ended early; where all of these are lost it is taken for one like those before. */
+  /** How many sources a block had. Where nothing says it, it is taken for one like those before, or like the first of which it is known. */
   private sourcesOf(window: BlockWindow, block: number): number {
+    const known = this.knownOf(window, block)
+    if (known > 0) {
+      window.usual = known
+      return known
+    }
+    for (let next = block + 1; window.usual === 0 && window.ahead(next) <= 0; next++) {
+      window.usual = this.knownOf(window, next)
+    }
     const place = window.place(block)
+    return Math.max(window.top[place], window.usual || window.k, this.covered(window, place))
+  }
+
+  /** How many sources a block had, as its packets say or those of the next one; 0: none of them does. */
+  private knownOf(window: BlockWindow, block: number): number {
+    const { k, closing, top, state, sources } = window
+    const place = window.place(block)
+    if (state[place] === UNKNOWN) return 0
+    if (closing[place] > 0) return closing[place]
+    if (top[place] === k) return k
+    if (!this.progressive) return 0
+    // Every source of the next one says it of one that ended early.
     const next = window.place(block + 1)
-    const isFollowed = window.state[next] !== UNKNOWN && window.sources[next] > 0
-    const known = window.closing[place] || (isFollowed ? window.k : 0)
-    if (known === 0) return Math.max(window.top[place], window.usual, this.covered(window, place))
-    window.usual = known
-    return known
+    return state[next] !== UNKNOWN && sources[next] > 0 ? k : 0
   }
 
   /** How many sources the repairs that came of a block cover, at most. */

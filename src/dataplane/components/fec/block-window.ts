@@ -63,7 +63,7 @@ export class BlockWindow {
   used = 0
   /** Packets kept for decoding, of all its blocks. */
   held = 0
-  /** Sources of the last block that was given up and known to have had so many. */
+  /** Sources of the last block that was given up and known to have had so many, or of the first of which that is known; 0: of none it is. */
   usual = 0
   private sourcePackets = 0
   /** Sources that came one after the other since one was overtaken. */
@@ -109,7 +109,7 @@ export class BlockWindow {
     this.k = k
     this.r = r
     this.stride = k + r
-    this.usual = k
+    this.usual = 0
     this.span = spanOf(this.stride)
     this.places = 2 * this.span
     this.newest = block

@@ -162,6 +162,22 @@ describe('parity_2d_decoder', () => {
     bench.stop()
   })
 
+  it.each([0, 20])(
+    'takes blocks that were lost whole, the first after %i others, for as short as those around them',
+    (first) => {
+      const bench = decoderOf()
+      const shape = { columns: 4, rows: 4 }
+      for (let block = 0; block < first + 300; block++) {
+        const wire = wireOf(sizes(block < first + 60 ? 1 : 16), { ...shape, block })
+        if (block < first || block >= first + 20) bench.send('in', wire)
+        // Its session is heard from its start, and nothing says how long the block was.
+        else if (block === 0) bench.send('in', wireOf(sizes(16), { ...shape, block })[0])
+      }
+      expect(bench.metrics().dec.unrecovered_packets).toBe(first === 0 ? 19 : 20)
+      bench.stop()
+    },
+  )
+
   it('drops parities that contradict the sources, and passes every source', () => {
     const sources = [payload(30, 1), payload(60, 2), payload(45, 3), payload(10, 4)]
     const shape = { columns: 2, rows: 2 }

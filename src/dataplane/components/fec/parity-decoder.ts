@@ -212,6 +212,7 @@ export class ParityDecoder {
       return
     }
     block.parityCount++
+    if (count > block.covered) block.covered = count
     if (block.state !== OPEN) {
       block.parities[line] = -1
       this.discard(packet, block.state === DONE ? counters.redundant_packets : counters.spent_packets)

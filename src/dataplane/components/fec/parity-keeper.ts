@@ -95,7 +95,7 @@ export class ParityKeeper {
   /** Moves the window on by one block, giving up the one that falls out of it. */
   advance(window: ParityWindow): void {
     window.newest = (window.newest + 1) | 0
-    this.giveUp(window.at(window.newest - window.span), window.proven)
+    this.giveUp(window, window.newest - window.span, window.proven)
     window.begin(window.newest)
   }
 
@@ -103,18 +103,32 @@ export class ParityKeeper {
   leave(window: ParityWindow, kept = this.counters.spent_packets): void {
     for (let n = 0; n < window.blocks.length; n++) {
       // Of the newest block more may be on its way, so nothing is counted as lost there.
-      this.giveUp(window.at(window.newest - n), window.proven && n > 0 && n < window.span, kept)
+      this.giveUp(window, window.newest - n, window.proven && n > 0 && n < window.span, kept)
     }
   }
 
   /** Counts what a block lacks, when that is to be `counted`, and lets go of what is kept of it. */
-  private giveUp(block: ParityBlock, counted: boolean, kept = this.counters.spent_packets): void {
+  private giveUp(window: ParityWindow, id: number, counted: boolean, kept = this.counters.spent_packets): void {
+    const block = window.at(id)
     if (block.state === UNKNOWN) return
     if (counted && block.state !== PASSING) {
-      const expected = block.end + block.lines
+      const sources = this.sourcesOf(window, block, id)
+      const expected = sources + block.lines(sources)
       this.loss.add(expected, Math.max(0, expected - block.arrived - block.parityCount))
-      if (block.state !== DONE) this.counters.unrecovered_packets.add(block.missing)
+      if (block.state !== DONE) this.counters.unrecovered_packets.add(block.missing(sources))
     }
     this.close(block, UNKNOWN, kept)
+  }
+
+  /** How many sources a block had. Where nothing says it, it is taken for one like those before, or like the first of which it is known. */
+  private sourcesOf(window: ParityWindow, block: ParityBlock, id: number): number {
+    if (block.isEndKnown) {
+      window.usual = block.end
+      return block.end
+    }
+    for (let next = id + 1; window.usual === 0 && window.ahead(next) <= 0; next++) {
+      if (window.at(next).isEndKnown) window.usual = window.at(next).end
+    }
+    return Math.max(block.top, window.usual || block.end, block.covered)
   }
 }

@@ -38,7 +38,9 @@ export class ParityBlock {
   arrived = 0
   top = 0
   end = 0
+  /** Parities that came, and most sources that one of them says its block had so far. */
   parityCount = 0
+  covered = 0
 
   constructor(columns: number, rows: number) {
     this.grid = new ParityGrid(columns, rows)
@@ -59,19 +61,26 @@ export class ParityBlock {
     this.top = 0
     this.end = this.sources.length
     this.parityCount = 0
+    this.covered = 0
   }
 
-  /** How many of its sources have neither come nor been recovered. */
-  get missing(): number {
+  /** Whether it is known that it has `end` sources. */
+  get isEndKnown(): boolean {
+    const most = this.sources.length
+    return this.state !== UNKNOWN && (this.end < most || this.top === most || this.covered === most)
+  }
+
+  /** How many of its first `sources` have neither come nor been recovered. */
+  missing(sources: number): number {
     let count = 0
-    for (let i = 0; i < this.end; i++) if (this.sources[i] === UNSEEN) count++
+    for (let i = 0; i < sources; i++) if (this.sources[i] === UNSEEN) count++
     return count
   }
 
-  /** How many parities it has. */
-  get lines(): number {
+  /** How many parities it has with so many sources. */
+  lines(sources: number): number {
     const { columns } = this.grid
-    return Math.ceil(this.end / columns) + Math.min(columns, this.end)
+    return Math.ceil(sources / columns) + Math.min(columns, sources)
   }
 
   /** The block has `end` sources and no more. False: a later one has come. */
@@ -106,6 +115,8 @@ export class ParityWindow {
   heard = 0
   leaping = 0
   used = 0
+  /** Sources of the last block that was given up and known to have had so many, or of the first of which that is known; 0: of none it is. */
+  usual = 0
 
   constructor(session: number, columns: number, rows: number) {
     this.session = session
