@@ -27,6 +27,13 @@ export interface BlockDecoderCounters {
 
 /** The measured loss looks back over about as many packets. */
 const LOSS_MEMORY = 10_000
+/** Sources that an outage costs at most. A leap over more is none: an encoder that begins anew elsewhere has lost nothing. */
+const LONGEST_OUTAGE = 16_777_216
+
+/** How many sources an outage has cost whose next number is so far ahead; 0 where it is too far to be one. */
+export function lostInOutage(sources: number): number {
+  return sources > 0 && sources <= LONGEST_OUTAGE ? sources : 0
+}
 
 /** Share of packets lost, the older ones counting for less. */
 export class LossShare {
@@ -40,7 +47,7 @@ export class LossShare {
   add(expected: number, lost: number): void {
     this.lost += lost
     this.expected += expected
-    if (this.expected > LOSS_MEMORY) {
+    while (this.expected > LOSS_MEMORY) {
       this.lost /= 2
       this.expected /= 2
     }

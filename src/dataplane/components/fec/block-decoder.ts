@@ -54,10 +54,17 @@ export class BlockDecoder {
     )
     this.run = new BlockRun(packets, outlet, counters, recovery, this.retention, progressive)
     this.ordered = new OrderedRuns(packets, recovery.memory, recovery.random, counters, this.retention, outlet)
-    this.sessions = new BlockSessions(sessions, (window) => {
-      this.retention.giveUpAll(window, counters.spent_packets)
-      window.active = false
-    })
+    this.sessions = new BlockSessions(
+      sessions,
+      (window) => {
+        this.retention.giveUpAll(window, counters.spent_packets)
+        window.active = false
+      },
+      (window, start, known) => {
+        this.retention.giveUpForLeap(window, start, known)
+        window.active = false
+      },
+    )
   }
 
   /** Sessions followed now. */

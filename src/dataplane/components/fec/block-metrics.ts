@@ -13,7 +13,10 @@ export const blockEncoderMetrics = {
 export const blockDecoderMetrics = (encoder: string) =>
   ({
     recovered_packets: created('Lost packets recovered.'),
-    unrecovered_packets: counter('Source packets still missing when their block was given up.', 'packets'),
+    unrecovered_packets: counter(
+      'Source packets still missing when their block was given up, those of blocks that an outage took whole among them.',
+      'packets',
+    ),
     late_packets: drop('Packets that came after they had been recovered, or after their block had been given up.'),
     duplicate_packets: drop('Packets that had come before.'),
     wrong_recoveries: counter(

@@ -1,7 +1,7 @@
 /** What a decoder keeps of unfinished blocks, bounded for all its sessions together, and how blocks are given up. */
 import type { Counter } from '../../engine/metrics.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { type BlockDecoderCounters, LossShare } from './block-counters.ts'
+import { type BlockDecoderCounters, LossShare, lostInOutage } from './block-counters.ts'
 import { type BlockWindow, DONE, OPEN, SEEN, SPENT, UNKNOWN, UNSEEN } from './block-window.ts'
 
 export class BlockRetention {
@@ -95,9 +95,32 @@ export class BlockRetention {
   /** Gives up every block of the window; `kept` counts the repairs that were still kept. */
   giveUpAll(window: BlockWindow, kept: Counter): void {
     // Of the newest block more may be on its way, so nothing is counted as lost there.
-    for (let n = 0; n < window.places; n++) {
-      this.giveUp(window, window.newest - n, window.proven && n > 0 && n < window.span, kept)
-    }
+    this.giveUpBefore(window, window.newest, kept)
+  }
+
+  /**
+   * Gives up every block of the window, whose session has gone on with the block `start`, far ahead, after an outage: what those between lack counts as
+   * lost, but for `known` of them that the window there has.
+   */
+  giveUpForLeap(window: BlockWindow, start: number, known: number): void {
+    const { newest, span, k, r, proven } = window
+    let blocks = window.ahead(start) - 1 - known
+    for (let ahead = 1; ahead <= span; ahead++) if (window.knows(newest + ahead)) blocks--
+    this.giveUpBefore(window, start, this.counters.spent_packets)
+    const usual = window.usual || k
+    const lost = proven ? lostInOutage(blocks * usual) : 0
+    if (lost === 0) return
+    const expected = lost + (this.countsRepairs(usual, k) ? blocks * r : 0)
+    this.loss.add(expected, expected)
+    this.counters.unrecovered_packets.add(lost)
+  }
+
+  /** Gives up every block; what those before `end` lack is counted. */
+  private giveUpBefore(window: BlockWindow, end: number, kept: Counter): void {
+    const { newest, span, proven } = window
+    const before = window.ahead(end)
+    for (let ahead = 1 - span; ahead <= span; ahead++)
+      this.giveUp(window, newest + ahead, proven && ahead < before, kept)
   }
 
   /** Counts what a block lacks, when that is to be `counted`, and lets go of its packets. */
@@ -107,8 +130,7 @@ export class BlockRetention {
     if (state === UNKNOWN) return
     if (counted && (state === OPEN || state === SPENT || state === DONE)) {
       const sources = this.sourcesOf(window, block)
-      // Nobody says how many repairs a block had that ended early, where it may have had fewer: its sources alone tell of the loss then.
-      const hasAll = !this.progressive || sources === window.k
+      const hasAll = this.countsRepairs(sources, window.k)
       const expected = sources + (hasAll ? window.r : 0)
       const came = window.sources[place] + (hasAll ? window.repairs[place] : 0)
       this.loss.add(expected, Math.max(0, expected - came))
@@ -116,6 +138,11 @@ export class BlockRetention {
     }
     this.letGo(window, place, kept)
     window.state[place] = UNKNOWN
+  }
+
+  /** Nobody says how many repairs a block had that ended early, where it may have had fewer: its sources alone tell of the loss then. */
+  private countsRepairs(sources: number, k: number): boolean {
+    return !this.progressive || sources === k
   }
 
   /** How many sources a block had. Where nothing says it, it is taken for one like those before, or like the first of which it is known. */

@@ -231,6 +231,76 @@ describe.each(BLOCK_CODES)('%s_decoder', (_key, code) => {
     bench.stop()
   })
 
+  it.each([
+    ['within the window', 100],
+    ['of a window', 128],
+    ['longer than that', 187],
+    ['much longer', 5000],
+  ])('counts what an outage cost, %s, and has one session afterwards', (_what, cut) => {
+    const bench = decoderOf(code)
+    const wire = (block: number) => blockOf(code, sizes(8, 4), 2, { block })
+    const whole = (from: number, to: number) => {
+      for (let block = from; block < to; block++) bench.send('in', Object.values(wire(block)).flat())
+    }
+    whole(-50, 0)
+    // It begins and ends in the middle of a block, and what comes then is not quite in its order.
+    bench.send('in', wire(0).sources.slice(0, 5))
+    const end = cut + 1
+    bench.send('in', Object.values(wire(end + 1)).flat())
+    bench.send('in', [...wire(end).sources.slice(6), ...wire(end).repairs])
+    whole(end + 2, end + 2 + 300)
+    expect(bytesOut(bench)).toHaveLength((50 + 301) * 8 + 5 + 2)
+    const { dec } = bench.metrics()
+    expect(dec).toMatchObject({ unrecovered_packets: 3 + cut * 8 + 6, followed_sessions: 1, late_packets: 0 })
+    expect(bench.packets.held).toBe(0)
+    const came = (50 + 301 - 127) * 10 + 5 + 4
+    const share = (cut * 10 + 11) / (cut * 10 + 11 + came)
+    if (cut < 1000) expect(dec.measured_loss).toBeCloseTo(share, 2)
+    else expect(dec.measured_loss).toBeGreaterThan(0.7)
+    bench.stop()
+  })
+
+  it('has as many places as before after outages, and where all are taken one leaves a session where it was', () => {
+    const bench = decoderOf(code)
+    const send = (session: number, block: number, count = 1) => {
+      for (let n = 0; n < count; n++) {
+        bench.send('in', Object.values(blockOf(code, sizes(4), 1, { session, block: block + n })).flat())
+      }
+    }
+    for (let session = 1; session <= 63; session++) send(session, 0, 3)
+    for (let n = 0; n < 10; n++) send(1, n * 1000, 3)
+    expect(bench.metrics().dec).toMatchObject({ followed_sessions: 63, unrecovered_packets: 9 * 997 * 4 })
+    send(64, 0, 3)
+    send(2, 5000, 4)
+    expect(bench.metrics().dec).toMatchObject({ followed_sessions: 64, unrecovered_packets: (9 * 997 + 4997) * 4 })
+    const { unfollowed_packets } = bench.metrics().dec
+    expect(unfollowed_packets).toBeLessThan(8)
+    // All others are where they were.
+    for (let session = 3; session <= 64; session++) send(session, 3)
+    expect(bench.metrics().dec).toMatchObject({ followed_sessions: 64, unfollowed_packets, late_packets: 0 })
+    bench.stop()
+  })
+
+  it('counts nothing where an encoder begins anew or far elsewhere, nor for junk', () => {
+    const bench = decoderOf(code)
+    const send = (session: number, block: number, count: number) => {
+      for (let n = 0; n < count; n++) {
+        bench.send('in', Object.values(blockOf(code, sizes(8, 4), 2, { session, block: block + n })).flat())
+      }
+    }
+    send(1, 2 ** 32 - 100, 200)
+    send(2, 0, 200)
+    send(2, 2 ** 30, 200)
+    expect(bench.metrics().dec).toMatchObject({ unrecovered_packets: 0, measured_loss: 0, followed_sessions: 2 })
+    // One source far ahead between others is none of an outage, and keeps no place.
+    bench.send('in', blockOf(code, sizes(8, 4), 2, { session: 1, block: 5000 }).sources[0])
+    expect(bench.metrics().dec.followed_sessions).toBe(3)
+    send(1, 100, 200)
+    expect(bench.metrics().dec).toMatchObject({ unrecovered_packets: 0, measured_loss: 0, late_packets: 0 })
+    expect(bench.metrics().dec.followed_sessions).toBe(2)
+    bench.stop()
+  })
+
   it('follows a leap of its own session, as after an outage', () => {
     const bench = decoderOf(code)
     for (const start of [0, 5000, 1e9, 3e9]) {

@@ -1,5 +1,5 @@
 /** The sessions that a decoder follows at once, and how a newcomer gets in when there are as many as can be followed. */
-import { BlockWindow } from './block-window.ts'
+import { BlockWindow, SOURCES_TO_PROVE, SPANNED_SYMBOLS } from './block-window.ts'
 
 /** Well-formed packets that a newcomer needs before another session gives way to it. */
 const PACKETS_TO_ENTER = 8
@@ -15,9 +15,10 @@ class Newcomer {
   r = 0
   /** Packets that came since `first`. */
   packets = 0
-  /** Whether a source came, and the newest block that one came of. */
+  /** Whether a source came, and the newest and the oldest block that one came of. */
   sourced = false
   newest = 0
+  oldest = 0
   /** When the first of those packets came, and when the last, by the sessions' count; 0 while nobody is here. */
   first = 0
   last = 0
@@ -30,15 +31,22 @@ export class BlockSessions {
   private readonly newcomers: Newcomer[] = []
   /** Called before a window's session gives way. */
   private readonly leave: (window: BlockWindow) => void
+  /** Called before the window of a session gives way that has gone on with the block `start`, far ahead, of which `known` earlier ones are known. */
+  private readonly leap: (window: BlockWindow, start: number, known: number) => void
   private count = 0
   /** The last window found; while no session has two of them it is the one for what its session sends next. */
   private last: BlockWindow | null = null
   private twins = false
 
   /** At most `limit` sessions are followed. */
-  constructor(limit: number, leave: (window: BlockWindow) => void) {
+  constructor(
+    limit: number,
+    leave: (window: BlockWindow) => void,
+    leap: (window: BlockWindow, start: number, known: number) => void,
+  ) {
     this.limit = limit
     this.leave = leave
+    this.leap = leap
   }
 
   /** At most `limit` sessions are followed from now on; where there are more, those silent longest leave. */
@@ -95,7 +103,34 @@ export class BlockSessions {
     if (typeof window === 'number') return window
     window.used = this.count
     this.last = window
+    if (this.twins) this.hearTwin(window, block)
     return window
+  }
+
+  /** `window` is heard with a packet of `block`. Of two for one session the one gives way that has been silent since: it is from before an outage, or was junk. */
+  private hearTwin(window: BlockWindow, block: number): void {
+    let isLeft = false
+    for (const other of this.windows) {
+      if (other === window || !other.is(window.session, window.k, window.r)) continue
+      other.alone = 0
+      if (window.ahead(other.newest) < 0) {
+        // A block from before the start is one of the earlier ones once it has begun.
+        if (window.alone < SOURCES_TO_PROVE || ((block - window.start) | 0) < 0) continue
+        this.leap(other, window.start, window.earlier)
+      } else {
+        if (window.alone < SPANNED_SYMBOLS || other.proven) continue
+        this.leave(other)
+      }
+      window.usual ||= other.usual
+      isLeft = true
+    }
+    if (isLeft) this.twins = this.hasTwins()
+  }
+
+  private hasTwins(): boolean {
+    return this.windows.some(({ session, k, r }, n) =>
+      this.windows.some((other, at) => at > n && this.windows[n].active && other.is(session, k, r)),
+    )
   }
 
   /** `same`: a window of the same session that the block is out of reach of. */
@@ -116,19 +151,27 @@ export class BlockSessions {
     if (free) return this.open(free, session, k, r, block, behind ? block : undefined, same !== null)
     const newcomer = this.newcomer(session, k, r)
     newcomer.last = this.count
-    if (isSource && (!newcomer.sourced || ((block - newcomer.newest) | 0) > 0)) {
+    if (isSource) {
+      if (!newcomer.sourced || ((block - newcomer.newest) | 0) > 0) newcomer.newest = block
+      if (!newcomer.sourced || ((block - newcomer.oldest) | 0) < 0) newcomer.oldest = block
       newcomer.sourced = true
-      newcomer.newest = block
     }
     if (newcomer.packets++ === 0) newcomer.first = this.count
     if (newcomer.packets < PACKETS_TO_ENTER) return UNFOLLOWED
     newcomer.packets = 0
-    const silent = this.silentLongest()
+    // After an outage a session has the place that it had.
+    const leaps = same !== null && !behind && same.used < newcomer.first
+    const silent = leaps ? same : this.silentLongest()
     // Who was heard all the while keeps his place: one of too many senders must not cost all the others theirs in turn.
     if (silent.used >= newcomer.first) return UNFOLLOWED
-    this.leave(silent)
+    const { sourced, newest } = newcomer
+    const oldest = sourced ? newcomer.oldest : block
+    if (leaps) this.leap(silent, oldest, 0)
+    else this.leave(silent)
     newcomer.last = 0
-    return this.open(silent, session, k, r, block, newcomer.sourced ? newcomer.newest : undefined, same !== null)
+    const window = this.open(silent, session, k, r, block, sourced ? newest : undefined, same !== null && !leaps)
+    window.start = oldest
+    return window
   }
 
   private open(

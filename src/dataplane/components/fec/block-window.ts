@@ -3,13 +3,13 @@
 import { WINDOW_PLACES, WINDOW_SYMBOLS, WINDOW_WORDS } from '../../native/code-calls.ts'
 
 /** Symbols that a window spans, about; it is at least `MIN_BLOCKS` blocks, at most `MAX_BLOCKS`. */
-const SPANNED_SYMBOLS = WINDOW_SYMBOLS / 4
+export const SPANNED_SYMBOLS = WINDOW_SYMBOLS / 4
 const MIN_BLOCKS = 4
 /** There are as many places again, for blocks ahead of the newest, of which repairs come before the first source. */
 const MAX_BLOCKS = WINDOW_PLACES / 2
 
-/** Source packets after which a session is believed. */
-const SOURCES_TO_PROVE = 8
+/** Source packets after which a session is believed, and in a row after which of two windows of one session it is this one. */
+export const SOURCES_TO_PROVE = 8
 /** Sources in order after which those that are missing are taken for lost, not for late. */
 const SOURCES_IN_ORDER = 4096
 
@@ -58,6 +58,11 @@ export class BlockWindow {
   span = 0
   places = 0
   newest = 0
+  /** The block that it began with, and how many before that something has come of since. */
+  start = 0
+  earlier = 0
+  /** Sources that came since another window of its session was heard. */
+  alone = 0
   /** When it was taken up and when its last run of packets began, by the sessions' count. */
   opened = 0
   used = 0
@@ -113,6 +118,9 @@ export class BlockWindow {
     this.span = spanOf(this.stride)
     this.places = 2 * this.span
     this.newest = block
+    this.start = block
+    this.earlier = 0
+    this.alone = 0
     this.sourcePackets = 0
     this.inOrder = 0
     this.doubt = doubtful !== undefined
@@ -157,6 +165,7 @@ export class BlockWindow {
   countSources(count: number, overtaken: boolean): void {
     this.sourced = true
     this.sourcePackets += count
+    this.alone += count
     if (this.sourcePackets >= SOURCES_TO_PROVE) this.proven = true
     this.inOrder = overtaken ? 0 : this.inOrder + count
   }
@@ -178,6 +187,7 @@ export class BlockWindow {
   begin(block: number): void {
     const place = this.place(block)
     if (this.state[place] !== UNKNOWN) return
+    if (((block - this.start) | 0) < 0) this.earlier++
     const at = place * this.stride
     const { symbols, shapes, stride } = this
     for (let n = at; n < at + stride; n++) {

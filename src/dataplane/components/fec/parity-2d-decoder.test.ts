@@ -253,6 +253,43 @@ describe('parity_2d_decoder', () => {
     bench.stop()
   })
 
+  it.each([50, 64, 200, 5000])('counts what an outage of %i blocks cost, once its session goes on', (cut) => {
+    const bench = decoderOf()
+    const shape = { columns: 4, rows: 4 }
+    const whole = (from: number, to: number) => {
+      for (let block = from; block < to; block++) bench.send('in', wireOf(sizes(16, 4), { ...shape, block }))
+    }
+    whole(-50, 0)
+    bench.send('in', blockOf(sizes(16, 4), { ...shape, block: 0 }).sources.slice(0, 10))
+    whole(cut + 1, cut + 201)
+    const { dec } = bench.metrics()
+    expect(dec).toMatchObject({ unrecovered_packets: 6 + cut * 16, followed_sessions: 1, late_packets: 0 })
+    const came = (50 + 200 - 63) * 24 + 10
+    const lost = 14 + cut * 24
+    if (lost + came < 10_000) expect(dec.measured_loss).toBeCloseTo(lost / (lost + came), 2)
+    else expect(dec.measured_loss).toBeGreaterThan(0.4)
+    bench.stop()
+  })
+
+  it('counts nothing where an encoder begins anew or far elsewhere, nor for junk', () => {
+    const bench = decoderOf()
+    const send = (session: number, block: number, count: number) => {
+      for (let n = 0; n < count; n++) {
+        bench.send('in', wireOf(sizes(4, 4), { columns: 2, rows: 2, session, block: block + n }))
+      }
+    }
+    send(1, 2 ** 32 - 300, 600)
+    send(2, 0, 600)
+    send(2, 2 ** 30, 600)
+    // Sources far ahead, each elsewhere, are of no outage, however many come in a row.
+    for (let junk = 1; junk <= 20; junk++) {
+      bench.send('in', blockOf(sizes(4), { columns: 2, rows: 2, session: 1, block: junk * 7919 }).sources[0])
+    }
+    send(1, 300, 600)
+    expect(bench.metrics().dec).toMatchObject({ unrecovered_packets: 0, measured_loss: 0, late_packets: 0 })
+    bench.stop()
+  })
+
   it('forgets everything at RESET', () => {
     const sources = sizes(4)
     const made = blockOf(sources, { columns: 2, rows: 2 })

@@ -142,8 +142,11 @@ export class ParityDecoder {
     const isBehind = ahead <= -window.span
     if (isBehind && window.proven) return NEVER
     if (isBehind || ahead > window.span) {
-      if (!isSource || (window.proven && ++window.leaping < SOURCES_TO_BELIEVE)) return null
-      this.keeper.leave(window)
+      if (!isSource) return null
+      window.noteLeap(id)
+      if (window.proven && window.leaping < SOURCES_TO_BELIEVE) return null
+      if (isBehind) this.keeper.leave(window)
+      else this.keeper.leap(window, window.leapTo)
       window.open(id, true)
     } else if (isSource) for (let steps = ahead; steps > 0; steps--) this.keeper.advance(window)
     if (isSource) window.leaping = 0

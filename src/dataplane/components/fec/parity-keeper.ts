@@ -1,9 +1,9 @@
 /** What a parity decoder keeps of unfinished blocks: the sums of lines and parities at hand, how much of them, what is given up first. */
 import type { Counter } from '../../engine/metrics.ts'
 import type { Packets } from '../../engine/packets.ts'
-import { type BlockDecoderCounters, LossShare } from './block-counters.ts'
+import { type BlockDecoderCounters, LossShare, lostInOutage } from './block-counters.ts'
 import type { ParitySums } from './parity-sums.ts'
-import { DONE, OPEN, PASSING, type ParityBlock, type ParityWindow, SPENT, UNKNOWN } from './parity-window.ts'
+import { DONE, linesOf, OPEN, PASSING, type ParityBlock, type ParityWindow, SPENT, UNKNOWN } from './parity-window.ts'
 
 export class ParityKeeper {
   /** Share of packets, sources and parities, that did not come before their block left the window. */
@@ -101,10 +101,30 @@ export class ParityKeeper {
 
   /** Gives up all blocks of a session. `kept` counts the parities that were still kept. */
   leave(window: ParityWindow, kept = this.counters.spent_packets): void {
-    for (let n = 0; n < window.blocks.length; n++) {
-      // Of the newest block more may be on its way, so nothing is counted as lost there.
-      this.giveUp(window, window.newest - n, window.proven && n > 0 && n < window.span, kept)
-    }
+    // Of the newest block more may be on its way, so nothing is counted as lost there.
+    this.giveUpBefore(window, window.newest, kept)
+  }
+
+  /** Gives up all blocks of a session that has gone on with the block `start`, far ahead, after an outage: what those between lack counts as lost. */
+  leap(window: ParityWindow, start: number): void {
+    const { newest, span, columns, rows } = window
+    let blocks = window.ahead(start) - 1
+    for (let ahead = 1; ahead <= span; ahead++) if (window.at(newest + ahead).state !== UNKNOWN) blocks--
+    this.giveUpBefore(window, start, this.counters.spent_packets)
+    const usual = window.usual || columns * rows
+    const lost = window.proven ? lostInOutage(blocks * usual) : 0
+    if (lost === 0) return
+    const expected = lost + blocks * linesOf(usual, columns)
+    this.loss.add(expected, expected)
+    this.counters.unrecovered_packets.add(lost)
+  }
+
+  /** Gives up all blocks; what those before `end` lack is counted. */
+  private giveUpBefore(window: ParityWindow, end: number, kept: Counter): void {
+    const { newest, span, proven } = window
+    const before = window.ahead(end)
+    for (let ahead = 1 - span; ahead <= span; ahead++)
+      this.giveUp(window, newest + ahead, proven && ahead < before, kept)
   }
 
   /** Counts what a block lacks, when that is to be `counted`, and lets go of what is kept of it. */
@@ -113,7 +133,7 @@ export class ParityKeeper {
     if (block.state === UNKNOWN) return
     if (counted && block.state !== PASSING) {
       const sources = this.sourcesOf(window, block, id)
-      const expected = sources + block.lines(sources)
+      const expected = sources + linesOf(sources, window.columns)
       this.loss.add(expected, Math.max(0, expected - block.arrived - block.parityCount))
       if (block.state !== DONE) this.counters.unrecovered_packets.add(block.missing(sources))
     }

@@ -24,6 +24,11 @@ export const DONE = 2
 export const SPENT = 3
 export const PASSING = 4
 
+/** How many parities a block of so many sources has. */
+export function linesOf(sources: number, columns: number): number {
+  return Math.ceil(sources / columns) + Math.min(columns, sources)
+}
+
 export class ParityBlock {
   state = UNKNOWN
   block = 0
@@ -77,12 +82,6 @@ export class ParityBlock {
     return count
   }
 
-  /** How many parities it has with so many sources. */
-  lines(sources: number): number {
-    const { columns } = this.grid
-    return Math.ceil(sources / columns) + Math.min(columns, sources)
-  }
-
   /** The block has `end` sources and no more. False: a later one has come. */
   endAt(end: number): boolean {
     if (end < this.top) return false
@@ -111,9 +110,11 @@ export class ParityWindow {
   /** Blocks up to this one are from before the session was followed, if there is a doubt. */
   private doubtful = 0
   private doubt = false
-  /** Sources that came, at most as many as it takes to be believed; and those in a row that were far ahead. */
+  /** Sources that came, and those in a row that were far off, near each other. */
   heard = 0
   leaping = 0
+  /** The first block of the latter. */
+  leapTo = 0
   used = 0
   /** Sources of the last block that was given up and known to have had so many, or of the first of which that is known; 0: of none it is. */
   usual = 0
@@ -135,6 +136,13 @@ export class ParityWindow {
   /** Whether enough has come of the session to believe it. */
   get proven(): boolean {
     return this.heard >= SOURCES_TO_BELIEVE
+  }
+
+  /** A source far off has come, of this block; those near each other are of one leap. */
+  noteLeap(id: number): void {
+    const ahead = (id - this.leapTo) | 0
+    if (Math.abs(ahead) > this.span) this.leaping = 0
+    if (this.leaping++ === 0 || ahead < 0) this.leapTo = id
   }
 
   /** The window begins with this block. `doubtful`: of it or of earlier ones sources may have passed already. */
