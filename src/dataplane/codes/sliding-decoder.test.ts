@@ -277,6 +277,33 @@ describe('the decoder', () => {
     receiver.decoder.close()
   })
 
+  it('goes back from a source far ahead, which it knows, as if it had not come, and on to it when that is said', () => {
+    const receiver = new Receiver((n) => symbolOf(new Uint8Array(20).fill(n + 1)))
+    const { decoder } = receiver
+    for (let n = 0; n < 50; n++) if (n !== 40) receiver.source(n)
+    for (const stray of [400, 256 + 40, 256 + 44]) {
+      expect(receiver.source(stray)).toBe(NEW)
+      expect(decoder.newest).toBe(stray)
+      decoder.retreat(49)
+      expect(decoder).toMatchObject({ newest: 49, missing: 1, givenUp: 0 })
+      expect(receiver.source(stray)).toBe(DUPLICATE)
+      expect(decoder.newest).toBe(49)
+    }
+    // One of them had the place of what is missing, another that of one whose symbol has to be determined too.
+    expect(receiver.repair(30, 20, 1)).toBe(USED)
+    expect(receiver.known.has(40)).toBe(false)
+    expect(receiver.repair(30, 20, 2)).toBe(USED)
+    expect(receiver.known.has(40)).toBe(true)
+    for (let n = 50; n < 60; n++) expect(receiver.source(n)).toBe(NEW)
+    expect(decoder).toMatchObject({ newest: 59, missing: 0 })
+    decoder.follow(300)
+    expect(decoder).toMatchObject({ newest: 300, missing: 239 })
+    expect(receiver.source(301)).toBe(NEW)
+    decoder.follow(300)
+    expect(decoder.newest).toBe(301)
+    decoder.close()
+  })
+
   it('says of repairs far back, far ahead, and before any source that they are of no use', () => {
     const symbol = () => symbolOf(new Uint8Array(3))
     const receiver = new Receiver(symbol)

@@ -94,8 +94,11 @@ export class SlidingDecoder {
     if (ahead > MAX_WINDOW) return FAR_AHEAD
     if (ahead < -HISTORY) return LATE
     const place = sequence & (SEEN_PLACES - 1)
+    const isKnown = this.knows(sequence)
+    // Where `retreat` has left it ahead of the newest, too.
+    if (isKnown && this.how[place] === CAME) return DUPLICATE
     if (ahead > 0) this.advance(sequence)
-    if (this.knows(sequence)) return this.takeAgain(sequence, place, at, bytes)
+    if (isKnown) return this.takeAgain(sequence, at, bytes)
     if (((sequence - this.floor) | 0) < 0) return LATE
     this.numbers[place] = sequence
     this.how[place] = CAME
@@ -165,6 +168,24 @@ export class SlidingDecoder {
     }
   }
 
+  /**
+   * What came ahead of `sequence` says nothing of where the window is: that is the newest again, as before it came, or one that has come since. What came
+   * is known, but its symbols are not at hand any more, whose places others need; what is missing between is not waited for.
+   */
+  retreat(sequence: number): void {
+    this.keeper.keep()
+    for (let between = (sequence + 1) | 0; ((this.newest - between) | 0) >= 0; between = (between + 1) | 0) {
+      if (this.knows(between)) native.slidingDrop(this.keeper.window, between)
+      else if (((between - this.floor) | 0) >= 0) this.missing--
+    }
+    this.newest = sequence
+  }
+
+  /** The newest is `sequence`, which came ahead of it before a `retreat`, or is behind it. */
+  follow(sequence: number): void {
+    if (((sequence - this.newest) | 0) > 0) this.advance(sequence)
+  }
+
   /** Forgets everything; the next source says where the window begins, or `from`, whose predecessors are too late then. */
   reset(from?: number): void {
     this.keeper.keep()
@@ -203,10 +224,9 @@ export class SlidingDecoder {
     while (this.missing > MAX_WINDOW) this.giveUpBelow((this.firstOpen() + 1) | 0)
   }
 
-  /** A source that is known. */
-  private takeAgain(sequence: number, place: number, at: number, bytes: number): number {
-    if (this.how[place] === CAME) return DUPLICATE
-    this.how[place] = CAME
+  /** A source that was recovered. */
+  private takeAgain(sequence: number, at: number, bytes: number): number {
+    this.how[sequence & (SEEN_PLACES - 1)] = CAME
     this.keeper.keep()
     if (native.slidingMatches(this.keeper.window, this.memory, sequence, at, bytes)) return MENDED
     this.rows = native.slidingForget(this.keeper.window, (this.newest + MAX_WINDOW + 1) | 0)

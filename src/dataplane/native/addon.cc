@@ -104,6 +104,7 @@ static const Export kExports[] = {
     {"slidingResolve", slidingResolve},
     {"slidingRead", slidingRead},
     {"slidingMatches", slidingMatches},
+    {"slidingDrop", slidingDrop},
     {"slidingForget", slidingForget},
     {"slidingReset", slidingReset},
     {"aeadBackends", aeadBackends},

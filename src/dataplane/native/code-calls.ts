@@ -288,6 +288,8 @@ export interface CodeCalls {
   slidingRead(window: number, memory: number, sequence: number, at: number, room: number): number
   /** False when the symbol at hand differs from that in the slab. */
   slidingMatches(window: number, memory: number, sequence: number, at: number, bytes: number): boolean
+  /** Forgets the symbol of a source, which takes a place from others. */
+  slidingDrop(window: number, sequence: number): void
   /** Gives up what is missing below `sequence`; returns how many equations there are. */
   slidingForget(window: number, sequence: number): number
   /** Forgets every symbol and equation. */

@@ -522,6 +522,7 @@ describe('wrong arguments', () => {
       slidingResolve: [window, id, 0, 0, 10, found],
       slidingRead: [window, id, 0, 0, 10],
       slidingMatches: [window, id, 0, 0, 10],
+      slidingDrop: [window, 0],
       slidingForget: [window, 0],
       slidingReset: [window],
       aeadUse: ['openssl'],
@@ -582,7 +583,7 @@ describe('wrong arguments', () => {
           const isTime = (name === 'pollerWait' && i === 1) || (name.endsWith('Receive') && i === 4)
           // Of 32 bits, signed or not.
           const isSequence =
-            name === 'slidingForget'
+            name === 'slidingForget' || name === 'slidingDrop'
               ? i === 1
               : name === 'slidingTake'
                 ? i === 4

@@ -246,6 +246,14 @@ napi_value slidingMatches(napi_env env, napi_callback_info info) {
   return toBoolean(env, !differs);
 }
 
+napi_value slidingDrop(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "slidingDrop", 2);
+  SlidingWindow* window = windowArgument(arguments);
+  const int32_t sequence = sequenceArgument(arguments, 1);
+  if (!arguments.failed()) window->drop(sequence);
+  return nullptr;
+}
+
 napi_value slidingForget(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "slidingForget", 2);
   SlidingWindow* window = windowArgument(arguments);

@@ -79,6 +79,10 @@ void SlidingWindow::keep(int32_t sequence, const uint8_t* symbol, int32_t bytes)
   bytes_[n] = bytes;
 }
 
+void SlidingWindow::drop(int32_t sequence) {
+  if (has(sequence)) bytes_[static_cast<size_t>(place(sequence))] = 0;
+}
+
 void SlidingWindow::refer(int32_t sequence, const uint8_t* symbol, int32_t bytes) {
   const auto n = static_cast<size_t>(place(sequence));
   held_[n] = sequence;

@@ -56,6 +56,8 @@ class SlidingWindow {
   bool grow(int32_t places);
   /** Copies a symbol, unless a newer one has its place. */
   void keep(int32_t sequence, const uint8_t* symbol, int32_t bytes);
+  /** Forgets a symbol, whose place is that of any other then. */
+  void drop(int32_t sequence);
   /** Reads a symbol where it lies, until `settle`. */
   void refer(int32_t sequence, const uint8_t* symbol, int32_t bytes);
   /** Copies a symbol that was referred to, unless `kept` others up to `newest` are newer: then it is forgotten. */
@@ -166,6 +168,7 @@ napi_value slidingTake(napi_env env, napi_callback_info info);
 napi_value slidingResolve(napi_env env, napi_callback_info info);
 napi_value slidingRead(napi_env env, napi_callback_info info);
 napi_value slidingMatches(napi_env env, napi_callback_info info);
+napi_value slidingDrop(napi_env env, napi_callback_info info);
 napi_value slidingForget(napi_env env, napi_callback_info info);
 napi_value slidingReset(napi_env env, napi_callback_info info);
 

@@ -4,6 +4,7 @@ import { NS_PER_MS } from '../../engine/clock.ts'
 import { defineComponent } from '../../engine/component.ts'
 import { consumed, counter, created, drop, gauge, held, heldAtEnd } from '../../engine/metrics.ts'
 import { Bool, Input, Int32Milliseconds, Output } from '../../engine/schema.ts'
+import { MAX_LEAP } from './rely-leap.ts'
 import { RelyReceiver, type RelyReceiverSettings } from './rely-receiver.ts'
 import { MAX_SESSIONS } from './rely-sessions.ts'
 
@@ -36,14 +37,15 @@ export const relyDecoder = defineComponent({
     `Each start of an encoder is a session of its own, whatever address it sends from, and up to ${MAX_SESSIONS} are followed side by side. When that many are ` +
     'known, a session that has sent nothing while a newcomer sent 8 packets gives way to it, the one silent longest. The sources of sessions that are not ' +
     'followed are passed on as they come, and nothing of them is recovered (unfollowed_packets). So are packets more than 4,096 ahead of all others, until 8 in ' +
-    'a row are.\n\n' +
+    `a row are, near each other: after such an outage what it cost counts as given up. A packet that leaves out more than ${MAX_LEAP} is followed at once, but ` +
+    'what it leaves out is not given up before 8 have come there: one alone may be damaged or made up, and is forgotten when the others go on where they were.\n\n' +
     'A repair packet that contradicts the sources that came, or whose result does, is dropped (malformed_packets), and every source that comes in time is passed ' +
     'on, once, whatever repairs said of it before. A forged repair that contradicts nothing yet makes a forged packet nevertheless (wrong_recoveries counts ' +
     'those that their source gave away later): where packets may be forged, put an authenticating component around the code.',
   config,
   metrics: {
     recovered_packets: created('Lost packets recovered.'),
-    unrecovered_packets: counter('Source packets given up.', 'packets'),
+    unrecovered_packets: counter('Source packets given up, those that an outage cost among them.', 'packets'),
     late_packets: drop('Packets that came after they had been recovered or given up.'),
     duplicate_packets: drop('Packets that had come before.'),
     wrong_recoveries: counter(

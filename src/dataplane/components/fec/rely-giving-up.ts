@@ -35,7 +35,16 @@ export class RelyGivingUp {
   /** Gathers what a stream waits for no more, and gives up what too many packets wait for. */
   releaseDue(stream: RelyStream): void {
     this.release.release(stream)
+    this.passOverdue(stream)
     if (this.release.held > this.mostHeld) this.makeRoom()
+  }
+
+  /** What came beyond a leap waits no longer than others do, though what it leaves out is not given up before the leap is followed. */
+  private passOverdue(stream: RelyStream): void {
+    const { aheadSince } = stream
+    if (aheadSince !== Number.POSITIVE_INFINITY && aheadSince + this.timeout <= this.clock.now) {
+      this.release.drainAhead(stream)
+    }
   }
 
   /** Gives up what the stream with the most packets waits for, until an eighth of what may wait is free. */
@@ -64,6 +73,7 @@ export class RelyGivingUp {
       while (stream.active && stream.missingSince + timeout <= this.clock.now) {
         this.giveUp(stream, (stream.decoder.firstOpen() + 1) | 0)
       }
+      if (stream.active) this.passOverdue(stream)
     }
     this.release.send()
     this.arm()
@@ -74,7 +84,7 @@ export class RelyGivingUp {
     if (this.timer.armed) return
     let since = Number.POSITIVE_INFINITY
     for (const stream of this.streams) {
-      if (stream.active && stream.decoder.missing > 0) since = Math.min(since, stream.missingSince)
+      if (stream.active) since = Math.min(since, stream.missingSince, stream.aheadSince)
     }
     if (since !== Number.POSITIVE_INFINITY) this.timer.at(since + this.timeout)
   }

@@ -17,7 +17,7 @@ import type { Counter } from '../../engine/metrics.ts'
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { LossShare } from './block-counters.ts'
+import { LossShare, lostInOutage } from './block-counters.ts'
 import type { RelyReceiverCounters } from './rely-counters.ts'
 import { RelyGivingUp } from './rely-giving-up.ts'
 import {
@@ -30,6 +30,7 @@ import {
   SOURCE_HEADER_BYTES,
   SOURCE_SYMBOL_AT,
 } from './rely-header.ts'
+import { SOURCES_TO_FOLLOW } from './rely-leap.ts'
 import { recoveredPacket } from './rely-recovered.ts'
 import { RelyRelease } from './rely-release.ts'
 import { RelySessions, SOURCES_TO_ENTER } from './rely-sessions.ts'
@@ -150,7 +151,9 @@ export class RelyReceiver {
 
   private takeSource(stream: RelyStream, packet: number, sequence: number): void {
     const { packets, counters } = this
+    const { now } = this.clock
     const { decoder } = stream
+    stream.expect((sequence - decoder.newest) | 0, now)
     const { newest, givenUp } = decoder
     const at = packets.offset[packet] + SOURCE_SYMBOL_AT
     const said = decoder.takeSource(sequence, at, packets.length[packet] - SOURCE_SYMBOL_AT)
@@ -160,12 +163,8 @@ export class RelyReceiver {
       this.takeOutOfReach(stream, packet, sequence)
       return
     }
-    if (said === NEW) {
-      stream.sources++
-      stream.outOfReach = 0
-    }
-    const ahead = (sequence - newest) | 0
-    if (ahead > 1) stream.show((newest + 1) | 0, sequence, this.clock.now)
+    if (said === NEW) stream.hear(sequence, newest, now)
+    else stream.showUpTo(sequence, newest, now)
     this.decide(stream)
     counters.unrecovered_packets.add(decoder.givenUp - givenUp)
     if (said === LATE || said === MENDED) this.discard(packet, counters.late_packets)
@@ -186,11 +185,18 @@ export class RelyReceiver {
 
   /** A leap is followed when several sources in a row make it: one alone, which anybody may have made up, must not cost all others. */
   private takeOutOfReach(stream: RelyStream, packet: number, sequence: number): void {
-    if (++stream.outOfReach < SOURCES_TO_ENTER) {
+    if (!stream.hearFarOff(sequence)) {
       this.passUnfollowed(packet)
       return
     }
     this.leave(stream)
+    // Those that made it before this one have passed.
+    const lost = lostInOutage(((sequence - stream.decoder.newest) | 0) - SOURCES_TO_FOLLOW)
+    if (stream.sources >= SOURCES_TO_ENTER) {
+      this.counters.unrecovered_packets.add(lost)
+      stream.decide(this.loss, Number.POSITIVE_INFINITY)
+      this.loss.add(lost, lost)
+    }
     stream.restart(sequence)
     this.takeSource(stream, packet, sequence)
   }
@@ -235,6 +241,7 @@ export class RelyReceiver {
 
   /** A session ends here: what waits is sent, what is missing given up. */
   private leave(stream: RelyStream): void {
+    stream.takeBack(this.clock.now)
     this.counters.unrecovered_packets.add(stream.decoder.missing)
     this.release.drain(stream)
     this.release.send()
@@ -247,7 +254,7 @@ export class RelyReceiver {
     for (const stream of this.sessions.streams) {
       if (!stream.active) continue
       if (!inOrder) this.release.drain(stream)
-      stream.next = stream.waiting > 0 ? stream.next : (stream.decoder.newest + 1) | 0
+      stream.next = stream.waiting > 0 ? stream.next : (stream.settled + 1) | 0
     }
     this.givingUp.cancel()
     this.givingUp.giveUpOverdue()

@@ -63,6 +63,18 @@ export class RelyRelease {
     while (stream.waiting > 0) this.passNext(stream)
   }
 
+  /** Gathers what waits beyond a leap, in its order but not in its turn. */
+  drainAhead(stream: RelyStream): void {
+    const end = (stream.aheadEnd + 1) | 0
+    for (let sequence = (stream.settled + 1) | 0; ((end - sequence) | 0) > 0; sequence = (sequence + 1) | 0) {
+      const packet = stream.unhold(sequence)
+      if (packet < 0) continue
+      this.held--
+      this.push(packet)
+    }
+    stream.aheadSince = Number.POSITIVE_INFINITY
+  }
+
   private passNext(stream: RelyStream): void {
     const packet = stream.unhold(stream.next)
     stream.next = (stream.next + 1) | 0

@@ -4,7 +4,7 @@ import { isNearStart, RelyStream } from './rely-stream.ts'
 
 /** Encoders followed side by side. */
 export const MAX_SESSIONS = 64
-/** Sources that a newcomer needs before another session gives way to it, and a session before a leap ahead is followed. */
+/** Sources that a newcomer needs before another session gives way to it. */
 export const SOURCES_TO_ENTER = 8
 
 /** A session that would like to be followed. */

@@ -1,7 +1,8 @@
 /** What a rely_decoder knows of one encoder's session: its sliding window, since when sources are missing, and what waits for them. */
 import { SlidingDecoder } from '../../codes/sliding-decoder.ts'
-import type { SlidingWindowOptions } from '../../codes/sliding-window.ts'
+import { MAX_WINDOW, type SlidingWindowOptions } from '../../codes/sliding-window.ts'
 import type { LossShare } from './block-counters.ts'
+import { ELSEWHERE, FOLLOWED, MAX_LEAP, OPEN, RelyLeap, SOURCES_TO_FOLLOW } from './rely-leap.ts'
 
 /** Numbers that are told apart: as many as a window and what a repair may be ahead of it have. A power of two. */
 export const STREAM_PLACES = 16_384
@@ -22,9 +23,15 @@ export class RelyStream {
   used = 0
   /** Where its window began. */
   start = 0
-  /** New sources that came, and those out of reach since the last that was not. */
+  /** New sources that came, and those out of reach since the last that was not, near each other; the last of those. */
   sources = 0
-  outOfReach = 0
+  private outOfReach = 0
+  private farOff = 0
+  /** The leap ahead that is not decided. */
+  private readonly leap = new RelyLeap()
+  /** Since when, and up to which number, packets wait for their turn that came beyond a leap; Infinity where none does. */
+  aheadSince = Number.POSITIVE_INFINITY
+  aheadEnd = 0
   /** The first number of which it is not decided whether it came or was lost. */
   undecided = 0
   /** The first number whose turn has not come, where packets wait for their turn. */
@@ -53,20 +60,86 @@ export class RelyStream {
     this.undecided = sequence
     this.sources = 0
     this.outOfReach = 0
+    this.leap.end()
+    this.aheadSince = Number.POSITIVE_INFINITY
+  }
+
+  /** The newest source that the session has surely come to. */
+  get settled(): number {
+    return this.leap.pending ? this.leap.from : this.decoder.newest
+  }
+
+  /** A source `ahead` of the newest is about to be taken: one far beyond a leap makes another one, from where that began. */
+  expect(ahead: number, now: number): void {
+    if (ahead > MAX_LEAP) this.takeBack(now)
+  }
+
+  /** A source has been taken that had not come before, at `now`; `newest` was the newest before it. */
+  hear(sequence: number, newest: number, now: number): void {
+    const { leap, decoder } = this
+    this.sources++
+    this.outOfReach = 0
+    if (!leap.pending) {
+      this.goOn(sequence, newest, now)
+      return
+    }
+    this.showUpTo(sequence, newest, now)
+    const said = leap.hear(sequence)
+    if (said === FOLLOWED) {
+      this.show((leap.from + 1) | 0, leap.to, leap.since)
+      leap.end()
+      if (((this.aheadEnd - decoder.newest) | 0) <= 0) this.aheadSince = Number.POSITIVE_INFINITY
+    } else if (said !== OPEN) {
+      this.takeBack(now)
+      if (said !== ELSEWHERE) return
+      const { newest: before } = decoder
+      decoder.follow(sequence)
+      this.goOn(sequence, before, now)
+    }
+  }
+
+  private goOn(sequence: number, newest: number, now: number): void {
+    if (((sequence - newest) | 0) > MAX_LEAP) this.leap.begin(newest, sequence, now)
+    else this.showUpTo(sequence, newest, now)
+  }
+
+  /** A leap that is not decided was none. */
+  takeBack(now: number): void {
+    const { leap } = this
+    if (!leap.pending) return
+    this.show((leap.from + 1) | 0, leap.newest, now)
+    this.decoder.retreat(leap.newest)
+    leap.end()
+  }
+
+  /** Notes a source that is out of reach. Whether so many in a row were near each other that they are followed. */
+  hearFarOff(sequence: number): boolean {
+    const from = Math.abs((sequence - this.farOff) | 0)
+    if (from > MAX_WINDOW) this.outOfReach = 0
+    if (this.outOfReach > 0 && from === 0) return false
+    this.farOff = sequence
+    return ++this.outOfReach >= SOURCES_TO_FOLLOW
+  }
+
+  /** Those between `newest`, which was the newest, and `sequence` are missing. */
+  showUpTo(sequence: number, newest: number, now: number): void {
+    this.show((newest + 1) | 0, sequence, now)
   }
 
   /** Notes that sources from `first` up to, not including, `end` have been shown to be missing at `now`. */
-  show(first: number, end: number, now: number): void {
-    for (let sequence = first; sequence !== end; sequence = (sequence + 1) | 0) {
+  private show(first: number, end: number, now: number): void {
+    for (let sequence = first; ((end - sequence) | 0) > 0; sequence = (sequence + 1) | 0) {
       this.shownAt[sequence & (STREAM_PLACES - 1)] = now
     }
   }
 
-  /** When the oldest missing source was shown to be; Infinity when none is missing. */
+  /** When the oldest missing source was shown to be; Infinity when none is, but for those that a leap that is not decided leaves out. */
   get missingSince(): number {
     const { decoder } = this
     if (decoder.missing === 0) return Number.POSITIVE_INFINITY
-    return this.shownAt[decoder.firstOpen() & (STREAM_PLACES - 1)]
+    const oldest = decoder.firstOpen()
+    if (((oldest - this.settled) | 0) > 0) return Number.POSITIVE_INFINITY
+    return this.shownAt[oldest & (STREAM_PLACES - 1)]
   }
 
   /**
@@ -75,8 +148,7 @@ export class RelyStream {
    */
   decide(loss: LossShare, overdue: number): void {
     const { decoder, shownAt } = this
-    const { newest } = decoder
-    for (let ahead = (newest - this.undecided) | 0; ahead >= 0; ahead--) {
+    for (let ahead = (this.settled - this.undecided) | 0; ahead >= 0; ahead--) {
       const came = decoder.came(this.undecided)
       // What is far behind is not waited for: its place is needed.
       if (!came && shownAt[this.undecided & (STREAM_PLACES - 1)] > overdue && ahead < STREAM_PLACES / 2) return
@@ -89,6 +161,10 @@ export class RelyStream {
   hold(sequence: number, packet: number): void {
     this.packets[sequence & (STREAM_PLACES - 1)] = packet + 1
     this.waiting++
+    if (!this.leap.pending || ((sequence - this.leap.from) | 0) <= 0) return
+    const isFirst = this.aheadSince === Number.POSITIVE_INFINITY
+    if (isFirst) this.aheadSince = this.leap.since
+    if (isFirst || ((sequence - this.aheadEnd) | 0) > 0) this.aheadEnd = sequence
   }
 
   /** The packet that waits with this number, which is the caller's then, or -1. */
