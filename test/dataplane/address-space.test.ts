@@ -1,0 +1,41 @@
+/** What a process says that may have no more address space when it makes room for the packets of a run. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import { packageRoot } from '../../src/package-root.ts'
+
+const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
+if (!hasPrlimit) console.warn('SKIPPED: a process that may have no more address space needs prlimit')
+
+/** Makes packets with half a gigabyte of address space left, which they need twice of, and again without a limit. */
+const script = `
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { Packets } from ${JSON.stringify(pathToFileURL(join(packageRoot(), 'dist/src/dataplane/engine/packets.js')).href)}
+
+const limited = (limit) => execFileSync('prlimit', ['--pid', String(process.pid), '--as=' + limit + ':'])
+const make = () => new Packets({ slots: 16384, mtu: 65507 })
+const [, kibibytes] = /^VmSize:\\s+(\\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))
+limited(Number(kibibytes) * 1024 + 512 * 2 ** 20)
+try {
+  make()
+  console.log('they were made')
+} catch (error) {
+  console.log(error.message)
+}
+limited('unlimited')
+console.log(make().slots)
+`
+
+test.skipIf(!hasPrlimit)('it names the address space that the packets need, and what to do', () => {
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+  })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  const [message, slots] = stdout.split('\n')
+  expect(message).toMatch(
+    /^the packets of the run need 10\d\d MiB of address space, which cannot be had: stop other runs, or raise the limit of the process \(ulimit -v, LimitAS=\); they need less where no component brings in packets of more than 1500 bytes \(mtu; here 65507\)/,
+  )
+  expect(slots).toBe('16384')
+})
