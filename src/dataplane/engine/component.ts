@@ -94,6 +94,11 @@ export interface ComponentContext<
   /** Whether packets that leave this component may reach one that makes them grow. */
   grows(): boolean
   /**
+   * Whether what leaves this component ends, unaltered, at connections of the run that say when they have taken it: any (`any`), or such as
+   * carry streams only.
+   */
+  endsAtConnections(any: boolean): boolean
+  /**
    * Longest packet, bytes, that what it reaches from the output with that name can send with all that is written around it on the way;
    * Infinity where nothing limits it.
    */
@@ -170,6 +175,8 @@ export interface ComponentDefinition<
   readonly decoupled?: boolean
   /** Flows whose input leads to another flow's output, where not to their own: the name of the one to that of the other. */
   readonly crosses?: Readonly<Record<string, string>>
+  /** Sends over connections, which say when they have taken a packet of a stream: bytes of a stream, or packets that are kept apart. */
+  connects?(config: Static<S>): 'stream' | 'packets'
   /** True when every packet leaves with a remote address of this component's choice. */
   readonly addresses?: boolean
   /** True when what comes out is not what came in: other bytes, or another place to go to. */

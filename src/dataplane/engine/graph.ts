@@ -263,6 +263,7 @@ export class Graph {
       shared: (common, make) => this.shared(common, make),
       follows: (other) => this.reaches(other, name),
       foreignAddresses: () => this.hasForeignAddresses(name),
+      endsAtConnections: (any) => this.endsAtConnections(name, any),
       grows: () => growsFrom(name, this.config.components, this.available, this.layout.wiring.onward),
       longestFrom: (output) => this.longestFrom(output),
       timer: (fire) => this.timers.create(blaming(blame, fire)),
@@ -294,6 +295,25 @@ export class Graph {
       if (other === component || !this.definitionOf(other).decoupled) return false
       return this.reaches(other, component, (between) => this.definitionOf(between).addresses === true)
     })
+  }
+
+  /** Whether what leaves `component` is altered nowhere and ends at connections; what others swallow on the way does not matter. */
+  private endsAtConnections(component: string, any: boolean): boolean {
+    const seen = new Set<Connection>()
+    const { connections, onward } = this.layout.wiring
+    const left = connections.filter((connection) => connection.from.component === component)
+    let ends = false
+    for (let connection = left.pop(); connection; connection = left.pop()) {
+      if (seen.has(connection)) continue
+      seen.add(connection)
+      const { component: to } = connection.to
+      const { connects, decoupled, alters } = this.definitionOf(to)
+      const kind = connects?.(this.config.components[to].config)
+      if (kind === 'stream' || (any && kind)) ends = true
+      else if (decoupled || alters) return false
+      else left.push(...(onward.get(connection) ?? []))
+    }
+    return ends
   }
 
   /** Whether packets that leave the component `from` reach `to` inside the graph, through no component that `stops` them. */

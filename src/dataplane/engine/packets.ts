@@ -16,6 +16,8 @@ export interface PacketsOptions {
 }
 
 const REMOTE_WORDS = REMOTE_BYTES / 4
+/** Where a remote record, whose last words say nothing of the address, has the stream and the number in it. */
+const STREAM_WORD = REMOTE_WORDS - 2
 const CACHE_LINE_BYTES = 64
 
 /** Bytes of the tables that a slot has a place in: three of words beside the stack of free slots, two of doubles, and the remote records. */
@@ -282,6 +284,24 @@ export class Packets implements PacketMemory {
   setRemote(packet: number, record: Int32Array): void {
     const at = packet * REMOTE_WORDS
     for (let i = 0; i < REMOTE_WORDS; i++) this.remoteWords[at + i] = record[i]
+  }
+
+  /** Annotates a packet that has a remote address with the stream it is part of, over 0, and its number there. They go where the address goes. */
+  setStream(packet: number, stream: number, number: number): void {
+    const at = packet * REMOTE_WORDS + STREAM_WORD
+    this.remoteWords[at] = stream
+    this.remoteWords[at + 1] = number
+  }
+
+  /** The stream that a packet is part of, 0 for none. */
+  streamOf(packet: number): number {
+    const at = packet * REMOTE_WORDS
+    return this.remoteWords[at] === 0 ? 0 : this.remoteWords[at + STREAM_WORD]
+  }
+
+  /** The number of a packet in its stream. */
+  numberOf(packet: number): number {
+    return this.remoteWords[packet * REMOTE_WORDS + STREAM_WORD + 1]
   }
 
   /** Reads a packet's remote record into `record`, `REMOTE_BYTES / 4` words. */

@@ -41,7 +41,7 @@ export interface PacketMemory {
 
 /**
  * A remote address record: u8 family (0 none, 4, 6), u8 reserved, u16 port (host order), u32 scope id (host order),
- * 16 address bytes (IPv4 uses the first 4), 8 reserved. Host order means a Uint16Array view reads it.
+ * 16 address bytes (IPv4 uses the first 4), i32 stream and i32 number in it where a connection was read (0 else). Host order means a Uint16Array view reads it.
  */
 export const REMOTE_BYTES = 32
 

@@ -90,6 +90,7 @@ export class ConnectionEndpoint implements ConnectionOwner {
     context.metrics.opened_connections.add(1)
     if (!accepting) this.told.clear()
     const who = io.name || 'a client without a name'
+    if (this.options.numbered) this.receiving.opened(connection)
     context.log(accepting ? 'DEBUG' : 'INFO', `connected ${accepting ? 'by' : 'to'} ${who}`)
     if (!accepting) this.sending.wantFlush(connection)
   }
@@ -120,6 +121,7 @@ export class ConnectionEndpoint implements ConnectionOwner {
   over(connection: Connection, errno: number): void {
     const { options, sending, context } = this
     if (errno === ENODATA) {
+      this.receiving.watch(connection)
       if (options.framing === 'stream' && options.sends && this.accepting) this.half.add(connection)
       else {
         sending.sendQueued(connection)
@@ -153,6 +155,7 @@ export class ConnectionEndpoint implements ConnectionOwner {
       const connection = own ?? (peers as Peers).of(packet)
       if (connection) sending.enqueue(connection, packet, connection === own)
       else {
+        sending.passedBy(packet)
         packets.release(packet)
         metrics.unconnected_packets.add(1)
       }
@@ -160,9 +163,16 @@ export class ConnectionEndpoint implements ConnectionOwner {
     batch.length = 0
   }
 
-  breakOff(connection: Connection): void {
-    if (connection.io) this.close(connection, true)
-    else this.sending.drop(connection)
+  breakOff(connection: Connection, why: string): void {
+    const { io } = connection
+    const whose = this.accepting ? 'the connection of' : 'the connection to'
+    if (io) {
+      this.context.log('WARN', `reset ${whose} ${io.name || 'a client without a name'}: ${why}`)
+      this.close(connection, true, why)
+    } else {
+      this.sending.drop(connection)
+      this.sending.ended(connection, why)
+    }
   }
 
   /** End of a breath. */
@@ -170,8 +180,9 @@ export class ConnectionEndpoint implements ConnectionOwner {
     this.sending.flush()
   }
 
-  close(connection: Connection, reset: boolean): void {
-    const { options, context, connecting } = this
+  close(connection: Connection, reset: boolean, why = 'the connection that it led to has ended'): void {
+    const { options, context, connecting, sending } = this
+    const isLost = reset || connection.queue.length > 0
     const breaks = reset || (options.framing === 'stream' && connection.queue.length > 0)
     if (breaks) context.metrics.reset_connections.add(1)
     const lasted = context.clock.now - connection.opened
@@ -180,6 +191,7 @@ export class ConnectionEndpoint implements ConnectionOwner {
     if (was) this.open--
     if (connecting) connecting.lost(was ? lasted : 0)
     else options.peers?.remove(connection)
+    sending.ended(connection, isLost ? why : undefined)
   }
 
   forget(connection: Connection, reset = false): void {

@@ -10,6 +10,7 @@ export const CONNECTION_METRICS = {
   empty_packets: drop('Packets of no bytes, which cannot be sent.'),
   send_queue_drops: drop('Packets dropped because the queue of their connection was full.'),
   unsent_packets: drop('Packets that waited for a connection when it ended.'),
+  broken_stream_packets: drop('Packets of a stream of which some had been lost, discarded until it ends.'),
   refused_packets: drop('Packets that the kernel refused for good: too long.'),
   send_blocked: counter('Times the kernel took no more packets for now.'),
   queued_packets: held('Packets waiting to be sent.'),

@@ -8,6 +8,7 @@ import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
 import type { CONNECTION_METRICS } from './connection-metrics.ts'
 import type { SendQueue } from './send-queue.ts'
+import type { Stream } from './streams.ts'
 
 /** Payload that waits for one connection. */
 export const MAX_QUEUE_BYTES = 256 << 10
@@ -26,6 +27,8 @@ export class Connection {
   half = false
   /** Client id that received packets carry, -1 for none. */
   client = -1
+  /** What is received from it, where that is numbered. */
+  stream: Stream | null = null
   /** Among those with something to send at the end of the breath. */
   flushing = false
   /** When it was opened. */
@@ -56,6 +59,7 @@ export interface ConnectionContext {
   io: Io
   log: Log
   timer(fire: () => void): Timer
+  shared<T>(name: string, make: () => T): T
   metrics: Metrics<typeof CONNECTION_METRICS>
 }
 
@@ -64,6 +68,8 @@ export interface ConnectionEndpointOptions {
   /** Whether packets are sent, so that one whose other end has finished is of use still. */
   sends: boolean
   framing: Framing
+  /** Whether what is received ends at connections of the same run, so that it is numbered and waits for them. */
+  numbered: boolean
   /** What to listen at, or to connect to. */
   socket: ConnectionOptions
   /** There for a listener. */
@@ -84,8 +90,8 @@ export interface ConnectionOwner {
   close(connection: Connection, reset: boolean): void
   /** Gives back what belongs to a connection. */
   forget(connection: Connection): void
-  /** Bytes are missing in what was to be sent. */
-  breakOff(connection: Connection): void
+  /** Bytes are missing in what was to be sent: `why` says to the log what has happened. */
+  breakOff(connection: Connection, why: string): void
   /** A WARN about `subject`, once until a connection is made anew. */
   tell(subject: string, message: string): void
 }

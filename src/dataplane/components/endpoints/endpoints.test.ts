@@ -191,6 +191,44 @@ describe('simulated TCP', () => {
     expect(bench.metrics().it).toMatchObject({ held_at_end_packets: 128 })
   })
 
+  /** A client's stream from one listener of the run by `way`, from `up` to `late`, to another. */
+  const stream = (way: Record<string, Record<string, unknown>>) => ({
+    client: { tcp: { remote_address: '127.0.0.1:7000', application_facing: true, input: 'said' } },
+    near: { tcp: { listen_address: '127.0.0.1:7000', application_facing: true, output: 'up' } },
+    way,
+    far: { tcp: { remote_address: '127.0.0.1:7001', application_facing: true, input: 'late' } },
+    service: { tcp: { listen_address: '127.0.0.1:7001', application_facing: true, output: 'heard' } },
+  })
+
+  it('reads a stream no further than it is taken at its end, however long that lasts', () => {
+    const bench = drive(stream({ delay_constant: { flows: [{ input: 'up', output: 'late' }], delay: 60_000 } }))
+    bench.advance(1e9)
+    for (let i = 0; i < 5000; i++) {
+      bench.send('said', payload(1200, i))
+      if (i % 100 === 99) bench.advance(1e6)
+    }
+    bench.advance(50e9)
+    expect(bench.metrics().near.received_packets).toBe(4096)
+    bench.advance(100e9)
+    const heard = Buffer.concat(bench.take('heard').map(({ bytes }) => bytes))
+    expect(heard.length).toBe(5000 * 1200)
+    for (let i = 0; i < 5000; i++) expect(heard.subarray(i * 1200, (i + 1) * 1200).equals(payload(1200, i))).toBe(true)
+    for (const name of ['client', 'near', 'far']) expect(bench.metrics()[name].reset_connections).toBe(0)
+    bench.check()
+    bench.stop()
+  })
+
+  it('breaks a stream off that has lost a packet, at both ends, before what is behind it is heard', () => {
+    const bench = drive(stream({ periodic_burst_loss: { input: 'up', output: 'late', interval: 4, burst: 1 } }))
+    bench.advance(1e9)
+    for (let i = 0; i < 6; i++) bench.send('said', payload(1200, i))
+    bench.advance(5e9)
+    expect(bench.take('heard').map(({ bytes }) => bytes)).toEqual([0, 1, 2, 3].map((i) => payload(1200, i)))
+    expect(bench.metrics()).toMatchObject({ near: { reset_connections: 1 }, far: { reset_connections: 1 } })
+    bench.check()
+    bench.stop()
+  })
+
   it.each([
     [{}, 'listen_address or remote_address is needed'],
     [{ listen_address: '127.0.0.1:1', remote_address: '127.0.0.1:1' }, 'leave one of them out'],

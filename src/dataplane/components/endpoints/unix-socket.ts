@@ -63,6 +63,7 @@ A name proves nothing about who is behind it: any program of the user can take a
     received_oversize_packets: counter('Packets longer than the MTU, not taken.', 'packets'),
   },
   decoupled: true,
+  connects: () => 'packets',
   mtu: ({ mtu = 65_535 }) => mtu,
   sends: ({ mtu = 65_535 }) => mtu,
   check({ input, output, server, client }) {
@@ -97,6 +98,7 @@ A name proves nothing about who is behind it: any program of the user can take a
       outlet: outlets.output,
       sends: config.input !== undefined,
       framing: 'packets',
+      numbered: false,
       socket: { kind: 'unix', name, mtu, ...(id > 0 && { bind: clientName(id, name) }) },
       ...(server && { peers: new UnixPeers(packets, name) }),
       ...(isAbstract(name) && { trusts: isOwnUser }),
