@@ -1,7 +1,7 @@
 /** What the machine of a node's standing with its hub is made of: its events, effects, guards and actions. */
 import { assign, type EventObject, emit, fromCallback, fromPromise, setup } from 'xstate'
 import type { SignInRecord } from '../store/sign-in.ts'
-import { orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
+import { formerAfter, orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
 import { changeOverDelay, EARLY_ATTEMPTS, HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
 
 /** What the machine needs of a link session. */
@@ -255,9 +255,11 @@ export const hubConnectionParts = setup({
     countTry: assign({ tried: ({ context }) => context.tried + 1 }),
     seek: assign({ isSeeking: true }),
     seekNoMore: assign({ isSeeking: false }),
-    takeServers: assign(({ context: { signIn }, event }) =>
-      event.type === 'SERVERS' && signIn !== null ? { signIn: { ...signIn, servers: event.servers } } : {},
-    ),
+    takeServers: assign(({ context: { signIn }, event }) => {
+      if (event.type !== 'SERVERS' || signIn === null) return {}
+      const { servers } = event
+      return { signIn: { ...signIn, servers, former: formerAfter(signIn, servers) } }
+    }),
     /** Brings what the sign-in says of the hub's servers, and of the last link, to the disk. */
     keepServers: (_, _signIn: SignInRecord) => {},
     dropLink: assign({ link: null, isSeeking: false }),

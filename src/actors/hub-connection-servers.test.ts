@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createActor, fromCallback, fromPromise, SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
 import type { SignInRecord } from '../store/sign-in.ts'
-import { addressesOf, startingOrder } from './hub-addresses.ts'
+import { addressesOf, formerAfter, MAX_FORMER, orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
 import { hubConnection } from './hub-connection.ts'
 import type { Attempt, HubLink, HubNews } from './hub-connection-parts.ts'
 
@@ -211,4 +211,57 @@ describe('the order of the servers', () => {
       expect([...gone].sort()).toEqual(['https://a:1/', 'https://b:1/', 'https://c:1/'])
     }
   })
+
+  test('has a server that only earlier lists have named after each round of the others', () => {
+    const told = {
+      ...signIn,
+      servers: list('https://a:1', 'https://b:1'),
+      former: list('https://y:1', 'https://z:1', 'http://c:1', 'https://a:1').servers,
+    }
+    const starting = startingOrder(told, seeded(1))
+    expect(starting.filter((_, i) => i % 3 < 2)).toEqual([
+      'https://a:1/',
+      'https://b:1/',
+      'https://a:1/',
+      'https://b:1/',
+    ])
+    expect([starting[2], starting[5]].sort()).toEqual(['https://y:1/', 'https://z:1/'])
+    expect(orderAfter(told, 'https://a:1/', seeded(1)).slice(0, 2)).toEqual(['https://b:1/', 'https://a:1/'])
+    expect(orderAfter({ ...told, servers: list('https://a:1') }, 'https://z:1/', seeded(1))).toContain('https://z:1/')
+    expect(othersOf({ ...told, servers: list('https://a:1') }, 'https://a:1/', seeded(1)).sort()).toEqual([
+      'https://y:1/',
+      'https://z:1/',
+    ])
+    expect(othersOf(told, 'https://z:1/', seeded(1))).not.toContain('https://z:1/')
+  })
+
+  test('remembers so many servers that the newest list does not name, those named last first', () => {
+    const before = {
+      ...signIn,
+      servers: list('https://a:1', '', 'https://b:1'),
+      former: list('https://y:1', 'https://b:1', 'https://z:1').servers,
+    }
+    const ids = formerAfter(before, list('https://a:1', 'https://z:1')).map(({ id }) => id)
+    expect(ids).toEqual(['https://b:1', 'https://y:1'])
+    const moved = { issue: 2n, servers: [{ id: 'https://b:1', address: 'https://elsewhere:1' }] }
+    expect(formerAfter(before, moved).map(({ id }) => id)).toEqual(['https://a:1', 'https://y:1', 'https://z:1'])
+    const many = { ...signIn, servers: list(...Array.from({ length: MAX_FORMER + 1 }, (_, i) => `https://n${i}:1`)) }
+    expect(formerAfter(many, list('https://a:1'))).toHaveLength(MAX_FORMER)
+  })
+})
+
+test('a node whose server knew of no others, since it was alone when it started, finds them when it is gone', async () => {
+  const fleet = await started()
+  fleet.away.add(B).add(C)
+  for (const { link } of [...fleet.at(B), ...fleet.at(C)]) link()?.lose()
+  await fleet.pass(20_000)
+  expect(fleet.at(A)).toHaveLength(NODES)
+  for (const node of fleet.nodes)
+    node.tell({ type: 'SERVERS', servers: { issue: 2n, servers: [{ id: A, address: A }] } })
+  fleet.away.clear()
+  fleet.away.add(A)
+  for (const node of fleet.nodes) node.links.at(-1)?.lose()
+  await fleet.pass(30_000)
+  expect(fleet.at(B).length + fleet.at(C).length).toBe(NODES)
+  fleet.stop()
 })

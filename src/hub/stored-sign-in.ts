@@ -56,10 +56,10 @@ export class StoredSignIn {
   }
 
   /** What the machine holds of the hub's servers, and of the last link. */
-  keepServers({ hubId, hubAddress: hub, servers, lastAddress }: SignInRecord): void {
+  keepServers({ hubId, hubAddress: hub, servers, former, lastAddress }: SignInRecord): void {
     this.#change(hubId, (record) => {
       if (record.servers?.issue === servers?.issue && record.lastAddress === lastAddress) return undefined
-      return { ...(servers && { servers }), ...(lastAddress && { lastAddress }) }
+      return { ...(servers && { servers }), ...(former && { former }), ...(lastAddress && { lastAddress }) }
     }).catch((error: unknown) => this.#options.onFact({ kind: 'servers not kept', hub, error }))
   }
 

@@ -14,6 +14,8 @@ export interface SignInRecord {
   certificateKey?: string
   /** Where all servers of the hub are, as the hub key has signed it last; a hub with a key of its own tells that. */
   servers?: { issue: bigint; servers: readonly { id: string; address: string }[] }
+  /** Servers that earlier lists have named and the newest does not, those named last first. */
+  former?: readonly { id: string; address: string }[]
   /** Address of the server that the last link was with, when it is not `hubAddress`. */
   lastAddress?: string
 }
