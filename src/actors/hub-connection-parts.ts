@@ -1,7 +1,7 @@
 /** What the machine of a node's standing with its hub is made of: its events, effects, guards and actions. */
 import { assign, type EventObject, emit, fromCallback, fromPromise, setup } from 'xstate'
 import type { SignInRecord } from '../store/sign-in.ts'
-import { formerAfter, orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
+import { formerAfter, isSameList, orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
 import { changeOverDelay, EARLY_ATTEMPTS, HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
 
 /** What the machine needs of a link session. */
@@ -55,6 +55,8 @@ export interface HubConnectionContext extends HubConnectionInput {
   link: HubLink | null
   /** Address of the server that the link is with, or was last. */
   address: string
+  /** The server that the link is with has told where the hub's servers are. */
+  isTold: boolean
   /** The servers in the order in which they are tried, over and over; with a link, those besides its own. */
   order: readonly string[]
   /** How many of them have been tried. */
@@ -162,9 +164,15 @@ export const hubConnectionParts = setup({
     isNotAsking: ({ context }) => context.asking.length === 0,
     isSeeking: ({ context }) => context.isSeeking,
     hasOthers: ({ context }) => context.order.length > 0,
-    /** A list that counts more than the one there is. */
-    isNewer: ({ context: { signIn }, event }) =>
-      event.type === 'SERVERS' && signIn !== null && event.servers.issue > (signIn.servers?.issue ?? -1n),
+    /**
+     * A list that counts more than the one there is: the first over each link, since the hub lets nodes in where it knows all its servers, and one by a higher
+     * number. A number says nothing over the end of all servers: if the clock of one was ahead, those of later lists are lower.
+     */
+    isNewer: ({ context: { signIn, isTold }, event }) => {
+      if (event.type !== 'SERVERS' || signIn === null) return false
+      const { servers } = event
+      return isTold ? servers.issue > (signIn.servers?.issue ?? -1n) : !isSameList(servers, signIn.servers)
+    },
     isLeaving: ({ context }) => context.isLeaving,
     isClosing: ({ context }) => context.isClosing,
     hasAccepted: ({ context }) => context.accepted.length > 0 && !context.isClosing,
@@ -200,7 +208,7 @@ export const hubConnectionParts = setup({
     hangUpFirst: ({ context }) => first(context).link.close('SHUTDOWN', notJoining),
     takeSignIn: assign(({ context }) => {
       const { signIn, link } = first(context)
-      return { signIn, link, address: new URL(signIn.hubAddress).href }
+      return { signIn, link, address: new URL(signIn.hubAddress).href, isTold: false }
     }),
     replaceLink: ({ context }) => {
       if (context.link !== first(context).link) context.link?.close('REPLACED', 'joined anew')
@@ -235,7 +243,7 @@ export const hubConnectionParts = setup({
       const { signIn } = context
       const address = triedLast(context)
       const isAway = signIn !== null && address !== new URL(signIn.lastAddress ?? signIn.hubAddress).href
-      return { link, address, signIn: isAway ? { ...signIn, lastAddress: address } : signIn }
+      return { link, address, isTold: false, signIn: isAway ? { ...signIn, lastAddress: address } : signIn }
     }),
     /** The one that has admitted the node takes the place of the one that stands. */
     changeOver: ({ context }) => context.link?.close('REPLACED', 'another server of the hub has let this node in'),
@@ -258,8 +266,9 @@ export const hubConnectionParts = setup({
     takeServers: assign(({ context: { signIn }, event }) => {
       if (event.type !== 'SERVERS' || signIn === null) return {}
       const { servers } = event
-      return { signIn: { ...signIn, servers, former: formerAfter(signIn, servers) } }
+      return { isTold: true, signIn: { ...signIn, servers, former: formerAfter(signIn, servers) } }
     }),
+    noteTold: assign({ isTold: true }),
     /** Brings what the sign-in says of the hub's servers, and of the last link, to the disk. */
     keepServers: (_, _signIn: SignInRecord) => {},
     dropLink: assign({ link: null, isSeeking: false }),

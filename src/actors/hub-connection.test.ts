@@ -472,6 +472,29 @@ test('a link that stood before counts no more: neither its end nor its removal',
   expect(machine.state()).toBe('waiting')
 })
 
+test('the first list over each link is taken whatever its number, others by a higher one', async () => {
+  const machine = await reached([...joined, list(9n), list(2n), lost, pass(MAX_BACK_OFF_MS), dialled])
+  const held = () => machine.actor.getSnapshot().context.signIn?.servers?.issue
+  expect(held()).toBe(9n)
+  for (const [told, issue] of [
+    [2n, 2n],
+    [1n, 2n],
+    [3n, 3n],
+  ] as const) {
+    list(told)(machine)
+    expect(held()).toBe(issue)
+  }
+  for (const step of [lost, pass(MAX_BACK_OFF_MS), dialled]) {
+    step(machine)
+    await settle(1)
+  }
+  machine.told.length = 0
+  list(3n)(machine)
+  expect(machine.told).toEqual([])
+  list(2n)(machine)
+  expect(held()).toBe(3n)
+})
+
 test('waits grow with failures in a row, and start anew after a healthy link', async () => {
   const machine = rig(signIn)
   const waits: number[] = []

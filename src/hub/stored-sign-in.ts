@@ -1,4 +1,5 @@
 /** The sign-in on disk: whatever changes it, one change after the other. */
+import { isSameList } from '../actors/hub-addresses.ts'
 import { SerialQueue } from '../contract/serial-queue.ts'
 import type { SeenCertificate } from '../link/link.ts'
 import type { SignIn, SignInRecord } from '../store/sign-in.ts'
@@ -58,7 +59,7 @@ export class StoredSignIn {
   /** What the machine holds of the hub's servers, and of the last link. */
   keepServers({ hubId, hubAddress: hub, servers, former, lastAddress }: SignInRecord): void {
     this.#change(hubId, (record) => {
-      if (record.servers?.issue === servers?.issue && record.lastAddress === lastAddress) return undefined
+      if (isSameList(record.servers, servers) && record.lastAddress === lastAddress) return undefined
       return { ...(servers && { servers }), ...(former && { former }), ...(lastAddress && { lastAddress }) }
     }).catch((error: unknown) => this.#options.onFact({ kind: 'servers not kept', hub, error }))
   }
