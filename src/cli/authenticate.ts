@@ -1,4 +1,5 @@
 /** `penstock authenticate-by-request` and `penstock disconnect`: how a node joins a hub, and leaves it. */
+import { setTimeout } from 'node:timers/promises'
 import { type Client, createClient, PenstockError } from '@penstock/client'
 import type { Command } from 'commander'
 import { isLoopbackHost } from '../contract/address.ts'
@@ -13,6 +14,11 @@ import { type ClientOptions, clientFor, withClient } from './target.ts'
 import { named, paint, print, printJson } from './terminal.ts'
 
 type Options = ClientOptions & { output: Format }
+
+/** How long after Ctrl-C the node may turn out to have joined, milliseconds: what it has to write is small. */
+const SETTLING_MS = 1_000
+/** How often it is asked meanwhile, milliseconds. */
+const LOOK_MS = 50
 
 /** What to do about each way in which joining fails. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -48,6 +54,24 @@ async function hubOf(client: Client) {
   return hubs?.nodes[0]
 }
 
+async function nameOfHub(client: Client, address: string): Promise<string> {
+  const hub = await hubOf(client)
+  return hub === undefined ? address : `${named(hub.name)} (${hub.id})`
+}
+
+/** Whether the node has joined although nobody waits for it any more: an approval that it is writing to its disk cannot be called back. */
+async function hasJoined(client: Client): Promise<boolean> {
+  const signal = AbortSignal.timeout(SETTLING_MS)
+  try {
+    while (!(await client.getLocalNodeId({}, { signal })).isAuthenticated)
+      await setTimeout(LOOK_MS, undefined, { signal })
+    return true
+  } catch {
+    // Its time is over, or the node cannot be asked.
+    return false
+  }
+}
+
 async function authenticate(given: string, options: Options): Promise<void> {
   const client = clientFor(options)
   const address = addressOf(given)
@@ -70,18 +94,26 @@ async function authenticate(given: string, options: Options): Promise<void> {
   try {
     await asking.authenticateByRequest({ hubServerAddress: address }, { signal: stop })
   } catch (error) {
+    // One that was signed in before asked for nothing.
+    if (stop.aborted && !isAuthenticated && (await hasJoined(client))) {
+      const hub = await nameOfHub(client, address)
+      throw new Interrupted(
+        `joined the hub ${hub} before the request was withdrawn\n  leave it: penstock disconnect`,
+        stop.reason,
+      )
+    }
     if (stop.aborted) throw new Interrupted('withdrawn', stop.reason)
     throw await explained(error, client, nodeId)
   } finally {
     spinner.stop()
   }
-  const hub = await hubOf(client)
   if (options.output === 'json') {
+    const hub = await hubOf(client)
     printJson({ nodeId, hubServerAddress: address, hubNodeId: hub?.id, hubName: hub?.name })
     return
   }
-  const name = hub === undefined ? address : `${named(hub.name)} (${hub.id})`
-  print(`${paint('joined', 'green')} the hub ${name}: this node is ${nodeId} there, and signs in by itself from now on`)
+  const hub = await nameOfHub(client, address)
+  print(`${paint('joined', 'green')} the hub ${hub}: this node is ${nodeId} there, and signs in by itself from now on`)
 }
 
 export function addAuthenticate(program: Command): void {
