@@ -131,7 +131,7 @@ function addMoving(hub: Command): void {
     .summary('take the members of a hub from a file')
     .description(
       'Puts the members in a file on the hub of a node that is down, all of them or, where anything is wrong, none. It must have the key of the hub that ' +
-        'they were on, and no members yet. All servers of a hub of several must be down.',
+        "they were on, and no members yet. A data directory that is empty or missing becomes a new node's. All servers of a hub of several must be down.",
     )
     .argument('<file>', 'as penstock hub export writes it')
     .option('--replace', 'in place of the members that are in the data directory')

@@ -58,7 +58,8 @@ export interface ImportedHub {
 
 /**
  * Puts the members in `text` on this hub, all of them or none (into NATS: those that are left, when it is done again). `replace`: in place of those in the data
- * directory. Throws HubFileError where the text is none, an Error where it is another hub's or this one has members.
+ * directory. With the key of that hub, a data directory that is empty or missing becomes a new node's. Throws HubFileError where the text is none, an Error
+ * where it is another hub's or this one has members.
  */
 export async function importHub(
   text: string,
@@ -66,9 +67,11 @@ export async function importHub(
   { replace = false }: { replace?: boolean } = {},
 ): Promise<ImportedHub> {
   const { hubId, server: from, pipelines, members, requestIds } = readHubFile(text)
-  return await withStore(into.directory, async (store) => {
+  // Before anything is made.
+  if (into.keyFile !== undefined) checkKey(hubId, readHubKey(into.keyFile).nodeId)
+  const take = async (store: Store): Promise<ImportedHub> => {
     const { hubId: own, server } = idsOf(into)
-    if (hubId !== own) throw otherKey(hubId, own)
+    checkKey(hubId, own)
     const itself = members.findIndex(({ id }) => id === server)
     if (itself >= 0)
       throw new HubFileError([`the node of this data directory, ${server}, is a member of the hub: let it leave first`])
@@ -80,7 +83,8 @@ export async function importHub(
       members: members.length,
       pipelines: pipelines.map((each) => ({ ...each, node: here.has(each.id) ? server : from })),
     }
-  })
+  }
+  return await withStore(into.directory, take, { makesNode: into.keyFile !== undefined })
 }
 
 async function importInto(
@@ -100,6 +104,10 @@ async function importInto(
 
 function engineOf(config: NodeConfig) {
   return engineSettings(config, hubIdOf(rawKey(readHubKey(config['hubServer.keyFile']).publicKey)))
+}
+
+function checkKey(known: string, own: string): void {
+  if (known !== own) throw otherKey(known, own)
 }
 
 function otherKey(known: string, own: string): Error {

@@ -1,18 +1,26 @@
 /** The data directory of a node that is down, for commands that work on it. */
-import { chownSync, lstatSync, readdirSync, statSync } from 'node:fs'
+import { chownSync, existsSync, lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { identityFile } from '../link/identity.ts'
+import { identityFile, loadIdentity } from '../link/identity.ts'
 import { Store } from '../store/store.ts'
 import { claimDataDirectory, ofDirectory } from './data-directory.ts'
 
-/** Nobody else has the directory meanwhile. Throws, and makes nothing, where it is no node's. */
-export async function withStore<T>(directory: string, work: (store: Store) => Promise<T>): Promise<T> {
+/**
+ * Nobody else has the directory meanwhile. Throws, and makes nothing, where it is no node's; with `makesNode` one that is empty or missing becomes a
+ * new node's.
+ */
+export async function withStore<T>(
+  directory: string,
+  work: (store: Store) => Promise<T>,
+  { makesNode = false }: { makesNode?: boolean } = {},
+): Promise<T> {
   const file = identityFile(directory)
   const isThere = ofDirectory(directory, () => statSync(file, { throwIfNoEntry: false }) !== undefined)
-  if (!isThere) throw noNode(directory)
+  if (!isThere && !(makesNode && namesIn(directory).length === 0)) throw noNode(directory)
   const before = new Set(ofRoot(directory))
   const release = claimDataDirectory(directory)
   try {
+    if (!isThere) loadIdentity(directory)
     const store = new Store(directory)
     try {
       return await work(store)
@@ -34,9 +42,14 @@ function giveToOwner(directory: string, before: ReadonlySet<string>): void {
 
 /** The files of the directory that are root's. */
 function ofRoot(directory: string): string[] {
-  return ofDirectory(directory, () => readdirSync(directory))
+  return namesIn(directory)
     .map((name) => join(directory, name))
     .filter((path) => lstatSync(path, { throwIfNoEntry: false })?.uid === 0)
+}
+
+/** None where the directory is missing. */
+function namesIn(directory: string): string[] {
+  return ofDirectory(directory, () => (existsSync(directory) ? readdirSync(directory) : []))
 }
 
 /** What is on the node. */

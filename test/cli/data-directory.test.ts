@@ -335,6 +335,28 @@ test.skipIf(NOBODY === undefined)('what root does with the directory of another 
   }
 })
 
+test.skipIf(NOBODY === undefined)(
+  "a node that root makes by an import in the empty directory of another user is that user's",
+  async () => {
+    const key = join(directory.path, 'moved.key')
+    const file = join(directory.path, 'moved.jsonl')
+    const from = join(directory.path, 'moved')
+    const path = ofNobody('taken')
+    await end(await up(from, undefined, ['--hub']))
+    for (const command of [
+      ['key', 'adopt', key, '--data-dir', from],
+      ['export', file, '--data-dir', from, '--hub-key-file', key],
+      ['import', file, '--data-dir', path, '--hub-key-file', key],
+    ]) {
+      const { code, stderr } = await penstock(['hub', ...command])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    }
+    const taken = await up(path, NOBODY)
+    expect({ node: taken.ready?.node, said: taken.stderr() }).toMatchObject({ node: expect.any(String) })
+    await end(taken)
+  },
+)
+
 test.skipIf(NOBODY === undefined)("a key that is somebody else's: what, where, and what to do", async () => {
   const path = ofNobody('restored')
   await end(await up(path, NOBODY, ['--http-tls', 'auto']))

@@ -1,8 +1,8 @@
 /** A hub's members moved from one data directory to another and back, as an operator does it: its node comes back by itself. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadIdentity } from '../../src/link/identity.ts'
 import { Store } from '../../src/store/store.ts'
@@ -86,7 +86,6 @@ describe('a hub', () => {
     expect(exported).toEqual({ file: path('first.jsonl'), hubId, members: 1 })
     expect(statSync(path('first.jsonl')).mode & 0o777).toBe(0o600)
 
-    loadIdentity(path('second'))
     const imported = await json('hub', 'import', path('first.jsonl'), '--data-dir', path('second'), ...key)
     expect(imported).toEqual({
       file: path('first.jsonl'),
@@ -105,7 +104,7 @@ describe('a hub', () => {
 
   it('goes back the same way, and nothing of its members has changed', async () => {
     await output('hub', 'export', path('second.jsonl'), '--data-dir', path('second'), ...key)
-    loadIdentity(path('third'))
+    mkdirSync(path('third'))
     await output('hub', 'import', path('second.jsonl'), '--data-dir', path('third'), ...key)
     await output('hub', 'export', path('third.jsonl'), '--data-dir', path('third'), ...key)
     const lines = (name: string) => readFileSync(path(name), 'utf8').split('\n').slice(1)
@@ -136,9 +135,19 @@ describe('nothing is taken', () => {
   })
 
   it('where there is no node', async () => {
-    expect(await importing(path('first.jsonl'), 'none', ...key)).toContain('there is no node in')
+    expect(await importing(path('first.jsonl'), 'none')).toContain('there is no node in')
+    const other = ['--hub-key-file', path('other.key')]
+    await output('hub', 'key', 'create', path('other.key'))
+    expect(await importing(path('first.jsonl'), 'none', ...other)).toContain('give the key of that hub')
     expect(await failure('hub', 'export', path('none.jsonl'), '--data-dir', path('none'))).toContain('is no node in')
     expect([existsSync(path('none')), existsSync(path('none.jsonl'))]).toEqual([false, false])
+  })
+
+  it('where there are files, and not that of a node', async () => {
+    mkdirSync(path('files'))
+    const file = directory.file('files/notes', '')
+    expect(await importing(path('first.jsonl'), 'files', ...key)).toContain('there is no node in')
+    expect(readdirSync(path('files'))).toEqual([basename(file)])
   })
 
   it('from a directory', async () => {
