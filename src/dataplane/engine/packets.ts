@@ -1,6 +1,8 @@
 /** The packets of one run: a slab cut in slots, handles into it, and their annotations in parallel arrays. */
 import { native, type PacketMemory, REMOTE_BYTES, TRAIN_BYTES } from '../native/native.ts'
-import { MIN_PACKET } from './room.ts'
+
+/** Largest packet that runs have slots for whatever brings packets in, bytes: what Ethernet carries. */
+export const MIN_PACKET = 1500
 
 export interface PacketsOptions {
   /** How many packets can exist at once. */

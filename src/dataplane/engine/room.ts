@@ -2,6 +2,7 @@
 import { type Problem, pointerOf } from '../../text/pointer.ts'
 import type { Registry, Room } from './component.ts'
 import type { ComponentConfig } from './config.ts'
+import { MIN_PACKET } from './packets.ts'
 import { type Connection, inOrder, type Onward } from './ports.ts'
 
 /** Most bytes that can be kept free in front of a packet, and as many behind it. */
@@ -109,9 +110,6 @@ export function longestPackets(
   }
   return longest
 }
-
-/** Largest packet that runs have slots for whatever brings packets in, bytes: what Ethernet carries. */
-export const MIN_PACKET = 1500
 
 /** Largest packet that any of the components brings in, bytes: what a run's slots are made for. */
 export function largestPacket(components: Record<string, ComponentConfig>, registry: Registry): number {

@@ -10,8 +10,9 @@ import {
   type Framing,
   MAX_QUEUE_BYTES,
 } from './connection.ts'
+import { Flow } from './connection-flow.ts'
 import { SendQueue, type Successors } from './send-queue.ts'
-import { Flow, forgetEnded, MAX_WINDOWS_SHARE, runStreams, type Streams } from './streams.ts'
+import { forgetEnded, MAX_WINDOWS_SHARE, runStreams, type Streams } from './streams.ts'
 
 const { EAGAIN } = constants.errno
 /** Streams that an endpoint knows at once. */

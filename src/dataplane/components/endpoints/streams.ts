@@ -1,6 +1,5 @@
 /** What is read from connections and sent over others of the same run: how much of it is on its way, and whether it arrives whole and in order. */
 import type { Packets } from '../../engine/packets.ts'
-import type { Connection } from './connection.ts'
 
 /** Streams that are known at once: those of the connections there are, and former ones of which something may be on its way still. */
 const MAX_STREAMS = 4096
@@ -51,25 +50,6 @@ export class Stream {
 
   break(why: string): void {
     if (!this.ended) this.reader.broken(why)
-  }
-}
-
-/** A stream at where it is sent from. */
-export class Flow {
-  readonly stream: Stream
-  /** Whether a hole ends it. */
-  readonly isWhole: boolean
-  /** The connection that its last packet went to. */
-  connection: Connection | null = null
-  /** Number that its next packet has. */
-  next = 0
-  /** What comes of it is discarded. */
-  broken = false
-
-  /** `whole`: where its packets go to, a hole would pass as data. */
-  constructor(stream: Stream, whole: boolean) {
-    this.stream = stream
-    this.isWhole = whole && stream.isBytes
   }
 }
 
