@@ -301,6 +301,13 @@ describe('the decoder', () => {
     expect(receiver.source(301)).toBe(NEW)
     decoder.follow(300)
     expect(decoder.newest).toBe(301)
+    // It goes back no further than to what is given up.
+    expect(receiver.source(2000)).toBe(NEW)
+    decoder.giveUpBelow(1000)
+    decoder.retreat(301)
+    expect(decoder).toMatchObject({ newest: 999, missing: 0 })
+    expect(receiver.source(1000)).toBe(NEW)
+    expect(decoder.missing).toBe(0)
     decoder.close()
   })
 

@@ -174,11 +174,13 @@ export class SlidingDecoder {
    */
   retreat(sequence: number): void {
     this.keeper.keep()
-    for (let between = (sequence + 1) | 0; ((this.newest - between) | 0) >= 0; between = (between + 1) | 0) {
+    // What is given up is not waited for again.
+    const newest = ((this.floor - sequence) | 0) > 1 ? (this.floor - 1) | 0 : sequence
+    for (let between = (newest + 1) | 0; ((this.newest - between) | 0) >= 0; between = (between + 1) | 0) {
       if (this.knows(between)) native.slidingDrop(this.keeper.window, between)
-      else if (((between - this.floor) | 0) >= 0) this.missing--
+      else this.missing--
     }
-    this.newest = sequence
+    this.newest = newest
   }
 
   /** The newest is `sequence`, which came ahead of it before a `retreat`, or is behind it. */

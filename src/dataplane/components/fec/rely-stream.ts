@@ -121,9 +121,9 @@ export class RelyStream {
     return ++this.outOfReach >= SOURCES_TO_FOLLOW
   }
 
-  /** Those between `newest`, which was the newest, and `sequence` are missing. */
+  /** Those between `newest`, which was the newest, and `sequence`, where that is ahead of it, are missing. */
   showUpTo(sequence: number, newest: number, now: number): void {
-    this.show((newest + 1) | 0, sequence, now)
+    if (((sequence - newest) | 0) > 1) this.show((newest + 1) | 0, sequence, now)
   }
 
   /** Notes that sources from `first` up to, not including, `end` have been shown to be missing at `now`. */
