@@ -647,6 +647,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
     slidingRead: sourceArguments,
     slidingMatches: sourceArguments,
     slidingForget: () => [window(), sequence()],
+    slidingDrop: () => [window(), sequence()],
     slidingReset: () => [window()],
     aeadUse: () => [random.pick(['auto', 'openssl', 'ipsec-mb', 'none', 'x'.repeat(100)])],
     aeadSealBytes: bytesArguments,
