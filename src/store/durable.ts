@@ -1,6 +1,5 @@
 /** Waiting for a write to be on disk. */
 import { statfsSync, statSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { RootDatabase } from 'lmdb'
 import { NotStored } from '../contract/errors.ts'
@@ -35,17 +34,20 @@ export async function durable(root: RootDatabase, ...writes: Promise<unknown>[])
     throw new NotStored(path, `${text}; ${bytesFree(path)} bytes are free`, { cause: error })
   }
   await root.flushed
-  await requireFile(root)
+  requireFile(root)
 }
 
-async function requireFile(root: RootDatabase): Promise<void> {
+/** At once: writes resolve in the order in which they were begun, on which those who keep what they have written rely. */
+function requireFile(root: RootDatabase): void {
   const file = files.get(root)
   if (file === undefined) return
   const path = pathOf(root)
-  const there = await stat(path).catch((error: unknown) => {
-    if (files.has(root)) throw fileGone(path, error as NodeJS.ErrnoException)
-    return file
-  })
+  let there: FileIdentity
+  try {
+    there = statSync(path)
+  } catch (error) {
+    throw fileGone(path, error as NodeJS.ErrnoException)
+  }
   if (there.ino === file.ino && there.dev === file.dev) return
   throw new NotStored(path, 'another file is in its place', { cure: CURE })
 }

@@ -115,6 +115,20 @@ test('request ids rise and are never given out again', async () => {
   }
 })
 
+test('changes resolve in the order in which they were begun', async () => {
+  const store = new Store(directory)
+  for (let round = 0; round < 20; round++) {
+    const resolved: number[] = []
+    const puts = Array.from({ length: 50 }, async (_, n) => {
+      await store.hubId.put(String(n))
+      resolved.push(n)
+    })
+    await Promise.all(puts)
+    expect(resolved).toEqual(Array.from({ length: 50 }, (_, n) => n))
+  }
+  await store.close()
+})
+
 test.each([
   ['that it would have to grow for', { reserve: () => {} }],
   ['that it has room for', {}],
