@@ -27,6 +27,9 @@ export class SimulatedWorld {
   readonly networks = new NetworkRegistry()
 }
 
+/** More breaths at one moment are no traffic any more, but something that waits for a time that does not come. */
+const MAX_BREATHS_AT_ONCE = 1_000_000
+
 /** How far the virtual clock moves in a breath of a source that is never done, nanoseconds. */
 const BUSY_BREATH_NS = 100_000
 
@@ -179,7 +182,7 @@ export class Simulation {
 /**
  * Moves the virtual time that `simulations` of one world share on to `until` (nanoseconds): each takes its breath in turn, and time
  * moves when nothing waits for any. It stands still once all have ended. `caught` gets what a simulation throws; absent: it is thrown on.
- * `observer` sees them between breaths.
+ * `observer` sees them between breaths. Throws where time would not move on any more.
  */
 export function advanceTogether(
   simulations: readonly Simulation[],
@@ -188,7 +191,17 @@ export function advanceTogether(
   observer?: Observer,
 ): void {
   const [{ clock }] = simulations as [Simulation]
-  for (;;) {
+  let moment = clock.now
+  for (let breaths = 0; ; breaths++) {
+    if (clock.now !== moment) {
+      moment = clock.now
+      breaths = 0
+    }
+    if (breaths > MAX_BREATHS_AT_ONCE) {
+      throw new Error(
+        `the simulated time stands still at ${moment} ns: a component is due again and again; this is a fault of penstock`,
+      )
+    }
     let next = Number.POSITIVE_INFINITY
     for (const simulation of simulations) {
       try {

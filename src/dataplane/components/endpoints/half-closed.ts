@@ -39,12 +39,12 @@ export class HalfClosed {
   /** Closes those to which nothing has been sent for a while. */
   private closeFinished(): void {
     const { connections, clock, timer } = this
-    const oldest = clock.now - MAX_HALF_CLOSED_NS
     let next = Number.POSITIVE_INFINITY
     for (let i = connections.length - 1; i >= 0; i--) {
       const connection = connections[i] as Connection
-      if (connection.since <= oldest) this.close(connection)
-      else next = Math.min(next, connection.since + MAX_HALF_CLOSED_NS)
+      const due = connection.since + MAX_HALF_CLOSED_NS
+      if (due <= clock.now) this.close(connection)
+      else next = Math.min(next, due)
     }
     if (next < Number.POSITIVE_INFINITY) timer.at(next)
   }

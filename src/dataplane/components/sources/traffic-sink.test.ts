@@ -158,6 +158,15 @@ describe('traffic_sink', () => {
     bench.stop()
   })
 
+  test('a time with a fraction, of which the sum with the timeout is rounded down: the flow is finished when it is due', () => {
+    const bench = sink({ timeout_ms: 10_000 })
+    bench.advance(12_000_000_000.062502)
+    bench.send('in', probe(0))
+    bench.advance(10e9)
+    expect(of(bench)).toMatchObject({ finished: 1, finished_flows: 1 })
+    bench.stop()
+  })
+
   test('a source and its copy, joined again: every second packet is a duplicate', () => {
     const bench = drive({
       source: { uniform_traffic_source: { output: 'a', interval: 1, total_packets: 5000, seed: 1 } },

@@ -103,7 +103,8 @@ export const trafficSink = defineComponent({
       let next = Number.POSITIVE_INFINITY
       for (const [id, candidate] of flows) {
         if (candidate.finished) continue
-        if (now - candidate.last < timeout) next = Math.min(next, candidate.last)
+        // The sum by which the timer is set: of times with fractions the difference may be rounded to less than `timeout` when it is due.
+        if (now < candidate.last + timeout) next = Math.min(next, candidate.last)
         else {
           candidate.finished = true
           const { unique, lost, duplicate, reordered } = candidate
@@ -111,7 +112,7 @@ export const trafficSink = defineComponent({
           log('INFO', text, { source: id, packets: unique, lost, duplicate, reordered })
         }
       }
-      if (now - lastArrival < timeout) next = Math.min(next, lastArrival)
+      if (now < lastArrival + timeout) next = Math.min(next, lastArrival)
       else if (metrics.finished.value === 0) {
         metrics.finished.set(1)
         log('INFO', `no packet for ${timeout / NS_PER_MS} ms: finished`)
