@@ -3,6 +3,7 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { native } from '../dataplane/native/native.ts'
 import { makeDirectory } from '../make-directory.ts'
+import { StoreDamaged } from '../store/database-file.ts'
 import type { Reserve } from '../store/room.ts'
 import { storeFiles } from '../store/store.ts'
 
@@ -31,8 +32,8 @@ class DirectoryUnusable extends Error {
  * Makes `directory` (mode 0700) when it is missing, takes it for this node and makes sure that the store has room on its disk before
  * anything of it is mapped. The lock is the kernel's, on a file: it goes with the process however that ends, is seen across PID and mount
  * namespaces, and is not part of a copy. NFS carries it to its server (with `local_lock` it does not); of nodes on two machines over a
- * file system that keeps locks to itself, the second one is not refused. Throws DirectoryInUse or DirectoryUnusable; what it returns
- * gives the directory back.
+ * file system that keeps locks to itself, the second one is not refused. Throws DirectoryInUse, DirectoryUnusable, or StoreDamaged where a node's store
+ * is empty; what it returns gives the directory back.
  */
 export function claimDataDirectory(directory: string): () => void {
   const owner = native.ownerOpen()
@@ -48,12 +49,15 @@ export function claimDataDirectory(directory: string): () => void {
     const lock = join(directory, LOCK_FILE)
     step(lock, () => native.lockOpen(owner, lock))
     const { data, lock: storeLock } = storeFiles(directory)
-    const size = statSync(data, { throwIfNoEntry: false })?.size ?? 0
+    const isUsed = existsSync(join(directory, 'identity.pem'))
+    const size = statSync(data, { throwIfNoEntry: false })?.size
+    // A first start that was cut off leaves an empty file, but no identity yet.
+    if (size === 0 && isUsed) throw new StoreDamaged(data, 'it is empty')
     const wanted = [
       { path: storeLock, bytes: STORE_LOCK_ROOM },
-      { path: data, bytes: size + STORE_ROOM },
+      { path: data, bytes: (size ?? 0) + STORE_ROOM },
     ]
-    const spare = existsSync(join(directory, 'identity.pem')) ? 0 : FILES_ROOM
+    const spare = isUsed ? 0 : FILES_ROOM
     const needed = wanted.reduce((sum, { path, bytes }) => sum + missing(path, bytes), spare)
     if (needed > room(directory)) throw noRoom(directory, needed)
     for (const { path, bytes } of wanted) {
@@ -65,7 +69,7 @@ export function claimDataDirectory(directory: string): () => void {
       }
     }
     try {
-      const ample = size + STORE_AMPLE_ROOM
+      const ample = (size ?? 0) + STORE_AMPLE_ROOM
       if (missing(data, ample) <= room(directory)) native.fileReserve(data, ample)
     } catch {
       // What it must have, it has.

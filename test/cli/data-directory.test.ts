@@ -258,6 +258,7 @@ describe('a damaged penstock.lmdb', () => {
   })
 
   test.each([
+    ['nothing', () => Buffer.alloc(0), 'it is empty'],
     ['a line of text', () => Buffer.from('hello\n'), 'is cut off'],
     ['zeros', () => Buffer.alloc(good.length), 'is no database'],
     ['the first two pages', () => good.subarray(0, 8192), 'is cut off'],
@@ -282,13 +283,15 @@ describe('a damaged penstock.lmdb', () => {
     expect(readFileSync(file).equals(content())).toBe(true)
   })
 
-  test('moved away, or empty: the node comes up under its id', async () => {
-    for (const make of [() => rmSync(file), () => writeFileSync(file, '')]) {
+  test('moved away: the node comes up under its id; empty from a first start that was cut off: as a new one', async () => {
+    const id = readFileSync(join(path, 'identity.pem'))
+    for (const make of [() => rmSync(file), () => [rmSync(join(path, 'identity.pem')), writeFileSync(file, '')]]) {
       make()
       const node = await up(path)
       expect(node.ready, node.stderr()).toBeDefined()
       await end(node)
     }
+    expect(readFileSync(join(path, 'identity.pem')).equals(id)).toBe(false)
   })
 })
 
