@@ -314,3 +314,12 @@ describe('a platform for which there is no binary of sodium-native', () => {
     expect(status).toBe(1)
   })
 })
+
+test.each([20, 24])('no more than %i open files: which limit to raise, in one line', (limit) => {
+  const script = `ulimit -n ${limit} && exec "$@"`
+  const args = ['up', '--data-dir', join(directory.path, `few${limit}`), '--http', '127.0.0.1:0', '--grpc', 'none']
+  const { status, stderr } = spawnSync('sh', ['-c', script, 'sh', ...launcher, ...args], { encoding: 'utf8' })
+  expect(status).toBe(1)
+  expect(stderr.trim().split('\n')).toHaveLength(1)
+  expect(stderr).toMatch(/^penstock: EMFILE: .*ulimit -n/)
+})
