@@ -190,6 +190,22 @@ describe.each(usableAeadBackends)('sealed together by %s', (backend) => {
     expect([packets.held, packets.trainFree[0]]).toEqual([0, 4])
   })
 
+  test('a train that all have left is filled anew, after what was in it has been sealed', () => {
+    const { packets, id } = taught(3)
+    const payloads = [...sendTrain(6), ...sendTrain(7)]
+    const taken = Int32Array.from(receive(id, 2 * SEGMENTS))
+    const came = packets.train[taken[0]]
+    expect(packets.trainFree[0]).toBe(1)
+    const failed = new Int32Array(taken.length)
+    expect(native.aeadSeal(aead, id, taken, taken.length, new Float64Array(1), failed, true)).toBe(0)
+    expect(packets.train[taken.at(-1) as number]).toBe(came)
+    const sealed = [...taken].map((packet) => bytesOf(packets, packet))
+    expect(sealed.map((each) => openedBy(key, each))).toEqual(payloads.map((payload) => Buffer.from(payload)))
+    expect(openPackets(aead, id, taken)).toEqual(payloads.map(() => 'opened'))
+    packets.releaseAll({ handles: taken, length: taken.length })
+    expect([packets.held, packets.trainFree[0]]).toEqual([0, 3])
+  })
+
   test('of a signer, whose text stays as it is, they stay in their slots', () => {
     const packets = new Packets({ slots: 100, mtu: 1472, trains: 1 })
     const id = register(packets)
