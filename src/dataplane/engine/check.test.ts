@@ -277,7 +277,7 @@ describe('loops', () => {
       join: { flow_combiner: { inputs: ['a', 'b'], output: 'd' } },
     }
     expect(chain({ slow: delay(['d', 'c']), ...back })).toEqual([
-      `${at}/join/flow_combiner/inputs/1: packets would go round for ever: "join" → "slow" → "back" → "join", by the connections "d", "c", "b": give one of them another writer or reader, or break the circle with two simulated_networks`,
+      `${at}/join/flow_combiner/inputs/1: packets would go round for ever: "join" → "slow" → "back" → "join", by the connections "d", "c", "b": give one of them another writer or reader, or break the circle with two simulated_networks, with a delay or a bandwidth limit in it`,
     ])
     expect(chain({ slow: delay(['x', 'x'], ['a', 'z']) })[0]).toMatch(/for ever: "slow" → "slow"/)
     expect(chain({ slow: delay(['x', 'y'], ['y', 'x'], ['a', 'z']) })[0]).toMatch(

@@ -256,7 +256,8 @@ function loops(components: Record<string, ComponentConfig>, onward: Onward): Pro
     const names = [...circle, circle[0]].map(({ from }) => `"${from.component}"`).join(' → ')
     const by = circle.map(({ name }) => `"${name}"`).join(', ')
     const { to } = circle[circle.length - 1]
-    const advice = 'give one of them another writer or reader, or break the circle with two simulated_networks'
+    const advice =
+      'give one of them another writer or reader, or break the circle with two simulated_networks, with a delay or a bandwidth limit in it'
     return {
       pointer: portPointer(to, components[to.component].key),
       message: `packets would go round for ever: ${names}, by the connections ${by}: ${advice}`,

@@ -197,11 +197,7 @@ export function advanceTogether(
       moment = clock.now
       breaths = 0
     }
-    if (breaths > MAX_BREATHS_AT_ONCE) {
-      throw new Error(
-        `the simulated time stands still at ${moment} ns: a component is due again and again; this is a fault of penstock`,
-      )
-    }
+    if (breaths > MAX_BREATHS_AT_ONCE) throw new Error(standstill(moment, simulations))
     let next = Number.POSITIVE_INFINITY
     for (const simulation of simulations) {
       try {
@@ -221,6 +217,13 @@ export function advanceTogether(
   // What is to be seen at `until` is the end's.
   observer?.advanceTo(until, clock)
   clock.advanceTo(until)
+}
+
+function standstill(moment: number, simulations: readonly Simulation[]): string {
+  const why = simulations.some((simulation) => simulation.pending)
+    ? 'packets go round through sockets or simulated networks without taking any time: put a delay or a bandwidth limit into their circle'
+    : 'a component is due again and again, which is a fault of penstock'
+  return `the simulated time stands still at ${moment / 1e9} s: ${why}`
 }
 
 /** Looks at simulations at regular times, between their breaths, which it does not change: what happens at such a time is seen then. */

@@ -41,6 +41,13 @@ describe('within one run', () => {
     bench.stop()
   })
 
+  it('packets that go round without taking any time end the simulation, which says what to do', () => {
+    const echo = (name: string) => ({ simulated_network: { network_name: 'lan', input: name, output: name } })
+    const bench = drive({ a: port('a'), one: echo('one'), other: echo('other') })
+    const send = () => bench.send('a-in', payload(0))
+    expect(send).toThrow(/stands still at 0 s: packets go round .*: put a delay or a bandwidth limit into their circle/)
+  })
+
   it('with receivers, to those only; a change of them is live', () => {
     const bench = drive({ a: port('a', { receivers: ['c', 'nobody', 'a'] }), b: port('b'), c: port('c') })
     bench.send('a-in', payload(10, 1))

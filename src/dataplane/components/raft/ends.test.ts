@@ -10,10 +10,10 @@ const SEED = Number(process.env.PENSTOCK_TEST_SEED ?? randomInt(2 ** 31))
 const PACKETS = Number(process.env.PENSTOCK_TEST_RAFT_PACKETS ?? 20_000)
 
 /** An end with two carriers, a stream, and another that nothing is sent on; whoever drives it is the network. */
-function end(seed: number, timeout = 100): Bench {
-  const carriers = [0, 1].map((i) => ({ input: `come ${i}`, output: `go ${i}`, carrier_handle: i + 1 }))
+function end(seed: number, timeout = 100, { stream = 5, first = 1 } = {}): Bench {
+  const carriers = [0, 1].map((i) => ({ input: `come ${i}`, output: `go ${i}`, carrier_handle: i + first }))
   const streams = [
-    { input: 'in', output: 'out', stream_handle: 5, realtime_stream: { timeout } },
+    { input: 'in', output: 'out', stream_handle: stream, realtime_stream: { timeout } },
     { output: 'other out', stream_handle: 4, realtime_stream: { timeout } },
   ]
   return drive({ it: { raft: { streams, carriers } } }, { seed })
@@ -34,6 +34,31 @@ function exchange(first: Bench, second: Bench, lose: (packet: Uint8Array) => boo
 }
 
 const counterOf = (bench: Bench, name: string): number => bench.metrics().it[name] as number
+
+describe('ends that number their streams or carriers differently', () => {
+  test.each([
+    ['streams', { stream: 8 }, /^the other end sends stream 5, which has no output here/, { stream: 5 }],
+    [
+      'carriers',
+      { first: 2 },
+      /^what comes on carrier 2 was sent on carrier 1 and is dropped/,
+      { carrier: 2, sent_on: 1 },
+    ],
+  ])('%s: told once, with both numbers', (_, others, text, fields) => {
+    const near = end(1)
+    const far = end(2, 100, others)
+    for (let n = 0; n < 20; n++) {
+      near.send('in', payload(100, n))
+      exchange(near, far)
+    }
+    expect(far.take('out')).toEqual([])
+    expect(counterOf(far, 'misrouted_packets')).toBeGreaterThanOrEqual(20)
+    const warned = far.log.filter(({ level }) => level === 'WARN')
+    expect(warned).toEqual([expect.objectContaining({ message: expect.stringMatching(text), fields })])
+    near.stop()
+    far.stop()
+  })
+})
 
 describe('sessions', () => {
   test('a new session counts once it has answered a probe, and packets of the former one no more', () => {

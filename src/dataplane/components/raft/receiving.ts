@@ -58,6 +58,8 @@ export class Receiving {
   /** By stream handle: null where nobody reads it. */
   private readonly streams: ReadonlyMap<number, StreamReceiver | null>
   private readonly reactions: Reactions
+  private toldOfCarrier = false
+  private toldOfStream = false
 
   constructor(
     context: ReceivingContext,
@@ -92,7 +94,7 @@ export class Receiving {
       return
     }
     if (view.getInt32(at + 8) !== carrier.settings.handle) {
-      this.drop(packet, metrics.misrouted_packets)
+      this.dropOfOtherCarrier(packet, view.getInt32(at + 8), carrier.settings.handle)
       return
     }
     const kind = view.getUint8(at)
@@ -166,7 +168,7 @@ export class Receiving {
     this.reactions.arrived(carrier)
     const stream = this.streams.get(view.getInt32(at + 16))
     if (!stream) {
-      this.drop(packet, metrics.misrouted_packets)
+      this.dropOfNoStream(packet, view.getInt32(at + 16))
       return
     }
     if (!offset.sample(Math.floor(clock.now / 1000), timeOf(view, at + SYMBOL_AT), clock.now)) {
@@ -192,8 +194,13 @@ export class Receiving {
       return
     }
     this.reactions.arrived(carrier)
-    const stream = this.streams.get(view.getInt32(at + 16))
-    const isFine = stream?.takeRepair(
+    const handle = view.getInt32(at + 16)
+    const stream = this.streams.get(handle)
+    if (!stream) {
+      this.dropOfNoStream(packet, handle)
+      return
+    }
+    const isFine = stream.takeRepair(
       view.getInt32(at + 20),
       view.getUint16(at + 2),
       view.getUint16(at + 24),
@@ -201,7 +208,25 @@ export class Receiving {
       bytes - REPAIR_HEADER_BYTES,
     )
     if (isFine) this.end(packet)
-    else this.drop(packet, stream ? metrics.malformed_packets : metrics.misrouted_packets)
+    else this.drop(packet, metrics.malformed_packets)
+  }
+
+  private dropOfOtherCarrier(packet: number, theirs: number, own: number): void {
+    const { metrics, log } = this.context
+    this.drop(packet, metrics.misrouted_packets)
+    if (this.toldOfCarrier) return
+    this.toldOfCarrier = true
+    const text = `what comes on carrier ${own} was sent on carrier ${theirs} and is dropped: give carrier_handle the same numbers at both ends`
+    log('WARN', text, { carrier: own, sent_on: theirs })
+  }
+
+  private dropOfNoStream(packet: number, stream: number): void {
+    const { metrics, log } = this.context
+    this.drop(packet, metrics.misrouted_packets)
+    if (this.toldOfStream) return
+    this.toldOfStream = true
+    const text = `the other end sends stream ${stream}, which has no output here, and it is dropped: give stream_handle the same numbers at both ends`
+    log('WARN', text, { stream })
   }
 
   private takeReport(at: number, via: Carrier): void {

@@ -250,10 +250,14 @@ describe('defragmentizer', () => {
     bench.stop()
   })
 
-  test('a newcomer gets no place while all are heard', () => {
+  test.each([
+    ['fragments', 2],
+    ['packets in one piece, once each has a place', 1],
+  ])('a newcomer gets no place while %s of all are heard', (_, count) => {
     const bench = drive(joiner)
     for (let serial = 1; serial < 60; serial++) {
-      for (let sender = 0; sender < 64; sender++) bench.send('in', fragment(serial, 0, 2, [1], sender))
+      const pieces = serial === 1 ? 2 : count
+      for (let sender = 0; sender < 64; sender++) bench.send('in', fragment(serial, 0, pieces, [1], sender))
       bench.send('in', fragment(serial, 0, 2, [1], 1000))
       bench.advance(20e6)
     }

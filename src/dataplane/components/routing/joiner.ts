@@ -65,8 +65,12 @@ export class Joiner {
       return
     }
     packets.trimFront(packet, FRAGMENT_BYTES)
-    if (count === 1) this.outlet.push(packet)
-    else this.join(packet, view.getUint16(at), view.getInt32(at + 2), index, count)
+    const sender = view.getUint16(at)
+    if (count === 1) {
+      // Needs no place, but whoever has one is not silent.
+      this.senders.find(sender)
+      this.outlet.push(packet)
+    } else this.join(packet, sender, view.getInt32(at + 2), index, count)
   }
 
   private join(packet: number, sender: number, serial: number, index: number, count: number): void {
