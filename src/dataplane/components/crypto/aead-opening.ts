@@ -7,7 +7,7 @@ import { type Counter, drop, gauge, type Metrics } from '../../engine/metrics.ts
 import type { Outlet } from '../../engine/outlet.ts'
 import { aeadBackendText } from '../../native/aead-backends.ts'
 import { REPLAY_WINDOW } from '../../native/cipher-calls.ts'
-import { native, REMOTE_BYTES } from '../../native/native.ts'
+import { native } from '../../native/native.ts'
 import { AeadReceiver, MALFORMED, OPENED, REFLECTED, REPLAYED, UNTRIED } from './aead-receiver.ts'
 import { ownSalts } from './own-salts.ts'
 import { SEALED_BYTES, type SuiteKey } from './suites.ts'
@@ -46,13 +46,12 @@ export function aeadOpening(
     clock: context.clock,
     own: ownSalts(context),
     follows: context.follows,
-    wrongKey(packet) {
-      const record = new Int32Array(REMOTE_BYTES / 4)
-      packets.readRemote(packet, record)
-      const address = formatRemote(record)
+    wrongKey(remote, others) {
+      const address = formatRemote(remote)
       const sender = address === '' ? 'a sender' : `the sender at ${address}`
       const cause = 'it has another key or suite, or something on the way alters packets'
-      log('WARN', `nothing that ${sender} ${suite.verb} can be opened: ${cause}`, { address })
+      const more = others === 0 ? '' : `; so it is with ${others === 1 ? 'another sender' : `${others} other senders`}`
+      log('WARN', `nothing that ${sender} ${suite.verb} can be opened: ${cause}${more}`, { address, others })
     },
   })
   log('INFO', `opens ${suite.name} by ${aeadBackendText()}`, { backend: native.aeadBackend() })
@@ -89,7 +88,10 @@ export function aeadOpening(
 
   return {
     input,
-    observe: () => metrics.known_runs.set(receiver.known),
+    observe: () => {
+      metrics.known_runs.set(receiver.known)
+      receiver.observe()
+    },
     stop: () => receiver.close(),
   }
 }

@@ -3,6 +3,7 @@ import type { RunClock } from '../../engine/clock.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { AEAD_OUTCOMES } from '../../native/cipher-calls.ts'
 import { native } from '../../native/native.ts'
+import { FailingSenders, type TellFailing } from './failing-senders.ts'
 import type { OwnSalts } from './own-salts.ts'
 import { deriveKey, SALT_BYTES, SEALED_BYTES, type SuiteKey } from './suites.ts'
 import { Trials } from './trials.ts'
@@ -17,9 +18,6 @@ const FORGED = AEAD_OUTCOMES.forged
 export const UNTRIED = 4
 export const REFLECTED = 5
 
-/** Failed trials of one salt after which it is worth a word that nothing of it opens. */
-const TELLING = 3
-
 /** A run of a sender, known by its salt; known from its first packet that is authentic. */
 class Sender {
   high = 0
@@ -33,15 +31,6 @@ class Sender {
   first = 0
 }
 
-/** A salt of which no packet was authentic when it was tried. */
-class Failure {
-  high = 0
-  low = 0
-  /** Trials that failed, 0 while nothing is noted here. */
-  trials = 0
-  used = 0
-}
-
 /** What a receiver wants to know of its surroundings. */
 export interface AeadReceiverOptions {
   packets: Packets
@@ -52,8 +41,8 @@ export interface AeadReceiverOptions {
   /** Salts of the run's own encrypters, and whether what one of them seals comes here inside the graph, as it was wired. */
   own: OwnSalts
   follows(component: string): boolean
-  /** Told once, with the packet at hand, when nothing of a sender opens. */
-  wrongKey(packet: number): void
+  /** Nothing of a sender opens: told of one sender a minute at most. */
+  wrongKey: TellFailing
 }
 
 export class AeadReceiver {
@@ -64,14 +53,12 @@ export class AeadReceiver {
   private readonly trials: Trials
   private readonly own: OwnSalts
   private readonly follows: (component: string) => boolean
-  private readonly wrongKey: (packet: number) => void
   private readonly senders = Array.from({ length: MAX_SALTS }, () => new Sender())
   /** Known too, with windows of their own, until others beyond the senders need the place. */
   private readonly newcomers = Array.from({ length: MAX_SALTS }, () => new Sender())
-  private readonly failures = Array.from({ length: MAX_SALTS }, () => new Failure())
+  private readonly failing: FailingSenders
   /** Runs whose keys and windows are kept; once it is closed, how many were. */
   known = 0
-  private warned = false
   private readonly salt = new Uint8Array(SALT_BYTES)
   private latest: Sender
   private heard = 0
@@ -84,7 +71,7 @@ export class AeadReceiver {
     this.trials = new Trials(clock)
     this.own = own
     this.follows = follows
-    this.wrongKey = wrongKey
+    this.failing = new FailingSenders(packets, clock, wrongKey)
     this.latest = this.senders[0]
   }
 
@@ -161,10 +148,15 @@ export class AeadReceiver {
   /** What becomes of `handles[at]`, whose salt is none that is known: being authentic makes it known. */
   private openUnknown(handles: Int32Array, at: number, high: number, low: number, outcome: Uint8Array): number {
     if (this.own.reflects(high, low, this.follows)) return REFLECTED
-    if (!this.trials.take()) return this.hasFailed(high, low) ? FORGED : UNTRIED
+    if (!this.trials.take()) return this.failing.has(high, low) ? FORGED : UNTRIED
     if (this.admit(handles, at, high, low, outcome)) return OPENED
-    this.noteFailure(handles[at], high, low)
+    this.failing.add(handles[at], high, low)
     return FORGED
+  }
+
+  /** To be called now and then: somebody that nothing opens of may wait to be told of. */
+  observe(): void {
+    this.failing.tellDue()
   }
 
   /** Closes every key. */
@@ -189,36 +181,6 @@ export class AeadReceiver {
     return null
   }
 
-  private hasFailed(high: number, low: number): boolean {
-    for (const failure of this.failures) {
-      if (failure.trials === 0 || failure.high !== high || failure.low !== low) continue
-      failure.used = ++this.heard
-      return true
-    }
-    return false
-  }
-
-  /** A salt that fails time and again is a sender with another key, and not what a network does to packets now and then. */
-  private noteFailure(packet: number, high: number, low: number): void {
-    let noted = this.failures[0]
-    for (const failure of this.failures) {
-      if (failure.trials > 0 && failure.high === high && failure.low === low) {
-        noted = failure
-        break
-      }
-      if (failure.used < noted.used) noted = failure
-    }
-    if (noted.high !== high || noted.low !== low || noted.trials === 0) {
-      noted.high = high
-      noted.low = low
-      noted.trials = 0
-    }
-    noted.used = ++this.heard
-    if (++noted.trials < TELLING || this.warned) return
-    this.warned = true
-    this.wrongKey(packet)
-  }
-
   /**
    * Opens `handles[at]` with the key of its salt, which takes a free place if that succeeds, or else that of the newcomer longest
    * unheard; whether it did.
@@ -235,6 +197,7 @@ export class AeadReceiver {
       native.close(aead)
       return false
     }
+    this.failing.remove(high, low)
     const silent = silentLongest(this.senders)
     const isFree = silent.aead < 0
     const sender = isFree ? silent : silentLongest(this.newcomers)

@@ -76,6 +76,31 @@ describe('ssl_poly1305_checker', () => {
     other.stop()
   })
 
+  it("tells of a peer with another secret whatever strangers' junk came before, and in one line a minute of all of it", () => {
+    const bench = checker()
+    const junk = (salt: number) => Uint8Array.from({ length: 60 }, (_, i) => (i < 8 ? salt : i))
+    for (let salt = 1; salt <= 80; salt++) {
+      bench.advance(10e6)
+      bench.send('in', [junk(salt), junk(salt), junk(salt)], { remote: `198.51.100.${salt}:9` })
+    }
+    const peer = signed(some(20, 4)).map((bytes) => Uint8Array.from(bytes, (byte, i) => (i < 16 ? byte : byte ^ 1)))
+    bench.send('in', peer, { remote: '192.0.2.7:5000' })
+    // Somebody whose packets arrive after all is not told of.
+    const right = signed(some(4), 2)
+    const damaged = right.slice(0, 3).map((bytes) => Uint8Array.from(bytes, (byte, i) => (i === 20 ? byte ^ 1 : byte)))
+    bench.send('in', [...damaged, right[3]], { remote: '192.0.2.8:5000' })
+    const warnings = () => bench.log.filter(({ level }) => level === 'WARN').map(({ message }) => message)
+    expect(warnings()).toHaveLength(1)
+    bench.advance(60e9)
+    bench.metrics()
+    const cause = 'it has another key or suite, or something on the way alters packets'
+    expect(warnings()).toEqual([
+      `nothing that the sender at 198.51.100.1:9 signs can be opened: ${cause}`,
+      `nothing that the sender at 192.0.2.7:5000 signs can be opened: ${cause}; so it is with 79 other senders`,
+    ])
+    bench.stop()
+  })
+
   it('takes nothing that an encrypter made with the same key', () => {
     const suite = { chacha20_poly1305_sha_256: { key: SECRET } }
     const encrypter = drive({ enc: { ssl_encrypt: { input: 'in', output: 'out', ...suite } } })
