@@ -6,7 +6,7 @@ import { fingerprintOf, fingerprintText, keyFingerprintOf } from './certificate.
 import { loadSignatures } from './ed25519.ts'
 import { joinLink, type NodeHandshakeOptions } from './handshake-node.ts'
 import { type Dialled, LinkRefused, LinkUnreachable, type SeenCertificate } from './link.ts'
-import { MAX_FRAME_BYTES } from './messages.ts'
+import { MAX_RECEIVE_BYTES } from './messages.ts'
 import { speaksNoTls } from './tls-error.ts'
 import { type CloseCode, closeReason, deaf, type LinkTransport, type TransportHandlers } from './transport.ts'
 
@@ -55,7 +55,7 @@ export function dialHub(options: DialOptions): Promise<Dialled> {
     const socket = new WebSocket(url, SUBPROTOCOL, {
       followRedirects: false,
       perMessageDeflate: false,
-      maxPayload: MAX_FRAME_BYTES,
+      maxPayload: MAX_RECEIVE_BYTES,
       // Judged below, where a self-signed certificate can be told by its fingerprint.
       rejectUnauthorized: false,
       ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),

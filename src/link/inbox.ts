@@ -1,5 +1,6 @@
 /** What peers have sent and nobody has handled yet: bounded for each, handled in turns, so that no flood holds up anybody else. */
 import type { WebSocket } from 'uWebSockets.js'
+import { MAX_RECEIVE_BYTES } from './messages.ts'
 import {
   type CloseCode,
   closeCodes,
@@ -17,6 +18,13 @@ const SLICE_MS = 2
 const ARRIVAL_OVERHEAD = 256
 /** WebSocket pings and pongs in a row, without a message: the heartbeat of a session comes more often than that. */
 const MAX_CONTROL_FRAMES = 100
+/** What uWebSockets.js says (with code 1006) of connections that it has cut because of what the peer sent, and what that means. */
+const CUT_FOR: ReadonlyMap<string, string> = new Map([
+  ['Received too big message', `a frame of more than ${MAX_RECEIVE_BYTES} bytes`],
+  ['Received invalid WebSocket frame', 'a frame that RFC 6455 forbids'],
+  ['Received invalid UTF-8', 'a text message, which is not UTF-8'],
+  ['Received invalid close payload', 'a close frame that RFC 6455 forbids'],
+])
 /** Handled places at the front of an inbox before they are given back. */
 const COMPACT_AT = 256
 
@@ -131,6 +139,8 @@ export class UwsTransport implements LinkTransport {
 
   lost(code: number, reason: string): void {
     this.#isGone = true
+    const violation = CUT_FOR.get(reason)
+    if (code === 1006 && violation !== undefined) this.#arrived(violation)
     this.#arrived({ code, reason })
   }
 

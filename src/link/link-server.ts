@@ -6,7 +6,7 @@ import { loadSignatures } from './ed25519.ts'
 import { acceptLink, type HubHandshake, type HubOptions } from './handshake-hub.ts'
 import { Inboxes, UwsTransport } from './inbox.ts'
 import type { LinkServer, LinkSession, SocketHost, Upgrade, UpgradeRequest } from './link.ts'
-import { MAX_FRAME_BYTES } from './messages.ts'
+import { MAX_RECEIVE_BYTES } from './messages.ts'
 import { MAX_BACKLOG_BYTES } from './session.ts'
 
 /** What an admitted link may have sent that waits to be handled, bytes. */
@@ -65,7 +65,7 @@ class UwsLinkServer implements LinkServer {
 
   attach(host: SocketHost): void {
     const behavior = {
-      maxPayloadLength: MAX_FRAME_BYTES,
+      maxPayloadLength: MAX_RECEIVE_BYTES,
       // The session stops well before; what is left is a transport that nobody watches.
       maxBackpressure: 4 * MAX_BACKLOG_BYTES,
       closeOnBackpressureLimit: true,

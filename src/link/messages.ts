@@ -10,7 +10,12 @@ import type { Intent, LinkStatus, NodeRecord, RefusalReason } from './link.ts'
 import type { SignedBody } from './signed.ts'
 
 /** Longest frame, bytes. */
-export const MAX_FRAME_BYTES = 128 * 1024
+const MAX_FRAME_BYTES = 128 * 1024
+/**
+ * Longest WebSocket message that is taken in whole, bytes: who sends a frame that is too long is told so (4400), which the WebSocket libraries do
+ * not do where they cut off by themselves.
+ */
+export const MAX_RECEIVE_BYTES = 2 * MAX_FRAME_BYTES
 /** Longest frame before the handshake is over, bytes. */
 export const MAX_HANDSHAKE_FRAME_BYTES = 16 * 1024
 /** Longest encoded NodeRecord, bytes: it travels in a frame of the handshake. */

@@ -14,6 +14,7 @@ import { HttpListener } from '../../src/api/http.ts'
 import { systemClock } from '../../src/contract/clock.ts'
 import { autoCertificate, makeCertificate } from '../../src/link/certificate.ts'
 import { type DialOptions, dialHub, LINK_PATH, SUBPROTOCOL } from '../../src/link/dial.ts'
+import { acceptLink } from '../../src/link/handshake-hub.ts'
 import { joinLink } from '../../src/link/handshake-node.ts'
 import { hubAddress } from '../../src/link/hub-address.ts'
 import type { LinkSession } from '../../src/link/link.ts'
@@ -21,7 +22,7 @@ import { createLinkServer, type LinkServerOptions } from '../../src/link/link-se
 import { relay } from '../../src/link/relay.ts'
 import { Recorder, TestHub } from '../../src/link/testing.ts'
 import { deaf, type LinkTransport } from '../../src/link/transport.ts'
-import { settle } from '../harness/waiting.ts'
+import { settle, until } from '../harness/waiting.ts'
 
 const ok = { code: 'OK', message: '' } as const
 
@@ -254,6 +255,8 @@ test.each([
   ['junk', Buffer.from('ffffffff', 'hex'), 'the bytes are no frame'],
   ['nothing', Buffer.alloc(0), 'a frame without a known member'],
   ['too much', Buffer.alloc(20_000), 'a frame of 20000 bytes, 16384 are allowed'],
+  ['more than any frame has', Buffer.alloc(131_073), 'a frame of 131073 bytes, 16384 are allowed'],
+  ['twice as much', Buffer.alloc(262_144), 'a frame of 262144 bytes, 16384 are allowed'],
 ])('who begins with %s is cut off with the reason', async (_, message, reason) => {
   const hub = new TestHub()
   const address = await listen(hub)
@@ -264,15 +267,79 @@ test.each([
   expect(hub.events).toMatchObject([{ kind: 'violation', message: reason, remoteAddress: '127.0.0.1' }])
 })
 
-test('a frame beyond the limit never gets into memory whole', async () => {
+test('a frame far beyond the limit never gets into memory whole, and is told of too', async () => {
   const hub = new TestHub()
   const address = await listen(hub)
   const socket = await openSocket(address)
   const closed = new Promise((resolve) => socket.on('close', (code) => resolve(code)))
   socket.on('error', () => {})
-  socket.send(Buffer.alloc(200_000))
+  socket.send(Buffer.alloc(262_145))
   expect([1006, 1009]).toContain(await closed)
+  await until(() => hub.events.length > 0)
+  expect(hub.events).toMatchObject([
+    { kind: 'violation', message: 'a frame of more than 262144 bytes', remoteAddress: '127.0.0.1' },
+  ])
   expect(hub.sessions).toEqual([])
+})
+
+test.each([
+  ['a frame too long', 131_073, 'a frame of 131073 bytes, 131072 are allowed', 4400],
+  ['one that is not even taken', 262_145, 'a frame of more than 262144 bytes', 1006],
+])('a member that sends %s is cut off, and the hub tells of it', async (_, bytes, reason, code) => {
+  const hub = new TestHub()
+  const address = await listen(hub)
+  const socket = await openSocket(address)
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  socket.on('error', () => {})
+  const transport: LinkTransport = {
+    ...{ remoteAddress: '', buffered: 0, handlers: deaf, close: () => {} },
+    send: (sent) => {
+      socket.send(sent)
+      return true
+    },
+  }
+  socket.on('message', (sent: Buffer) => transport.handlers.message(sent))
+  const { session } = await joinLink(transport, new Uint8Array(0), { ...hub.node(), clock: systemClock })
+  socket.send(Buffer.alloc(bytes))
+  expect(await closed).toBe(code)
+  const served = hub.sessions[0]?.session as LinkSession
+  expect(await served.closed).toMatchObject({ reason: 'PROTOCOL', message: reason, byPeer: false })
+  const { peerId } = served
+  expect(hub.events).toMatchObject([{ kind: 'violation', message: reason, peerId }])
+  session.close('SHUTDOWN', 'the test is over')
+})
+
+test.each([
+  ['too long', 131_073, 'a frame of 131073 bytes, 131072 are allowed', 4400],
+  ['not even taken', 262_145, 'Max payload size exceeded', 1009],
+])('a hub whose frame is %s is cut off by its node', async (_, bytes, reason, code) => {
+  const hub = new TestHub()
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  cleanup.push(() => server.close())
+  const closed = new Promise((resolve) => {
+    server.on('connection', (socket) => {
+      socket.on('close', resolve)
+      const transport: LinkTransport = {
+        ...{ remoteAddress: '', buffered: 0, handlers: deaf, close: () => {} },
+        send: (sent) => {
+          socket.send(sent)
+          return true
+        },
+      }
+      socket.on('message', (sent: Buffer) => transport.handlers.message(sent))
+      acceptLink(
+        transport,
+        { ...hub.options, clock: systemClock },
+        { admitted: () => socket.send(Buffer.alloc(bytes)) },
+      )
+    })
+  })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const { session } = await dial(hub, new URL(`http://127.0.0.1:${port}`))
+  expect(await session.closed).toMatchObject({ reason: 'PROTOCOL', message: reason, byPeer: false })
+  expect(await closed).toBe(code)
+  hub.sessions[0]?.session.close('SHUTDOWN', 'the test is over')
 })
 
 test('a hub that shuts down says so; a process that vanishes is noticed at the other end', async () => {
