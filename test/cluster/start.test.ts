@@ -105,6 +105,12 @@ describe('what a server proves to the NATS servers', () => {
     const node = await server(at(there, 'hub:p%3A%C3%A4'))
     expect(node.logged.join()).not.toMatch(/p:ä|p%3A/)
     await expectStarted(node, { servers: there.addresses, user: 'hub', pass: 'p:ä' })
+    await expect(server(at(there, 'hub:other'))).rejects.toThrow(
+      /do not accept this server's credentials \([^)]+\): see the user and password in hubServer\.cluster\.natsServers$/,
+    )
+    await expect(server(at(there))).rejects.toThrow(
+      /credentials \([^)]+\): see hubServer\.cluster\.credentialsFile, .*: none is set$/,
+    )
   })
 
   test('a credentials file', async () => {
@@ -117,7 +123,7 @@ describe('what a server proves to the NATS servers', () => {
     await expectStarted(node, { servers: there.addresses, authenticator })
     writeFileSync(credentials, new NatsOperator().credentials('server a'))
     await expect(server({ ...at(there), 'hub-cluster-credentials-file': credentials })).rejects.toThrow(
-      /do not accept this server's credentials .*: see hubServer\.cluster\.credentialsFile/,
+      /do not accept this server's credentials .*: see hubServer\.cluster\.credentialsFile$/,
     )
   })
 
@@ -145,7 +151,7 @@ describe('what a server proves to the NATS servers', () => {
     await expect(server({ ...at(there), ...pair('a') })).rejects.toThrow(notAccepted)
     await expect(server({ ...at(there), ...authority })).rejects.toThrow(notAccepted)
     await expect(server({ ...at(there), ...authority, ...pair('b') })).rejects.toThrow(
-      /do not accept this server's credentials/,
+      /do not accept this server's credentials .*: see hubServer\.cluster\.tls\.certificateFile$/,
     )
   })
 })

@@ -184,7 +184,7 @@ export class Engine {
     } catch (error) {
       if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
         throw new EngineUnfit(
-          `the NATS servers at ${servers.join(', ')} do not accept this server's credentials (${messageOf(error)}): see hubServer.cluster.credentialsFile`,
+          `the NATS servers at ${servers.join(', ')} do not accept this server's credentials (${messageOf(error)}): see ${shownSettings(this.#options)}`,
           { cause: error },
         )
       }
@@ -216,6 +216,17 @@ export class Engine {
       })
     }, wait)
   }
+}
+
+/** The settings with what this server logs in with; those with which it could, where it has nothing. */
+function shownSettings({ credentials, login, tls }: EngineOptions): string {
+  const shown = [
+    ...(credentials === undefined ? [] : ['hubServer.cluster.credentialsFile']),
+    ...(login === undefined ? [] : ['the user and password in hubServer.cluster.natsServers']),
+    ...(tls?.cert === undefined ? [] : ['hubServer.cluster.tls.certificateFile']),
+  ]
+  if (shown.length > 0) return shown.join(' and ')
+  return 'hubServer.cluster.credentialsFile, hubServer.cluster.tls.certificateFile, or a user and password in hubServer.cluster.natsServers: none is set'
 }
 
 /** Whether a handshake failed by certificates: Node.js gives such errors the codes of OpenSSL and of X.509 checks, and those of its own. */
