@@ -1,4 +1,5 @@
 /** The lines that the log has of what happens between this server and the state of its hub in NATS. */
+import { errors } from '@nats-io/transport-node'
 import type { Clock } from '../contract/clock.ts'
 import type { ClusterFact } from '../hub/cluster/cluster-registry.ts'
 import { messageOf } from '../text/error-message.ts'
@@ -51,6 +52,16 @@ export class ClusterLog {
         )
         break
     }
+  }
+
+  /** Something could not be done in NATS; `message` says what. */
+  error(message: string, error: unknown): void {
+    const causes = [error, error instanceof Error ? error.cause : undefined]
+    if (causes.some((cause) => cause instanceof errors.PermissionViolationError)) {
+      const missing =
+        "this server's account lacks a permission on the NATS servers (docs/cluster-internals.md has the list)"
+      this.#log.error({ error: messageOf(error) }, `${message}: ${missing}`)
+    } else this.#log.error({ err: error }, message)
   }
 
   #failed(cause: string): void {

@@ -48,7 +48,7 @@ export async function openCluster(needs: ClusterNeeds): Promise<SharedHub & { re
     },
     clock,
     onFact: (fact) => facts.tell(fact),
-    onError: (message, error) => log.error({ err: error }, message),
+    onError: (message, error) => facts.error(message, error),
   })
   const known = new Set(registry.nodes().map(({ id }) => id))
   const left = store.nodes.all().filter(({ id }) => !known.has(id)).length

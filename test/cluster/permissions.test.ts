@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/contract/clock.ts'
+import { ClusterLog } from '../../src/node/cluster-log.ts'
+import type { FactLog } from '../../src/node/facts.ts'
 import { packageRoot } from '../../src/package-root.ts'
 import { Nats } from '../harness/nats.ts'
 import { clusterServer } from '../harness/registries.ts'
@@ -22,10 +25,10 @@ function permissions(): string {
   return block.replaceAll('NAME', 'tests')
 }
 
-async function restricted(): Promise<Nats> {
+async function restricted(allowed = permissions()): Promise<Nats> {
   const nats = await Nats.alone(
     (store) =>
-      `jetstream { store_dir: "${store}" }\nno_auth_user: hub\naccounts { HUBS { jetstream: enabled, users: [{ user: hub, password: hub, ${permissions()} }] } }`,
+      `jetstream { store_dir: "${store}" }\nno_auth_user: hub\naccounts { HUBS { jetstream: enabled, users: [{ user: hub, password: hub, ${allowed} }] } }`,
   )
   closing.push(() => nats.close())
   return nats
@@ -56,6 +59,42 @@ test('two servers of a hub need no more than the permissions that the page shows
   expect(await left()).toBe(1)
   later = 25 * 3_600_000
   await until(async () => (await left()) === 0)
+})
+
+test('without the permission to purge, that is told once and not with each attempt', async () => {
+  const nats = await restricted(permissions().replace(/^.*STREAM\.MSG\.DELETE.*\n/m, ''))
+  let later = 0
+  const told: { message: string; error: unknown }[] = []
+  const a = await clusterServer({
+    ...{ name: 'a', servers: nats.addresses, engineTime: (seen) => seen + later },
+    onError: (message, error) => told.push({ message, error }),
+  })
+  closing.push(() => a.close())
+  const { node } = await a.join()
+  expect(await a.registry.remove(node.nodeId)).toBe(true)
+  for (let looks = 0; looks < 3; looks++) {
+    later += 25 * 3_600_000
+    const since = performance.now()
+    await until(() => performance.now() - since > 2_500)
+  }
+  expect(told).toMatchObject([{ message: 'what has been of no use for a day could not be purged' }])
+  // Nor with a stack.
+  const lines: unknown[] = []
+  const error = (...line: unknown[]) => lines.push(line)
+  new ClusterLog({ error } as unknown as FactLog, systemClock).error('it could not be purged', told[0]?.error)
+  expect(lines).toEqual([
+    [
+      { error: expect.stringContaining('$JS.API.STREAM.MSG.DELETE.KV_penstock_tests_') },
+      "it could not be purged: this server's account lacks a permission on the NATS servers (docs/cluster-internals.md has the list)",
+    ],
+  ])
+})
+
+test('the example has just the permissions that the page shows', () => {
+  const lines = (text: string) => [...text.matchAll(/"([$_][^"]+)"/g)].map(([, subject]) => subject).sort()
+  const conf = readFileSync(join(packageRoot(), 'examples/cluster/nats.conf'), 'utf8')
+  const [, allowed = ''] = /^HUB_SERVER (\{[\s\S]*?\n\})/m.exec(conf) ?? []
+  expect(lines(allowed)).toEqual(lines(permissions().replaceAll('penstock_tests', 'penstock_example')))
 })
 
 test('they allow nothing about the streams of others', async () => {

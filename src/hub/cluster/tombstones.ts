@@ -1,4 +1,5 @@
 /** Keys that say that something is no more: kept for a day, so that whoever was away or waits for an answer finds them, then purged. */
+import { messageOf } from '../../text/error-message.ts'
 import type { Engine } from './engine.ts'
 import type { EngineTime, Revision } from './entries.ts'
 import { inTurns } from './in-turns.ts'
@@ -18,7 +19,7 @@ export interface TombstonesOptions {
   /** Whether this is the server that does what one of all has to do. */
   readonly isFirst: () => boolean
   readonly engineTime: () => EngineTime
-  /** Something has failed, and is tried again. */
+  /** Something has failed, and is tried again; told once while it goes on failing of the same. */
   readonly onLater: (error: unknown) => void
 }
 
@@ -34,6 +35,8 @@ export class Tombstones {
   /** By bucket and key. */
   readonly #found = new Map<string, Tombstone>()
   #lookedAt: EngineTime = 0
+  /** What the last attempt failed of: told once, as it is tried again each minute. */
+  #failedOf: string | undefined
 
   constructor(options: TombstonesOptions) {
     this.#options = options
@@ -73,7 +76,11 @@ export class Tombstones {
         this.#found.delete(name)
         this.#options.picture.forget(bucket, key, revision)
       })
+      if (due.length > 0 && isPurging) this.#failedOf = undefined
     } catch (error) {
+      const cause = messageOf(error)
+      if (cause === this.#failedOf) return
+      this.#failedOf = cause
       onLater(error)
     }
   }
