@@ -35,7 +35,8 @@ export class HubClientService {
 
   constructor(options: HubClientOptions) {
     this.#options = options
-    const { membership, servers } = options
+    const { details, membership, servers } = options
+    details.onChange((record) => membership?.recordChanged(record))
     membership?.onChange((state) => this.#states.announce({ state }))
     servers?.followTouch(() => this.#states.announce({ state: this.#state() }))
   }
@@ -48,10 +49,9 @@ export class HubClientService {
       return { node: this.#view(this.#options.details.record, call) }
     },
     setNode: async ({ nodeId, name, metadata }, call) => {
-      const { node, details, membership } = this.#options
+      const { node, details } = this.#options
       requireLocal(node, nodeId)
       const record = await details.set(name, metadata ?? { items: {} })
-      membership?.recordChanged()
       return { node: this.#view(record, call) }
     },
     authenticateByRequest: async ({ hubServerAddress }, call) => {

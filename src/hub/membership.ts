@@ -163,9 +163,9 @@ export class Membership {
     await link?.closed
   }
 
-  /** Tells the hub that this node's details have changed; a hub that is away hears of it with the next link. */
-  recordChanged(): void {
-    this.session?.sendRecord(this.#options.record())
+  /** Tells the hub what this node's details have become, each change by itself; a hub that is away hears of the last with the next link. */
+  recordChanged(record: NodeRecord): void {
+    this.session?.sendRecord(record)
   }
 
   /**

@@ -317,6 +317,18 @@ test('the newest record reaches the hub whole', async () => {
   expect(() => node.sendRecord({ ...record, name: 'x'.repeat(16_000) })).toThrow(RangeError)
 })
 
+test('records that have to wait are sent each, in order; of more than 64 the last takes the place of the one before it', async () => {
+  const { hub, node } = sessionPair()
+  const seen: string[] = []
+  hub.onRecord(({ name }) => seen.push(name))
+  // What follows waits for the transport.
+  for (let i = 0; i < 4; i++) node.open('x', '', new Uint8Array(200_000))
+  const names = Array.from({ length: 70 }, (_, i) => `n${i}`)
+  for (const name of names) node.sendRecord({ ...record, name })
+  await settle()
+  expect(seen).toEqual([...names.slice(0, 63), 'n69'])
+})
+
 test('a node leaves: the hub does what it must, then the node hears of it', async () => {
   const { hub, node } = sessionPair()
   const call = new Recorder(node.open('x', '', undefined))

@@ -109,7 +109,7 @@ export class Streams implements StreamHost<Stream> {
     for (const stream of [...this.#turns.unopened, ...this.#table.all]) stream.receiveOver(status)
   }
 
-  /** Sends a record, before anything else that waits. */
+  /** Sends a record, after those before it and before anything else that waits. */
   sendRecord(frame: Uint8Array): void {
     this.#turns.record(frame)
   }

@@ -1,6 +1,9 @@
 /** Whose turn it is to send on a transport: records first, then new calls, then one frame of each stream after the other. */
 import type { Stream } from './stream.ts'
 
+/** Records that wait until there is room; of those beyond, the newest takes the place of the one before it. */
+const MAX_RECORDS = 64
+
 export interface TurnsHost {
   /** Sends one frame, `turns.writable` being false afterwards when there is no room for more. */
   send(frame: Uint8Array): void
@@ -12,8 +15,8 @@ export class Turns {
   /** Whether the transport and the other side take more now. */
   writable = true
   readonly #host: TurnsHost
-  /** The newest record, encoded, that has not been sent. */
-  #record: Uint8Array | undefined
+  /** Records, encoded, that have not been sent, in their order. */
+  readonly #records: Uint8Array[] = []
   readonly #unopened = new Set<Stream>()
   readonly #ready = new Set<Stream>()
   /** Streams whose sender waits for room. */
@@ -30,7 +33,8 @@ export class Turns {
   }
 
   record(frame: Uint8Array): void {
-    this.#record = frame
+    if (this.#records.length === MAX_RECORDS) this.#records.pop()
+    this.#records.push(frame)
     this.#go()
   }
 
@@ -75,9 +79,8 @@ export class Turns {
   }
 
   #next(): boolean {
-    const record = this.#record
+    const record = this.#records.shift()
     if (record !== undefined) {
-      this.#record = undefined
       this.#host.send(record)
       return true
     }

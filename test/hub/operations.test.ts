@@ -205,6 +205,21 @@ describe.each(REGISTRIES)('%s', (registry, begin) => {
       expect((await hub.call('getNode', { nodeId: hub.id })).node?.name).toBe(names.at(-1))
     })
 
+    ofOneProcess?.('each of several changes made at once is told, in order, with the state that it made', async () => {
+      const hub = await network.hub(HUB)
+      const node = network.node()
+      await node.join(HUB)
+      for (const { id } of [node, hub]) {
+        const changes = await hub.follow('streamNodes', noFilter)
+        const names = Array.from({ length: 40 }, (_, i) => `q${i}`)
+        await Promise.all(names.map((name) => hub.call('setNode', { nodeId: id, name, metadata: { items: {} } })))
+        await until(async () => (await listed(hub)).find((each) => each.id === id)?.name === 'q39')
+        await until(() => changes.messages.at(-1)?.updateResponse?.updatedNode?.name === 'q39')
+        const told = changes.messages.slice(1).map(({ updateResponse }) => updateResponse?.updatedNode)
+        expect(told.map((each) => [each?.id, each?.name])).toEqual(names.map((name) => [id, name]))
+      }
+    })
+
     test('setNode of the hub itself is told too, and of no change nothing is told', async () => {
       const hub = await network.hub(HUB)
       const changes = await hub.follow('streamNodes', noFilter)
