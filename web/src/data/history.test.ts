@@ -33,8 +33,32 @@ test('a sample that is no later than the last is passed over', () => {
   const history = new History()
   history.add(at(1, 1))
   history.add(at(1, 2))
-  history.add(at(0, 3))
+  history.add(at(0.7, 3))
   expect(history.values(key)).toEqual([1])
+})
+
+test('a clock that is set back begins a new history', () => {
+  const history = new History()
+  for (const [seconds, packets] of [
+    [5000, 10],
+    [5001, 20],
+    [100, 30],
+    [101, 45],
+  ] as const)
+    history.add(at(seconds, packets))
+  expect(history.values(key)).toEqual([30, 45])
+  expect(history.rates(key)).toEqual([undefined, 15])
+  const [first = 0, last = 0] = history.times()
+  expect(last - first).toBe(1)
+})
+
+test('a number that is no more there when the clock is set back has no values from before', () => {
+  const history = new History()
+  history.add(at(5000, 10))
+  history.add(at(5001, 20))
+  history.add(sampleAt(100, { b: {} }))
+  history.add(sampleAt(101, { b: {} }))
+  expect(history.values(key)).toEqual([undefined, undefined])
 })
 
 test('of samples every 100 ms two a second are kept, the newest always', () => {

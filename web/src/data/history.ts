@@ -49,9 +49,10 @@ export class History {
   /** Points written so far; the newest MAX_POINTS are there. */
   #count = 0
 
-  /** Takes a sample over. */
+  /** Takes a sample over. One from well before the last is of a clock that was set back: what it told before has no place beside that, and is forgotten. */
   add({ metricCollections, kpis, timestamp }: TelemetrySample): void {
     const at = Date.parse(timestamp ?? '') / 1000
+    if (at < this.#at(this.#count - 1) - STEP) this.#count = 0
     if (!(at > this.#at(this.#count - 1))) return
     const isNext = this.#count < 2 || this.#at(this.#count - 1) - this.#at(this.#count - 2) >= STEP
     if (isNext) this.#count++
