@@ -67,3 +67,13 @@ test('what follows from one output to several stays side by side, in one layer',
   expect(points.get('x')?.x).toBe(points.get('y')?.x)
   expect(points.get('x')?.x).toBeGreaterThan(points.get('split')?.x ?? 0)
 })
+
+test('components may be called as what every object has', () => {
+  const names = ['constructor', 'toString', 'hasOwnProperty', 'valueOf']
+  const pipeline = names.map((name, i) => [
+    name,
+    { uniform_loss: { input: `n${i}`, output: `n${i + 1}`, loss_prob: 0 } },
+  ])
+  const points = laidOut(graphOf({ engine_config: { pipeline: Object.fromEntries(pipeline) } }, catalogue))
+  expect([...points.keys()].sort()).toEqual([...names].sort())
+})

@@ -22,14 +22,19 @@ export function laidOut({ components, connections }: Graph): ReadonlyMap<string,
   const drawing = new Drawing({ multigraph: true })
   drawing.setGraph({ rankdir: 'LR', nodesep: GAP.boxes, ranksep: GAP.layers, marginx: 0, marginy: 0 })
   drawing.setDefaultEdgeLabel(() => ({}))
-  for (const { name, ports } of components) {
+  // dagre keeps nodes in plain objects, where names such as `constructor` are taken: it gets numbers.
+  const ids = new Map(components.map(({ name }, i) => [name, String(i)]))
+  for (const [i, { ports }] of components.entries()) {
     const inputs = ports.filter(({ side }) => side === 'input').length
-    drawing.setNode(name, { width: BOX_WIDTH, height: heightOf(inputs, ports.length - inputs) })
+    drawing.setNode(String(i), { width: BOX_WIDTH, height: heightOf(inputs, ports.length - inputs) })
   }
-  for (const [i, { from, to }] of connections.entries()) drawing.setEdge(from.component, to.component, {}, String(i))
+  for (const [i, { from, to }] of connections.entries()) {
+    const [tail, head] = [ids.get(from.component), ids.get(to.component)]
+    if (tail !== undefined && head !== undefined) drawing.setEdge(tail, head, {}, String(i))
+  }
   layout(drawing)
-  const boxes = components.map(({ name }) => {
-    const { x = 0, y = 0, width = 0, height = 0 } = drawing.node(name)
+  const boxes = components.map(({ name }, i) => {
+    const { x = 0, y = 0, width = 0, height = 0 } = drawing.node(String(i))
     return { name, x: x - width / 2, y: y - height / 2, width, height }
   })
   return inRows(boxes, ROOM)

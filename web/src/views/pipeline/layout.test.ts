@@ -90,6 +90,19 @@ test('places that are given are kept, the others come below', () => {
   expect((points.get('b') as Point).x).toBeLessThan((points.get('c') as Point).x)
 })
 
+test('components may be called as what every object has', () => {
+  const names = ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__']
+  const points = layoutOf(
+    graph(
+      names,
+      names.slice(1).map((name, i) => [names[i] as string, name] as const),
+    ),
+    'down',
+  )
+  expect([...points.keys()]).toEqual(names)
+  expect(new Set([...points.values()].map(({ y }) => y)).size).toBe(names.length)
+})
+
 test('a graph without components has no places', () => {
   expect(layoutOf(graph([], []), 'right').size).toBe(0)
 })

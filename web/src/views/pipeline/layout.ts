@@ -33,15 +33,16 @@ export function layoutOf(
   const graph = new dagre.graphlib.Graph({ multigraph: true })
   graph.setGraph({ rankdir: direction === 'right' ? 'LR' : 'TB', nodesep: GAP.beside, ranksep: GAP[direction] })
   graph.setDefaultEdgeLabel(() => ({}))
-  for (const { name } of free) graph.setNode(name, { ...BOX })
-  for (const { name, from, to } of connections) {
-    if (graph.hasNode(from.component) && graph.hasNode(to.component)) {
-      graph.setEdge(from.component, to.component, {}, name)
-    }
+  // dagre keeps nodes in plain objects, where names such as `constructor` are taken: it gets numbers.
+  const ids = new Map(free.map(({ name }, i) => [name, String(i)]))
+  for (const id of ids.values()) graph.setNode(id, { ...BOX })
+  for (const [i, { from, to }] of connections.entries()) {
+    const [tail, head] = [ids.get(from.component), ids.get(to.component)]
+    if (tail !== undefined && head !== undefined) graph.setEdge(tail, head, {}, String(i))
   }
   dagre.layout(graph)
-  const boxes = free.map(({ name }) => {
-    const { x, y } = graph.node(name)
+  const boxes = free.map(({ name }, i) => {
+    const { x, y } = graph.node(String(i))
     return { name, x: x - BOX.width / 2, y: y - BOX.height / 2, ...BOX }
   })
   const drawn = direction === 'right' ? inRows(boxes, ROOM) : new Map(boxes.map((box) => [box.name, box]))
