@@ -1,5 +1,6 @@
 /** The variables of a configuration: names for places in it that are meant to be changed. */
 import { fieldOf, isFields } from './configuration.ts'
+import { asBefore, asShown } from './line-breaks.ts'
 import { valueAt } from './places.ts'
 
 export interface Variable {
@@ -30,12 +31,12 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /** A value as it is typed; a text is written without quotes. */
 export function typed(value: unknown): string {
   if (value === undefined) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' ? asShown(value) : JSON.stringify(value)
 }
 
 /** What was typed as a value: what was a text stays one, the rest is JSON where it is JSON. */
 export function valueOfText(text: string, before: unknown): unknown {
-  if (typeof before === 'string') return text
+  if (typeof before === 'string') return asBefore(text, before)
   try {
     return JSON.parse(text) as unknown
   } catch {

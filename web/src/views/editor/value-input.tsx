@@ -1,6 +1,7 @@
 /** One value of a configuration: a number, a text, a choice, yes or no. */
-import { useEffect, useState } from 'react'
+import { type ChangeEvent, useEffect, useState } from 'react'
 import type { Json } from '../../data/json.ts'
+import { asBefore, asShown, hasBreaks } from '../../data/line-breaks.ts'
 import type { Schema } from '../../data/schema.ts'
 
 interface Props {
@@ -11,6 +12,9 @@ interface Props {
   /** Undefined: it is taken away. */
   readonly onChange: (value: Json | undefined) => void
 }
+
+/** Lines of a text that are shown at once. */
+const MAX_ROWS = 10
 
 export function ValueInput(props: Props) {
   const { schema } = props
@@ -78,17 +82,25 @@ function NumberInput({ id, schema, value, onChange }: Props) {
 function TextInput({ id, schema, value, onChange }: Props) {
   const [isShown, setShown] = useState(false)
   const isSecret = schema['x-secret'] === true
+  const text = value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  /** An input takes line breaks out of what it shows. What had some keeps its field when the last is deleted, and with it the keyboard. */
+  const [hadBreaks, setHadBreaks] = useState(hasBreaks(text))
+  if (hasBreaks(text) && !hadBreaks) setHadBreaks(true)
+  const isHidden = isSecret && !isShown
+  const entry = {
+    ...{ id, autoComplete: 'off', spellCheck: false, value: asShown(text) },
+    placeholder: schema.default === undefined ? '' : String(schema.default),
+    onChange: ({ target }: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+      onChange(target.value === '' ? undefined : asBefore(target.value, text)),
+  }
   return (
     <>
-      <input
-        id={id}
-        type={isSecret && !isShown ? 'password' : 'text'}
-        autoComplete="off"
-        spellCheck={false}
-        value={value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)}
-        placeholder={schema.default === undefined ? '' : String(schema.default)}
-        onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
-      />
+      {hadBreaks && !isHidden ? (
+        <textarea {...entry} rows={Math.min(MAX_ROWS, text.split('\n').length)} />
+      ) : (
+        // A secret of several lines is hidden as a whole, and typed only where it is seen.
+        <input {...entry} type={isHidden ? 'password' : 'text'} readOnly={hadBreaks} />
+      )}
       {isSecret && (
         <button type="button" className="button small plain" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
           {isShown ? 'Hide' : 'Show'}

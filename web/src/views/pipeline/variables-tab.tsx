@@ -1,6 +1,7 @@
 /** The variables of the configuration as a form: what is set there is written to all places that they name. */
 import { explainUpdate, type PenstockError, updatePipeline } from '@penstock/client'
 import { useId, useState } from 'react'
+import { asShown, hasBreaks } from '../../data/line-breaks.ts'
 import { failureOf } from '../../data/live.ts'
 import { withValues } from '../../data/places.ts'
 import { node } from '../../data/session.ts'
@@ -10,6 +11,9 @@ import { confirm } from '../../parts/confirm.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { tell } from '../../parts/toasts.tsx'
 import type { TabProps } from './tab-props.ts'
+
+/** Lines of a text that are shown at once. */
+const MAX_ROWS = 10
 
 export function VariablesTab({ nodeId, pipeline }: TabProps) {
   const [failure, setFailure] = useState<PenstockError>()
@@ -62,7 +66,7 @@ export function VariablesTab({ nodeId, pipeline }: TabProps) {
 function changedValues(variables: readonly Variable[], data: FormData): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>()
   for (const { id, paths, value } of variables) {
-    const text = String(data.get(id))
+    const text = asShown(String(data.get(id)))
     if (text === typed(value)) continue
     for (const path of paths) values.set(path, valueOfText(text, value))
   }
@@ -71,18 +75,20 @@ function changedValues(variables: readonly Variable[], data: FormData): Readonly
 
 function Field({ variable: { id, label, description, paths, value } }: { readonly variable: Variable }) {
   const field = useId()
+  const shown = typed(value)
+  const entry = {
+    ...{ id: field, name: id, defaultValue: shown, 'aria-describedby': `${field}about` },
+    ...{ spellCheck: false, autoComplete: 'off' },
+  }
   return (
     <div className="variable">
       <label htmlFor={field}>{label}</label>
-      <input
-        id={field}
-        name={id}
-        defaultValue={typed(value)}
-        inputMode={typeof value === 'number' ? 'decimal' : 'text'}
-        aria-describedby={`${field}about`}
-        spellCheck={false}
-        autoComplete="off"
-      />
+      {/* An input takes line breaks out of what it shows. */}
+      {hasBreaks(shown) ? (
+        <textarea {...entry} rows={Math.min(MAX_ROWS, shown.split('\n').length)} />
+      ) : (
+        <input {...entry} inputMode={typeof value === 'number' ? 'decimal' : 'text'} />
+      )}
       <p className="quiet small" id={`${field}about`}>
         {description !== '' && <>{description.replace(/\.$/, '')}. </>}
         <code>{id}</code>, at {paths.join(', ')}
