@@ -88,7 +88,7 @@ function Field({ form, schema, value, path, name, isNeeded }: FieldProps) {
           schema={schema}
           value={value}
           isNeeded={isNeeded}
-          onChange={(next) => form.set(path, next)}
+          onChange={(next) => form.type(path, next)}
         />
         {!isNeeded && value !== undefined && (
           <button type="button" className="button small plain" onClick={() => form.set(path, undefined)}>

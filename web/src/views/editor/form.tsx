@@ -9,6 +9,8 @@ export interface Form {
   readonly component: string
   /** Sets a field, or takes it away. */
   readonly set: (path: Path, value: Json | undefined) => void
+  /** The same while it is typed into: all of it is undone at once. */
+  readonly type: (path: Path, value: Json | undefined) => void
   /** A name for a connection point that is made. */
   readonly nameOf: (path: Path) => string
   readonly problems: readonly SettingsProblem[]

@@ -1,6 +1,6 @@
 /** What is selected: a component's form, or the settings of the pipeline. */
 import type { SettingsProblem } from '@penstock/client'
-import { pointerOf } from '../../data/json.ts'
+import { type Json, type Path, pointerOf } from '../../data/json.ts'
 import type { Editing } from './editing.ts'
 import { ObjectFields } from './fields.tsx'
 import { Problems } from './form.tsx'
@@ -80,10 +80,10 @@ function ComponentForm({ editing, component, problems }: FormProps) {
   const { name, key, kind, fields } = component
   const form = {
     ...{ component: name, problems },
-    set: (path: Parameters<typeof pointerOf>[0], value: Parameters<typeof withFieldOf>[4]) =>
+    set: (path: Path, value: Json | undefined) => edit((config) => withFieldOf(config, catalogue, name, path, value)),
+    type: (path: Path, value: Json | undefined) =>
       edit((config) => withFieldOf(config, catalogue, name, path, value), `${name}${pointerOf(path)}`),
-    nameOf: (path: Parameters<typeof pointerOf>[0]) =>
-      portName(name, path, connectionNames(draft.config ?? {}, catalogue)),
+    nameOf: (path: Path) => portName(name, path, connectionNames(draft.config ?? {}, catalogue)),
   }
   return (
     <>

@@ -76,7 +76,7 @@ function ItemFields(props: ValueProps & ObjectForm & { readonly label: string })
         schema={schema}
         value={value}
         isNeeded
-        onChange={(next) => form.set(path, next ?? firstOf(schema))}
+        onChange={(next) => form.type(path, next ?? firstOf(schema))}
       />
       <Problems form={form} path={path} />
     </div>
