@@ -123,6 +123,24 @@ describeInBrowser('the views', () => {
     await close(view)
   })
 
+  test('on a narrow phone charts of a long unit are no wider than the screen', async () => {
+    const [label, unit] = ['l'.repeat(60), 'u'.repeat(60)]
+    const metrics = [
+      { id: 'curve', label, value_over_time: { expression: '1', unit } },
+      { id: 'number', label, value: { expression: '1', unit } },
+    ]
+    const jsonConfig = JSON.stringify({ engine_config: { pipeline: lossy() }, kpis: { metrics } })
+    const long = await node.create({}, { name: 'long unit', jsonConfig })
+    await node.start(long)
+    const address = `http://${node.node.http}/#/nodes/${node.node.id}/pipelines/${long}/charts`
+    const view = await open(address, { viewport: { width: 360, height: 740 } })
+    const { page } = view
+    await page.locator('.legend').getByText(unit).first().waitFor()
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+    await close(view)
+    await node.call('DELETE', `/pipelines/${long}`)
+  })
+
   test('sign-in has no serious fault', async () => {
     const locked = await startReal(temporaryDirectory(), { loopback: 'token' })
     const view = await open(`http://${locked.node.http}/`, { failsRequests: true })
