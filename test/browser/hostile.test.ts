@@ -171,6 +171,28 @@ describeInBrowser('hostile texts', () => {
     await close(view)
   })
 
+  test('may be what every object has: components of such names are drawn, in the pipeline and in the editor', async () => {
+    const id = await node.create(
+      {
+        constructor: { throughput_traffic_source: { output: 'a', throughput_mbit: 1, payload_size: 500 } },
+        toString: { uniform_loss: { input: 'a', output: 'b', loss_prob: 0 } },
+        valueOf: { traffic_sink: { input: 'b' } },
+      },
+      { name: 'objects' },
+    )
+    const view = await open(at(`#/nodes/${node.node.id}/pipelines/${id}`))
+    const { page } = view
+    const boxes = page.locator('.react-flow__node')
+    await boxes.nth(2).waitFor()
+    await page.goto(at(`#/nodes/${node.node.id}/pipelines/${id}/edit`))
+    await boxes.filter({ hasText: 'valueOf' }).locator('header').click()
+    await page.getByLabel('Name of the component').fill('hasOwnProperty')
+    await page.getByLabel('Name of the component').press('Enter')
+    await boxes.filter({ hasText: 'hasOwnProperty' }).waitFor()
+    expect(await boxes.count()).toBe(3)
+    await close(view)
+  })
+
   test('are text in an address', async () => {
     const view = await open(at(`#/${encodeURIComponent(image)}`))
     const { page } = view
