@@ -6,6 +6,7 @@ import { localNodeId } from '../data/local-node.ts'
 import { nodes } from '../data/nodes.ts'
 import { forgetToken, hasToken } from '../data/session.ts'
 import { Badge, type Tone } from '../parts/badge.tsx'
+import { mayLeavePage } from '../parts/leave-guard.ts'
 import type { Route } from './routes.ts'
 import { chooseTheme, useTheme } from './theme.ts'
 
@@ -42,14 +43,7 @@ export function TopBar({ route }: { readonly route: Route }) {
         {text !== undefined && tone !== undefined && <Badge tone={tone}>{text}</Badge>}
       </span>
       {hasToken() && (
-        <button
-          type="button"
-          className="button plain"
-          onClick={() => {
-            forgetToken()
-            location.reload()
-          }}
-        >
+        <button type="button" className="button plain" onClick={() => void signOut()}>
           Sign out
         </button>
       )}
@@ -64,6 +58,13 @@ export function TopBar({ route }: { readonly route: Route }) {
       </button>
     </header>
   )
+}
+
+/** The token is kept until what is not stored was asked about: without it nothing can be stored any more. */
+async function signOut(): Promise<void> {
+  if (!(await mayLeavePage())) return
+  forgetToken()
+  location.reload()
 }
 
 function Logo() {
