@@ -32,7 +32,8 @@ function compressed(): Plugin {
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), compressed()],
-  build: { target: 'es2023', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  // Styles are one file: Vite asks for those of a view once only, so that a view whose styles did not come would stay without.
+  build: { target: 'es2023', assetsInlineLimit: 0, cssCodeSplit: false, modulePreload: { polyfill: false } },
   server: {
     // The node takes its own page for one of another origin otherwise.
     proxy: { '/v1': { target: node, ws: true, changeOrigin: true, headers: { origin: node } } },

@@ -1,18 +1,23 @@
 /** The frame around every view: who may see anything, the top bar, what went wrong. */
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { useEffect, useRef } from 'react'
 import { hubState } from '../data/hub-state.ts'
 import { useLive } from '../data/live.ts'
 import { localNodeId } from '../data/local-node.ts'
+import { Boundary } from '../parts/boundary.tsx'
 import { ConfirmDialog } from '../parts/confirm.tsx'
+import { ConnectionLost } from '../parts/connection-lost.tsx'
 import { Failure } from '../parts/failure.tsx'
+import { Later, LoadedLater } from '../parts/loaded-later.tsx'
 import { Toasts } from '../parts/toasts.tsx'
 import { Overview } from '../views/overview/overview.tsx'
 import { type Route, useRoute } from './routes.ts'
 import { SignIn } from './sign-in.tsx'
 import { TopBar } from './top-bar.tsx'
 
-const PipelineView = lazy(() => import('../views/pipeline/pipeline.tsx'))
-const EditorView = lazy(() => import('../views/editor/editor.tsx'))
+const pipelineView = new Later(() => import('../views/pipeline/pipeline.tsx'))
+const editorView = new Later(() => import('../views/editor/editor.tsx'))
+/** Milliseconds after which the other views are fetched: the first is there by then. They are at hand when the node is away, or is another version. */
+const PREFETCH = 1_000
 
 export function App() {
   const { status, error } = useLive(localNodeId)
@@ -47,6 +52,13 @@ function Shell() {
     if (!isFirst.current) main.current?.focus()
     isFirst.current = false
   }, [key])
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      pipelineView.prefetch()
+      editorView.prefetch()
+    }, PREFETCH)
+    return () => clearTimeout(timer)
+  }, [])
   return (
     <>
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
@@ -55,9 +67,9 @@ function Shell() {
       <TopBar route={route} />
       <Connection />
       <main className="page" id="main" ref={main} tabIndex={-1}>
-        <Suspense fallback={<p className="quiet">Loading…</p>}>
-          <View route={route} key={key} />
-        </Suspense>
+        <Boundary key={key}>
+          <View route={route} />
+        </Boundary>
       </main>
       <Toasts />
       <ConfirmDialog />
@@ -70,9 +82,14 @@ function View({ route }: { readonly route: Route }) {
     case 'overview':
       return <Overview />
     case 'pipeline':
-      return <PipelineView nodeId={route.nodeId} pipelineId={route.pipelineId} tab={route.tab} />
+      return (
+        <LoadedLater
+          later={pipelineView}
+          props={{ nodeId: route.nodeId, pipelineId: route.pipelineId, tab: route.tab }}
+        />
+      )
     case 'editor':
-      return <EditorView nodeId={route.nodeId} pipelineId={route.pipelineId} />
+      return <LoadedLater later={editorView} props={{ nodeId: route.nodeId, pipelineId: route.pipelineId }} />
     case 'unknown':
       return (
         <p>
@@ -82,37 +99,20 @@ function View({ route }: { readonly route: Route }) {
   }
 }
 
-/** Milliseconds for which a break is not worth a word. */
-const PATIENCE = 800
-
-/** Says that the node is not reached, and that it is tried again; gone once it is. */
+/** Says that the node is not reached, and that it is tried again. */
 function Connection() {
   const { status, error } = useLive(hubState)
-  const [isShown, setShown] = useState(false)
-  const isLost = status === 'lost'
-  useEffect(() => {
-    if (!isLost) {
-      setShown(false)
-      return
-    }
-    const timer = setTimeout(() => setShown(true), PATIENCE)
-    return () => clearTimeout(timer)
-  }, [isLost])
   return (
-    <div role="status">
-      {isShown && (
-        <p className="banner">
-          <strong>Connection lost, trying again:</strong> {error?.message}. What is shown may be old.
-        </p>
-      )}
+    <>
+      <ConnectionLost isLost={status === 'lost'} error={error} />
       {status === 'failed' && (
-        <p className="banner">
+        <p className="banner" role="status">
           {error?.message}{' '}
           <button type="button" className="button small" onClick={() => hubState.retry()}>
             Try again
           </button>
         </p>
       )}
-    </div>
+    </>
   )
 }

@@ -5,6 +5,7 @@ import { configSchema } from '../../data/documents.ts'
 import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
 import { catalogueOf, type Schema } from '../../data/schema.ts'
+import { NodeLost } from '../../parts/connection-lost.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { Workbench } from './workbench.tsx'
 
@@ -28,10 +29,17 @@ export default function EditorView({ nodeId, pipelineId }: Props) {
   }
   if (isKnown) {
     const isGone = status === 'live' && pipelineId !== undefined && found === undefined
-    return <Known nodeId={nodeId} pipeline={pipeline} isGone={isGone} schema={schema} />
+    return (
+      <>
+        <NodeLost nodeId={nodeId} />
+        <Known nodeId={nodeId} pipeline={pipeline} isGone={isGone} schema={schema} />
+      </>
+    )
   }
   if (status === 'failed' && error !== undefined) return <Failure error={error} title="The node does not answer" />
   if (status === 'opening') return <p className="quiet">Loading…</p>
+  // Whether there is one is not known while the node is away.
+  if (status === 'lost') return <NodeLost nodeId={nodeId} />
   return <p>There is no such pipeline on this node.</p>
 }
 

@@ -1,12 +1,13 @@
 /** The editor around one draft: palette, canvas or text, form, problems, and what stores it. */
 import type { Pipeline, SettingsProblem } from '@penstock/client'
 import { ReactFlowProvider } from '@xyflow/react'
-import { lazy, Suspense, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Catalogue, Schema } from '../../data/schema.ts'
 import { isSame, type Settings, settingsOf } from '../../data/settings.ts'
 import { useValidation } from '../../data/validation.ts'
 import { countText } from '../../parts/format.ts'
 import { useLeaveGuard } from '../../parts/leave-guard.ts'
+import { Later, LoadedLater } from '../../parts/loaded-later.tsx'
 import { ProblemList } from '../configuration/problem-list.tsx'
 import { StoredChange } from '../configuration/stored-change.tsx'
 import { Canvas } from './canvas.tsx'
@@ -23,7 +24,9 @@ import { Toolbar, type View } from './toolbar.tsx'
 import '../../parts/family.css'
 import './editor.css'
 
-const CodeEditor = lazy(async () => ({ default: (await import('../configuration/code-editor.tsx')).CodeEditor }))
+const codeEditor = new Later(async () => ({
+  default: (await import('../configuration/code-editor.tsx')).CodeEditor,
+}))
 
 interface Props {
   readonly nodeId: string
@@ -110,16 +113,17 @@ export function Workbench({ nodeId, pipeline, isGone, schema, catalogue }: Props
             </div>
           ) : (
             <TextPane editing={editing}>
-              <Suspense fallback={<p className="quiet">Loading…</p>}>
-                <CodeEditor
-                  text={draft.settings.jsonConfig}
-                  onChange={(jsonConfig) => setSettings({ ...draft.settings, jsonConfig }, 'text')}
-                  schema={schema}
-                  problems={validation.problems}
-                  warnings={validation.warnings}
-                  goTo={goTo}
-                />
-              </Suspense>
+              <LoadedLater
+                later={codeEditor}
+                props={{
+                  text: draft.settings.jsonConfig,
+                  onChange: (jsonConfig) => setSettings({ ...draft.settings, jsonConfig }, 'text'),
+                  schema,
+                  problems: validation.problems,
+                  warnings: validation.warnings,
+                  goTo,
+                }}
+              />
             </TextPane>
           )}
           <ProblemList validation={validation} onGo={show} />

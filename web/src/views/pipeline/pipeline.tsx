@@ -8,6 +8,7 @@ import { useLive } from '../../data/live.ts'
 import { pipelinesOf } from '../../data/pipelines.ts'
 import { runMetricsOf } from '../../data/run-metrics.ts'
 import { seenRuns } from '../../data/seen-runs.ts'
+import { NodeLost } from '../../parts/connection-lost.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { GoneHead, PipelineHead } from './pipeline-head.tsx'
 import type { TabProps } from './tab-props.ts'
@@ -32,6 +33,8 @@ export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
   if (pipeline === undefined) {
     if (failure !== false) return failure
     if (status === 'opening') return <p className="quiet">Loading…</p>
+    // Whether there is one is not known while the node is away.
+    if (status === 'lost') return <NodeLost nodeId={nodeId} />
     return (
       <p>
         There is no such pipeline on this node. <a href="#/">Go to the overview</a>
@@ -41,6 +44,7 @@ export default function PipelineView({ nodeId, pipelineId, tab }: Props) {
   const isGone = status === 'live' && found === undefined
   return (
     <>
+      <NodeLost nodeId={nodeId} />
       {isGone ? <GoneHead name={pipeline.name} /> : <PipelineHead nodeId={nodeId} pipeline={pipeline} />}
       {failure}
       <Tabs nodeId={nodeId} pipeline={pipeline} isGone={isGone} chosen={tab} />

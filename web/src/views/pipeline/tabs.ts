@@ -1,8 +1,9 @@
 /** The tabs of a pipeline: each has its own address, the first is that of the pipeline. */
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
 import { variablesOf } from '../../data/variables.ts'
 import { ImpairTab } from '../impair/impair-tab.tsx'
 import { ChartsTab } from './charts-tab.tsx'
+import { ConfigurationTab } from './configuration-tab.tsx'
 import { GraphTab } from './graph-tab.tsx'
 import { LogTab } from './log-tab.tsx'
 import type { TabProps } from './tab-props.ts'
@@ -26,7 +27,7 @@ const TABS: readonly Tab[] = [
     View: VariablesTab,
     isIn: ({ pipeline }) => variablesOf(pipeline.jsonConfig).length > 0,
   },
-  { id: 'configuration', title: 'Configuration', View: lazy(() => import('../configuration/configuration.tsx')) },
+  { id: 'configuration', title: 'Configuration', View: ConfigurationTab },
   {
     id: 'impair',
     title: 'Impair',

@@ -1,0 +1,108 @@
+/** Views in a browser while their node is away: the one that serves the page, and one behind it. */
+import type { Page } from 'playwright-core'
+import { afterAll, expect, test } from 'vitest'
+import { temporaryDirectory } from '../api/running-node.ts'
+import { endProcesses, NodeProcess } from '../harness/node-process.ts'
+import { freeAddress } from '../hub/callers.ts'
+import { close, describeInBrowser, open } from './browser.ts'
+import { lossy } from './pipelines.ts'
+
+afterAll(endProcesses)
+
+/** Gives the node a pipeline called uplink, which runs; returns its id. */
+async function uplinkOf({ id: nodeId, caller }: NodeProcess): Promise<string> {
+  const jsonConfig = JSON.stringify({ engine_config: { pipeline: lossy() } })
+  const { pipeline } = await caller.unary('createPipeline', { nodeId, name: 'uplink', jsonConfig })
+  await caller.unary('startPipeline', { nodeId, id: pipeline.id })
+  return pipeline.id
+}
+
+const banner = (page: Page) => page.getByText('Connection lost')
+
+describeInBrowser('a view', () => {
+  test('that is opened for the first time while its node is away is there, and comes to life with the node', async () => {
+    const flags = { 'node-name': 'lone', grpc: 'none' }
+    let node = await NodeProcess.start({ directory: temporaryDirectory(), flags })
+    await uplinkOf(node)
+    const view = await open(`http://${node.address}/`, { failsRequests: true })
+    const { page } = view
+    // Once the overview is there, the others are fetched.
+    await page.getByRole('link', { name: 'uplink', exact: true }).waitFor()
+    await page.waitForFunction(() => {
+      const files = performance.getEntriesByType('resource').map(({ name }) => name)
+      return ['pipeline', 'editor', 'family'].every((part) => files.some((file) => file.includes(`/assets/${part}-`)))
+    })
+    await node.kill()
+    await banner(page).waitFor()
+    await page.getByRole('link', { name: 'uplink', exact: true }).click()
+    await page.getByRole('heading', { name: 'uplink', exact: true }).waitFor()
+    node = await node.again()
+    await page.getByRole('link', { name: 'Log', exact: true }).waitFor()
+    await banner(page).waitFor({ state: 'detached' })
+    await close(view)
+    await node.kill()
+  })
+
+  test('whose files do not come says so, and comes when it is asked for again or the page is loaded anew', async () => {
+    const flags = { 'node-name': 'lone', grpc: 'none' }
+    const node = await NodeProcess.start({ directory: temporaryDirectory(), flags })
+    await uplinkOf(node)
+    const address = `http://${node.address}`
+    const view = await open(`${address}/v1/local-node-id`, { failsRequests: true })
+    const { page } = view
+    const files = /\/assets\/(pipeline|editor|family)-/
+    // As of a node that is away, and of one that has become another version.
+    await page.route(files, (route) => route.abort())
+    await page.goto(`${address}/#/`)
+    const failure = page.getByRole('alert').getByText('This part of the page did not come')
+    await page.getByRole('link', { name: 'uplink', exact: true }).click()
+    await failure.waitFor()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await failure.waitFor()
+    await page.unroute(files)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'uplink', exact: true }).waitFor()
+    // Its looks have come too.
+    await page.locator('.pipeline-head').waitFor()
+    expect(await page.locator('.pipeline-head').evaluate((element) => getComputedStyle(element).display)).toBe('flex')
+
+    await page.route(files, (route) => route.fulfill({ status: 404 }))
+    await page.reload()
+    await failure.waitFor()
+    await page.unroute(files)
+    await page.getByRole('button', { name: 'Reload the page' }).click()
+    await page.getByRole('heading', { name: 'uplink', exact: true }).waitFor()
+    await close(view)
+    await node.kill()
+  })
+
+  test('of a node behind the one that serves the page says that it is away, and goes on once it is back', async () => {
+    const hubFlags = { hub: 'true', 'node-name': 'hall', grpc: await freeAddress() }
+    const hub = await NodeProcess.start({ directory: temporaryDirectory(), flags: hubFlags, speed: 10 })
+    const edgeFlags = { 'node-name': 'edge', grpc: await freeAddress() }
+    let edge = await NodeProcess.start({ directory: temporaryDirectory(), flags: edgeFlags, speed: 10 })
+    const id = await uplinkOf(edge)
+    const view = await open(`http://${hub.address}/`, { failsRequests: true })
+    const { page } = view
+    const joined = edge.caller.unary('authenticateByRequest', { hubServerAddress: `http://${hub.address}` })
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await joined
+    const own = `http://${hub.address}/#/nodes/${edge.id}/pipelines/${id}`
+    for (const [address, ready] of [
+      [own, '.react-flow__node'],
+      [`${own}/edit`, '.palette'],
+    ] as const) {
+      await page.goto(address)
+      await page.locator(ready).first().waitFor()
+      expect(await banner(page).count()).toBe(0)
+      await edge.kill()
+      await banner(page).waitFor()
+      expect(await banner(page).count()).toBe(1)
+      expect(await page.locator(ready).count()).toBeGreaterThan(0)
+      edge = await edge.again()
+      await banner(page).waitFor({ state: 'detached' })
+    }
+    await close(view)
+    await Promise.all([edge.kill(), hub.kill()])
+  })
+})
