@@ -1,7 +1,7 @@
 /** The frame around every view: who may see anything, the top bar, what went wrong. */
 import { useEffect, useRef } from 'react'
 import { hubState } from '../data/hub-state.ts'
-import { useLive } from '../data/live.ts'
+import { retryRefused, useLive } from '../data/live.ts'
 import { localNodeId } from '../data/local-node.ts'
 import { Boundary } from '../parts/boundary.tsx'
 import { ConfirmDialog } from '../parts/confirm.tsx'
@@ -11,7 +11,7 @@ import { Later, LoadedLater } from '../parts/loaded-later.tsx'
 import { Toasts } from '../parts/toasts.tsx'
 import { Overview } from '../views/overview/overview.tsx'
 import { type Route, useRoute } from './routes.ts'
-import { SignIn } from './sign-in.tsx'
+import { SignIn, SignInAgain } from './sign-in.tsx'
 import { TopBar } from './top-bar.tsx'
 
 const pipelineView = new Later(() => import('../views/pipeline/pipeline.tsx'))
@@ -32,11 +32,18 @@ export function App() {
   return status === 'opening' ? null : <SignedIn />
 }
 
-/** Until the token is revoked. */
+/** Once the token is revoked another one is asked for; what was typed stays meanwhile, unseen. */
 function SignedIn() {
   const { error } = useLive(hubState)
-  if (error?.code === 'UNAUTHENTICATED') return <SignIn error={error} onToken={() => location.reload()} />
-  return <Shell />
+  const isRefused = error?.code === 'UNAUTHENTICATED'
+  return (
+    <>
+      <div className={isRefused ? 'covered' : ''}>
+        <Shell />
+      </div>
+      {isRefused && <SignInAgain error={error} onToken={retryRefused} />}
+    </>
+  )
 }
 
 function Shell() {

@@ -1,12 +1,40 @@
 /** Asks for a token, which is checked with a call before it is kept. */
 import { connect, getLocalNodeId, type PenstockError } from '@penstock/client'
-import { useId, useState } from 'react'
+import { useId, useLayoutEffect, useRef, useState } from 'react'
 import { failureOf } from '../data/live.ts'
 import { forgetToken, hasToken, keepToken } from '../data/session.ts'
 import { Failure } from '../parts/failure.tsx'
 import './sign-in.css'
 
-export function SignIn({ error, onToken }: { readonly error: PenstockError; readonly onToken: () => void }) {
+interface Props {
+  readonly error: PenstockError
+  readonly onToken: () => void
+}
+
+/** Over all of the page, which can be neither seen nor used meanwhile. */
+export function SignInAgain(props: Props) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    const shown = dialog.current
+    shown?.showModal()
+    // Closed, it gives the focus back to where it was.
+    return () => shown?.close()
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      className="sign-in-again"
+      aria-label="Sign in again"
+      onCancel={(event) => event.preventDefault()}
+      // A browser closes it at the second Escape whatever the page says.
+      onClose={() => dialog.current?.showModal()}
+    >
+      <SignIn {...props} />
+    </dialog>
+  )
+}
+
+export function SignIn({ error, onToken }: Props) {
   const [refusal, setRefusal] = useState(hasToken() ? error : undefined)
   const [isBusy, setBusy] = useState(false)
   const field = useId()

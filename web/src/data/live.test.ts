@@ -1,6 +1,6 @@
 import { PenstockError } from '@penstock/client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Feed, LiveStore, LiveStores } from './live.ts'
+import { type Feed, LiveStore, LiveStores, retryRefused } from './live.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -96,6 +96,26 @@ test('a break keeps what is known and says why', async () => {
   source.feed.opened()
   await frame()
   expect(store.snapshot()).toEqual({ status: 'live', value: 7 })
+})
+
+test('streams that were refused for want of a token are opened again, and keep what is known; others are not', async () => {
+  const [refused, forbidden, left] = [new Source(), new Source(), new Source()]
+  const stores = [refused, forbidden, left].map(({ read }) => new LiveStore(0, read))
+  const leave = stores.map((store) => store.subscribe(() => {}))
+  refused.feed.set(7)
+  refused.fail(new PenstockError('UNAUTHENTICATED', 'revoked'))
+  forbidden.fail(new PenstockError('PERMISSION_DENIED', 'no'))
+  left.fail(new PenstockError('UNAUTHENTICATED', 'revoked'))
+  leave[2]?.()
+  await frame()
+  retryRefused()
+  expect([refused, forbidden, left].map(({ feeds }) => feeds.length)).toEqual([2, 1, 1])
+  await frame()
+  expect(stores[0]?.snapshot()).toEqual({ status: 'opening', value: 7 })
+  // Whoever comes back to one that nobody watched has it opened.
+  stores[2]?.subscribe(() => {})
+  expect(left.feeds.length).toBe(2)
+  await frame()
 })
 
 test('a source that did not reach the node is read again; one that was refused is not, until asked', async () => {

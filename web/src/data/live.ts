@@ -42,6 +42,14 @@ const LINGER = 3_000
 /** Milliseconds until a call that did not reach the node is made again. */
 const RETRY = 2_000
 
+/** Stores whose streams failed because the node does not know who asks. */
+const refused = new Set<{ retry(): void }>()
+
+/** Opens the streams again that failed for want of a token that the node knows. */
+export function retryRefused(): void {
+  for (const store of [...refused]) store.retry()
+}
+
 /** One stream's state, for all who watch. */
 export class LiveStore<Value> {
   readonly #initial: Value
@@ -89,6 +97,7 @@ export class LiveStore<Value> {
   retry(): void {
     if (this.#state.status !== 'failed' && this.#state.status !== 'ended') return
     this.#running?.abort()
+    this.#running = undefined
     if (this.#listeners.size > 0) this.#open()
   }
 
@@ -130,6 +139,7 @@ export class LiveStore<Value> {
   #close(): void {
     this.#running?.abort()
     this.#running = undefined
+    refused.delete(this)
     this.#state = { status: 'opening', value: this.#initial }
     this.#shown = this.#state
     this.#onIdle()
@@ -137,6 +147,8 @@ export class LiveStore<Value> {
 
   #change(state: Live<Value>): void {
     this.#state = state
+    if (state.status === 'failed' && state.error?.code === 'UNAUTHENTICATED') refused.add(this)
+    else refused.delete(this)
     this.#soon(this.#publish)
   }
 
