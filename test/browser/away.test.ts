@@ -76,6 +76,23 @@ describeInBrowser('a view', () => {
     await node.kill()
   })
 
+  test('that has a fault says so, and the rest of the page stays', async () => {
+    const flags = { 'node-name': 'lone', grpc: 'none' }
+    const node = await NodeProcess.start({ directory: temporaryDirectory(), flags })
+    await uplinkOf(node)
+    // The browser tells of the fault on its console, as it should.
+    const { page } = await open(`http://${node.address}/v1/local-node-id`, { isForeign: true })
+    const body = 'export default () => { throw new Error("told by the test") }'
+    await page.route(/\/assets\/pipeline-.*js$/, (route) => route.fulfill({ contentType: 'text/javascript', body }))
+    await page.goto(`http://${node.address}/#/`)
+    await page.getByRole('link', { name: 'uplink', exact: true }).click()
+    await page.getByRole('alert').getByText('told by the test').waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('region', { name: 'Node lone' }).waitFor()
+    await page.context().close()
+    await node.kill()
+  })
+
   test('of a node behind the one that serves the page says that it is away, and goes on once it is back', async () => {
     const hubFlags = { hub: 'true', 'node-name': 'hall', grpc: await freeAddress() }
     const hub = await NodeProcess.start({ directory: temporaryDirectory(), flags: hubFlags, speed: 10 })
