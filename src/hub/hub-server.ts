@@ -94,7 +94,9 @@ export class HubServerService {
   }
 
   #note({ type, node: { id: nodeId, name } }: NodeEvent): void {
-    const { onFact } = this.#options
+    const { onFact, registry } = this.#options
+    // What is said of a server to itself is in its log as what it is: removed, and a member again.
+    if (nodeId === registry.selfId) return
     if (type === 'authenticated') onFact?.({ kind: 'joined', nodeId, name })
     if (type !== 'deauthenticated') return
     const caller = this.#removing.get(nodeId)

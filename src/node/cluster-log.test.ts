@@ -24,6 +24,8 @@ test('every fact has a line', () => {
   facts.tell({ kind: 'lost', server: 'n1:4222', error: new Error('reset') })
   facts.tell({ kind: 'lost', server: 'n1:4222', error: undefined })
   facts.tell({ kind: 'lease lost' })
+  facts.tell({ kind: 'removed' })
+  facts.tell({ kind: 'identity in use', life: 'two' })
   expect(taken()).toEqual([
     'info connected to the state of the hub {"nats":"n1:4222"}',
     'warn this NATS server may lose a change when two are made at once in buckets with replicas {"nats":"n1:4222","version":"2.9.10"}',
@@ -31,6 +33,8 @@ test('every fact has a line', () => {
     'warn the connection to the state of the hub is lost {"nats":"n1:4222","error":"reset"}',
     'warn the connection to the state of the hub is lost {"nats":"n1:4222"}',
     'warn this server has lost its lease {}',
+    'warn this server was removed from the hub while the others could not see it, and is a member of it again {}',
+    'warn another server of the hub runs with this node\'s identity {"life":"two"}',
   ])
 })
 

@@ -51,6 +51,18 @@ export class ClusterLog {
           'this server has lost its lease: it cannot reach the state of the hub, lets nobody in and removes nobody until it can, and lets its nodes look for another server',
         )
         break
+      case 'identity in use':
+        this.#log.warn(
+          { life: fact.life },
+          "another server of the hub runs with this node's identity: is the data directory, or a copy of it, in use by another node?",
+        )
+        break
+      case 'removed':
+        this.#log.warn(
+          {},
+          'this server was removed from the hub while the others could not see it, and is a member of it again: stop it before removing it',
+        )
+        break
     }
   }
 

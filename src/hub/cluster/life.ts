@@ -10,6 +10,8 @@ import { decodeLease, encodeLease, type Revision } from './entries.ts'
 
 /** From one renewal to the next, milliseconds; as long an answer may take. */
 const RENEWAL_MS = 1_000
+/** Of a server that is up, some renewal of the lease is taken in any time that long, milliseconds. */
+export const RENEWED_WITHIN_MS = 2_500
 /** A connection on which no renewal was answered for that long is tried, and given up for another when it is dead; milliseconds. */
 const MAX_SILENCE_MS = 2_000
 /** A NATS server that answers pings and no renewal for that long has no way to the others: longer than they take to elect a leader, milliseconds. */

@@ -11,11 +11,10 @@ import { NO_ENTRY } from './changes.ts'
 import { Engine, type EngineOptions, type EngineSession } from './engine.ts'
 import { decodeNodeEntry, encodeHub, encodeNodeEntry, type MemberEntry, type Revision } from './entries.ts'
 import { inTurns } from './in-turns.ts'
+import { RENEWED_WITHIN_MS } from './life.ts'
 import { nodeKey } from './picture.ts'
 import { Servers } from './servers.ts'
 
-/** Leases are renewed every second: in that time a server that is up has renewed its own, milliseconds. */
-const LOOK_MS = 2_500
 /** How long NATS may say nothing while it tells keys, milliseconds: after ten seconds without its heartbeats the library asks once more. */
 const MAX_SILENCE_MS = 20_000
 
@@ -130,7 +129,7 @@ async function allMembers(bucket: KV): Promise<{ id: string; member: MemberEntry
 async function isAnyServerUp(presence: KV): Promise<boolean> {
   const before = await leases(presence)
   if (before.size === 0) return false
-  await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  await new Promise((resolve) => setTimeout(resolve, RENEWED_WITHIN_MS))
   for (const [key, revision] of await leases(presence)) if (before.get(key) !== revision) return true
   return false
 }

@@ -2,9 +2,14 @@
 import { ServiceError } from '../../contract/errors.ts'
 import { Life, type LifeOptions, leaseKey } from './life.ts'
 
+/** Names of lives that are known for what they are when something of theirs comes late. */
+const MAX_KNOWN = 16
+
 export class OwnLives {
   readonly #options: LifeOptions
   readonly #names = new Set<string>()
+  /** All of them, those that are over too; the newest ones. */
+  readonly #known: string[] = []
   #current: Life | undefined
   #isClosed = false
 
@@ -30,6 +35,11 @@ export class OwnLives {
     return this.#names.has(life)
   }
 
+  /** Whether it is or was one of them. */
+  knows(life: string): boolean {
+    return this.#known.includes(life)
+  }
+
   /** Throws UNAVAILABLE when this server may not write now. */
   mayWrite(): void {
     if (this.isHeld) return
@@ -51,6 +61,8 @@ export class OwnLives {
       },
     })
     this.#names.add(life.name)
+    this.#known.push(life.name)
+    if (this.#known.length > MAX_KNOWN) this.#known.shift()
     this.#current = life
   }
 

@@ -11,6 +11,8 @@ export interface OwnNodeOptions {
   readonly record: NodeRecord
   readonly members: Members
   readonly picture: Picture
+  /** It was taken off the hub, and becomes a member again. */
+  readonly onRemoved: () => void
   /** Something has failed, and is done when this server is in touch again. */
   readonly onLater: (message: string, error: unknown) => void
 }
@@ -20,6 +22,8 @@ export class OwnNode {
   #record: NodeRecord
   /** It could not be noted, and nothing has been tried since. */
   #isBehind = false
+  /** It has been made a member, and nothing is known of its removal. */
+  #isMember = false
 
   constructor(options: OwnNodeOptions) {
     this.#options = options
@@ -36,12 +40,25 @@ export class OwnNode {
   async note(): Promise<void> {
     const { id, key, members } = this.#options
     await members.noteServer(id, key, () => this.#record)
+    this.#isMember = true
   }
 
-  /** To be called when everything has been read. */
+  /** To be called when everything has been read, after the first `note`. */
   noteAgain(): void {
-    const { id, picture } = this.#options
-    if (picture.member(id) !== undefined) this.#noteInBackground()
+    this.look()
+    if (this.#isMember) this.#noteInBackground()
+  }
+
+  /**
+   * To be called when its entry may have changed: whoever removes a server that is cut off or stopped takes it for one that is gone. It goes on as one of the hub,
+   * as it would after a start, and is on the list again.
+   */
+  look(): void {
+    const { id, picture, onRemoved } = this.#options
+    if (!this.#isMember || picture.member(id) !== undefined) return
+    this.#isMember = false
+    onRemoved()
+    this.#noteInBackground()
   }
 
   /** Notes what could not be noted before. */

@@ -16,6 +16,7 @@ import { PresenceWriter } from './presence-writer.ts'
 import { RequestUpkeep } from './request-upkeep.ts'
 import { ClusterRequests, type RequestPlaces } from './requests.ts'
 import { Routes } from './routes.ts'
+import { SameIdentity } from './same-identity.ts'
 import { Servers } from './servers.ts'
 import { Sweeper } from './sweeper.ts'
 import { Tombstones } from './tombstones.ts'
@@ -43,6 +44,10 @@ export type ClusterFact =
   /** A life of this server, by its name, has begun or ended. */
   | { readonly kind: 'lease held'; readonly life: string }
   | { readonly kind: 'lease lost' }
+  /** This server was taken off the list while the others took it for gone, and puts itself on it again. */
+  | { readonly kind: 'removed' }
+  /** Another process runs with this server's identity, and has that life. */
+  | { readonly kind: 'identity in use'; readonly life: string }
 
 export class ServerParts {
   readonly lives: OwnLives
@@ -56,6 +61,7 @@ export class ServerParts {
   readonly view: View
   readonly ownNode: OwnNode
   readonly #options: ClusterRegistryOptions
+  readonly #sameIdentity: SameIdentity
   readonly #sweeper: Sweeper
   readonly #upkeep: RequestUpkeep
   readonly #tombstones: Tombstones
@@ -91,11 +97,20 @@ export class ServerParts {
     })
     const mayWrite = () => this.lives.mayWrite()
     const writer = new PresenceWriter({ engine, clock, mayWrite })
+    this.#sameIdentity = new SameIdentity({
+      selfId,
+      clock,
+      isOwn: (life) => this.lives.knows(life),
+      engineTime: () => this.view.engineTime,
+      onOther: (life) => onFact({ kind: 'identity in use', life }),
+    })
     this.servers = new Servers({
       now: () => clock.now(),
       onStanding: (life, server) => this.#onLease(life, server),
       onChanged: () => this.directory.serversChanged(),
+      onSeen: (life, server, at) => this.#sameIdentity.take(life, server, at),
       onEnded: (life, server) => {
+        this.#sameIdentity.ended(life)
         this.#onLease(life, server)
         this.#sweeper.ended(life)
       },
@@ -148,6 +163,7 @@ export class ServerParts {
       record: self,
       members: this.members,
       picture: this.picture,
+      onRemoved: () => onFact({ kind: 'removed' }),
       onLater: (message, error) => this.failed(message, error),
     })
     const places: RequestPlaces = {
@@ -204,6 +220,7 @@ export class ServerParts {
       onNode: (nodeId) => {
         this.links.settle(nodeId)
         this.requests.refresh(nodeId)
+        if (nodeId === selfId && this.isInTouch) this.ownNode.look()
       },
       onRenewal: () => {
         void this.#upkeep.tick()
@@ -222,11 +239,12 @@ export class ServerParts {
     })
   }
 
-  /** Resolves once everything has been read, and this server's node is a member. */
+  /** Resolves once everything has been read, and this server's node is a member. Throws an Error when another process runs with its identity. */
   async begin(): Promise<void> {
     this.lives.begin()
     this.view.begin()
     await this.#ready
+    await this.#sameIdentity.requireNone()
     await this.ownNode.note()
   }
 

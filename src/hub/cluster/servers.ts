@@ -1,7 +1,7 @@
 /** The other servers of the hub, by their leases. */
 import { type ActorRefFrom, createActor } from 'xstate'
 import { seenLease } from '../../actors/seen-lease.ts'
-import { decodeLease, type LeaseEntry } from './entries.ts'
+import { decodeLease, type EngineTime, type LeaseEntry } from './entries.ts'
 import type { WatchedKey } from './watch.ts'
 
 const LEASE_PREFIX = 'server.'
@@ -24,6 +24,8 @@ export interface ServersOptions {
   /** A lease stands that did not before. */
   readonly onStanding: (life: string, server: string) => void
   readonly onEnded: (life: string, server: string) => void
+  /** A lease was told, as the engine took it at that time. */
+  readonly onSeen: (life: string, server: string, at: EngineTime) => void
   /** What a server lets the others know is something else now. */
   readonly onChanged: () => void
 }
@@ -63,13 +65,14 @@ export class Servers {
     return Array.from(this.#seen.values(), ({ entry: { server, details } }) => ({ id: server, details }))
   }
 
-  take(life: string, { value }: WatchedKey): void {
+  take(life: string, { value, at: stamp }: WatchedKey): void {
     const seen = this.#seen.get(life)
     if (value === undefined) {
       seen?.actor.send({ type: 'DELETED' })
       return
     }
     const entry = decodeLease(value)
+    this.#options.onSeen(life, entry.server, stamp)
     const at = this.#options.now()
     if (seen !== undefined) {
       const isSame = Buffer.compare(seen.entry.details, entry.details) === 0

@@ -1,0 +1,59 @@
+/** Two servers of one hub with one identity, as of a data directory that was copied: the second does not come up; who was killed starts anew. */
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { writeHubKey } from '../../src/link/hub-key.ts'
+import { newIdentity } from '../../src/link/identity.ts'
+import { temporaryDirectory } from '../api/running-node.ts'
+import { penstock } from '../cli/cli.ts'
+import { Nats } from '../harness/nats.ts'
+import { endProcesses, NodeProcess } from '../harness/node-process.ts'
+import { until } from '../harness/waiting.ts'
+import { freeAddress } from '../hub/callers.ts'
+import '../harness/slow.ts'
+
+const root = temporaryDirectory()
+const keyFile = join(root, 'hub.key')
+let nats: Nats
+
+async function flags(name: string): Promise<Record<string, string>> {
+  const http = await freeAddress()
+  return {
+    ...{ http, 'node-name': name, hub: 'true', 'hub-key-file': keyFile, 'hub-address': `http://${http}` },
+    ...{ 'hub-cluster-name': 'tests', 'hub-cluster-replicas': '1', grpc: 'none' },
+    'hub-cluster-nats-servers': `nats://${nats.addresses[0]}`,
+  }
+}
+
+beforeAll(async () => {
+  writeHubKey(keyFile, newIdentity())
+  nats = await Nats.alone()
+})
+afterAll(async () => {
+  await endProcesses()
+  await nats.close()
+})
+
+test('the second is refused with what to do, the first goes on and says so; killed and started at once, it comes up', async () => {
+  const said: string[] = []
+  const command = { spawned: () => {}, said: (line: string) => void said.push(line) }
+  const first = await NodeProcess.start({ directory: join(root, 'first'), flags: await flags('first'), command })
+  cpSync(join(root, 'first'), join(root, 'copy'), { recursive: true })
+  const given = Object.entries({ ...(await flags('copy')), 'data-dir': join(root, 'copy') })
+  const second = await penstock(['up', ...given.flatMap(([n, v]) => (v === 'true' ? [`--${n}`] : [`--${n}`, v]))])
+  expect(second.code).toBe(1)
+  expect(second.stdout).toBe('')
+  expect(second.stderr).toContain(
+    `penstock: the node did not start: another server of this hub runs with the identity of this node, ${first.id}`,
+  )
+  expect(second.stderr).toContain('give this one an empty dataDirectory')
+  await until(() => said.some((line) => line.includes("runs with this node's identity")))
+  expect((await first.list()).map(({ name, online }) => ({ name, online }))).toEqual([{ name: 'first', online: true }])
+  await first.kill()
+  const begun = performance.now()
+  const again = await first.again()
+  // Its lease stands for five seconds more as the others see it: that is not waited for.
+  expect(performance.now() - begun).toBeLessThan(5_000)
+  expect(again.id).toBe(first.id)
+  expect((await again.list()).map(({ online }) => online)).toEqual([true])
+})
