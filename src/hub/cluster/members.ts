@@ -66,6 +66,15 @@ export class Members {
     return isHeld
   }
 
+  /** A member was seen last at that time; an entry that says so up to `slack` milliseconds is left as it is. */
+  async sawLast(nodeId: string, lastSeen: Date, slack: number): Promise<void> {
+    await this.change(nodeId, ({ member }) =>
+      member === undefined || member.lastSeen.getTime() + slack >= lastSeen.getTime()
+        ? undefined
+        : { member: { ...member, lastSeen } },
+    )
+  }
+
   /** As `note`, for a node that is a member from now on, if it was none: a server of the hub. */
   async noteServer(nodeId: string, key: Uint8Array, record: () => NodeRecord): Promise<void> {
     await this.change(nodeId, ({ member }) =>

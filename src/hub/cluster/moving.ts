@@ -9,7 +9,14 @@ import { messageOf } from '../../text/error-message.ts'
 import { sameFacts } from '../node-records.ts'
 import { NO_ENTRY } from './changes.ts'
 import { Engine, type EngineOptions, type EngineSession } from './engine.ts'
-import { decodeNodeEntry, encodeHub, encodeNodeEntry, type MemberEntry, type Revision } from './entries.ts'
+import {
+  decodeNodeEntry,
+  decodePresence,
+  encodeHub,
+  encodeNodeEntry,
+  type MemberEntry,
+  type Revision,
+} from './entries.ts'
 import { inTurns } from './in-turns.ts'
 import { RENEWED_WITHIN_MS } from './life.ts'
 import { nodeKey } from './picture.ts'
@@ -31,13 +38,14 @@ export interface MovedMembers {
  * NATS stops answering.
  */
 export async function readMembers(settings: EngineSettings): Promise<MovedMembers> {
-  return await withEngine(settings, async ({ members, hub }) => {
+  return await withEngine(settings, async ({ members, presence, hub }) => {
     const found = (await allMembers(members)).filter(({ member }) => !isServer(member.record))
     found.sort((a, b) => b.member.joined - a.member.joined)
+    const seen = await seenTimes(presence, found)
     let latest = Number.POSITIVE_INFINITY
-    const stored = found.map(({ member, at }) => {
+    const stored = found.map(({ id, member, at }) => {
       latest = Math.min(latest, at)
-      return storedNode(member, latest)
+      return storedNode(member, latest, seen.get(id) ?? 0)
     })
     const { state } = (await members.status()).streamInfo
     return { members: stored.reverse(), requestIds: Number(hub.requestBase) + state.last_seq + 1 }
@@ -126,6 +134,28 @@ async function allMembers(bucket: KV): Promise<{ id: string; member: MemberEntry
   return found
 }
 
+/**
+ * What the bucket of presence says of when each of these members was seen last, by its id, milliseconds since the epoch: the last renewal of the server that has
+ * its link, or when that link was noted, or ended.
+ */
+async function seenTimes(presence: KV, members: readonly { id: string; member: MemberEntry }[]) {
+  const seen = new Map<string, number>()
+  const renewed = new Map<string, number>()
+  for (const key of await keysOf(presence)) {
+    const life = Servers.lifeOfKey(key)
+    const lease = life === undefined ? null : await presence.get(key)
+    if (life !== undefined && lease?.operation === 'PUT') renewed.set(life, lease.created.getTime())
+  }
+  await inTurns(members, async ({ id, member: { joined } }) => {
+    const found = await presence.get(nodeKey(id))
+    if (found === null) return
+    const link = found.operation === 'PUT' ? decodePresence(found.value) : undefined
+    const lease = link?.joined === joined ? renewed.get(link.life) : undefined
+    seen.set(id, Math.max(found.created.getTime(), lease ?? 0))
+  })
+  return seen
+}
+
 async function isAnyServerUp(presence: KV): Promise<boolean> {
   const before = await leases(presence)
   if (before.size === 0) return false
@@ -155,11 +185,11 @@ const recordOf = ({ name, metadata, services }: StoredNode): NodeRecord => ({
   services,
 })
 
-function storedNode({ key, record, lastSeen }: MemberEntry, joinedAt: number): StoredNode {
+function storedNode({ key, record, lastSeen }: MemberEntry, joinedAt: number, seen: number): StoredNode {
   const { name, metadata, services } = record
   return {
     ...{ id: nodeIdOfRaw(key), key, name, metadata: metadata.items, services: [...services] },
-    ...{ joinedAt, lastSeen: lastSeen.getTime() },
+    ...{ joinedAt, lastSeen: Math.max(lastSeen.getTime(), seen) },
   }
 }
 

@@ -76,6 +76,15 @@ export class Picture {
     return this.#shown.get(nodeId)?.connection !== undefined
   }
 
+  /** Members that are offline and were seen more than `slack` milliseconds after what their entry says, with when, milliseconds since the epoch. */
+  seenLater(slack: number): { readonly nodeId: string; readonly lastSeen: number }[] {
+    const found: { nodeId: string; lastSeen: number }[] = []
+    for (const [nodeId, { member, connection, lastSeen }] of this.#shown) {
+      if (connection === undefined && lastSeen > member.lastSeen.getTime() + slack) found.push({ nodeId, lastSeen })
+    }
+    return found
+  }
+
   /** Nodes whose presence names one of these lives, or one whose lease does not stand. */
   presentIn(life: (name: string) => boolean): string[] {
     const found: string[] = []
@@ -176,9 +185,10 @@ export class Picture {
     else this.#shown.set(nodeId, now)
     const { tell } = this.#options
     for (const type of differences(old, now)) {
-      const shown = (type === 'deauthenticated' ? old : now) as Shown
-      const isLeft = type === 'deauthenticated' || type === 'disconnected'
-      tell({ type, node: this.#view(nodeId, isLeft ? { ...shown, connection: undefined } : shown) })
+      if (type === 'deauthenticated') tell({ type, node: this.#view(nodeId, this.#ended(old as Shown)) })
+      else if (type === 'disconnected')
+        tell({ type, node: this.#view(nodeId, { ...(now as Shown), connection: undefined }) })
+      else tell({ type, node: this.#view(nodeId, now as Shown) })
     }
   }
 
@@ -189,9 +199,14 @@ export class Picture {
     const { stands, isServer, now } = this.#options
     const isPresent = entry !== undefined && entry.joined === member.joined && stands(entry.life)
     const connection = isPresent ? entry.session : isServer(nodeId) ? 'server' : undefined
-    // A life that has ended leaves the presence of its nodes behind for a moment.
-    const left = old?.connection !== undefined && connection === undefined ? now() : (old?.lastSeen ?? 0)
+    // A life that has ended leaves the presence of its nodes behind for a moment; a node that has another connection has left the one before.
+    const left = old?.connection !== undefined && connection !== old.connection ? now() : (old?.lastSeen ?? 0)
     return { member, connection, lastSeen: Math.max(member.lastSeen.getTime(), entry === undefined ? at : 0, left) }
+  }
+
+  /** A member that is none any more. */
+  #ended(old: Shown): Shown {
+    return old.connection === undefined ? old : { ...old, connection: undefined, lastSeen: this.#options.now() }
   }
 
   #view(nodeId: string, { member, connection, lastSeen }: Shown): Node {

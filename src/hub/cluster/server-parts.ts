@@ -17,6 +17,7 @@ import { RequestUpkeep } from './request-upkeep.ts'
 import { ClusterRequests, type RequestPlaces } from './requests.ts'
 import { Routes } from './routes.ts'
 import { SameIdentity } from './same-identity.ts'
+import { SeenTimes } from './seen-times.ts'
 import { Servers } from './servers.ts'
 import { Sweeper } from './sweeper.ts'
 import { Tombstones } from './tombstones.ts'
@@ -65,6 +66,7 @@ export class ServerParts {
   readonly #sweeper: Sweeper
   readonly #upkeep: RequestUpkeep
   readonly #tombstones: Tombstones
+  readonly #seenTimes: SeenTimes
   readonly #ready: Promise<void>
   #isReady!: () => void
   /** How often everything was read, and as of which of these this server's links are noted. */
@@ -200,6 +202,13 @@ export class ServerParts {
       engineTime,
       onLater: onLater('what has been of no use for a day could not be purged'),
     })
+    this.#seenTimes = new SeenTimes({
+      picture: this.picture,
+      members: this.members,
+      isFirst,
+      now,
+      onLater: onLater('when nodes were seen last could not be stored; it is tried again'),
+    })
     this.links = new Links({
       picture: this.picture,
       writer,
@@ -225,6 +234,7 @@ export class ServerParts {
       onRenewal: () => {
         void this.#upkeep.tick()
         void this.#tombstones.look()
+        void this.#seenTimes.look()
         void this.#noteLinks()
         void this.links.catchUp()
         this.ownNode.catchUp()

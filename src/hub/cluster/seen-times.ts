@@ -1,0 +1,54 @@
+/** When offline members were seen last, brought into their entries: what else says so is in the memory of NATS and of the servers. */
+import { inTurns } from './in-turns.ts'
+import type { Members } from './members.ts'
+import type { Picture } from './picture.ts'
+
+/** Between two looks, milliseconds. */
+const LOOK_MS = 60_000
+/** A node that is offline for less may be on its way to another server; what the server that does this has left undone after three times that, any other does; milliseconds. */
+const OFFLINE_MS = 60_000
+/** Entries that one look brings to date. */
+const MAX_AT_A_LOOK = 1_000
+/** Times that servers have for the end of one connection differ by as much, milliseconds: what the entry says is good enough. */
+const SLACK_MS = 1_000
+
+export interface SeenTimesOptions {
+  readonly picture: Pick<Picture, 'seenLater'>
+  readonly members: Pick<Members, 'sawLast'>
+  /** Whether this is the server that does what one of all has to do. */
+  readonly isFirst: () => boolean
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Something has failed, and is tried again. */
+  readonly onLater: (error: unknown) => void
+}
+
+export class SeenTimes {
+  readonly #options: SeenTimesOptions
+  #lookedAt = 0
+  #isUnderWay = false
+
+  constructor(options: SeenTimesOptions) {
+    this.#options = options
+  }
+
+  /** To be called now and then, while this server is in touch. */
+  async look(): Promise<void> {
+    const { picture, members, isFirst, now, onLater } = this.#options
+    const time = now()
+    if (this.#isUnderWay || Math.abs(time - this.#lookedAt) < LOOK_MS) return
+    this.#lookedAt = time
+    this.#isUnderWay = true
+    // After a loss of all NATS servers the one whose turn it is may have been started since, and know nothing.
+    const age = isFirst() ? OFFLINE_MS : 3 * OFFLINE_MS
+    const later = picture.seenLater(SLACK_MS)
+    const due = later.filter(({ lastSeen }) => lastSeen + age <= time).slice(0, MAX_AT_A_LOOK)
+    try {
+      await inTurns(due, ({ nodeId, lastSeen }) => members.sawLast(nodeId, new Date(lastSeen), SLACK_MS))
+    } catch (error) {
+      onLater(error)
+    } finally {
+      this.#isUnderWay = false
+    }
+  }
+}
