@@ -22,6 +22,9 @@ import { sendLast, TelemetryFollowers } from './telemetry-followers.ts'
 /** Log lines that wait for a slow follower before further ones are dropped for it. */
 const MAX_LOG_BACKLOG = 4_096
 
+/** Captures of a run at once: each takes memory, and time of the run's thread for every packet that it copies. */
+const MAX_CAPTURES = 32
+
 /** A follower that came before there was anything to read. */
 interface AwaitingRegion {
   readonly sink: Sink<TelemetrySample>
@@ -45,6 +48,7 @@ export class HostedRun {
   #metricsFile: MetricsFile | undefined
   /** Its thread, from its launch on. */
   #handle: RunHandle | undefined
+  #captures = 0
   /** What the metrics were at the end; absent when they were never had, or went with the process that had them. */
   #last: Reading | undefined
 
@@ -194,12 +198,20 @@ export class HostedRun {
     await this.log.remove()
   }
 
-  /** Copies packets of the run that is on. Throws FAILED_PRECONDITION when it is not. */
+  /** Copies packets of the run that is on. Throws FAILED_PRECONDITION when it is not, RESOURCE_EXHAUSTED when too many do. */
   followPackets(sink: Sink<CapturedPackets>, plan: CapturePlan, clock: Timers): void {
     const handle = this.#handle
     if (handle === undefined || this.#record !== undefined) {
       throw new ServiceError('FAILED_PRECONDITION', `run ${this.id} is not on: packets are captured while a run is`)
     }
+    if (this.#captures >= MAX_CAPTURES) {
+      throw new ServiceError(
+        'RESOURCE_EXHAUSTED',
+        `a run has ${MAX_CAPTURES} captures at once, and run ${this.id} has as many; close one first`,
+      )
+    }
+    this.#captures++
+    sink.onClose(() => this.#captures--)
     streamCapture(sink, plan, handle.capture(plan.options), { clock, ended: handle.ended })
   }
 

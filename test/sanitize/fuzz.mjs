@@ -490,6 +490,7 @@ function fuzz({ world, seed, seconds, count, thread, calls, alone, devicesToOpen
       return [memory]
     },
     memoryClose: () => [memories.size > 1 ? memoryId() : -1],
+    giveBackPages: () => [new Uint8Array(random.below(20_000))],
     bytesToCacheLine: () => [new Uint8Array(100).subarray(random.below(101))],
     trimHeap: () => [],
     readClock: () => [new Float64Array(random.below(3))],

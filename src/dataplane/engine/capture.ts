@@ -1,4 +1,5 @@
 /** Copies of packets on their way through a run, from its thread to the main thread: a ring in shared memory that is full rather than slow. */
+import { native } from '../native/native.ts'
 import type { Batch } from './batch.ts'
 import type { Packets } from './packets.ts'
 
@@ -38,6 +39,11 @@ export interface CapturedPacket {
 
 export function createCapture(): SharedArrayBuffer {
   return new SharedArrayBuffer(HEADER_WORDS * 4 + MAX_CAPTURE_BYTES)
+}
+
+/** Nobody reads `ring` any more: its memory goes back to the system, and is had again as it is written. What it counts stays. */
+export function giveBackCapture(ring: SharedArrayBuffer): void {
+  native.giveBackPages(new Uint8Array(ring, HEADER_WORDS * 4))
 }
 
 function views(ring: SharedArrayBuffer) {

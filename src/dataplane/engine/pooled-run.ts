@@ -1,7 +1,7 @@
 /** A run in its thread, seen from the main thread. */
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { native } from '../native/native.ts'
-import { type CaptureOptions, CaptureReader, createCapture } from './capture.ts'
+import { type CaptureOptions, CaptureReader, createCapture, giveBackCapture } from './capture.ts'
 import type { Registry } from './component.ts'
 import type { PipelineConfig } from './config.ts'
 import type { Answers, HostNames, ResolvedConfig } from './host-names.ts'
@@ -22,9 +22,6 @@ import {
   type WorkerMessage,
   type WorkerTask,
 } from './worker.ts'
-
-/** Rings of captures that are over which a run keeps for the next: each is memory that a collection of garbage alone gives back. */
-const MAX_SPARE_RINGS = 2
 
 /** A run in its thread; see `RunHandle`. */
 export class PooledRun implements RunHandle {
@@ -49,6 +46,7 @@ export class PooledRun implements RunHandle {
   private killed: string | null = null
   private over = false
   private serial = 0
+  /** Rings of captures that are over, for the next: the run's thread collects no garbage, and would hold any ring that is left. */
   private readonly spareRings: { readonly ring: SharedArrayBuffer; writers: number }[] = []
   private readonly resolve: (config: PipelineConfig) => Promise<ResolvedConfig>
   /** Ends the wait for the addresses of host names and for its turn. */
@@ -188,6 +186,8 @@ export class PooledRun implements RunHandle {
     this.markFailed(gone)
     for (const { reject } of this.waiting.values()) reject(gone)
     this.waiting.clear()
+    // With what was written after they were closed, before the thread heard of it.
+    for (const { ring } of this.spareRings.splice(0)) giveBackCapture(ring)
     return end
   }
 
@@ -221,7 +221,8 @@ export class PooledRun implements RunHandle {
     tell({ type: 'capture', id, options, ring })
     const close = () => {
       tell({ type: 'uncapture', id })
-      if (this.spareRings.length < MAX_SPARE_RINGS) this.spareRings.push(shared)
+      giveBackCapture(ring)
+      if (!this.over) this.spareRings.push(shared)
     }
     return { reader: new CaptureReader(ring, shared.writers), close }
   }

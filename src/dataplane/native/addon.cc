@@ -34,6 +34,7 @@ static const Export kExports[] = {
     {"openDescriptors", openDescriptors},
     {"memoryOpen", memoryOpen},
     {"memoryClose", memoryClose},
+    {"giveBackPages", giveBackPages},
     {"bytesToCacheLine", bytesToCacheLine},
     {"trimHeap", trimHeap},
     {"eventOpen", eventOpen},

@@ -162,6 +162,14 @@ napi_value memoryClose(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value giveBackPages(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info, "giveBackPages", 1);
+  const Span<uint8_t> bytes = arguments.bytes(0, "bytes", 0);
+  if (arguments.failed()) return nullptr;
+  giveBack(bytes.data, bytes.length);
+  return nullptr;
+}
+
 napi_value bytesToCacheLine(napi_env env, napi_callback_info info) {
   Arguments arguments(env, info, "bytesToCacheLine", 1);
   const Span<uint8_t> bytes = arguments.bytes(0, "bytes", 0);

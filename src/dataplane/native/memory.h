@@ -369,6 +369,7 @@ void throwFreeStack(Arguments& arguments);
 
 napi_value memoryOpen(napi_env env, napi_callback_info info);
 napi_value memoryClose(napi_env env, napi_callback_info info);
+napi_value giveBackPages(napi_env env, napi_callback_info info);
 napi_value bytesToCacheLine(napi_env env, napi_callback_info info);
 napi_value trimHeap(napi_env env, napi_callback_info info);
 

@@ -440,6 +440,7 @@ describe('wrong arguments', () => {
       ownerRelease: [owner],
       memoryOpen: [memory],
       memoryClose: [id],
+      giveBackPages: [bytes],
       bytesToCacheLine: [bytes],
       readClock: [new Float64Array(1)],
       eventOpen: [owner],

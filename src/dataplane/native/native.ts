@@ -69,6 +69,8 @@ export interface Native extends SocketCalls, CodeCalls, CipherCalls {
   memoryOpen(memory: PacketMemory): number
   /** The pages of slab, arrival times and remote records go back to the system at once and read as zeros from then on. */
   memoryClose(memory: number): void
+  /** The pages that lie wholly in `bytes` go back to the system at once and read as zeros until they are written again. */
+  giveBackPages(bytes: Uint8Array): void
   /** How far behind the start of `bytes` the next cache line of 64 bytes begins, 0..63. */
   bytesToCacheLine(bytes: Uint8Array): number
   /** Gives back to the system what threads that have ended had allocated and freed: glibc keeps it for the next ones (malloc_trim(3)). */
