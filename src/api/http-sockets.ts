@@ -5,7 +5,8 @@ import type { Operation } from '../contract/operations.ts'
 import type { Upgrade, UpgradeRequest } from '../link/link.ts'
 import { Call, type Caller } from './call.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import { FullSockets } from './full-sockets.ts'
+import { type FullSocket, FullSockets } from './full-sockets.ts'
+import type { Warn } from './grpc-connections.ts'
 import { readRequest } from './http-request.ts'
 import { type HttpRoutes, malformedSegment, noSuchPath } from './http-routes.ts'
 import type { HttpServer } from './http-server.ts'
@@ -15,11 +16,10 @@ import { STREAMS_PATH, type StreamAsked, StreamsSocket } from './streams-socket.
 import { type WebSocketData, WebSocketSink, WebSocketStreamSink } from './websocket.ts'
 import { MAX_RECEIVE_BYTES } from './websocket-frames.ts'
 
-const MAX_WEBSOCKET_BACKLOG_BYTES = 1024 * 1024
 const SOCKET_LIMITS = {
   maxPayloadLength: MAX_RECEIVE_BYTES,
-  maxBackpressure: MAX_WEBSOCKET_BACKLOG_BYTES,
-  closeOnBackpressureLimit: true,
+  // None: see FullSockets.
+  maxBackpressure: 0,
   idleTimeout: 60,
   sendPingsAutomatically: true,
 } as const
@@ -39,10 +39,13 @@ export interface HttpSocketsOptions {
   readonly streams: Set<StreamSink>
   /** Throws UNAVAILABLE when none is to be opened any more. */
   readonly proof: (request: UpgradeRequest) => SocketProof
+  /** Is told of sockets that are cut. */
+  readonly warn?: Warn | undefined
 }
 
 /** What uWebSockets.js keeps with each socket of many streams. */
 interface StreamsSocketData {
+  readonly address: string
   /** Whoever opened it; throws once they are not let in any more. */
   readonly caller: () => Caller
   readonly identity: string | undefined
@@ -51,11 +54,12 @@ interface StreamsSocketData {
 
 export class HttpSockets {
   readonly #options: HttpSocketsOptions
-  readonly #full = new FullSockets()
+  readonly #full: FullSockets
   readonly #streamsSockets = new Set<StreamsSocket>()
 
   constructor(options: HttpSocketsOptions) {
     this.#options = options
+    this.#full = new FullSockets(options.warn)
   }
 
   /** Adds the paths of all to a server that does not listen yet. */
@@ -82,8 +86,9 @@ export class HttpSockets {
       open: (socket: WebSocket<WebSocketData>) => this.#openWebSocket(socket),
       message: (socket: WebSocket<WebSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
         socket.getUserData().sink?.message(frame, isBinary),
-      drain: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.drained(),
-      close: (socket: WebSocket<WebSocketData>) => socket.getUserData().sink?.lose(),
+      drain: (socket: WebSocket<WebSocketData>) => this.#wrote(socket.getUserData().sink),
+      close: (socket: WebSocket<WebSocketData>, _code: number, reason: ArrayBuffer) =>
+        this.#lost(socket.getUserData().sink, reason),
     }
     const pattern = path.replaceAll(/\{(\w+)\}/g, ':$1')
     server.webSocket<WebSocketData>(pattern, behavior, (request) => this.#upgrade(operation, request))
@@ -95,12 +100,16 @@ export class HttpSockets {
       open: (socket: WebSocket<StreamsSocketData>) => this.#openStreamsSocket(socket),
       message: (socket: WebSocket<StreamsSocketData>, frame: ArrayBuffer, isBinary: boolean) =>
         socket.getUserData().socket?.message(frame, isBinary),
-      drain: (socket: WebSocket<StreamsSocketData>) => socket.getUserData().socket?.drained(),
-      close: (socket: WebSocket<StreamsSocketData>) => this.#loseStreamsSocket(socket.getUserData()),
+      drain: (socket: WebSocket<StreamsSocketData>) => this.#wrote(socket.getUserData().socket),
+      close: (socket: WebSocket<StreamsSocketData>, _code: number, reason: ArrayBuffer) => {
+        const data = socket.getUserData()
+        if (data.socket !== undefined) this.#streamsSockets.delete(data.socket)
+        this.#lost(data.socket, reason)
+      },
     }
     server.webSocket<StreamsSocketData>(STREAMS_PATH, behavior, (request) => {
       const { caller, protocol } = this.#options.proof(request)
-      return { data: { caller, identity: caller().identity }, protocol }
+      return { data: { address: request.remoteAddress, caller, identity: caller().identity }, protocol }
     })
   }
 
@@ -113,14 +122,19 @@ export class HttpSockets {
       streams: this.#options.streams,
       find: (path, query) => this.#findStream(path, query),
       caller: data.caller,
+      address: data.address,
       identity: data.identity,
     })
     this.#streamsSockets.add(data.socket)
   }
 
-  #loseStreamsSocket({ socket }: StreamsSocketData): void {
+  #wrote(socket: FullSocket | undefined): void {
+    if (socket !== undefined) this.#full.wrote(socket)
+  }
+
+  #lost(socket: (FullSocket & { lose(): void }) | undefined, reason: ArrayBuffer): void {
     if (socket === undefined) return
-    this.#streamsSockets.delete(socket)
+    this.#full.lost(socket, Buffer.from(reason).toString())
     socket.lose()
   }
 
@@ -141,7 +155,8 @@ export class HttpSockets {
   #upgrade(operation: Operation, request: UpgradeRequest): Upgrade<WebSocketData> {
     const { caller, protocol } = this.#options.proof(request)
     const call = new Call(caller(), 'websocket')
-    return { data: { call, operation, request: this.#streamRequest(operation, request) }, protocol }
+    const data = { address: request.remoteAddress, call, operation, request: this.#streamRequest(operation, request) }
+    return { data, protocol }
   }
 
   /** What an operation is asked that takes one request and sends many messages; undefined for others. */

@@ -13,6 +13,7 @@ import { Cors, readSubprotocols } from './cors.ts'
 import type { Dashboard } from './dashboard.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encoded } from './encoded-header.ts'
+import type { Warn } from './grpc-connections.ts'
 import type { Exchange } from './http-exchange.ts'
 import { readRequest } from './http-request.ts'
 import {
@@ -53,6 +54,8 @@ export interface HttpListenerOptions {
   readonly pages?: ReadonlyMap<string, Page>
   /** Read with GET or HEAD by everybody but pages of other origins; undefined: this installation has none. */
   readonly dashboard?: Dashboard | undefined
+  /** Is told of what a client did that is worth a line in the log. */
+  readonly warn?: Warn
   /** Adds routes of others (the node link) before the API's own. */
   readonly extend?: (server: HttpServer) => void
 }
@@ -95,6 +98,7 @@ export class HttpListener {
       keepAlive: this.#keepAlive,
       streams: this.#streams,
       proof: (request) => this.#proof(request),
+      warn: options.warn,
     })
     if (isLoopbackAddress(options.address)) this.#peer = options.address
   }

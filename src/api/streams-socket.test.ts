@@ -1,4 +1,5 @@
 /** Many streams over one WebSocket: what is opened, told and closed, what is refused, and who is served no more. */
+import type { Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { created, handlers, Seen } from '../../test/contract/handlers.ts'
@@ -52,6 +53,15 @@ class Client {
     this.socket.send(typeof message === 'string' ? message : JSON.stringify(message))
   }
 
+  /** Takes a breath after each piece that comes. */
+  readSlowly(): void {
+    const { _socket: socket } = this.socket as unknown as { _socket: Socket }
+    socket.on('data', () => {
+      socket.pause()
+      setTimeout(() => socket.resume(), 2)
+    })
+  }
+
   /** The next frame that says something. */
   async next(): Promise<Frame> {
     const find = () => this.frames.findIndex((frame) => Object.keys(frame).length > 0)
@@ -66,6 +76,9 @@ class Client {
   }
 }
 
+const fail = (code: number): never => {
+  throw new Error(`the socket was closed with ${code}`)
+}
 const client = (token?: string): Promise<Client> => new Client(token).opened()
 const pipelinesOf = (node: string) => seen.sink<StreamPipelinesEvent>(`pipelines ${node}`)
 const resultOf = (id: number, name: string) => ({
@@ -283,6 +296,31 @@ test.each([
   one.frames.length = 0
   pipelinesOf('b').send(created('after it'))
   expect(await one.next()).toEqual(resultOf(2, 'after it'))
+})
+
+test('one that reads slowly, and all the time, gets messages that are far longer than what waits in a socket', async () => {
+  const one = await client()
+  await one.open(1, 'a')
+  await one.open(2, 'b')
+  const large = { create: { pipeline: { ...created('x').value.create?.pipeline, jsonConfig: 'x'.repeat(3_900_000) } } }
+  const each = 3
+  for (const sink of [pipelinesOf('a'), pipelinesOf('b')]) {
+    let left = each
+    const send = (): void => {
+      for (; left > 0 && sink.writable; left--) sink.send(large as StreamPipelinesEvent)
+    }
+    sink.onDrain(send)
+    send()
+  }
+  one.readSlowly()
+  const got = () => one.frames.filter(({ result }) => result !== undefined).length
+  // Answers are asked for meanwhile.
+  for (let id = 3; got() < 2 * each; id++) {
+    one.say({ open: { id, path: '/v1/streams/nodes/c/pipelines' } })
+    one.say({ close: { id } })
+    await Promise.race([new Promise((resolve) => setTimeout(resolve, 20)), one.closed.then(fail)])
+  }
+  expect(one.frames.some(({ id, closed }) => id === 3 && closed !== undefined)).toBe(true)
 })
 
 test('a stream too many is refused', async () => {

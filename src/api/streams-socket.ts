@@ -37,6 +37,8 @@ export interface StreamsSocketOptions {
   readonly caller: () => Caller
   /** The stream at a path, with its query; throws ServiceError where there is none. */
   readonly find: (path: string, query: string) => StreamAsked
+  /** IP address of whoever opened the socket. */
+  readonly address: string
   /** Name of the token that whoever opened the socket proved. */
   readonly identity: string | undefined
 }
@@ -55,6 +57,10 @@ export class StreamsSocket implements FullSocket {
     this.#socket = socket
     this.#options = options
     options.keepAlive.watch(this)
+  }
+
+  get address(): string {
+    return this.#options.address
   }
 
   get identity(): string | undefined {
@@ -121,9 +127,9 @@ export class StreamsSocket implements FullSocket {
   }
 
   say(frame: string | Uint8Array): void {
-    if (this.#isClosed) return
+    if (this.#isClosed || !this.#options.full.takes(this, frame.length)) return
     this.#options.keepAlive.spoke(this)
-    // 1: sent, 0: kept in a buffer that drains later, 2: dropped, the buffer's limit closes the socket.
+    // 1: sent, 0: kept in a buffer that drains later.
     if (this.#socket.send(frame, false) === 1 || !this.hasRoom) return
     this.hasRoom = false
     this.#options.full.watch(this)
@@ -149,6 +155,10 @@ export class StreamsSocket implements FullSocket {
 
   nudge(): void {
     this.#socket.ping()
+  }
+
+  cut(): void {
+    this.#socket.close()
   }
 
   /** Says that the socket is still there. */

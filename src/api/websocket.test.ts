@@ -2,8 +2,9 @@
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { handlers, Seen } from '../../test/contract/handlers.ts'
+import { created, handlers, Seen } from '../../test/contract/handlers.ts'
 import { until } from '../../test/harness/waiting.ts'
+import type { StreamPipelinesEvent } from '../contract/types.ts'
 import { Access } from './access.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { HttpListener } from './http.ts'
@@ -13,9 +14,12 @@ const dispatcher = new Dispatcher({ handlers: handlers(seen), report: (error) =>
 const path = '/v1/streams/hub-server/authentication-requests'
 let listener: HttpListener
 let port: number
+/** What the log was told. */
+const told: unknown[][] = []
+const warn = (...line: unknown[]) => void told.push(line)
 
 beforeAll(async () => {
-  listener = new HttpListener({ dispatcher, access: new Access(), address: '127.0.0.1', port: 0 })
+  listener = new HttpListener({ dispatcher, access: new Access(), address: '127.0.0.1', port: 0, warn })
   ;({ port } = await listener.start())
 })
 
@@ -68,4 +72,57 @@ test.each([
   other.socket.send('{"requestId": 404}')
   expect(await answer).toContain('no such request')
   other.socket.terminate()
+})
+
+test('one that reads slowly, and all the time, gets messages that are far longer than what waits in a socket', async () => {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/streams/nodes/slow/pipelines`)
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  let got = 0
+  socket.on('message', (data) => {
+    if (data.toString() !== '{}') got++
+  })
+  await new Promise((resolve) => socket.on('open', resolve))
+  const { _socket: connection } = socket as unknown as { _socket: Socket }
+  connection.on('data', () => {
+    connection.pause()
+    setTimeout(() => connection.resume(), 2)
+  })
+  await until(() => seen.sinks.has('pipelines slow'))
+  const sink = seen.sink<StreamPipelinesEvent>('pipelines slow')
+  const large = { create: { pipeline: { ...created('x').value.create?.pipeline, jsonConfig: 'x'.repeat(3_900_000) } } }
+  const all = 5
+  let left = all
+  const send = (): void => {
+    for (; left > 0 && sink.writable; left--) sink.send(large as StreamPipelinesEvent)
+  }
+  sink.onDrain(send)
+  send()
+  expect(await Promise.race([closed, until(() => got === all)])).toBeUndefined()
+  socket.terminate()
+})
+
+test('one whose client asks on and on and does not read the answers is cut, and the log told', async () => {
+  told.length = 0
+  const { socket, closed } = await open()
+  socket.pause()
+  let isClosed = false
+  void closed.then(() => {
+    isClosed = true
+  })
+  const wrong = JSON.stringify(
+    Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`nothing known by name ${i}`, 1])),
+  )
+  const ask = async (): Promise<void> => {
+    while (told.length === 0) {
+      for (let i = 0; i < 20; i++) socket.send(wrong)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+  await ask()
+  socket.resume()
+  await until(() => isClosed)
+  const why = 'its client sends more and more and does not read the answers'
+  expect(told).toEqual([
+    [`a WebSocket from 127.0.0.1 was cut: ${why}`, { address: '127.0.0.1', reason: 'UNREAD_ANSWERS', sockets: 1 }],
+  ])
 })

@@ -15,6 +15,8 @@ import { closeCode, errorFrame, readFrame, resultFrame, STILL_HERE } from './web
 const MAX_EARLY_MESSAGES = 256
 /** What uWebSockets.js keeps with each socket. */
 export interface WebSocketData {
+  /** IP address of the client. */
+  readonly address: string
   readonly call: Call
   readonly operation: Operation
   /** Of an operation that takes one request, which is that of the path. */
@@ -46,12 +48,20 @@ export class WebSocketSink extends StreamSink implements FullSocket {
     this.#full = full
   }
 
+  get address(): string {
+    return this.#socket.getUserData().address
+  }
+
   buffered(): number {
     return this.#socket.getBufferedAmount()
   }
 
   nudge(): void {
     this.#socket.ping()
+  }
+
+  cut(): void {
+    this.#socket.close()
   }
 
   override drained(): void {
@@ -98,7 +108,8 @@ export class WebSocketSink extends StreamSink implements FullSocket {
 
   #reject(error: unknown): void {
     if (this.closed) return
-    this.frame(errorFrame(this.#dispatcher.failure(error, this.#operation)))
+    const frame = errorFrame(this.#dispatcher.failure(error, this.#operation))
+    if (this.#full.takes(this, frame.length)) this.frame(frame)
   }
 
   /** The open socket says it all. */
@@ -122,7 +133,7 @@ export class WebSocketSink extends StreamSink implements FullSocket {
   }
 
   protected frame(frame: string | Uint8Array): void {
-    // 1: sent, 0: kept in a buffer that drains later, 2: dropped, the buffer's limit closes the socket.
+    // 1: sent, 0: kept in a buffer that drains later.
     if (this.#socket.send(frame, false) === 1) return
     this.writable = false
     if (!this.closed) this.#full.watch(this)

@@ -28,7 +28,10 @@ interface Listeners {
 }
 
 /** Undefined: switched off. Rejects where the address cannot be had. */
-export async function listenHttp(config: NodeConfig, { dispatcher, access, tls, links, pages, opened }: Listeners) {
+export async function listenHttp(
+  config: NodeConfig,
+  { dispatcher, access, tls, links, pages, log, opened }: Listeners,
+) {
   if (config['http.address'] === 'none') return undefined
   const at = hostAndPort(config['http.address'])
   const listener = new HttpListener({
@@ -38,6 +41,7 @@ export async function listenHttp(config: NodeConfig, { dispatcher, access, tls, 
     dashboard: readDashboard(join(packageRoot(), 'dist/web')),
     ...at,
     ...(tls === undefined ? {} : { tls }),
+    warn: (message, fields) => log.warn(fields ?? {}, message),
     ...(links === undefined ? {} : { extend: (app) => links.attach(app) }),
   })
   const bound = await listener.start()
