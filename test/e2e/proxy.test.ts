@@ -10,11 +10,13 @@ import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { makeCertificate } from '../../src/link/certificate.ts'
+import { packageRoot } from '../../src/package-root.ts'
 import { lineOf, penstock, scratch, start } from '../cli/cli.ts'
 import { freePort, nginx, startNginx } from './nginx.ts'
 
 if (nginx === undefined) console.warn('SKIPPED: the tests of a proxy lack nginx (Debian package nginx-light)')
 
+const page = readFileSync(join(packageRoot(), 'docs/proxy.md'), 'utf8')
 /** What every node answers. */
 const ID = '/v1/hub-client/local-node-id'
 
@@ -50,7 +52,12 @@ describe.skipIf(nginx === undefined).each([
     port = await freePort()
     const proxied = { directory: `${directory.path}/nginx`, port, http, grpc, certificate, key, nodeHasTls }
     children.push(await startNginx(proxied))
-    const made2 = await penstock(['token', 'create', 'proxied', '-o', 'json'], { env: at(http, nodeHasTls) })
+    // As the page says it, of a node at another port.
+    const [, said = ''] = /^4\. `penstock ([^`]+)`/m.exec(page) ?? []
+    const typed = said.replace('NAME', 'proxied').replace('127.0.0.1:8769', http).split(' ')
+    const made2 = nodeHasTls
+      ? await penstock([...typed, '-o', 'json'], { env: at(http, false) })
+      : await penstock(['token', 'create', 'proxied', '-o', 'json'], { env: at(http, false) })
     token = JSON.parse(made2.stdout).secret
     bearer = { authorization: `Bearer ${token}` }
   })
