@@ -13,7 +13,7 @@ import type { Problem } from '../text/pointer.ts'
 import type { Author, Trust } from './trust.ts'
 
 /** Seconds a pipeline gets for an instruction when its creator names none. */
-const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
+export const DEFAULT_INSTRUCTIONS_TIMEOUT = 30
 
 /** Most characters of a pipeline's name. */
 const MAX_NAME_LENGTH = 256

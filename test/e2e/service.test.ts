@@ -5,12 +5,14 @@ import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../src/package-root.ts'
+import { DEFAULT_INSTRUCTIONS_TIMEOUT } from '../../src/services/pipelines-settings.ts'
 import { lineOf, penstock, scratch, start } from '../cli/cli.ts'
 import { freeAddress } from '../hub/callers.ts'
 
 const unitFile = join(packageRoot(), 'packaging/systemd/penstock.service')
 const unit = readFileSync(unitFile, 'utf8')
 const guide = readFileSync(join(packageRoot(), 'docs/service.md'), 'utf8')
+const composed = readFileSync(join(packageRoot(), 'examples/cluster/compose.yaml'), 'utf8')
 const directory = scratch()
 afterAll(() => directory.dispose())
 
@@ -41,6 +43,15 @@ describe('the systemd unit', () => {
       { encoding: 'utf8' },
     )
     expect(status, stdout).toBe(0)
+  })
+
+  it('waits for runs with commands to stop, as is said of containers too', () => {
+    const [, unitSeconds] = /^TimeoutStopSec=(\d+)$/m.exec(unit) ?? []
+    const [, containerSeconds] = /`--stop-timeout (\d+)`/.exec(guide) ?? []
+    const [, composedSeconds] = /^ +stop_grace_period: (\d+)s$/m.exec(composed) ?? []
+    for (const seconds of [unitSeconds, containerSeconds, composedSeconds]) {
+      expect(Number(seconds)).toBeGreaterThanOrEqual(DEFAULT_INSTRUCTIONS_TIMEOUT + 15)
+    }
   })
 
   it.skipIf(missing.length > 0)('gives a node just what TUN interfaces take', () => {
