@@ -1,5 +1,6 @@
 /** `penstock top`: the runs of a node in a terminal, as one table, and as lines of JSON. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -19,6 +20,14 @@ let url: string
 const call = (...args: string[]) => penstock(args, { env: { PENSTOCK_URL: url } })
 const terminal = (...args: string[]) =>
   new PseudoTerminal(['top', ...args], { PENSTOCK_URL: url, TERMINAL_SIZE: '100x30', TERMINAL_SIZE_FILE: size })
+
+interface TopRun {
+  name: string
+  enteredPerSecond: number
+  finishedPerSecond: number
+  droppedPerSecond: number
+  drops: { component: string; metric: string; total: number }[]
+}
 
 /** Of a screen, the names in the order of the rows. */
 const order = /PIPELINE[\s\S]*?\n(\w+) +running[^\n]*\n(\w+) +running/
@@ -116,6 +125,61 @@ async function childOf(pid: number): Promise<number> {
 }
 
 describe('top elsewhere', () => {
+  it('has what came and was not taken among the drops, and the log of the run says so once for each cause', async () => {
+    // Long packets make few slots: some 16,000.
+    const pipeline = {
+      in: { udp: { local_address: '127.0.0.1:0', mtu: 65_000, output: 'a' } },
+      delay: { delay_fixed: { input: 'a', output: 'b', delay: 600_000 } },
+      sink: { traffic_sink: { input: 'b' } },
+    }
+    const file = directory.file('narrow.json', { version: 1, engine_config: { pipeline } })
+    expect((await call('pipelines', 'create', 'narrow', file)).code).toBe(0)
+    expect((await call('pipelines', 'start', 'narrow')).code).toBe(0)
+    const logs = start(['pipelines', 'logs', 'narrow'], { PENSTOCK_URL: url })
+    let log = ''
+    logs.stdout!.on('data', (chunk) => {
+      log += chunk
+    })
+    const bound = /bound to 127\.0\.0\.1:(\d+)/
+    await until(() => bound.test(log), 'it is bound')
+    const port = Number(bound.exec(log)?.[1])
+    const top = start(['top', '--json', '-i', '100ms'], { PENSTOCK_URL: url })
+    const socket = createSocket('udp4')
+    try {
+      let reads = 0
+      let narrow: TopRun | undefined
+      createInterface({ input: top.stdout! }).on('line', (line) => {
+        reads++
+        narrow = JSON.parse(line).runs.find(({ name }: TopRun) => name === 'narrow')
+      })
+      const lost = () => (narrow?.drops ?? []).filter(({ total }) => total > 0).map(({ metric }) => metric)
+      await until(async () => {
+        socket.send(Buffer.alloc(65_001), port, '127.0.0.1')
+        for (let i = 0; i < 500; i++) socket.send(Buffer.alloc(100), port, '127.0.0.1')
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return lost().length === 2
+      }, 'the slots are used up')
+      const causes = ['received_oversize_packets', 'received_without_slot_packets']
+      expect(lost().sort()).toEqual(causes)
+      const from = reads
+      await until(() => {
+        socket.send(Buffer.alloc(100), port, '127.0.0.1')
+        return reads > from + 3 && narrow!.enteredPerSecond > 0
+      }, 'nothing gets in any more')
+      const { enteredPerSecond, finishedPerSecond, droppedPerSecond, drops } = narrow!
+      expect([finishedPerSecond, droppedPerSecond]).toEqual([0, enteredPerSecond])
+      expect(drops).toMatchObject(Array.from({ length: 2 }, () => ({ component: 'in', reason: 'drop' })))
+      const ended = once(logs, 'close')
+      expect((await call('pipelines', 'stop', 'narrow')).code).toBe(0)
+      await ended
+      expect(log.match(/(?<=counted as )received_\w+/g)?.sort()).toEqual(causes)
+    } finally {
+      socket.close()
+      await done(top)
+      await call('pipelines', 'delete', 'narrow')
+    }
+  })
+
   it('prints one table', async () => {
     const { code, stdout, stderr } = await call('top', '--sort', 'in')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

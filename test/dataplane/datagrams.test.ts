@@ -386,9 +386,11 @@ describe('udp', () => {
       await near.send(run.port('front'), ...junk)
       await until(() => {
         const { received_packets, received_oversize_packets } = run.metrics().front
-        return received_packets === fitting && received_oversize_packets === oversize
+        return received_packets === fitting + oversize && received_oversize_packets === oversize
       }, 'all of them seen')
     }
+    const told = run.log.filter(({ level }) => level === 'WARN').map(({ fields }) => fields)
+    expect(told).toEqual([{ metric: 'received_oversize_packets', mtu: 1472 }])
     await run.stop()
     expect(await run.handle.ended).toEqual({ outcome: 'STOPPED' })
     expect(conservation(configure(pipeline), run.metrics())).toEqual([])

@@ -82,7 +82,7 @@ describe('runs of one node', () => {
     const senders = await Promise.all([1, 2, 3].map((seed) => start(source(seed, 30_000))))
     for (const { handle } of senders) expect(await handle.ended).toEqual({ outcome: 'COMPLETED' })
     const full = senders.reduce((sum, run) => sum + (run.metrics().port.ring_full_packets as number), 0)
-    await until(() => receiver.metrics().port.received_packets === 90_000 - full, 'what was not too much arrived')
+    await until(() => receiver.metrics().port.received_packets === 90_000, 'all arrived, or was missed')
     const { port, sink: measured } = receiver.metrics()
     expect(port.missed_packets).toBe(full)
     expect(measured).toMatchObject({

@@ -9,6 +9,7 @@ import type { Connection, ConnectionContext, ConnectionEndpointOptions, Connecti
 import { ConnectionReceiving } from './connection-receiving.ts'
 import { ConnectionSending } from './connection-sending.ts'
 import { HalfClosed } from './half-closed.ts'
+import { slotlessUntaken, type Untaken } from './untaken.ts'
 
 const { ENODATA, EPROTO, ECONNRESET, EPIPE } = constants.errno
 const OVERSIZE = IO_COUNTERS.indexOf('oversize')
@@ -29,6 +30,7 @@ export class ConnectionEndpoint implements ConnectionOwner {
   private readonly sending: ConnectionSending
   private readonly receiving: ConnectionReceiving
   private readonly half: HalfClosed
+  private readonly untakenSlotless: Untaken
   private readonly accepting: Accepting | null = null
   private readonly connecting: Connecting | null = null
   private readonly own: Connection | null = null
@@ -43,6 +45,7 @@ export class ConnectionEndpoint implements ConnectionOwner {
     const { framing, outlet, socket, peers } = options
     this.context = context
     this.options = options
+    this.untakenSlotless = slotlessUntaken(context.metrics, context.log, context.packets.slots)
     this.sending = new ConnectionSending(context, framing, this)
     this.receiving = new ConnectionReceiving(context, framing, outlet, this)
     this.half = new HalfClosed(context, (connection) => this.close(connection, false))
@@ -212,7 +215,7 @@ export class ConnectionEndpoint implements ConnectionOwner {
   /** Takes over what a connection has counted. */
   private collect({ counters }: ConnectionIo): void {
     const { metrics } = this.context
-    metrics.received_without_slot_packets.add(counters[NO_SLOT])
+    this.untakenSlotless.add(counters[NO_SLOT])
     metrics.send_blocked.add(counters[SEND_BLOCKED])
     this.oversize += counters[OVERSIZE]
     this.malformed += counters[MALFORMED]

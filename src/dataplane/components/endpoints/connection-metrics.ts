@@ -1,9 +1,10 @@
 /** What tcp and unix_socket count of their connections. */
 import { consumed, counter, created, drop, gauge, held, heldAtEnd } from '../../engine/metrics.ts'
+import { UNTAKEN_METRICS } from './untaken.ts'
 
 export const CONNECTION_METRICS = {
-  received_packets: created('Packets taken from connections.'),
-  received_without_slot_packets: counter('Packets not taken because every packet slot was in use.', 'packets'),
+  received_packets: created('Packets that came over connections, those that were not taken among them.'),
+  received_without_slot_packets: UNTAKEN_METRICS.received_without_slot_packets,
   ignored_packets: drop('Packets received with no output to go to.'),
   sent_packets: consumed('Packets handed to the kernel.'),
   unconnected_packets: drop('Packets to send that had no connection to go to.'),

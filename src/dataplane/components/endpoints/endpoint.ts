@@ -8,15 +8,15 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import { IO_COUNTERS } from '../../native/socket-calls.ts'
 import { ToldErrors } from './told-errors.ts'
+import { oversizeUntaken, slotlessUntaken, UNTAKEN_METRICS, type Untaken } from './untaken.ts'
 
 /** Packets that wait while the kernel's buffer is full; what comes on top is dropped. */
 const MAX_QUEUED_PACKETS = 1024
 
-/** What every endpoint counts. What never became a packet (too long, no slot) has no part in the balance of packets. */
+/** What every endpoint counts. */
 export const ENDPOINT_METRICS = {
-  received_packets: created('Packets taken from the socket or device.'),
-  received_oversize_packets: counter('Packets longer than the MTU, not taken.', 'packets'),
-  received_without_slot_packets: counter('Packets not taken because every packet slot was in use.', 'packets'),
+  received_packets: created('Packets that came from the socket or device, those that were not taken among them.'),
+  ...UNTAKEN_METRICS,
   sent_packets: consumed('Packets handed to the kernel.'),
   oversize_packets: drop('Packets to send that were longer than the MTU.'),
   refused_packets: drop(
@@ -65,6 +65,8 @@ export class Endpoint {
   private oversize = 0
   private exceeded = 0
   private isOversizeTold = false
+  private readonly untakenOversize: Untaken
+  private readonly untakenSlotless: Untaken
 
   constructor({ packets, clock, log, metrics, outlet, mtu }: EndpointOptions, open: (events: IoEvents) => PacketIo) {
     this.packets = packets
@@ -74,6 +76,8 @@ export class Endpoint {
     this.log = log
     this.refusals = new ToldErrors(clock, log, 'the kernel refuses packets', 'refused_packets')
     this.received = new Batch(packets)
+    this.untakenOversize = oversizeUntaken(metrics, log, mtu)
+    this.untakenSlotless = slotlessUntaken(metrics, log, packets.slots)
     this.io = open({ readable: () => this.receive(), writable: () => this.flush() })
   }
 
@@ -188,8 +192,8 @@ export class Endpoint {
     const { counters } = this.io
     this.refusals.look(counters[SEND_ERRORS], counters[SEND_ERRNO])
     if (this.oversize > 0 && !this.isOversizeTold) this.tellOversize()
-    metrics.received_oversize_packets.add(this.grown(OVERSIZE))
-    metrics.received_without_slot_packets.add(this.grown(NO_SLOT))
+    this.untakenOversize.add(this.grown(OVERSIZE))
+    this.untakenSlotless.add(this.grown(NO_SLOT))
     metrics.send_blocked.add(this.grown(SEND_BLOCKED))
     metrics.queued_packets.set(this.queued)
   }

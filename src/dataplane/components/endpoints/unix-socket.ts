@@ -1,11 +1,12 @@
 /** unix_socket: packets to and from other programs of this machine, over a Unix socket that keeps them apart. */
 import { Type } from '@sinclair/typebox'
 import { defineComponent, type Fault } from '../../engine/component.ts'
-import { counter, drop } from '../../engine/metrics.ts'
+import { drop } from '../../engine/metrics.ts'
 import { Input, Int32, Mtu, Optional, Output, SocketName } from '../../engine/schema.ts'
 import { ConnectionEndpoint } from './connection-endpoint.ts'
 import { CONNECTION_METRICS } from './connection-metrics.ts'
 import { clientName, isAbstract, isOwnUser, UnixPeers } from './unix-peers.ts'
+import { oversizeUntaken, UNTAKEN_METRICS } from './untaken.ts'
 
 /** Bytes of a name (unix(7)). */
 const MAX_NAME_BYTES = 107
@@ -60,7 +61,7 @@ A name proves nothing about who is behind it: any program of the user can take a
   metrics: {
     ...CONNECTION_METRICS,
     oversize_packets: drop('Packets to send that were longer than the MTU.'),
-    received_oversize_packets: counter('Packets longer than the MTU, not taken.', 'packets'),
+    received_oversize_packets: UNTAKEN_METRICS.received_oversize_packets,
   },
   decoupled: true,
   connects: () => 'packets',
@@ -105,6 +106,7 @@ A name proves nothing about who is behind it: any program of the user can take a
     })
     if (server) log('INFO', `listens at ${name}`, { address: name })
     const fits = (packet: number) => packets.length[packet] <= mtu
+    const untaken = oversizeUntaken(metrics, log, mtu)
     let oversize = 0
     return {
       input(batch) {
@@ -115,7 +117,7 @@ A name proves nothing about who is behind it: any program of the user can take a
       flush: () => endpoint.flush(),
       observe() {
         endpoint.observe()
-        metrics.received_oversize_packets.add(endpoint.oversize - oversize)
+        untaken.add(endpoint.oversize - oversize)
         oversize = endpoint.oversize
       },
       stop: () => endpoint.stop(),
