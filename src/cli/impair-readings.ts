@@ -88,7 +88,7 @@ const rate = (amount: number, seconds: number): string => scaled(amount / Math.m
 
 export function readingTable(readings: Readings): string {
   const right = { align: 'right' } as const
-  const titles = ['PKT/S', 'BIT/S', 'LOST', 'QUEUE FULL', 'DELAY', 'UNDER WAY', 'PACKETS', 'SENT']
+  const titles = ['PKT/S', 'BIT/S', 'LOST', 'QUEUE FULL', 'DROPPED', 'DELAY', 'UNDER WAY', 'PACKETS', 'SENT']
   return table(
     [{ title: '' }, ...titles.map((title) => ({ title, ...right }))],
     DIRECTIONS.map((direction) => {
@@ -99,6 +99,7 @@ export function readingTable(readings: Readings): string {
         rate(change.receivedBytes * 8, seconds),
         portion(change.lostPackets, change.receivedPackets),
         portion(change.queueFullPackets, change.receivedPackets),
+        portion(change.droppedPackets, change.receivedPackets),
         delayText(delay),
         number(counts.heldPackets),
         number(counts.receivedPackets),
@@ -112,8 +113,9 @@ export function readingTable(readings: Readings): string {
 export function readingLine(readings: Readings): string {
   return DIRECTIONS.map((direction) => {
     const { change, seconds, delay } = readings[direction]
-    const { receivedPackets: packets, lostPackets, queueFullPackets } = change
-    const drops = `lost ${portion(lostPackets, packets)}  queue full ${portion(queueFullPackets, packets)}`
+    const { receivedPackets: packets, lostPackets, queueFullPackets, droppedPackets } = change
+    const wanted = `lost ${portion(lostPackets, packets)}  queue full ${portion(queueFullPackets, packets)}`
+    const drops = `${wanted}  dropped ${portion(droppedPackets, packets)}`
     return `${direction} ${rate(packets, seconds)} pkt/s  ${drops}  delay ${delayText(delay)}`
   }).join('  |  ')
 }

@@ -11,6 +11,17 @@ export function hostAndPort(address: string): { host: string; port: number } {
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) }
 }
 
+/** What a warning of packets that came and were not taken says here, where the cure is an option; undefined for any other line. */
+function untakenText({ component, fields: { metric, mtu, slots } }: LogLine): string | undefined {
+  const whose = component === 'clients' ? 'the client' : 'the server'
+  if (metric === 'received_oversize_packets') {
+    return `datagrams of ${whose} are longer than ${mtu} bytes and dropped: --mtu BYTES carries longer ones`
+  }
+  if (metric !== 'received_without_slot_packets') return undefined
+  const cure = 'a shorter --delay or --queue has fewer under way; the smaller --mtu, the more slots, up to 131,072'
+  return `datagrams of ${whose} come while all ${slots} packet slots are in use and are dropped: ${cure}`
+}
+
 /** Says what impair itself has to say, on standard output, or on standard error where that is a command's. */
 export class ImpairReport {
   private readonly stream: NodeJS.WriteStream
@@ -56,9 +67,11 @@ export class ImpairReport {
   }
 
   /** A warning or an error of the run. */
-  complaint({ level, message }: LogLine): void {
+  complaint(line: LogLine): void {
+    const { level } = line
+    const text = untakenText(line) ?? line.message
     this.live.clear()
-    process.stderr.write(`${paint(level, level === 'WARN' ? 'yellow' : 'red', process.stderr)} ${harmless(message)}\n`)
+    process.stderr.write(`${paint(level, level === 'WARN' ? 'yellow' : 'red', process.stderr)} ${harmless(text)}\n`)
   }
 
   private line(fields: object): void {

@@ -1,6 +1,7 @@
 /** `penstock impair`: a bad link between two UDP endpoints, in the foreground. */
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
+import { PAYLOAD_V4 } from '../dataplane/components/endpoints/datagram-endpoint.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import type { LogLine, RunEnd, RunHandle } from '../dataplane/engine/run.ts'
@@ -29,6 +30,7 @@ interface ImpairOptions extends Overrides {
   profile?: string
   listen?: string
   forward?: string
+  mtu?: number
   seed?: number
   duration?: number
   list?: boolean
@@ -114,7 +116,8 @@ async function impair(command: string[], options: ImpairOptions): Promise<void> 
   }
   if (listen === forward) throw new UsageFailure('--listen and --forward are the same address: it would feed itself')
   const steps = await linkOf(options)
-  const ends = { listen, forward, ...(options.seed === undefined ? {} : { seed: options.seed }) }
+  const { mtu, seed } = options
+  const ends = { listen, forward, ...(mtu !== undefined && { mtu }), ...(seed !== undefined && { seed }) }
   const written = pipelineOf(steps, ends)
   const { config, problems } = checkPipelineConfig(JSON.stringify(written), components)
   if (!config) throw refused(problems)
@@ -191,6 +194,12 @@ export function addImpair(program: Command): void {
       '--queue <packets>',
       'packets that wait for the rate (1000, or as the profile has it)',
       whole(0, 2 ** 31 - 1),
+    )
+    .option(
+      '--mtu <bytes>',
+      `longest datagram carried (${PAYLOAD_V4}), in both directions; longer ones are dropped, and the first is warned of. Each packet under way takes a slot ` +
+        'of that size: there are 131,072 of them up to some 7,900 bytes, fewer above, 16,000 at 65507, and what finds none is dropped too',
+      whole(68, 65_535),
     )
     .option('-s, --seed <number>', 'the same losses and jitter again for the same packets', whole(0, 2 ** 31 - 1))
     .option('-d, --duration <time>', 'stop after this time: 10s, 500ms, 5m', waitingTime)

@@ -1,4 +1,5 @@
 /** Impairments of a link as data: the profiles of examples/profiles, what the options change of them, and the pipeline they make. */
+import { PAYLOAD_V4 } from '../dataplane/components/endpoints/datagram-endpoint.ts'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { Random } from '../dataplane/engine/random.ts'
@@ -184,6 +185,8 @@ export interface Ends {
   readonly listen: string
   /** Where the server is, `ip:port`. */
   readonly forward: string
+  /** Longest datagram that is carried, bytes; unset: of both families what IPv4 carries over Ethernet, so that neither way is the narrower. */
+  readonly mtu?: number
   /** Seeds every component that draws numbers, each with one of its own. */
   readonly seed?: number
 }
@@ -198,14 +201,14 @@ export const observerOf = (direction: Direction): string => `${direction} observ
 /** The pipeline configuration that puts the link between two UDP endpoints, as it stands in a file. */
 export function pipelineOf(
   { up, down }: Pick<Profile, Direction>,
-  { listen, forward, seed }: Ends,
+  { listen, forward, mtu = PAYLOAD_V4, seed }: Ends,
 ): { version: number; engine_config: { pipeline: Record<string, Step> } } {
   const random = seed === undefined ? undefined : new Random(seed)
   const pipeline: Record<string, Step> = {
     clients: {
-      udp: { local_address: listen, lock_to_first_peer: true, output: 'up at 0', input: 'down observed' },
+      udp: { local_address: listen, mtu, lock_to_first_peer: true, output: 'up at 0', input: 'down observed' },
     },
-    server: { udp: { remote_address: forward, output: 'down at 0', input: 'up observed' } },
+    server: { udp: { remote_address: forward, mtu, output: 'down at 0', input: 'up observed' } },
   }
   for (const [direction, steps] of [
     ['up', up],

@@ -2,16 +2,22 @@
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 
+/** What sockets count of packets that came and got no further; those of others than the first client are none of the link's. */
+const UNTAKEN = ['received_oversize_packets', 'received_without_slot_packets']
+const OF_RECEIVING = ['ignored_packets', ...UNTAKEN]
+
 /** Counts since the run began, but for `heldPackets`, which is now. received = sent + lost + queueFull + dropped + held. */
 export interface LinkCounts {
+  /** Those too that the socket they came to had no place for, which are dropped. */
   readonly receivedPackets: number
+  /** Without those that there was no place for. */
   readonly receivedBytes: number
   readonly sentPackets: number
   /** Emulated loss. */
   readonly lostPackets: number
   /** Found the emulated queue full. */
   readonly queueFullPackets: number
-  /** Any other reason, such as too long for the socket or still under way at the end. */
+  /** Any other reason, such as too long for a socket, no packet slot free, or still under way at the end. */
   readonly droppedPackets: number
   readonly heldPackets: number
 }
@@ -48,22 +54,24 @@ export class LinkMeter {
     const where = (wanted: (entry: MetricEntry) => boolean) => reader.entries.filter(wanted).map(({ index }) => index)
     const named = (path: string, name: string) => where((entry) => entry.path === path && entry.name === name)
     const passes = new Set([...between, observer])
-    // What a socket ignores of what it hears is none of the packets that it sends.
+    // What a socket does not take of what it hears is none of the packets that it sends.
     const role = (wanted: PacketRole) =>
       where(
-        ({ path, name, role }) => role === wanted && (passes.has(path) || (path === to && name !== 'ignored_packets')),
+        ({ path, name, role }) =>
+          role === wanted && (passes.has(path) || (path === to && !OF_RECEIVING.includes(name))),
       )
     const port = (path: string, side: 'input' | 'output', unit: string) =>
       where((entry) => entry.path === path && entry.port?.side === side && entry.unit === unit)
     const ofResidence = (part: HistogramPart) =>
       where(({ path, histogram }) => path === observer && histogram?.name === 'residence' && histogram.part === part)
+    const untaken = UNTAKEN.flatMap((name) => named(from, name))
     this.places = {
-      receivedPackets: port(from, 'output', 'packets'),
+      receivedPackets: [...port(from, 'output', 'packets'), ...untaken],
       receivedBytes: port(from, 'output', 'bytes'),
       sentPackets: named(to, 'sent_packets'),
       lostPackets: role('intended'),
       queueFullPackets: role('overflow'),
-      droppedPackets: role('drop'),
+      droppedPackets: [...role('drop'), ...untaken],
       heldPackets: role('held'),
     }
     this.residence = { count: ofResidence('count'), mean: ofResidence('mean') }

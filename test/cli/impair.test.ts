@@ -179,6 +179,50 @@ describe('between a client and a server', () => {
     expect(accounted(summary.up)).toBe(20)
   })
 
+  it('drops what is longer than --mtu, both ways, counts that and says so once for each', async () => {
+    const link = await LinkUnderTest.start('--delay', '5ms')
+    await link.send(10)
+    await link.send(10, 1472, 10)
+    await link.send(10, 1473, 20)
+    await link.send(10, 60_000, 30)
+    await link.told(({ up, down }) => up.droppedPackets === 20 && down.sentPackets === 20, 'half of them')
+    const { up, down } = await link.end()
+    expect(up).toMatchObject({ receivedPackets: 40, receivedBytes: 15_720, sentPackets: 20, lostPackets: 0 })
+    expect(down).toMatchObject({ receivedPackets: 20, sentPackets: 20, droppedPackets: 0 })
+    expect(await link.stderr).toBe(
+      'WARN datagrams of the client are longer than 1472 bytes and dropped: --mtu BYTES carries longer ones\n',
+    )
+  })
+
+  it('carries longer ones with a longer --mtu', async () => {
+    const link = await LinkUnderTest.start('--delay', '5ms', '--mtu', '60000')
+    await link.send(10, 60_000)
+    await link.send(1, 60_001, 10)
+    await link.told(({ up, down }) => up.droppedPackets === 1 && down.sentPackets === 10, 'ten')
+    expect((await link.end()).up).toMatchObject({ receivedPackets: 11, sentPackets: 10 })
+    expect(await link.stderr).toContain('longer than 60000 bytes')
+  })
+
+  it('counts what finds no packet slot, and says so once', async () => {
+    // Long packets make few slots: some 16,000.
+    const link = await LinkUnderTest.start('--delay', '600s', '--mtu', '65507')
+    let sent = 0
+    await until(async () => {
+      await link.send(1000, 100, sent)
+      sent += 1000
+      return link.lines.at(-1)!.up?.droppedPackets > 0
+    }, 'the slots are used up')
+    const { up } = await link.end()
+    expect(up.droppedPackets).toBeGreaterThan(0)
+    expect(accounted(up)).toBe(up.receivedPackets)
+    expect(up.sentPackets).toBe(0)
+    // All but what the kernel had no room for.
+    expect(up.receivedPackets).toBeGreaterThan(16_000)
+    expect(await link.stderr).toMatch(
+      /^WARN datagrams of the client come while all 16\d{3} packet slots are in use and are dropped: a shorter --delay/m,
+    )
+  })
+
   it('serves the first client, and says so of others', async () => {
     const link = await LinkUnderTest.start('--profile', 'transatlantic', '--loss', '0')
     await link.send(1)
@@ -204,7 +248,7 @@ describe('between a client and a server', () => {
   it('shows a table that is redrawn on a terminal', async () => {
     const terminal = new PseudoTerminal(['impair', '-l', '127.0.0.1:0', '-f', '127.0.0.1:9', '--loss', '1%'], {})
     open.push(() => terminal.process.kill('SIGKILL'))
-    await terminal.see(/QUEUE FULL +DELAY[\s\S]*^up +0 [\s\S]*^down +0 /m)
+    await terminal.see(/QUEUE FULL +DROPPED +DELAY[\s\S]*^up +0 [\s\S]*^down +0 /m)
     terminal.type(KEYS.interrupt)
     await terminal.see(/stopped after/)
   })
@@ -232,6 +276,7 @@ describe('usage', () => {
     [[...ENDS, '--delay', '1.5ms'], 'in whole milliseconds'],
     [[...ENDS, '--rate', '10'], 'A rate is written 500k, 10M or 1G'],
     [[...ENDS, '--rate', '0M'], 'from 1k to 1000G'],
+    [[...ENDS, '--loss', '1%', '--mtu', '65536'], 'from 68 to 65535'],
     [['-l', 'here', '-f', '127.0.0.1:8000', '--loss', '1%'], '--listen: must be an address and port'],
     [['-l', '127.0.0.1:7000', '-f', '127.0.0.1:0', '--loss', '1%'], '--forward: a peer has a port'],
     [['-l', '127.0.0.1:7000', '-f', '127.0.0.1:7000', '--loss', '1%'], 'it would feed itself'],

@@ -56,7 +56,7 @@ export const SEVERAL_CLIENTS =
   'their inner IP addresses.'
 
 /** Ethernet's 1500 bytes less the headers of IP and UDP. */
-const PAYLOAD_V4 = 1472
+export const PAYLOAD_V4 = 1472
 const PAYLOAD_V6 = 1452
 
 /** Longest datagram a socket brings in, bytes; `family` 0 for one that speaks both. */
