@@ -125,6 +125,46 @@ async function childOf(pid: number): Promise<number> {
 }
 
 describe('top elsewhere', () => {
+  it('prints one table', async () => {
+    const { code, stdout, stderr } = await call('top', '--sort', 'in')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(order.exec(stdout)?.slice(1)).toEqual(['fast', 'slow'])
+    expect(stdout).toContain('emulated_loss')
+    expect(stdout).not.toContain('\x1b')
+  })
+
+  it('prints lines of JSON, with rates that are right, and what comes and goes', async () => {
+    const child = start(['top', '--json', '-i', '100ms', '--sort', 'name'], { PENSTOCK_URL: url })
+    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
+    const line = async (holds: (runs: { name: string; [key: string]: unknown }[]) => boolean) => {
+      for (;;) {
+        const { runs } = JSON.parse((await lines.next()).value)
+        if (holds(runs)) return runs
+      }
+    }
+    const [fast, slow] = await line((runs) => runs.length === 2)
+    expect(fast).toMatchObject({ name: 'fast', state: 'RUNNING', drops: [{ component: 'loss', reason: 'intended' }] })
+    for (const run of [fast, slow]) {
+      expect(run.enteredPerSecond).toBeGreaterThan(0)
+      // What comes in is lost, or ends in the sink.
+      const sum = run.finishedPerSecond + run.droppedPerSecond
+      expect(Math.abs(sum - run.enteredPerSecond)).toBeLessThanOrEqual(0.2 * run.enteredPerSecond)
+    }
+    expect((await call('pipelines', 'stop', 'slow')).code).toBe(0)
+    await line((runs) => runs.length === 1 && runs[0]?.name === 'fast')
+    expect((await call('pipelines', 'start', 'slow')).code).toBe(0)
+    await line((runs) => runs.some(({ name, enteredPerSecond }) => name === 'slow' && Number(enteredPerSecond) > 0))
+    await done(child)
+    const once = await call('top', '--once', '--json')
+    expect(once.stdout.trim().split('\n')).toHaveLength(1)
+  })
+
+  it('says what is wrong with what it is asked for', async () => {
+    const { code, stderr } = await call('top', '--sort', 'size')
+    expect(code).toBe(2)
+    expect(stderr).toContain('Allowed choices are name, state,')
+  })
+
   it('has what came and was not taken among the drops, and the log of the run says so once for each cause', async () => {
     // Long packets make few slots: some 16,000.
     const pipeline = {
@@ -178,45 +218,5 @@ describe('top elsewhere', () => {
       await done(top)
       await call('pipelines', 'delete', 'narrow')
     }
-  })
-
-  it('prints one table', async () => {
-    const { code, stdout, stderr } = await call('top', '--sort', 'in')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(order.exec(stdout)?.slice(1)).toEqual(['fast', 'slow'])
-    expect(stdout).toContain('emulated_loss')
-    expect(stdout).not.toContain('\x1b')
-  })
-
-  it('prints lines of JSON, with rates that are right, and what comes and goes', async () => {
-    const child = start(['top', '--json', '-i', '100ms', '--sort', 'name'], { PENSTOCK_URL: url })
-    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
-    const line = async (holds: (runs: { name: string; [key: string]: unknown }[]) => boolean) => {
-      for (;;) {
-        const { runs } = JSON.parse((await lines.next()).value)
-        if (holds(runs)) return runs
-      }
-    }
-    const [fast, slow] = await line((runs) => runs.length === 2)
-    expect(fast).toMatchObject({ name: 'fast', state: 'RUNNING', drops: [{ component: 'loss', reason: 'intended' }] })
-    for (const run of [fast, slow]) {
-      expect(run.enteredPerSecond).toBeGreaterThan(0)
-      // What comes in is lost, or ends in the sink.
-      const sum = run.finishedPerSecond + run.droppedPerSecond
-      expect(Math.abs(sum - run.enteredPerSecond)).toBeLessThanOrEqual(0.2 * run.enteredPerSecond)
-    }
-    expect((await call('pipelines', 'stop', 'slow')).code).toBe(0)
-    await line((runs) => runs.length === 1 && runs[0]?.name === 'fast')
-    expect((await call('pipelines', 'start', 'slow')).code).toBe(0)
-    await line((runs) => runs.some(({ name, enteredPerSecond }) => name === 'slow' && Number(enteredPerSecond) > 0))
-    await done(child)
-    const once = await call('top', '--once', '--json')
-    expect(once.stdout.trim().split('\n')).toHaveLength(1)
-  })
-
-  it('says what is wrong with what it is asked for', async () => {
-    const { code, stderr } = await call('top', '--sort', 'size')
-    expect(code).toBe(2)
-    expect(stderr).toContain('Allowed choices are name, state,')
   })
 })
