@@ -14,7 +14,7 @@ export const Flows = () =>
   )
 
 /** Notifications wait their turn in queues of handles as negative numbers. */
-const FLUSH_ENTRY = -1
+export const FLUSH_ENTRY = -1
 const RESET_ENTRY = -2
 
 export const entryOf = (notification: Notification): number => (notification === 'FLUSH' ? FLUSH_ENTRY : RESET_ENTRY)
