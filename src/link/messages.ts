@@ -15,7 +15,7 @@ const MAX_FRAME_BYTES = 128 * 1024
  * Longest WebSocket message that is taken in whole, bytes: who sends a frame that is too long is told so (4400), which the WebSocket libraries do
  * not do where they cut off by themselves.
  */
-export const MAX_RECEIVE_BYTES = 2 * MAX_FRAME_BYTES
+export const MAX_RECEIVE_BYTES = MAX_FRAME_BYTES + 1024
 /** Longest frame before the handshake is over, bytes. */
 export const MAX_HANDSHAKE_FRAME_BYTES = 16 * 1024
 /** Longest encoded NodeRecord, bytes: it travels in a frame of the handshake. */

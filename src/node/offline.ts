@@ -20,9 +20,10 @@ export async function withStore<T>(
   const before = new Set(ofRoot(directory))
   const release = claimDataDirectory(directory)
   try {
-    if (!isThere) loadIdentity(directory)
     const store = new Store(directory)
     try {
+      // After the store, as at the first start of a node: an identity beside an empty store is a damaged node's.
+      if (!isThere) loadIdentity(directory)
       return await work(store)
     } finally {
       await store.close()

@@ -256,7 +256,7 @@ test.each([
   ['nothing', Buffer.alloc(0), 'a frame without a known member'],
   ['too much', Buffer.alloc(20_000), 'a frame of 20000 bytes, 16384 are allowed'],
   ['more than any frame has', Buffer.alloc(131_073), 'a frame of 131073 bytes, 16384 are allowed'],
-  ['twice as much', Buffer.alloc(262_144), 'a frame of 262144 bytes, 16384 are allowed'],
+  ['a KiB more', Buffer.alloc(132_096), 'a frame of 132096 bytes, 16384 are allowed'],
 ])('who begins with %s is cut off with the reason', async (_, message, reason) => {
   const hub = new TestHub()
   const address = await listen(hub)
@@ -273,18 +273,18 @@ test('a frame far beyond the limit never gets into memory whole, and is told of 
   const socket = await openSocket(address)
   const closed = new Promise((resolve) => socket.on('close', (code) => resolve(code)))
   socket.on('error', () => {})
-  socket.send(Buffer.alloc(262_145))
+  socket.send(Buffer.alloc(132_097))
   expect([1006, 1009]).toContain(await closed)
   await until(() => hub.events.length > 0)
   expect(hub.events).toMatchObject([
-    { kind: 'violation', message: 'a frame of more than 262144 bytes', remoteAddress: '127.0.0.1' },
+    { kind: 'violation', message: 'a frame of more than 132096 bytes', remoteAddress: '127.0.0.1' },
   ])
   expect(hub.sessions).toEqual([])
 })
 
 test.each([
   ['a frame too long', 131_073, 'a frame of 131073 bytes, 131072 are allowed', 4400],
-  ['one that is not even taken', 262_145, 'a frame of more than 262144 bytes', 1006],
+  ['one that is not even taken', 132_097, 'a frame of more than 132096 bytes', 1006],
 ])('a member that sends %s is cut off, and the hub tells of it', async (_, bytes, reason, code) => {
   const hub = new TestHub()
   const address = await listen(hub)
@@ -311,7 +311,7 @@ test.each([
 
 test.each([
   ['too long', 131_073, 'a frame of 131073 bytes, 131072 are allowed', 4400],
-  ['not even taken', 262_145, 'Max payload size exceeded', 1009],
+  ['not even taken', 132_097, 'Max payload size exceeded', 1009],
 ])('a hub whose frame is %s is cut off by its node', async (_, bytes, reason, code) => {
   const hub = new TestHub()
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })

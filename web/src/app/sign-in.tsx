@@ -11,14 +11,22 @@ interface Props {
   readonly onToken: () => void
 }
 
+const KEYS = ['keydown', 'keyup'] as const
+
 /** Over all of the page, which can be neither seen nor used meanwhile. */
 export function SignInAgain(props: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
     const shown = dialog.current
     shown?.showModal()
-    // Closed, it gives the focus back to where it was.
-    return () => shown?.close()
+    // Views listen for keys on the window and the document; what a browser does by itself with a key it does all the same.
+    const keep = (event: Event): void => event.stopPropagation()
+    for (const type of KEYS) addEventListener(type, keep, true)
+    return () => {
+      for (const type of KEYS) removeEventListener(type, keep, true)
+      // Closed, it gives the focus back to where it was.
+      shown?.close()
+    }
   }, [])
   return (
     <dialog

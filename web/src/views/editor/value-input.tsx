@@ -1,7 +1,7 @@
 /** One value of a configuration: a number, a text, a choice, yes or no. */
 import { type ChangeEvent, useEffect, useState } from 'react'
 import type { Json } from '../../data/json.ts'
-import { asBefore, asShown, hasBreaks } from '../../data/line-breaks.ts'
+import { asBefore, asShown, hasBreaks, rowsOf } from '../../data/line-breaks.ts'
 import type { Schema } from '../../data/schema.ts'
 
 interface Props {
@@ -12,9 +12,6 @@ interface Props {
   /** Undefined: it is taken away. */
   readonly onChange: (value: Json | undefined) => void
 }
-
-/** Lines of a text that are shown at once. */
-const MAX_ROWS = 10
 
 export function ValueInput(props: Props) {
   const { schema } = props
@@ -96,7 +93,7 @@ function TextInput({ id, schema, value, onChange }: Props) {
   return (
     <>
       {hadBreaks && !isHidden ? (
-        <textarea {...entry} rows={Math.min(MAX_ROWS, text.split('\n').length)} />
+        <textarea {...entry} rows={rowsOf(text)} />
       ) : (
         // A secret of several lines is hidden as a whole, and typed only where it is seen.
         <input {...entry} type={isHidden ? 'password' : 'text'} readOnly={hadBreaks} />

@@ -1,7 +1,7 @@
 /** The variables of the configuration as a form: what is set there is written to all places that they name. */
 import { explainUpdate, type PenstockError, updatePipeline } from '@penstock/client'
 import { useId, useState } from 'react'
-import { asShown, hasBreaks } from '../../data/line-breaks.ts'
+import { asShown, hasBreaks, rowsOf } from '../../data/line-breaks.ts'
 import { failureOf } from '../../data/live.ts'
 import { withValues } from '../../data/places.ts'
 import { node } from '../../data/session.ts'
@@ -11,9 +11,6 @@ import { confirm } from '../../parts/confirm.tsx'
 import { Failure } from '../../parts/failure.tsx'
 import { tell } from '../../parts/toasts.tsx'
 import type { TabProps } from './tab-props.ts'
-
-/** Lines of a text that are shown at once. */
-const MAX_ROWS = 10
 
 export function VariablesTab({ nodeId, pipeline }: TabProps) {
   const [failure, setFailure] = useState<PenstockError>()
@@ -85,7 +82,7 @@ function Field({ variable: { id, label, description, paths, value } }: { readonl
       <label htmlFor={field}>{label}</label>
       {/* An input takes line breaks out of what it shows. */}
       {hasBreaks(shown) ? (
-        <textarea {...entry} rows={Math.min(MAX_ROWS, shown.split('\n').length)} />
+        <textarea {...entry} rows={rowsOf(shown)} />
       ) : (
         <input {...entry} inputMode={typeof value === 'number' ? 'decimal' : 'text'} />
       )}
