@@ -2,7 +2,7 @@
 import { assign, type EventObject, emit, fromCallback, fromPromise, setup } from 'xstate'
 import type { SignInRecord } from '../store/sign-in.ts'
 import { formerAfter, isSameList, orderAfter, othersOf, startingOrder } from './hub-addresses.ts'
-import { changeOverDelay, EARLY_ATTEMPTS, HEALTHY_MS, reconnectDelay } from './reconnect-delay.ts'
+import { changeOverDelay, HEALTHY_MS, MINUTE_ATTEMPTS, reconnectDelay } from './reconnect-delay.ts'
 
 /** What the machine needs of a link session. */
 export interface HubLink {
@@ -153,8 +153,8 @@ export const hubConnectionParts = setup({
       if (order.length < 2) return reconnectDelay(attempts, random())
       return attempts === 0 ? changeOverDelay(random()) : reconnectDelay(attempts + 1, random())
     },
-    // While a link stands there is no hurry.
-    seek: ({ context }) => reconnectDelay(context.tried + EARLY_ATTEMPTS, context.random()),
+    // While a link stands there is no hurry: at most 4 s at first, longer from the next time on.
+    seek: ({ context }) => reconnectDelay(context.tried + MINUTE_ATTEMPTS - 1, context.random()),
     healthy: HEALTHY_MS,
   },
   guards: {

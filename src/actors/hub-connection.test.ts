@@ -13,7 +13,7 @@ import {
   type HubNews,
   NotAMember,
 } from './hub-connection-parts.ts'
-import { EARLY_ATTEMPTS, HEALTHY_MS, MAX_BACK_OFF_MS, MIN_BACK_OFF_MS, reconnectDelay } from './reconnect-delay.ts'
+import { HEALTHY_MS, MAX_BACK_OFF_MS, MIN_BACK_OFF_MS, MINUTE_ATTEMPTS, reconnectDelay } from './reconnect-delay.ts'
 
 const signIn: SignInRecord = { hubAddress: 'http://hub:1', hubId: 'h', hubKey: new Uint8Array(32) }
 const other: SignInRecord = { hubAddress: 'http://other:1', hubId: 'o', hubKey: new Uint8Array(32) }
@@ -143,7 +143,7 @@ const pass =
 /** Half of the way from the least to the most of the first wait. */
 const firstWait = reconnectDelay(0, 0.5)
 /** The same while a link stands. */
-const unhurriedWait = reconnectDelay(EARLY_ATTEMPTS, 0.5)
+const unhurriedWait = reconnectDelay(MINUTE_ATTEMPTS - 1, 0.5)
 
 async function reached(steps: readonly Step[], stored: SignInRecord | null = null): Promise<Rig> {
   const machine = rig(stored)
@@ -498,7 +498,7 @@ test('the first list over each link is taken whatever its number, others by a hi
 test('waits grow with failures in a row, and start anew after a healthy link', async () => {
   const machine = rig(signIn)
   const waits: number[] = []
-  for (let i = 0; i < 17; i++) {
+  for (let i = 0; i < 43; i++) {
     unreachable(machine)
     await settle(1)
     const before = machine.clock.now()
@@ -507,10 +507,18 @@ test('waits grow with failures in a row, and start anew after a healthy link', a
   }
   expect(waits).toEqual([...waits].sort((a, b) => a - b))
   expect(waits.at(-1)).toBe(15_250)
+  let passed = 0
+  expect(
+    waits.filter((wait) => {
+      passed += wait
+      return passed <= 60_000 && wait > 4_000
+    }),
+    'in the first minute',
+  ).toEqual([])
   dialled(machine)
   await settle(1)
   machine.clock.increment(HEALTHY_MS - 1)
-  expect(machine.actor.getSnapshot().context.attempts).toBe(17)
+  expect(machine.actor.getSnapshot().context.attempts).toBe(43)
   machine.clock.increment(1)
   expect(machine.actor.getSnapshot().context.attempts).toBe(0)
 })
@@ -529,11 +537,15 @@ test('waits are spread between half a second and their most', () => {
   expect(reconnectDelay(1_000, 1)).toBe(MAX_BACK_OFF_MS)
 })
 
-test('a hub that was away for a quarter of a minute has every attempt within 2 s; of one away for longer they come ever less often', () => {
-  const most = Array.from({ length: 19 }, (_, attempts) => reconnectDelay(attempts, 1) / 1000)
-  expect(most).toEqual([1, ...Array(12).fill(2), 4, 8, 16, 30, 30, 30])
+test('a hub that was away for a quarter of a minute has every attempt within 2 s, for a minute within 4 s; of one away for longer they come ever less often', () => {
+  const most = Array.from({ length: 44 }, (_, attempts) => reconnectDelay(attempts, 1) / 1000)
+  expect(most).toEqual([1, ...Array(12).fill(2), ...Array(27).fill(4), 8, 16, 30, 30])
   const shortest = most.findIndex((wait) => wait > 2) * (MIN_BACK_OFF_MS / 1000)
   expect(shortest, 'however the chances fall').toBeGreaterThanOrEqual(4)
-  const mean = most.slice(0, 13).reduce((sum, wait) => sum + (wait + MIN_BACK_OFF_MS / 1000) / 2, 0)
-  expect(mean).toBeGreaterThan(15)
+  const mean = (attempts: number) =>
+    most.slice(0, attempts).reduce((sum, wait) => sum + (wait + MIN_BACK_OFF_MS / 1000) / 2, 0)
+  expect(mean(13)).toBeGreaterThan(15)
+  // Three standard deviations of the sum above a minute.
+  const variance = most.slice(0, 40).reduce((sum, wait) => sum + (wait - MIN_BACK_OFF_MS / 1000) ** 2 / 12, 0)
+  expect(mean(40) - 3 * Math.sqrt(variance)).toBeGreaterThan(59)
 })
