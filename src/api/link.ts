@@ -68,14 +68,14 @@ export class LinkListener {
 
   /** Ends a call that is not answered, or a stream that does not stand, in the time that its caller has; returns what calls that off. */
   #deadline(stream: LinkStream, call: Call): () => void {
-    const { deadlineMs } = stream
-    if (deadlineMs === undefined) return () => {}
+    const { timeLeft } = stream
+    if (timeLeft === undefined) return () => {}
     const { clock } = this.#options
     const timer = clock.setTimeout(() => {
       const error = new ServiceError('DEADLINE_EXCEEDED', `${stream.operation} took longer than its caller waits`)
       call.abort(error)
       if (!stream.closed) stream.end(statusOfError(error))
-    }, deadlineMs)
+    }, timeLeft)
     return () => clock.clearTimeout(timer)
   }
 

@@ -12,9 +12,12 @@ export interface Clock extends Timers {
   now(): number
 }
 
+/** The longest a timer of Node.js can be set to, milliseconds; longer ones would be over at once. */
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1
+
 /** The system's. */
 export const systemClock: Clock = {
   now: () => performance.now(),
-  setTimeout: (fn, milliseconds) => setTimeout(fn, milliseconds),
+  setTimeout: (fn, milliseconds) => setTimeout(fn, Math.min(milliseconds, MAX_TIMEOUT_MS)),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }

@@ -1,5 +1,5 @@
 /** Calls that run on another node: an operation's handler whose work is done at the far end of a link. */
-import type { Clock } from '../contract/clock.ts'
+import { type Clock, MAX_TIMEOUT_MS } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type {
   BidiHandler,
@@ -20,8 +20,6 @@ export const ANSWER_MS = 30_000
 const START_MS = 15_000
 /** What updatePipeline may take beyond its instructionsTimeout, for a run that is replaced: it is stopped within that, the next started. */
 const RESTART_MS = 15_000
-/** The longest a timer of Node.js can be set to. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** Messages of a bidirectional call that may be without an answer. */
 const MAX_UNANSWERED_MESSAGES = 256
 

@@ -4,6 +4,7 @@ import { SimulatedClock } from 'xstate'
 import { settle } from '../../test/harness/waiting.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { LinkStream } from '../link/link.ts'
+import { MAX_MESSAGE_BYTES } from '../link/messages.ts'
 import { relay } from '../link/relay.ts'
 import { Recorder, sessionPair } from '../link/testing.ts'
 import type { NodeRoute } from './registry.ts'
@@ -208,4 +209,18 @@ test('a call of another node is relayed: its messages wait with that node until 
 test('without a link with the server the caller hears which server it is', () => {
   const { calls } = rig()
   expect(() => calls.opener('n', 'd')).toThrow('node n is connected to another server of this hub, d,')
+})
+
+test('a call that cannot be made holds nothing for its caller', () => {
+  const { calls } = rig()
+  let held = 0
+  const holder = {
+    hold: (bytes: number) => {
+      held += bytes
+      return true
+    },
+  }
+  const request = new Uint8Array(MAX_MESSAGE_BYTES + 1)
+  expect(() => calls.opener('n', 'b').open('op', 'n', request, { holder })).toThrow('the most a link carries')
+  expect(held).toBe(0)
 })

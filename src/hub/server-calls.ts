@@ -78,7 +78,12 @@ class ServerCall implements LinkStream {
     if (call.options.holder?.hold(this.#heldRequest) === false) {
       throw new ServiceError('RESOURCE_EXHAUSTED', 'too many requests of this node wait for nodes that do not read')
     }
-    this.#stream = this.#open(session)
+    try {
+      this.#stream = this.#open(session)
+    } catch (error) {
+      this.#giveBack()
+      throw error
+    }
   }
 
   get operation(): string {
@@ -95,6 +100,11 @@ class ServerCall implements LinkStream {
 
   get deadlineMs(): number | undefined {
     return this.#call.options.deadlineMs
+  }
+
+  get timeLeft(): number | undefined {
+    const { deadlineMs } = this
+    return deadlineMs === undefined ? undefined : deadlineMs - (this.#options.clock.now() - this.#begun)
   }
 
   get closed(): boolean {
@@ -145,10 +155,8 @@ class ServerCall implements LinkStream {
 
   #open(session: LinkSession): LinkStream {
     const { operation, target, request, options } = this.#call
-    const { deadlineMs, holder } = options
-    const left =
-      deadlineMs === undefined ? undefined : Math.max(1, deadlineMs - (this.#options.clock.now() - this.#begun))
-    return session.open(operation, target, request, { origin: options.origin, deadlineMs: left, holder })
+    const { origin, holder } = options
+    return session.open(operation, target, request, { origin, deadlineMs: this.timeLeft, holder })
   }
 
   #listen(): void {

@@ -53,6 +53,8 @@ export interface LinkStream {
   readonly origin: string
   /** Milliseconds the caller gave the call when it opened it; whoever serves the call ends it then. */
   readonly deadlineMs: number | undefined
+  /** What is left of them now, 0 or less: nothing. They count from the opening, however long the request takes to come. */
+  readonly timeLeft: number | undefined
   /** Until they are set, what arrives is kept (at most a window). Set once; the keeping ends at once. */
   handlers: StreamHandlers
   /**

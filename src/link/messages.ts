@@ -24,6 +24,8 @@ export const MAX_RECORD_BYTES = 15 * 1024
 export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 /** Longest piece of a message that this implementation sends, bytes. */
 export const MAX_FRAGMENT_BYTES = 32 * 1024
+/** The first piece of a request in an Open, bytes: the other side counts the caller's time from its arrival, which a slow connection must not delay. */
+export const MAX_FIRST_PIECE_BYTES = 4 * 1024
 /** Credit each side of a stream starts with, bytes. */
 export const WINDOW_BYTES = 256 * 1024
 /** What a piece of a message costs besides its bytes: empty messages are not free. */

@@ -89,6 +89,7 @@ export class Session implements LinkSession {
       localId,
       peerId,
       isServerLink: options.isServerLink === true,
+      clock: options.clock,
       send: (frame) => this.#send(frame),
       usedUp: () => this.#finish('SHUTDOWN', 'the stream ids of this connection are used up', false),
       failed: (operation, error) => this.#report('failed', `${operation}: a handler failed`, error),

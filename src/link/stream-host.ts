@@ -5,6 +5,8 @@ import type { PieceSender } from './sending.ts'
 
 /** What a stream `S` needs of its session. `hold` accounts for what the peer makes this side keep in memory. */
 export interface StreamHost<S> extends Holder, PieceSender {
+  /** Monotonic, milliseconds. */
+  now(): number
   /** Whether the transport takes data now. */
   readonly writable: boolean
   /** The stream has something to send; it will be asked by `transmit`. */

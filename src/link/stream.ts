@@ -20,6 +20,7 @@ export class Stream implements LinkStream, ReceivingStream {
   /** 0 until the session has sent its Open. */
   id = 0
   readonly #host: StreamHost<Stream>
+  readonly #begun: number
   readonly #sending = new Sending()
   readonly #receiving: Receiving
   /** The sender was told to wait. */
@@ -35,6 +36,7 @@ export class Stream implements LinkStream, ReceivingStream {
    */
   constructor(host: StreamHost<Stream>, isOpener: boolean, call: StreamCall, request?: Uint8Array, holder?: Holder) {
     this.#host = host
+    this.#begun = host.now()
     this.isOpener = isOpener
     this.operation = call.operation
     this.target = call.target
@@ -44,6 +46,10 @@ export class Stream implements LinkStream, ReceivingStream {
     if (request === undefined) return
     this.#sendDone = true
     this.#sending.push(request, false, holder)
+  }
+
+  get timeLeft(): number | undefined {
+    return this.deadlineMs === undefined ? undefined : this.deadlineMs - (this.#host.now() - this.#begun)
   }
 
   get closed(): boolean {

@@ -1,4 +1,5 @@
 /** The streams of one session: opened by this side, answered for the other, found by their ids, and what they send. */
+import type { Clock } from '../contract/clock.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { Account } from './accounting.ts'
 import { Callers } from './callers.ts'
@@ -8,7 +9,7 @@ import {
   encodeMessageFrame,
   endFrame,
   type Frame,
-  MAX_FRAGMENT_BYTES,
+  MAX_FIRST_PIECE_BYTES,
   MAX_MESSAGE_BYTES,
   MAX_STREAMS,
   type Open,
@@ -30,6 +31,7 @@ export interface StreamsOptions {
   readonly peerId: string
   /** Both ends are servers of one hub: each says for which node it calls. */
   readonly isServerLink: boolean
+  readonly clock: Clock
   /** Sends one frame. */
   send(frame: Uint8Array): void
   /** The stream ids of this connection are used up. */
@@ -47,6 +49,8 @@ export class Streams implements StreamHost<Stream> {
   readonly #callers: Callers | undefined
   /** Complete calls that wait for `onOpen`. */
   #waiting: [Stream, Uint8Array | undefined][] = []
+  /** Timers of the calls whose request has not come whole. */
+  readonly #incomplete = new Map<Stream, unknown>()
   #own = 0
   #others = 0
   #listener: OpenListener | undefined
@@ -80,6 +84,7 @@ export class Streams implements StreamHost<Stream> {
       )
     }
     const { origin = this.#options.localId, deadlineMs, holder } = options
+    if (deadlineMs !== undefined && deadlineMs <= 0) throw new ServiceError('DEADLINE_EXCEEDED', tooLate(operation))
     if (this.#callers?.mayAdd(origin) === false) {
       throw new ServiceError(
         'RESOURCE_EXHAUSTED',
@@ -154,6 +159,10 @@ export class Streams implements StreamHost<Stream> {
 
   // What streams ask for.
 
+  now(): number {
+    return this.#options.clock.now()
+  }
+
   get writable(): boolean {
     return this.#turns.writable
   }
@@ -194,6 +203,7 @@ export class Streams implements StreamHost<Stream> {
   forget(stream: Stream): void {
     this.#turns.forget(stream)
     this.#table.forget(stream)
+    this.#complete(stream)
     if (!stream.isOpener) {
       this.#others--
       return
@@ -208,19 +218,24 @@ export class Streams implements StreamHost<Stream> {
   }
 
   #sendOpen(stream: Stream): void {
+    const { timeLeft = Number.POSITIVE_INFINITY } = stream
+    if (timeLeft <= 0) {
+      stream.fail(late(stream))
+      return
+    }
     if (!this.#table.open(stream)) {
       this.#options.usedUp()
       return
     }
-    const { operation, target, origin, deadlineMs = 0 } = stream
+    const { operation, target, origin } = stream
     const head = {
       stream: stream.id,
       operation,
       target,
       origin,
-      deadlineMs: Math.min(0xffff_ffff, Math.max(0, Math.ceil(deadlineMs))),
+      deadlineMs: stream.deadlineMs === undefined ? 0 : Math.min(0xffff_ffff, Math.ceil(timeLeft)),
     }
-    const request = stream.takeRequest(MAX_FRAGMENT_BYTES)
+    const request = stream.takeRequest(MAX_FIRST_PIECE_BYTES)
     this.#options.send(
       encodeFrame('open', { ...head, request: request?.payload, requestContinues: request?.more ?? false }),
     )
@@ -244,8 +259,10 @@ export class Streams implements StreamHost<Stream> {
       this.#serve(stream, undefined)
       return
     }
+    if (open.requestContinues) this.#awaitRequest(stream)
     stream.handlers = {
       message: (request) => {
+        this.#complete(stream)
         stream.requestComplete()
         this.#serve(stream, request)
       },
@@ -253,9 +270,29 @@ export class Streams implements StreamHost<Stream> {
     stream.receivePiece(open.request, open.requestContinues)
   }
 
+  /** The caller's time goes on while its request comes. */
+  #awaitRequest(stream: Stream): void {
+    if (stream.deadlineMs === undefined) return
+    const { clock } = this.#options
+    const timer = clock.setTimeout(() => stream.fail(late(stream)), stream.deadlineMs)
+    this.#incomplete.set(stream, timer)
+  }
+
+  #complete(stream: Stream): void {
+    const timer = this.#incomplete.get(stream)
+    if (timer === undefined) return
+    this.#incomplete.delete(stream)
+    this.#options.clock.clearTimeout(timer)
+  }
+
   #serve(stream: Stream, request: Uint8Array | undefined): void {
     if (this.#listener === undefined) {
       this.#waiting.push([stream, request])
+      return
+    }
+    // A timer may be later than what has come meanwhile.
+    if (stream.timeLeft !== undefined && stream.timeLeft <= 0) {
+      stream.fail(late(stream))
       return
     }
     try {
@@ -264,4 +301,13 @@ export class Streams implements StreamHost<Stream> {
       this.failed(stream, error)
     }
   }
+}
+
+/** The caller does not wait any more, and the call has not begun. */
+function late({ operation }: Stream): LinkStatus {
+  return { code: 'DEADLINE_EXCEEDED', message: tooLate(operation) }
+}
+
+function tooLate(operation: string): string {
+  return `${operation} took longer than its caller waits`
 }
