@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { settle } from '../../test/harness/waiting.ts'
 import { encodeBinary } from '../contract/binary-encode.ts'
 import { systemClock } from '../contract/clock.ts'
+import { ServiceError } from '../contract/errors.ts'
 import type { Handlers } from '../contract/handlers.ts'
 import { loadOperations, type Operation } from '../contract/operations.ts'
 import { MAX_HELD_BYTES } from '../link/accounting.ts'
@@ -68,4 +69,78 @@ test('a call that was cancelled before it could begin is not carried out', async
   expect(second.status.code).toBe('OK')
   expect(begun).toEqual(['awaited'])
   expect([hub.held, hub.streamCount]).toEqual([0, 0])
+})
+
+/** The stream's end at this side and at the node's, where `handlers` serve. */
+function served(handlers: Partial<Handlers>) {
+  const { hub, node } = sessionPair()
+  const dispatcher = new Dispatcher({ handlers, report: () => {} })
+  const listener = new LinkListener({ dispatcher: () => dispatcher, nodeId: 'hub', clock: systemClock })
+  hub.onOpen((stream, request) => listener.serve(stream, request, ''))
+  return node
+}
+
+const encoded = (name: string, side: 'request' | 'response', message: unknown) =>
+  encodeBinary((loadOperations().find((each) => each.name === name) as Operation)[side], message)
+
+test('a stream begins with READY, and each of its messages with its kind (docs/link-protocol.md, 6.7)', async () => {
+  const node = { id: 'n', name: 'north' }
+  const session = served({
+    streamNodes: async (_request, _call, sink) => {
+      sink.send({ initialResponse: { nodes: [node as never] } })
+      sink.end()
+    },
+  })
+  const call = new Recorder(session.open('streamNodes', '', new Uint8Array(0)))
+  await call.over
+  const message = encoded('streamNodes', 'response', { initialResponse: { nodes: [node] } })
+  expect(call.messages.map((bytes) => [...bytes])).toEqual([[0], [1, ...message]])
+  expect(call.status?.code).toBe('OK')
+})
+
+test('each message of a bidirectional call is TAKEN or REFUSED, with the failure as JSON, in order', async () => {
+  const problems = [{ pointer: '/requestId', message: 'what is wrong there' }]
+  const session = served({
+    authenticationByRequests: async () => ({
+      message: ({ accept }) => {
+        if (!accept) throw new ServiceError('NOT_FOUND', 'what was wrong', { problems })
+      },
+    }),
+  })
+  const stream = session.open('authenticationByRequests', '', undefined)
+  const call = new Recorder(stream)
+  for (const accept of [true, false, true]) {
+    stream.send(encoded('authenticationByRequests', 'request', { requestId: 1n, accept }))
+  }
+  while (call.messages.length < 4) await settle()
+  const [ready, first, second, third] = call.messages.map((bytes) => Buffer.from(bytes))
+  expect([ready, first, third].map((bytes) => [...(bytes ?? [])])).toEqual([[0], [2], [2]])
+  expect(second?.[0]).toBe(3)
+  expect(JSON.parse(String(second?.subarray(1)))).toEqual({ code: 'NOT_FOUND', message: 'what was wrong', problems })
+  stream.cancel()
+})
+
+test('of the operations other nodes may call all of the hub server, and what names its node; no two have one name', async () => {
+  const session = served({})
+  const operations = loadOperations()
+  expect(new Set(operations.map(({ name }) => name)).size).toBe(operations.length)
+  const denied: string[] = []
+  for (const { name, kind, request } of operations) {
+    if (kind === 'bidi') continue
+    const naming = request.byName.has('node_id') ? encodeBinary(request, { nodeId: 'hub' }) : new Uint8Array(0)
+    const call = new Recorder(session.open(name, '', naming))
+    await call.over
+    if (call.status?.code === 'PERMISSION_DENIED') denied.push(name)
+  }
+  expect(denied.sort()).toEqual(
+    [
+      'authenticateByRequest',
+      'createToken',
+      'disconnect',
+      'getLocalNodeId',
+      'getTokens',
+      'revokeToken',
+      'streamConnectionState',
+    ].sort(),
+  )
 })
