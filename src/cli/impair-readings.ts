@@ -89,8 +89,11 @@ const rate = (amount: number, seconds: number): string => scaled(amount / Math.m
 export function readingTable(readings: Readings): string {
   const right = { align: 'right' } as const
   const titles = ['PKT/S', 'BIT/S', 'LOST', 'QUEUE FULL', 'DROPPED', 'DELAY', 'UNDER WAY', 'PACKETS', 'SENT']
+  const isDropping = DIRECTIONS.some((direction) => readings[direction].change.droppedPackets > 0)
+  // In a narrow terminal it goes first, unless there is something to see.
+  const spare = { spare: !isDropping }
   return table(
-    [{ title: '' }, ...titles.map((title) => ({ title, ...right }))],
+    [{ title: '' }, ...titles.map((title) => ({ title, ...right, ...(title === 'DROPPED' && spare) }))],
     DIRECTIONS.map((direction) => {
       const { counts, change, seconds, delay } = readings[direction]
       return [

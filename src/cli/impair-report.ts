@@ -13,13 +13,13 @@ export function hostAndPort(address: string): { host: string; port: number } {
 
 /** What a warning of packets that came and were not taken says here, where the cure is an option; undefined for any other line. */
 function untakenText({ component, fields: { metric, mtu, slots } }: LogLine): string | undefined {
-  const whose = component === 'clients' ? 'the client' : 'the server'
+  const where = component === 'clients' ? 'come to --listen' : 'come from --forward'
   if (metric === 'received_oversize_packets') {
-    return `datagrams of ${whose} are longer than ${mtu} bytes and dropped: --mtu BYTES carries longer ones`
+    return `datagrams that ${where} are longer than ${mtu} bytes and dropped: --mtu BYTES carries longer ones`
   }
   if (metric !== 'received_without_slot_packets') return undefined
   const cure = 'a shorter --delay or --queue has fewer under way; the smaller --mtu, the more slots, up to 131,072'
-  return `datagrams of ${whose} come while all ${slots} packet slots are in use and are dropped: ${cure}`
+  return `datagrams ${where} while all ${slots} packet slots are in use and are dropped: ${cure}`
 }
 
 /** Says what impair itself has to say, on standard output, or on standard error where that is a command's. */

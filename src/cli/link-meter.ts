@@ -2,8 +2,9 @@
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 
-/** What sockets count of packets that came and got no further; those of others than the first client are none of the link's. */
+/** What sockets count of packets that came and had no place, whoever sent them: the kernel drops what is too long before it tells from where. */
 const UNTAKEN = ['received_oversize_packets', 'received_without_slot_packets']
+/** Those of others than the first client are none of the link's. */
 const OF_RECEIVING = ['ignored_packets', ...UNTAKEN]
 
 /** Counts since the run began, but for `heldPackets`, which is now. received = sent + lost + queueFull + dropped + held. */

@@ -190,7 +190,7 @@ describe('between a client and a server', () => {
     expect(up).toMatchObject({ receivedPackets: 40, receivedBytes: 15_720, sentPackets: 20, lostPackets: 0 })
     expect(down).toMatchObject({ receivedPackets: 20, sentPackets: 20, droppedPackets: 0 })
     expect(await link.stderr).toBe(
-      'WARN datagrams of the client are longer than 1472 bytes and dropped: --mtu BYTES carries longer ones\n',
+      'WARN datagrams that come to --listen are longer than 1472 bytes and dropped: --mtu BYTES carries longer ones\n',
     )
   })
 
@@ -219,7 +219,7 @@ describe('between a client and a server', () => {
     // All but what the kernel had no room for.
     expect(up.receivedPackets).toBeGreaterThan(16_000)
     expect(await link.stderr).toMatch(
-      /^WARN datagrams of the client come while all 16\d{3} packet slots are in use and are dropped: a shorter --delay/m,
+      /^WARN datagrams come to --listen while all 16\d{3} packet slots are in use and are dropped: a shorter --delay/m,
     )
   })
 

@@ -83,10 +83,14 @@ export class FailingSenders {
     }
     if (worst === null) return
     this.nextTelling = now + TELL_NEXT_NS
-    worst.waits = false
-    this.waiting--
-    const others = this.waiting + this.lost
-    this.lost = 0
+    const others = this.waiting - 1 + this.lost
+    // Counted among the others they have been told of; who goes on is told of by itself later.
+    for (const failure of this.failures) {
+      if (!failure.waits) continue
+      failure.waits = false
+      if (failure !== worst) failure.trials = TELLING - 1
+    }
+    this.waiting = this.lost = 0
     this.tell(worst.remote, others)
   }
 

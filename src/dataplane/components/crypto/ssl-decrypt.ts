@@ -14,7 +14,7 @@ export const sslDecrypt = defineComponent({
     'run takes the place of the one silent longest when 8 of its packets were opened and nothing has come of that one meanwhile; until then ' +
     'it has one of 64 places that newcomers share, so that single packets recorded of earlier runs cost nobody the window. At most 1,000 ' +
     'packets of unknown runs a second are tried, so that spraying them costs little. The run log tells of a sender of which nothing ' +
-    'opens, as with another key: of each run of it once, of one a minute at most, with how many others there are.\n\n' +
+    'opens, as with another key: of each run of it once, of one a minute at most, with how many others there are; while much junk comes, one that sends little may go untold.\n\n' +
     'What an ssl_encrypt of the same run has sealed and does not come from it inside the graph was sent back by somebody, and is dropped ' +
     '(reflected_packets). Nothing is kept over a restart: what was recorded of an earlier run, of the peer or of this end, is authentic to a ' +
     'decrypter that has forgotten or never heard that run. A key for each direction keeps what this end has sealed out for good; what the ' +

@@ -8,7 +8,7 @@ import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Random } from '../../engine/random.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { entryOf, FLUSH_ENTRY, notificationOf } from './flows.ts'
+import { entryOf, MAX_WAITING_NOTIFICATIONS, notificationOf } from './flows.ts'
 import { Heap, Ring, type Waiting } from './waiting.ts'
 
 /** Of the reference page of those whose delay is for single packets. */
@@ -60,11 +60,6 @@ class DelayLine {
   /** Earliest time for the next packet when order is kept; -Infinity when it need not be. */
   private floor = Number.NEGATIVE_INFINITY
   private ordered: boolean
-  /** When the last packet that may overtake leaves. */
-  private latest = Number.NEGATIVE_INFINITY
-  /** When the newest FLUSH leaves that has come since the last packet, and the newest RESET with no FLUSH behind it; -1 when there is none. */
-  private flushDue = -1
-  private resetDue = -1
 
   constructor(
     context: DelayLineContext,
@@ -102,11 +97,9 @@ class DelayLine {
       if (ordered) {
         if (due < this.floor) due = this.floor
         this.floor = due
-      } else if (due > this.latest) this.latest = due
+      }
       waiting.push(handles[i], due)
     }
-    this.flushDue = -1
-    this.resetDue = -1
     this.held += length
     this.arm()
   }
@@ -116,33 +109,17 @@ class DelayLine {
     return Math.max(0, delay + (2 * random.float() - 1) * jitter)
   }
 
-  /**
-   * A notification keeps its place among the packets. One that says nothing new is left out, as many may come while one waits: with no
-   * packet in between, a second FLUSH finds nothing pending, and a RESET right behind another nothing to forget.
-   */
+  /** A notification keeps its place among the packets. */
   notify(notification: Notification): void {
     if (this.waiting.length === 0) {
       this.outlet.notify(notification)
       return
     }
-    const entry = entryOf(notification)
-    const before = entry === FLUSH_ENTRY ? this.flushDue : this.resetDue
-    if (before >= 0 && (this.ordered || before >= this.latest)) return
+    if (this.waiting.length - this.held >= MAX_WAITING_NOTIFICATIONS) return
     const due = Math.max(this.clock.now + this.model.delay, this.floor)
     if (this.ordered) this.floor = due
-    this.waiting.push(entry, due)
-    if (entry === FLUSH_ENTRY) {
-      this.flushDue = due
-      this.resetDue = -1
-    } else this.resetDue = due
+    this.waiting.push(entryOf(notification), due)
     this.arm()
-  }
-
-  /** One that was due then has left. */
-  private notified(entry: number, due: number): void {
-    if (entry === FLUSH_ENTRY && due === this.flushDue) this.flushDue = -1
-    else if (entry !== FLUSH_ENTRY && due === this.resetDue) this.resetDue = -1
-    this.outlet.notify(notificationOf(entry))
   }
 
   private arm(): void {
@@ -160,7 +137,7 @@ class DelayLine {
       const { handle, value } = waiting
       waiting.shift()
       if (handle < 0) {
-        this.notified(handle, value)
+        outlet.notify(notificationOf(handle))
         continue
       }
       if (value !== due) {
@@ -190,9 +167,6 @@ class DelayLine {
     this.waiting = waiting
     this.ordered = !allowed
     this.floor = allowed ? Number.NEGATIVE_INFINITY : last
-    this.latest = last
-    this.flushDue = -1
-    this.resetDue = -1
   }
 
   /** Gives back every packet; how many there were. */

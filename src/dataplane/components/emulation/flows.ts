@@ -14,7 +14,9 @@ export const Flows = () =>
   )
 
 /** Notifications wait their turn in queues of handles as negative numbers. */
-export const FLUSH_ENTRY = -1
+const FLUSH_ENTRY = -1
+/** Notifications that wait in one delay or link behind its packets; while there are so many, further ones are left out. */
+export const MAX_WAITING_NOTIFICATIONS = 16_384
 const RESET_ENTRY = -2
 
 export const entryOf = (notification: Notification): number => (notification === 'FLUSH' ? FLUSH_ENTRY : RESET_ENTRY)

@@ -6,7 +6,7 @@ import { type Counter, held, heldAtEnd, queueDrop } from '../../engine/metrics.t
 import type { Outlet } from '../../engine/outlet.ts'
 import type { Packets } from '../../engine/packets.ts'
 import type { Timer } from '../../engine/timers.ts'
-import { entryOf, FLUSH_ENTRY, notificationOf } from './flows.ts'
+import { entryOf, MAX_WAITING_NOTIFICATIONS, notificationOf } from './flows.ts'
 import { Ring } from './waiting.ts'
 
 export interface SerialLinkContext {
@@ -110,23 +110,7 @@ export class SerialLink {
   /** A notification keeps its place among the packets. */
   notify(notification: Notification, flow: number): void {
     if (this.queue.length === 0) this.outlets[flow].notify(notification)
-    else this.pushNotification(entryOf(notification), flow)
-  }
-
-  /**
-   * Queues a notification, unless it says nothing new to its flow: with no packet in between, a second FLUSH finds nothing pending, and a
-   * RESET right behind another nothing to forget. So no more than three of a flow wait behind each other, however many come.
-   */
-  private pushNotification(entry: number, flow: number): void {
-    const { queue } = this
-    for (let at = queue.length - 1; at >= 0; at--) {
-      const handle = queue.handleAt(at)
-      if (handle >= 0) break
-      if (queue.valueAt(at) !== flow) continue
-      if (handle === entry) return
-      if (entry !== FLUSH_ENTRY) break
-    }
-    queue.push(entry, flow)
+    else if (this.queue.length - this.held < MAX_WAITING_NOTIFICATIONS) this.queue.push(entryOf(notification), flow)
   }
 
   /** Lets out what has crossed the link by the time `until`, ns. The next one starts when the one before was due, however late the timer is. */
@@ -190,7 +174,7 @@ export class SerialLink {
     this.held -= count
     this.full.add(count)
     // Notifications stay, in their order.
-    for (let i = kept.length - 1; i >= 0; i--) this.pushNotification(...kept[i])
+    for (let i = kept.length - 1; i >= 0; i--) queue.push(...kept[i])
   }
 
   /** Gives back every packet; how many there were. */

@@ -40,16 +40,6 @@ export class Ring implements Waiting {
     return this.values[(this.head + this.length - 1) & this.mask]
   }
 
-  /** The handle of an entry, the first being 0. */
-  handleAt(place: number): number {
-    return this.handles[(this.head + place) & this.mask]
-  }
-
-  /** The number of an entry, the first being 0. */
-  valueAt(place: number): number {
-    return this.values[(this.head + place) & this.mask]
-  }
-
   push(handle: number, value: number): void {
     if (this.length > this.mask) this.grow()
     const at = (this.head + this.length++) & this.mask

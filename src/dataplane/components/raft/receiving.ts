@@ -24,6 +24,9 @@ import {
 } from './packet.ts'
 import type { StreamReceiver } from './stream-receiver.ts'
 
+/** Wrong handles that the log is told of, of carriers and of streams: strangers may send any. */
+const MAX_TOLD = 8
+
 export interface ReceivingContext {
   readonly packets: Packets
   readonly clock: RunClock
@@ -58,8 +61,9 @@ export class Receiving {
   /** By stream handle: null where nobody reads it. */
   private readonly streams: ReadonlyMap<number, StreamReceiver | null>
   private readonly reactions: Reactions
-  private toldOfCarrier = false
-  private toldOfStream = false
+  /** Handles of the other end that the log was told of. */
+  private readonly toldCarriers = new Set<number>()
+  private readonly toldStreams = new Set<number>()
 
   constructor(
     context: ReceivingContext,
@@ -214,8 +218,8 @@ export class Receiving {
   private dropOfOtherCarrier(packet: number, theirs: number, own: number): void {
     const { metrics, log } = this.context
     this.drop(packet, metrics.misrouted_packets)
-    if (this.toldOfCarrier) return
-    this.toldOfCarrier = true
+    if (this.toldCarriers.has(theirs) || this.toldCarriers.size >= MAX_TOLD) return
+    this.toldCarriers.add(theirs)
     const text = `what comes on carrier ${own} was sent on carrier ${theirs} and is dropped: give carrier_handle the same numbers at both ends`
     log('WARN', text, { carrier: own, sent_on: theirs })
   }
@@ -223,9 +227,10 @@ export class Receiving {
   private dropOfNoStream(packet: number, stream: number): void {
     const { metrics, log } = this.context
     this.drop(packet, metrics.misrouted_packets)
-    if (this.toldOfStream) return
-    this.toldOfStream = true
-    const text = `the other end sends stream ${stream}, which has no output here, and it is dropped: give stream_handle the same numbers at both ends`
+    if (this.toldStreams.has(stream) || this.toldStreams.size >= MAX_TOLD) return
+    this.toldStreams.add(stream)
+    const cure = this.streams.has(stream) ? 'give it an output' : 'give stream_handle the same numbers at both ends'
+    const text = `the other end sends stream ${stream}, which has no output here, and it is dropped: ${cure}`
     log('WARN', text, { stream })
   }
 

@@ -14,8 +14,8 @@ export const notificationInjector = defineComponent({
   details:
     'At FLUSH encoders send what is pending, at RESET decoders forget what they have. Without interval_ms the notification goes into every ' +
     'flow once, as the run starts; with it every so often, the first time when one interval is over. A change of the notification of a running ' +
-    'pipeline injects the new one at once. Without a notification packets are passed on and that is all. Where delays and links hold packets, ' +
-    'notifications wait in their place among them; one that is equal to another that waits, with no packet of its flow in between, is the same one.',
+    'pipeline injects the new one at once. Without a notification packets are passed on and that is all. A delay or slow link ' +
+    'keeps 16,384 notifications at most for later.',
   config: Type.Object({
     flows: Flows(),
     notification: Optional(
