@@ -80,12 +80,18 @@ function rounded(value: number, decimals: Term | undefined): number {
   if (!Number.isInteger(places) || places < 0 || places > 15) {
     throw new ExpressionError(`round() takes 0 to 15 decimals, not ${places}`)
   }
-  if (places === 0) return Math.sign(value) * Math.round(Math.abs(value))
-  const scaled = Math.round(Number(`${Math.abs(value)}e${places}`))
-  const result = Math.sign(value) * Number(`${scaled}e-${places}`)
-  if (!Number.isNaN(result)) return result
-  // A number whose text has an exponent already is too large to have decimals, or too small to be more than 0.
-  return Math.abs(value) < 1 ? 0 : value
+  const scaled = shifted(Math.abs(value), places)
+  // What has no decimals there is what it was, and so is what is no finite number.
+  if (!(scaled <= Number.MAX_SAFE_INTEGER)) return value
+  // 0 has no sign, also where it was -0.4.
+  return Math.sign(value) * shifted(Math.round(scaled), -places) + 0
+}
+
+/** `value` times ten to the power of `places`, by its decimal digits: a product would not round 1.005 up. */
+function shifted(value: number, places: number): number {
+  // Numbers from 1e21 on and below 1e-6 are written with an exponent of their own.
+  const [digits, exponent = '0'] = String(value).split('e')
+  return Number(`${digits}e${Number(exponent) + places}`)
 }
 
 /** The terms of `expression`; the histories in it are made from the inside out. */
