@@ -113,6 +113,30 @@ test('the past is there for who comes late: samples are taken whoever listens', 
   await node.call('POST', `/pipelines/${id}/stop`)
 })
 
+test('a steady source has a steady rate over any time, and a value in every sample from the second on', async () => {
+  const times = ['50ms', '100ms', '200ms', '1s']
+  const metrics = times.flatMap((time) => [
+    { id: `rate ${time}`, value: { expression: `rate({source/output_packets}, "${time}")` } },
+    { id: `delta ${time}`, value: { expression: `delta({source/output_packets}, "${time}")` } },
+  ])
+  const id = await create({ metrics })
+  const run = await node.start(id)
+  const stream = await telemetryOf(run)
+  await sampleWith(stream, (kpis) => kpis['rate 1s']?.value !== undefined)
+  for (let i = 0; i < 15; i++) {
+    const { kpis } = await sampleWith(stream, () => true)
+    for (const { id } of metrics)
+      expect([id, kpis[id]?.error, kpis[id]?.value?.value]).toEqual([id, undefined, expect.any(Number)])
+  }
+  // 2 Mbit/s in packets of 200 bytes; a machine that has much to do may hold the source up.
+  const { kpis } = await sampleWith(stream, () => true)
+  expect(kpis['rate 1s']?.value?.value).toSatisfy((rate: number) => rate > 500 && rate < 2500)
+  expect(kpis['delta 1s']?.value?.value).toBeCloseTo(Number(kpis['rate 1s']?.value?.value), 6)
+  expect(Number(kpis['delta 50ms']?.value?.value) * 20).toBeCloseTo(Number(kpis['rate 50ms']?.value?.value), 6)
+  stream.close()
+  await node.call('POST', `/pipelines/${id}/stop`)
+})
+
 test('a run takes other KPIs over while it is on, and keeps its own when a change is refused', async () => {
   const id = await create({ metrics: [{ id: 'a', value: { expression: '1' } }] })
   const run = await node.start(id)

@@ -5,9 +5,10 @@ import {
   type ExpressionValue,
   parseExpression,
   partsOf,
+  type TimeFunction,
 } from '../../text/expressions.ts'
 import { suggestion } from '../../text/names.ts'
-import { type History, LastSamples, Window } from './history.ts'
+import { type History, LastSamples, Span, Window } from './history.ts'
 import { numberOf, type Surroundings, type Term, termOf } from './terms.ts'
 
 /** Where a metric stands among the numbers of a sample. */
@@ -107,8 +108,8 @@ export class Evaluator {
     const around: Surroundings = {
       metric: (component, metric) => this.#metric(component, metric),
       variable: (name) => this.#variables.get(name) ?? failing(`there is no variable "${name}"`),
-      history: (operand, milliseconds) => {
-        const history = milliseconds === undefined ? new LastSamples() : new Window(milliseconds / 1000)
+      history: (name, operand, milliseconds) => {
+        const history = historyFor(name, milliseconds)
         histories.push({ history, operand })
         return history
       },
@@ -126,6 +127,11 @@ export class Evaluator {
       return failing(`"${component}" has no metric "${metric}".${suggestion(metric, [...known.keys()])}`)
     return { value: () => this.#values[index] as number }
   }
+}
+
+function historyFor(name: TimeFunction, milliseconds: number | undefined): History {
+  if (milliseconds === undefined) return new LastSamples()
+  return name === 'rate' || name === 'delta' ? new Span(milliseconds / 1000) : new Window(milliseconds / 1000)
 }
 
 /** Throws where `value` is NaN or infinite. */

@@ -153,6 +153,62 @@ describe('over time', () => {
     expect(values('rate({sink/packets}, "2s")', samples).slice(2)).toEqual([-2, -3, 1.5, 0.5, 0])
   })
 
+  describe('what rises by 100 a second, read at uneven times', () => {
+    // Late by up to 40 ms each, as on a node that has other things to do too; the last sample follows at once.
+    const times = Array.from({ length: 200 }, (_, i) => i + ((i * 17) % 41) / 1000)
+    const samples = [...times, 199.02, 199.021].map((time): [number, ...number[]] => [time, 100 * time])
+
+    test.each(['1ms', '50ms', '500ms', '999ms', '1s', '1010ms', '2s', '10s', '1m', '2m'])(
+      'rate() over %s is 100',
+      (time) => {
+        const rates = values(`rate({sink/packets}, "${time}")`, samples)
+        expect(rates[0]).toMatch(/needs another sample/)
+        for (const rate of rates.slice(1)) expect(rate).toBeCloseTo(100, 6)
+      },
+    )
+
+    test.each([
+      ['50ms', 0.05],
+      ['500ms', 0.5],
+      ['1s', 1],
+      ['2s', 2],
+      ['10s', 10],
+      ['1m', 60],
+    ])(
+      'delta() over %s is what comes in that time, before that what has come since the first sample',
+      (time, seconds) => {
+        const deltas = values(`delta({sink/packets}, "${time}")`, samples)
+        samples.slice(1).forEach(([at], i) => {
+          expect(deltas[i + 1]).toBeCloseTo(100 * Math.min(seconds, at), 6)
+        })
+      },
+    )
+  })
+
+  test('rate() over a time shorter than the interval is that since the last sample, and does not end with samples that stay away', () => {
+    const samples: [number, ...number[]][] = [
+      [0, 0, 1],
+      [1, 100, 1],
+      [2.5, 400, 1],
+      [4, 500, 0],
+      [6, 750, 1],
+    ]
+    const [, ...rates] = values('rate({sink/packets}, "500ms")', samples)
+    for (const [i, rate] of [100, 200, 100 / 1.5, 125].entries()) expect(rates[i]).toBeCloseTo(rate, 9)
+    // Without a value at 4 s: from 2.5 to 6 s.
+    const gaps = values('rate({sink/packets} / {sink/delay}, "500ms")', samples)
+    expect(gaps[3]).toMatch(/no finite number/)
+    expect(gaps[4]).toBeCloseTo(100, 9)
+  })
+
+  test('of many samples delta() sees to a 64th of the time when something changed', () => {
+    const samples = Array.from({ length: 20_000 }, (_, i): [number, ...number[]] => [i / 10, i < 10_000 ? 0 : 1000])
+    const deltas = values('delta({sink/packets}, "10m")', samples)
+    expect(new Set(deltas.slice(1, 10_000))).toEqual(new Set([0]))
+    expect(new Set(deltas.slice(10_000, 16_000 - 6_000 / 64))).toEqual(new Set([1000]))
+    expect(new Set(deltas.slice(16_000 + 6_000 / 64))).toEqual(new Set([0]))
+  })
+
   test('a long window takes no more memory than a short one, and is right to a part of it', () => {
     const samples = Array.from({ length: 20_000 }, (_, i): [number, ...number[]] => [i / 10, i])
     const last = values('min({sink/packets}, "10m")', samples).at(-1) as number

@@ -4,6 +4,7 @@ import {
   type Expression,
   ExpressionError,
   type ExpressionValue,
+  type TimeFunction,
   type UnaryOperator,
   type ValueFunction,
 } from '../../text/expressions.ts'
@@ -19,8 +20,8 @@ export interface Surroundings {
   /** The term of a metric; of one that does not exist its value throws. */
   metric(component: string, metric: string): Term
   variable(name: string): Term
-  /** Keeps the values of `operand` over time; `milliseconds` as the expression has them. */
-  history(operand: Term, milliseconds: number | undefined): History
+  /** Keeps the values of `operand` over time, for function `name`; `milliseconds` as the expression has them. */
+  history(name: TimeFunction, operand: Term, milliseconds: number | undefined): History
 }
 
 /** A number, truth as 1 or 0; throws for a text. */
@@ -125,7 +126,7 @@ export function termOf(expression: Expression, around: Surroundings): Term {
     }
     case 'time': {
       const { name, milliseconds } = expression
-      const history = around.history(termOf(expression.operand, around), milliseconds)
+      const history = around.history(name, termOf(expression.operand, around), milliseconds)
       return { value: () => history.value(name) }
     }
   }
