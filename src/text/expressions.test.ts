@@ -93,6 +93,18 @@ test.each([
   ['max()', /found 0/],
   ['max(1, 2, "10s")', /found 3/],
   ['max("10s")', /found 1/],
+  ['avg(1, "10s", 2)', /avg\(\) takes numbers, and "10s" is a text; a time to look back stands last, after one value/],
+  ['max("up", {a/b})', /max\(\) takes numbers, and "up" is a text$/],
+  ['min("1s", "10s")', /"1s" is a text/],
+  ['rate("10s")', /"10s" is a text/],
+  ['delta("x", "10s")', /"x" is a text/],
+  ['abs("1")', /"1" is a text/],
+  ['round("1")', /"1" is a text/],
+  ['round(1, "2")', /"2" is a text/],
+  ['round(1, 2.5)', /0 to 15 decimals, not 2\.5/],
+  ['round({a/b}, -1)', /0 to 15 decimals, not -1/],
+  ['round({a/b}, 16)', /0 to 15 decimals, not 16/],
+  ['1 + round({a/b}, -+2)', /0 to 15 decimals, not -2/],
   ['rate({a/b}, 10)', /a time such as/],
   ['rate({a/b}, "0s")', /a time such as/],
   ['rate({a/b}, "25h")', /at most a day/],
@@ -115,6 +127,12 @@ test.each([
 ])('%s is refused', (text, why) => {
   expect(() => parseExpression(text)).toThrow(ExpressionError)
   expect(() => parseExpression(text)).toThrow(why)
+})
+
+test('decimals that are given as they are may be those that round() takes, or calculated', () => {
+  for (const decimals of ['0', '15', '+2', '--3', 'true', '{a/b}', '8 + 8', 'v']) {
+    expect(() => parseExpression(`round(1.5, ${decimals})`)).not.toThrow()
+  }
 })
 
 test.each([

@@ -9,6 +9,8 @@ export const MAX_EXPRESSION_LENGTH = 2_000
 export const MAX_EXPRESSION_DEPTH = 100
 /** Longest time that a function looks back, milliseconds. */
 const MAX_LOOK_BACK_MS = 86_400_000
+/** Most decimals that round() leaves: a number has no more digits that mean something. */
+const MAX_DECIMALS = 15
 
 export type ExpressionValue = number | boolean | string
 
@@ -195,9 +197,12 @@ function callOf({ callee, arguments: given }: jsep.CallExpression): Expression {
   switch (name) {
     case 'abs':
       wants(1, 1, 'one value')
+      refuseTexts(name, operands)
       return { kind: 'call', name, operands }
     case 'round':
       wants(1, 2, 'a value and, if wanted, a number of decimals')
+      refuseTexts(name, operands)
+      if (operands[1] !== undefined) checkDecimals(constantOf(operands[1]))
       return { kind: 'call', name, operands }
     case 'if':
       wants(3, 3, 'a condition and two values')
@@ -213,12 +218,37 @@ function callOf({ callee, arguments: given }: jsep.CallExpression): Expression {
         wants(2, 2, 'values, or one value and a time to look back such as "10s"')
         return overTime(name as 'min' | 'max' | 'avg', operands[0] as Expression, last)
       }
+      refuseTexts(name, operands)
       return { kind: 'call', name: name as 'min' | 'max' | 'avg', operands }
     }
   }
 }
 
+/** What is always wrong is told before an expression is evaluated: no function calculates with a text. */
+function refuseTexts(name: string, operands: readonly Expression[]): void {
+  for (const operand of operands) {
+    if (operand.kind !== 'constant' || typeof operand.value !== 'string') continue
+    const time = readDuration(operand.value) === undefined ? '' : '; a time to look back stands last, after one value'
+    throw new ExpressionError(`${name}() takes numbers, and ${JSON.stringify(operand.value)} is a text${time}`)
+  }
+}
+
+/** The number that stands in an expression as such, with its sign; undefined where it is to be calculated first. */
+function constantOf(expression: Expression): number | undefined {
+  if (expression.kind === 'constant') return typeof expression.value === 'string' ? undefined : Number(expression.value)
+  const isSigned = expression.kind === 'unary' && expression.operator !== '!'
+  const number = isSigned ? constantOf(expression.operand) : undefined
+  return isSigned && number !== undefined && expression.operator === '-' ? -number : number
+}
+
+/** Throws ExpressionError where round() cannot round to so many decimals; undefined: not known yet. */
+export function checkDecimals(decimals: number | undefined): void {
+  if (decimals === undefined || (Number.isInteger(decimals) && decimals >= 0 && decimals <= MAX_DECIMALS)) return
+  throw new ExpressionError(`round() takes 0 to ${MAX_DECIMALS} decimals, not ${decimals}`)
+}
+
 function overTime(name: TimeFunction, operand: Expression, window: Expression | undefined): Expression {
+  refuseTexts(name, [operand])
   if (window === undefined) return { kind: 'time', name, operand, milliseconds: undefined }
   const text = window.kind === 'constant' && typeof window.value === 'string' ? window.value : ''
   const milliseconds = readDuration(text)

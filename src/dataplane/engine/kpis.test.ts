@@ -71,6 +71,18 @@ test.each<[string, unknown, RegExp]>([
   ['no expression', value('1 +'), /Expected expression after \+ \(character 4\)/],
   ['an empty one', value(''), /must not be empty/],
   ['no text', value(5), /must be a string/],
+  [
+    'a time to look back that is not last',
+    value('avg(1, "10s", 2)'),
+    /^\/kpis\/metrics\/0\/value\/expression: avg\(\) takes numbers/,
+  ],
+  ['decimals that are not whole', value('round(1, 2.5)'), /^\/kpis\/metrics\/0\/value\/expression: .* not 2\.5/],
+  [
+    'fewer decimals than none',
+    { variables: { a: 'round({sink/delay_mean}, -1)' } },
+    /^\/kpis\/variables\/a: .* not -1/,
+  ],
+  ['too many decimals', value('round({sink/delay_mean}, 16)'), /^\/kpis\/metrics\/0\/value\/expression: .* not 16/],
   ['a variable of a wrong expression', { variables: { a: '(' } }, /^\/kpis\/variables\/a: /],
   [
     'a variable that no expression can name',

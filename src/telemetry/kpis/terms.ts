@@ -1,6 +1,7 @@
 /** What expressions evaluate to: a tree of terms that is walked once a sample. */
 import {
   type BinaryOperator,
+  checkDecimals,
   type Expression,
   ExpressionError,
   type ExpressionValue,
@@ -78,9 +79,7 @@ const FUNCTIONS: Readonly<Record<ValueFunction, (operands: readonly Term[]) => n
 /** Half away from zero, as people round. */
 function rounded(value: number, decimals: Term | undefined): number {
   const places = decimals === undefined ? 0 : numberOf(decimals.value())
-  if (!Number.isInteger(places) || places < 0 || places > 15) {
-    throw new ExpressionError(`round() takes 0 to 15 decimals, not ${places}`)
-  }
+  checkDecimals(places)
   const scaled = shifted(Math.abs(value), places)
   // What has no decimals there is what it was, and so is what is no finite number.
   if (!(scaled <= Number.MAX_SAFE_INTEGER)) return value
