@@ -54,3 +54,10 @@ test('in a line', () => {
     'Packets 12,346 packets  g 25.6 %  Bad – (the result is no finite number (Infinity))',
   )
 })
+
+test('small fractions are not 0, and 0 has no sign', () => {
+  const small = [1e-7, 0.0000015, 0.00012345, -0].map(
+    (value, i): Kpi => ({ id: `k${i}`, label: '', description: '', value: { value } }),
+  )
+  expect(kpisLine(small)).toMatch(/^k0 1e-7 +k1 0\.0000015 +k2 0\.000123 +k3 0$/)
+})

@@ -1,6 +1,6 @@
 /** Tables with names of every width: what stands in a column begins in the same place of the terminal in every row. */
 import { expect, test } from 'vitest'
-import { fitted, harmless, table } from './terminal.ts'
+import { fitted, harmless, number, table } from './terminal.ts'
 
 const COLUMNS = [{ title: 'NAME' }, { title: 'STATE' }, { title: 'NOTE', wrap: true }]
 
@@ -84,4 +84,21 @@ test('a text from elsewhere has colours at most: nothing that hides, steers or t
   expect(harmless('\x1b[31mred\x1b[39m \x1b[1mbold\x1b[22m')).toBe('\x1b[31mred\x1b[39m \x1b[1mbold\x1b[22m')
   expect(harmless('a\x1b[8mhidden\x1b[0m\x1b[7m\x07')).toBe('a\\u001b[8mhidden\\u001b[0m\\u001b[7m\\u0007')
   expect(harmless('exe\u202egnp.\u2066\u200f')).toBe('exe\\u202egnp.\\u2066\\u200f')
+})
+
+test.each([
+  [1234567.8, '1,234,568'],
+  [123.4567, '123.457'],
+  [1.0004, '1'],
+  [0.99996, '1'],
+  [0.5, '0.5'],
+  [0.1 + 0.2, '0.3'],
+  [0.00034999, '0.00035'],
+  [0.00012345, '0.000123'],
+  [-0.0000015, '-0.0000015'],
+  [1e-7, '1e-7'],
+  [0, '0'],
+  [-0, '0'],
+])('%d is written %s', (value, text) => {
+  expect(number(value)).toBe(text)
 })

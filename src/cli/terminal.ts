@@ -186,8 +186,11 @@ export function table(all: readonly Column[], cells: readonly string[][], width 
 /** By how many digits they write behind the point, at most. */
 const formats = new Map<number, Intl.NumberFormat>()
 
-/** `1,234,568` and `123.457`: fractions only where they matter. */
+/** `1,234,568`, `123.457` and `0.00035`: fractions only where they matter, and below 1 three digits of them, however small. */
 export function number(value: number): string {
+  // 0 has no sign.
+  if (value === 0) return '0'
+  if (Math.abs(value) < 1) return String(Number(value.toPrecision(3)))
   const digits = Math.abs(value) < 1e4 ? 3 : 0
   const format = formats.get(digits) ?? new Intl.NumberFormat('en-US', { maximumFractionDigits: digits })
   formats.set(digits, format)

@@ -65,6 +65,23 @@ describe('simulate', () => {
     }
   })
 
+  it('shows small fractions with their digits, of metrics and of KPIs, and 0 without a sign', async () => {
+    const pipeline = {
+      s: { throughput_traffic_source: { output: 'a', throughput_mbit: 10, payload_size: 200 } },
+      link: { uniform_loss: { input: 'a', output: 'b', loss_prob: 0.0003, seed: 1 } },
+      k: { traffic_sink: { input: 'b' } },
+    }
+    const expressions = { a: '1e-7', b: '0.0000015', c: '0.00012345', d: '-0' }
+    const metrics = Object.entries(expressions).map(([id, expression]) => ({ id, value: { expression } }))
+    const path = directory.file('small.json', { version: 1, engine_config: { pipeline }, kpis: { metrics } })
+    const exact = JSON.parse(await simulate(path, '-o', 'json')).metrics.k.loss
+    expect(exact).toBeGreaterThan(0)
+    expect(exact).toBeLessThan(0.001)
+    const text = await simulate(path)
+    expect(text).toMatch(/^a +1e-7\nb +0\.0000015\nc +0\.000123\nd +0$/m)
+    expect(text).toMatch(new RegExp(`\\bloss +${Number(exact.toPrecision(3))} +fraction`))
+  })
+
   it('shows them as a table above the metrics, no wider than the terminal', async () => {
     const lines = (await simulate(file)).split('\n')
     expect(lines[0]).toMatch(/^KPI +VALUE +UNIT +NOTE$/)
