@@ -79,7 +79,9 @@ export function readingFields({ up, down }: Readings) {
 }
 
 function portion(part: number, whole: number): string {
-  return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`
+  if (whole === 0) return '-'
+  const percent = (100 * part) / whole
+  return percent > 0 && percent < 0.05 ? '<0.1 %' : `${percent.toFixed(1)} %`
 }
 
 const delayText = (delay: number | undefined): string => (delay === undefined ? '-' : `${delay.toFixed(1)} ms`)

@@ -2,6 +2,8 @@
 import { expect, it } from 'vitest'
 import { components } from '../dataplane/components/registry.ts'
 import { checkPipelineConfig } from '../dataplane/engine/check.ts'
+import { Histogram } from '../dataplane/engine/histogram.ts'
+import { createRegion, histogram, MetricLayout, RegionWriter } from '../dataplane/engine/metrics.ts'
 import { Simulation } from '../dataplane/engine/simulate.ts'
 import { observerOf, pipelineOf, type Step } from './impairment.ts'
 import { LinkMeter } from './link-meter.ts'
@@ -80,4 +82,26 @@ it('adds up what waits for a full queue and what is delayed behind it, losses or
 it('is unknown where nothing came through, and none where nothing is between', () => {
   expect(measured([{ loss_constant: { loss_probability: 1 } }], 100, 500, 2).delays).toEqual([undefined, undefined])
   expect(measured([], 100, 5, 2).delays).toEqual([0, 0])
+})
+
+it('is exactly 0 in each interval whose packets came through at once, whatever others took before', () => {
+  const layout = new MetricLayout()
+  const places = layout.declare('o', { residence: histogram('', 'ns') })
+  const region = createRegion(layout)
+  const writer = new RegionWriter(region)
+  const values = new Float64Array(layout.values)
+  const made = new Histogram(values, places.get('residence') as number, 'ns')
+  const meter = new LinkMeter(region, { from: 'a', to: 'b', between: [], observer: 'o' })
+  const read = () => {
+    made.summarise()
+    writer.publish(values, 1e9)
+    meter.look()
+    return meter.delay()
+  }
+  for (let i = 0; i < 1000; i++) made.record(i * 1237)
+  expect(read()).toBeCloseTo(0.6178815, 9)
+  for (let i = 0; i < 1000; i++) {
+    made.recordMany(0, 1 + ((37 * i) % 500))
+    expect(read()).toBe(0)
+  }
 })

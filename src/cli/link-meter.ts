@@ -1,5 +1,4 @@
 /** What a link under emulation does to the packets of one direction, read from the metrics of its run. */
-import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import { type MetricEntry, type PacketRole, RegionReader } from '../dataplane/engine/metrics.ts'
 
 /** What sockets count of packets that came and had no place, whoever sent them: the kernel drops what is too long before it tells from where. */
@@ -44,7 +43,7 @@ export class LinkMeter {
   private readonly reader: RegionReader
   private values: Float64Array
   private readonly places: Readonly<Record<keyof LinkCounts, readonly number[]>>
-  private readonly residence: Readonly<Record<'count' | 'mean', readonly number[]>>
+  private readonly residence: Readonly<Record<'count' | 'sum', readonly number[]>>
   /** As of the last call of `delay`. */
   private before: Passage = { packets: 0, time: 0 }
 
@@ -63,8 +62,9 @@ export class LinkMeter {
       )
     const port = (path: string, side: 'input' | 'output', unit: string) =>
       where((entry) => entry.path === path && entry.port?.side === side && entry.unit === unit)
-    const ofResidence = (part: HistogramPart) =>
-      where(({ path, histogram }) => path === observer && histogram?.name === 'residence' && histogram.part === part)
+    const counts = reader.entries.filter(
+      ({ path, histogram }) => path === observer && histogram?.name === 'residence' && histogram.part === 'count',
+    )
     const untaken = UNTAKEN.flatMap((name) => named(from, name))
     this.places = {
       receivedPackets: [...port(from, 'output', 'packets'), ...untaken],
@@ -75,7 +75,9 @@ export class LinkMeter {
       droppedPackets: [...role('drop'), ...untaken],
       heldPackets: role('held'),
     }
-    this.residence = { count: ofResidence('count'), mean: ofResidence('mean') }
+    // Not from the mean, which is rounded: where nothing is added in an interval, the sum is not to be less than it was.
+    const sums = counts.flatMap(({ histogram }) => histogram?.buckets?.sum ?? [])
+    this.residence = { count: counts.map(({ index }) => index), sum: sums }
   }
 
   private sum(places: readonly number[]): number {
@@ -107,7 +109,7 @@ export class LinkMeter {
    */
   delay(total = false): number | undefined {
     const packets = this.sum(this.residence.count)
-    const passed: Passage = { packets, time: packets * this.sum(this.residence.mean) }
+    const passed: Passage = { packets, time: this.sum(this.residence.sum) }
     const before = total ? { packets: 0, time: 0 } : this.before
     this.before = passed
     return packets === before.packets ? undefined : (passed.time - before.time) / (packets - before.packets) / 1e6
