@@ -33,7 +33,13 @@ const entryOf = (name: string): Uint8Array => {
 export function pictureBytes(nodes: number): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const picture = new Picture({ stands: () => true, isServer: () => false, tell: () => {}, now: Date.now })
+  const picture = new Picture({
+    stands: () => true,
+    isServer: () => false,
+    tell: () => {},
+    now: Date.now,
+    hubTime: Date.now,
+  })
   picture.endReading(new Set(), new Set())
   collect()
   const before = process.memoryUsage().heapUsed

@@ -1,10 +1,13 @@
 /** When a node was seen last, on a hub of several servers: at the end of its last connection, for all servers, after all restarts, and in what is exported. */
+import { type KV, Kvm } from '@nats-io/kv'
 import { expect, test } from 'vitest'
+import { decodeNodeEntry, encodeNodeEntry } from '../../src/hub/cluster/entries.ts'
 import { readMembers } from '../../src/hub/cluster/moving.ts'
-import type { Identity } from '../../src/link/identity.ts'
+import { type Identity, newIdentity } from '../../src/link/identity.ts'
+import type { Nats } from '../harness/nats.ts'
 import { HUB_ID, type HubServerRig } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
-import { isOnline, server, start } from './server-rig.ts'
+import { client, isOnline, server, start } from './server-rig.ts'
 
 const MINUTES_10 = 600_000
 /** A loaded machine takes its time. */
@@ -14,22 +17,31 @@ const seenAt = (hub: HubServerRig, { nodeId }: Identity) => hub.listed(nodeId)?.
 const toldAt = (hub: HubServerRig, type: string, { nodeId }: Identity) =>
   hub.events.find((event) => event.type === type && event.node.id === nodeId)?.node.lastSeen?.getTime() ?? 0
 
+const membersOf = async (nats: Nats) => await new Kvm(await client(nats)).open('penstock_tests_members')
+
+/** What the entry of a node says of when it was seen last. */
+async function writtenAt(bucket: KV, { nodeId }: Identity): Promise<number> {
+  const found = await bucket.get(`node.${nodeId}`)
+  return decodeNodeEntry(found!.value, found!.revision, 0).member?.lastSeen.getTime() ?? 0
+}
+
 test('a node that changes servers, or is removed while it is online, was seen until then', async () => {
-  let later = 0
-  const now = () => Date.now() + later
+  let later = -2 * MINUTES_10
+  const engineTime = (seen: number) => seen + later
+  const now = () => engineTime(Date.now())
   const nats = await start()
-  const a = await server(nats, 'a', { now })
-  const b = await server(nats, 'b', { now })
+  const a = await server(nats, 'a', { now, engineTime })
+  const b = await server(nats, 'b', { now, engineTime })
   const { node } = await a.join()
   await until(() => isOnline(b, node))
-  later = MINUTES_10
+  later = -MINUTES_10
   await b.dial(node)
   for (const hub of [a, b]) {
     await until(() => toldAt(hub, 'disconnected', node) > 0)
     expect(now() - toldAt(hub, 'disconnected', node)).toBeLessThan(SOON_MS)
   }
   await until(() => isOnline(a, node))
-  later = 2 * MINUTES_10
+  later = 0
   await a.registry.remove(node.nodeId)
   for (const hub of [a, b]) {
     await until(() => toldAt(hub, 'deauthenticated', node) > 0)
@@ -38,34 +50,70 @@ test('a node that changes servers, or is removed while it is online, was seen un
 })
 
 test('a node that has been offline for minutes: a server that starts after NATS has lost its memory says the same as the others', async () => {
-  let later = 0
-  const now = () => Date.now() + later
+  let later = -MINUTES_10
   const nats = await start()
-  const a = await server(nats, 'a', { now })
+  const a = await server(nats, 'a', { engineTime: (seen) => seen + later })
   const { node, session } = await a.join()
-  later = MINUTES_10
+  later = 0
   session.close('SHUTDOWN', 'the end')
   await until(() => !isOnline(a, node))
   const seen = seenAt(a, node)
-  expect(now() - seen).toBeLessThan(SOON_MS)
-  later = 2 * MINUTES_10
+  expect(Date.now() - seen).toBeLessThan(SOON_MS)
+  later = MINUTES_10
+  const bucket = await membersOf(nats)
+  await until(async () => (await writtenAt(bucket, node)) === seen)
   const held = a.facts.length
-  // A renewal of the lease that comes back has the server look.
-  const since = performance.now()
-  await until(() => performance.now() - since > 2_500)
   await nats.servers[0]!.kill()
   await nats.servers[0]!.start()
   await until(() => a.facts.slice(held).includes('connected'))
-  const b = await server(nats, 'b', { now })
+  const b = await server(nats, 'b')
   expect(seenAt(b, node)).toBe(seen)
   await until(() => a.listed(node.nodeId) !== undefined)
   expect(seenAt(a, node)).toBe(seen)
 })
 
-test('exported: an online node as of now, one that is offline as of the end of its connection', async () => {
-  const now = () => Date.now() - MINUTES_10
+test('a server whose clock is ahead: what it tells and writes of nodes that are offline is not of a time to come', async () => {
+  let later = -MINUTES_10
   const nats = await start()
-  const a = await server(nats, 'a', { now })
+  const ahead = { now: () => Date.now() + 6 * MINUTES_10, engineTime: (seen: number) => seen + later }
+  // Both, since chance has it which of them writes.
+  const a = await server(nats, 'a', ahead)
+  const b = await server(nats, 'b', ahead)
+  const { node, session } = await b.join()
+  const bucket = await membersOf(nats)
+  const before = await writtenAt(bucket, node)
+  expect(before).toBeLessThanOrEqual(Date.now())
+  await until(() => isOnline(a, node))
+  later = 0
+  session.close('SHUTDOWN', 'the end')
+  await until(() => !isOnline(a, node) && !isOnline(b, node))
+  const seen = [a, b].map((hub) => seenAt(hub, node))
+  for (const time of seen) expect(time).toBeLessThanOrEqual(Date.now())
+  later = MINUTES_10
+  await until(async () => (await writtenAt(bucket, node)) > before)
+  expect(await writtenAt(bucket, node)).toBeLessThanOrEqual(Math.max(...seen))
+  expect([a, b].map((hub) => seenAt(hub, node))).toEqual(seen)
+})
+
+test('a time to come that a server of another version has written is that of the writing', async () => {
+  const nats = await start()
+  const a = await server(nats, 'a')
+  const node = newIdentity()
+  await a.admit(node)
+  const bucket = await membersOf(nats)
+  const found = await bucket.get(`node.${node.nodeId}`)
+  const { member, ...rest } = decodeNodeEntry(found!.value, found!.revision, 0)
+  const lastSeen = new Date(Date.now() + MINUTES_10)
+  await bucket.put(`node.${node.nodeId}`, encodeNodeEntry({ ...rest, member: { ...member!, lastSeen } }))
+  const at = (await bucket.get(`node.${node.nodeId}`))!.created.getTime()
+  await until(() => seenAt(a, node) === at)
+  const { members } = await readMembers({ servers: nats.addresses, name: 'tests', hubId: HUB_ID, replicas: 1 })
+  expect(members.map(({ lastSeen }) => lastSeen)).toEqual([at])
+})
+
+test('exported: an online node as of now, one that is offline as of the end of its connection', async () => {
+  const nats = await start()
+  const a = await server(nats, 'a', { engineTime: (seen) => seen - MINUTES_10 })
   const online = await a.join()
   const offline = await a.join()
   offline.session.close('SHUTDOWN', 'the end')

@@ -30,6 +30,11 @@ export interface MemberEntry {
   readonly lastSeen: Date
 }
 
+/** When a member was seen last by what its entry says, which the engine took at `stamp`: not later than that, whatever the clock of its writer said. */
+export function writtenTime({ lastSeen }: MemberEntry, stamp: EngineTime): EngineTime {
+  return Math.min(lastSeen.getTime(), stamp)
+}
+
 interface OperationEntry {
   readonly id: Uint8Array
   readonly revision: Revision

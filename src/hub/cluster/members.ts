@@ -14,8 +14,8 @@ export interface MembersOptions {
   readonly current: () => Promise<void>
   /** A member was taken off the hub by that change. */
   readonly onForgotten: (nodeId: string, revision: Revision) => void
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
+  /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
+  readonly hubTime: () => number
 }
 
 export class Members {
@@ -93,6 +93,6 @@ export class Members {
   }
 
   #date(): Date {
-    return new Date(this.#options.now())
+    return new Date(this.#options.hubTime())
   }
 }

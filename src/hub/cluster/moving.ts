@@ -12,10 +12,12 @@ import { Engine, type EngineOptions, type EngineSession } from './engine.ts'
 import {
   decodeNodeEntry,
   decodePresence,
+  type EngineTime,
   encodeHub,
   encodeNodeEntry,
   type MemberEntry,
   type Revision,
+  writtenTime,
 } from './entries.ts'
 import { inTurns } from './in-turns.ts'
 import { RENEWED_WITHIN_MS } from './life.ts'
@@ -45,7 +47,7 @@ export async function readMembers(settings: EngineSettings): Promise<MovedMember
     let latest = Number.POSITIVE_INFINITY
     const stored = found.map(({ id, member, at }) => {
       latest = Math.min(latest, at)
-      return storedNode(member, latest, seen.get(id) ?? 0)
+      return storedNode(member, at, latest, seen.get(id) ?? 0)
     })
     const { state } = (await members.status()).streamInfo
     return { members: stored.reverse(), requestIds: Number(hub.requestBase) + state.last_seq + 1 }
@@ -185,11 +187,12 @@ const recordOf = ({ name, metadata, services }: StoredNode): NodeRecord => ({
   services,
 })
 
-function storedNode({ key, record, lastSeen }: MemberEntry, joinedAt: number, seen: number): StoredNode {
+function storedNode(member: MemberEntry, at: EngineTime, joinedAt: EngineTime, seen: EngineTime): StoredNode {
+  const { key, record } = member
   const { name, metadata, services } = record
   return {
     ...{ id: nodeIdOfRaw(key), key, name, metadata: metadata.items, services: [...services] },
-    ...{ joinedAt, lastSeen: Math.max(lastSeen.getTime(), seen) },
+    ...{ joinedAt, lastSeen: Math.max(writtenTime(member, at), seen) },
   }
 }
 

@@ -3,7 +3,14 @@ import type { Node } from '../../contract/types.ts'
 import { nodeView, sameFacts } from '../node-records.ts'
 import type { NodeEvent } from '../registry.ts'
 import { NO_ENTRY, type Versioned } from './changes.ts'
-import { decodeNodeEntry, decodePresence, type MemberEntry, type PresenceEntry, type Revision } from './entries.ts'
+import {
+  decodeNodeEntry,
+  decodePresence,
+  type MemberEntry,
+  type PresenceEntry,
+  type Revision,
+  writtenTime,
+} from './entries.ts'
 import type { WatchedKey } from './watch.ts'
 
 const NODE_PREFIX = 'node.'
@@ -29,8 +36,10 @@ export interface PictureOptions {
   /** Whether the node is a server of the hub whose lease stands. */
   readonly isServer: (nodeId: string) => boolean
   readonly tell: (event: NodeEvent) => void
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by this server's clock: what is said of a node that is online. */
   readonly now: () => number
+  /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
+  readonly hubTime: () => number
 }
 
 /** A member as it was told. */
@@ -193,20 +202,22 @@ export class Picture {
   }
 
   #joint(nodeId: string, old: Shown | undefined): Shown | undefined {
-    const { member } = this.versioned(nodeId).entry
+    const known = this.versioned(nodeId)
+    const { member } = known.entry
     if (member === undefined) return undefined
     const { entry, at } = this.presence(nodeId)
-    const { stands, isServer, now } = this.#options
+    const { stands, isServer, hubTime } = this.#options
     const isPresent = entry !== undefined && entry.joined === member.joined && stands(entry.life)
     const connection = isPresent ? entry.session : isServer(nodeId) ? 'server' : undefined
     // A life that has ended leaves the presence of its nodes behind for a moment; a node that has another connection has left the one before.
-    const left = old?.connection !== undefined && connection !== old.connection ? now() : (old?.lastSeen ?? 0)
-    return { member, connection, lastSeen: Math.max(member.lastSeen.getTime(), entry === undefined ? at : 0, left) }
+    const left = old?.connection !== undefined && connection !== old.connection ? hubTime() : (old?.lastSeen ?? 0)
+    const ended = entry === undefined ? at : 0
+    return { member, connection, lastSeen: Math.max(writtenTime(member, known.at), ended, left) }
   }
 
   /** A member that is none any more. */
   #ended(old: Shown): Shown {
-    return old.connection === undefined ? old : { ...old, connection: undefined, lastSeen: this.#options.now() }
+    return old.connection === undefined ? old : { ...old, connection: undefined, lastSeen: this.#options.hubTime() }
   }
 
   #view(nodeId: string, { member, connection, lastSeen }: Shown): Node {

@@ -18,8 +18,8 @@ export interface RequestUpkeepOptions {
   /** Whether this is the server that does what one of all has to do. */
   readonly isFirst: () => boolean
   readonly engineTime: () => EngineTime
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
+  /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
+  readonly hubTime: () => number
   /** Something has failed, and is tried again. */
   readonly onLater: (error: unknown) => void
 }
@@ -56,7 +56,7 @@ export class RequestUpkeep {
 
   /** What is to be made of it now. */
   #due(request: RequestEntry): ((entry: NodeEntry) => Next) | undefined {
-    const { requests, places, isFirst, engineTime, now } = this.#options
+    const { requests, places, isFirst, engineTime, hubTime } = this.#options
     const { revision, waiter, life, decision } = request
     const isOwn = places.isOwn(life)
     if (isOwn && requests.hasWaiter(request)) {
@@ -72,7 +72,7 @@ export class RequestUpkeep {
       return isOver ? left((entry) => settle(entry, revision, false)) : undefined
     }
     const verdict = time - request.raised >= request.timeout ? 'timedOut' : isOwn ? 'withdrawn' : undefined
-    return verdict && left((entry) => decide(entry, revision, verdict, new Date(now())))
+    return verdict && left((entry) => decide(entry, revision, verdict, new Date(hubTime())))
   }
 }
 

@@ -31,8 +31,8 @@ export interface ClusterRequestsOptions {
   readonly base: () => bigint
   /** Resolves when everything that was answered anywhere has been seen here. Throws UNAVAILABLE. */
   readonly current: () => Promise<void>
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
+  /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
+  readonly hubTime: () => number
   /** What nobody waits for has failed, and is done later. */
   readonly onLater: (error: unknown) => void
 }
@@ -102,7 +102,7 @@ export class ClusterRequests implements RequestStore {
   }
 
   async decide(id: bigint, verdict: Verdict): Promise<RequestDecision | undefined> {
-    const { members, now } = this.#options
+    const { members, hubTime } = this.#options
     const nodeId = this.#nodeOf.get(id)
     if (nodeId === undefined) return undefined
     const of = this.#revisionOf(id)
@@ -110,7 +110,7 @@ export class ClusterRequests implements RequestStore {
     let isNew = false
     const { revision } = await members.change(nodeId, (entry) => {
       known = entry.requests.find((each) => each.revision === of)
-      const next = decide(entry, of, verdict, new Date(now()))
+      const next = decide(entry, of, verdict, new Date(hubTime()))
       isNew = next?.requests?.find((each) => each.revision === of)?.decision?.isNew === true
       return next
     })

@@ -17,8 +17,8 @@ export interface SeenTimesOptions {
   readonly members: Pick<Members, 'sawLast'>
   /** Whether this is the server that does what one of all has to do. */
   readonly isFirst: () => boolean
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
+  /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
+  readonly hubTime: () => number
   /** Something has failed, and is tried again. */
   readonly onLater: (error: unknown) => void
 }
@@ -34,8 +34,8 @@ export class SeenTimes {
 
   /** To be called now and then, while this server is in touch. */
   async look(): Promise<void> {
-    const { picture, members, isFirst, now, onLater } = this.#options
-    const time = now()
+    const { picture, members, isFirst, hubTime, onLater } = this.#options
+    const time = hubTime()
     if (this.#isUnderWay || Math.abs(time - this.#lookedAt) < LOOK_MS) return
     this.#lookedAt = time
     this.#isUnderWay = true

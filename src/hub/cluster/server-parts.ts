@@ -97,6 +97,10 @@ export class ServerParts {
         this.directory.touchChanged()
       },
     })
+    const engineTimeOf = options.engineTime ?? ((seen: EngineTime) => seen)
+    const engineTime = () => engineTimeOf(this.view.engineTime)
+    // What all servers are told is by the one clock that they share, this server's own only until it has seen that one.
+    const hubTime = () => (this.view.engineNow === 0 ? now() : engineTimeOf(this.view.engineNow))
     const mayWrite = () => this.lives.mayWrite()
     const writer = new PresenceWriter({ engine, clock, mayWrite })
     this.#sameIdentity = new SameIdentity({
@@ -129,6 +133,7 @@ export class ServerParts {
       isServer: (nodeId) => nodeId === selfId || this.servers.lifeOf(nodeId) !== undefined,
       tell: (event) => tell(event),
       now,
+      hubTime,
     })
     const routes = new Routes({
       selfId,
@@ -156,7 +161,7 @@ export class ServerParts {
       passed: (revision) => this.view.membersPassed(revision),
       current: () => this.current(),
       onForgotten: (nodeId, revision) => this.directory.tellRemoval(nodeId, revision),
-      now,
+      hubTime,
     })
     const onLater = (message: string) => (error: unknown) => this.failed(message, error)
     this.ownNode = new OwnNode({
@@ -181,10 +186,9 @@ export class ServerParts {
       isInTouch,
       base: () => engine.hub.requestBase,
       current: () => this.current(),
-      now,
+      hubTime,
       onLater: onLater('that a request to join is over could not be stored'),
     })
-    const engineTime = () => (options.engineTime ?? ((seen) => seen))(this.view.engineTime)
     this.#upkeep = new RequestUpkeep({
       requests: this.requests,
       members: this.members,
@@ -192,7 +196,7 @@ export class ServerParts {
       isInTouch,
       isFirst,
       engineTime,
-      now,
+      hubTime,
       onLater: onLater('a request to join that a server left behind could not be changed'),
     })
     this.#tombstones = new Tombstones({
@@ -206,7 +210,7 @@ export class ServerParts {
       picture: this.picture,
       members: this.members,
       isFirst,
-      now,
+      hubTime,
       onLater: onLater('when nodes were seen last could not be stored; it is tried again'),
     })
     this.links = new Links({

@@ -55,6 +55,8 @@ export class View {
   /** The oldest renewal that was acknowledged and has not come back: when it was sent, and when that was known. */
   #missing: { readonly sentAt: number; readonly since: number } | undefined
   #engineTime: EngineTime = 0
+  /** When that was seen, by this server's monotonic clock. */
+  #engineTimeSeenAt = 0
 
   constructor(options: ViewOptions) {
     this.#options = options
@@ -67,6 +69,12 @@ export class View {
   /** The time stamp of this server's newest renewal that has come back. */
   get engineTime(): EngineTime {
     return this.#engineTime
+  }
+
+  /** What the engine's clock says by now, as far as is known: that time stamp, and as much as has passed since; 0 before the first. */
+  get engineNow(): EngineTime {
+    const passed = this.#options.clock.now() - this.#engineTimeSeenAt
+    return this.#engineTime === 0 ? 0 : Math.floor(this.#engineTime + passed)
   }
 
   begin(): void {
@@ -228,12 +236,13 @@ export class View {
   }
 
   #onOwnLease({ value, at }: WatchedKey): void {
-    const { life, servers, onRenewal } = this.#options
+    const { life, servers, clock, onRenewal } = this.#options
     const sentAt = value === undefined ? undefined : life()?.sentAt(decodeLease(value).renewal)
     if (sentAt === undefined) return
     this.#currentAsOf = sentAt
     if (this.#missing !== undefined && sentAt >= this.#missing.sentAt) this.#missing = undefined
     this.#engineTime = at
+    this.#engineTimeSeenAt = clock.now()
     if (!this.#isWhole) return
     servers.current(sentAt)
     onRenewal()
