@@ -3,6 +3,7 @@ import type { NodeRecord } from '../../link/link.ts'
 import { sameFacts } from '../node-records.ts'
 import type { Members } from './members.ts'
 import type { Picture } from './picture.ts'
+import { ToldOnce } from './told-once.ts'
 
 export interface OwnNodeOptions {
   readonly id: string
@@ -13,12 +14,13 @@ export interface OwnNodeOptions {
   readonly picture: Picture
   /** It was taken off the hub, and becomes a member again. */
   readonly onRemoved: () => void
-  /** Something has failed, and is done when this server is in touch again. */
-  readonly onLater: (message: string, error: unknown) => void
+  /** It could not be stored, which is tried again; whether that was to be told. */
+  readonly onLater: (error: unknown) => boolean
 }
 
 export class OwnNode {
   readonly #options: OwnNodeOptions
+  readonly #failure: ToldOnce
   #record: NodeRecord
   /** It could not be noted, and nothing has been tried since. */
   #isBehind = false
@@ -27,6 +29,7 @@ export class OwnNode {
 
   constructor(options: OwnNodeOptions) {
     this.#options = options
+    this.#failure = new ToldOnce(options.onLater)
     this.#record = options.record
   }
 
@@ -41,6 +44,7 @@ export class OwnNode {
     const { id, key, members } = this.#options
     await members.noteServer(id, key, () => this.#record)
     this.#isMember = true
+    this.#failure.worked()
   }
 
   /** To be called when everything has been read, after the first `note`. */
@@ -70,7 +74,7 @@ export class OwnNode {
     this.#isBehind = false
     this.note().catch((error: unknown) => {
       this.#isBehind = true
-      this.#options.onLater('the details of this node could not be stored; it is tried again', error)
+      this.#failure.failed(error)
     })
   }
 }

@@ -6,6 +6,7 @@ import { inTurns } from './in-turns.ts'
 import type { Members } from './members.ts'
 import { decide, moved, settle } from './request-changes.ts'
 import type { ClusterRequests, RequestPlaces } from './requests.ts'
+import { ToldOnce } from './told-once.ts'
 
 /** How long a decision is kept for a node that has not heard it, milliseconds: longer than the node looks for another server. */
 const DECISION_KEPT_MS = 60_000
@@ -20,21 +21,23 @@ export interface RequestUpkeepOptions {
   readonly engineTime: () => EngineTime
   /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
   readonly hubTime: () => number
-  /** Something has failed, and is tried again. */
-  readonly onLater: (error: unknown) => void
+  /** Something has failed, and is tried again; whether that was to be told. */
+  readonly onLater: (error: unknown) => boolean
 }
 
 export class RequestUpkeep {
   readonly #options: RequestUpkeepOptions
+  readonly #failure: ToldOnce
   #isUnderWay = false
 
   constructor(options: RequestUpkeepOptions) {
     this.#options = options
+    this.#failure = new ToldOnce(options.onLater)
   }
 
   /** To be called every second, and when everything has been read. */
   async tick(): Promise<void> {
-    const { requests, members, isInTouch, onLater } = this.#options
+    const { requests, members, isInTouch } = this.#options
     if (this.#isUnderWay || !isInTouch()) return
     const due: { readonly nodeId: string; readonly next: (entry: NodeEntry) => Next }[] = []
     for (const [nodeId, all] of requests.known()) {
@@ -43,12 +46,16 @@ export class RequestUpkeep {
         if (next !== undefined) due.push({ nodeId, next })
       }
     }
-    if (due.length === 0) return
+    if (due.length === 0) {
+      this.#failure.worked()
+      return
+    }
     this.#isUnderWay = true
     try {
       await inTurns(due, ({ nodeId, next }) => members.change(nodeId, next))
+      this.#failure.worked()
     } catch (error) {
-      onLater(error)
+      this.#failure.failed(error)
     } finally {
       this.#isUnderWay = false
     }

@@ -2,6 +2,7 @@
 import { inTurns } from './in-turns.ts'
 import type { Members } from './members.ts'
 import type { Picture } from './picture.ts'
+import { ToldOnce } from './told-once.ts'
 
 /** Between two looks, milliseconds. */
 const LOOK_MS = 60_000
@@ -19,36 +20,48 @@ export interface SeenTimesOptions {
   readonly isFirst: () => boolean
   /** Milliseconds since the epoch, by the engine's clock: those of the servers may be anything. */
   readonly hubTime: () => number
-  /** Something has failed, and is tried again. */
-  readonly onLater: (error: unknown) => void
+  /** Something has failed, and is tried again; whether that was to be told. */
+  readonly onLater: (error: unknown) => boolean
 }
 
 export class SeenTimes {
   readonly #options: SeenTimesOptions
+  readonly #failure: ToldOnce
   #lookedAt = 0
   #isUnderWay = false
+  /** Where the last look ended: those that fail each time are not to keep the others from their turn. */
+  #upTo = ''
 
   constructor(options: SeenTimesOptions) {
     this.#options = options
+    this.#failure = new ToldOnce(options.onLater)
   }
 
   /** To be called now and then, while this server is in touch. */
   async look(): Promise<void> {
-    const { picture, members, isFirst, hubTime, onLater } = this.#options
+    const { picture, members, isFirst, hubTime } = this.#options
     const time = hubTime()
     if (this.#isUnderWay || Math.abs(time - this.#lookedAt) < LOOK_MS) return
     this.#lookedAt = time
     this.#isUnderWay = true
     // After a loss of all NATS servers the one whose turn it is may have been started since, and know nothing.
     const age = isFirst() ? OFFLINE_MS : 3 * OFFLINE_MS
-    const later = picture.seenLater(SLACK_MS)
-    const due = later.filter(({ lastSeen }) => lastSeen + age <= time).slice(0, MAX_AT_A_LOOK)
+    const due = this.#next(picture.seenLater(SLACK_MS).filter(({ lastSeen }) => lastSeen + age <= time))
     try {
       await inTurns(due, ({ nodeId, lastSeen }) => members.sawLast(nodeId, new Date(lastSeen), SLACK_MS))
+      this.#failure.worked()
     } catch (error) {
-      onLater(error)
+      this.#failure.failed(error)
     } finally {
       this.#isUnderWay = false
     }
+  }
+  /** Those whose turn it is: as many as one look brings to date, in the order of their ids, from where the last one ended. */
+  #next<T extends { readonly nodeId: string }>(all: readonly T[]): T[] {
+    const inOrder = [...all].sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1))
+    const from = inOrder.findIndex(({ nodeId }) => nodeId > this.#upTo)
+    const next = [...inOrder.slice(Math.max(from, 0)), ...inOrder.slice(0, Math.max(from, 0))].slice(0, MAX_AT_A_LOOK)
+    this.#upTo = next.at(-1)?.nodeId ?? ''
+    return next
   }
 }

@@ -20,6 +20,7 @@ import { SameIdentity } from './same-identity.ts'
 import { SeenTimes } from './seen-times.ts'
 import { Servers } from './servers.ts'
 import { Sweeper } from './sweeper.ts'
+import { ToldOnce } from './told-once.ts'
 import { Tombstones } from './tombstones.ts'
 import { View } from './view.ts'
 
@@ -73,6 +74,9 @@ export class ServerParts {
   #timesWhole = 0
   #timesNoted = 0
   #isNoting = false
+  readonly #notingFailure = new ToldOnce((error) =>
+    this.failed('the links of this server could not all be noted again; it is tried again', error),
+  )
 
   /** `tell` hears of every change of a node. */
   constructor(options: ClusterRegistryOptions, engine: Engine, tell: (event: NodeEvent) => void) {
@@ -171,7 +175,7 @@ export class ServerParts {
       members: this.members,
       picture: this.picture,
       onRemoved: () => onFact({ kind: 'removed' }),
-      onLater: (message, error) => this.failed(message, error),
+      onLater: onLater('the details of this node could not be stored; it is tried again'),
     })
     const places: RequestPlaces = {
       isOwn: (life) => this.lives.has(life),
@@ -281,9 +285,11 @@ export class ServerParts {
     return this.lives.isHeld && this.view.isWhole
   }
 
-  /** Something that is done again when this server is in touch, if it is not now. */
-  failed(message: string, error: unknown): void {
-    if (this.isInTouch) this.#options.onError(message, error)
+  /** Something that is done again when this server is in touch, if it is not now; whether it was told. */
+  failed(message: string, error: unknown): boolean {
+    const { isInTouch } = this
+    if (isInTouch) this.#options.onError(message, error)
+    return isInTouch
   }
 
   /** Everything has been read, and the lease is held: every link of this server is noted for this life. */
@@ -313,9 +319,10 @@ export class ServerParts {
       for (const nodeId of left) this.picture.refresh(nodeId)
       await ended
       this.#timesNoted = times
+      this.#notingFailure.worked()
       this.#sweeper.sweepLater()
     } catch (error) {
-      this.failed('the links of this server could not all be noted again; it is tried again', error)
+      this.#notingFailure.failed(error)
     } finally {
       this.#isNoting = false
     }

@@ -1,9 +1,9 @@
 /** Keys that say that something is no more: kept for a day, so that whoever was away or waits for an answer finds them, then purged. */
-import { messageOf } from '../../text/error-message.ts'
 import type { Engine } from './engine.ts'
 import type { EngineTime, Revision } from './entries.ts'
 import { inTurns } from './in-turns.ts'
 import { nodeOfKey, type Picture } from './picture.ts'
+import { ToldOnce } from './told-once.ts'
 import type { WatchedKey } from './watch.ts'
 
 /** From a tombstone's time stamp on, milliseconds. */
@@ -19,8 +19,8 @@ export interface TombstonesOptions {
   /** Whether this is the server that does what one of all has to do. */
   readonly isFirst: () => boolean
   readonly engineTime: () => EngineTime
-  /** Something has failed, and is tried again; told once while it goes on failing of the same. */
-  readonly onLater: (error: unknown) => void
+  /** Something has failed, and is tried again; whether that was to be told. */
+  readonly onLater: (error: unknown) => boolean
 }
 
 interface Tombstone {
@@ -34,12 +34,12 @@ export class Tombstones {
   readonly #options: TombstonesOptions
   /** By bucket and key. */
   readonly #found = new Map<string, Tombstone>()
+  readonly #failure: ToldOnce
   #lookedAt: EngineTime = 0
-  /** What the last attempt failed of: told once, as it is tried again each minute. */
-  #failedOf: string | undefined
 
   constructor(options: TombstonesOptions) {
     this.#options = options
+    this.#failure = new ToldOnce(options.onLater)
   }
 
   /** A key has been seen, and is in the picture. */
@@ -59,7 +59,7 @@ export class Tombstones {
 
   /** To be called now and then; resolves once those that were due are purged, where this server does that. */
   async look(): Promise<void> {
-    const { engine, isFirst, engineTime, onLater } = this.#options
+    const { engine, isFirst, engineTime } = this.#options
     const time = engineTime()
     const { session } = engine
     if (session === undefined || time - this.#lookedAt < LOOK_MS) return
@@ -76,12 +76,9 @@ export class Tombstones {
         this.#found.delete(name)
         this.#options.picture.forget(bucket, key, revision)
       })
-      if (due.length > 0 && isPurging) this.#failedOf = undefined
+      if (due.length > 0 && isPurging) this.#failure.worked()
     } catch (error) {
-      const cause = messageOf(error)
-      if (cause === this.#failedOf) return
-      this.#failedOf = cause
-      onLater(error)
+      this.#failure.failed(error)
     }
   }
 
