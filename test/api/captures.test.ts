@@ -1,5 +1,6 @@
 /** openCaptureStream: how many there may be at once. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../harness/waiting.ts'
 import { type RunningNode, runNode, temporaryDirectory, traffic } from './running-node.ts'
 
 let node: RunningNode
@@ -19,14 +20,12 @@ test('captures of a run beyond its limit are refused, until one is closed; those
   })
   const elsewhere = await follow(other)
   open.pop()?.close()
-  const again = async () => {
-    for (;;) {
-      // That the first has gone reaches the node a little later.
-      const stream = await follow(one).catch(() => undefined)
-      if (stream !== undefined) return stream
-    }
-  }
-  open.push(await again())
+  // That the first has gone reaches the node a little later.
+  await until(async () => {
+    const stream = await follow(one).catch(() => undefined)
+    if (stream !== undefined) open.push(stream)
+    return stream !== undefined
+  })
   expect(await open.at(-1)?.next()).toMatchObject({ links: [expect.any(String)] })
   for (const stream of [...open, elsewhere]) stream.close()
 })
