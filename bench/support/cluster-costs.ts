@@ -25,7 +25,14 @@ const recordOf = (name: string): NodeRecord => ({
 const presenceOf = (session: string) => ({ life, session, joined: 1 })
 
 const entryOf = (name: string): Uint8Array => {
-  const member = { key: randomBytes(32), record: recordOf(name), joined: 0, admission: 0, lastSeen: new Date() }
+  const member = {
+    key: randomBytes(32),
+    record: recordOf(name),
+    joined: 0,
+    admission: 0,
+    joinedAt: Date.now(),
+    lastSeen: new Date(),
+  }
   return encodeNodeEntry({ member, requests: [], operations: [{ id: randomBytes(16), revision: 0 }] })
 }
 

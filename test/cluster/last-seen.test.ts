@@ -1,11 +1,11 @@
-/** When a node was seen last, on a hub of several servers: at the end of its last connection, for all servers, after all restarts, and in what is exported. */
+/** When a node was seen last and when it joined, on a hub of several servers: at the end of its last connection, for all servers, after all restarts, and in what is exported. */
 import { type KV, Kvm } from '@nats-io/kv'
 import { expect, test } from 'vitest'
 import { decodeNodeEntry, encodeNodeEntry } from '../../src/hub/cluster/entries.ts'
 import { readMembers } from '../../src/hub/cluster/moving.ts'
 import { type Identity, newIdentity } from '../../src/link/identity.ts'
 import type { Nats } from '../harness/nats.ts'
-import { HUB_ID, type HubServerRig } from '../harness/registries.ts'
+import { HUB_ID, type HubServerRig, recordOf } from '../harness/registries.ts'
 import { until } from '../harness/waiting.ts'
 import { client, isOnline, server, start } from './server-rig.ts'
 
@@ -109,6 +109,33 @@ test('a time to come that a server of another version has written is that of the
   await until(() => seenAt(a, node) === at)
   const { members } = await readMembers({ servers: nats.addresses, name: 'tests', hubId: HUB_ID, replicas: 1 })
   expect(members.map(({ lastSeen }) => lastSeen)).toEqual([at])
+})
+
+test('when a node joined stays what it was in what is exported, whatever is written of the node', async () => {
+  let later = -MINUTES_10
+  const nats = await start()
+  const a = await server(nats, 'a', { engineTime: (seen) => seen + later })
+  const settings = { servers: nats.addresses, name: 'tests', hubId: HUB_ID, replicas: 1 }
+  const { node, session } = await a.join(recordOf('first'))
+  const exported = async () => (await readMembers(settings)).members.map(({ name, joinedAt }) => ({ name, joinedAt }))
+  const bucket = await membersOf(nats)
+  const joinedAt = (await bucket.get(`node.${node.nodeId}`))!.created.getTime()
+  expect(await exported()).toEqual([{ name: 'first', joinedAt }])
+  await a.admit(node, recordOf('again'))
+  expect(await exported()).toEqual([{ name: 'again', joinedAt }])
+  later = 0
+  session.close('SHUTDOWN', 'the end')
+  await until(() => !isOnline(a, node))
+  later = MINUTES_10
+  const written = await writtenAt(bucket, node)
+  await until(async () => (await writtenAt(bucket, node)) > written)
+  expect(await exported()).toEqual([{ name: 'again', joinedAt }])
+  // One that was removed and let in anew has joined then.
+  await a.registry.remove(node.nodeId)
+  await a.admit(node, recordOf('anew'))
+  const anew = (await bucket.get(`node.${node.nodeId}`))!.created.getTime()
+  expect(await exported()).toEqual([{ name: 'anew', joinedAt: anew }])
+  expect(anew).toBeGreaterThan(joinedAt)
 })
 
 test('exported: an online node as of now, one that is offline as of the end of its connection', async () => {

@@ -139,7 +139,7 @@ test('a server that closes while a renewal is under way gives its lease up all t
 
 const NEVER: VersionedPresence = { entry: undefined, revision: 0, at: 0 }
 const record = recordOf('n')
-const member = { key: new Uint8Array(32), record, joined: 1, admission: 1, lastSeen: new Date() }
+const member = { key: new Uint8Array(32), record, joined: 1, admission: 1, joinedAt: 1, lastSeen: new Date() }
 const { signal: awaited } = new AbortController()
 
 /** A connection to the engine; `found`: where it has node n. */

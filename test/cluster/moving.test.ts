@@ -63,6 +63,13 @@ async function approve(joiner: { url: string }, hub: { url: string }): Promise<n
   return Number(requests[0]?.requestId)
 }
 
+/** When the node `edge` joined, as a file says. */
+function joinedAt(file: string): string {
+  const lines = readFileSync(path(file), 'utf8').trim().split('\n')
+  const edge = lines.map((line) => JSON.parse(line)).find(({ record }) => record?.name === 'edge')
+  return edge.joinedAt
+}
+
 let edge: Awaited<ReturnType<typeof up>>
 const isBack = () => until(async () => (await json('status', '--url', edge.url)).state === 'CONNECTED')
 
@@ -105,6 +112,7 @@ test('from one server to several and back: its node comes along by itself, and i
   expect(second).toBeGreaterThan(first)
   const taken = await json('hub', 'export', path('several.jsonl'), '-c', files[1])
   expect(taken).toMatchObject({ hubId: exported.hubId, members: 2 })
+  expect(joinedAt('several.jsonl')).toBe(joinedAt('one.jsonl'))
   const names = readFileSync(path('several.jsonl'), 'utf8').matchAll(/"name":"(\w+)"/g)
   expect([...names].map(([, name]) => name).sort()).toEqual(['edge', 'late'])
   await servers[0].down()

@@ -36,7 +36,14 @@ async function failing(failures: readonly Error[], revisions: readonly number[],
     if (isWantedOn && writes === failures.length) throw new ServiceError('UNAVAILABLE', 'cut off')
   }
   const changes = new Changes({ engine, clock: systemClock, mayWrite })
-  const member = { key: new Uint8Array(32), record: recordOf('a'), joined: 0, admission: 0, lastSeen: new Date(0) }
+  const member = {
+    key: new Uint8Array(32),
+    record: recordOf('a'),
+    joined: 0,
+    admission: 0,
+    joinedAt: 1,
+    lastSeen: new Date(0),
+  }
   const outcome = await changes
     .change('node.a', { entry: NO_ENTRY, revision: 7, at: 0 }, () =>
       isWantedOn || writes < failures.length ? { member } : undefined,

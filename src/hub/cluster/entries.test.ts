@@ -21,6 +21,7 @@ const member = {
   record,
   joined: 3,
   admission: 0,
+  joinedAt: 1_700_000_000_003,
   lastSeen: new Date(1_700_000_000_123),
 }
 const id = new Uint8Array(16).fill(9)
@@ -42,6 +43,13 @@ test('a member: what its writer could not know is the revision of the value', ()
       { id, revision: 12 },
     ],
   })
+})
+
+test('a member since when: what its writer could not know, or a server of an earlier version did not, is the time stamp of the value', () => {
+  const bytes = encodeNodeEntry({ member: { ...member, joinedAt: 0 }, requests: [], operations: [] })
+  const read = decodeNodeEntry(bytes, 12, 1_700_000_000_012)
+  expect(read.member?.joinedAt).toBe(1_700_000_000_012)
+  expect(decodeNodeEntry(encodeNodeEntry(read), 13, 1_700_000_000_013)).toEqual(read)
 })
 
 test('requests: what their writer could not know is the revision and the time stamp of the value', () => {

@@ -27,7 +27,14 @@ export interface MemberEntry {
   readonly record: NodeRecord
   readonly joined: Revision
   readonly admission: Revision
+  /** When it became a member. Where servers of an earlier version have written the entry: when they did that last, the latest that is possible. */
+  readonly joinedAt: EngineTime
   readonly lastSeen: Date
+}
+
+/** What is written of a node that is let in by that write: a member since then, unless it was one before. */
+export function admitted(before: MemberEntry | undefined): Pick<MemberEntry, 'joined' | 'joinedAt' | 'admission'> {
+  return { joined: before?.joined ?? 0, joinedAt: before?.joinedAt ?? 0, admission: 0 }
 }
 
 /** When a member was seen last by what its entry says, which the engine took at `stamp`: not later than that, whatever the clock of its writer said. */
@@ -101,7 +108,7 @@ export function decodeHub(bytes: Uint8Array): HubKey {
 }
 
 interface WireEntry {
-  member?: { key: Uint8Array; record: Uint8Array; joined: bigint; admission: bigint; lastSeen?: Date }
+  member?: { key: Uint8Array; record: Uint8Array; joined: bigint; admission: bigint; joinedAt?: Date; lastSeen?: Date }
   requests: WireRequest[]
   operations: { id: Uint8Array; revision: bigint }[]
 }
@@ -127,13 +134,14 @@ export function encodeNodeEntry({ member, requests, operations }: NodeEntry): Ui
     operations: operations.map(({ id, revision }) => ({ id, revision: BigInt(revision) })),
   }
   if (member !== undefined) {
-    const { key, record, joined, admission, lastSeen } = member
+    const { key, record, joined, admission, joinedAt, lastSeen } = member
     wire.member = {
       key,
       record: encodeRecord(record),
       joined: BigInt(joined),
       admission: BigInt(admission),
       lastSeen,
+      ...at('joinedAt', joinedAt),
     }
   }
   return encodeBinary(NODE_ENTRY, wire)
@@ -173,6 +181,7 @@ export function decodeNodeEntry(bytes: Uint8Array, revision: Revision, stamp: En
             record: decodeRecord(member.record),
             joined: own(member.joined),
             admission: own(member.admission),
+            joinedAt: time(member.joinedAt),
             lastSeen: member.lastSeen ?? new Date(0),
           },
     requests: requests.map(({ decision, ...request }) => ({

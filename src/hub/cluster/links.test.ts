@@ -13,7 +13,14 @@ const awaited = new AbortController().signal
 async function saying(name: string) {
   const joined = 1
   const seen: { entry: PresenceEntry | undefined; revision: number } = { entry: undefined, revision: 2 }
-  const stored = { key: new Uint8Array(32), record: recordOf('before'), joined, admission: 1, lastSeen: new Date() }
+  const stored = {
+    key: new Uint8Array(32),
+    record: recordOf('before'),
+    joined,
+    admission: 1,
+    joinedAt: 1,
+    lastSeen: new Date(),
+  }
   const attempts: { record: () => NodeRecord; holds: () => Promise<boolean> }[] = []
   const writer = {
     put: async (_nodeId: string, entry: PresenceEntry) => {

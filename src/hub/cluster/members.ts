@@ -2,7 +2,7 @@
 import type { NodeRecord } from '../../link/link.ts'
 import { sameFacts } from '../node-records.ts'
 import type { Changed, Changes, Next } from './changes.ts'
-import type { MemberEntry, NodeEntry, Revision } from './entries.ts'
+import { admitted, type MemberEntry, type NodeEntry, type Revision } from './entries.ts'
 import { nodeKey, type Picture } from './picture.ts'
 
 export interface MembersOptions {
@@ -28,7 +28,7 @@ export class Members {
   /** Lets a node in; `admission` is the revision of that. Throws UNAVAILABLE and UNKNOWN, as all of these. */
   async admit(nodeId: string, key: Uint8Array, record: NodeRecord): Promise<{ isNew: boolean; admission: Revision }> {
     const { revision, before } = await this.change(nodeId, ({ member }) => ({
-      member: { key, record, joined: member?.joined ?? 0, admission: 0, lastSeen: this.#date() },
+      member: { ...admitted(member), key, record, lastSeen: this.#date() },
     }))
     return { isNew: before.entry.member === undefined, admission: revision as Revision }
   }
@@ -80,7 +80,7 @@ export class Members {
     await this.change(nodeId, ({ member }) =>
       member !== undefined && sameFacts(member.record, record())
         ? undefined
-        : { member: { joined: 0, admission: 0, ...member, key, record: record(), lastSeen: this.#date() } },
+        : { member: { ...(member ?? admitted(undefined)), key, record: record(), lastSeen: this.#date() } },
     )
   }
 

@@ -10,6 +10,7 @@ import { sameFacts } from '../node-records.ts'
 import { NO_ENTRY } from './changes.ts'
 import { Engine, type EngineOptions, type EngineSession } from './engine.ts'
 import {
+  admitted,
   decodeNodeEntry,
   decodePresence,
   type EngineTime,
@@ -36,8 +37,8 @@ export interface MovedMembers {
 }
 
 /**
- * All members but the servers. When each joined is known as an order only: the time given is the latest that is possible. Throws EngineUnfit, and an Error where
- * NATS stops answering.
+ * All members but the servers. When each joined is in the order in which they did: of entries that say a later time (`MemberEntry.joinedAt`) it is that of the next.
+ * Throws EngineUnfit, and an Error where NATS stops answering.
  */
 export async function readMembers(settings: EngineSettings): Promise<MovedMembers> {
   return await withEngine(settings, async ({ members, presence, hub }) => {
@@ -46,7 +47,7 @@ export async function readMembers(settings: EngineSettings): Promise<MovedMember
     const seen = await seenTimes(presence, found)
     let latest = Number.POSITIVE_INFINITY
     const stored = found.map(({ id, member, at }) => {
-      latest = Math.min(latest, at)
+      latest = Math.min(latest, member.joinedAt)
       return storedNode(member, at, latest, seen.get(id) ?? 0)
     })
     const { state } = (await members.status()).streamInfo
@@ -197,6 +198,7 @@ function storedNode(member: MemberEntry, at: EngineTime, joinedAt: EngineTime, s
 }
 
 function entryOf(node: StoredNode): Uint8Array {
-  const member = { key: node.key, record: recordOf(node), joined: 0, admission: 0, lastSeen: new Date(node.lastSeen) }
-  return encodeNodeEntry({ ...NO_ENTRY, member })
+  const { key, joinedAt } = node
+  const times = { joinedAt, lastSeen: new Date(node.lastSeen) }
+  return encodeNodeEntry({ ...NO_ENTRY, member: { ...admitted(undefined), key, record: recordOf(node), ...times } })
 }

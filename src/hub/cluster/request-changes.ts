@@ -1,7 +1,7 @@
 /** What becomes of a node's entry when a request of it is raised, taken up, decided and settled. */
 import type { Verdict } from '../../actors/auth-request.ts'
 import type { Next } from './changes.ts'
-import type { NodeEntry, RequestEntry, Revision } from './entries.ts'
+import { admitted, type NodeEntry, type RequestEntry, type Revision } from './entries.ts'
 
 /** What a node that waits says, and where it waits. */
 export type Wait = Pick<RequestEntry, 'key' | 'record' | 'network' | 'life' | 'waiter' | 'timeout'>
@@ -23,7 +23,7 @@ export function decide(entry: NodeEntry, revision: Revision, verdict: Verdict, l
   const requests = replaced(entry, { ...request, decision: { verdict, revision: 0, at: 0, isNew } })
   if (!isAccepted) return { requests }
   const { key, record } = request
-  return { requests, member: { key, record, joined: entry.member?.joined ?? 0, admission: 0, lastSeen } }
+  return { requests, member: { ...admitted(entry.member), key, record, lastSeen } }
 }
 
 /** A decision has been heard, or nobody will hear it; one that was confirmed leaves no other the place to give back. */
