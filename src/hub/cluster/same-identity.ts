@@ -8,6 +8,8 @@ export interface SameIdentityOptions {
   readonly clock: Timers
   /** Whether a life is or was one of this process. */
   readonly isOwn: (life: string) => boolean
+  /** Name of the life that this process has. */
+  readonly ownLife: () => string
   /** The engine's clock, as of the last time stamp of it that was seen. */
   readonly engineTime: () => EngineTime
   /** Another process runs with this node's identity; told once for each of its lives. */
@@ -21,7 +23,7 @@ export class SameIdentity {
   /** Those of them that another process has, as is known by their renewal, or by when they began. */
   readonly #inUse = new Set<string>()
   #isStarting = true
-  /** Ends the wait at the start. */
+  /** Ends the wait at the start, if it is over. */
   #look: (() => void) | undefined
 
   constructor(options: SameIdentityOptions) {
@@ -49,23 +51,18 @@ export class SameIdentity {
 
   /**
    * To be called at the start, when all leases have been read. A process that was killed leaves a lease that nobody renews: waits until whoever lives would have renewed
-   * it, counted from when it was renewed last, and not at all where that is over. Throws an Error when another process renews it.
+   * it, counted from when it was renewed last, and not at all where that is over. Of several that start at the same moment, each of which sees the others, the one whose
+   * life has the lowest name goes on: it waits as long again for the others to give up, which one that runs does not. Throws an Error when another process goes on.
    */
   async requireNone(): Promise<void> {
-    const { clock, engineTime, selfId } = this.#options
+    const { engineTime, selfId, ownLife } = this.#options
     const newest = Math.max(...this.#seen.values())
-    const left = Math.min(newest + RENEWED_WITHIN_MS - engineTime(), RENEWED_WITHIN_MS)
-    if (left > 0 && this.#inUse.size === 0) {
-      await new Promise<void>((resolve) => {
-        const timer = clock.setTimeout(resolve, left)
-        this.#look = () => {
-          if (this.#inUse.size === 0 && this.#seen.size > 0) return
-          clock.clearTimeout(timer)
-          resolve()
-        }
-      })
-      this.#look = undefined
-    }
+    await this.#wait(
+      () => this.#inUse.size > 0 || this.#seen.size === 0,
+      Math.min(newest + RENEWED_WITHIN_MS - engineTime(), RENEWED_WITHIN_MS),
+    )
+    const isLowest = () => [...this.#inUse].every((life) => ownLife() < life)
+    await this.#wait(() => this.#inUse.size === 0 || !isLowest(), RENEWED_WITHIN_MS)
     if (this.#inUse.size > 0) {
       throw new Error(
         `another server of this hub runs with the identity of this node, ${selfId}: is its data directory, or a copy of it, in use by another node? ` +
@@ -73,5 +70,20 @@ export class SameIdentity {
       )
     }
     this.#isStarting = false
+  }
+
+  /** Waits until it `isOver`, at most that long. */
+  async #wait(isOver: () => boolean, milliseconds: number): Promise<void> {
+    const { clock } = this.#options
+    if (milliseconds <= 0 || isOver()) return
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimeout(resolve, milliseconds)
+      this.#look = () => {
+        if (!isOver()) return
+        clock.clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#look = undefined
   }
 }

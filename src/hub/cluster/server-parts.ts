@@ -111,6 +111,7 @@ export class ServerParts {
       selfId,
       clock,
       isOwn: (life) => this.lives.knows(life),
+      ownLife: () => this.lives.name,
       engineTime: () => this.view.engineTime,
       onOther: (life) => onFact({ kind: 'identity in use', life }),
     })
