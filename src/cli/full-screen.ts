@@ -1,13 +1,13 @@
 /** The whole terminal for one command: redrawn on a clock, at a key and when its size changes, and given back as it was. */
 import { emitKeypressEvents, type Key } from 'node:readline'
-import { cut, harmless } from './terminal.ts'
+import { cut, cutLines, harmless } from './terminal.ts'
 
 /** The screen beside the one with what was typed, without a cursor (xterm control sequences, DECSET 1049 and 25). */
 const ENTER = '\x1b[?1049h\x1b[?25l'
 const LEAVE = '\x1b[?25h\x1b[?1049l'
 
 export interface Screen {
-  /** What is to be seen, in so many columns and rows; what does not fit is cut. */
+  /** What is to be seen, in so many columns and rows; what does not fit is cut, and the last row says how many lines are. */
   text(columns: number, rows: number): string
   /** `q`, Ctrl-C and Ctrl-D are not told: they end it. */
   press(key: Key): void
@@ -19,7 +19,7 @@ export async function showFullScreen(screen: Screen, interval: number, stop: Abo
   const draw = () => {
     // 0: a terminal that was never told its size.
     const [columns, rows] = [stdout.columns || 80, stdout.rows || 24]
-    const lines = harmless(screen.text(columns, rows)).split('\n').slice(0, rows)
+    const lines = cutLines(harmless(screen.text(columns, rows)).split('\n'), rows)
     stdout.write(`\x1b[H${lines.map((line) => `${cut(line, columns)}\x1b[K`).join('\r\n')}\x1b[J`)
   }
   const restore = () => {

@@ -256,6 +256,11 @@ export async function ask(question: string): Promise<boolean | undefined> {
   }
 }
 
+/** The first of the lines, as many as there is room for; the last of these says how many are left out, where some are. */
+export function cutLines(lines: readonly string[], room: number): readonly string[] {
+  return lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
+}
+
 /** A block of lines at the bottom of a terminal that every `draw` replaces; nothing is drawn elsewhere. */
 export class LiveRegion {
   private readonly stream: NodeJS.WriteStream
@@ -272,8 +277,7 @@ export class LiveRegion {
   draw(text: string): void {
     if (!this.available) return
     const room = Math.max(3, (this.stream.rows || 24) - 1)
-    let lines = harmless(text).split('\n')
-    if (lines.length > room) lines = [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
+    const lines = cutLines(harmless(text).split('\n'), room)
     // 0: a terminal that was never told its size.
     const width = this.stream.columns || 80
     this.clear()

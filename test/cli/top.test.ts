@@ -92,6 +92,8 @@ describe('top in a terminal', () => {
     const drawn = () => top.raw.slice(top.raw.lastIndexOf('\x1b[H')).split('\r\n')
     await until(() => drawn().length === 5)
     expect(drawn()[3]).toContain('…')
+    // Both runs, and what they lose.
+    expect(drawn()[4]).toMatch(/^… \d+ more lines/)
     top.type('q')
     expect(await top.code()).toBe(0)
   })
