@@ -1,4 +1,6 @@
 /** Writes values to the places that a configuration's variables point to. */
+import { PenstockError } from '@penstock/client'
+import { renamingVariables } from '../dataplane/engine/variables.ts'
 import { memberNamed } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
@@ -40,6 +42,33 @@ function write(config: unknown, pointer: string, text: string, variable: string)
   container[name] = typeof container[name] === 'string' ? text : typedValue(text, `variable "${variable}"`)
 }
 
+const ASSIGNMENT = /^([^=]+)=(.*)$/s
+
+/**
+ * Waits for a call that carries the configuration that `setVariables` made of `assignments`; what the node finds wrong at a place that several
+ * variables set is told with those that were set.
+ */
+export async function namingOnlySet<R>(
+  call: Promise<R>,
+  jsonConfig: string,
+  assignments: readonly string[],
+): Promise<R> {
+  try {
+    return await call
+  } catch (error) {
+    if (!(error instanceof PenstockError)) throw error
+    const { code, details, problems } = error
+    const ids = new Set(assignments.map((assignment) => ASSIGNMENT.exec(assignment)?.[1]))
+    const renamed = renamingVariables(problems, JSON.parse(jsonConfig), ids)
+    let { message } = error
+    // The node tells all problems in one line, as they are.
+    problems.forEach(({ message: told }, i) => {
+      message = message.replace(told, () => renamed[i]?.message ?? told)
+    })
+    throw new PenstockError(code, message, { details, cause: error })
+  }
+}
+
 /** The configuration with every `variable=value` written to all of the variable's paths. */
 export function setVariables(jsonConfig: string, assignments: readonly string[]): string {
   const { value, problems } = readJson(jsonConfig)
@@ -48,7 +77,7 @@ export function setVariables(jsonConfig: string, assignments: readonly string[])
   const config = value as { variables?: Variable[] }
   const variables = new Map((config.variables ?? []).map((variable) => [variable.id, variable.paths ?? []]))
   for (const assignment of assignments) {
-    const [, id, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? []
+    const [, id, value] = ASSIGNMENT.exec(assignment) ?? []
     if (id === undefined) throw new UsageFailure(`"${assignment}" is no assignment: write it variable=value`)
     const paths = variables.get(id)
     if (!paths) {

@@ -308,6 +308,24 @@ describe('a node and its pipelines', () => {
     await json('pipelines', 'delete', created.id)
   })
 
+  it('names the variable that is set, whatever others set the same place; an update names all', async () => {
+    const [{ paths }] = lossy.variables as [{ paths: string[] }]
+    const variables = [
+      { id: 'first', paths },
+      { id: 'second', paths: [...paths, '/engine_config/pipeline/source/uniform_traffic_source/interval'] },
+    ]
+    const shared = { ...structuredClone(lossy), variables }
+    const created = await json<Pipeline>('pipelines', 'create', 'shared', directory.file('shared.json', shared))
+    const told = async (...args: string[]) => (await call('pipelines', ...args)).stderr
+    expect(await told('set', 'shared', 'first=abc')).toContain('loss_prob: variable "first": must be a number')
+    expect(await told('set', 'shared', 'second=abc')).toContain('loss_prob: variable "second": must be a number')
+    expect(await told('set', 'shared', 'second=abc')).toContain('interval: variable "second": must be ')
+    shared.engine_config.pipeline.loss.uniform_loss.loss_prob = 7
+    const wrong = directory.file('shared-wrong.json', shared)
+    expect(await told('update', 'shared', wrong)).toContain('loss_prob: variables "first", "second": 7 is above')
+    await json('pipelines', 'delete', created.id)
+  })
+
   it('tells where no node answers', async () => {
     const { code, stderr } = await penstock(['status', '--url', 'http://127.0.0.1:9'])
     expect(code).toBe(1)

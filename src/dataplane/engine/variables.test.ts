@@ -31,6 +31,12 @@ test.each([
     [variable({ paths: ['/engineConfig/pipeline/loss/uniformLoss/lossProb'] })],
     expect.stringMatching(/^variable /),
   ],
+  [
+    'two variables of one place',
+    'much',
+    [variable(), variable({ id: 'other', label: '' }), variable({ id: 'elsewhere', paths: ['/version'] })],
+    'variables "Loss of the uplink", "other": must be a number, not a string',
+  ],
   ['no variable there', 'much', [variable({ paths: ['/version'] })], 'must be a number, not a string'],
 ])('%s', (_name, loss, variables, message) => {
   expect(problemsOf(loss, variables)).toEqual([{ pointer: path, message }])

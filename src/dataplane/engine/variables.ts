@@ -10,19 +10,58 @@ import type { SchemaNode } from './schema.ts'
 /** The pointer with every name in lowerCamelCase: pointers are written in either casing. */
 const plain = (pointer: string): string => pointerOf(tokensOf(pointer).map(camelCase))
 
-/** The problems of a configuration with the value `value`; those at a place that a variable sets say which variable that is. */
-export function namingVariables(problems: readonly Problem[], value: unknown): Problem[] {
+interface Named {
+  readonly id: unknown
+  readonly name: string
+}
+
+/** The variables of a configuration that may not have been checked, by the plain pointers of the places that they set. */
+function variablesByPlace(value: unknown): Map<string, Named[]> {
   const variables = isObject(value) && Array.isArray(value.variables) ? value.variables.filter(isObject) : []
-  const names = new Map<string, string>()
+  const places = new Map<string, Named[]>()
   for (const { id, label, paths } of variables) {
     const name = [label, id].find((text): text is string => typeof text === 'string' && text !== '')
     if (name === undefined || !Array.isArray(paths)) continue
-    for (const path of paths) if (typeof path === 'string') names.set(plain(path), name)
+    const pointers = new Set(paths.filter((path) => typeof path === 'string').map(plain))
+    for (const place of pointers) places.set(place, [...(places.get(place) ?? []), { id, name }])
   }
-  if (names.size === 0) return [...problems]
+  return places
+}
+
+/** What a message about a place that these variables set begins with. */
+function subjectOf(variables: readonly Named[]): string {
+  const names = variables.map(({ name }) => `"${name}"`).join(', ')
+  return `${variables.length === 1 ? 'variable' : 'variables'} ${names}: `
+}
+
+/** The problems of a configuration with the value `value`; those at a place that variables set say which variables these are. */
+export function namingVariables(problems: readonly Problem[], value: unknown): Problem[] {
+  const places = variablesByPlace(value)
+  if (places.size === 0) return [...problems]
   return problems.map((problem) => {
-    const name = names.get(plain(problem.pointer))
-    return name === undefined ? problem : { ...problem, message: `variable "${name}": ${problem.message}` }
+    const variables = places.get(plain(problem.pointer))
+    return variables === undefined ? problem : { ...problem, message: subjectOf(variables) + problem.message }
+  })
+}
+
+/**
+ * What `namingVariables` has made of problems of a configuration with the value `value`, naming of the variables that set one place only those
+ * whose ids are in `meant`; all, where none of them is; none at all without `meant`.
+ */
+export function renamingVariables(
+  problems: readonly Problem[],
+  value: unknown,
+  meant?: ReadonlySet<unknown>,
+): Problem[] {
+  const places = variablesByPlace(value)
+  return problems.map((problem) => {
+    const { pointer, message } = problem
+    const all = places.get(plain(pointer)) ?? []
+    if (all.length === 0 || !message.startsWith(subjectOf(all))) return problem
+    const named = meant === undefined ? [] : all.filter(({ id }) => meant.has(id))
+    if (meant !== undefined && named.length === 0) return problem
+    const rest = message.slice(subjectOf(all).length)
+    return { pointer, message: named.length === 0 ? rest : subjectOf(named) + rest }
   })
 }
 
