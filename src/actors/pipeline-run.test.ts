@@ -47,8 +47,8 @@ class ScriptedHooks implements RunHooks {
   }
 }
 
-/** `isAwaited`: somebody waits for the start. */
-function rig(hooks?: RunHooks, isAwaited = true) {
+/** `isAwaited`: somebody waits for the start; `setBy`: how far the system's time was set by now. */
+function rig(hooks?: RunHooks, isAwaited = true, setBy = () => 0) {
   const clock = new SimulatedClock()
   const commands: ThreadCommand[] = []
   const launched: string[] = []
@@ -74,8 +74,9 @@ function rig(hooks?: RunHooks, isAwaited = true) {
     stopTimeout: 5_000,
     onLaunch: ({ id }) => void launched.push(id),
     isAwaited,
-    now: () => 1_000 + clock.now(),
+    now: () => 1_000 + clock.now() + setBy(),
     elapsed: () => clock.now(),
+    uptime: () => clock.now(),
     ...(hooks && { hooks }),
   }
   const actor = createActor(machine, { input: plan, clock }).start()
@@ -401,6 +402,20 @@ test('the record follows the run', () => {
     missedDeadline: false,
     record: { id: 'r', pipelineId: 'p', state: 'ENDED', startedAt: 1_000, endedAt: 1_500, cpu: 1, outcome: 'STOPPED' },
   })
+})
+
+test.each([
+  ['forward', 3_600_000],
+  ['back', -3_600_000],
+])('where the clock is set %s a run lasted as long as it did, and ended at what the clock says then', (_, by) => {
+  let setBy = 0
+  const { actor, clock, thread } = rig(undefined, true, () => setBy)
+  thread(turn)
+  thread(running)
+  clock.increment(7_000)
+  setBy = by
+  thread(ended('COMPLETED'))
+  expect(actor.getSnapshot().output?.record).toMatchObject({ startedAt: 1_000 + by, endedAt: 8_000 + by })
 })
 
 test('a run that misses its start deadline is killed and says so', () => {

@@ -10,6 +10,8 @@ import { type RunPlan, runThread, type ThreadCommand, type ThreadEvent } from '.
 export const START_DEADLINE_MS = 10_000
 /** How long a killed thread may take to be gone before the run is given up; the processes of its commands likewise. */
 export const KILL_GRACE_MS = 5_000
+/** The system's time was set where it went further than this from what truly passed during a run, milliseconds. */
+const CLOCK_SET_MS = 1_000
 
 /** Why nobody waits for a start any more. */
 export interface Abandonment {
@@ -43,6 +45,8 @@ export interface RunContext extends RunStatus {
   plan: RunPlan
   /** When packets must flow, as the plan's `elapsed` has it. */
   startBy: number
+  /** When it began, as the plan's `uptime` has it. */
+  begunAt: number
   /** Since when it has waited for its turn to have a thread, likewise. */
   queuedAt: number
   /** Milliseconds for all of its stop, the commands of its end included. */
@@ -68,6 +72,14 @@ const leftProcesses = fromPromise<void, RunPlan>(async ({ input: { hooks } }) =>
 })
 
 const NOT_RUNNING = `the run was not running within ${START_DEADLINE_MS / 1000} s and was torn down`
+/** When a run that ends now began and ended, both by the system's time as it is now: between them is what truly passed, whoever set the clock. */
+function timesOf({ record: { startedAt }, plan, begunAt }: RunContext): Pick<RunRecord, 'startedAt' | 'endedAt'> {
+  const endedAt = plan.now()
+  const lasted = Math.round(plan.uptime() - begunAt)
+  const isSet = Math.abs(endedAt - startedAt - lasted) > CLOCK_SET_MS
+  return { startedAt: isSet ? endedAt - lasted : startedAt, endedAt }
+}
+
 const planOf = ({ context }: { context: RunContext }) => context.plan
 const cause = ({ event }: { event: { error: unknown } }) => messageOf(event.error)
 
@@ -152,11 +164,11 @@ export const pipelineRun = setup({
       end: failure === null ? end : { outcome: 'FAILED' as const, error: failure },
     })),
     end: assign({
-      record: ({ context: { record, plan, end } }) => ({
-        ...record,
+      record: ({ context }) => ({
+        ...context.record,
         state: 'ENDED' as const,
-        endedAt: plan.now(),
-        ...end,
+        ...timesOf(context),
+        ...context.end,
       }),
     }),
     stopThread: sendTo('thread', { type: 'stop' }),
@@ -182,6 +194,7 @@ export const pipelineRun = setup({
     reachedRunning: false,
     missedDeadline: false,
     startBy: input.elapsed() + START_DEADLINE_MS,
+    begunAt: input.uptime(),
     queuedAt: input.elapsed(),
     stopTimeout: input.stopTimeout,
     stopBy: null,

@@ -70,6 +70,7 @@ function rig(restartPolicy: RestartPolicy = { never: {} }, startupPolicy: Startu
           isAwaited,
           now: () => clock.now(),
           elapsed: () => clock.now(),
+          uptime: () => clock.now(),
         }
       },
     },

@@ -33,6 +33,8 @@ export interface RunPlan {
   now(): number
   /** Milliseconds of a clock that nobody sets. */
   elapsed(): number
+  /** Likewise, of one that goes on while the machine sleeps. */
+  uptime(): number
 }
 
 export type ThreadCommand = { type: 'stop' } | { type: 'go' } | { type: 'kill'; cause: string }

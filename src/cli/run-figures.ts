@@ -5,7 +5,7 @@ import { checkPipelineConfig } from '../dataplane/engine/check.ts'
 import { layoutOf } from '../dataplane/engine/layout.ts'
 import type { PacketRole } from '../dataplane/engine/metrics.ts'
 import { ENGINE_PATH } from '../dataplane/engine/own-metrics.ts'
-import { numberOf, secondsBetween } from './telemetry-sample.ts'
+import { numberOf, SampleSpacing } from './telemetry-sample.ts'
 
 /** Why packets are lost: an error or a limit, a full queue that is emulated, emulated loss. */
 export type DropReason = Extract<PacketRole, 'drop' | 'overflow' | 'intended'>
@@ -47,6 +47,7 @@ type Counts = (counter: Counter) => number
 export class RunMeter {
   readonly #byRole = new Map<PacketRole, Counter[]>()
   readonly #bytes: Counter[] = []
+  readonly #spacing = new SampleSpacing()
   #last: TelemetrySample | undefined
 
   /** Of a configuration that this version does not take there are no figures but `busy`. */
@@ -63,17 +64,17 @@ export class RunMeter {
   take(sample: TelemetrySample): Figures {
     const counts = countsOf(sample)
     const before = this.#last && countsOf(this.#last)
-    const seconds = secondsBetween(this.#last?.timestamp, sample.timestamp)
+    const seconds = this.#spacing.next(sample.timestamp)
     this.#last = sample
     const rate = (counter: Counter): number | undefined =>
-      before === undefined || seconds <= 0 ? undefined : (counts(counter) - before(counter)) / seconds
+      before === undefined || seconds === undefined ? undefined : (counts(counter) - before(counter)) / seconds
     const figures: Figures = {
       held: this.#of('held').reduce((sum, counter) => sum + (counts(counter) || 0), 0),
       drops: (['drop', 'overflow', 'intended'] as const).flatMap((reason) => this.#drops(reason, counts, rate)),
     }
     const busy = counts({ path: ENGINE_PATH, name: 'busy_share' })
     if (Number.isFinite(busy)) figures.busy = busy
-    if (before === undefined || seconds <= 0) return figures
+    if (before === undefined || seconds === undefined) return figures
     const sum = (role: PacketRole) => this.#of(role).reduce((total, counter) => total + (rate(counter) || 0), 0)
     return {
       ...figures,

@@ -1,5 +1,6 @@
 /** Samples of telemetry as tables and plain objects need them. */
-import type { TelemetrySample } from '@penstock/client'
+import type { Run, TelemetrySample } from '@penstock/client'
+import { uptimeMs } from '../contract/clock.ts'
 import type { HistogramPart } from '../dataplane/engine/histogram.ts'
 import { type MetricRow, rateOf } from './metrics-table.ts'
 
@@ -54,6 +55,31 @@ export function metricsOf({ metricCollections }: TelemetrySample): Record<string
   )
 }
 
-/** Seconds from one time as JSON carries it to another; 0 where either is unknown. */
-export const secondsBetween = (from: string | undefined, to: string | undefined): number =>
-  from === undefined || to === undefined ? 0 : (Date.parse(to) - Date.parse(from)) / 1000
+/** Seconds from the beginning of a run to its end; 0 where either is unknown, and where the clock was set back and a node left it at that. */
+export const secondsOf = ({ startedAt, endedAt }: Run): number =>
+  startedAt === undefined || endedAt === undefined ? 0 : Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 1000
+
+/** A sample that comes sooner than any before by more than this, ms, is one of after the node's clock was set forward. */
+const SOONER_MS = 1_000
+
+/** How far apart the samples of one run are: by their timestamps, and by when they came where the node's clock was set in between. */
+export class SampleSpacing {
+  #last: { taken: number; came: number } | undefined
+  /** By how much, at most, a timestamp was ahead of when its sample came: what comes late is less so. */
+  #lead: number | undefined
+
+  /** Seconds from the sample before to the one with this timestamp, that has just come; undefined where that is unknown. */
+  next(timestamp: string | undefined, came: number = uptimeMs()): number | undefined {
+    const taken = Date.parse(timestamp ?? '')
+    const last = this.#last
+    this.#last = { taken, came }
+    if (last === undefined) return undefined
+    const passed = taken - last.taken
+    const lead = taken - came
+    // The first of all may be as old as one interval, so that the second seems sooner by that.
+    const isSet = passed < 0 || (this.#lead !== undefined && lead - this.#lead > SOONER_MS)
+    this.#lead = isSet ? lead : Math.max(lead, this.#lead ?? last.taken - last.came)
+    const seconds = (isSet ? came - last.came : passed) / 1000
+    return seconds > 0 ? seconds : undefined
+  }
+}

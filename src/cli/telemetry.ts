@@ -18,7 +18,7 @@ import type { AddVerb } from './pipelines-options.ts'
 import { ComingRuns, isDeleted, meantPipeline, meantRun, recordOf } from './runs.ts'
 import { untilAborted } from './streams.ts'
 import { type TargetOptions, targetOf } from './target.ts'
-import { metricsOf, rowsOf, secondsBetween } from './telemetry-sample.ts'
+import { metricsOf, rowsOf, SampleSpacing, secondsOf } from './telemetry-sample.ts'
 import { LiveRegion, paint, print, printDataLine } from './terminal.ts'
 
 interface TelemetryOptions {
@@ -80,7 +80,7 @@ function kpisText({ kpis }: TelemetrySample): string {
 
 /** What a run that has ended came to. `sample`: its last one, when there is one. */
 function printSummary(run: Run, sample: TelemetrySample | undefined, { output, all }: TelemetryOptions): void {
-  const seconds = secondsBetween(run.startedAt, run.endedAt)
+  const seconds = secondsOf(run)
   const { outcome = 'FAILED', error } = run
   if (output === 'json') {
     const { kpis = [] } = sample ?? {}
@@ -116,6 +116,7 @@ async function followTelemetry(
   const before = await recordOf(client, node, run)
   // Of a run that has ended there is one sample, its last.
   const hasEnded = before?.state === 'ENDED'
+  const spacing = new SampleSpacing()
   let last: TelemetrySample | undefined
   let seen = 0
   try {
@@ -123,7 +124,8 @@ async function followTelemetry(
     for await (const given of untilAborted(samples, signal)) {
       if (seen++ === 0) refuseAbsent(given, options)
       const sample = only(given, options)
-      if (!hasEnded) show(sample, last, options, live)
+      const seconds = spacing.next(sample.timestamp) ?? 0
+      if (!hasEnded) show(sample, last && { sample: last, seconds }, options, live)
       last = sample
       if (seen === count && !hasEnded) over.abort()
     }
@@ -143,7 +145,7 @@ async function followTelemetry(
 
 function show(
   sample: TelemetrySample,
-  last: TelemetrySample | undefined,
+  since: { sample: TelemetrySample; seconds: number } | undefined,
   { output, all }: TelemetryOptions,
   live: LiveRegion,
 ): void {
@@ -151,8 +153,6 @@ function show(
     printDataLine({ timestamp: sample.timestamp, kpis: sample.kpis, metrics: metricsOf(sample) })
     return
   }
-  const since =
-    last === undefined ? undefined : { sample: last, seconds: secondsBetween(last.timestamp, sample.timestamp) }
   const metrics = metricsTable(rowsOf(sample, since), new Map(), { all })
   const text = `${paint(sample.timestamp ?? '', 'bold')}\n${kpisText(sample)}${metrics}`
   if (live.available) live.draw(text)

@@ -171,3 +171,12 @@ test('a run that was on when the process died has failed, which the next process
   await open()
   expect(facts).toEqual([])
 })
+
+test('one whose clock was set back since has lasted no time, rather than less than none', async () => {
+  const id = await create({ name: 'cut' })
+  const startedAt = Date.now() + 3_600_000
+  await store.runs.put({ id: 'run', pipelineId: id, state: 'RUNNING', startedAt })
+  await close()
+  await open()
+  expect(store.runs.get('run')).toMatchObject({ state: 'ENDED', startedAt, endedAt: startedAt })
+})

@@ -299,7 +299,8 @@ export class PipelinesService implements PipelineHost {
         const ended: RunRecord = {
           ...run,
           state: 'ENDED',
-          endedAt: Date.now(),
+          // The clock may have been set back since.
+          endedAt: Math.max(run.startedAt, Date.now()),
           outcome: 'FAILED',
           error: NODE_RESTARTED,
         }

@@ -1,5 +1,6 @@
 /** What the next run of a pipeline is started with. */
 import type { RunPlan } from '../actors/run-thread.ts'
+import { uptimeMs } from '../contract/clock.ts'
 import { cpuProblem, isLastLine } from '../dataplane/engine/run.ts'
 import type { PipelineSettings } from '../store/pipelines.ts'
 import { MetricsFile } from '../telemetry/metrics-file.ts'
@@ -46,6 +47,7 @@ export function planRun(
       run.launched(handle, host.telemetryInterval, { kpis: stored.config?.kpis, process: host.processMeter }),
     now: Date.now,
     elapsed: () => performance.now(),
+    uptime: uptimeMs,
   }
   if (handler === undefined) return plan
   const hooks = new RunCommands({

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { afterAll, expect, it } from 'vitest'
 import { lineOf, penstock, scratch, start } from '../cli/cli.ts'
+import { until } from '../harness/waiting.ts'
 
 const directory = scratch()
 const processes: ChildProcess[] = []
@@ -39,21 +40,29 @@ interface Sample {
   kpis: { value?: { value: number } }[]
 }
 
+const SETTINGS = ['--http', '127.0.0.1:0', '--grpc', 'none', '--telemetry-interval', '100ms']
+
+/** A node whose clock is as the file `time` says. */
+function nodeWith(time: string, data: string): ChildProcess {
+  return begin(['up', '--data-dir', `${directory.path}/${data}`, ...SETTINGS], {
+    LD_PRELOAD: library as string,
+    FAKETIME_TIMESTAMP_FILE: time,
+    FAKETIME_NO_CACHE: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  })
+}
+
+/** What commands need to reach it. */
+async function urlOf(node: ChildProcess) {
+  return { PENSTOCK_URL: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}` }
+}
+
 it.skipIf(!library)(
   'a run says the time that the system has by then, rates do not see it set, and the last run is the last',
   async () => {
     const time = directory.file('time', '@2001-01-01 00:00:00')
     const setTime = (to: string) => directory.file('time', to)
-    const up = () =>
-      begin(['up', '--data-dir', `${directory.path}/data`, '--http', '127.0.0.1:0', '--telemetry-interval', '100ms'], {
-        LD_PRELOAD: library as string,
-        FAKETIME_TIMESTAMP_FILE: time,
-        FAKETIME_NO_CACHE: '1',
-        FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      })
-    const urlOf = async (node: ChildProcess) => ({
-      PENSTOCK_URL: `http://${(await lineOf(node, /^penstock ready http=(\S+) /))[1]}`,
-    })
+    const up = () => nodeWith(time, 'data')
     let node = up()
     let env = await urlOf(node)
     const pipelines = async (...args: string[]) => {
@@ -104,6 +113,66 @@ it.skipIf(!library)(
     env = await urlOf(node)
     const shown = JSON.parse(await pipelines('get', 'steady', '-o', 'json')) as { currentRun: { id: string } }
     expect(shown.currentRun.id).toBe(runId)
+  },
+  60_000,
+)
+
+it.skipIf(!library)(
+  'what a run does a second, and how long it lasted, is as it was wherever the clock was set meanwhile',
+  async () => {
+    const setTime = (to: string) => directory.file('time-2', to)
+    const env = await urlOf(nodeWith(setTime('+0'), 'data-2'))
+    const pipelines = async (...args: string[]) => {
+      const { code, stderr } = await penstock(['pipelines', ...args], { env })
+      expect([code, stderr]).toEqual([0, ''])
+    }
+    await pipelines('create', 'steady', directory.file('steady-2.json', { ...steady, kpis: undefined }))
+    const began = performance.now()
+    await pipelines('start', 'steady')
+    const table = begin(['pipelines', 'telemetry', 'steady', 'source', '--metric', 'generated_packets'], env)
+    const lines = begin(['pipelines', 'telemetry', 'steady', '--json'], env)
+    const top = begin(['top', '--json', '-i', '50ms'], env)
+    let [shown, last] = ['', '']
+    table.stdout?.on('data', (chunk) => {
+      shown += chunk
+    })
+    createInterface({ input: lines.stdout! }).on('line', (line) => {
+      last = line
+    })
+    const seenByTop: number[] = []
+    createInterface({ input: top.stdout! }).on('line', (line) => {
+      const [run] = JSON.parse(line).runs
+      if (run?.enteredPerSecond !== undefined) seenByTop.push(run.enteredPerSecond)
+    })
+    /** Rates of the table as it is printed again and again, that of the whole run at the end. */
+    const paces = () =>
+      [...shown.matchAll(/generated_packets.* ([\d.]+)( k)?\/s/g)].map(
+        ([, pace, kilo]) => Number(pace) * (kilo === undefined ? 1 : 1000),
+      )
+    const more = async () => {
+      const [inTable, inTop] = [paces().length, seenByTop.length]
+      await until(
+        () => paces().length > inTable + 4 && seenByTop.length > inTop + 8,
+        () => `further samples:\n${shown}`,
+      )
+    }
+    await more()
+    for (const time of ['+1h', '-1h']) {
+      setTime(time)
+      await more()
+    }
+    await pipelines('stop', 'steady')
+    await until(() => / after /.test(shown) && last.includes('"outcome"'), 'both tell the end')
+    const lasted = (performance.now() - began) / 1000
+    const { seconds } = JSON.parse(last)
+    expect(seconds).toBeGreaterThan(1)
+    expect(seconds).toBeLessThan(lasted)
+    expect(/stopped after (.*)/.exec(shown)?.[1]).not.toMatch(/-|h/)
+    // A packet a millisecond, give or take what a busy machine does; over an hour it would be none.
+    for (const pace of [...paces(), ...seenByTop]) {
+      expect(pace).toBeGreaterThan(10)
+      expect(pace).toBeLessThan(100_000)
+    }
   },
   60_000,
 )
