@@ -17,7 +17,7 @@ import { printPipeline } from './pipelines-shown.ts'
 import { placedLines, type Source, withPlaces } from './problems.ts'
 import { findPipeline, targetOf } from './target.ts'
 import { named, paint, print, printJson, table } from './terminal.ts'
-import { namingOnlySet, setVariables } from './variables.ts'
+import { setVariables } from './variables.ts'
 
 function printExplanation(explanation: ExplainUpdateResponse, output: Format): void {
   if (output === 'json') {
@@ -101,8 +101,7 @@ export function addSet(add: AddVerb): void {
       const settings = { ...settingsOf(pipeline), forceRestart: options.forceRestart ?? false }
       settings.jsonConfig = setVariables(pipeline.jsonConfig, assignments)
       const call = client.updatePipeline({ ...settings, nodeId: node, id: pipeline.id })
-      const told = namingOnlySet(call, settings.jsonConfig, assignments)
-      const updated = await orForceRestart(told, pipeline.name)
+      const updated = await orForceRestart(call, pipeline.name)
       printPipeline(updated.pipeline!, options.output)
     })
 }

@@ -17,6 +17,8 @@ export interface Setting {
   readonly places: readonly (readonly string[])[]
   /** What its component and field are called in messages. */
   readonly subject: string
+  /** It sets a variable, which what is wrong at one of its places says itself. */
+  readonly isVariable: boolean
   readonly values: readonly unknown[]
 }
 
@@ -97,12 +99,18 @@ function readSetting(assignment: string, config: Container): Setting {
   const places = placesOfVariable(target, config)
   if (places !== undefined) {
     const isText = places.some((steps) => typeof valueAt(config, steps) === 'string')
-    return { target, subject: `variable "${target}"`, places, values: readValues(text, target, isText) }
+    return {
+      target,
+      subject: `variable "${target}"`,
+      isVariable: true,
+      places,
+      values: readValues(text, target, isText),
+    }
   }
   const place = placeOf(target, config)
   if (place !== undefined) {
     const { steps, subject, isText } = place
-    return { target, subject, places: [steps], values: readValues(text, target, isText) }
+    return { target, subject, isVariable: false, places: [steps], values: readValues(text, target, isText) }
   }
   const { pipeline } = (config.engine_config ?? config.engineConfig) as { pipeline: object }
   const [component = ''] = target.split('.')

@@ -1,6 +1,5 @@
 /** What a sweep is to run: all combinations of values, checked, each run with a seed of its own. */
 import type { PipelineConfig } from '../dataplane/engine/config.ts'
-import { renamingVariables } from '../dataplane/engine/variables.ts'
 import type { Problem } from '../text/pointer.ts'
 import { pointerOf } from '../text/pointer.ts'
 import { checkPipeline } from './checked-pipeline.ts'
@@ -41,15 +40,15 @@ export interface SweepPlan extends Sweep {
 }
 
 /** What is wrong with a combination, told by the `--set` that it is about where it is about one. */
-function complaint(problem: Problem, settings: readonly Setting[], combination: Combination, json: unknown): string {
-  const { pointer, message } = problem
+function complaint({ pointer, message }: Problem, settings: readonly Setting[], combination: Combination): string {
   const assignments = assignmentsOf(settings, combination)
   const at = settings.findIndex(({ places }) =>
     places.map(pointerOf).some((place) => pointer === place || pointer.startsWith(`${place}/`)),
   )
-  // What it is about has a name by what was set.
-  if (at >= 0) {
-    return `--set ${assignments[at]}: ${settings[at]?.subject}: ${renamingVariables([problem], json)[0]?.message}`
+  const setting = settings[at]
+  if (setting !== undefined) {
+    const isNamed = setting.isVariable && setting.places.some((steps) => pointerOf(steps) === pointer)
+    return `--set ${assignments[at]}: ${isNamed ? '' : `${setting.subject}: `}${message}`
   }
   return assignments.length === 0
     ? `${pointer || '/'}: ${message}`
@@ -69,7 +68,7 @@ export function planSweep(source: Source, { set, wanted, repeat, seed }: SweepOp
   const combinations = combinationsOf(settings).flatMap((values) => {
     const text = JSON.stringify(withValues(json, settings, values))
     const { config, problems } = checkPipeline({ file: source.file, text })
-    for (const problem of problems) complaints.add(complaint(problem, settings, values, json))
+    for (const problem of problems) complaints.add(complaint(problem, settings, values))
     return config === null ? [] : [{ values, config }]
   })
   if (complaints.size > 0) {

@@ -1,6 +1,4 @@
 /** Writes values to the places that a configuration's variables point to. */
-import { PenstockError } from '@penstock/client'
-import { renamingVariables } from '../dataplane/engine/variables.ts'
 import { memberNamed } from '../text/json-object.ts'
 import { readJson } from '../text/json-text.ts'
 import { suggestion } from '../text/names.ts'
@@ -43,31 +41,6 @@ function write(config: unknown, pointer: string, text: string, variable: string)
 }
 
 const ASSIGNMENT = /^([^=]+)=(.*)$/s
-
-/**
- * Waits for a call that carries the configuration that `setVariables` made of `assignments`; what the node finds wrong at a place that several
- * variables set is told with those that were set.
- */
-export async function namingOnlySet<R>(
-  call: Promise<R>,
-  jsonConfig: string,
-  assignments: readonly string[],
-): Promise<R> {
-  try {
-    return await call
-  } catch (error) {
-    if (!(error instanceof PenstockError)) throw error
-    const { code, details, problems } = error
-    const ids = new Set(assignments.map((assignment) => ASSIGNMENT.exec(assignment)?.[1]))
-    const renamed = renamingVariables(problems, JSON.parse(jsonConfig), ids)
-    let { message } = error
-    // The node tells all problems in one line, as they are.
-    problems.forEach(({ message: told }, i) => {
-      message = message.replace(told, () => renamed[i]?.message ?? told)
-    })
-    throw new PenstockError(code, message, { details, cause: error })
-  }
-}
 
 /** The configuration with every `variable=value` written to all of the variable's paths. */
 export function setVariables(jsonConfig: string, assignments: readonly string[]): string {

@@ -308,8 +308,8 @@ describe('a node and its pipelines', () => {
     await json('pipelines', 'delete', created.id)
   })
 
-  it('names the variable that is set, whatever others set the same place; an update names all', async () => {
-    const [{ paths }] = lossy.variables as [{ paths: string[] }]
+  it('names all variables that set the same place', async () => {
+    const paths = lossy.variables[0]?.paths ?? []
     const variables = [
       { id: 'first', paths },
       { id: 'second', paths: [...paths, '/engine_config/pipeline/source/uniform_traffic_source/interval'] },
@@ -317,8 +317,9 @@ describe('a node and its pipelines', () => {
     const shared = { ...structuredClone(lossy), variables }
     const created = await json<Pipeline>('pipelines', 'create', 'shared', directory.file('shared.json', shared))
     const told = async (...args: string[]) => (await call('pipelines', ...args)).stderr
-    expect(await told('set', 'shared', 'first=abc')).toContain('loss_prob: variable "first": must be a number')
-    expect(await told('set', 'shared', 'second=abc')).toContain('loss_prob: variable "second": must be a number')
+    expect(await told('set', 'shared', 'first=abc')).toContain(
+      'loss_prob: variables "first", "second": must be a number',
+    )
     expect(await told('set', 'shared', 'second=abc')).toContain('interval: variable "second": must be ')
     shared.engine_config.pipeline.loss.uniform_loss.loss_prob = 7
     const wrong = directory.file('shared-wrong.json', shared)

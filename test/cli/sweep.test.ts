@@ -239,13 +239,13 @@ describe('what is wrong', () => {
     expect(stderr).toContain('2 is above the maximum of 1 (a probability is 0..1: 5 % is 0.05)')
   })
 
-  it('is named as it was set alone, whatever other variables set the same place', async () => {
+  it('is named once, with the other variables that set the same place', async () => {
     const config = JSON.parse(readFileSync(file, 'utf8'))
     const [{ paths }] = config.variables
     config.variables.push({ id: 'second', label: '', description: '', paths })
     const shared = directory.file('shared.json', config)
     const { stderr } = await penstock(['simulate', shared, '-d', '1s', '--set', 'loss=7'])
-    expect(stderr).toContain('--set loss=7: variable "loss": 7 is above')
+    expect(stderr).toContain('--set loss=7: variables "loss", "second": 7 is above')
   })
 
   it('is that several files are given', async () => {

@@ -45,27 +45,6 @@ export function namingVariables(problems: readonly Problem[], value: unknown): P
 }
 
 /**
- * What `namingVariables` has made of problems of a configuration with the value `value`, naming of the variables that set one place only those
- * whose ids are in `meant`; all, where none of them is; none at all without `meant`.
- */
-export function renamingVariables(
-  problems: readonly Problem[],
-  value: unknown,
-  meant?: ReadonlySet<unknown>,
-): Problem[] {
-  const places = variablesByPlace(value)
-  return problems.map((problem) => {
-    const { pointer, message } = problem
-    const all = places.get(plain(pointer)) ?? []
-    if (all.length === 0 || !message.startsWith(subjectOf(all))) return problem
-    const named = meant === undefined ? [] : all.filter(({ id }) => meant.has(id))
-    if (meant !== undefined && named.length === 0) return problem
-    const rest = message.slice(subjectOf(all).length)
-    return { pointer, message: named.length === 0 ? rest : subjectOf(named) + rest }
-  })
-}
-
-/**
  * What keeps variables from being set: an id that another has, paths that lead nowhere in the checked configuration with the value `value`,
  * whose components `available` has.
  */
